@@ -1,0 +1,1 @@
+//! The Upstash REST protocol in front of a real Redis or Valkey.
