@@ -1,1 +1,47 @@
-//! The Worker.
+//! edgefront answers for a storefront at the edge and keeps the storefront's hot state in Redis over REST.
+//!
+//! The modules, in reading order:
+//!
+//! - [`keys`]: the whole Redis schema, one function a key.
+//! - [`ids`]: the names that may become part of a key; whatever exists of these types is well formed.
+//! - [`time`]: a moment and where it comes from; nothing below reads a clock by itself.
+//! - [`item_routes`]: which URLs name an item.
+//! - [`config`]: every variable, read once and checked.
+//! - [`fetch`]: the one way out, an HTTP request in and an HTTP response out.
+//! - [`database`]: the other way out, SQL with bound parameters.
+//! - [`upstash`]: Redis over REST; knows nothing of shops.
+//! - [`session`]: check, touch, log in, log out.
+//! - [`cart`]: set, add, remove, clear, and the merge at login.
+//! - [`ranking`]: count views, rank, top, rescale.
+//! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
+//! - [`row_cache`]: schedule, claim, refresh, un-schedule.
+//! - [`maintenance`]: the three jobs of the crons.
+//! - [`origin`]: the storefront behind us: any HTTP server, or the demo shop.
+//! - [`demo`]: the built-in shop.
+//! - [`routes`]: HTTP in, HTTP out.
+//! - [`app`]: all of these put together.
+//! - [`error`]: what can go wrong, by what the caller can do next.
+//! - `edge`: the Worker's events; the only place that names the platform.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+
+pub mod app;
+pub mod cart;
+pub mod config;
+pub mod database;
+pub mod demo;
+#[cfg(target_arch = "wasm32")]
+mod edge;
+pub mod error;
+pub mod fetch;
+pub mod ids;
+pub mod item_routes;
+pub mod keys;
+pub mod maintenance;
+pub mod origin;
+pub mod page_cache;
+pub mod ranking;
+pub mod routes;
+pub mod row_cache;
+pub mod session;
+pub mod time;
+pub mod upstash;

@@ -1,0 +1,47 @@
+//! All parts put together. There is one [`App`] for each isolate, made before the first request and never changed.
+
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+
+use crate::{
+    config::Config,
+    database::Database,
+    fetch::{Fetch, Response},
+    time::Clock,
+    upstash::Redis,
+};
+
+/// What the handlers and the jobs work with.
+pub struct App {
+    pub config: Config,
+    pub redis: Redis,
+    pub fetch: Rc<dyn Fetch>,
+    pub clock: Rc<dyn Clock>,
+    /// D1, where there is one: the demo's catalogue and the row cache's table.
+    pub database: Option<Rc<dyn Database>>,
+}
+
+/// Work that the visitor does not wait for.
+pub type Later = LocalBoxFuture<'static, ()>;
+
+/// A response, and the work that goes on behind it (at most 30 s in a Worker: `waitUntil`).
+pub struct Answer {
+    pub response: Response,
+    pub later: Vec<Later>,
+}
+
+impl App {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
+        let redis = Redis::new(fetch.clone(), clock.clone(), config.redis.credentials.clone(), config.redis.timeout);
+        Self { config, redis, fetch, clock, database }
+    }
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Self { response, later: Vec::new() }
+    }
+}

@@ -1,0 +1,1 @@
+//! A visitor's cart: quantity per item.

@@ -1,0 +1,350 @@
+//! Every variable of `wrangler.toml` and every secret, read once and checked. Nothing else reads the environment.
+//!
+//! A variable that is empty counts as not set. All that is wrong is told at once, each with its name and its remedy.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use http::HeaderValue;
+use url::Url;
+
+use crate::{item_routes::ItemRoutes, upstash::Credentials};
+
+/// What edgefront is told from outside.
+#[derive(Clone)]
+pub struct Config {
+    pub redis: RedisConfig,
+    pub session: SessionConfig,
+    pub cart: CartConfig,
+    pub page: PageConfig,
+    pub ranking: RankingConfig,
+    pub origin: OriginConfig,
+    /// `ROWS_TABLE` or `ROWS_URL`; without either there is no row cache.
+    pub rows: Option<RowsConfig>,
+    /// `SERVICE_KEY` (secret, at least 16 characters): opens the service's part of the API. Without it that part is closed.
+    pub service_key: Option<String>,
+}
+
+#[derive(Clone)]
+pub struct RedisConfig {
+    /// `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN` (secrets).
+    pub credentials: Credentials,
+    /// `REDIS_TIMEOUT_MS`, default 300 ms: what a visitor waits for Redis at the most.
+    pub timeout: Duration,
+}
+
+#[derive(Clone)]
+pub struct SessionConfig {
+    /// `SESSION_KEYS` (secret; comma-separated, each at least 32 characters): the first signs, all are accepted.
+    pub keys: Vec<String>,
+    /// `SESSION_LIMIT`, default 10,000,000 live sessions; the oldest leave first.
+    pub limit: u64,
+    /// `SESSION_IDLE`, default 30 days, in seconds: a session not seen for so long ends.
+    pub idle: Duration,
+    /// `SESSION_MAX_AGE`, default 90 days, in seconds: a session ends so long after it began, whatever happens.
+    pub max_age: Duration,
+    /// `VIEW_WINDOW`, default 1,800 s: a session's views of one item count once in so long.
+    pub view_window: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct CartConfig {
+    /// `CART_MAX_LINES`, default 100 different items.
+    pub max_lines: u32,
+    /// `CART_MAX_QUANTITY`, default 999 of one item.
+    pub max_quantity: u32,
+}
+
+#[derive(Clone)]
+pub struct PageConfig {
+    /// `PAGE_TTL`, default 300 s: how long a page is fresh.
+    pub ttl: Duration,
+    /// `PAGE_STALE`, default 60 s: how long it may be served after that, while one request renders it anew.
+    pub stale: Duration,
+    /// `PAGE_RANK_LIMIT`, default 10,000: pages of items that rank below are cached.
+    pub rank_limit: u64,
+    /// `PAGE_MAX_BYTES`, default 1 MiB: larger pages are served, not stored.
+    pub max_bytes: usize,
+    /// `ITEM_ROUTES`, default `/?item={item}, /products/{item}`: which URLs name an item.
+    pub item_routes: ItemRoutes,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct RankingConfig {
+    /// `RANKING_KEEP`, default 20,000: ranks beyond are dropped at a rescale.
+    pub keep: u64,
+    /// `RANKING_HALF_LIFE`, default 300 s: a view counts half after so long.
+    pub half_life: Duration,
+}
+
+#[derive(Clone)]
+pub struct OriginConfig {
+    /// `ORIGIN_URL`: the storefront behind us; without it the demo shop.
+    pub url: Option<Url>,
+    /// `ORIGIN_KEY` (secret): sent as `Edge-Key`, so that the origin knows who asks.
+    pub key: Option<HeaderValue>,
+    /// `ORIGIN_TIMEOUT`, default 30 s, until the head of the origin's answer.
+    pub timeout: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub enum RowsConfig {
+    /// A table of D1 with a column `id`.
+    Table(String),
+    /// An address that answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`.
+    Url(Url),
+}
+
+/// All that is wrong with the variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+/// One variable that is missing or wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The variable's name.
+    pub variable: &'static str,
+    /// What is wrong and what would be right; never the value of a secret.
+    pub problem: String,
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, ConfigError { variable, problem }) in self.0.iter().enumerate() {
+            write!(f, "{}{variable}: {problem}", if number == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Reads the variables through `get`.
+    ///
+    /// # Errors
+    /// [`ConfigErrors`] with every variable that is missing or wrong.
+    pub fn from_lookup(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigErrors> {
+        let mut reader = Reader { get: &get, errors: Vec::new() };
+        let config = reader.config();
+        match config {
+            Some(config) if reader.errors.is_empty() => Ok(config),
+            _ => Err(ConfigErrors(reader.errors)),
+        }
+    }
+}
+
+/// Reads one variable after another and remembers what is wrong.
+struct Reader<'a> {
+    get: &'a dyn Fn(&str) -> Option<String>,
+    errors: Vec<ConfigError>,
+}
+
+const DAY: u64 = 86_400;
+
+impl Reader<'_> {
+    /// None only if a variable without a default is missing or wrong; `errors` then says which.
+    fn config(&mut self) -> Option<Config> {
+        let redis = self.redis();
+        let keys = self.session_keys();
+        let session = SessionConfig {
+            keys: keys.unwrap_or_default(),
+            limit: self.number("SESSION_LIMIT", 10_000_000, 1),
+            idle: self.seconds("SESSION_IDLE", 30 * DAY, 60),
+            max_age: self.seconds("SESSION_MAX_AGE", 90 * DAY, 60),
+            view_window: self.seconds("VIEW_WINDOW", 1_800, 0),
+        };
+        let cart = CartConfig {
+            max_lines: self.number("CART_MAX_LINES", 100, 1),
+            max_quantity: self.number("CART_MAX_QUANTITY", 999, 1),
+        };
+        let page = PageConfig {
+            ttl: self.seconds("PAGE_TTL", 300, 0),
+            stale: self.seconds("PAGE_STALE", 60, 0),
+            rank_limit: self.number("PAGE_RANK_LIMIT", 10_000, 0),
+            max_bytes: self.number("PAGE_MAX_BYTES", 1 << 20, 0),
+            item_routes: self.item_routes(),
+        };
+        let ranking = RankingConfig {
+            keep: self.number("RANKING_KEEP", 20_000, 1),
+            half_life: self.seconds("RANKING_HALF_LIFE", 300, 1),
+        };
+        let origin = OriginConfig {
+            url: self.url("ORIGIN_URL"),
+            key: self.header("ORIGIN_KEY"),
+            timeout: self.seconds("ORIGIN_TIMEOUT", 30, 1),
+        };
+        let rows = self.rows();
+        let service_key = self.secret("SERVICE_KEY", 16);
+        Some(Config { redis: redis?, session, cart, page, ranking, origin, rows, service_key })
+    }
+
+    fn redis(&mut self) -> Option<RedisConfig> {
+        let timeout = Duration::from_millis(self.number("REDIS_TIMEOUT_MS", 300, 1));
+        let remedy = "is not set: put it into .dev.vars, or `wrangler secret put` it (Upstash's console shows it)";
+        let (url, token) = (self.text("UPSTASH_REDIS_REST_URL"), self.text("UPSTASH_REDIS_REST_TOKEN"));
+        if url.is_none() {
+            self.wrong("UPSTASH_REDIS_REST_URL", remedy);
+        }
+        if token.is_none() {
+            self.wrong("UPSTASH_REDIS_REST_TOKEN", remedy);
+        }
+        let url = self.url("UPSTASH_REDIS_REST_URL")?.to_string().trim_end_matches('/').to_owned();
+        let Ok(mut authorization) = HeaderValue::try_from(format!("Bearer {}", token?)) else {
+            self.wrong("UPSTASH_REDIS_REST_TOKEN", "can not stand in a header: copy it again, without line breaks");
+            return None;
+        };
+        authorization.set_sensitive(true);
+        Some(RedisConfig { credentials: Credentials { url, authorization }, timeout })
+    }
+
+    fn session_keys(&mut self) -> Option<Vec<String>> {
+        let rule = "must be one or more keys of at least 32 characters, separated by commas; `openssl rand -base64 32` makes one";
+        let keys: Vec<_> =
+            self.text("SESSION_KEYS").unwrap_or_default().split(',').map(|key| key.trim().to_owned()).collect();
+        if keys.iter().any(|key| key.len() < 32) {
+            self.wrong("SESSION_KEYS", rule);
+            return None;
+        }
+        Some(keys)
+    }
+
+    fn item_routes(&mut self) -> ItemRoutes {
+        let text = self.text("ITEM_ROUTES");
+        match ItemRoutes::parse(text.as_deref().unwrap_or(ItemRoutes::DEFAULT)) {
+            Ok(routes) => routes,
+            Err(problem) => {
+                self.wrong("ITEM_ROUTES", problem);
+                ItemRoutes::default()
+            }
+        }
+    }
+
+    fn rows(&mut self) -> Option<RowsConfig> {
+        let url = self.url("ROWS_URL").map(RowsConfig::Url);
+        let table = self.text("ROWS_TABLE");
+        let is_name = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                && !name.starts_with(|first: char| first.is_ascii_digit())
+        };
+        match (table, url) {
+            (Some(_), Some(_)) => {
+                self.wrong("ROWS_URL", "is set, and so is ROWS_TABLE: rows come from one of them, unset the other");
+            }
+            (Some(table), None) if is_name(&table) => return Some(RowsConfig::Table(table)),
+            (Some(_), None) => self.wrong("ROWS_TABLE", "must be a table's name: letters, digits and _"),
+            (None, url) => return url,
+        }
+        None
+    }
+
+    fn text(&self, variable: &str) -> Option<String> {
+        (self.get)(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    fn wrong(&mut self, variable: &'static str, problem: impl Into<String>) {
+        self.errors.push(ConfigError { variable, problem: problem.into() });
+    }
+
+    fn number<T: FromStr + PartialOrd + fmt::Display + Copy>(
+        &mut self,
+        variable: &'static str,
+        default: T,
+        least: T,
+    ) -> T {
+        match self.text(variable).map(|value| (value.parse::<T>(), value)) {
+            None => default,
+            Some((Ok(number), _)) if number >= least => number,
+            Some((_, value)) => {
+                self.wrong(variable, format!("is {value:?}, and must be a whole number, at least {least}"));
+                default
+            }
+        }
+    }
+
+    fn seconds(&mut self, variable: &'static str, default: u64, least: u64) -> Duration {
+        // At most a hundred years: sums of such times can not overflow.
+        Duration::from_secs(self.number(variable, default, least).min(36_500 * DAY))
+    }
+
+    fn url(&mut self, variable: &'static str) -> Option<Url> {
+        let value = self.text(variable)?;
+        match Url::parse(&value) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Some(url),
+            _ => {
+                self.wrong(variable, "must be an address that begins with http:// or https://");
+                None
+            }
+        }
+    }
+
+    fn secret(&mut self, variable: &'static str, least: usize) -> Option<String> {
+        let secret = self.text(variable)?;
+        if secret.len() < least {
+            self.wrong(variable, format!("has {} characters, and must have at least {least}", secret.len()));
+        }
+        Some(secret)
+    }
+
+    fn header(&mut self, variable: &'static str) -> Option<HeaderValue> {
+        let secret = self.secret(variable, 16)?;
+        let Ok(mut value) = HeaderValue::try_from(secret) else {
+            self.wrong(variable, "can not stand in a header: use visible ASCII characters");
+            return None;
+        };
+        value.set_sensitive(true);
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+        let needed = [
+            ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1:8079/"),
+            ("UPSTASH_REDIS_REST_TOKEN", "a-token"),
+            ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
+        ];
+        let find =
+            |name: &str, list: &[(&str, &str)]| list.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned());
+        Config::from_lookup(|name| find(name, variables).or_else(|| find(name, &needed)))
+    }
+
+    #[test]
+    fn the_defaults_are_the_books() {
+        let config = read(&[]).ok().unwrap();
+        assert_eq!(config.session.limit, 10_000_000);
+        assert_eq!((config.page.ttl.as_secs(), config.page.rank_limit), (300, 10_000));
+        assert_eq!((config.ranking.keep, config.ranking.half_life.as_secs()), (20_000, 300));
+        assert_eq!(config.redis.credentials.url, "http://127.0.0.1:8079");
+        assert!(config.origin.url.is_none() && config.rows.is_none());
+    }
+
+    #[test]
+    fn every_wrong_variable_names_itself_and_no_secret_shows() {
+        for (variable, value) in [
+            ("UPSTASH_REDIS_REST_URL", ""),
+            ("UPSTASH_REDIS_REST_URL", "redis://x"),
+            ("UPSTASH_REDIS_REST_TOKEN", ""),
+            ("UPSTASH_REDIS_REST_TOKEN", "a\nb"),
+            ("SESSION_KEYS", "short-secret"),
+            ("SERVICE_KEY", "short-secret"),
+            ("ORIGIN_KEY", "short-secret"),
+            ("SESSION_LIMIT", "-1"),
+            ("SESSION_IDLE", "soon"),
+            ("PAGE_TTL", "1.5"),
+            ("RANKING_HALF_LIFE", "0"),
+            ("ITEM_ROUTES", "/products"),
+            ("ORIGIN_URL", "shop.example"),
+            ("ROWS_TABLE", "a; DROP TABLE b"),
+        ] {
+            let errors = read(&[(variable, value)]).err().unwrap();
+            assert_eq!(errors.0.len(), 1, "{errors}");
+            assert!(errors.to_string().starts_with(variable), "{errors}");
+            assert!(!errors.to_string().contains("short-secret"), "{errors}");
+        }
+        let two = read(&[("PAGE_TTL", "x"), ("SESSION_KEYS", "")]).err().unwrap();
+        assert_eq!(two.0.len(), 2);
+    }
+}

@@ -1,0 +1,160 @@
+//! Names that may become part of a Redis key. Each has only a checking constructor, so one that exists holds no separator,
+//! is never empty (`viewed:` + an empty token *is* the ranking) and can not reach another key.
+
+use std::fmt;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::{error::Error, time::Timestamp};
+
+/// A session's token: when the session began and 128 random bits, as 28 characters of base64url.
+///
+/// The start makes the absolute expiry a property of the token that needs no key of its own; the cookie's MAC protects it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Token(String);
+
+/// Bytes of a token before base64url: 5 of the Unix second it began, 16 random ones.
+const TOKEN_BYTES: usize = 21;
+
+impl Token {
+    /// A new token of a session that begins `now`.
+    ///
+    /// # Errors
+    /// [`Error::Platform`] if the platform has no random bits.
+    pub fn new(now: Timestamp) -> Result<Self, Error> {
+        let mut bytes = [0; TOKEN_BYTES];
+        let (began, random) = bytes.split_at_mut(5);
+        began.copy_from_slice(now.as_secs().to_be_bytes().split_at(3).1);
+        getrandom::fill(random).map_err(|_| Error::Platform("no random bits".to_owned()))?;
+        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// The token in `text`, or None if it is not one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; TOKEN_BYTES + 3];
+        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        (length == TOKEN_BYTES).then(|| Self(text.to_owned()))
+    }
+
+    /// When the session began.
+    #[must_use]
+    pub fn began(&self) -> Timestamp {
+        let mut bytes = [0; TOKEN_BYTES + 3];
+        let mut second = [0; 8];
+        // A Token that exists decodes: `new` encoded it, `parse` checked it.
+        if URL_SAFE_NO_PAD.decode_slice(&self.0, &mut bytes).is_ok() {
+            second.split_at_mut(3).1.copy_from_slice(bytes.split_at(5).0);
+        }
+        Timestamp::from_millis(u64::from_be_bytes(second) * 1000)
+    }
+
+    /// The token as it stands in keys and in the cookie.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A token is a password: it never shows in a log.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $field:literal, $max:literal, $allowed:expr, $rule:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The longest one, in bytes.
+            pub const MAX: usize = $max;
+
+            /// Checks `text`.
+            ///
+            /// # Errors
+            /// [`Error::Invalid`] with the rule that it breaks.
+            pub fn parse(text: &str) -> Result<Self, Error> {
+                let allowed: fn(u8) -> bool = $allowed;
+                if text.is_empty() || text.len() > $max || !text.bytes().all(allowed) {
+                    return Err(Error::invalid($field, $rule));
+                }
+                Ok(Self(text.to_owned()))
+            }
+
+            /// The name as it stands in keys and URLs.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+/// Unreserved in a URL (RFC 3986 §2.3), so that a name reads the same in a path, a query and a key.
+fn unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+id!(
+    /// An item of the shop, as its page's URL names it.
+    ItemId, "item", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~"
+);
+id!(
+    /// A row of the database that is kept in Redis.
+    RowId, "row", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~"
+);
+id!(
+    /// A user, as the storefront names them: an id, a mail address.
+    UserId, "user", 128,
+    |byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\'),
+    "must be 1 to 128 visible ASCII characters other than { } , \" \\"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_tells_when_it_began_and_survives_its_text() {
+        let now = Timestamp::from_millis(1_795_000_000_000);
+        let token = Token::new(now).unwrap();
+        assert_eq!(token.as_str().len(), 28);
+        assert_eq!(token.began(), now);
+        assert_eq!(Token::parse(token.as_str()), Some(token));
+    }
+
+    #[test]
+    fn nothing_but_a_token_is_a_token() {
+        for text in [
+            "",
+            "a",
+            "viewed:",
+            &"A".repeat(27),
+            &"A".repeat(29),
+            &"A".repeat(4096),
+            "AAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            "AAAAAAAAAAAAAAAAAAAAAAAAAA:A",
+        ] {
+            assert_eq!(Token::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_id_can_not_leave_its_key() {
+        for text in ["", "a:b", "a/b", "a\0", "ü", "a b", "{a}", &"a".repeat(65)] {
+            assert!(ItemId::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(ItemId::parse("enamel-mug_1.5~x").unwrap().as_str(), "enamel-mug_1.5~x");
+        assert!(UserId::parse("ada@example.org").is_ok());
+    }
+}

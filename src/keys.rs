@@ -1,0 +1,73 @@
+//! The whole Redis schema. Every key that edgefront touches is made here, from checked parts only.
+//!
+//! | key | type | content |
+//! |---|---|---|
+//! | `login:` | hash | token → user id; an empty value is a guest's session |
+//! | `recent:` | zset | token → last seen, Unix seconds |
+//! | `viewed:{token}` | zset | item → last viewed, Unix seconds; the 25 newest |
+//! | `cart:{token}` | hash | item → quantity |
+//! | `sessions:{user}` | zset | token → when it logged in, Unix seconds |
+//! | `abandoned:` | stream | `user`, `seen`, `items` (JSON) of carts that expired with their session; the newest 10,000 or so |
+//! | `cache:{hash}` | string | a stored response; `{hash}` = SHA-256 of the canonical request, hexadecimal |
+//! | `render:{hash}` | string | the lease of the one request that renders the page now |
+//! | `purged:` | zset | `all`, `item:{item}`, `url:{hash}`, `tag:{tag}` → when it was purged, Unix microseconds of Redis' clock |
+//! | `schedule:` | zset | row → next refresh, Unix seconds |
+//! | `delay:` | zset | row → period, seconds |
+//! | `inv:{row}` | string | the row as a JSON object: column → value |
+//! | `viewed:` | zset | item → −views, decayed |
+//! | `rescaled:` | string | the last half-life bucket that the ranking was rescaled in |
+//! | `once:{hash}` | string | the answer to a request with an `Idempotency-Key`, for a day |
+//! | `jobs:` | hash | job → its last report as JSON |
+//!
+//! The first column of the book's own keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) is
+//! kept to the letter, so that code written against the book works on the same Redis.
+
+use crate::ids::{RowId, Token, UserId};
+
+pub const LOGIN: &str = "login:";
+pub const RECENT: &str = "recent:";
+pub const ABANDONED: &str = "abandoned:";
+pub const PURGED: &str = "purged:";
+pub const SCHEDULE: &str = "schedule:";
+pub const DELAY: &str = "delay:";
+pub const RANKING: &str = "viewed:";
+pub const RESCALED: &str = "rescaled:";
+pub const JOBS: &str = "jobs:";
+
+#[must_use]
+pub fn viewed(token: &Token) -> String {
+    format!("viewed:{}", token.as_str())
+}
+
+#[must_use]
+pub fn cart(token: &Token) -> String {
+    format!("cart:{}", token.as_str())
+}
+
+#[must_use]
+pub fn sessions(user: &UserId) -> String {
+    format!("sessions:{user}")
+}
+
+#[must_use]
+pub fn row(row: &RowId) -> String {
+    format!("inv:{row}")
+}
+
+/// `hash` is the page's SHA-256 in hexadecimal.
+#[must_use]
+pub fn page(hash: &str) -> String {
+    format!("cache:{hash}")
+}
+
+/// `hash` as in [`page`].
+#[must_use]
+pub fn render(hash: &str) -> String {
+    format!("render:{hash}")
+}
+
+/// `hash` is the SHA-256 of who asked and their key, in hexadecimal.
+#[must_use]
+pub fn once(hash: &str) -> String {
+    format!("once:{hash}")
+}

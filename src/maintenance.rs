@@ -1,0 +1,1 @@
+//! The three jobs of the crons.

@@ -1,0 +1,1 @@
+//! The storefront behind us.

@@ -1,0 +1,1 @@
+//! Pages of popular items, stored as the origin sent them.

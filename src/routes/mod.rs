@@ -1,0 +1,1 @@
+//! HTTP in, HTTP out. `/_edge/` is ours, everything else is the storefront's.

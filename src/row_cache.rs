@@ -1,0 +1,1 @@
+//! Rows of the database, kept in Redis and refreshed on a schedule.

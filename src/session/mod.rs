@@ -1,0 +1,1 @@
+//! Login tokens: check, touch, log in, log out.

@@ -1,0 +1,96 @@
+//! A moment, and where it comes from. On wasm the standard library's clocks panic, so `now` is an argument everywhere and
+//! only the border reads a [`Clock`].
+
+use std::{
+    fmt,
+    ops::{Add, Sub},
+    time::Duration,
+};
+
+use futures_util::future::LocalBoxFuture;
+
+/// A moment: milliseconds since the Unix epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// A moment from milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// A moment from a Redis score: Unix seconds with a fraction. A score before the epoch counts as the epoch.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as documented")]
+    pub fn from_score(seconds: f64) -> Self {
+        Self((seconds * 1000.0).round() as u64)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch.
+    #[must_use]
+    pub const fn as_secs(self) -> u64 {
+        self.0 / 1000
+    }
+
+    /// Time since `earlier`; zero if that is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// As Redis scores are written: Unix seconds, three decimals.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+}
+
+/// Saturates at the epoch.
+impl Sub<Duration> for Timestamp {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The platform's clock and timer.
+pub trait Clock {
+    /// The current moment. In a Worker it stands still between I/O.
+    fn now(&self) -> Timestamp;
+    /// Resolves after `duration`.
+    fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_as_a_score_and_read_back() {
+        let moment = Timestamp::from_millis(1_732_203_263_007);
+        assert_eq!(moment.to_string(), "1732203263.007");
+        assert_eq!(Timestamp::from_score(1_732_203_263.007), moment);
+        assert_eq!(Timestamp::from_score(-1.0), Timestamp::from_millis(0));
+    }
+}

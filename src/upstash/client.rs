@@ -1,0 +1,199 @@
+//! Sends commands. One call is one HTTP request within one deadline; the only second request is the retry of what is
+//! harmless to repeat, and EVAL after `NOSCRIPT`, both within the same deadline.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use http::{HeaderValue, Method, header};
+use serde_json::Value;
+
+use super::{
+    command::{Command, ScriptForm},
+    error::Error,
+    reply::{FromReply, Reply},
+};
+use crate::{
+    fetch::{Collected, Fetch, FetchError, Request, Response},
+    time::{Clock, Timestamp},
+};
+
+/// The most that one reply may have: Upstash's limit of 10 MB for a command, as base64, and as much again for a pipeline.
+const REPLY_LIMIT: usize = 32 << 20;
+
+/// Where Redis is, and the token that opens it.
+#[derive(Clone)]
+pub struct Credentials {
+    /// Without a trailing slash.
+    pub url: String,
+    /// `Bearer <token>`.
+    pub authorization: HeaderValue,
+}
+
+/// A Redis database over REST.
+pub struct Redis {
+    fetch: Rc<dyn Fetch>,
+    clock: Rc<dyn Clock>,
+    credentials: Credentials,
+    deadline: Duration,
+    /// Upstash's token for reading one's own writes: the last one seen is sent with the next request.
+    sync_token: RefCell<Option<HeaderValue>>,
+}
+
+impl Redis {
+    /// A database whose every call ends within `deadline`.
+    #[must_use]
+    pub fn new(fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, credentials: Credentials, deadline: Duration) -> Self {
+        Self { fetch, clock, credentials, deadline, sync_token: RefCell::new(None) }
+    }
+
+    /// Runs one command, or one script.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub async fn run<T: FromReply>(&self, command: Command) -> Result<T, Error> {
+        let until = self.clock.now() + self.deadline;
+        let mut reply = self.run_as(&command, ScriptForm::Hash, until).await;
+        if command.is_script() && reply.as_ref().is_err_and(Error::is_no_script) {
+            reply = self.run_as(&command, ScriptForm::Source, until).await;
+        }
+        T::from_reply(reply?)
+    }
+
+    /// Runs independent commands in one request. One that fails leaves the others done.
+    ///
+    /// # Errors
+    /// Any [`Error`] of the request as a whole; a command's own error stands in its place in the list, which is as long as
+    /// `commands`.
+    pub async fn pipeline(&self, commands: &[Command]) -> Result<Vec<Result<Reply, Error>>, Error> {
+        let until = self.clock.now() + self.deadline;
+        let mut replies = self.send_list("/pipeline", commands, ScriptForm::Hash, until).await?;
+        let unknown = |reply: &Result<Reply, Error>| reply.as_ref().is_err_and(Error::is_no_script);
+        // Only what the server did not know is sent again: the rest has been executed.
+        let again: Vec<_> = commands
+            .iter()
+            .zip(&replies)
+            .filter(|(_, reply)| unknown(reply))
+            .map(|(command, _)| command.clone())
+            .collect();
+        if !again.is_empty() {
+            let late = self.send_list("/pipeline", &again, ScriptForm::Source, until).await?;
+            for (reply, late) in replies.iter_mut().filter(|reply| unknown(reply)).zip(late) {
+                *reply = late;
+            }
+        }
+        Ok(replies)
+    }
+
+    /// Runs independent commands in one request and reads their replies as a tuple.
+    ///
+    /// # Errors
+    /// The first [`Error`], be it the request's or a command's; the other commands may have been executed.
+    pub async fn all<T: FromReply>(&self, commands: &[Command]) -> Result<T, Error> {
+        let replies = self.pipeline(commands).await?;
+        T::from_reply(Reply::List(replies.into_iter().collect::<Result<_, _>>()?))
+    }
+
+    /// Runs writes together: all are executed and nothing comes between them, or none is. Scripts can not take part.
+    ///
+    /// # Errors
+    /// Any [`Error`], of the request as a whole or the first of a command.
+    pub async fn transaction<T: FromReply>(&self, commands: &[Command]) -> Result<T, Error> {
+        let until = self.clock.now() + self.deadline;
+        let replies = self.send_list("/multi-exec", commands, ScriptForm::Source, until).await?;
+        T::from_reply(Reply::List(replies.into_iter().collect::<Result<_, _>>()?))
+    }
+
+    async fn run_as(&self, command: &Command, form: ScriptForm, until: Timestamp) -> Result<Reply, Error> {
+        let (path, body) = match command.to_json(form) {
+            Ok(json) => (String::new(), json.to_string().into()),
+            Err(error) => command.to_path(form).ok_or(error)?,
+        };
+        read_item(self.send(&path, &body, command.is_repeatable(), until).await?)
+    }
+
+    async fn send_list(
+        &self,
+        path: &str,
+        commands: &[Command],
+        form: ScriptForm,
+        until: Timestamp,
+    ) -> Result<Vec<Result<Reply, Error>>, Error> {
+        let body = commands.iter().map(|command| command.to_json(form)).collect::<Result<Vec<_>, _>>()?;
+        let repeatable = commands.iter().all(Command::is_repeatable);
+        match self.send(path, &Value::Array(body).to_string().into(), repeatable, until).await? {
+            Value::Array(items) if items.len() == commands.len() => Ok(items.into_iter().map(read_item).collect()),
+            // A discarded transaction is one error for all.
+            item @ Value::Object(_) => Err(read_item(item).err().unwrap_or(Error::UnexpectedType)),
+            _ => Err(Error::UnexpectedType),
+        }
+    }
+
+    /// Sends one request; once more if that is harmless, the first failure may pass, and there is time left.
+    async fn send(&self, path: &str, body: &Bytes, repeatable: bool, until: Timestamp) -> Result<Value, Error> {
+        let first = self.send_once(path, body, until).await;
+        match first {
+            Err(error) if repeatable && error.is_passing() => {
+                self.send_once(path, body, until).await.map_err(|_| error)
+            }
+            result => result,
+        }
+    }
+
+    async fn send_once(&self, path: &str, body: &Bytes, until: Timestamp) -> Result<Value, Error> {
+        let left = until.since(self.clock.now());
+        if left.is_zero() {
+            return Err(FetchError::Timeout.into());
+        }
+        let mut request = Request::new(body.clone().into());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() =
+            format!("{}{path}", self.credentials.url).parse().map_err(|_| Error::Transport(FetchError::Unreachable))?;
+        let headers = request.headers_mut();
+        headers.insert(header::AUTHORIZATION, self.credentials.authorization.clone());
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("upstash-encoding", HeaderValue::from_static("base64"));
+        if let Some(token) = self.sync_token.borrow().as_ref() {
+            headers.insert("upstash-sync-token", token.clone());
+        }
+        let response = self.fetch.fetch(request, left).await?;
+        let late = self.clock.sleep(until.since(self.clock.now()));
+        match select(Box::pin(self.read(response)), late).await {
+            Either::Left((reply, _)) => reply,
+            Either::Right(_) => Err(FetchError::Timeout.into()),
+        }
+    }
+
+    /// Reads a response: JSON whatever the status says, since `error` in it is the failure.
+    async fn read(&self, response: Response) -> Result<Value, Error> {
+        let status = response.status().as_u16();
+        if let Some(token) = response.headers().get("upstash-sync-token") {
+            self.sync_token.replace(Some(token.clone()));
+        }
+        let (parts, body) = response.into_parts();
+        let not_rest = Error::NotRest { status };
+        let Ok(Collected::Whole(body)) = body.collect(REPLY_LIMIT).await else { return Err(not_rest) };
+        match serde_json::from_slice(&body) {
+            Ok(json @ (Value::Object(_) | Value::Array(_))) if parts.status.is_success() => Ok(json),
+            Ok(json @ Value::Object(_)) => match read_item(json) {
+                Err(Error::Refused { .. }) if status == 429 => Err(Error::Quota),
+                Err(Error::Refused { .. }) if status == 401 => Err(Error::Unauthorized),
+                Err(Error::UnexpectedType) | Ok(_) => Err(not_rest),
+                Err(error) => Err(error),
+            },
+            _ if status == 429 => Err(Error::Quota),
+            _ if status == 401 => Err(Error::Unauthorized),
+            _ => Err(not_rest),
+        }
+    }
+}
+
+/// Reads `{"result": …}` or `{"error": …}`. An error is one, whatever stands beside it.
+fn read_item(item: Value) -> Result<Reply, Error> {
+    let Value::Object(mut item) = item else { return Err(Error::UnexpectedType) };
+    match item.remove("error") {
+        Some(Value::String(message)) => Err(Error::from_message(&message)),
+        Some(Value::Null) | None => item.remove("result").map_or(Err(Error::UnexpectedType), Reply::from_json),
+        Some(_) => Err(Error::UnexpectedType),
+    }
+}

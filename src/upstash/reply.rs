@@ -1,0 +1,201 @@
+//! What Redis answered, and the types that it is read as.
+//!
+//! RESP2 has five shapes; scores are strings, hashes and WITHSCORES are flat lists. Strings come base64-encoded, so that any
+//! bytes survive JSON; the status `OK` alone comes as it is (it can not be mistaken: no base64 text has two characters).
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::error::Error;
+
+/// A reply of Redis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    Nil,
+    Integer(i64),
+    /// A bulk string, or the status `OK`.
+    Bytes(Bytes),
+    List(Vec<Reply>),
+}
+
+impl Reply {
+    /// Reads the JSON of a reply whose strings are base64.
+    ///
+    /// # Errors
+    /// [`Error::UnexpectedType`] if it has none of the shapes of a reply.
+    pub(super) fn from_json(json: Value) -> Result<Self, Error> {
+        Ok(match json {
+            Value::Null => Self::Nil,
+            Value::Number(number) => Self::Integer(number.as_i64().ok_or(Error::UnexpectedType)?),
+            Value::String(text) if text == "OK" => Self::Bytes(Bytes::from_static(b"OK")),
+            Value::String(text) => Self::Bytes(STANDARD.decode(text).map_err(|_| Error::UnexpectedType)?.into()),
+            Value::Array(items) => Self::List(items.into_iter().map(Self::from_json).collect::<Result<_, _>>()?),
+            Value::Bool(_) | Value::Object(_) => return Err(Error::UnexpectedType),
+        })
+    }
+}
+
+/// A type that a reply can be read as.
+pub trait FromReply: Sized {
+    /// Reads `reply`.
+    ///
+    /// # Errors
+    /// [`Error::UnexpectedType`] if it is of another type.
+    fn from_reply(reply: Reply) -> Result<Self, Error>;
+}
+
+impl FromReply for Reply {
+    fn from_reply(reply: Reply) -> Result<Self, Error> {
+        Ok(reply)
+    }
+}
+
+/// Any reply; for writes whose reply says nothing.
+impl FromReply for () {
+    fn from_reply(_: Reply) -> Result<Self, Error> {
+        Ok(())
+    }
+}
+
+impl FromReply for Bytes {
+    fn from_reply(reply: Reply) -> Result<Self, Error> {
+        match reply {
+            Reply::Bytes(bytes) => Ok(bytes),
+            _ => Err(Error::UnexpectedType),
+        }
+    }
+}
+
+impl FromReply for String {
+    fn from_reply(reply: Reply) -> Result<Self, Error> {
+        String::from_utf8(Bytes::from_reply(reply)?.into()).map_err(|_| Error::UnexpectedType)
+    }
+}
+
+macro_rules! number {
+    ($($type:ty),*) => {$(
+        /// An integer, or a number in a string, as scores and hash values are.
+        impl FromReply for $type {
+            fn from_reply(reply: Reply) -> Result<Self, Error> {
+                match reply {
+                    Reply::Integer(number) => number.to_string().parse().map_err(|_| Error::UnexpectedType),
+                    reply => String::from_reply(reply)?.parse().map_err(|_| Error::UnexpectedType),
+                }
+            }
+        }
+    )*};
+}
+number!(i64, u64, u32, f64);
+
+/// 1 and 0, as Redis says yes and no.
+impl FromReply for bool {
+    fn from_reply(reply: Reply) -> Result<Self, Error> {
+        match reply {
+            Reply::Integer(1) => Ok(true),
+            Reply::Integer(0) => Ok(false),
+            _ => Err(Error::UnexpectedType),
+        }
+    }
+}
+
+impl<T: FromReply> FromReply for Option<T> {
+    fn from_reply(reply: Reply) -> Result<Self, Error> {
+        match reply {
+            Reply::Nil => Ok(None),
+            reply => T::from_reply(reply).map(Some),
+        }
+    }
+}
+
+impl<T: FromReply> FromReply for Vec<T> {
+    fn from_reply(reply: Reply) -> Result<Self, Error> {
+        match reply {
+            Reply::List(items) => items.into_iter().map(T::from_reply).collect(),
+            _ => Err(Error::UnexpectedType),
+        }
+    }
+}
+
+macro_rules! tuple {
+    ($($type:ident),*) => {
+        /// A list of exactly as many replies.
+        impl<$($type: FromReply),*> FromReply for ($($type,)*) {
+            fn from_reply(reply: Reply) -> Result<Self, Error> {
+                let Reply::List(items) = reply else { return Err(Error::UnexpectedType) };
+                let mut items = items.into_iter();
+                let tuple = ($($type::from_reply(items.next().ok_or(Error::UnexpectedType)?)?,)*);
+                if items.next().is_some() { return Err(Error::UnexpectedType) }
+                Ok(tuple)
+            }
+        }
+    };
+}
+tuple!(A, B);
+tuple!(A, B, C);
+tuple!(A, B, C, D);
+tuple!(A, B, C, D, E);
+
+/// A flat list of pairs, as HGETALL and WITHSCORES answer: `a, 1, b, 2`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pairs<K, V>(pub Vec<(K, V)>);
+
+impl<K: FromReply, V: FromReply> FromReply for Pairs<K, V> {
+    fn from_reply(reply: Reply) -> Result<Self, Error> {
+        let Reply::List(items) = reply else { return Err(Error::UnexpectedType) };
+        let mut pairs = Vec::with_capacity(items.len() / 2);
+        let mut items = items.into_iter();
+        while let Some(key) = items.next() {
+            let value = items.next().ok_or(Error::UnexpectedType)?;
+            pairs.push((K::from_reply(key)?, V::from_reply(value)?));
+        }
+        Ok(Self(pairs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(json: Value) -> Result<Reply, Error> {
+        Reply::from_json(json)
+    }
+
+    #[test]
+    fn the_five_shapes_of_a_reply() {
+        assert_eq!(read(json!(null)), Ok(Reply::Nil));
+        assert_eq!(read(json!(-3)), Ok(Reply::Integer(-3)));
+        assert_eq!(read(json!("OK")), Ok(Reply::Bytes("OK".into())));
+        assert_eq!(read(json!("T0s=")), Ok(Reply::Bytes("OK".into())));
+        assert_eq!(read(json!([null, [1]])), Ok(Reply::List(vec![Reply::Nil, Reply::List(vec![Reply::Integer(1)])])));
+        for odd in [json!(true), json!({}), json!(1.5), json!("not base64"), json!([{"error": "x"}])] {
+            assert_eq!(read(odd), Err(Error::UnexpectedType));
+        }
+    }
+
+    #[test]
+    fn a_reply_of_another_type_is_an_error_and_no_panic() {
+        assert_eq!(i64::from_reply(Reply::Nil), Err(Error::UnexpectedType));
+        assert_eq!(String::from_reply(Reply::Bytes(Bytes::from_static(&[0xff]))), Err(Error::UnexpectedType));
+        assert_eq!(u32::from_reply(Reply::Integer(-1)), Err(Error::UnexpectedType));
+        assert_eq!(<(i64, i64)>::from_reply(Reply::List(vec![Reply::Integer(1)])), Err(Error::UnexpectedType));
+        assert_eq!(Pairs::<String, f64>::from_reply(Reply::List(vec![Reply::Integer(1)])), Err(Error::UnexpectedType));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_survive(bytes: Vec<u8>) {
+            let reply = read(json!(STANDARD.encode(&bytes))).unwrap();
+            prop_assert_eq!(Bytes::from_reply(reply).unwrap(), bytes);
+        }
+
+        #[test]
+        fn scores_are_strings(score: i32) {
+            let reply = Reply::List(vec![Reply::Bytes("a".into()), Reply::Bytes(score.to_string().into())]);
+            prop_assert_eq!(Pairs::<String, f64>::from_reply(reply).unwrap().0, vec![("a".to_owned(), f64::from(score))]);
+        }
+    }
+}
