@@ -164,28 +164,31 @@ impl Redis {
         }
     }
 
-    /// Reads a response: JSON whatever the status says, since `error` in it is the failure.
     async fn read(&self, response: Response) -> Result<Value, Error> {
         let status = response.status().as_u16();
         if let Some(token) = response.headers().get("upstash-sync-token") {
             self.sync_token.replace(Some(token.clone()));
         }
-        let (parts, body) = response.into_parts();
-        let not_rest = Error::NotRest { status };
-        let Ok(Collected::Whole(body)) = body.collect(REPLY_LIMIT).await else { return Err(not_rest) };
-        match serde_json::from_slice(&body) {
-            Ok(json @ (Value::Object(_) | Value::Array(_))) if parts.status.is_success() => Ok(json),
-            Ok(json @ Value::Object(_)) => match read_item(json) {
-                Err(Error::Refused { .. }) if status == 429 => Err(Error::Quota),
-                Err(Error::Refused { .. }) if status == 401 => Err(Error::Unauthorized),
-                Err(Error::UnexpectedType) | Ok(_) => Err(not_rest),
-                Err(error) => Err(error),
-            },
-            _ if status == 429 => Err(Error::Quota),
-            _ if status == 401 => Err(Error::Unauthorized),
-            _ => Err(not_rest),
-        }
+        let Ok(Collected::Whole(body)) = response.into_body().collect(REPLY_LIMIT).await else {
+            return Err(Error::NotRest { status });
+        };
+        read_answer(status, &body)
     }
+}
+
+/// Reads an HTTP answer. A success is JSON; a failure says in JSON why, or comes from somebody in between.
+fn read_answer(status: u16, body: &[u8]) -> Result<Value, Error> {
+    let told = match (status, serde_json::from_slice(body)) {
+        (200, Ok(json @ (Value::Object(_) | Value::Array(_)))) => return Ok(json),
+        (_, Ok(json)) => read_item(json).err(),
+        (_, Err(_)) => None,
+    };
+    Err(match (status, told) {
+        (401, _) => Error::Unauthorized,
+        (429, _) => Error::Quota,
+        (_, Some(error @ (Error::Refused { .. } | Error::Quota | Error::Unauthorized))) => error,
+        _ => Error::NotRest { status },
+    })
 }
 
 /// Reads `{"result": …}` or `{"error": …}`. An error is one, whatever stands beside it.
@@ -195,5 +198,55 @@ fn read_item(item: Value) -> Result<Reply, Error> {
         Some(Value::String(message)) => Err(Error::from_message(&message)),
         Some(Value::Null) | None => item.remove("result").map_or(Err(Error::UnexpectedType), Reply::from_json),
         Some(_) => Err(Error::UnexpectedType),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: &str) -> Error {
+        Error::Refused { code: code.to_owned() }
+    }
+
+    /// What the first item of an answer says.
+    fn read(status: u16, body: &str) -> Result<Reply, Error> {
+        read_item(read_answer(status, body.as_bytes())?)
+    }
+
+    #[test]
+    fn an_answer_is_a_result_or_says_why_not() {
+        for (status, body, expected) in [
+            (200, r#"{"result":"T0s="}"#, Ok(Reply::Bytes("OK".into()))),
+            (200, r#"{"result":null}"#, Ok(Reply::Nil)),
+            (200, r#"{"result":7,"error":null}"#, Ok(Reply::Integer(7))),
+            (200, r#"{"result":1,"error":"WRONGTYPE of k"}"#, Err(refused("WRONGTYPE"))),
+            (200, r#"{"error":"ERR max requests limit exceeded. Limit: 500000, Usage: 500000."}"#, Err(Error::Quota)),
+            (200, r#"{"error":""}"#, Err(refused("ERR"))),
+            (200, r#"{"error":7}"#, Err(Error::UnexpectedType)),
+            (200, "{}", Err(Error::UnexpectedType)),
+            (200, r#"{"result":"not base64"}"#, Err(Error::UnexpectedType)),
+            (200, "<html>", Err(Error::NotRest { status: 200 })),
+            (200, r#"{"result":"T0"#, Err(Error::NotRest { status: 200 })),
+            (200, "", Err(Error::NotRest { status: 200 })),
+            (400, r#"{"error":"NOSCRIPT No matching script."}"#, Err(refused("NOSCRIPT"))),
+            (400, r#"{"error":"OOM command not allowed"}"#, Err(refused("OOM"))),
+            (400, r#"{"result":"T0s="}"#, Err(Error::NotRest { status: 400 })),
+            (401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#, Err(Error::Unauthorized)),
+            (401, "no", Err(Error::Unauthorized)),
+            (429, "slow down", Err(Error::Quota)),
+            (500, r#"{"error":"ERR internal"}"#, Err(refused("ERR"))),
+            (503, "<html>upstream</html>", Err(Error::NotRest { status: 503 })),
+        ] {
+            assert_eq!(read(status, body), expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn an_error_never_shows_what_redis_quoted() {
+        let error = read(400, r#"{"error":"ERR unknown command 'SECRET-TOKEN'"}"#).unwrap_err();
+        assert_eq!(error.to_string(), "refused: ERR");
+        let error = read(200, r#"{"error":"SECRET-TOKEN is no integer"}"#).unwrap_err();
+        assert_eq!(error.to_string(), "refused: ERR");
     }
 }
