@@ -1,1 +1,65 @@
-//! The Upstash REST protocol in front of a real Redis or Valkey.
+//! The Upstash REST protocol in front of a real Redis or Valkey: what `@upstash/redis` and edgefront speak, answered by
+//! a server of your own. It keeps no data: every answer is the server's.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), edgefront_gateway::StartError> {
+//! use edgefront_gateway::{Gateway, Options};
+//! let gateway = Gateway::start(Options::new("redis://127.0.0.1:6379/0", "a-secret-token")).await?;
+//! println!("UPSTASH_REDIS_REST_URL={}", gateway.url()); // serves until `gateway` is dropped
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | honoured | how |
+//! |---|---|
+//! | `POST /` `["SET","k","v"]` | `{"result":…}`, or 400 `{"error":"CODE text"}` |
+//! | `/CMD/arg/arg` by GET, HEAD, POST, PUT | a body is the next argument, byte for byte; then the query's pairs |
+//! | `POST /pipeline` | 200, one `{"result"}` or `{"error"}` for each command |
+//! | `POST /multi-exec` | the same, atomic; a discarded transaction is one 400 `{"error"}` |
+//! | `Authorization: Bearer`, `?_token=` | compared in constant time; 401 `WRONGPASS` |
+//! | a read-only token | the server's `@read` commands but SCAN and KEYS, else `NOPERM` |
+//! | `Upstash-Encoding: base64` | every string of a result but the status `OK`; without it, invalid UTF-8 is lossy |
+//! | `Upstash-Response-Format: resp2` | raw RESP2 replies, one after the other; a transaction stays JSON |
+//! | `upstash-sync-token` | accepted and returned; one server always reads its own writes |
+//! | `#!lua flags=allow-key-locking` | taken out before the server sees it; the script keeps its own SHA |
+//!
+//! | refused | answer |
+//! |---|---|
+//! | null or nested arguments | 400, nothing is executed |
+//! | another HTTP method | 405 |
+//! | a command over 10 MiB, a body over 64 MiB | 413 |
+//! | a result over 10 MiB, a key over 32 KiB, over 1,000 commands in a request | 400, or the item's error |
+//! | what changes or holds the shared connection: SELECT, WATCH, SUBSCRIBE, BLPOP, XREAD BLOCK … | 400, or the item's error |
+//! | what administers the server: CONFIG, SHUTDOWN, REPLICAOF … | 400, or the item's error |
+//! | any command while Redis is unreachable | 503, nothing was executed; 502 when the connection broke meanwhile |
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )
+)]
+
+mod gateway;
+pub use gateway::{Gateway, Options, StartError};
+
+// The life of a request, in the order of its steps.
+mod access;
+mod exchange;
+mod policy;
+mod reply;
+mod request;
+mod script;
+mod upstream;
+
+// What tests see and stir.
+mod fault;
+mod tally;
+pub use fault::Fault;
+pub use request::Form;
+pub use tally::{Counts, Entry};
+
+/// A throw-away Redis or Valkey, for tests and local development.
+pub mod server;

@@ -1,1 +1,58 @@
-fn main() {}
+//! `edgefront-gateway`: Upstash's REST protocol for a Redis or Valkey of your own. It serves until it is interrupted.
+
+use std::{net::SocketAddr, process::ExitCode};
+
+use clap::Parser;
+use edgefront_gateway::{Gateway, Options};
+
+/// The Upstash REST protocol in front of a Redis or Valkey.
+///
+/// Point @upstash/redis, or edgefront, at the address that it prints, with the token. It speaks plain HTTP: beyond one
+/// machine, put TLS in front.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// redis://[user:password@]host[:port][/database]
+    #[arg(
+        long,
+        env = "REDIS_URL",
+        hide_env_values = true,
+        default_value = "redis://127.0.0.1:6379/0"
+    )]
+    redis_url: String,
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:8079")]
+    listen: SocketAddr,
+    /// The token that may do everything
+    #[arg(long, env = "UPSTASH_REDIS_REST_TOKEN", hide_env_values = true)]
+    token: String,
+    /// A token that may only read
+    #[arg(
+        long,
+        env = "UPSTASH_REDIS_REST_READONLY_TOKEN",
+        hide_env_values = true
+    )]
+    read_only_token: Option<String>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    let options = Options {
+        read_only_token: args.read_only_token,
+        listen: args.listen,
+        ..Options::new(args.redis_url, args.token)
+    };
+    match Gateway::start(options).await {
+        Ok(gateway) => {
+            println!("{} in front of {}", gateway.url(), gateway.server());
+            // Without a signal handler there is no way to end it gracefully, and it has nothing to save.
+            let _ = tokio::signal::ctrl_c().await;
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("edgefront-gateway: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

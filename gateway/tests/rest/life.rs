@@ -1,0 +1,143 @@
+//! Start, end, and the server's restarts.
+
+use std::{
+    net::TcpListener,
+    time::{Duration, Instant},
+};
+
+use edgefront_gateway::{
+    Gateway, Options, StartError,
+    server::{Server, ServerError, ServerOptions},
+};
+use tokio::net::TcpStream;
+
+use crate::support::{Rest, TOKEN, fresh_database, rest};
+
+async fn start_error(options: Options) -> String {
+    match Gateway::start(options).await {
+        Err(error) => error.to_string(),
+        Ok(gateway) => panic!("{} must not start", gateway.url()),
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_start_names_cause_and_remedy() {
+    let unused = TcpListener::bind("127.0.0.1:0")
+        .expect("a port")
+        .local_addr()
+        .expect("an address");
+    let message = start_error(Options::new(format!("redis://{unused}"), TOKEN)).await;
+    assert!(
+        message.contains(&unused.to_string()) && message.contains("is it running"),
+        "{message}"
+    );
+
+    let message = start_error(Options::new("http://127.0.0.1:6379", TOKEN)).await;
+    assert!(message.contains("redis://127.0.0.1:6379/0"), "{message}");
+
+    let database = fresh_database();
+    let (server, _) = database.rsplit_once('/').expect("a database number");
+    let message = start_error(Options::new(format!("{server}/100000"), TOKEN)).await;
+    assert!(message.contains("database right"), "{message}");
+
+    let with_password = database.replace("redis://", "redis://:hunter2@");
+    let message = start_error(Options::new(with_password, TOKEN)).await;
+    assert!(
+        message.contains("password") && !message.contains("hunter2"),
+        "{message}"
+    );
+
+    assert!(
+        start_error(Options::new(&database, ""))
+            .await
+            .contains("token is empty")
+    );
+
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listen = taken.local_addr().expect("an address");
+    let options = Options {
+        listen,
+        ..Options::new(&database, TOKEN)
+    };
+    let Err(StartError::Listen { address, .. }) = Gateway::start(options).await else {
+        panic!("two listeners on {listen}");
+    };
+    assert_eq!(address, listen);
+}
+
+#[tokio::test]
+async fn a_dropped_gateway_stops_listening_and_closes_its_connections() {
+    let rest = rest().await;
+    let address = rest.gateway.url().replace("http://", "");
+    let idle = TcpStream::connect(&address).await.expect("a connection");
+    rest.command(r#"["PING"]"#).await;
+    drop(rest);
+    idle.readable().await.expect("a closed connection");
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while TcpStream::connect(&address).await.is_ok() {
+        assert!(Instant::now() < deadline, "{address} still listens");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn after_a_restart_of_the_server_the_same_database_answers_again() {
+    let data = std::env::temp_dir().join(format!("edgefront-gateway-{}", std::process::id()));
+    std::fs::create_dir_all(&data).expect("a directory");
+    let options = ServerOptions {
+        dir: Some(data.clone()),
+        databases: 9,
+        ..ServerOptions::default()
+    };
+    let server = Server::start(options.clone()).expect("a server");
+    let (port, database) = (server.port(), format!("{}/7", server.url()));
+    let gateway = Gateway::start(Options::new(database, TOKEN))
+        .await
+        .expect("a gateway");
+    let rest = Rest { gateway };
+    rest.command(r#"["SET","k","kept in 7"]"#).await;
+
+    drop(server);
+    let down = rest.send("GET", "/get/k", &[], b"").await;
+    assert!([502, 503].contains(&down.status), "{down:?}");
+    let down = rest.send("GET", "/get/k", &[], b"").await;
+    let error = r#"{"error":"ERR Redis is unreachable, nothing was executed"}"#;
+    assert_eq!((down.status, down.text()), (503, error));
+
+    let _server = Server::start(ServerOptions { port, ..options }).expect("the server again");
+    assert_eq!(
+        rest.command(r#"["GET","k"]"#).await,
+        r#"{"result":"kept in 7"}"#
+    );
+    std::fs::remove_dir_all(&data).expect("the directory is ours");
+}
+
+#[test]
+fn a_server_that_does_not_come_up_shows_its_log() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let Err(error @ ServerError::Ended { .. }) = Server::start(ServerOptions {
+        port,
+        ..ServerOptions::default()
+    }) else {
+        panic!("two servers on port {port}");
+    };
+    assert!(error.to_string().contains("already in use"), "{error}");
+
+    let binary = Some("/nowhere/valkey-server".into());
+    let error = Server::start(ServerOptions {
+        binary,
+        ..ServerOptions::default()
+    })
+    .err();
+    assert!(error.is_some_and(|error| error.to_string().contains("/nowhere/valkey-server")));
+}
+
+#[test]
+fn a_dropped_server_is_gone() {
+    let server = Server::start(ServerOptions::default()).expect("a server");
+    let address = ("127.0.0.1", server.port());
+    assert!(std::net::TcpStream::connect(address).is_ok());
+    drop(server);
+    assert!(std::net::TcpStream::connect(address).is_err());
+}

@@ -1,0 +1,14 @@
+//! The gateway over raw HTTP, in front of a real server that the tests start. Every test has a gateway and a database of
+//! its own.
+
+mod support;
+
+mod access;
+mod batches;
+mod client;
+mod commands;
+mod encodings;
+mod faults;
+mod life;
+mod limits;
+mod scripts;
