@@ -1,0 +1,160 @@
+//! The goods, read from D1. The SQL is fixed text; whatever comes from outside is a bound parameter.
+
+use std::num::NonZeroU32;
+
+use futures_util::future::try_join;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    database::{Database, Row},
+    error::Error,
+    ids::ItemId,
+    time::Timestamp,
+};
+
+/// The catalogue as it is at one moment.
+pub(super) struct Catalogue<'a> {
+    pub database: &'a dyn Database,
+    pub now: Timestamp,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Category {
+    pub id: String,
+    pub name: String,
+    pub blurb: String,
+    /// How many products there are.
+    pub products: u32,
+}
+
+/// A product as it shows in a list.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub(super) struct Card {
+    pub id: String,
+    pub name: String,
+    /// ISO 4217.
+    pub currency: String,
+    /// What is to be paid now.
+    pub price_cents: i64,
+    /// What it costs without a sale.
+    pub list_cents: i64,
+    pub stock: i64,
+}
+
+/// A product as it shows on its own page.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Product {
+    #[serde(flatten)]
+    pub card: Card,
+    pub category: String,
+    pub category_name: String,
+    pub description: String,
+    /// Label → text, in the order of the page.
+    #[serde(deserialize_with = "json_text")]
+    pub details: Map<String, Value>,
+}
+
+/// One page of a category.
+pub(super) struct Shelf {
+    pub category: Category,
+    pub cards: Vec<Card>,
+    /// Counts from 1.
+    pub page: NonZeroU32,
+    pub pages: u32,
+}
+
+const CARDS_A_PAGE: u32 = 24;
+
+/// SELECT of [`Card`]s; `?1` is now, in Unix seconds.
+macro_rules! select_cards {
+    ($more:literal, $rest:literal) => {
+        concat!(
+            "SELECT products.id, products.name, products.currency, inventory.stock, products.price_cents AS list_cents,
+                CASE WHEN sale_starts_at <= ?1 AND ?1 < sale_ends_at
+                    THEN sale_price_cents ELSE inventory.price_cents END AS price_cents",
+            $more,
+            " FROM products JOIN inventory ON inventory.id = products.id ",
+            $rest
+        )
+    };
+}
+
+impl Catalogue<'_> {
+    /// Every category, in the order of the home page.
+    pub(super) async fn categories(&self) -> Result<Vec<Category>, Error> {
+        let sql = "SELECT id, name, blurb, (SELECT count(*) FROM products WHERE category = categories.id) AS products
+            FROM categories ORDER BY position";
+        self.select(sql, &[]).await
+    }
+
+    /// What is on sale now: at most eight, those that end first.
+    pub(super) async fn on_sale(&self) -> Result<Vec<Card>, Error> {
+        let sql =
+            select_cards!("", "WHERE sale_starts_at <= ?1 AND ?1 < sale_ends_at ORDER BY sale_ends_at, name LIMIT 8");
+        self.select(sql, &[self.now()]).await
+    }
+
+    /// One page of a category.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such category, or no such page of it.
+    pub(super) async fn category(&self, id: &str, page: NonZeroU32) -> Result<Shelf, Error> {
+        let category = "SELECT id, name, blurb, (SELECT count(*) FROM products WHERE category = ?1) AS products
+            FROM categories WHERE id = ?1";
+        let cards = select_cards!("", "WHERE category = ?2 ORDER BY name LIMIT ?3 OFFSET ?4");
+        let offset = u64::from(page.get() - 1) * u64::from(CARDS_A_PAGE);
+        let (whose, which) = ([json!(id)], [self.now(), json!(id), json!(CARDS_A_PAGE), json!(offset)]);
+        let (categories, cards) =
+            try_join(self.select::<Category>(category, &whose), self.select::<Card>(cards, &which)).await?;
+        let category = categories.into_iter().next().ok_or(Error::NotFound("category"))?;
+        let pages = category.products.div_ceil(CARDS_A_PAGE).max(1);
+        if page.get() > pages {
+            return Err(Error::NotFound("page"));
+        }
+        Ok(Shelf { category, cards, page, pages })
+    }
+
+    /// A product, and what else there is of its line.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such product.
+    pub(super) async fn product(&self, id: &ItemId) -> Result<(Product, Vec<Card>), Error> {
+        let product = select_cards!(
+            ", category, categories.name AS category_name, description, details",
+            "JOIN categories ON categories.id = category WHERE products.id = ?2"
+        );
+        let siblings = select_cards!(
+            "",
+            "WHERE line = (SELECT line FROM products WHERE id = ?2) AND products.id <> ?2 ORDER BY list_cents, name"
+        );
+        let bound = [self.now(), json!(id.as_str())];
+        let (products, siblings) =
+            try_join(self.select::<Product>(product, &bound), self.select::<Card>(siblings, &bound)).await?;
+        let product = products.into_iter().next().ok_or(Error::NotFound("product"))?;
+        Ok((product, siblings))
+    }
+
+    /// The products of `ids`, as far as there are such. One parameter carries them all.
+    pub(super) async fn cards(&self, ids: &[String]) -> Result<Vec<Card>, Error> {
+        let sql = select_cards!("", "WHERE products.id IN (SELECT value FROM json_each(?2))");
+        self.select(sql, &[self.now(), json!(json!(ids).to_string())]).await
+    }
+
+    fn now(&self) -> Value {
+        json!(self.now.as_secs())
+    }
+
+    async fn select<T: DeserializeOwned>(&self, sql: &str, bound: &[Value]) -> Result<Vec<T>, Error> {
+        let rows: Vec<Row> = self.database.query(sql, bound).await?;
+        let read = rows.into_iter().map(|row| serde_json::from_value(Value::Object(row))).collect::<Result<_, _>>();
+        read.map_err(|error| Error::Platform(format!("the catalogue does not fit its schema: {error}")))
+    }
+}
+
+fn json_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    serde_json::from_str(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}

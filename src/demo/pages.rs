@@ -1,0 +1,269 @@
+//! What a visitor sees. A page that may be cached is the same for everybody: it has neither cookie nor name in it.
+
+use std::fmt;
+
+use askama::Template;
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+};
+use serde_json::json;
+
+use super::catalogue::{Card, Category, Product, Shelf};
+use crate::{
+    error::Error,
+    fetch::{Body, Response},
+};
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct Home<'a> {
+    categories: &'a [Category],
+    on_sale: &'a [Card],
+}
+
+#[derive(Template)]
+#[template(path = "category.html")]
+struct CategoryPage<'a> {
+    category: &'a Category,
+    cards: &'a [Card],
+    page: u32,
+    pages: u32,
+}
+
+#[derive(Template)]
+#[template(path = "product.html")]
+struct ProductPage<'a> {
+    product: &'a Product,
+    siblings: &'a [Card],
+}
+
+#[derive(Template)]
+#[template(path = "cart.html")]
+struct Cart<'a> {
+    user: Option<&'a str>,
+}
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct Login<'a> {
+    user: Option<&'a str>,
+    typed: &'a str,
+    problem: Option<&'a str>,
+}
+
+#[derive(Template)]
+#[template(path = "message.html")]
+struct Message<'a> {
+    title: &'a str,
+    text: &'a str,
+}
+
+pub(super) fn home(categories: &[Category], on_sale: &[Card]) -> Result<Response, Error> {
+    html(StatusCode::OK, &Home { categories, on_sale })
+}
+
+pub(super) fn category(Shelf { category, cards, page, pages }: &Shelf) -> Result<Response, Error> {
+    html(StatusCode::OK, &CategoryPage { category, cards, page: page.get(), pages: *pages })
+}
+
+/// Says nothing of how long it is fresh: the edge decides that by its rank.
+pub(super) fn product((product, siblings): &(Product, Vec<Card>)) -> Result<Response, Error> {
+    let mut response = html(StatusCode::OK, &ProductPage { product, siblings })?;
+    if let Ok(tags) = HeaderValue::try_from(format!("product,category-{}", product.category)) {
+        response.headers_mut().insert(EDGE_TAGS, tags);
+    }
+    Ok(response)
+}
+
+/// `{"products": [card]}`, for what the script knows only by id. Prices may be half a minute old.
+pub(super) fn cards(cards: &[Card]) -> Response {
+    let mut response = Response::new(Body::from(json!({ "products": cards }).to_string()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=30"));
+    response
+}
+
+/// `user` is whom the edge says it is.
+pub(super) fn cart(user: Option<&str>) -> Result<Response, Error> {
+    private(html(StatusCode::OK, &Cart { user }))
+}
+
+/// The form, with what was `typed` and what is wrong with it; or, for a `user` who is signed in, the way out.
+pub(super) fn login(
+    status: StatusCode,
+    user: Option<&str>,
+    typed: &str,
+    problem: Option<&str>,
+) -> Result<Response, Error> {
+    private(html(status, &Login { user, typed, problem }))
+}
+
+pub(super) fn not_found() -> Response {
+    message(StatusCode::NOT_FOUND, "Not on our shelves", "There is nothing at this address.")
+}
+
+/// The catalogue can not be read.
+pub(super) fn closed() -> Response {
+    let text = "We can not reach our shelves. Please try again in a moment.";
+    let mut response = message(StatusCode::SERVICE_UNAVAILABLE, "Back in a moment", text);
+    response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+}
+
+/// A page with one sentence. Should even that not render, the sentence alone.
+pub(super) fn message(status: StatusCode, title: &str, text: &str) -> Response {
+    html(status, &Message { title, text }).unwrap_or_else(|_| {
+        let mut response = Response::new(Body::from(text.to_owned()));
+        *response.status_mut() = status;
+        response
+    })
+}
+
+fn html(status: StatusCode, page: &impl Template) -> Result<Response, Error> {
+    let text = page.render().map_err(|error| Error::Platform(format!("a page does not render: {error}")))?;
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    Ok(response)
+}
+
+fn private(page: Result<Response, Error>) -> Result<Response, Error> {
+    page.map(|mut response| {
+        response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+        response
+    })
+}
+
+/// An amount as it is written in a page: `€14.00`.
+struct Money<'a> {
+    cents: i64,
+    currency: &'a str,
+}
+
+impl fmt::Display for Money<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, cents) = (self.cents / 100, self.cents % 100);
+        match self.currency {
+            "EUR" => write!(f, "€{whole}.{cents:02}"),
+            "GBP" => write!(f, "£{whole}.{cents:02}"),
+            "USD" => write!(f, "${whole}.{cents:02}"),
+            other => write!(f, "{whole}.{cents:02} {other}"),
+        }
+    }
+}
+
+impl Card {
+    fn price(&self) -> Money<'_> {
+        Money { cents: self.price_cents, currency: &self.currency }
+    }
+
+    /// None if it is what is to be paid anyway.
+    fn list_price(&self) -> Option<Money<'_>> {
+        (self.list_cents > self.price_cents).then_some(Money { cents: self.list_cents, currency: &self.currency })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::fetch::Body;
+
+    fn text(response: Response) -> String {
+        match response.into_body() {
+            Body::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => panic!("no page: {other:?}"),
+        }
+    }
+
+    fn mug(list_cents: i64, price_cents: i64, stock: i64) -> Card {
+        let (id, name, currency) = ("mug".to_owned(), "Mug, <Sage> & \"Ink\"".to_owned(), "EUR".to_owned());
+        Card { id, name, currency, price_cents, list_cents, stock }
+    }
+
+    fn mug_page(card: &Card, siblings: Vec<Card>) -> Response {
+        let mut row = json!({"category": "tableware", "category_name": "Tableware", "description": "<script>alert(1)</script>",
+            "details": r#"{"Zest": "first", "Age": "<b>second</b>"}"#});
+        row.as_object_mut().unwrap().extend(json!(card).as_object().unwrap().clone());
+        product(&(serde_json::from_value(row).unwrap(), siblings)).unwrap()
+    }
+
+    #[test]
+    fn whatever_the_catalogue_holds_stays_text() {
+        let page = text(mug_page(&mug(1400, 1400, 3), vec![mug(1400, 1400, 3)]));
+        assert!(!page.contains("<script>alert") && !page.contains("<b>") && !page.contains("<Sage>"), "{page}");
+        assert!(page.contains("&#60;script&#62;alert(1)"), "{page}");
+        let page = text(login(StatusCode::OK, None, "\"><script>alert(1)</script>", Some("<i>")).unwrap());
+        assert!(!page.contains("<script>alert") && !page.contains("\"\">") && !page.contains("<i>"), "{page}");
+    }
+
+    #[test]
+    fn no_page_carries_a_script_or_a_style_of_its_own() {
+        let shelf = Shelf {
+            category: Category { id: "a".into(), name: "A".into(), blurb: "B".into(), products: 60 },
+            cards: vec![mug(1400, 900, 0)],
+            page: NonZeroU32::new(2).unwrap(),
+            pages: 3,
+        };
+        let pages = [
+            home(std::slice::from_ref(&shelf.category), &shelf.cards),
+            category(&shelf),
+            Ok(mug_page(&mug(1, 1, 1), vec![])),
+            cart(Some("ada")),
+            login(StatusCode::OK, None, "", None),
+            Ok(not_found()),
+            Ok(closed()),
+        ];
+        for page in pages {
+            let page = text(page.unwrap());
+            assert!(!page.contains("<style") && !page.contains(" style=") && !page.contains(" onclick"), "{page}");
+            assert_eq!(page.matches("<script").count(), page.matches("<script src=\"/assets/").count(), "{page}");
+            assert_eq!(page.matches("<h1").count(), 1, "{page}");
+        }
+    }
+
+    #[test]
+    fn details_keep_the_order_of_the_catalogue() {
+        let page = text(mug_page(&mug(1400, 1400, 3), vec![]));
+        assert!(page.find("Zest").unwrap() < page.find("Age").unwrap());
+    }
+
+    #[test]
+    fn a_sale_shows_both_prices_and_an_empty_shelf_says_so() {
+        let page = text(mug_page(&mug(1400, 1050, 3), vec![]));
+        assert!(
+            page.contains("€10.50") && page.contains("<s data-list-price>€14.00</s>") && page.contains("In stock"),
+            "{page}"
+        );
+        let page = text(mug_page(&mug(1400, 1400, 0), vec![]));
+        assert!(
+            page.contains("€14.00") && page.contains("<s data-list-price></s>") && page.contains("Sold out"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn a_product_page_is_tagged_and_leaves_its_freshness_to_the_edge() {
+        let page = mug_page(&mug(1400, 1400, 3), vec![]);
+        assert_eq!(page.headers().get("edge-tags").unwrap(), "product,category-tableware");
+        assert_eq!(page.headers().get(CACHE_CONTROL), None);
+    }
+
+    #[test]
+    fn amounts_are_written_with_their_currency() {
+        for (cents, currency, written) in
+            [(1400, "EUR", "€14.00"), (5, "GBP", "£0.05"), (129_900, "USD", "$1299.00"), (250, "SEK", "2.50 SEK")]
+        {
+            assert_eq!(Money { cents, currency }.to_string(), written);
+        }
+    }
+}
