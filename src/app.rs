@@ -8,6 +8,7 @@ use crate::{
     config::Config,
     database::Database,
     fetch::{Fetch, Response},
+    session::Keyring,
     time::Clock,
     upstash::Redis,
 };
@@ -15,6 +16,8 @@ use crate::{
 /// What the handlers and the jobs work with.
 pub struct App {
     pub config: Config,
+    /// Reads and writes the session cookie.
+    pub keyring: Keyring,
     pub redis: Redis,
     pub fetch: Rc<dyn Fetch>,
     pub clock: Rc<dyn Clock>,
@@ -36,7 +39,8 @@ impl App {
     #[must_use]
     pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
         let redis = Redis::new(fetch.clone(), clock.clone(), config.redis.credentials.clone(), config.redis.timeout);
-        Self { config, redis, fetch, clock, database }
+        let keyring = Keyring::new(&config.session);
+        Self { config, keyring, redis, fetch, clock, database }
     }
 }
 

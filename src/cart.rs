@@ -1,1 +1,264 @@
-//! A visitor's cart: quantity per item.
+//! A visitor's cart: quantity per item, in a hash under the session's token. A write is one script, which also starts a
+//! guest's session where there is none: a visitor's first item is in the cart after one request.
+
+use bytes::Bytes;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    config::{CartConfig, Config, SessionConfig},
+    error::Error,
+    ids::{ItemId, Token},
+    keys,
+    session::{self, Session},
+    time::Timestamp,
+    upstash::{Command, Pairs, Redis, Script},
+};
+
+/// How long a request is known by its idempotency key, in seconds: a day.
+const ONCE_TTL: u64 = 86_400;
+
+/// What is in a cart, ordered by item. The same content is always the same sequence.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cart {
+    pub lines: Vec<Line>,
+}
+
+/// One item of a cart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub item: ItemId,
+    /// At least 1.
+    pub quantity: u32,
+}
+
+/// How many of an item: 0 up to what a cart may hold of one ([`CartConfig::max_quantity`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantity(u32);
+
+/// What a write did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CartWrite {
+    /// Whose cart it is. None if there was no session, and nothing to put into a cart that would need one.
+    pub session: Option<Session>,
+    /// The session is a new guest's: its cookie must be set.
+    pub created: bool,
+    /// The cart as it is now.
+    pub cart: Cart,
+}
+
+impl Cart {
+    /// How many pieces there are of all items together.
+    #[must_use]
+    pub fn quantity(&self) -> u64 {
+        self.lines.iter().map(|line| u64::from(line.quantity)).sum()
+    }
+
+    /// Reads `item → quantity`. What other code of the book put there and is no line of ours is left out.
+    fn from_pairs(Pairs(pairs): Pairs<String, String>) -> Self {
+        let line = |(item, quantity): (String, String)| {
+            let quantity = quantity.parse().ok().filter(|quantity| *quantity > 0)?;
+            Some(Line { item: ItemId::parse(&item).ok()?, quantity })
+        };
+        let mut lines: Vec<_> = pairs.into_iter().filter_map(line).collect();
+        lines.sort_by(|one, other| one.item.cmp(&other.item));
+        Self { lines }
+    }
+}
+
+impl Quantity {
+    /// None of it.
+    pub const ZERO: Self = Self(0);
+
+    /// Reads a JSON number. As in the book a negative one means the same as 0.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is no whole number, or more than a cart may hold.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
+    pub fn parse(json: &Value, config: &CartConfig) -> Result<Self, Error> {
+        let whole = json.as_f64().filter(|number| number.fract() == 0.0);
+        let number = whole.ok_or_else(|| Error::invalid("quantity", "must be a whole number"))?;
+        if number > f64::from(config.max_quantity) {
+            return Err(Error::invalid("quantity", format!("must be at most {}", config.max_quantity)));
+        }
+        Ok(Self(number.max(0.0) as u32))
+    }
+}
+
+/// The session of `token` and its cart; None if it does not live. One pipeline: the reads are independent.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn read(
+    redis: &Redis,
+    token: &Token,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Option<(Session, Cart)>, Error> {
+    let [user, seen] = session::check_commands(token);
+    let cart = Command::read("HGETALL").arg(keys::cart(token));
+    let (user, seen, cart) = redis.all(&[user, seen, cart]).await?;
+    Ok(session::from_check(token, user, seen, now, config).map(|session| (session, Cart::from_pairs(cart))))
+}
+
+/// Makes the quantity of `item` what is said; 0 removes it.
+///
+/// # Errors
+/// [`Error::CartFull`] if the item would be one too many, and [`Error::Redis`].
+pub async fn set_item(
+    redis: &Redis,
+    token: Option<&Token>,
+    item: &ItemId,
+    quantity: Quantity,
+    now: Timestamp,
+    config: &Config,
+) -> Result<CartWrite, Error> {
+    Write::new(token, now)?.run(redis, "set", Some(item), quantity, None, config).await
+}
+
+/// Adds to the quantity of `item`, up to what a cart may hold of one. With an idempotency `key` a living session's request
+/// is executed once in a day; again, it changes nothing and finds the cart as it is then.
+///
+/// # Errors
+/// [`Error::Invalid`] if the quantity is 0, [`Error::CartFull`] if the item would be one too many, [`Error::KeyReused`] if the
+/// same session used `key` for something else, and [`Error::Redis`].
+pub async fn add_item(
+    redis: &Redis,
+    token: Option<&Token>,
+    item: &ItemId,
+    quantity: Quantity,
+    key: Option<&str>,
+    now: Timestamp,
+    config: &Config,
+) -> Result<CartWrite, Error> {
+    if quantity == Quantity::ZERO {
+        return Err(Error::invalid("quantity", "must be at least 1"));
+    }
+    Write::new(token, now)?.run(redis, "add", Some(item), quantity, key, config).await
+}
+
+/// Takes `item` out. That it was not there is no error.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn remove_item(
+    redis: &Redis,
+    token: Option<&Token>,
+    item: &ItemId,
+    now: Timestamp,
+    config: &Config,
+) -> Result<CartWrite, Error> {
+    set_item(redis, token, item, Quantity::ZERO, now, config).await
+}
+
+/// Empties the cart.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn clear(redis: &Redis, token: Option<&Token>, now: Timestamp, config: &Config) -> Result<CartWrite, Error> {
+    Write::new(token, now)?.run(redis, "clear", None, Quantity::ZERO, None, config).await
+}
+
+/// A write to the cart of whoever comes with `token`.
+struct Write {
+    token: Token,
+    /// The token of the guest's session that starts if `token`'s does not live.
+    fresh: Token,
+    now: Timestamp,
+}
+
+impl Write {
+    /// A visitor without a token is one whose session does not live: the fresh token stands in for it.
+    fn new(token: Option<&Token>, now: Timestamp) -> Result<Self, Error> {
+        let fresh = Token::new(now)?;
+        Ok(Self { token: token.unwrap_or(&fresh).clone(), fresh, now })
+    }
+
+    /// A script, because what is written depends on the session and on what is in the cart.
+    async fn run(
+        self,
+        redis: &Redis,
+        operation: &str,
+        item: Option<&ItemId>,
+        quantity: Quantity,
+        key: Option<&str>,
+        config: &Config,
+    ) -> Result<CartWrite, Error> {
+        let Self { token, fresh, now } = self;
+        let mut keys = vec![keys::LOGIN.to_owned(), keys::RECENT.to_owned(), keys::cart(&token), keys::cart(&fresh)];
+        keys.extend(key.map(|key| once(&token, key)));
+        let write = Command::script(&CART_WRITE, keys)
+            .args([token.as_str(), fresh.as_str()])
+            .num(now)
+            .num(now - config.session.idle)
+            .args([operation, item.map_or("", ItemId::as_str)])
+            .num(quantity.0)
+            .num(config.cart.max_lines)
+            .num(config.cart.max_quantity)
+            .num(ONCE_TTL);
+        // To set, remove or clear twice is to do it once; what was added may not be added again after a lost reply.
+        let write = if operation == "add" { write } else { write.repeatable() };
+        let reply: Option<(String, String, Pairs<String, String>)> = redis.run(write).await?;
+        let Some((outcome, user, cart)) = reply else {
+            return Ok(CartWrite { session: None, created: false, cart: Cart::default() });
+        };
+        let created = match outcome.as_str() {
+            "kept" => false,
+            "created" => true,
+            "full" => return Err(Error::CartFull { limit: config.cart.max_lines }),
+            _ => return Err(Error::KeyReused),
+        };
+        let token = if created { &fresh } else { &token };
+        Ok(CartWrite { session: session::from_login(token, &user), created, cart: Cart::from_pairs(cart) })
+    }
+}
+
+/// The key under which a request of the session is known: two visitors' idempotency keys never meet.
+fn once(token: &Token, key: &str) -> String {
+    let hash = Sha256::new().chain_update(token.as_str()).chain_update(key).finalize();
+    keys::once(&format!("{:x}", Bytes::copy_from_slice(&hash)))
+}
+
+pub static CART_WRITE: Script = Script {
+    name: "cart_write",
+    source: include_str!("scripts/cart_write.lua"),
+    sha1: "0910361814814d3c56af68d6742506411368be06",
+};
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_quantity_is_a_whole_number_that_a_cart_can_hold() {
+        let config = CartConfig { max_lines: 100, max_quantity: 999 };
+        let parse = |json| Quantity::parse(&json, &config);
+        for (json, quantity) in [(json!(1), 1), (json!(999), 999), (json!(2.0), 2), (json!(0), 0), (json!(-3), 0)] {
+            assert_eq!(parse(json), Ok(Quantity(quantity)));
+        }
+        for json in [json!(1.5), json!("2"), json!(null), json!(true), json!([1]), json!({})] {
+            assert_eq!(parse(json), Err(Error::invalid("quantity", "must be a whole number")));
+        }
+        for json in [json!(1000), json!(u64::MAX), json!(1e300)] {
+            assert_eq!(parse(json), Err(Error::invalid("quantity", "must be at most 999")));
+        }
+    }
+
+    #[test]
+    fn a_cart_leaves_out_what_is_no_line() {
+        let pair = |item: &str, quantity: &str| (item.to_owned(), quantity.to_owned());
+        let pairs = vec![
+            pair("mug", "2"),
+            pair("", "1"),
+            pair("a:b", "1"),
+            pair("cup", "x"),
+            pair("bowl", "-1"),
+            pair("a", "3"),
+        ];
+        let cart = Cart::from_pairs(Pairs(pairs));
+        assert_eq!(cart.lines.iter().map(|line| line.item.as_str()).collect::<Vec<_>>(), ["a", "mug"]);
+        assert_eq!(cart.quantity(), 5);
+    }
+}

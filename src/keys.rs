@@ -6,8 +6,8 @@
 //! | `recent:` | zset | token → last seen, Unix seconds |
 //! | `viewed:{token}` | zset | item → last viewed, Unix seconds; the 25 newest |
 //! | `cart:{token}` | hash | item → quantity |
-//! | `sessions:{user}` | zset | token → when it logged in, Unix seconds |
-//! | `abandoned:` | stream | `user`, `seen`, `items` (JSON) of carts that expired with their session; the newest 10,000 or so |
+//! | `sessions:{user}` | zset | token → when it logged in, Unix seconds; may name tokens that have ended, `login:` decides |
+//! | `abandoned:` | stream | `user`, `seen`, `items` (JSON) of carts that ended with their session; the newest 10,000 or so |
 //! | `cache:{hash}` | string | a stored response; `{hash}` = SHA-256 of the canonical request, hexadecimal |
 //! | `render:{hash}` | string | the lease of the one request that renders the page now |
 //! | `purged:` | zset | `all`, `item:{item}`, `url:{hash}`, `tag:{tag}` → when it was purged, Unix microseconds of Redis' clock |
@@ -16,7 +16,7 @@
 //! | `inv:{row}` | string | the row as a JSON object: column → value |
 //! | `viewed:` | zset | item → −views, decayed |
 //! | `rescaled:` | string | the last half-life bucket that the ranking was rescaled in |
-//! | `once:{hash}` | string | the answer to a request with an `Idempotency-Key`, for a day |
+//! | `once:{hash}` | string | what a request with an `Idempotency-Key` asked for, for a day |
 //! | `jobs:` | hash | job → its last report as JSON |
 //!
 //! The first column of the book's own keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) is
@@ -33,6 +33,8 @@ pub const DELAY: &str = "delay:";
 pub const RANKING: &str = "viewed:";
 pub const RESCALED: &str = "rescaled:";
 pub const JOBS: &str = "jobs:";
+/// `sessions:` of nobody. It never exists: it stands in for the key that a script declares and a guest does not have.
+pub const NO_SESSIONS: &str = "sessions:";
 
 #[must_use]
 pub fn viewed(token: &Token) -> String {
@@ -42,6 +44,13 @@ pub fn viewed(token: &Token) -> String {
 #[must_use]
 pub fn cart(token: &Token) -> String {
     format!("cart:{}", token.as_str())
+}
+
+/// `viewed:` and `cart:` of a member of `recent:`, which need not be a token of ours: other code of the book writes there too.
+/// None if it is empty, since `viewed:` alone is the ranking.
+#[must_use]
+pub fn of_member(member: &str) -> Option<(String, String)> {
+    (!member.is_empty()).then(|| (format!("viewed:{member}"), format!("cart:{member}")))
 }
 
 #[must_use]

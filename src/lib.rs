@@ -12,6 +12,7 @@
 //! - [`upstash`]: Redis over REST; knows nothing of shops.
 //! - [`session`]: check, touch, log in, log out.
 //! - [`cart`]: set, add, remove, clear, and the merge at login.
+//! - [`scripts`]: every Lua script; a test pins their hashes.
 //! - [`ranking`]: count views, rank, top, rescale.
 //! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.
@@ -42,6 +43,7 @@ pub mod page_cache;
 pub mod ranking;
 pub mod routes;
 pub mod row_cache;
+pub mod scripts;
 pub mod session;
 pub mod time;
 pub mod upstash;

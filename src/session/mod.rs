@@ -1,1 +1,153 @@
-//! Login tokens: check, touch, log in, log out.
+//! Login tokens: check, touch, log in, log out, expire. A session lives as long as `login:` names its token and `recent:`
+//! saw it within the idle time; whoever writes for a session checks that in the same script, so a session that has ended
+//! can not come back by a slow request.
+//!
+//! - [`cookie`]: the token as a browser holds it, signed.
+//! - [`login`](self): log in (rotate, take the cart along), log out of one session or of all.
+//! - [`clean`](self): end what has expired, and what is over the cap, oldest first.
+
+pub mod cookie;
+
+mod clean;
+mod login;
+mod reap;
+
+pub use clean::{Cleaned, Probe, clean};
+pub use cookie::Keyring;
+pub use login::{LOG_IN, log_in, log_out, log_out_user};
+pub use reap::REAP;
+
+use crate::{
+    config::SessionConfig,
+    error::Error,
+    ids::{ItemId, Token, UserId},
+    keys,
+    time::Timestamp,
+    upstash::{Command, Redis, Script},
+};
+
+/// How many items a session remembers as last viewed.
+pub const VIEWED_ITEMS: usize = 25;
+
+/// A session that lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub token: Token,
+    /// None for a guest's session.
+    pub user: Option<UserId>,
+}
+
+/// How we know of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// We served the item's page, with status 200: it exists.
+    Served,
+    /// Somebody says that another cache served it. It counts only if the item ranks already: made-up names can not push
+    /// real items out of the ranking.
+    Reported,
+}
+
+impl View {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Served => "served",
+            Self::Reported => "reported",
+        }
+    }
+}
+
+/// The two reads that tell whether a session lives, for [`from_check`]: a caller puts them beside its own in one pipeline.
+#[must_use]
+pub fn check_commands(token: &Token) -> [Command; 2] {
+    [
+        Command::read("HGET").arg(keys::LOGIN).arg(token.as_str()),
+        Command::read("ZSCORE").arg(keys::RECENT).arg(token.as_str()),
+    ]
+}
+
+/// The session that the replies to [`check_commands`] describe. `seen` is in Unix seconds.
+///
+/// None if it was logged out, was not seen for the idle time, or is stored in a way that nothing of ours writes.
+#[must_use]
+pub fn from_check(
+    token: &Token,
+    user: Option<String>,
+    seen: Option<f64>,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Option<Session> {
+    if Timestamp::from_score(seen?) < now - config.idle {
+        return None;
+    }
+    from_login(token, &user?)
+}
+
+/// The session of a token whose `login:` value is `user`.
+pub(crate) fn from_login(token: &Token, user: &str) -> Option<Session> {
+    let user = if user.is_empty() { None } else { Some(UserId::parse(user).ok()?) };
+    Some(Session { token: token.clone(), user })
+}
+
+/// The session of `token`; None if it does not live. It stays as it is: only [`touch`] says that somebody was here.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn check(
+    redis: &Redis,
+    token: &Token,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Option<Session>, Error> {
+    let (user, seen) = redis.all(&check_commands(token)).await?;
+    Ok(from_check(token, user, seen, now, config))
+}
+
+/// Checks the session and notes that it was seen `now`; an `item` becomes the newest of its viewed ones and counts in the
+/// ranking, once in [`SessionConfig::view_window`]. None: there is no such session, and nothing was written.
+///
+/// A script, because the writes depend on the check.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn touch(
+    redis: &Redis,
+    token: &Token,
+    item: Option<&ItemId>,
+    view: View,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Option<Session>, Error> {
+    let touch = Command::script(&TOUCH, [keys::LOGIN, keys::RECENT, &keys::viewed(token), keys::RANKING])
+        .arg(token.as_str())
+        .num(now)
+        .num(now - config.idle)
+        .arg(item.map_or("", ItemId::as_str))
+        .num(config.view_window.as_secs())
+        .arg(view.as_str());
+    let user: Option<String> = redis.run(touch).await?;
+    Ok(user.and_then(|user| from_login(token, &user)))
+}
+
+/// The session and its last viewed items, newest first; None if it does not live. One pipeline: the reads are independent.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn recent_items(
+    redis: &Redis,
+    token: &Token,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Option<(Session, Vec<ItemId>)>, Error> {
+    let [user, seen] = check_commands(token);
+    let viewed = Command::read("ZREVRANGE").arg(keys::viewed(token)).num(0).num(VIEWED_ITEMS - 1);
+    let (user, seen, items): (_, _, Vec<String>) = redis.all(&[user, seen, viewed]).await?;
+    // What other code of the book put there need not be an item of ours.
+    let items = items.iter().filter_map(|item| ItemId::parse(item).ok()).collect();
+    Ok(from_check(token, user, seen, now, config).map(|session| (session, items)))
+}
+
+pub static TOUCH: Script = Script {
+    name: "touch",
+    source: include_str!("../scripts/touch.lua"),
+    sha1: "ccf0ee4b8a071f7f7cedd4b3e5c173ed8081febc",
+};

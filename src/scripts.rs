@@ -1,0 +1,7 @@
+//! Every Lua script, so that a test can hold each one's hash and its text together. A script stands beside the function
+//! that calls it; its text is in `scripts/`.
+
+use crate::{cart, session, upstash::Script};
+
+/// One for each file of `scripts/`.
+pub static ALL: &[&Script] = &[&cart::CART_WRITE, &session::LOG_IN, &session::REAP, &session::TOUCH];

@@ -1,0 +1,44 @@
+#!lua flags=allow-key-locking
+-- Starts a user's session under a new token. The old one ends at once; its cart and views go along, unless another user owned them.
+-- KEYS login: recent: abandoned: sessions:U viewed:N cart:N [viewed:O cart:O]
+-- ARGV N U now idle_cutoff max_age [O]          N, O: the new and the old token; max_age in seconds
+-- returns 1
+local login, recent, abandoned, sessions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local new, user, now, idle_cutoff, max_age, old = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+
+local owner = old and redis.call('HGET', login, old)
+local seen = owner and redis.call('ZSCORE', recent, old)
+-- One that has expired is left to the cleaning, which records its cart.
+if seen and tonumber(seen) >= tonumber(idle_cutoff) then
+  local old_viewed, old_cart = KEYS[7], KEYS[8]
+  if owner == '' or owner == user then
+    -- Nothing can stand under a token that has just been drawn, so moving is merging.
+    if redis.call('EXISTS', old_viewed) == 1 then redis.call('RENAME', old_viewed, KEYS[5]) end
+    if redis.call('EXISTS', old_cart) == 1 then redis.call('RENAME', old_cart, KEYS[6]) end
+  else
+    local items, lines = redis.call('HGETALL', old_cart), {}
+    for i = 1, #items, 2 do lines[items[i]] = tonumber(items[i + 1]) end
+    if #items > 0 then
+      redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', 'user', owner, 'seen', seen, 'items', cjson.encode(lines))
+    end
+    redis.call('DEL', old_viewed, old_cart)
+  end
+  redis.call('HDEL', login, old)
+  redis.call('ZREM', recent, old)
+end
+
+redis.call('HSET', login, new, user)
+redis.call('ZADD', recent, now, new)
+
+-- A logout knows no user and leaves its token here: the dead among the oldest are dropped, so that the list stays short.
+local mine = redis.call('ZRANGE', sessions, 0, 99)
+if #mine > 0 then
+  local users = redis.call('HMGET', login, unpack(mine))
+  for i, token in ipairs(mine) do
+    if not users[i] then redis.call('ZREM', sessions, token) end
+  end
+end
+redis.call('ZADD', sessions, now, new)
+-- No session outlives its maximum age, and this one is the youngest.
+redis.call('EXPIRE', sessions, max_age)
+return 1

@@ -1,0 +1,160 @@
+//! Ends sessions that nobody was seen in for the idle time, and the oldest of those over the cap. Why it exists: only a
+//! sorted set knows which session is old, and Redis expires whole keys. Safe to run twice or overlapping (the script decides
+//! by the count and the scores of its own moment) and safe to miss (the next run finds the same sessions).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::reap::{REAP_AT_ONCE, Victim, reap};
+use crate::{
+    config::SessionConfig,
+    error::Error,
+    keys,
+    time::{Clock, Timestamp},
+    upstash::{Command, FromReply, Pairs, Redis, Reply},
+};
+
+/// How many sessions go in one request: 5 calls of the script, about 250 kB of JSON.
+const BATCH: usize = 5 * REAP_AT_ONCE;
+
+/// What is looked for before anything is done. A probe is one command, so a cron that has nothing to do costs one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probe {
+    /// Are there more sessions than [`SessionConfig::limit`]?
+    Overflow,
+    /// Was the oldest session not seen for [`SessionConfig::idle`]?
+    Idle,
+    /// Clean without asking first.
+    Skip,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cleaned {
+    /// Sessions ended.
+    pub sessions: u64,
+    /// Carts that ended with them, recorded in `abandoned:`.
+    pub carts: u64,
+    /// The time was over before the work was.
+    pub unfinished: bool,
+}
+
+/// Cleans if `probe` finds something, until nothing is left (of either kind) or `budget` is over.
+///
+/// # Errors
+/// [`Error::Redis`]; what was done until then stays done.
+pub async fn clean(
+    redis: &Redis,
+    clock: &dyn Clock,
+    config: &SessionConfig,
+    probe: Probe,
+    budget: Duration,
+) -> Result<Cleaned, Error> {
+    let started = clock.now();
+    let idle_cutoff = started - config.idle;
+    let mut cleaned = Cleaned::default();
+    if !probe.finds(redis, idle_cutoff, config).await? {
+        return Ok(cleaned);
+    }
+    let mut oldest = Oldest::from_replies(redis.all(&Oldest::commands()).await?)?;
+    loop {
+        let victims = oldest.victims(redis, idle_cutoff, config).await?;
+        if victims.is_empty() {
+            return Ok(cleaned);
+        }
+        if clock.now().since(started) >= budget {
+            return Ok(Cleaned { unfinished: true, ..cleaned });
+        }
+        // The next batch is read behind the calls, in the same request.
+        let mut commands: Vec<_> =
+            victims.chunks(REAP_AT_ONCE).map(|victims| reap(victims, idle_cutoff, config)).collect();
+        let calls = commands.len();
+        commands.extend(Oldest::commands());
+        let mut replies = redis.pipeline(&commands).await?.into_iter();
+        for reply in replies.by_ref().take(calls) {
+            let (sessions, carts) = <(u64, u64)>::from_reply(reply?)?;
+            cleaned.sessions += sessions;
+            cleaned.carts += carts;
+        }
+        oldest = Oldest::from_replies(replies.collect::<Result<Vec<_>, _>>()?)?;
+    }
+}
+
+impl Probe {
+    async fn finds(self, redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) -> Result<bool, Error> {
+        let probe = match self {
+            Self::Skip => return Ok(true),
+            // The last but `limit`: there is one only if there are more.
+            Self::Overflow => {
+                let place = format!("-{}", config.limit.saturating_add(1));
+                Command::read("ZRANGE").arg(keys::RECENT).arg(&place).arg(&place)
+            }
+            Self::Idle => {
+                let below = format!("({idle_cutoff}");
+                Command::read("ZRANGEBYSCORE").arg(keys::RECENT).arg("-inf").arg(below).args(["LIMIT", "0", "1"])
+            }
+        };
+        let found: Vec<Bytes> = redis.run(probe).await?;
+        Ok(!found.is_empty())
+    }
+}
+
+/// The oldest of all sessions: whatever is over the cap or idle stands at their beginning.
+struct Oldest {
+    count: u64,
+    /// Members of `recent:` with their scores as Redis wrote them.
+    members: Vec<(Bytes, String)>,
+}
+
+impl Oldest {
+    fn commands() -> [Command; 2] {
+        [
+            Command::read("ZCARD").arg(keys::RECENT),
+            Command::read("ZRANGE").arg(keys::RECENT).num(0).num(BATCH - 1).arg("WITHSCORES"),
+        ]
+    }
+
+    fn from_replies(replies: Vec<Reply>) -> Result<Self, Error> {
+        let (count, Pairs(members)) = FromReply::from_reply(Reply::List(replies))?;
+        Ok(Self { count, members })
+    }
+
+    /// Those that are over the cap or idle, with their users.
+    async fn victims(
+        self,
+        redis: &Redis,
+        idle_cutoff: Timestamp,
+        config: &SessionConfig,
+    ) -> Result<Vec<Victim>, Error> {
+        let over = usize::try_from(self.count.saturating_sub(config.limit)).unwrap_or(usize::MAX);
+        let is_idle = |score: &str| score.parse().is_ok_and(|score| Timestamp::from_score(score) < idle_cutoff);
+        let mut victims = Vec::new();
+        for (number, (member, score)) in self.members.into_iter().enumerate() {
+            if number >= over && !is_idle(&score) {
+                break;
+            }
+            match String::from_utf8(member.clone().into()).ok().and_then(|text| Victim::expired(text, score)) {
+                Some(victim) => victims.push(victim),
+                None => drop_stray(redis, &member).await?,
+            }
+        }
+        if victims.is_empty() {
+            return Ok(victims);
+        }
+        let members = victims.iter().map(|victim| &victim.member);
+        let users: Vec<Option<String>> = redis.run(Command::read("HMGET").arg(keys::LOGIN).args(members)).await?;
+        for (victim, user) in victims.iter_mut().zip(users) {
+            victim.user = user.unwrap_or_default();
+        }
+        Ok(victims)
+    }
+}
+
+/// Drops what stands in `recent:` and can be nobody's token: an empty name, or bytes that are no text. Such a member has no
+/// keys of its own, and it must not keep the cleaning from what stands behind it.
+async fn drop_stray(redis: &Redis, member: &[u8]) -> Result<(), Error> {
+    // One by one, since only a single command can carry any bytes.
+    redis.run::<()>(Command::write("HDEL").arg(keys::LOGIN).arg(member).repeatable()).await?;
+    Ok(redis.run(Command::write("ZREM").arg(keys::RECENT).arg(member).repeatable()).await?)
+}

@@ -1,0 +1,84 @@
+//! Log in and log out. A login always draws a new token and ends the old one in the same step: a token that somebody planted
+//! or saw before the login is worth nothing after it.
+
+use super::reap::{REAP_AT_ONCE, Victim, reap};
+use crate::{
+    config::SessionConfig,
+    error::Error,
+    ids::{Token, UserId},
+    keys,
+    time::Timestamp,
+    upstash::{Command, Redis, Script},
+};
+
+/// Starts a session of `user` and returns its token. The session `old`, if it lives, ends; what it viewed and what is in
+/// its cart move to the new one, unless it belonged to another user (then its cart is recorded as abandoned).
+///
+/// A script, because what moves depends on whose the old session was. It may be sent twice after a lost reply: the token is
+/// drawn here, and the second time there is nothing left to move.
+///
+/// # Errors
+/// [`Error::Redis`], and [`Error::Platform`] if there are no random bits for a token.
+pub async fn log_in(
+    redis: &Redis,
+    old: Option<&Token>,
+    user: &UserId,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Token, Error> {
+    let new = Token::new(now)?;
+    let mut keys = vec![
+        keys::LOGIN.to_owned(),
+        keys::RECENT.to_owned(),
+        keys::ABANDONED.to_owned(),
+        keys::sessions(user),
+        keys::viewed(&new),
+        keys::cart(&new),
+    ];
+    if let Some(old) = old {
+        keys.extend([keys::viewed(old), keys::cart(old)]);
+    }
+    let log_in = Command::script(&LOG_IN, keys)
+        .arg(new.as_str())
+        .arg(user.as_str())
+        .num(now)
+        .num(now - config.idle)
+        .num(config.max_age.as_secs())
+        .args(old.map(Token::as_str));
+    redis.run::<()>(log_in.repeatable()).await?;
+    Ok(new)
+}
+
+/// Ends the session of `token`; its cart is recorded as abandoned. That it did not live is no error.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn log_out(redis: &Redis, token: &Token, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
+    let victim = Victim::logged_out(token, None);
+    Ok(redis.run(reap(&[victim], now - config.idle, config)).await?)
+}
+
+/// Ends all sessions of `user` and returns how many there were.
+///
+/// Two requests: the list, and the end of what is in it. A login that comes between the two stays.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionConfig) -> Result<u64, Error> {
+    let list = Command::read("ZRANGE").arg(keys::sessions(user)).num(0).num(-1);
+    let tokens: Vec<String> = redis.run(list).await?;
+    let tokens = tokens.iter().filter_map(|token| Token::parse(token));
+    let victims: Vec<_> = tokens.map(|token| Victim::logged_out(&token, Some(user))).collect();
+    let calls: Vec<_> = victims.chunks(REAP_AT_ONCE).map(|victims| reap(victims, now - config.idle, config)).collect();
+    if calls.is_empty() {
+        return Ok(0);
+    }
+    let ended: Vec<(u64, u64)> = redis.all(&calls).await?;
+    Ok(ended.iter().map(|(sessions, _)| sessions).sum())
+}
+
+pub static LOG_IN: Script = Script {
+    name: "log_in",
+    source: include_str!("../scripts/log_in.lua"),
+    sha1: "b7e5716d578301d9281dab12908326d0c922c3d6",
+};

@@ -1,0 +1,62 @@
+//! The end of sessions. The script `reap` alone ends them (but for the one that a login replaces, which `log_in` does): token,
+//! last seen, views and cart go in one step, so there is never a login that the cleaning can not see.
+
+use crate::{
+    config::SessionConfig,
+    ids::{Token, UserId},
+    keys,
+    time::Timestamp,
+    upstash::{Command, Script},
+};
+
+/// How many sessions one call of the script ends: about 2 ms, for which Redis serves nobody else.
+pub(super) const REAP_AT_ONCE: usize = 200;
+
+/// A session to end.
+pub(super) struct Victim {
+    /// As it stands in `recent:`.
+    pub member: String,
+    viewed: String,
+    cart: String,
+    /// The score that must not have changed, as Redis wrote it; empty = end it in any case.
+    score: String,
+    pub user: String,
+}
+
+impl Victim {
+    /// A session that is to end if `score` still is when it was last seen. None if `member` can not be a token of anybody.
+    pub fn expired(member: String, score: String) -> Option<Self> {
+        let (viewed, cart) = keys::of_member(&member)?;
+        Some(Self { member, viewed, cart, score, user: String::new() })
+    }
+
+    /// A session that is to end in any case. Without a `user`, the token stays in `sessions:` until its user's next login.
+    pub fn logged_out(token: &Token, user: Option<&UserId>) -> Self {
+        Self {
+            member: token.as_str().to_owned(),
+            viewed: keys::viewed(token),
+            cart: keys::cart(token),
+            score: String::new(),
+            user: user.map_or_else(String::new, ToString::to_string),
+        }
+    }
+}
+
+/// One call of the script. It replies how many sessions it ended and how many carts it recorded.
+///
+/// It may be sent twice after a lost reply: what it has ended is not there the second time.
+pub(super) fn reap(victims: &[Victim], idle_cutoff: Timestamp, config: &SessionConfig) -> Command {
+    let mut keys = vec![keys::RECENT.to_owned(), keys::LOGIN.to_owned(), keys::ABANDONED.to_owned()];
+    for Victim { viewed, cart, user, .. } in victims {
+        let sessions = UserId::parse(user).map_or_else(|_| keys::NO_SESSIONS.to_owned(), |user| keys::sessions(&user));
+        keys.extend([viewed.clone(), cart.clone(), sessions]);
+    }
+    let command = Command::script(&REAP, keys).num(config.limit).num(idle_cutoff).repeatable();
+    victims.iter().fold(command, |command, victim| command.arg(&victim.member).arg(&victim.score).arg(&victim.user))
+}
+
+pub static REAP: Script = Script {
+    name: "reap",
+    source: include_str!("../scripts/reap.lua"),
+    sha1: "1b05d999504253e645a4099db3c3441810677743",
+};
