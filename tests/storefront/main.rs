@@ -1,1 +1,7 @@
-fn main() {}
+//! The storefront, tested on real parts: each test has its own database of a real Redis server, behind the real gateway.
+//! The tree mirrors `src`.
+
+mod support;
+
+/// What the other tests stand on.
+mod store;

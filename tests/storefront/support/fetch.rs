@@ -1,0 +1,91 @@
+//! `Fetch` natively, as the platform does it: redirects and compressed bodies are passed on, bodies are streamed both ways.
+
+use std::{
+    any::Any,
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use edgefront::fetch::{Body, ByteStream, Fetch, FetchError, Request, Response};
+use futures_util::{
+    Stream, StreamExt, TryStreamExt,
+    future::LocalBoxFuture,
+    stream::{self, LocalBoxStream},
+};
+use tokio::sync::mpsc;
+
+/// HTTP over real sockets, in real time whatever a [`super::TestClock`] shows.
+#[derive(Clone)]
+pub struct NativeFetch(reqwest::Client);
+
+impl NativeFetch {
+    pub fn new() -> Self {
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build();
+        Self(client.expect("a client without TLS needs nothing of the system"))
+    }
+}
+
+impl Fetch for NativeFetch {
+    fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        Box::pin(async move {
+            let mut request = request.map(send_body);
+            // As the platform does: the host is the URL's.
+            request.headers_mut().remove(http::header::HOST);
+            let request = reqwest::Request::try_from(request).map_err(|_| FetchError::Unreachable)?;
+            let answer = tokio::time::timeout(deadline, self.0.execute(request)).await;
+            let response = answer.map_err(|_| FetchError::Timeout)?.map_err(|_| FetchError::Unreachable)?;
+            let length = response.content_length();
+            let (head, body) = http::Response::from(response).into_parts();
+            let body = match length {
+                Some(0) => Body::Empty,
+                _ => stream_body(http_body_util::BodyDataStream::new(body).map_err(io::Error::other)),
+            };
+            Ok(Response::from_parts(head, body))
+        })
+    }
+}
+
+/// A stream of ours is bound to this thread, and a client may read from any: a task carries the chunks over, two at a time.
+fn send_body(body: Body) -> reqwest::Body {
+    match body {
+        Body::Empty => reqwest::Body::default(),
+        Body::Bytes(bytes) => bytes.into(),
+        Body::Stream(mut chunks) => {
+            let (sender, receiver) = mpsc::channel(2);
+            tokio::task::spawn_local(async move {
+                while let Some(chunk) = chunks.next().await {
+                    if sender.send(chunk).await.is_err() {
+                        break;
+                    }
+                }
+            });
+            reqwest::Body::wrap_stream(stream::unfold(receiver, async |mut receiver| {
+                Some((receiver.recv().await?, receiver))
+            }))
+        }
+    }
+}
+
+/// A body that passes `chunks` on.
+pub fn stream_body(chunks: impl Stream<Item = io::Result<Bytes>> + 'static) -> Body {
+    Body::Stream(Box::new(Chunks(chunks.boxed_local())))
+}
+
+struct Chunks(LocalBoxStream<'static, io::Result<Bytes>>);
+
+impl Stream for Chunks {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_next_unpin(context)
+    }
+}
+
+impl ByteStream for Chunks {
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

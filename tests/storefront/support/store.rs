@@ -1,0 +1,139 @@
+//! A database of a real server, behind a gateway of its own. No two tests share one.
+
+use std::{
+    rc::Rc,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use edgefront::{
+    app::App,
+    config::Config,
+    upstash::{Credentials, Redis},
+};
+use edgefront_gateway::{
+    Gateway, Options,
+    server::{Server, ServerOptions},
+};
+use http::HeaderValue;
+use serde_json::{Value, json};
+
+use super::{NativeFetch, TestClock};
+
+/// Databases of the one server: more than there are tests, since none is used twice.
+const DATABASES: u32 = 4096;
+const TOKEN: &str = "token-of-the-tests";
+/// What a call may take on a machine that compiles beside the tests. Tests of deadlines set their own.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The one server of this process; it ends with it.
+static SERVER: LazyLock<Server> = LazyLock::new(|| {
+    let options = ServerOptions { databases: DATABASES, ..ServerOptions::default() };
+    Server::start(options).unwrap_or_else(|error| panic!("{error}"))
+});
+
+/// A database of its own, empty at first.
+pub struct Store {
+    /// The client under test.
+    pub redis: Redis,
+    /// Between `redis` and the server: counts requests and makes faults.
+    pub gateway: Gateway,
+    /// Stands still until moved; `redis` keeps its deadlines in real time.
+    pub clock: TestClock,
+    /// Past `gateway`: neither counted nor disturbed by faults. For arranging and asserting.
+    pub aside: Redis,
+    aside_gateway: Gateway,
+    client: reqwest::Client,
+}
+
+impl Store {
+    pub async fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let database = NEXT.fetch_add(1, Ordering::Relaxed);
+        assert!(database < DATABASES, "more stores than databases: raise DATABASES");
+        let url = format!("{}/{database}", SERVER.url());
+        let (gateway, aside_gateway) = (gateway(&url).await, gateway(&url).await);
+        Self {
+            redis: client(&gateway),
+            aside: client(&aside_gateway),
+            gateway,
+            aside_gateway,
+            clock: TestClock::standing(),
+            client: reqwest::Client::builder().no_proxy().build().expect("a client"),
+        }
+    }
+
+    /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`. Strings, numbers, null and lists
+    /// come as JSON; bytes that are not UTF-8 are lost (use `aside` for them).
+    ///
+    /// Panics if Redis refuses it.
+    pub async fn raw(&self, command: &[&str]) -> Value {
+        let request = self.client.post(self.aside_gateway.url()).bearer_auth(TOKEN).body(json!(command).to_string());
+        let answer = request.send().await.expect("the gateway answers").bytes().await.expect("a whole answer");
+        let mut answer: Value = serde_json::from_slice(&answer).expect("JSON");
+        assert!(answer.get("error").is_none(), "{command:?}: {}", answer["error"]);
+        answer["result"].take()
+    }
+
+    /// How many requests and commands `redis` (or a shop) has sent until now.
+    pub fn counts(&self) -> edgefront_gateway::Counts {
+        self.gateway.counts()
+    }
+
+    /// The variables of an edgefront that uses this store; `more` comes first.
+    pub fn variables(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
+        let url = self.gateway.url();
+        let defaults = [
+            ("UPSTASH_REDIS_REST_URL", url.as_str()),
+            ("UPSTASH_REDIS_REST_TOKEN", TOKEN),
+            ("SESSION_KEYS", SESSION_KEYS),
+            ("SERVICE_KEY", SERVICE_KEY),
+            ("ORIGIN_KEY", ORIGIN_KEY),
+            // Five seconds and not 300 ms: the machine may be busy with other tests.
+            ("REDIS_TIMEOUT_MS", "5000"),
+        ];
+        let is_new = |name: &str| more.iter().all(|(other, _)| *other != name);
+        let defaults = defaults.into_iter().filter(|(name, _)| is_new(name));
+        more.iter().copied().chain(defaults).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// An edgefront on this store without a database, at the store's time.
+    ///
+    /// Panics if a variable is wrong.
+    pub fn app(&self, variables: &[(&str, &str)]) -> Rc<App> {
+        let config = config(&self.variables(variables));
+        Rc::new(app(config, self.clock.clone()))
+    }
+}
+
+/// The secrets of every edgefront under test.
+pub const SESSION_KEYS: &str = "the-session-key-of-the-tests-0123456789";
+pub const SERVICE_KEY: &str = "the-service-key-of-the-tests";
+pub const ORIGIN_KEY: &str = "the-origin-key-of-the-tests";
+
+/// The variables as configuration.
+pub fn config(variables: &[(String, String)]) -> Config {
+    let find = |name: &str| variables.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+    Config::from_lookup(find).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// An app whose Redis keeps its deadlines in real time, while all else goes by `clock`.
+pub fn app(config: Config, clock: TestClock) -> App {
+    let fetch = Rc::new(NativeFetch::new());
+    let (credentials, timeout) = (config.redis.credentials.clone(), config.redis.timeout);
+    let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout);
+    App { redis, ..App::new(config, fetch, Rc::new(clock), None) }
+}
+
+async fn gateway(redis_url: &str) -> Gateway {
+    Gateway::start(Options::new(redis_url, TOKEN)).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn client(gateway: &Gateway) -> Redis {
+    let authorization = HeaderValue::try_from(format!("Bearer {TOKEN}")).expect("ASCII");
+    let credentials = Credentials { url: gateway.url(), authorization };
+    Redis::new(Rc::new(NativeFetch::new()), Rc::new(TestClock::ticking()), credentials, PATIENCE)
+}
