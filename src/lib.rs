@@ -17,6 +17,7 @@
 //! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.
 //! - [`maintenance`]: the three jobs of the crons.
+//! - [`stats`]: how much Redis holds.
 //! - [`origin`]: the storefront behind us: any HTTP server, or the demo shop.
 //! - [`demo`]: the built-in shop.
 //! - [`routes`]: HTTP in, HTTP out.
@@ -45,5 +46,6 @@ pub mod routes;
 pub mod row_cache;
 pub mod scripts;
 pub mod session;
+pub mod stats;
 pub mod time;
 pub mod upstash;

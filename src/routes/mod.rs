@@ -1,3 +1,40 @@
 //! HTTP in, HTTP out. `/_edge/` is ours, everything else is the storefront's. Nothing here is a Redis command.
+//!
+//! - [`problem`]: errors as answers.
+//! - `api`: `/_edge/v1`, a table of routes and their handlers.
 
+use std::rc::Rc;
+
+use http::{HeaderValue, Method, header};
+
+use crate::{
+    app::{Answer, App},
+    fetch::{Body, Request},
+};
+
+mod api;
 pub mod problem;
+
+/// Answers a request whose URI is absolute. The answer's `later` is still to be run.
+pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
+    let now = app.clock.now();
+    let is_head = request.method() == Method::HEAD;
+    let path = request.uri().path();
+    let mut answer = if path == "/_edge" || path.starts_with("/_edge/") {
+        api::handle(app, request, now).await
+    } else {
+        problem::Problem::NoSuchPath.respond("storefront").into()
+    };
+    if is_head {
+        drop_body(&mut answer);
+    }
+    answer
+}
+
+/// Leaves of an answer what HEAD asks for: the head that GET would have had, its Content-Length included if that is known.
+fn drop_body(answer: &mut Answer) {
+    let body = std::mem::take(answer.response.body_mut());
+    if let (Body::Bytes(bytes), headers) = (body, answer.response.headers_mut()) {
+        headers.entry(header::CONTENT_LENGTH).or_insert_with(|| HeaderValue::from(bytes.len()));
+    }
+}

@@ -89,13 +89,22 @@ pub const fn clear() -> HeaderValue {
     HeaderValue::from_static("__Host-session=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax")
 }
 
+/// Whether the request carries a cookie of our name, whatever it is worth.
+#[must_use]
+pub fn is_sent(headers: &HeaderMap) -> bool {
+    cookies(headers).any(is_ours)
+}
+
 /// The request's `Cookie` header without ours, for the origin; None if nothing else is in it.
 #[must_use]
 pub fn strip(headers: &HeaderMap) -> Option<HeaderValue> {
-    let is_ours = |cookie: &&[u8]| cookie.split(|byte| *byte == b'=').next() == Some(NAME.as_bytes());
     let others: Vec<_> = cookies(headers).filter(|cookie| !cookie.is_empty() && !is_ours(cookie)).collect();
     // All bytes come from header values, so they can stand in one again.
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
+}
+
+fn is_ours(cookie: &[u8]) -> bool {
+    cookie.split(|byte| *byte == b'=').next() == Some(NAME.as_bytes())
 }
 
 /// What is signed: the name is part of it, so that the same key may sign other things elsewhere.

@@ -1,0 +1,83 @@
+//! A call that has been let in: what its handler reads of the request.
+
+use std::{borrow::Cow, rc::Rc};
+
+use bytes::Bytes;
+use http::{HeaderMap, header, request::Parts};
+use url::form_urlencoded;
+
+use crate::{
+    app::App,
+    error::Error,
+    ids::Token,
+    routes::{api::body::Fields, problem::Problem},
+    time::Timestamp,
+};
+
+/// A request whose route, caller and size are in order.
+pub struct Call<'a> {
+    pub app: &'a Rc<App>,
+    pub now: Timestamp,
+    head: &'a Parts,
+    /// What stands in the path at the route's `{…}`, percent-decoded; bytes that are not UTF-8 are U+FFFD, which no
+    /// id may hold. Empty for a route without.
+    pub name: String,
+    body: Bytes,
+}
+
+impl<'a> Call<'a> {
+    pub const fn new(app: &'a Rc<App>, now: Timestamp, head: &'a Parts, name: String, body: Bytes) -> Self {
+        Self { app, now, head, name, body }
+    }
+
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// The token of the visitor's cookie. None without one, and for one that we did not sign or that is too old: that
+    /// visitor is nobody, and no Redis command is spent on them.
+    pub fn token(&self) -> Option<Token> {
+        self.app.keyring.read(self.headers(), self.now)
+    }
+
+    /// The body's fields.
+    ///
+    /// # Errors
+    /// [`Problem::NotJson`] for another type, and [`Problem::Malformed`].
+    pub fn fields(&self) -> Result<Fields, Problem> {
+        let media_type = self.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            return Err(Problem::NotJson);
+        }
+        Fields::parse(&self.body)
+    }
+
+    /// The query's parameter `name`; None if it is not there. Parameters that nobody asks for do not matter.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is given twice.
+    pub fn parameter(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, Error> {
+        let query = self.head.uri.query().unwrap_or_default();
+        let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
+        let value = values.next().map(|(_, value)| value);
+        match values.next() {
+            None => Ok(value),
+            Some(_) => Err(Error::invalid(name, "is given twice")),
+        }
+    }
+
+    /// The `Idempotency-Key`; None without one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is not 1 to 255 visible ASCII characters, or given twice.
+    pub fn idempotency_key(&self) -> Result<Option<&'a str>, Error> {
+        let mut keys = self.head.headers.get_all("idempotency-key").iter();
+        let Some(key) = keys.next() else { return Ok(None) };
+        let key = key.to_str().ok().filter(|key| (1..=255).contains(&key.len()));
+        match key.filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic())) {
+            Some(key) if keys.next().is_none() => Ok(Some(key)),
+            _ => Err(Error::invalid("Idempotency-Key", "must be 1 to 255 visible ASCII characters, once")),
+        }
+    }
+}

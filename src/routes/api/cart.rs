@@ -1,0 +1,74 @@
+//! `/cart`: the visitor's cart. Each write answers with the whole cart as it is then, so that a page needs no second call.
+
+use http::header;
+use serde_json::{Value, json};
+
+use super::{call::Call, reply};
+use crate::{
+    app::Answer,
+    cart::{self, Cart, CartWrite, Quantity},
+    fetch::Response,
+    ids::ItemId,
+    routes::problem::Problem,
+};
+
+/// The cart; an empty one for a visitor without a session.
+pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
+    let found = match call.token() {
+        Some(token) => cart::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+        None => None,
+    };
+    let cart = found.map(|(_, cart)| cart).unwrap_or_default();
+    Ok(reply::unless_known(call.headers(), respond(&cart)).into())
+}
+
+/// `{quantity}`: overwrites, and 0 or less removes.
+pub async fn set(call: Call<'_>) -> Result<Answer, Problem> {
+    let item = ItemId::parse(&call.name)?;
+    let mut fields = call.fields()?;
+    let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
+    fields.end()?;
+    let token = call.token();
+    written(&call, cart::set_item(&call.app.redis, token.as_ref(), &item, quantity, call.now, &call.app.config).await?)
+}
+
+/// `{id, quantity}`: adds to what is there. With an `Idempotency-Key` once, however often it is sent.
+pub async fn add(call: Call<'_>) -> Result<Answer, Problem> {
+    let mut fields = call.fields()?;
+    let item = fields.parse_text("id", ItemId::parse)?;
+    let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
+    fields.end()?;
+    let (key, token) = (call.idempotency_key()?, call.token());
+    let write =
+        cart::add_item(&call.app.redis, token.as_ref(), &item, quantity, key, call.now, &call.app.config).await?;
+    written(&call, write)
+}
+
+/// Takes an item out. That it was not in is no error.
+pub async fn remove(call: Call<'_>) -> Result<Answer, Problem> {
+    let item = ItemId::parse(&call.name)?;
+    let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
+    written(&call, cart::remove_item(&call.app.redis, Some(&token), &item, call.now, &call.app.config).await?)
+}
+
+/// Empties the cart.
+pub async fn clear(call: Call<'_>) -> Result<Answer, Problem> {
+    let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
+    written(&call, cart::clear(&call.app.redis, Some(&token), call.now, &call.app.config).await?)
+}
+
+/// The cart after a write, with the cookie of the guest's session that may have begun with it.
+fn written(call: &Call<'_>, write: CartWrite) -> Result<Answer, Problem> {
+    let mut response = respond(&write.cart);
+    if let Some(session) = write.session.filter(|_| write.created) {
+        response.headers_mut().insert(header::SET_COOKIE, call.app.keyring.set(&session.token)?);
+    }
+    Ok(response.into())
+}
+
+fn respond(cart: &Cart) -> Response {
+    let items: Vec<Value> =
+        cart.lines.iter().map(|line| json!({"id": line.item.as_str(), "quantity": line.quantity})).collect();
+    let document = json!({"items": items, "lines": cart.lines.len(), "quantity": cart.quantity()});
+    reply::tagged(reply::json(reply::PERSONAL, &document))
+}

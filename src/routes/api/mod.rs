@@ -1,0 +1,193 @@
+//! The API under `/_edge/v1`: one table of routes, and what all of them have in common. A handler is parse → one domain
+//! call → respond.
+//!
+//! - [`access`]: who may ask.
+//! - [`call`], [`body`]: what a handler reads.
+//! - [`reply`]: what it answers.
+//! - the rest: the handlers, a file for each resource.
+
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+use http::{HeaderValue, Method, header, request::Parts};
+use percent_encoding::percent_decode_str;
+
+use self::{access::Access, call::Call};
+use crate::{
+    app::{Answer, App},
+    fetch::{Body, Collected, Request},
+    routes::problem::Problem,
+    time::Timestamp,
+};
+
+mod access;
+mod body;
+mod call;
+mod reply;
+
+mod cart;
+mod health;
+mod session;
+mod stats;
+
+const PREFIX: &str = "/_edge/v1";
+
+/// The longest body, in bytes: a purge of 200 URLs fits; whatever is longer is not one of our calls.
+const BODY_LIMIT: usize = 16 * 1024;
+
+type Handler = for<'a> fn(Call<'a>) -> LocalBoxFuture<'a, Result<Answer, Problem>>;
+
+struct Route {
+    access: Access,
+    method: Method,
+    /// The path behind [`PREFIX`]. A segment in braces stands for any one segment.
+    path: &'static str,
+    handler: Handler,
+}
+
+macro_rules! routes {
+    ($($access:ident $method:ident $path:literal $handler:path;)*) => {
+        &[$(Route {
+            access: Access::$access,
+            method: Method::$method,
+            path: $path,
+            handler: |call| Box::pin($handler(call)),
+        }),*]
+    };
+}
+
+#[rustfmt::skip]
+static ROUTES: &[Route] = routes! {
+    Open    GET    "/healthz"                 health::alive;
+
+    Visitor GET    "/session"                 session::show;
+    Visitor DELETE "/session"                 session::end;
+    Visitor GET    "/recent"                  session::recent;
+
+    Visitor GET    "/cart"                    cart::show;
+    Visitor DELETE "/cart"                    cart::clear;
+    Visitor POST   "/cart/items"              cart::add;
+    Visitor PUT    "/cart/items/{item}"       cart::set;
+    Visitor DELETE "/cart/items/{item}"       cart::remove;
+
+
+    Service POST   "/sessions"                session::begin;
+    Service GET    "/stats"                   stats::show;
+};
+
+/// Answers a request whose path begins with `/_edge`.
+pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
+    let (head, body) = request.into_parts();
+    let (asked, result) = match find(&head) {
+        Ok((route, name)) => {
+            let result = call(app, now, &head, body, route, name).await;
+            (format!("{} {PREFIX}{}", route.method, route.path), result)
+        }
+        Err(problem) => (format!("{} {PREFIX}", head.method), Err(problem)),
+    };
+    result.unwrap_or_else(|problem| problem.respond(asked).into())
+}
+
+/// Checks what is the same for all routes, cheapest first, and hands over to the route's handler.
+async fn call(
+    app: &Rc<App>,
+    now: Timestamp,
+    head: &Parts,
+    body: Body,
+    route: &Route,
+    name: String,
+) -> Result<Answer, Problem> {
+    route.access.check(&head.method, &head.uri, &head.headers, app.config.service_key.as_deref())?;
+    let too_large = Problem::TooLarge { limit: BODY_LIMIT };
+    // A length that is told saves reading what would be refused.
+    let told = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if told.is_some_and(|length| length > BODY_LIMIT as u64) {
+        return Err(too_large);
+    }
+    let body = match body.collect(BODY_LIMIT).await {
+        Ok(Collected::Whole(body)) => body,
+        Ok(Collected::TooLarge(_)) => return Err(too_large),
+        Err(broken) => return Err(Problem::Malformed(broken.to_string())),
+    };
+    (route.handler)(Call::new(app, now, head, name, body)).await
+}
+
+/// The route of a request, and what stands at its `{…}`. HEAD is GET without the body.
+fn find(head: &Parts) -> Result<(&'static Route, String), Problem> {
+    let path = head.uri.path().strip_prefix(PREFIX).ok_or(Problem::NoSuchPath)?;
+    let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
+    let here: Vec<_> = ROUTES.iter().filter_map(|route| Some((route, capture(route.path, path)?))).collect();
+    let mut allow = String::new();
+    for (route, name) in here {
+        if route.method == *method {
+            return Ok((route, name));
+        }
+        let separator = if allow.is_empty() { "" } else { ", " };
+        let methods = if route.method == Method::GET { "GET, HEAD" } else { route.method.as_str() };
+        allow.extend([separator, methods]);
+    }
+    match HeaderValue::try_from(allow) {
+        Ok(allow) if !allow.is_empty() => Err(Problem::WrongMethod { allow }),
+        _ => Err(Problem::NoSuchPath),
+    }
+}
+
+/// What stands in `path` at the `{…}` of `pattern`; empty if that has none. None if the path is another one.
+fn capture(pattern: &str, path: &str) -> Option<String> {
+    let (mut patterns, mut segments) = (pattern.split('/'), path.split('/'));
+    let mut name = String::new();
+    loop {
+        match (patterns.next(), segments.next()) {
+            (None, None) => return Some(name),
+            (Some(pattern), Some(segment)) if pattern.starts_with('{') => {
+                name = percent_decode_str(segment).decode_utf8_lossy().into_owned();
+            }
+            (Some(pattern), Some(segment)) if pattern == segment => {}
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find_in(method: Method, uri: &str) -> Result<(&'static str, String), Problem> {
+        let head = http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts().0;
+        find(&head).map(|(route, name)| (route.path, name))
+    }
+
+    #[test]
+    fn a_path_finds_its_route_and_what_it_names() {
+        for (method, path, route, name) in [
+            (Method::GET, "/cart", "/cart", ""),
+            (Method::HEAD, "/cart?x=/y", "/cart", ""),
+            (Method::PUT, "/cart/items/mug", "/cart/items/{item}", "mug"),
+            (Method::PUT, "/cart/items/", "/cart/items/{item}", ""),
+            (Method::PUT, "/cart/items/a%2Fb%3A", "/cart/items/{item}", "a/b:"),
+            (Method::PUT, "/cart/items/%ff", "/cart/items/{item}", "\u{fffd}"),
+        ] {
+            let found = find_in(method, &format!("https://shop.example/_edge/v1{path}")).unwrap();
+            assert_eq!(found, (route, name.to_owned()), "{path}");
+        }
+    }
+
+    #[test]
+    fn another_path_is_not_found_and_another_method_is_told_which() {
+        for path in
+            ["/_edge", "/_edge/", "/_edge/v2/cart", "/_edge/v1", "/_edge/v1/", "/_edge/v1/cart/", "/_edge/v1//cart"]
+        {
+            assert!(matches!(find_in(Method::GET, path), Err(Problem::NoSuchPath)), "{path}");
+        }
+        for (method, path, allowed) in [
+            (Method::POST, "/_edge/v1/cart", "GET, HEAD, DELETE"),
+            (Method::OPTIONS, "/_edge/v1/cart/items/mug", "PUT, DELETE"),
+            (Method::GET, "/_edge/v1/sessions", "POST"),
+        ] {
+            match find_in(method, path) {
+                Err(Problem::WrongMethod { allow }) => assert_eq!(allow, allowed),
+                other => panic!("{path}: {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `/session`, `/sessions`, `/recent`, `/views`: who the visitor is, and what they looked at.
+
+use http::{StatusCode, header};
+use serde_json::json;
+
+use super::{call::Call, reply};
+use crate::{
+    app::Answer,
+    cart,
+    fetch::Response,
+    ids::{ItemId, UserId},
+    routes::problem::Problem,
+    session::{self, cookie},
+};
+
+/// `{user, guest, cart: {lines, quantity}}`. A visitor without a session is nobody, which is no error.
+///
+/// A cookie that is worth nothing is cleared, and only here: a slower answer to another call might otherwise clear the
+/// cookie that a login has set meanwhile.
+pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
+    let found = match call.token() {
+        Some(token) => cart::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+        None => None,
+    };
+    let is_nobody = found.is_none();
+    let (session, cart) = found.unzip();
+    let cart = cart.unwrap_or_default();
+    let user = session.as_ref().and_then(|session| session.user.as_ref());
+    let document = json!({
+        "user": user.map(UserId::as_str),
+        "guest": session.is_some() && user.is_none(),
+        "cart": {"lines": cart.lines.len(), "quantity": cart.quantity()},
+    });
+    let mut response = reply::json(reply::PERSONAL, &document);
+    if is_nobody && cookie::is_sent(call.headers()) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie::clear());
+    }
+    Ok(response.into())
+}
+
+/// Logs this session out, and the browser forgets it. That there is none is no error.
+pub async fn end(call: Call<'_>) -> Result<Answer, Problem> {
+    if let Some(token) = call.token() {
+        session::log_out(&call.app.redis, &token, call.now, &call.app.config.session).await?;
+    }
+    let mut response = reply::empty(StatusCode::NO_CONTENT);
+    if cookie::is_sent(call.headers()) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie::clear());
+    }
+    Ok(response.into())
+}
+
+/// The items last viewed, newest first.
+pub async fn recent(call: Call<'_>) -> Result<Answer, Problem> {
+    let found = match call.token() {
+        Some(token) => session::recent_items(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+        None => None,
+    };
+    let items = found.map(|(_, items)| items).unwrap_or_default();
+    let items: Vec<_> = items.iter().map(ItemId::as_str).collect();
+    Ok(reply::json(reply::PERSONAL, &json!({"items": items})).into())
+}
+
+/// `{user}`: the shop's own login service lets somebody in. If it passes the visitor's cookie on, that session ends, and its
+/// cart goes along.
+pub async fn begin(call: Call<'_>) -> Result<Answer, Problem> {
+    let mut fields = call.fields()?;
+    let user = fields.parse_text("user", UserId::parse)?;
+    fields.end()?;
+    let old = call.token();
+    let token = session::log_in(&call.app.redis, old.as_ref(), &user, call.now, &call.app.config.session).await?;
+    let cookie = call.app.keyring.pair(&token)?;
+    let mut response: Response = reply::json(reply::PERSONAL, &json!({"token": token.as_str(), "cookie": cookie}));
+    *response.status_mut() = StatusCode::CREATED;
+    response.headers_mut().insert(header::SET_COOKIE, call.app.keyring.set(&token)?);
+    Ok(response.into())
+}

@@ -1,0 +1,20 @@
+//! `/stats`: how much there is.
+
+use serde_json::json;
+
+use super::{call::Call, reply};
+use crate::{app::Answer, routes::problem::Problem, stats};
+
+/// The counts, and the cap that the sessions are held under.
+pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
+    let stats = stats::count(&call.app.redis).await?;
+    let document = json!({
+        "sessions": stats.sessions,
+        "session_limit": call.app.config.session.limit,
+        "ranked_items": stats.ranked_items,
+        "scheduled_rows": stats.scheduled_rows,
+        "abandoned_carts": stats.abandoned_carts,
+        "keys": stats.keys,
+    });
+    Ok(reply::json(reply::PERSONAL, &document).into())
+}
