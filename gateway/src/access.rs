@@ -35,9 +35,7 @@ impl Tokens {
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let value = headers.get(AUTHORIZATION)?.as_bytes();
     match value.split_at_checked(7) {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => {
-            Some(token.trim_ascii())
-        }
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Some(token.trim_ascii()),
         _ => Some(value),
     }
 }

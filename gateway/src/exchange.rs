@@ -41,33 +41,17 @@ pub(crate) struct HangUp;
 type Answer = Response<Full<Bytes>>;
 
 /// Answers a request; [`HangUp`] only when a fault says so.
-pub(crate) async fn answer(
-    shared: Arc<Shared>,
-    request: Request<Incoming>,
-) -> Result<Answer, HangUp> {
+pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answer, HangUp> {
     if ![Method::GET, Method::HEAD, Method::POST, Method::PUT].contains(request.method()) {
         return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new(), None));
     }
     let mut query = request::query_pairs(request.uri().query().unwrap_or_default());
-    let query_token = query
-        .iter()
-        .position(|(name, _)| name == b"_token")
-        .map(|at| query.remove(at).1);
-    let Some(access) = shared
-        .tokens
-        .access(request.headers(), query_token.as_deref())
-    else {
-        return Ok(refused(&Refusal {
-            status: StatusCode::UNAUTHORIZED,
-            error: UNAUTHORIZED.to_owned(),
-        }));
+    let query_token = query.iter().position(|(name, _)| name == b"_token").map(|at| query.remove(at).1);
+    let Some(access) = shared.tokens.access(request.headers(), query_token.as_deref()) else {
+        return Ok(refused(&Refusal { status: StatusCode::UNAUTHORIZED, error: UNAUTHORIZED.to_owned() }));
     };
 
-    let fault = shared
-        .fault
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    let fault = shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match &fault {
         Some(Fault::Refuse) => return Err(HangUp),
         Some(Fault::Status(status, body)) => {
@@ -75,17 +59,10 @@ pub(crate) async fn answer(
             return Ok(plain(status, body.clone().into(), None));
         }
         Some(Fault::ErrorBody(error)) => {
-            return Ok(refused(&Refusal {
-                status: StatusCode::OK,
-                error: error.clone(),
-            }));
+            return Ok(refused(&Refusal { status: StatusCode::OK, error: error.clone() }));
         }
         Some(Fault::Garbage) => {
-            return Ok(plain(
-                StatusCode::OK,
-                Bytes::from_static(b"<html>Log in to the Wi-Fi</html>"),
-                None,
-            ));
+            return Ok(plain(StatusCode::OK, Bytes::from_static(b"<html>Log in to the Wi-Fi</html>"), None));
         }
         Some(Fault::Slow(delay)) => tokio::time::sleep(*delay).await,
         Some(Fault::LoseReply | Fault::Truncate) | None => {}
@@ -94,9 +71,7 @@ pub(crate) async fn answer(
     let executed = execute(&shared, access, &query, request).await;
     match fault {
         Some(Fault::LoseReply) => Err(HangUp),
-        Some(Fault::Truncate) => {
-            Ok(halved(executed.unwrap_or_else(|refusal| refused(&refusal))).await)
-        }
+        Some(Fault::Truncate) => Ok(halved(executed.unwrap_or_else(|refusal| refused(&refusal))).await),
         _ => Ok(executed.unwrap_or_else(|refusal| refused(&refusal))),
     }
 }
@@ -110,11 +85,7 @@ async fn execute(
     let mut encoding = Encoding::asked_for(request.headers())?;
     let (parts, body) = request.into_parts();
     let has_body = matches!(parts.method, Method::POST | Method::PUT);
-    let body = if has_body {
-        collect(body).await?
-    } else {
-        Bytes::new()
-    };
+    let body = if has_body { collect(body).await? } else { Bytes::new() };
 
     let (form, commands) = match parts.uri.path() {
         "/" => (Form::Single, request::single(&body)),
@@ -134,9 +105,9 @@ async fn execute(
 async fn collect(body: Incoming) -> Result<Bytes, Refusal> {
     match Limited::new(body, MAX_BODY).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(
-            format!("ERR max request size exceeded. Limit: {MAX_BODY} bytes"),
-        )),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Refusal::too_large(format!("ERR max request size exceeded. Limit: {MAX_BODY} bytes")))
+        }
         Err(_) => Err(Refusal::bad_request("ERR the request body is incomplete")),
     }
 }
@@ -157,10 +128,7 @@ async fn run(
             (Err(refusal), Form::Single | Form::Transaction) => return Err(refusal),
         }
     }
-    let known_as: Vec<_> = commands
-        .iter_mut()
-        .map(|command| shared.scripts.translate(command))
-        .collect();
+    let known_as: Vec<_> = commands.iter_mut().map(|command| shared.scripts.translate(command)).collect();
 
     let mut refused = refusals.iter();
     commands.retain(|_| refused.next().is_some_and(Option::is_none));
@@ -172,27 +140,17 @@ async fn run(
     };
 
     let mut replies = replies.into_iter();
-    let outcomes = refusals
-        .into_iter()
-        .zip(known_as)
-        .map(|(refusal, known_as)| match refusal {
-            Some(error) => Err(error),
-            None => reply::outcome(script::translate_back(
-                replies.next().unwrap_or(Value::Nil),
-                known_as,
-            )),
-        });
+    let outcomes = refusals.into_iter().zip(known_as).map(|(refusal, known_as)| match refusal {
+        Some(error) => Err(error),
+        None => reply::outcome(script::translate_back(replies.next().unwrap_or(Value::Nil), known_as)),
+    });
     Ok((outcomes.collect(), requests))
 }
 
 async fn send(shared: &Shared, form: Form, commands: &[Command]) -> Result<Vec<Value>, Refusal> {
     if form == Form::Transaction {
         let discarded = |error| Refusal::bad_request(reply::error_text(&error));
-        shared
-            .upstream
-            .run_atomically(commands)
-            .await?
-            .map_err(discarded)
+        shared.upstream.run_atomically(commands).await?.map_err(discarded)
     } else {
         Ok(shared.upstream.run(commands).await?)
     }
@@ -204,10 +162,7 @@ impl From<Failure> for Refusal {
             Failure::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
             Failure::Broken => StatusCode::BAD_GATEWAY,
         };
-        Self {
-            status,
-            error: failure.to_string(),
-        }
+        Self { status, error: failure.to_string() }
     }
 }
 
@@ -236,14 +191,9 @@ fn succeeded(form: Form, encoding: Encoding, outcomes: &[Outcome], requests: u64
 
 fn refused(refusal: &Refusal) -> Answer {
     let outcome = Err(refusal.error.clone());
-    let body = to_json(&Json {
-        outcome: &outcome,
-        base64: false,
-    });
+    let body = to_json(&Json { outcome: &outcome, base64: false });
     let mut answer = plain(refusal.status, body.into(), None);
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 

@@ -55,15 +55,10 @@ pub enum StartError {
     EmptyToken,
     #[error("cannot use the Redis URL: {0}; it looks like redis://127.0.0.1:6379/0")]
     Url(String),
-    #[error(
-        "cannot use Redis at {address}: {cause}; is it running, are address, password and database right?"
-    )]
+    #[error("cannot use Redis at {address}: {cause}; is it running, are address, password and database right?")]
     Redis { address: String, cause: String },
     #[error("cannot listen on {address}: {cause}; choose another address")]
-    Listen {
-        address: SocketAddr,
-        cause: io::Error,
-    },
+    Listen { address: SocketAddr, cause: io::Error },
 }
 
 /// A running gateway; on drop it stops listening and drops its connections.
@@ -84,41 +79,22 @@ impl Gateway {
             return Err(StartError::EmptyToken);
         }
         let upstream = Upstream::new(&options.redis_url).map_err(StartError::Url)?;
-        let unusable = |cause| StartError::Redis {
-            address: upstream.address(),
-            cause,
-        };
+        let unusable = |cause| StartError::Redis { address: upstream.address(), cause };
         upstream.connect().await.map_err(unusable)?;
-        let server = upstream
-            .version()
-            .await
-            .map_err(|failure| unusable(failure.to_string()))?;
+        let server = upstream.version().await.map_err(|failure| unusable(failure.to_string()))?;
 
-        let unavailable = |cause| StartError::Listen {
-            address: options.listen,
-            cause,
-        };
-        let listener = TcpListener::bind(options.listen)
-            .await
-            .map_err(unavailable)?;
+        let unavailable = |cause| StartError::Listen { address: options.listen, cause };
+        let listener = TcpListener::bind(options.listen).await.map_err(unavailable)?;
         let address = listener.local_addr().map_err(unavailable)?;
         let shared = Arc::new(Shared {
-            tokens: Tokens {
-                full: options.token,
-                read_only: options.read_only_token,
-            },
+            tokens: Tokens { full: options.token, read_only: options.read_only_token },
             upstream,
             scripts: Scripts::default(),
             tally: Tally::default(),
             fault: Mutex::default(),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
-        Ok(Self {
-            address,
-            server,
-            shared,
-            accepting,
-        })
+        Ok(Self { address, server, shared, accepting })
     }
 
     /// `http://127.0.0.1:PORT`, for `UPSTASH_REDIS_REST_URL`.
@@ -147,11 +123,7 @@ impl Gateway {
 
     /// Lets every authorised request from now on meet this fault; `None` ends it.
     pub fn set_fault(&self, fault: Option<Fault>) {
-        *self
-            .shared
-            .fault
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = fault;
+        *self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 }
 
@@ -183,7 +155,5 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| exchange::answer(Arc::clone(&shared), request));
     // It ends with an error when the client goes away or a fault hangs up: nobody is there to tell.
-    let _ = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

@@ -32,15 +32,7 @@
 //! | what changes or holds the shared connection: SELECT, WATCH, SUBSCRIBE, BLPOP, XREAD BLOCK … | 400, or the item's error |
 //! | what administers the server: CONFIG, SHUTDOWN, REPLICAOF … | 400, or the item's error |
 //! | any command while Redis is unreachable | 503, nothing was executed; 502 when the connection broke meanwhile |
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod gateway;
 pub use gateway::{Gateway, Options, StartError};

@@ -13,12 +13,7 @@ use edgefront_gateway::{Gateway, Options};
 #[command(version)]
 struct Args {
     /// redis://[user:password@]host[:port][/database]
-    #[arg(
-        long,
-        env = "REDIS_URL",
-        hide_env_values = true,
-        default_value = "redis://127.0.0.1:6379/0"
-    )]
+    #[arg(long, env = "REDIS_URL", hide_env_values = true, default_value = "redis://127.0.0.1:6379/0")]
     redis_url: String,
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:8079")]
@@ -27,11 +22,7 @@ struct Args {
     #[arg(long, env = "UPSTASH_REDIS_REST_TOKEN", hide_env_values = true)]
     token: String,
     /// A token that may only read
-    #[arg(
-        long,
-        env = "UPSTASH_REDIS_REST_READONLY_TOKEN",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "UPSTASH_REDIS_REST_READONLY_TOKEN", hide_env_values = true)]
     read_only_token: Option<String>,
 }
 

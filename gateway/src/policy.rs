@@ -78,55 +78,40 @@ pub(crate) fn too_large(size: usize) -> String {
 fn forbidden(command: &Command) -> Option<String> {
     let name = command.name();
     let subcommand = command.arg(1);
-    let of_a_connection = OF_A_CONNECTION.contains(&name.as_str())
-        || name == "SCRIPT" && subcommand.eq_ignore_ascii_case(b"DEBUG");
+    let of_a_connection =
+        OF_A_CONNECTION.contains(&name.as_str()) || name == "SCRIPT" && subcommand.eq_ignore_ascii_case(b"DEBUG");
     if of_a_connection {
-        return Some(format!(
-            r#"ERR Command "{name}" is not allowed in REST or it has a special context path"#
-        ));
+        return Some(format!(r#"ERR Command "{name}" is not allowed in REST or it has a special context path"#));
     }
     let unavailable = BLOCKING.contains(&name.as_str())
         || OF_THE_SERVER.contains(&name.as_str())
         || matches!(name.as_str(), "XREAD" | "XREADGROUP") && blocks(command);
-    unavailable.then(|| {
-        format!("ERR Command is not available: '{name}'. See https://upstash.com/docs/redis/overall/rediscompatibility for details")
-    })
+    unavailable.then(|| self::unavailable(&name))
+}
+
+/// The error of a command that does not exist here.
+pub(crate) fn unavailable(name: &str) -> String {
+    let name = name.to_ascii_uppercase();
+    format!(
+        "ERR Command is not available: '{name}'. See https://upstash.com/docs/redis/overall/rediscompatibility for details"
+    )
 }
 
 /// Whether an XREAD has the option BLOCK; after STREAMS, a stream may be called so.
 fn blocks(command: &Command) -> bool {
-    let mut options = command
-        .args
-        .iter()
-        .take_while(|arg| !arg.eq_ignore_ascii_case(b"STREAMS"));
+    let mut options = command.args.iter().take_while(|arg| !arg.eq_ignore_ascii_case(b"STREAMS"));
     options.any(|arg| arg.eq_ignore_ascii_case(b"BLOCK"))
 }
 
 /// The size of a key over the limit. Only the server knows which arguments are keys, so it is asked, with a stand-in for
 /// each long argument; which happens only where there is one.
 async fn oversized_key(command: &Command, upstream: &Upstream) -> Result<Option<usize>, Failure> {
-    let Some(longest) = command
-        .args
-        .iter()
-        .map(Vec::len)
-        .filter(|size| *size > MAX_KEY)
-        .max()
-    else {
+    let Some(longest) = command.args.iter().map(Vec::len).filter(|size| *size > MAX_KEY).max() else {
         return Ok(None);
     };
     let stand_in = b"\0long";
-    let shortened = command.args.iter().map(|arg| {
-        if arg.len() > MAX_KEY {
-            stand_in.to_vec()
-        } else {
-            arg.clone()
-        }
-    });
-    let keys = upstream
-        .keys(&Command {
-            args: shortened.collect(),
-        })
-        .await?;
+    let shortened = command.args.iter().map(|arg| if arg.len() > MAX_KEY { stand_in.to_vec() } else { arg.clone() });
+    let keys = upstream.keys(&Command { args: shortened.collect() }).await?;
     Ok(keys.iter().any(|key| key == stand_in).then_some(longest))
 }
 

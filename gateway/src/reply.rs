@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use redis::{ServerError, Value};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::policy::{MAX_COMMAND, too_large};
+use crate::policy::{self, MAX_COMMAND, too_large};
 
 /// How a client wants its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,19 +23,14 @@ impl Encoding {
     /// For unknown values, and for base64 and RESP2 together.
     pub(crate) fn asked_for(headers: &HeaderMap) -> Result<Self, Refusal> {
         let header = |name| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
-        match (
-            header("upstash-encoding"),
-            header("upstash-response-format"),
-        ) {
+        match (header("upstash-encoding"), header("upstash-response-format")) {
             (b"", b"" | b"json") => Ok(Self::Plain),
             (b"base64", b"" | b"json") => Ok(Self::Base64),
             (b"", b"resp2") => Ok(Self::Resp2),
             (b"base64", b"resp2") => Err(Refusal::bad_request(
                 "ERR Upstash-Encoding base64 is not allowed with Upstash-Response-Format resp2",
             )),
-            (b"" | b"base64", _) => {
-                Err(Refusal::bad_request("ERR invalid Upstash-Response-Format"))
-            }
+            (b"" | b"base64", _) => Err(Refusal::bad_request("ERR invalid Upstash-Response-Format")),
             _ => Err(Refusal::bad_request("ERR invalid Upstash-Encoding")),
         }
     }
@@ -52,17 +47,11 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn bad_request(error: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            error: error.into(),
-        }
+        Self { status: StatusCode::BAD_REQUEST, error: error.into() }
     }
 
     pub(crate) fn too_large(error: String) -> Self {
-        Self {
-            status: StatusCode::PAYLOAD_TOO_LARGE,
-            error,
-        }
+        Self { status: StatusCode::PAYLOAD_TOO_LARGE, error }
     }
 }
 
@@ -80,11 +69,14 @@ pub(crate) fn outcome(reply: Value) -> Outcome {
     }
 }
 
-/// The server's error as it came: `CODE text`.
+/// The server's error as it came: `CODE text`. Only of an unknown command it would quote arguments, so that has the text
+/// of Upstash.
 pub(crate) fn error_text(error: &ServerError) -> String {
-    match error.details() {
-        Some(details) => format!("{} {details}", error.code()),
-        None => error.code().to_owned(),
+    let details = error.details().unwrap_or_default();
+    let unknown = details.strip_prefix("unknown command '").and_then(|rest| rest.split('\'').next());
+    match unknown {
+        Some(name) => policy::unavailable(name),
+        None => format!("{} {details}", error.code()).trim_end().to_owned(),
     }
 }
 
@@ -108,13 +100,7 @@ impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         match self.outcome {
-            Ok(value) => map.serialize_entry(
-                "result",
-                &JsonValue {
-                    value,
-                    base64: self.base64,
-                },
-            )?,
+            Ok(value) => map.serialize_entry("result", &JsonValue { value, base64: self.base64 })?,
             Err(error) => map.serialize_entry("error", error)?,
         }
         map.end()
@@ -147,10 +133,7 @@ impl Serialize for JsonValue<'_> {
             Value::Array(items) => {
                 let mut list = serializer.serialize_seq(Some(items.len()))?;
                 for value in items {
-                    list.serialize_element(&JsonValue {
-                        value,
-                        base64: self.base64,
-                    })?;
+                    list.serialize_element(&JsonValue { value, base64: self.base64 })?;
                 }
                 list.end()
             }
@@ -193,9 +176,6 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
 fn write_line(kind: u8, text: &[u8], out: &mut Vec<u8>) {
     out.push(kind);
     // A line break would end the reply early; only an error that quotes its input could have one.
-    out.extend(
-        text.iter()
-            .map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }),
-    );
+    out.extend(text.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }));
     out.extend_from_slice(b"\r\n");
 }

@@ -64,9 +64,9 @@ pub(crate) fn batch(body: &[u8]) -> Result<Vec<Command>, String> {
     let commands: Vec<Command> = json(body)?;
     match commands.len() {
         0 => Err("ERR empty command".to_owned()),
-        count if count > MAX_COMMANDS => Err(format!(
-            "ERR max commands in a request exceeded. Limit: {MAX_COMMANDS}, Actual: {count}"
-        )),
+        count if count > MAX_COMMANDS => {
+            Err(format!("ERR max commands in a request exceeded. Limit: {MAX_COMMANDS}, Actual: {count}"))
+        }
         _ => Ok(commands),
     }
 }
@@ -76,15 +76,9 @@ pub(crate) fn batch(body: &[u8]) -> Result<Vec<Command>, String> {
 ///
 /// # Errors
 /// When the path names no command.
-pub(crate) fn path(
-    path: &str,
-    query: &[(Vec<u8>, Vec<u8>)],
-    body: &[u8],
-) -> Result<Vec<Command>, String> {
+pub(crate) fn path(path: &str, query: &[(Vec<u8>, Vec<u8>)], body: &[u8]) -> Result<Vec<Command>, String> {
     let segments = path.strip_prefix('/').unwrap_or(path).split('/');
-    let mut args: Vec<Vec<u8>> = segments
-        .map(|part| percent_decode_str(part).collect())
-        .collect();
+    let mut args: Vec<Vec<u8>> = segments.map(|part| percent_decode_str(part).collect()).collect();
     if args.first().is_none_or(Vec::is_empty) {
         return Err("ERR empty command".to_owned());
     }
@@ -104,11 +98,7 @@ pub(crate) fn path(
 /// The pairs of a query, decoded, in order.
 pub(crate) fn query_pairs(query: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     let decode = |text: &str| -> Vec<u8> {
-        let text: Cow<str> = if text.contains('+') {
-            text.replace('+', " ").into()
-        } else {
-            text.into()
-        };
+        let text: Cow<str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
         percent_decode_str(&text).collect()
     };
     query
@@ -125,11 +115,7 @@ fn json<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, String> {
     }
     serde_json::from_slice(body).map_err(|error| {
         if !error.is_data() {
-            return format!(
-                "ERR failed to parse the request body at line {}, column {}",
-                error.line(),
-                error.column()
-            );
+            return format!("ERR failed to parse the request body at line {}, column {}", error.line(), error.column());
         }
         // Ours start with a code; serde's would quote the value.
         match error.to_string().split(" at line ").next() {
@@ -209,14 +195,10 @@ impl<'de> Visitor<'de> for ArgumentVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Argument, A::Error> {
-        Err(de::Error::custom(
-            r#"ERR unsupported arg type: "[": json.Delim"#,
-        ))
+        Err(de::Error::custom(r#"ERR unsupported arg type: "[": json.Delim"#))
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, _: A) -> Result<Argument, A::Error> {
-        Err(de::Error::custom(
-            r#"ERR unsupported arg type: "{": json.Delim"#,
-        ))
+        Err(de::Error::custom(r#"ERR unsupported arg type: "{": json.Delim"#))
     }
 }

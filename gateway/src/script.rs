@@ -33,11 +33,7 @@ impl Scripts {
             "EVALSHA" | "EVALSHA_RO" => self.rename(command.args.get_mut(1)?),
             "SCRIPT" => match command.arg(1).to_ascii_uppercase().as_slice() {
                 b"LOAD" => return self.strip(command.args.get_mut(2)?),
-                b"EXISTS" => command
-                    .args
-                    .iter_mut()
-                    .skip(2)
-                    .for_each(|sha| self.rename(sha)),
+                b"EXISTS" => command.args.iter_mut().skip(2).for_each(|sha| self.rename(sha)),
                 _ => {}
             },
             _ => {}
@@ -78,10 +74,7 @@ pub(crate) fn translate_back(reply: Value, known_as: KnownAs) -> Value {
 /// The script without the flag: its first line keeps other flags, or is left empty, so that the line numbers of errors
 /// stay right. `None` if the flag is not there.
 fn without_flag(script: &[u8]) -> Option<Vec<u8>> {
-    let end = script
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .unwrap_or(script.len());
+    let end = script.iter().position(|byte| *byte == b'\n').unwrap_or(script.len());
     let (shebang, rest) = script.split_at_checked(end)?;
     let shebang = std::str::from_utf8(shebang).ok()?;
     let (interpreter, flags) = shebang.split_once("flags=")?;
@@ -102,13 +95,11 @@ fn without_flag(script: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn hex_sha1(script: &[u8]) -> String {
-    Sha1::digest(script)
-        .iter()
-        .fold(String::with_capacity(40), |mut hex, byte| {
-            // Writing to a String can not fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+    Sha1::digest(script).iter().fold(String::with_capacity(40), |mut hex, byte| {
+        // Writing to a String can not fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[cfg(test)]
@@ -118,18 +109,9 @@ mod tests {
     #[test]
     fn only_the_flag_is_taken_out_of_the_first_line() {
         let cases: [(&str, Option<&str>); 7] = [
-            (
-                "#!lua flags=allow-key-locking\nreturn 1",
-                Some("\nreturn 1"),
-            ),
-            (
-                "#!lua flags=no-writes,allow-key-locking\nreturn 1",
-                Some("#!lua flags=no-writes\nreturn 1"),
-            ),
-            (
-                "#!lua flags=allow-key-locking\r\nreturn 1",
-                Some("\nreturn 1"),
-            ),
+            ("#!lua flags=allow-key-locking\nreturn 1", Some("\nreturn 1")),
+            ("#!lua flags=no-writes,allow-key-locking\nreturn 1", Some("#!lua flags=no-writes\nreturn 1")),
+            ("#!lua flags=allow-key-locking\r\nreturn 1", Some("\nreturn 1")),
             ("#!lua flags=allow-key-locking", Some("")),
             ("#!lua flags=no-writes\nreturn 1", None),
             ("return 1 -- flags=allow-key-locking", None),

@@ -22,13 +22,14 @@ const LOG_LINES: usize = 20;
 
 /// The shell between us and the server. Our end of its standard input closes when we drop the [`Server`] or die in any
 /// way; then it ends the server. `$1` is the signal, the rest the server's command line; the first line of output is the
-/// server's process id.
+/// server's process id, the others are its log.
 const KEEPER: &str = r#"
 signal=$1; shift
+exec 2>&1
 exec 3<&0
 sh -c 'echo "$$"; exec "$@"' server "$@" 3<&- </dev/null &
 server=$!
-{ cat <&3 >/dev/null; kill "-$signal" "$server"; } 2>/dev/null &
+{ cat <&3 >/dev/null; kill "-$signal" "$server" 2>/dev/null; } &
 watcher=$!
 wait "$server"; status=$?
 kill "$watcher" 2>/dev/null
@@ -50,12 +51,7 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self {
-            binary: None,
-            databases: 1000,
-            dir: None,
-            port: 0,
-        }
+        Self { binary: None, databases: 1000, dir: None, port: 0 }
     }
 }
 
@@ -101,17 +97,12 @@ impl Server {
                 0 => free_port().map_err(ServerError::Port)?,
                 port => port,
             };
-            let mut command =
-                command_line(&binary, port, options.databases, options.dir.as_deref());
-            let keeper = command.spawn().map_err(|cause| ServerError::Spawn {
-                binary: binary.clone(),
-                cause,
-            })?;
+            let mut command = command_line(&binary, port, options.databases, options.dir.as_deref());
+            let keeper = command.spawn().map_err(|cause| ServerError::Spawn { binary: binary.clone(), cause })?;
             let server = Self { keeper, port };
             match server.ready(&binary) {
                 // Between `free_port` and the server's bind, somebody else was faster.
-                Err(ServerError::Ended { log, .. })
-                    if attempts_left > 0 && log.contains("already in use") => {}
+                Err(ServerError::Ended { log, .. }) if attempts_left > 0 && log.contains("already in use") => {}
                 outcome => return outcome,
             }
         }
@@ -216,6 +207,9 @@ fn command_line(binary: &Path, port: u16, databases: u32, dir: Option<&Path>) ->
     command.arg(dir.map_or_else(env::temp_dir, Path::to_path_buf));
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
+    // Ctrl-C is for us; the server ends when we let go of it, after those who still use it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }
 
@@ -252,9 +246,7 @@ impl Log {
         let lines = Arc::new(Mutex::new(Lines::default()));
         let written = Arc::clone(&lines);
         let reader = thread::spawn(move || {
-            let output = output
-                .into_iter()
-                .flat_map(|output| BufReader::new(output).lines());
+            let output = output.into_iter().flat_map(|output| BufReader::new(output).lines());
             for line in output.map_while(Result::ok) {
                 let mut lines = written.lock().unwrap_or_else(PoisonError::into_inner);
                 if lines.first.is_none() {
@@ -271,11 +263,7 @@ impl Log {
     }
 
     fn first_line(&self) -> Option<String> {
-        self.lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .first
-            .clone()
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).first.clone()
     }
 
     /// The last lines of a server that has ended.

@@ -13,7 +13,8 @@ const LOG_LENGTH: usize = 1_000;
 /// Totals since the gateway started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// HTTP requests that reached Redis; a refused one (no token, malformed, a forbidden command) did not.
+    /// HTTP requests with commands for Redis, also when it was down; a refused one (no token, malformed, a forbidden
+    /// command) has none.
     pub requests: u64,
     /// Commands sent to Redis; each item of a pipeline or transaction is one, as Upstash bills them.
     pub commands: u64,

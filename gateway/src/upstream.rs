@@ -4,8 +4,8 @@
 use std::{collections::HashSet, io, time::Duration};
 
 use redis::{
-    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
-    Value, aio::MultiplexedConnection,
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, Value,
+    aio::MultiplexedConnection,
 };
 use tokio::{
     net::TcpStream,
@@ -58,9 +58,7 @@ impl Upstream {
     /// # Errors
     /// With the cause, which never has the password.
     pub(crate) fn new(url: &str) -> Result<Self, String> {
-        let info: ConnectionInfo = url
-            .into_connection_info()
-            .map_err(|error| error.to_string())?;
+        let info: ConnectionInfo = url.into_connection_info().map_err(|error| error.to_string())?;
         match info.addr() {
             ConnectionAddr::Tcp(host, port) => Ok(Self {
                 host: host.clone(),
@@ -98,24 +96,18 @@ impl Upstream {
     async fn open(&self) -> Result<Link, String> {
         let open = || TcpStream::connect((self.host.as_str(), self.port));
         let stream = open().await.map_err(|error: io::Error| error.to_string())?;
-        stream
-            .set_nodelay(true)
-            .map_err(|error| error.to_string())?;
+        stream.set_nodelay(true).map_err(|error| error.to_string())?;
         // A slow command is slow for its client too, who has a deadline of its own.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
-        let (connection, driver) =
-            MultiplexedConnection::new_with_config(&self.login, stream, config)
-                .await
-                .map_err(|error| error.to_string())?;
+        let (connection, driver) = MultiplexedConnection::new_with_config(&self.login, stream, config)
+            .await
+            .map_err(|error| error.to_string())?;
         let driver = tokio::spawn(driver);
         Ok(Link { connection, driver })
     }
 
     /// Sends the commands in one batch and returns a reply for each; [`Value::ServerError`] is a reply too.
-    pub(crate) async fn run(
-        &self,
-        commands: impl IntoIterator<Item = &Command>,
-    ) -> Result<Vec<Value>, Failure> {
+    pub(crate) async fn run(&self, commands: impl IntoIterator<Item = &Command>) -> Result<Vec<Value>, Failure> {
         let mut pipeline = redis::pipe();
         pipeline.ignore_errors();
         for command in commands {
@@ -138,12 +130,8 @@ impl Upstream {
         &self,
         commands: &[Command],
     ) -> Result<Result<Vec<Value>, redis::ServerError>, Failure> {
-        let [multi, exec] = [b"MULTI", b"EXEC".as_slice()].map(|name| Command {
-            args: vec![name.to_vec()],
-        });
-        let batch = std::iter::once(&multi)
-            .chain(commands)
-            .chain(std::iter::once(&exec));
+        let [multi, exec] = [b"MULTI", b"EXEC".as_slice()].map(|name| Command { args: vec![name.to_vec()] });
+        let batch = std::iter::once(&multi).chain(commands).chain(std::iter::once(&exec));
         let mut replies = self.run(batch).await?;
         match replies.pop() {
             Some(Value::Array(results)) if results.len() == commands.len() => Ok(Ok(results)),
@@ -184,30 +172,15 @@ impl Upstream {
 
     /// The server's name and version, such as `valkey 9.1.2`.
     pub(crate) async fn version(&self) -> Result<String, Failure> {
-        let info = self
-            .run([&words(&["INFO", "server"])])
-            .await?
-            .pop()
-            .and_then(text)
-            .unwrap_or_default();
-        let field = |name: &str| {
-            info.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-        };
+        let info = self.run([&words(&["INFO", "server"])]).await?.pop().and_then(text).unwrap_or_default();
+        let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         let version = field("valkey_version").map(|version| format!("valkey {version}"));
-        Ok(version.unwrap_or_else(|| {
-            format!(
-                "redis {}",
-                field("redis_version").unwrap_or("of unknown version")
-            )
-        }))
+        Ok(version.unwrap_or_else(|| format!("redis {}", field("redis_version").unwrap_or("of unknown version"))))
     }
 }
 
 fn words(words: &[&str]) -> Command {
-    Command {
-        args: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
-    }
+    Command { args: words.iter().map(|word| word.as_bytes().to_vec()).collect() }
 }
 
 fn bytes(value: Value) -> Option<Vec<u8>> {

@@ -22,13 +22,7 @@ async fn a_pipeline_answers_each_command_in_order_errors_included() {
         ),
     ];
     rest.golden("/pipeline", &cases).await;
-    assert_eq!(
-        rest.gateway.counts(),
-        Counts {
-            requests: 3,
-            commands: 5 + 1 + 2
-        }
-    );
+    assert_eq!(rest.gateway.counts(), Counts { requests: 3, commands: 5 + 1 + 2 });
 }
 
 #[tokio::test]
@@ -39,17 +33,9 @@ async fn a_malformed_batch_is_400_and_executes_nothing() {
             ("", 400, r#"{"error":"EOF"}"#),
             ("[]", 400, r#"{"error":"ERR empty command"}"#),
             ("[[]]", 400, r#"{"error":"ERR empty command"}"#),
-            (
-                r#"["SET","k","v"]"#,
-                400,
-                r#"{"error":"expected JSON array"}"#,
-            ),
+            (r#"["SET","k","v"]"#, 400, r#"{"error":"expected JSON array"}"#),
             (r#"{"a":[]}"#, 400, r#"{"error":"expected JSON array"}"#),
-            (
-                r#"[["SET","k","v"],["SET","k",null]]"#,
-                400,
-                r#"{"error":"ERR null args are not supported"}"#,
-            ),
+            (r#"[["SET","k","v"],["SET","k",null]]"#, 400, r#"{"error":"ERR null args are not supported"}"#),
         ];
         rest.golden(path, &cases).await;
     }
@@ -71,11 +57,7 @@ async fn a_transaction_answers_each_command_and_goes_on_after_an_error() {
 async fn a_discarded_transaction_is_one_error_and_leaves_nothing() {
     let rest = rest().await;
     let cases = [
-        (
-            r#"[["SET","k","v"],["GET"]]"#,
-            400,
-            r#"{"error":"ERR wrong number of arguments for 'get' command"}"#,
-        ),
+        (r#"[["SET","k","v"],["GET"]]"#, 400, r#"{"error":"ERR wrong number of arguments for 'get' command"}"#),
         (
             r#"[["SET","k","v"],["WATCH","k"]]"#,
             400,
@@ -109,10 +91,7 @@ async fn transactions_on_the_shared_connection_do_not_mix() {
     while let Some(client) = clients.join_next().await {
         client.expect("a client that saw no mixture");
     }
-    assert_eq!(
-        rest.command(r#"["MGET","a","b","c"]"#).await,
-        r#"{"result":["200","200","200"]}"#
-    );
+    assert_eq!(rest.command(r#"["MGET","a","b","c"]"#).await, r#"{"result":["200","200","200"]}"#);
 }
 
 #[tokio::test]
@@ -122,30 +101,10 @@ async fn counts_and_log_tell_what_reached_redis_by_name_only() {
     rest.command(r#"["SELECT","1"]"#).await;
     rest.command(r#"["SET","k",null]"#).await;
     rest.command(r#"["what is this?"]"#).await;
-    rest.golden(
-        "/multi-exec",
-        &[(
-            r#"[["INCR","a"],["incr","a"]]"#,
-            200,
-            r#"[{"result":1},{"result":2}]"#,
-        )],
-    )
-    .await;
-    assert_eq!(
-        rest.gateway.counts(),
-        Counts {
-            requests: 3,
-            commands: 4
-        }
-    );
-    let entry = |form, commands: &[&str]| Entry {
-        form,
-        commands: commands.iter().map(ToString::to_string).collect(),
-    };
-    let expected = [
-        entry(Form::Single, &["SET"]),
-        entry(Form::Single, &["?"]),
-        entry(Form::Transaction, &["INCR", "INCR"]),
-    ];
+    rest.golden("/multi-exec", &[(r#"[["INCR","a"],["incr","a"]]"#, 200, r#"[{"result":1},{"result":2}]"#)]).await;
+    assert_eq!(rest.gateway.counts(), Counts { requests: 3, commands: 4 });
+    let entry = |form, commands: &[&str]| Entry { form, commands: commands.iter().map(ToString::to_string).collect() };
+    let expected =
+        [entry(Form::Single, &["SET"]), entry(Form::Single, &["?"]), entry(Form::Transaction, &["INCR", "INCR"])];
     assert_eq!(rest.gateway.log(), expected);
 }

@@ -15,11 +15,7 @@ async fn the_npm_client_works_as_its_readme_shows() {
         .find(|modules| modules.join("@upstash/redis/package.json").is_file())
         .expect("no node_modules with @upstash/redis: run `cargo xtask test`, it installs them");
     let pinned_node = modules.join(".bin/node");
-    let node = if pinned_node.exists() {
-        pinned_node
-    } else {
-        "node".into()
-    };
+    let node = if pinned_node.exists() { pinned_node } else { "node".into() };
 
     let rest = rest().await;
     let output = Command::new(node)
@@ -30,10 +26,7 @@ async fn the_npm_client_works_as_its_readme_shows() {
         .output()
         .await
         .expect("node runs");
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}\n{stderr}");
     assert!(stdout.ends_with("all steps passed\n"), "{stdout}");
 }

@@ -19,14 +19,8 @@ async fn base64_encodes_every_string_but_the_status_ok() {
         (r#"["ECHO","OK"]"#, r#"{"result":"T0s="}"#),
         (r#"["TYPE","foo"]"#, r#"{"result":"c3RyaW5n"}"#),
         (r#"["STRLEN","foo"]"#, r#"{"result":3}"#),
-        (
-            r#"["EVAL","return {'a',{1,'b',false}}",0]"#,
-            r#"{"result":["YQ==",[1,"Yg==",null]]}"#,
-        ),
-        (
-            r#"["GET"]"#,
-            r#"{"error":"ERR wrong number of arguments for 'get' command"}"#,
-        ),
+        (r#"["EVAL","return {'a',{1,'b',false}}",0]"#, r#"{"result":["YQ==",[1,"Yg==",null]]}"#),
+        (r#"["GET"]"#, r#"{"error":"ERR wrong number of arguments for 'get' command"}"#),
     ];
     for (body, expected) in cases {
         let answer = rest.send("POST", "/", &base64, body.as_bytes()).await;
@@ -58,39 +52,19 @@ async fn resp2_answers_the_bytes_of_the_server() {
         (r#"["GET","absent"]"#, 200, b"$-1\r\n"),
         (r#"["STRLEN","foo"]"#, 200, b":3\r\n"),
         (r#"["TYPE","foo"]"#, 200, b"+string\r\n"),
-        (
-            r#"["EVAL","return {'a',{1,false}}",0]"#,
-            200,
-            b"*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n",
-        ),
-        (
-            r#"["GET"]"#,
-            400,
-            b"-ERR wrong number of arguments for 'get' command\r\n",
-        ),
+        (r#"["EVAL","return {'a',{1,false}}",0]"#, 200, b"*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n"),
+        (r#"["GET"]"#, 400, b"-ERR wrong number of arguments for 'get' command\r\n"),
     ];
     for (body, status, expected) in cases {
         let answer = rest.send("POST", "/", &resp2, body.as_bytes()).await;
-        assert_eq!(
-            (answer.status, answer.body.as_slice()),
-            (status, expected),
-            "{body}"
-        );
-        assert_eq!(
-            answer.header("content-type"),
-            Some("application/octet-stream")
-        );
+        assert_eq!((answer.status, answer.body.as_slice()), (status, expected), "{body}");
+        assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
     }
     let batch = br#"[["GET","foo"],["GET"],["PING"]]"#;
     let pipeline = rest.send("POST", "/pipeline", &resp2, batch).await;
     let expected = b"$3\r\nbar\r\n-ERR wrong number of arguments for 'get' command\r\n+PONG\r\n";
-    assert_eq!(
-        (pipeline.status, pipeline.body.as_slice()),
-        (200, expected.as_slice())
-    );
-    let transaction = rest
-        .send("POST", "/multi-exec", &resp2, br#"[["GET","foo"]]"#)
-        .await;
+    assert_eq!((pipeline.status, pipeline.body.as_slice()), (200, expected.as_slice()));
+    let transaction = rest.send("POST", "/multi-exec", &resp2, br#"[["GET","foo"]]"#).await;
     assert_eq!(transaction.text(), r#"[{"result":"bar"}]"#);
 }
 
@@ -107,10 +81,7 @@ async fn unknown_encodings_are_400() {
         assert_eq!(answer.status, 400, "{headers:?}");
     }
     let both = ["Upstash-Encoding: base64", "Upstash-Response-Format: json"];
-    assert_eq!(
-        rest.send("POST", "/", &both, br#"["PING"]"#).await.status,
-        200
-    );
+    assert_eq!(rest.send("POST", "/", &both, br#"["PING"]"#).await.status, 200);
 }
 
 #[tokio::test]
@@ -125,14 +96,7 @@ async fn the_sync_token_is_returned_and_accepted_and_never_goes_back() {
         assert!(token > last);
         last = token;
     }
-    let foreign = rest
-        .send(
-            "POST",
-            "/",
-            &["upstash-sync-token: AAAx:1,BBB:2"],
-            br#"["GET","n"]"#,
-        )
-        .await;
+    let foreign = rest.send("POST", "/", &["upstash-sync-token: AAAx:1,BBB:2"], br#"["GET","n"]"#).await;
     assert_eq!(foreign.text(), r#"{"result":"3"}"#);
 }
 

@@ -8,8 +8,7 @@ use crate::support::{Answer, Rest, TOKEN, rest};
 
 async fn increment(rest: &Rest) -> Option<Answer> {
     let authorization = format!("Authorization: Bearer {TOKEN}");
-    rest.send_as_is("POST", "/", &[&authorization], br#"["INCR","n"]"#)
-        .await
+    rest.send_as_is("POST", "/", &[&authorization], br#"["INCR","n"]"#).await
 }
 
 async fn increments(rest: &Rest) -> String {
@@ -40,21 +39,9 @@ async fn a_lost_reply_closes_the_connection_after_executing() {
 async fn status_error_and_garbage_answer_without_executing() {
     let quota = "ERR max requests limit exceeded. Limit: 500000, Usage: 500000";
     let cases = [
-        (
-            Fault::Status(503, "busy".to_owned()),
-            503,
-            "busy".to_owned(),
-        ),
-        (
-            Fault::ErrorBody(quota.to_owned()),
-            200,
-            format!(r#"{{"error":"{quota}"}}"#),
-        ),
-        (
-            Fault::Garbage,
-            200,
-            "<html>Log in to the Wi-Fi</html>".to_owned(),
-        ),
+        (Fault::Status(503, "busy".to_owned()), 503, "busy".to_owned()),
+        (Fault::ErrorBody(quota.to_owned()), 200, format!(r#"{{"error":"{quota}"}}"#)),
+        (Fault::Garbage, 200, "<html>Log in to the Wi-Fi</html>".to_owned()),
     ];
     for (fault, status, body) in cases {
         let rest = rest().await;
@@ -80,9 +67,6 @@ async fn slow_waits_before_it_executes() {
     let delay = Duration::from_millis(50);
     rest.gateway.set_fault(Some(Fault::Slow(delay)));
     let start = Instant::now();
-    assert_eq!(
-        increment(&rest).await.expect("an answer").text(),
-        r#"{"result":1}"#
-    );
+    assert_eq!(increment(&rest).await.expect("an answer").text(), r#"{"result":1}"#);
     assert!(start.elapsed() >= delay);
 }

@@ -22,15 +22,9 @@ async fn start_error(options: Options) -> String {
 
 #[tokio::test]
 async fn a_wrong_start_names_cause_and_remedy() {
-    let unused = TcpListener::bind("127.0.0.1:0")
-        .expect("a port")
-        .local_addr()
-        .expect("an address");
+    let unused = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
     let message = start_error(Options::new(format!("redis://{unused}"), TOKEN)).await;
-    assert!(
-        message.contains(&unused.to_string()) && message.contains("is it running"),
-        "{message}"
-    );
+    assert!(message.contains(&unused.to_string()) && message.contains("is it running"), "{message}");
 
     let message = start_error(Options::new("http://127.0.0.1:6379", TOKEN)).await;
     assert!(message.contains("redis://127.0.0.1:6379/0"), "{message}");
@@ -42,23 +36,13 @@ async fn a_wrong_start_names_cause_and_remedy() {
 
     let with_password = database.replace("redis://", "redis://:hunter2@");
     let message = start_error(Options::new(with_password, TOKEN)).await;
-    assert!(
-        message.contains("password") && !message.contains("hunter2"),
-        "{message}"
-    );
+    assert!(message.contains("password") && !message.contains("hunter2"), "{message}");
 
-    assert!(
-        start_error(Options::new(&database, ""))
-            .await
-            .contains("token is empty")
-    );
+    assert!(start_error(Options::new(&database, "")).await.contains("token is empty"));
 
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let listen = taken.local_addr().expect("an address");
-    let options = Options {
-        listen,
-        ..Options::new(&database, TOKEN)
-    };
+    let options = Options { listen, ..Options::new(&database, TOKEN) };
     let Err(StartError::Listen { address, .. }) = Gateway::start(options).await else {
         panic!("two listeners on {listen}");
     };
@@ -84,16 +68,10 @@ async fn a_dropped_gateway_stops_listening_and_closes_its_connections() {
 async fn after_a_restart_of_the_server_the_same_database_answers_again() {
     let data = std::env::temp_dir().join(format!("edgefront-gateway-{}", std::process::id()));
     std::fs::create_dir_all(&data).expect("a directory");
-    let options = ServerOptions {
-        dir: Some(data.clone()),
-        databases: 9,
-        ..ServerOptions::default()
-    };
+    let options = ServerOptions { dir: Some(data.clone()), databases: 9, ..ServerOptions::default() };
     let server = Server::start(options.clone()).expect("a server");
     let (port, database) = (server.port(), format!("{}/7", server.url()));
-    let gateway = Gateway::start(Options::new(database, TOKEN))
-        .await
-        .expect("a gateway");
+    let gateway = Gateway::start(Options::new(database, TOKEN)).await.expect("a gateway");
     let rest = Rest { gateway };
     rest.command(r#"["SET","k","kept in 7"]"#).await;
 
@@ -105,10 +83,7 @@ async fn after_a_restart_of_the_server_the_same_database_answers_again() {
     assert_eq!((down.status, down.text()), (503, error));
 
     let _server = Server::start(ServerOptions { port, ..options }).expect("the server again");
-    assert_eq!(
-        rest.command(r#"["GET","k"]"#).await,
-        r#"{"result":"kept in 7"}"#
-    );
+    assert_eq!(rest.command(r#"["GET","k"]"#).await, r#"{"result":"kept in 7"}"#);
     std::fs::remove_dir_all(&data).expect("the directory is ours");
 }
 
@@ -116,20 +91,14 @@ async fn after_a_restart_of_the_server_the_same_database_answers_again() {
 fn a_server_that_does_not_come_up_shows_its_log() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port();
-    let Err(error @ ServerError::Ended { .. }) = Server::start(ServerOptions {
-        port,
-        ..ServerOptions::default()
-    }) else {
+    let Err(error @ ServerError::Ended { .. }) = Server::start(ServerOptions { port, ..ServerOptions::default() })
+    else {
         panic!("two servers on port {port}");
     };
     assert!(error.to_string().contains("already in use"), "{error}");
 
     let binary = Some("/nowhere/valkey-server".into());
-    let error = Server::start(ServerOptions {
-        binary,
-        ..ServerOptions::default()
-    })
-    .err();
+    let error = Server::start(ServerOptions { binary, ..ServerOptions::default() }).err();
     assert!(error.is_some_and(|error| error.to_string().contains("/nowhere/valkey-server")));
 }
 

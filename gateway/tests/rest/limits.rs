@@ -8,23 +8,16 @@ const MIB: usize = 1 << 20;
 async fn a_command_of_ten_mebibytes_fits_and_more_is_413() {
     let rest = rest().await;
     let overhead = "SETk".len();
-    let fits = rest
-        .send("POST", "/set/k", &[], &vec![b'x'; 10 * MIB - overhead])
-        .await;
+    let fits = rest.send("POST", "/set/k", &[], &vec![b'x'; 10 * MIB - overhead]).await;
     assert_eq!(fits.text(), r#"{"result":"OK"}"#);
-    let too_large = rest
-        .send("POST", "/set/k", &[], &vec![b'x'; 10 * MIB - overhead + 1])
-        .await;
+    let too_large = rest.send("POST", "/set/k", &[], &vec![b'x'; 10 * MIB - overhead + 1]).await;
     let error = r#"{"error":"ERR max request size exceeded. Limit: 10485760 bytes, Actual: 10485761 bytes"}"#;
     assert_eq!((too_large.status, too_large.text()), (413, error));
 
     let body = format!(r#"[["SET","big","{}"],["PING"]]"#, "x".repeat(10 * MIB));
     let pipeline = rest.send("POST", "/pipeline", &[], body.as_bytes()).await;
     let error = r#"{"error":"ERR max request size exceeded. Limit: 10485760 bytes, Actual: 10485766 bytes"}"#;
-    assert_eq!(
-        (pipeline.status, pipeline.text()),
-        (200, format!(r#"[{error},{{"result":"PONG"}}]"#).as_str())
-    );
+    assert_eq!((pipeline.status, pipeline.text()), (200, format!(r#"[{error},{{"result":"PONG"}}]"#).as_str()));
     let transaction = rest.send("POST", "/multi-exec", &[], body.as_bytes()).await;
     assert_eq!((transaction.status, transaction.text()), (413, error));
     assert_eq!(rest.command(r#"["EXISTS","big"]"#).await, r#"{"result":0}"#);
@@ -33,9 +26,7 @@ async fn a_command_of_ten_mebibytes_fits_and_more_is_413() {
 #[tokio::test]
 async fn a_body_of_more_than_64_mebibytes_is_413() {
     let rest = rest().await;
-    let answer = rest
-        .send("POST", "/pipeline", &[], &vec![b' '; 64 * MIB + 1])
-        .await;
+    let answer = rest.send("POST", "/pipeline", &[], &vec![b' '; 64 * MIB + 1]).await;
     assert_eq!(answer.status, 413);
 }
 
@@ -43,21 +34,14 @@ async fn a_body_of_more_than_64_mebibytes_is_413() {
 async fn a_result_of_more_than_ten_mebibytes_is_an_error() {
     let rest = rest().await;
     let script = |bytes: usize| format!(r#"["EVAL","return string.rep('x', {bytes})",0]"#);
-    let fits = rest
-        .send("POST", "/", &[], script(10 * MIB).as_bytes())
-        .await;
+    let fits = rest.send("POST", "/", &[], script(10 * MIB).as_bytes()).await;
     assert_eq!(fits.status, 200);
-    let too_large = rest
-        .send("POST", "/", &[], script(10 * MIB + 1).as_bytes())
-        .await;
+    let too_large = rest.send("POST", "/", &[], script(10 * MIB + 1).as_bytes()).await;
     let error = r#"{"error":"ERR max request size exceeded. Limit: 10485760 bytes, Actual: 10485761 bytes"}"#;
     assert_eq!((too_large.status, too_large.text()), (400, error));
     let batch = format!(r#"[{},["PING"]]"#, script(10 * MIB + 1));
     let pipeline = rest.send("POST", "/pipeline", &[], batch.as_bytes()).await;
-    assert_eq!(
-        (pipeline.status, pipeline.text()),
-        (200, format!(r#"[{error},{{"result":"PONG"}}]"#).as_str())
-    );
+    assert_eq!((pipeline.status, pipeline.text()), (200, format!(r#"[{error},{{"result":"PONG"}}]"#).as_str()));
 }
 
 #[tokio::test]
@@ -67,37 +51,16 @@ async fn a_key_of_32_kibibytes_fits_and_more_is_an_error() {
     let (fits, too_long) = (key(32 << 10), key((32 << 10) + 1));
     let error = r#"{"error":"ERR max key size exceeded. Limit: 32768 bytes, Actual: 32769 bytes"}"#;
     let cases = [
-        (
-            format!(r#"["SET","{fits}","v"]"#),
-            200,
-            r#"{"result":"OK"}"#,
-        ),
+        (format!(r#"["SET","{fits}","v"]"#), 200, r#"{"result":"OK"}"#),
         (format!(r#"["SET","{too_long}","v"]"#), 400, error),
         (format!(r#"["DEL","k","{too_long}"]"#), 400, error),
-        (
-            format!(r#"["EVAL","return 1",2,"a","{too_long}"]"#),
-            400,
-            error,
-        ),
-        (
-            format!(r#"["EVAL","return 1",1,"a","{too_long}"]"#),
-            200,
-            r#"{"result":1}"#,
-        ),
-        (
-            format!(r#"["SET","k","{too_long}"]"#),
-            200,
-            r#"{"result":"OK"}"#,
-        ),
+        (format!(r#"["EVAL","return 1",2,"a","{too_long}"]"#), 400, error),
+        (format!(r#"["EVAL","return 1",1,"a","{too_long}"]"#), 200, r#"{"result":1}"#),
+        (format!(r#"["SET","k","{too_long}"]"#), 200, r#"{"result":"OK"}"#),
     ];
     for (body, status, expected) in cases {
         let answer = rest.send("POST", "/", &[], body.as_bytes()).await;
-        assert_eq!(
-            (answer.status, answer.text()),
-            (status, expected),
-            "{} bytes",
-            body.len()
-        );
+        assert_eq!((answer.status, answer.text()), (status, expected), "{} bytes", body.len());
     }
 }
 
@@ -105,13 +68,9 @@ async fn a_key_of_32_kibibytes_fits_and_more_is_an_error() {
 async fn a_thousand_commands_fit_into_a_pipeline_and_more_are_400() {
     let rest = rest().await;
     let pipeline = |count: usize| format!("[{}]", vec![r#"["INCR","n"]"#; count].join(","));
-    let fits = rest
-        .send("POST", "/pipeline", &[], pipeline(1000).as_bytes())
-        .await;
+    let fits = rest.send("POST", "/pipeline", &[], pipeline(1000).as_bytes()).await;
     assert!(fits.text().ends_with(r#"{"result":1000}]"#));
-    let too_many = rest
-        .send("POST", "/pipeline", &[], pipeline(1001).as_bytes())
-        .await;
+    let too_many = rest.send("POST", "/pipeline", &[], pipeline(1001).as_bytes()).await;
     let error = r#"{"error":"ERR max commands in a request exceeded. Limit: 1000, Actual: 1001"}"#;
     assert_eq!((too_many.status, too_many.text()), (400, error));
 }

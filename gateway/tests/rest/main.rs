@@ -11,4 +11,5 @@ mod encodings;
 mod faults;
 mod life;
 mod limits;
+mod program;
 mod scripts;

@@ -49,21 +49,13 @@ impl Answer {
 }
 
 pub fn fresh_database() -> String {
-    format!(
-        "{}/{}",
-        SERVER.url(),
-        DATABASES.fetch_add(1, Ordering::Relaxed)
-    )
+    format!("{}/{}", SERVER.url(), DATABASES.fetch_add(1, Ordering::Relaxed))
 }
 
 pub async fn rest() -> Rest {
-    let options = Options {
-        read_only_token: Some(READ_ONLY_TOKEN.to_owned()),
-        ..Options::new(fresh_database(), TOKEN)
-    };
-    Rest {
-        gateway: Gateway::start(options).await.expect("a gateway"),
-    }
+    let options =
+        Options { read_only_token: Some(READ_ONLY_TOKEN.to_owned()), ..Options::new(fresh_database(), TOKEN) };
+    Rest { gateway: Gateway::start(options).await.expect("a gateway") }
 }
 
 impl Rest {
@@ -72,21 +64,12 @@ impl Rest {
         let authorization = format!("Authorization: Bearer {TOKEN}");
         let mut with_token = vec![authorization.as_str()];
         with_token.extend(headers);
-        self.send_as_is(method, target, &with_token, body)
-            .await
-            .expect("an answer")
+        self.send_as_is(method, target, &with_token, body).await.expect("an answer")
     }
 
     /// Sends a request with these headers only; `None` when the connection closes without an answer.
-    pub async fn send_as_is(
-        &self,
-        method: &str,
-        target: &str,
-        headers: &[&str],
-        body: &[u8],
-    ) -> Option<Answer> {
-        let mut head =
-            format!("{method} {target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n");
+    pub async fn send_as_is(&self, method: &str, target: &str, headers: &[&str], body: &[u8]) -> Option<Answer> {
+        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n");
         for header in headers {
             head.push_str(header);
             head.push_str("\r\n");
@@ -94,10 +77,7 @@ impl Rest {
         write!(head, "Content-Length: {}\r\n\r\n", body.len()).expect("a string");
         let address = self.gateway.url().replace("http://", "");
         let mut stream = TcpStream::connect(address).await.expect("a connection");
-        stream
-            .write_all(head.as_bytes())
-            .await
-            .expect("room for the head");
+        stream.write_all(head.as_bytes()).await.expect("room for the head");
         // A refused request may be answered, and its connection closed, before its body is sent.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
@@ -107,42 +87,27 @@ impl Rest {
 
     /// The body of the answer to `POST /`.
     pub async fn command(&self, json: &str) -> String {
-        self.send("POST", "/", &[], json.as_bytes())
-            .await
-            .text()
-            .to_owned()
+        self.send("POST", "/", &[], json.as_bytes()).await.text().to_owned()
     }
 
     /// Sends each body to `path`, in order, and compares status and body of the answers.
     pub async fn golden(&self, path: &str, cases: &[(&str, u16, &str)]) {
         for (body, status, expected) in cases {
             let answer = self.send("POST", path, &[], body.as_bytes()).await;
-            assert_eq!(
-                (answer.status, answer.text()),
-                (*status, *expected),
-                "{path} {body}"
-            );
+            assert_eq!((answer.status, answer.text()), (*status, *expected), "{path} {body}");
         }
     }
 }
 
 fn parse(answer: &[u8]) -> Answer {
-    let end = answer
-        .windows(4)
-        .position(|window| window == b"\r\n\r\n")
-        .expect("a head");
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head");
     let head = std::str::from_utf8(&answer[..end]).expect("a text head");
     let mut lines = head.lines();
-    let status = lines
-        .next()
-        .and_then(|line| line.split(' ').nth(1))
-        .expect("a status");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
     let headers = lines.filter_map(|line| line.split_once(": "));
     Answer {
         status: status.parse().expect("a number"),
-        headers: headers
-            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
-            .collect(),
+        headers: headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect(),
         body: answer[end + 4..].to_vec(),
     }
 }

@@ -1,0 +1,53 @@
+//! The binary, as people start it.
+
+use std::process::Stdio;
+
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    net::TcpStream,
+    process::Command,
+};
+
+use crate::support::fresh_database;
+
+fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_edgefront-gateway"));
+    command.args(args).env_clear().kill_on_drop(true);
+    command
+}
+
+#[tokio::test]
+async fn it_prints_its_address_and_its_server_and_listens_on_loopback() {
+    let mut command = program(&["--listen", "127.0.0.1:0"]);
+    command.env("REDIS_URL", fresh_database()).env("UPSTASH_REDIS_REST_TOKEN", "secret");
+    let mut running = command.stdout(Stdio::piped()).spawn().expect("the program");
+    let mut lines = BufReader::new(running.stdout.take().expect("its output")).lines();
+    let line = lines.next_line().await.expect("its output").expect("a first line");
+    let (url, server) = line.split_once(" in front of ").expect("address and server");
+    assert!(server.starts_with("valkey ") || server.starts_with("redis "), "{line}");
+    let address = url.strip_prefix("http://").expect("an address");
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    TcpStream::connect(address).await.expect("it listens");
+}
+
+#[tokio::test]
+async fn a_wrong_start_is_one_line_without_secrets() {
+    let database = fresh_database().replace("redis://", "redis://:hunter2@");
+    let args = ["--redis-url", &database, "--token", "secret", "--listen", "127.0.0.1:0"];
+    let output = program(&args).output().await.expect("the program");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(message.starts_with("edgefront-gateway: cannot use Redis at 127.0.0.1:"), "{message}");
+    assert!(message.lines().count() == 1 && !message.contains("hunter2"), "{message}");
+}
+
+#[tokio::test]
+async fn help_and_a_missing_token_do_not_show_the_environment() {
+    for args in [["--help"].as_slice(), &[]] {
+        let mut command = program(args);
+        let output = command.env("REDIS_URL", "redis://:hunter2@host").output().await.expect("the program");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.contains("--token") && !text.contains("hunter2"), "{text}");
+    }
+}
