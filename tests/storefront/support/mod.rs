@@ -3,11 +3,27 @@
 
 /// Time that a test moves.
 mod clock;
-/// HTTP natively.
+/// HTTP out, natively.
 mod fetch;
+/// What edgefront logs.
+mod logs;
+/// edgefront behind a native HTTP server.
+mod native;
+/// A storefront under the test's control.
+mod origin;
+/// HTTP in, natively.
+mod server;
+/// A running edgefront, native or in workerd.
+mod shop;
 /// A database of a real server, behind a gateway of its own.
 mod store;
+/// edgefront in workerd.
+mod workerd;
 
 pub use clock::TestClock;
 pub use fetch::NativeFetch;
-pub use store::Store;
+pub use origin::{Asked, Reply, TestOrigin};
+pub use server::HttpServer;
+pub(crate) use shop::scenarios;
+pub use shop::{Shop, client, eventually};
+pub use store::{SERVICE_KEY, Store};

@@ -3,7 +3,7 @@
 use std::{
     rc::Rc,
     sync::{
-        LazyLock,
+        Arc, LazyLock,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -40,12 +40,12 @@ pub struct Store {
     /// The client under test.
     pub redis: Redis,
     /// Between `redis` and the server: counts requests and makes faults.
-    pub gateway: Gateway,
+    pub gateway: Arc<Gateway>,
     /// Stands still until moved; `redis` keeps its deadlines in real time.
     pub clock: TestClock,
     /// Past `gateway`: neither counted nor disturbed by faults. For arranging and asserting.
     pub aside: Redis,
-    aside_gateway: Gateway,
+    aside_gateway: Arc<Gateway>,
     client: reqwest::Client,
 }
 
@@ -128,8 +128,8 @@ pub fn app(config: Config, clock: TestClock) -> App {
     App { redis, ..App::new(config, fetch, Rc::new(clock), None) }
 }
 
-async fn gateway(redis_url: &str) -> Gateway {
-    Gateway::start(Options::new(redis_url, TOKEN)).await.unwrap_or_else(|error| panic!("{error}"))
+async fn gateway(redis_url: &str) -> Arc<Gateway> {
+    Arc::new(Gateway::start(Options::new(redis_url, TOKEN)).await.unwrap_or_else(|error| panic!("{error}")))
 }
 
 fn client(gateway: &Gateway) -> Redis {

@@ -1,0 +1,282 @@
+//! A storefront under the test's control: a real HTTP server that answers as it is told and remembers what it was asked.
+
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use edgefront::fetch::{Body, Request, Response};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use tokio::sync::watch;
+
+use super::{HttpServer, fetch::stream_body};
+
+/// A running test origin; ends when dropped.
+pub struct TestOrigin {
+    server: HttpServer,
+    state: Arc<State>,
+}
+
+/// What the origin was asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    pub headers: HeaderMap,
+    /// Empty if the answer was [`Reply::echo`].
+    pub body: Bytes,
+}
+
+impl Asked {
+    /// A header's value, or "" without one.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap_or("not ASCII"))
+    }
+}
+
+type Rule = Box<dyn Fn(&Asked) -> Reply + Send>;
+
+struct State {
+    rule: Mutex<Rule>,
+    asked: Mutex<Vec<Asked>>,
+    received: AtomicU64,
+    held: watch::Sender<bool>,
+}
+
+/// Locks, also after another test's thread panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl TestOrigin {
+    /// Starts an origin that answers each request with a page that names its path.
+    pub fn start() -> Self {
+        let rule: Rule = Box::new(|asked| Reply::html(format!("<h1>{}</h1>", asked.path)));
+        let state = Arc::new(State {
+            rule: Mutex::new(rule),
+            asked: Mutex::default(),
+            received: AtomicU64::new(0),
+            held: watch::Sender::new(false),
+        });
+        let for_server = state.clone();
+        let server = HttpServer::start(move || {
+            std::rc::Rc::new(move |request| {
+                let state = for_server.clone();
+                Box::pin(async move { state.answer(request).await })
+            })
+        });
+        Self { server, state }
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// Answers every request from now on with `reply`.
+    pub fn answer(&self, reply: Reply) {
+        self.answer_with(move |_| reply.clone());
+    }
+
+    /// Answers every request from now on as `rule` says.
+    pub fn answer_with(&self, rule: impl Fn(&Asked) -> Reply + Send + 'static) {
+        *lock(&self.state.rule) = Box::new(rule);
+    }
+
+    /// All requests since the start, in order of arrival.
+    pub fn asked(&self) -> Vec<Asked> {
+        lock(&self.state.asked).clone()
+    }
+
+    /// How many requests there were.
+    pub fn count(&self) -> usize {
+        lock(&self.state.asked).len()
+    }
+
+    /// The last request; panics if there was none.
+    pub fn last(&self) -> Asked {
+        self.asked().pop().expect("the origin was asked")
+    }
+
+    /// Bytes of request bodies that have arrived, of unfinished ones too.
+    pub fn received(&self) -> u64 {
+        self.state.received.load(Ordering::SeqCst)
+    }
+
+    /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its rest.
+    pub fn hold(&self) {
+        self.state.held.send_replace(true);
+    }
+
+    /// Ends [`TestOrigin::hold`].
+    pub fn release(&self) {
+        self.state.held.send_replace(false);
+    }
+}
+
+impl State {
+    async fn answer(&self, request: Request) -> Option<Response> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let mut asked = Asked { method: head.method, path, headers: head.headers, body: Bytes::new() };
+        let reply = lock(&self.rule)(&asked);
+        if let Content::Echo = reply.content {
+            lock(&self.asked).push(asked);
+            return Some(reply.response(self, body));
+        }
+        asked.body = self.read(body).await?;
+        lock(&self.asked).push(asked);
+        tokio::time::sleep(reply.delay).await;
+        if !matches!(reply.content, Content::Held(..)) {
+            self.held.subscribe().wait_for(|held| !held).await.ok()?;
+        }
+        if let Content::Nothing = reply.content {
+            return None;
+        }
+        Some(reply.response(self, Body::Empty))
+    }
+
+    /// None if the client breaks off.
+    async fn read(&self, body: Body) -> Option<Bytes> {
+        let mut chunks = match body {
+            Body::Empty => return Some(Bytes::new()),
+            Body::Bytes(bytes) => return Some(bytes),
+            Body::Stream(chunks) => chunks,
+        };
+        let mut read = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.ok()?;
+            self.received.fetch_add(chunk.len() as u64, Ordering::SeqCst);
+            read.extend_from_slice(&chunk);
+        }
+        Some(read.into())
+    }
+}
+
+/// What the origin answers.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    status: StatusCode,
+    headers: HeaderMap,
+    delay: Duration,
+    content: Content,
+}
+
+#[derive(Debug, Clone)]
+enum Content {
+    Bytes(Bytes),
+    Echo,
+    Held(Bytes, Bytes),
+    Truncated(Bytes),
+    Zeros(u64),
+    Nothing,
+}
+
+impl Reply {
+    fn new(content: Content) -> Self {
+        Self { status: StatusCode::OK, headers: HeaderMap::new(), delay: Duration::ZERO, content }
+    }
+
+    /// 200 with `body` as HTML.
+    pub fn html(body: impl Into<Bytes>) -> Self {
+        Self::new(Content::Bytes(body.into())).header("content-type", "text/html; charset=utf-8")
+    }
+
+    /// `status` without a body.
+    pub fn status(status: u16) -> Self {
+        Self { status: StatusCode::from_u16(status).expect("a status"), ..Self::new(Content::Bytes(Bytes::new())) }
+    }
+
+    /// Sends the request's body back while it comes in.
+    pub fn echo() -> Self {
+        Self::new(Content::Echo)
+    }
+
+    /// `first`, and `rest` when [`TestOrigin::hold`] is over.
+    pub fn then_held(first: impl Into<Bytes>, rest: impl Into<Bytes>) -> Self {
+        Self::new(Content::Held(first.into(), rest.into()))
+    }
+
+    /// Promises 1,000 bytes more than `body`, and breaks off after it.
+    pub fn truncated(body: impl Into<Bytes>) -> Self {
+        Self::new(Content::Truncated(body.into())).header("content-type", "text/html; charset=utf-8")
+    }
+
+    /// So many zeros, made while they are sent.
+    pub fn zeros(length: u64) -> Self {
+        Self::new(Content::Zeros(length))
+    }
+
+    /// Closes the connection without an answer.
+    pub fn nothing() -> Self {
+        Self::new(Content::Nothing)
+    }
+
+    /// With another status.
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = StatusCode::from_u16(status).expect("a status");
+        self
+    }
+
+    /// With one more header; the value may be any bytes of latin1.
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        let value = HeaderValue::from_bytes(value.as_ref()).expect("a header's value");
+        self.headers.append(HeaderName::try_from(name).expect("a header's name"), value);
+        self
+    }
+
+    /// Answered so long after the request.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    fn response(self, state: &State, request_body: Body) -> Response {
+        let mut length = None;
+        let body = match self.content {
+            Content::Bytes(bytes) => bytes.into(),
+            Content::Echo => request_body,
+            Content::Nothing => Body::Empty,
+            Content::Held(first, rest) => {
+                let mut held = state.held.subscribe();
+                let rest = async move {
+                    let released = held.wait_for(|held| !held).await;
+                    released.map_err(io::Error::other).map(|_| rest)
+                };
+                stream_body(stream::iter([Ok(first)]).chain(stream::once(rest)))
+            }
+            Content::Truncated(bytes) => {
+                length = Some(bytes.len() as u64 + 1000);
+                let end = async {
+                    // What stands before the end is sent first.
+                    tokio::task::yield_now().await;
+                    Err(io::Error::other("truncated, as told"))
+                };
+                stream_body(stream::iter([Ok(bytes)]).chain(stream::once(end)))
+            }
+            Content::Zeros(total) => {
+                length = Some(total);
+                let chunk = Bytes::from(vec![0; 64 << 10]);
+                let chunks = stream::iter(0..total.div_ceil(chunk.len() as u64)).map(Ok);
+                stream_body(chunks.map_ok(move |number| {
+                    let left = total - number * chunk.len() as u64;
+                    chunk.slice(..chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX)))
+                }))
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        if let Some(length) = length {
+            response.headers_mut().insert("content-length", length.into());
+        }
+        response
+    }
+}

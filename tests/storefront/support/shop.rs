@@ -1,0 +1,156 @@
+//! A running edgefront with a store and an origin of its own, natively or in workerd. A scenario sees no difference.
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+
+use super::{Store, TestOrigin, native::Native, workerd::Workerd};
+
+/// How long work may go on behind an answer, on a machine that compiles beside the tests.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running edgefront; ends when dropped.
+pub struct Shop {
+    /// `http://127.0.0.1:PORT`.
+    pub url: String,
+    /// Follows no redirect and keeps no cookie.
+    pub client: reqwest::Client,
+    platform: Platform,
+    pub origin: TestOrigin,
+    pub store: Store,
+}
+
+enum Platform {
+    Native(Native),
+    Workerd(Workerd),
+}
+
+impl Shop {
+    /// Natively, behind an HTTP server of ours, without a database. `variables` add to those of [`Store::variables`];
+    /// `ORIGIN_URL` is the test origin unless given (empty: the demo shop).
+    ///
+    /// Panics if a variable is wrong.
+    pub async fn native(variables: &[(&str, &str)]) -> Self {
+        let (store, origin) = (Store::new().await, TestOrigin::start());
+        let native = Native::start(&store, &with_origin(&store, &origin, variables));
+        Self { url: native.url(), client: client(), platform: Platform::Native(native), origin, store }
+    }
+
+    /// In workerd, with a migrated D1 database where the variables ask for one; variables as for [`Shop::native`].
+    ///
+    /// Panics if the Worker does not start.
+    pub async fn workerd(variables: &[(&str, &str)]) -> Self {
+        Self::try_workerd(variables).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Like [`Shop::workerd`], for a Worker that may refuse to start: what it logged, and why.
+    pub async fn try_workerd(variables: &[(&str, &str)]) -> Result<Self, String> {
+        let (store, origin) = (Store::new().await, TestOrigin::start());
+        let workerd = Workerd::start(&with_origin(&store, &origin, variables)).await?;
+        Ok(Self { url: workerd.url.clone(), client: client(), platform: Platform::Workerd(workerd), origin, store })
+    }
+
+    /// A request to `path` (with its query).
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    /// A GET of `path` (with its query).
+    pub fn get(&self, path: &str) -> reqwest::RequestBuilder {
+        self.request(Method::GET, path)
+    }
+
+    /// GETs `path` and reads the answer; panics if there is none.
+    pub async fn visit(&self, path: &str) -> reqwest::Response {
+        self.get(path).send().await.expect("an answer")
+    }
+
+    /// Runs a cron trigger to its end, as the platform does.
+    pub async fn cron(&self, cron: &str) {
+        let path = format!("/cdn-cgi/local/scheduled?cron={}", cron.replace(' ', "+"));
+        let answer = self.visit(&path).await;
+        assert!(answer.status().is_success(), "{cron}: {}\n{}", answer.status(), self.logs().join("\n"));
+    }
+
+    /// Returns when all work behind the answers until now is done.
+    pub async fn settled(&self) {
+        eventually("the work behind the answers ends", async || self.progress().await.later == 0).await;
+    }
+
+    /// Requests to Redis that the last visitor waited for: those sent before the answer. Meaningful for one visit at a time.
+    pub async fn blocking_requests(&self) -> u64 {
+        self.progress().await.blocking
+    }
+
+    /// What edgefront has logged, a line each.
+    pub fn logs(&self) -> Vec<String> {
+        match &self.platform {
+            Platform::Native(native) => native.logs(),
+            Platform::Workerd(workerd) => workerd.logs(),
+        }
+    }
+
+    async fn progress(&self) -> Progress {
+        match &self.platform {
+            Platform::Native(native) => native.progress(),
+            Platform::Workerd(_) => {
+                let answer = self.visit("/test/progress").await.bytes().await.expect("the progress");
+                serde_json::from_slice(&answer).expect("JSON")
+            }
+        }
+    }
+}
+
+/// What cannot be seen of a shop from outside.
+#[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
+pub struct Progress {
+    /// Work behind answers that is under way.
+    pub later: u64,
+    /// Requests to Redis that the last visitor waited for.
+    pub blocking: u64,
+}
+
+/// Waits until `condition` holds; panics if it does not come to hold.
+pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition().await {
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Follows no redirect and keeps no cookie.
+pub fn client() -> reqwest::Client {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .expect("a client without TLS needs nothing of the system")
+}
+
+fn with_origin(store: &Store, origin: &TestOrigin, variables: &[(&str, &str)]) -> Vec<(String, String)> {
+    let url = origin.url();
+    let is_given = variables.iter().any(|(name, _)| *name == "ORIGIN_URL");
+    let default = (!is_given).then_some(("ORIGIN_URL", url.as_str()));
+    store.variables(&variables.iter().copied().chain(default).collect::<Vec<_>>())
+}
+
+/// Makes a test of each scenario `async fn name(shop: &Shop)` natively and one in workerd, each with a shop of its own:
+/// `scenarios!(&[("PAGE_TTL", "1")]; a_page_is_cached, a_page_expires);`
+macro_rules! scenarios {
+    ($variables:expr; $($scenario:ident),+ $(,)?) => {
+        mod native {
+            $(#[tokio::test]
+            async fn $scenario() {
+                super::$scenario(&$crate::support::Shop::native($variables).await).await;
+            })+
+        }
+        mod workerd {
+            $(#[tokio::test]
+            async fn $scenario() {
+                super::$scenario(&$crate::support::Shop::workerd($variables).await).await;
+            })+
+        }
+    };
+}
+pub(crate) use scenarios;
