@@ -15,7 +15,7 @@ mod sign_in;
 
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
-    header::{ALLOW, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+    header::{ALLOW, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
     request::Parts,
 };
 
@@ -48,9 +48,14 @@ pub async fn respond(database: &dyn Database, request: Request, now: Timestamp) 
             pages::closed()
         }
     });
-    let (mut head, body) = answer.into_parts();
+    let (mut head, mut body) = answer.into_parts();
     head.headers.extend(SECURITY);
-    Response::from_parts(head, if is_head { Body::Empty } else { body })
+    if is_head {
+        // What GET would have sent; the body is gone then, and nobody behind us could tell its length any more.
+        head.headers.extend(body.len().map(|length| (CONTENT_LENGTH, HeaderValue::from(length))));
+        body = Body::Empty;
+    }
+    Response::from_parts(head, body)
 }
 
 async fn dispatch(catalogue: Catalogue<'_>, head: &Parts, body: Body) -> Result<Response, Error> {

@@ -118,4 +118,6 @@ fn every_answer_is_strict_and_a_head_has_no_body() {
         assert_eq!(headers["x-content-type-options"], "nosniff");
         assert_eq!(body.is_empty(), method != "GET", "{method} {path}");
     }
+    let length = ask("GET", "/cart", &[], Body::Empty).2.len();
+    assert_eq!(ask("HEAD", "/cart", &[], Body::Empty).1["content-length"], length.to_string());
 }

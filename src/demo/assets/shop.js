@@ -123,10 +123,10 @@ async function showCart(place, cart) {
   };
   const total = cart.items.reduce((sum, { id, quantity }) => sum + (known.get(id)?.price_cents ?? 0) * quantity, 0);
   const currency = known.values().next().value?.currency ?? 'EUR';
-  const heads = ['Product', 'Quantity', 'Price', ''].map((text) => element('th', { scope: 'col' }, text));
+  const heads = ['Product', 'Quantity', 'Price'].map((text) => element('th', { scope: 'col' }, text));
   place.replaceChildren(
     element('table', { className: 'lines' },
-      element('thead', {}, element('tr', {}, ...heads)),
+      element('thead', {}, element('tr', {}, ...heads, element('td'))),
       element('tbody', {}, ...cart.items.map(line))),
     element('p', { className: 'price' }, `Total ${money(total, currency)}`));
 }
