@@ -17,6 +17,9 @@ pub enum Error {
     /// The same `Idempotency-Key` came with another request, or while the first is under way.
     #[error("the idempotency key belongs to another request")]
     KeyReused,
+    /// It exists, but there is no copy of it now: it is being loaded, or its source fails. Ask again in some seconds.
+    #[error("there is no copy of the {0} yet")]
+    NotYet(&'static str),
     /// Redis did not do it: try later. Nothing is known to have changed.
     #[error("redis: {0}")]
     Redis(#[from] upstash::Error),

@@ -15,9 +15,9 @@
 //! | `delay:` | zset | row → period, seconds |
 //! | `inv:{row}` | string | the row as a JSON object: column → value |
 //! | `viewed:` | zset | item → −views, decayed |
-//! | `rescaled:` | string | the last half-life bucket that the ranking was rescaled in |
+//! | `rescaled:` | string | the Unix second in which the last half-life began that the ranking was rescaled in |
 //! | `once:{hash}` | string | what a request with an `Idempotency-Key` asked for, for a day |
-//! | `jobs:` | hash | job → its last report as JSON |
+//! | `jobs:` | hash | job → the last report that says something, as JSON; `heartbeat` → when the crons last ran, Unix seconds |
 //!
 //! The first column of the book's own keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) is
 //! kept to the letter, so that code written against the book works on the same Redis.

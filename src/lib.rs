@@ -10,6 +10,7 @@
 //! - [`fetch`]: the one way out, an HTTP request in and an HTTP response out.
 //! - [`database`]: the other way out, SQL with bound parameters.
 //! - [`upstash`]: Redis over REST; knows nothing of shops.
+//! - [`scripts`]: the Lua scripts, in one list.
 //! - [`session`]: check, touch, log in, log out.
 //! - [`cart`]: set, add, remove, clear, and the merge at login.
 //! - [`scripts`]: every Lua script; a test pins their hashes.

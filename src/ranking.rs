@@ -1,1 +1,102 @@
-//! Which items are viewed most.
+//! Which items are viewed most: `viewed:`, an item's views as a negative score, so that rank 0 is the most viewed.
+//!
+//! Views decay by half every half-life (`RANKING_HALF_LIFE`), however often the cron runs, and ranks from `RANKING_KEEP` on
+//! are dropped, which bounds the set.
+
+use serde::Serialize;
+
+use crate::{
+    config::RankingConfig,
+    error::Error,
+    ids::ItemId,
+    keys,
+    time::Timestamp,
+    upstash::{Command, Pairs, Redis, Script},
+};
+
+pub static RESCALE: Script = Script {
+    name: "rescale",
+    source: include_str!("scripts/rescale.lua"),
+    sha1: "1a3469f32fcba9d99a2071d3c3f49f3b3bc60261",
+};
+
+/// An item in the ranking.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ranked {
+    #[serde(rename = "id", serialize_with = "as_text")]
+    pub item: ItemId,
+    /// 0 is the most viewed item.
+    pub rank: u64,
+    /// Views, decayed, to two decimals.
+    pub views: f64,
+}
+
+fn as_text<S: serde::Serializer>(item: &ItemId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(item.as_str())
+}
+
+/// What a rescale did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct RescaleReport {
+    /// How often every score was halved: the half-lives that ended since the last time, 0 if the ranking is empty.
+    pub halvings: u64,
+    /// Items beyond the kept ranks.
+    pub trimmed: u64,
+    /// Items whose views have decayed to 2⁻¹⁰ of one.
+    pub forgotten: u64,
+}
+
+/// Counts a view of `item`, for a visitor without a session. The caller has seen the origin answer 200 for this item.
+#[must_use]
+pub fn count(item: &ItemId) -> Command {
+    Command::write("ZINCRBY").arg(keys::RANKING).arg("-1").arg(item.as_str())
+}
+
+/// Counts a view of `item` if it ranks already: for who only claims that there is such an item. So made-up names can not push
+/// real items out.
+#[must_use]
+pub fn count_if_ranked(item: &ItemId) -> Command {
+    Command::write("ZADD").arg(keys::RANKING).arg("XX").arg("INCR").arg("-1").arg(item.as_str())
+}
+
+/// The rank of `item`, 0 for the most viewed one; None if it does not rank.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn rank(redis: &Redis, item: &ItemId) -> Result<Option<u64>, Error> {
+    Ok(redis.run(Command::read("ZRANK").arg(keys::RANKING).arg(item.as_str())).await?)
+}
+
+/// The `limit` most viewed items. A member that is no [`ItemId`] (somebody else wrote it) is left out, and keeps its rank.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<Ranked>, Error> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let command = Command::read("ZRANGE").arg(keys::RANKING).arg("0").num(limit - 1).arg("WITHSCORES");
+    let Pairs::<String, f64>(scores) = redis.run(command).await?;
+    let ranked = (0..).zip(scores).filter_map(|(rank, (item, score))| {
+        let item = ItemId::parse(&item).ok()?;
+        // `0 -` and not `-`, since the latter makes -0 of 0.
+        Some(Ranked { item, rank, views: (0.0 - score * 100.0).round() / 100.0 })
+    });
+    Ok(ranked.collect())
+}
+
+/// Halves all scores once for each half-life that has ended since the last rescale, and drops the ranks from `keep` on.
+///
+/// Safe to run twice (the marker `rescaled:` says which half-lives are done) and safe to miss (the next run makes up for it).
+/// One script, since what is written depends on the marker; the book's `ZREMRANGEBYRANK 0 -20001` deleted the *most* viewed.
+///
+/// # Errors
+/// [`Error::Redis`]; then nothing has changed, or all of it.
+pub async fn rescale(redis: &Redis, now: Timestamp, config: &RankingConfig) -> Result<RescaleReport, Error> {
+    let half_life = config.half_life.as_secs().max(1);
+    // A moment and not a number of half-lives, so that another RANKING_HALF_LIFE does not turn into years of decay.
+    let began = now.as_secs() / half_life * half_life;
+    let command = Command::script(&RESCALE, [keys::RANKING, keys::RESCALED]).num(began).num(half_life).num(config.keep);
+    let (halvings, trimmed, forgotten) = redis.run(command).await?;
+    Ok(RescaleReport { halvings, trimmed, forgotten })
+}

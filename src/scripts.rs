@@ -1,7 +1,15 @@
 //! Every Lua script, so that a test can hold each one's hash and its text together. A script stands beside the function
 //! that calls it; its text is in `scripts/`.
 
-use crate::{cart, session, upstash::Script};
+use crate::{cart, ranking, row_cache, session, upstash::Script};
 
 /// One for each file of `scripts/`.
-pub static ALL: &[&Script] = &[&cart::CART_WRITE, &session::LOG_IN, &session::REAP, &session::TOUCH];
+pub static ALL: &[&Script] = &[
+    &cart::CART_WRITE,
+    &row_cache::CLAIM,
+    &row_cache::COMMIT,
+    &session::LOG_IN,
+    &session::REAP,
+    &ranking::RESCALE,
+    &session::TOUCH,
+];

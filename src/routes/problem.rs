@@ -83,7 +83,7 @@ impl Problem {
                 Error::NotFound(_) => (StatusCode::NOT_FOUND, "not-found", "Not found"),
                 Error::CartFull { .. } => (StatusCode::CONFLICT, "cart-full", "The cart is full"),
                 Error::KeyReused => (StatusCode::CONFLICT, "key-reused", "Idempotency key used before"),
-                Error::Redis(_) | Error::Database(_) => {
+                Error::Redis(_) | Error::Database(_) | Error::NotYet(_) => {
                     (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Not available now")
                 }
                 Error::Origin(FetchError::Timeout) => {

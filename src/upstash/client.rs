@@ -47,6 +47,13 @@ impl Redis {
         Self { fetch, clock, credentials, deadline, sync_token: RefCell::new(None) }
     }
 
+    /// The same database for calls that nobody waits for, each of which ends within `deadline`.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        let (fetch, clock, credentials) = (self.fetch.clone(), self.clock.clone(), self.credentials.clone());
+        Self { fetch, clock, credentials, deadline, sync_token: self.sync_token.clone() }
+    }
+
     /// Runs one command, or one script.
     ///
     /// # Errors

@@ -1,1 +1,0 @@
-//! Rows of the database, kept in Redis and refreshed on a schedule.

@@ -1,0 +1,107 @@
+//! Where rows come from: a table of the shop's database, or an address of the shop. One query for up to a hundred rows, within
+//! one deadline, and a bounded answer.
+
+use std::{collections::HashMap, time::Duration};
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::Value;
+use url::Url;
+
+use crate::{
+    app::App,
+    config::RowsConfig,
+    database::{Database, Row},
+    error::Error,
+    fetch::{Body, Collected, Fetch, FetchError, Request},
+    ids::RowId,
+    time::Clock,
+};
+
+/// D1 binds at most 100 parameters to a statement; as many ids of 64 characters make a URL of 6.5 KB, which servers take.
+pub(super) const BATCH: usize = 100;
+/// A third of a lease, so that who holds one always knows in time that the source has failed.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// A hundred rows of 40 KB.
+const ANSWER_LIMIT: usize = 4 << 20;
+
+/// The rows of the shop's database.
+pub struct Source<'a> {
+    from: From<'a>,
+    clock: &'a dyn Clock,
+}
+
+enum From<'a> {
+    Table { database: Option<&'a dyn Database>, table: &'a str },
+    Url { fetch: &'a dyn Fetch, url: &'a Url },
+}
+
+impl<'a> Source<'a> {
+    /// The source that `ROWS_TABLE` or `ROWS_URL` names; None without either.
+    #[must_use]
+    pub fn of(app: &'a App) -> Option<Self> {
+        let from = match app.config.rows.as_ref()? {
+            RowsConfig::Table(table) => From::Table { database: app.database.as_deref(), table },
+            RowsConfig::Url(url) => From::Url { fetch: &*app.fetch, url },
+        };
+        Some(Self { from, clock: &*app.clock })
+    }
+
+    /// Those of `rows` (at most [`BATCH`]) that exist, as JSON objects.
+    ///
+    /// # Errors
+    /// [`Error::Origin`] or [`Error::Database`] if there is no answer within 10 s, [`Error::Platform`] if the answer is not a
+    /// list of rows. Then nothing is known of any row.
+    pub(super) async fn load(&self, rows: &[&RowId]) -> Result<HashMap<String, Bytes>, Error> {
+        let late = self.clock.sleep(DEADLINE);
+        let found = match select(Box::pin(self.query(rows)), late).await {
+            Either::Left((found, _)) => found?,
+            Either::Right(_) => return Err(FetchError::Timeout.into()),
+        };
+        Ok(found.into_iter().filter_map(|row| Some((id_of(&row)?, Value::Object(row).to_string().into()))).collect())
+    }
+
+    async fn query(&self, rows: &[&RowId]) -> Result<Vec<Row>, Error> {
+        match self.from {
+            From::Table { database, table } => {
+                let database = database.ok_or_else(|| Error::Platform("ROWS_TABLE needs a D1 database".to_owned()))?;
+                let ids: Vec<_> = rows.iter().map(|row| Value::from(row.as_str())).collect();
+                let places: Vec<_> = (1..=ids.len()).map(|place| format!("?{place}")).collect();
+                // The configuration lets only letters, digits and _ into the table's name.
+                let sql = format!("SELECT * FROM {table} WHERE id IN ({})", places.join(", "));
+                Ok(database.query(&sql, &ids).await?)
+            }
+            From::Url { fetch, url } => ask(fetch, url, rows).await,
+        }
+    }
+}
+
+/// `GET url?ids=a,b`, answered with a JSON list of objects.
+async fn ask(fetch: &dyn Fetch, url: &Url, rows: &[&RowId]) -> Result<Vec<Row>, Error> {
+    let ids: Vec<_> = rows.iter().map(|row| row.as_str()).collect();
+    let mut url = url.clone();
+    url.query_pairs_mut().append_pair("ids", &ids.join(","));
+    let odd = |what: &str| Error::Platform(format!("ROWS_URL answered {what}"));
+    let mut request = Request::new(Body::Empty);
+    *request.uri_mut() = url.as_str().parse().map_err(|_| FetchError::Unreachable)?;
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    let response = fetch.fetch(request, DEADLINE).await?;
+    if response.status() != StatusCode::OK {
+        return Err(odd(&format!("with status {}", response.status().as_u16())));
+    }
+    match response.into_body().collect(ANSWER_LIMIT).await {
+        Ok(Collected::Whole(body)) => serde_json::from_slice(&body).map_err(|_| odd("no list of objects")),
+        Ok(Collected::TooLarge(_)) => Err(odd("more than 4 MiB")),
+        Err(_) => Err(FetchError::Unreachable.into()),
+    }
+}
+
+/// A row's id as text; a table may well number its rows. None if it has none.
+fn id_of(row: &Row) -> Option<String> {
+    match row.get("id")? {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,19 @@
+#!lua flags=allow-key-locking
+-- Halves the ranking once for each half-life that has ended since the last time, and keeps its best.
+-- KEYS     viewed:  rescaled:
+-- ARGV     began (Unix second in which the present half-life began)  half_life (seconds)  keep (ranks)
+-- Returns  {halvings, items beyond the kept ranks, items forgotten}; halvings is 0 if there was nothing to halve
+local ranking, marker = KEYS[1], KEYS[2]
+local began, half_life, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+
+-- Without a marker one halving is due: Redis ran with the book's daemon until now, which halves in every run.
+local last = tonumber(redis.call('GET', marker)) or began - half_life
+local halvings = math.floor((began - last) / half_life)
+local trimmed = redis.call('ZREMRANGEBYRANK', ranking, keep, -1)
+if halvings < 1 then return {0, trimmed, 0} end
+
+-- The marker moves for an empty ranking too: else its first views would be halved for all the time before them.
+redis.call('SET', marker, ARGV[1])
+if redis.call('ZUNIONSTORE', ranking, 1, ranking, 'WEIGHTS', 0.5 ^ halvings) == 0 then return {0, trimmed, 0} end
+-- One view is forgotten after ten half-lives; scores would otherwise shrink until their order is lost.
+return {halvings, trimmed, redis.call('ZREMRANGEBYSCORE', ranking, -(0.5 ^ 10), '+inf')}
