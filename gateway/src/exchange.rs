@@ -69,13 +69,15 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     }
 
     let executed = execute(&shared, access, &query, request).await;
+    let answer = executed.unwrap_or_else(|refusal| refused(&refusal));
     match fault {
         Some(Fault::LoseReply) => Err(HangUp),
-        Some(Fault::Truncate) => Ok(halved(executed.unwrap_or_else(|refusal| refused(&refusal))).await),
-        _ => Ok(executed.unwrap_or_else(|refusal| refused(&refusal))),
+        Some(Fault::Truncate) => Ok(halved(answer).await),
+        _ => Ok(answer),
     }
 }
 
+/// Reads the commands of an authorised request, runs them and writes their outcomes.
 async fn execute(
     shared: &Shared,
     access: Access,

@@ -34,24 +34,40 @@
 //! | any command while Redis is unreachable | 503, nothing was executed; 502 when the connection broke meanwhile |
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+/// Start and end.
 mod gateway;
-pub use gateway::{Gateway, Options, StartError};
 
-// The life of a request, in the order of its steps.
-mod access;
+/// One HTTP exchange, from request to answer, by the modules below.
 mod exchange;
-mod policy;
-mod reply;
+
+/// Whose it is: tokens.
+mod access;
+
+/// What it asks for: commands from body or path.
 mod request;
+
+/// Whether that may be sent: forbidden commands, limits, reading only.
+mod policy;
+
+/// Which script is meant, when a flag had to be taken out of it.
 mod script;
+
+/// The connection to Redis.
 mod upstream;
 
-// What tests see and stir.
-mod fault;
+/// What Redis said, as JSON, base64 or RESP2.
+mod reply;
+
+/// What went through, for tests that count.
 mod tally;
-pub use fault::Fault;
-pub use request::Form;
-pub use tally::{Counts, Entry};
+
+/// What shall go wrong, for tests of clients.
+mod fault;
 
 /// A throw-away Redis or Valkey, for tests and local development.
 pub mod server;
+
+pub use fault::Fault;
+pub use gateway::{Gateway, Options, StartError};
+pub use request::Form;
+pub use tally::{Counts, Entry};

@@ -134,4 +134,15 @@ proptest! {
             assert_eq!(rest.send("GET", &format!("/echo/{encoded}"), &[], b"").await.text(), expected);
         });
     }
+
+    #[test]
+    fn any_body_is_answered_in_json(body in r#"[\[\]{}",:a-c0-3\\u \-.\x00-\x02\u{80}]{0,24}"#, batch in any::<bool>()) {
+        let (runtime, rest) = &*SHARED;
+        runtime.block_on(async {
+            let path = if batch { "/pipeline" } else { "/" };
+            let answer = rest.send("POST", path, &[], body.as_bytes()).await;
+            assert!([200, 400].contains(&answer.status), "{body} {answer:?}");
+            serde_json::from_slice::<serde_json::Value>(&answer.body).expect("JSON");
+        });
+    }
 }

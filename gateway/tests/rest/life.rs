@@ -1,7 +1,9 @@
 //! Start, end, and the server's restarts.
 
 use std::{
+    io::{BufRead, BufReader},
     net::TcpListener,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -109,4 +111,35 @@ fn a_dropped_server_is_gone() {
     assert!(std::net::TcpStream::connect(address).is_ok());
     drop(server);
     assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+/// Starts itself again as the user that is to be killed, told so by the environment.
+#[test]
+fn a_server_ends_with_its_user_even_when_that_is_killed() {
+    const NAME: &str = "life::a_server_ends_with_its_user_even_when_that_is_killed";
+    if std::env::var_os("TO_BE_KILLED").is_some() {
+        let server = Server::start(ServerOptions::default()).expect("a server");
+        println!("\nport={}", server.port());
+        loop {
+            std::thread::park();
+        }
+    }
+    let mut user = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", NAME, "--nocapture"])
+        .env("TO_BE_KILLED", "yes")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this program again");
+    let lines = BufReader::new(user.stdout.take().expect("its output")).lines();
+    let port = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("port=")?.parse::<u16>().ok());
+    let address = ("127.0.0.1", port.expect("a port"));
+    assert!(std::net::TcpStream::connect(address).is_ok());
+
+    user.kill().expect("a running user");
+    user.wait().expect("its end");
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while std::net::TcpStream::connect(address).is_ok() {
+        assert!(Instant::now() < deadline, "the server outlives its user");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
