@@ -119,6 +119,11 @@ id!(
     |byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\'),
     "must be 1 to 128 visible ASCII characters other than { } , \" \\"
 );
+id!(
+    /// A name that the origin gives to pages, so that one purge finds all of them.
+    Tag, "tag", 64, |byte| byte.is_ascii_graphic() && byte != b',',
+    "must be 1 to 64 visible ASCII characters other than a comma"
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,1 +1,210 @@
-//! The storefront behind us.
+//! The storefront behind us: any HTTP server, or the demo shop. What belongs to a connection, and every `Edge-*` header that
+//! is not ours to send, stays on its side.
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Uri,
+    header::{self, Entry},
+};
+use url::Url;
+
+use crate::{
+    app::App,
+    demo,
+    error::Error,
+    fetch::{Body, FetchError, Request, Response},
+    ids::{Tag, UserId},
+    session::cookie,
+    time::Timestamp,
+};
+
+/// Where pages come from.
+pub enum Origin<'a> {
+    /// The storefront of `ORIGIN_URL`, whose path goes before every other.
+    Proxy(&'a Url),
+    /// The built-in shop.
+    Demo,
+}
+
+/// What the origin tells us beside its answer (PRODUCT §4); the headers themselves are removed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Says {
+    /// `Edge-Login`: this user has logged in.
+    pub user: Option<UserId>,
+    /// `Edge-Logout: 1`.
+    pub logout: bool,
+    /// `Edge-Tags`.
+    pub tags: Vec<Tag>,
+}
+
+/// Passes a visitor's request on: all that it has but our cookie, with the user's name if there is one.
+///
+/// # Errors
+/// [`Error::Origin`] if there is no answer; its body may still break off.
+pub async fn ask(
+    app: &App,
+    mut request: Request,
+    user: Option<&UserId>,
+    now: Timestamp,
+) -> Result<(Response, Says), Error> {
+    let cookies = cookie::strip(request.headers());
+    let headers = request.headers_mut();
+    remove_hop_by_hop(headers);
+    remove_edge(headers);
+    headers.remove(header::HOST);
+    // Answered by our own server already.
+    headers.remove(header::EXPECT);
+    headers.remove(header::COOKIE);
+    if let Some(cookies) = cookies {
+        headers.insert(header::COOKIE, cookies);
+    }
+    if let Some(user) = user {
+        // A user's name is visible ASCII: it always is a header value.
+        headers.extend(HeaderValue::from_str(user.as_str()).map(|user| (HeaderName::from_static("edge-user"), user)));
+    }
+    send(app, request, now).await
+}
+
+/// Asks for a page that may be stored, by its canonical URL. All that the request carries is in that, or the same for all.
+///
+/// # Errors
+/// As [`ask`].
+pub async fn ask_for_page(app: &App, url: &str, now: Timestamp) -> Result<(Response, Says), Error> {
+    let mut request = Request::new(Body::Empty);
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = url.parse().map_err(|_| Error::Platform("a page's URL is none".to_owned()))?;
+    request.headers_mut().extend([
+        (header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8")),
+        (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+        (header::USER_AGENT, HeaderValue::from_static("edgefront")),
+    ]);
+    send(app, request, now).await
+}
+
+async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Response, Says), Error> {
+    let config = &app.config.origin;
+    forwarded(&mut request);
+    if let Some(key) = &config.key {
+        request.headers_mut().insert("edge-key", key.clone());
+    }
+    let origin = config.url.as_ref().map_or(Origin::Demo, Origin::Proxy);
+    let mut response = match origin {
+        Origin::Demo => {
+            let missing = || Error::Platform("neither ORIGIN_URL nor the demo shop's database is there".to_owned());
+            let database = app.database.as_ref().ok_or_else(missing)?;
+            demo::respond(database.as_ref(), request, now).await
+        }
+        Origin::Proxy(url) => {
+            *request.uri_mut() = address(url, request.uri())?;
+            let mut response = app.fetch.fetch(request, config.timeout).await?;
+            remove_hop_by_hop(response.headers_mut());
+            keep_here(response.headers_mut(), url);
+            response
+        }
+    };
+    let says = Says::take(response.headers_mut());
+    Ok((response, says))
+}
+
+impl Says {
+    /// Reads and removes what the origin said.
+    fn take(headers: &mut HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let user = text("edge-login").map(UserId::parse);
+        if let Some(Err(error)) = &user {
+            log::error!("the origin's Edge-Login is ignored: {error}");
+        }
+        let says = Self {
+            user: user.and_then(Result::ok),
+            logout: text("edge-logout").is_some_and(|value| value == "1"),
+            tags: tags(headers),
+        };
+        remove_edge(headers);
+        says
+    }
+}
+
+/// The tags of `Edge-Tags: a, b`, without those that are none; 32 at the most, since each is looked up at every hit.
+fn tags(headers: &HeaderMap) -> Vec<Tag> {
+    let lines = headers.get_all("edge-tags").iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).filter_map(|tag| Tag::parse(tag.trim()).ok()).take(32).collect()
+}
+
+/// The origin's address for what was asked of us: its path, then ours, to the letter.
+fn address(origin: &Url, asked: &Uri) -> Result<Uri, Error> {
+    let path = asked.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let address = format!("{}{}{path}", root(origin), prefix(origin));
+    // What came in as a path goes out as one, unless it is longer than an address may be (64 KB).
+    address.parse().map_err(|_| FetchError::Unreachable.into())
+}
+
+fn root(origin: &Url) -> String {
+    origin.origin().ascii_serialization()
+}
+
+/// `/shop` of `https://shop.example/shop/`, or nothing.
+fn prefix(origin: &Url) -> &str {
+    origin.path().trim_end_matches('/')
+}
+
+/// Tells the origin how the visitor named it: links that it makes then lead to us.
+fn forwarded(request: &mut Request) {
+    let uri = request.uri();
+    let values = [
+        ("x-forwarded-host", uri.authority().map(ToString::to_string)),
+        ("x-forwarded-proto", uri.scheme_str().map(str::to_owned)),
+    ];
+    for (name, value) in values {
+        if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+            request.headers_mut().insert(name, value);
+        }
+    }
+}
+
+/// A redirect to the origin's own address would lead the visitor past us: it becomes one to the same path here. Any other
+/// `Location` is left as it is.
+fn keep_here(headers: &mut HeaderMap, origin: &Url) {
+    let Entry::Occupied(mut location) = headers.entry(header::LOCATION) else { return };
+    let Ok(text) = location.get().to_str() else { return };
+    let (root, prefix) = (root(origin), prefix(origin));
+    // With the origin's name, or a bare path under its prefix.
+    let path = text.strip_prefix(&root).or_else(|| (!prefix.is_empty() && text.starts_with('/')).then_some(text));
+    let Some(here) = path.and_then(|path| path.strip_prefix(prefix)) else { return };
+    let here = match here.chars().next() {
+        // Two slashes would name a host.
+        Some('/') if !here.starts_with("//") => here.to_owned(),
+        None | Some('?' | '#') => format!("/{here}"),
+        // Another host, port or path that only begins like the origin's.
+        Some(_) => return,
+    };
+    if let Ok(here) = HeaderValue::try_from(here) {
+        location.insert(here);
+    }
+}
+
+/// Headers of one connection (RFC 9110 §7.6.1), and those that `Connection` names.
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
+    let named: Vec<_> = lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
+    for name in named.iter().map(String::as_str).chain(HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}
+
+fn remove_edge(headers: &mut HeaderMap) {
+    let ours: Vec<_> = headers.keys().filter(|name| name.as_str().starts_with("edge-")).cloned().collect();
+    for name in ours {
+        headers.remove(name);
+    }
+}
