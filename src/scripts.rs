@@ -1,7 +1,7 @@
 //! Every Lua script, so that a test can hold each one's hash and its text together. A script stands beside the function
 //! that calls it; its text is in `scripts/`.
 
-use crate::{cart, ranking, row_cache, session, upstash::Script};
+use crate::{cart, page_cache, ranking, row_cache, session, upstash::Script};
 
 /// One for each file of `scripts/`.
 pub static ALL: &[&Script] = &[
@@ -9,7 +9,10 @@ pub static ALL: &[&Script] = &[
     &row_cache::CLAIM,
     &row_cache::COMMIT,
     &session::LOG_IN,
+    &page_cache::PAGE,
+    &page_cache::PURGE,
     &session::REAP,
     &ranking::RESCALE,
+    &page_cache::STORE,
     &session::TOUCH,
 ];

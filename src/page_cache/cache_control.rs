@@ -1,0 +1,114 @@
+//! Reads `Cache-Control` (RFC 9111 §5.2). Whatever is odd counts as the more careful of its readings.
+
+use http::{HeaderMap, header};
+
+/// The directives of all `Cache-Control` lines of a message, in order: name in lower case, and argument without quotes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CacheControl(Vec<(String, Option<String>)>);
+
+impl CacheControl {
+    /// Reads the message's lines. What is not text is no directive.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Self {
+        let lines = headers.get_all(header::CACHE_CONTROL).iter().filter_map(|line| line.to_str().ok());
+        Self(lines.flat_map(members).filter_map(|member| directive(&member)).collect())
+    }
+
+    /// Whether the message says nothing about caching.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a directive is there, with or without an argument: `private="x-a"` counts as `private`.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(own, _)| own == name)
+    }
+
+    /// A directive's seconds. The least one of several; 0 if it is no number, since a copy that is taken for stale is
+    /// only slow. More than 2^31 counts as 2^31 (§1.2.2).
+    #[must_use]
+    pub fn seconds(&self, name: &str) -> Option<u64> {
+        let arguments = self.0.iter().filter(|(own, _)| own == name).map(|(_, argument)| argument.as_deref());
+        arguments.map(|argument| argument.map_or(0, delta_seconds)).min()
+    }
+}
+
+/// RFC 9111 §1.2.2.
+fn delta_seconds(text: &str) -> u64 {
+    const MOST: u64 = 1 << 31;
+    match text {
+        "" => 0,
+        text if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().unwrap_or(MOST).min(MOST),
+        _ => 0,
+    }
+}
+
+/// The members of a comma-separated list; a comma in quotes does not separate.
+fn members(line: &str) -> Vec<String> {
+    let (mut members, mut quoted, mut escaped) = (vec![String::new()], false, false);
+    for character in line.chars() {
+        match character {
+            ',' if !quoted => members.push(String::new()),
+            _ => {
+                if character == '"' && !escaped {
+                    quoted = !quoted;
+                }
+                escaped = quoted && character == '\\' && !escaped;
+                members.iter_mut().last().into_iter().for_each(|member| member.push(character));
+            }
+        }
+    }
+    members
+}
+
+fn directive(member: &str) -> Option<(String, Option<String>)> {
+    let (name, argument) = match member.split_once('=') {
+        Some((name, argument)) => (name.trim(), Some(argument.trim().trim_matches('"').to_owned())),
+        None => (member.trim(), None),
+    };
+    (!name.is_empty()).then(|| (name.to_ascii_lowercase(), argument))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn read(lines: &[&'static str]) -> CacheControl {
+        let line = |line: &&'static str| (header::CACHE_CONTROL, HeaderValue::from_static(line));
+        CacheControl::of(&lines.iter().map(line).collect())
+    }
+
+    #[test]
+    fn directives_are_read_whatever_their_spelling() {
+        let control = read(&["Max-Age=60, , PRIVATE=\"set-cookie, x-a\"", "s-maxage=\"30\""]);
+        assert!(control.has("private") && control.has("max-age") && !control.has("x-a"));
+        assert_eq!((control.seconds("max-age"), control.seconds("s-maxage")), (Some(60), Some(30)));
+        assert!(read(&[]).is_empty() && read(&[" ,"]).is_empty());
+    }
+
+    #[test]
+    fn odd_seconds_mean_stale() {
+        for (line, seconds) in [
+            ("max-age", 0),
+            ("max-age=", 0),
+            ("max-age=-1", 0),
+            ("max-age=1.5", 0),
+            ("max-age=60, max-age=30", 30),
+            ("max-age=99999999999999999999", 1 << 31),
+        ] {
+            assert_eq!(read(&[line]).seconds("max-age"), Some(seconds), "{line}");
+        }
+        assert_eq!(read(&["no-cache"]).seconds("max-age"), None);
+    }
+
+    #[test]
+    fn quotes_hide_commas_and_directives() {
+        let control = read(&[r#"ext="a\", no-store, b", max-age=1"#]);
+        assert!(!control.has("no-store"));
+        assert_eq!(control.seconds("max-age"), Some(1));
+    }
+}

@@ -1,0 +1,54 @@
+//! Purges: a mark with Redis' clock voids every page that was rendered before it, in all locations at once and whatever is
+//! being rendered now. One mark per name, however many pages carry it.
+
+use super::{key::Page, storable::LONGEST};
+use crate::{
+    error::Error,
+    ids::{ItemId, Tag},
+    keys,
+    upstash::{Command, Redis, Script},
+};
+
+/// What is no longer to be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Purge {
+    /// Every page.
+    All,
+    /// Every page of the item.
+    Item(ItemId),
+    /// One page.
+    Url(Page),
+    /// Every page that the origin gave this tag.
+    Tag(Tag),
+}
+
+impl Purge {
+    fn mark(&self) -> String {
+        match self {
+            Self::All => "all".to_owned(),
+            Self::Item(item) => format!("item:{item}"),
+            Self::Url(page) => format!("url:{}", page.hash()),
+            Self::Tag(tag) => format!("tag:{tag}"),
+        }
+    }
+}
+
+/// Purges; it holds from the next read on.
+///
+/// A script, because the marks carry Redis' own clock. Doing it twice does it once.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn purge(redis: &Redis, purges: &[Purge]) -> Result<(), Error> {
+    // Twice the longest life of a page: an hour more or less does not matter here, a forgotten mark would.
+    let keep = LONGEST * 2;
+    let call = Command::script(&PURGE, [keys::PURGED]).num(keep.as_micros()).args(purges.iter().map(Purge::mark));
+    Ok(redis.run(call.repeatable()).await?)
+}
+
+/// Notes a purge.
+pub static PURGE: Script = Script {
+    name: "purge",
+    source: include_str!("../scripts/purge.lua"),
+    sha1: "b21094e4a576da7e5fd2cd2685a8e97874a5ddd4",
+};
