@@ -2,6 +2,7 @@
 //!
 //! - [`problem`]: errors as answers.
 //! - `api`: `/_edge/v1`, a table of routes and their handlers.
+//! - `storefront`: a page from the cache, or the origin's answer.
 
 use std::rc::Rc;
 
@@ -14,6 +15,7 @@ use crate::{
 
 mod api;
 pub mod problem;
+mod storefront;
 
 /// Answers a request whose URI is absolute. The answer's `later` is still to be run.
 pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
@@ -23,7 +25,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let mut answer = if path == "/_edge" || path.starts_with("/_edge/") {
         api::handle(app, request, now).await
     } else {
-        problem::Problem::NoSuchPath.respond("storefront").into()
+        storefront::serve(app, request, now).await
     };
     if is_head {
         drop_body(&mut answer);

@@ -1,0 +1,254 @@
+//! The storefront: a page from the cache, or the origin's answer. Every request asks Redis once at the most before the visitor
+//! gets the answer; what is written (views, stored pages) comes behind it.
+
+use std::rc::Rc;
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+
+use super::problem::Problem;
+use crate::{
+    app::{Answer, App, Later},
+    error::Error,
+    fetch::{Request, Response},
+    ids::{ItemId, Token},
+    origin::{self, Says},
+    page_cache::{self, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Rendered},
+    ranking,
+    session::{self, Session, View},
+    time::Timestamp,
+    upstash::{self, FromReply, Reply},
+};
+
+/// Answers a request for the storefront.
+pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
+    let visit = Visit {
+        app: app.clone(),
+        now,
+        token: app.keyring.read(request.headers(), now),
+        item: app.config.page.item_routes.item(request.uri().path(), request.uri().query()),
+    };
+    match page_cache::admit(&request, &app.config.page.item_routes) {
+        Ok(page) => visit.page(page, request).await,
+        Err(pass) => visit.pass(pass, request).await,
+    }
+}
+
+/// One request and what is known of it before Redis is asked.
+struct Visit {
+    app: Rc<App>,
+    now: Timestamp,
+    /// Whose MAC is right; whether the session lives is not known yet.
+    token: Option<Token>,
+    item: Option<ItemId>,
+}
+
+impl Visit {
+    /// A request that the cache may answer.
+    async fn page(self, page: Page, request: Request) -> Answer {
+        let (look, session) = match self.look_up(&page).await {
+            Ok(found) => found,
+            Err(error) => {
+                log::warn!("page cache: {error}");
+                return self.proxy(Pass::RedisDown, None, request).await;
+            }
+        };
+        match look {
+            Look::Unpopular { .. } => self.proxy(Pass::Unpopular, session, request).await,
+            Look::Stored { entry, lease, .. } => {
+                let status = CacheStatus::hit(&entry, self.now);
+                let mut answer = self.answer_from(&entry, status, &request);
+                answer.later.extend(lease.map(|lease| self.render_again(page, lease)));
+                answer
+            }
+            Look::Absent { lease, .. } => self.render(page, lease, &request).await,
+        }
+    }
+
+    /// Asks for the page and the session in one request: independent reads, so a pipeline.
+    async fn look_up(&self, page: &Page) -> Result<(Look, Option<Session>), Error> {
+        let lookup = Lookup::new(page, self.now, &self.app.config.page, self.app.config.origin.timeout)?;
+        let mut commands = vec![lookup.command()];
+        commands.extend(self.token.iter().flat_map(session::check_commands));
+        let mut replies = self.app.redis.pipeline(&commands).await?.into_iter();
+        let look = lookup.read(replies.next().ok_or(upstash::Error::UnexpectedType)??)?;
+        let session = match &self.token {
+            None => None,
+            Some(token) => {
+                let check = Reply::List(replies.collect::<Result<_, _>>()?);
+                let (user, seen) = FromReply::from_reply(check)?;
+                session::from_check(token, user, seen, self.now, &self.app.config.session)
+            }
+        };
+        Ok((look, session))
+    }
+
+    /// The page is not stored: the visitor waits for the origin, and whoever has the lease stores what came.
+    async fn render(self, page: Page, lease: Option<Lease>, request: &Request) -> Answer {
+        let stamp = lease.as_ref().map_or(0, Lease::stamp);
+        match page_cache::render(&self.app, &page, stamp, self.now).await {
+            Ok((Rendered::Page { entry, lives }, _)) => {
+                let status =
+                    if lease.is_some() { CacheStatus::Stored } else { CacheStatus::Miss { detail: "in-render" } };
+                let mut answer = self.answer_from(&entry, status, request);
+                let app = self.app.clone();
+                answer.later.extend(lease.map(|lease| -> Later {
+                    Box::pin(
+                        async move { log_failure(page_cache::store(&app.redis, &page, &lease, &entry, lives).await) },
+                    )
+                }));
+                answer
+            }
+            Ok((Rendered::Other { mut response, reason }, says)) => {
+                CacheStatus::Miss { detail: reason }.append_to(response.headers_mut());
+                let failed = response.status().is_server_error();
+                let give_back = lease.filter(|_| failed).map(|lease| self.give_back(page, lease));
+                let mut answer = self.finish(response, says, request.method()).await;
+                answer.later.extend(give_back);
+                answer
+            }
+            Err(error) => {
+                let mut response = failure(error, request.headers());
+                CacheStatus::Miss { detail: "origin-down" }.append_to(response.headers_mut());
+                Answer { response, later: lease.map(|lease| self.give_back(page, lease)).into_iter().collect() }
+            }
+        }
+    }
+
+    /// Renders a stale page behind the answer. What can not be stored leaves the stale page in place, and the lease: the next
+    /// try comes when that has run out, so a failing origin is not asked at every visit.
+    fn render_again(&self, page: Page, lease: Lease) -> Later {
+        let (app, now) = (self.app.clone(), self.now);
+        Box::pin(async move {
+            match page_cache::render(&app, &page, lease.stamp(), now).await {
+                Ok((Rendered::Page { entry, lives }, _)) => {
+                    log_failure(page_cache::store(&app.redis, &page, &lease, &entry, lives).await);
+                }
+                Ok((Rendered::Other { reason, .. }, _)) => log::warn!("page cache: not rendered again: {reason}"),
+                Err(error) => log::warn!("page cache: not rendered again: {error}"),
+            }
+        })
+    }
+
+    fn give_back(&self, page: Page, lease: Lease) -> Later {
+        let app = self.app.clone();
+        Box::pin(async move { log_failure(page_cache::give_back(&app.redis, &page, &lease).await) })
+    }
+
+    /// A page that was rendered for everybody, for this visitor.
+    fn answer_from(&self, entry: &Entry, status: CacheStatus, request: &Request) -> Answer {
+        let response = page_cache::serve(entry, request.headers(), status, self.now);
+        // A 304 is a view too: the visitor looks at the page that the 200 was.
+        Answer { response, later: self.seen(request.method(), entry.status).into_iter().collect() }
+    }
+
+    /// A request that the cache has no part in. Redis is asked who it is only if there is a signed cookie.
+    async fn pass(self, pass: Pass, request: Request) -> Answer {
+        let Some(token) = &self.token else { return self.proxy(pass, None, request).await };
+        match session::check(&self.app.redis, token, self.now, &self.app.config.session).await {
+            Ok(session) => self.proxy(pass, session, request).await,
+            Err(error) => {
+                log::warn!("session: {error}");
+                self.proxy(Pass::RedisDown, None, request).await
+            }
+        }
+    }
+
+    /// Passes the request on as its visitor's own.
+    async fn proxy(self, pass: Pass, session: Option<Session>, request: Request) -> Answer {
+        let method = request.method().clone();
+        let asked = request.headers().clone();
+        let user = session.and_then(|session| session.user);
+        match origin::ask(&self.app, request, user.as_ref(), self.now).await {
+            Ok((mut response, says)) => {
+                CacheStatus::Pass(pass).append_to(response.headers_mut());
+                self.finish(response, says, &method).await
+            }
+            Err(error) => {
+                let mut response = failure(error, &asked);
+                CacheStatus::Pass(pass).append_to(response.headers_mut());
+                response.into()
+            }
+        }
+    }
+
+    /// What holds for every answer of the origin that is not served as a page: login, logout, caching, and the view.
+    async fn finish(&self, mut response: Response, says: Says, method: &Method) -> Answer {
+        let status = response.status();
+        let headers = response.headers_mut();
+        // Where the origin says nothing, the answer may be this visitor's own: no cache between us may keep it, and the
+        // browser asks again.
+        let ours = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(ours));
+        let cookie = match self.log_in_or_out(says).await {
+            Ok(cookie) => cookie,
+            // The visitor would believe what did not happen.
+            Err(error) => return Problem::from(error).respond("storefront: login or logout").into(),
+        };
+        if let Some(cookie) = cookie {
+            headers.append(header::SET_COOKIE, cookie);
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+        }
+        Answer { response, later: self.seen(method, status).into_iter().collect() }
+    }
+
+    /// Does what the origin said; the cookie that follows from it.
+    async fn log_in_or_out(&self, says: Says) -> Result<Option<HeaderValue>, Error> {
+        let Self { app, now, token, .. } = self;
+        let config = &app.config.session;
+        if let Some(user) = says.user {
+            let token = session::log_in(&app.redis, token.as_ref(), &user, *now, config).await?;
+            return app.keyring.set(&token).map(Some);
+        }
+        if !says.logout {
+            return Ok(None);
+        }
+        if let Some(token) = token {
+            session::log_out(&app.redis, token, *now, config).await?;
+        }
+        Ok(Some(session::cookie::clear()))
+    }
+
+    /// Notes that the session was here, and the view of an item: counted only if the origin answered 200 for it, so that
+    /// made-up names can not push real items out of the ranking.
+    fn seen(&self, method: &Method, status: StatusCode) -> Option<Later> {
+        let item = self.item.clone().filter(|_| method == Method::GET && status == StatusCode::OK);
+        if item.is_none() && self.token.is_none() {
+            return None;
+        }
+        let (app, token, now) = (self.app.clone(), self.token.clone(), self.now);
+        Some(Box::pin(async move { log_failure(note(&app, token.as_ref(), item.as_ref(), now).await) }))
+    }
+}
+
+async fn note(app: &App, token: Option<&Token>, item: Option<&ItemId>, now: Timestamp) -> Result<(), Error> {
+    if let Some(token) = token
+        && session::touch(&app.redis, token, item, View::Served, now, &app.config.session).await?.is_some()
+    {
+        return Ok(());
+    }
+    // A session that has ended is a visitor without one.
+    match item {
+        Some(item) => Ok(app.redis.run(ranking::count(item)).await?),
+        None => Ok(()),
+    }
+}
+
+fn log_failure<T>(result: Result<T, Error>) {
+    if let Err(error) = result {
+        log::warn!("behind an answer: {error}");
+    }
+}
+
+/// The origin has failed: a page for who reads pages, else a problem document.
+fn failure(error: Error, request: &HeaderMap) -> Response {
+    let mut response = Problem::from(error).respond("storefront");
+    let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    if accepts.contains("text/html") {
+        *response.body_mut() = FAILURE_PAGE.into();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    }
+    response
+}
+
+const FAILURE_PAGE: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>The shop does not answer</title>\
+    <h1>The shop does not answer</h1><p>It is not your request. Please try again in a moment.</p></html>\n";
