@@ -3,5 +3,7 @@
 
 mod support;
 
+/// `/_edge/v1`.
+mod api;
 /// What the other tests stand on.
 mod store;

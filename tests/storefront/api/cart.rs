@@ -1,0 +1,198 @@
+//! `/cart`: one blocking request to Redis a call, and the whole cart in each answer.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{Visitor, with_json};
+use crate::support::{Shop, scenarios};
+
+scenarios!(&[("CART_MAX_LINES", "3"), ("CART_MAX_QUANTITY", "10")];
+    a_guests_cart_begins_with_the_first_item,
+    a_quantity_overwrites_and_nothing_or_less_removes,
+    adding_adds_up_to_what_a_cart_may_hold,
+    a_retried_add_counts_once,
+    a_cart_that_is_known_is_not_sent_again,
+    a_wrong_item_or_quantity_is_told_and_nothing_is_lost,
+    a_cart_call_costs_one_request,
+    a_forged_cookie_has_no_cart_and_costs_nothing,
+);
+
+fn cart(lines: &[(&str, u32)]) -> Value {
+    let items: Vec<_> = lines.iter().map(|(id, quantity)| json!({"id": id, "quantity": quantity})).collect();
+    let quantity: u32 = lines.iter().map(|(_, quantity)| quantity).sum();
+    json!({"items": items, "lines": lines.len(), "quantity": quantity})
+}
+
+async fn a_guests_cart_begins_with_the_first_item(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    let answer = guest.get("/cart").await;
+    assert_eq!((answer.status, &answer.json, answer.header("set-cookie")), (200, &cart(&[]), ""));
+    assert_eq!(answer.header("cache-control"), "private, no-store");
+
+    let answer = guest.post("/cart/items", &json!({"id": "mug", "quantity": 2})).await;
+
+    assert_eq!((answer.status, &answer.json), (200, &cart(&[("mug", 2)])));
+    assert_eq!(answer.header("cache-control"), "private, no-store");
+    let set_cookie = answer.header("set-cookie");
+    assert!(set_cookie.starts_with("__Host-session="), "{set_cookie}");
+    for attribute in ["HttpOnly", "Secure", "SameSite=Lax", "Path=/", "Max-Age="] {
+        assert!(set_cookie.contains(attribute), "{set_cookie}");
+    }
+    assert_eq!(guest.get("/cart").await.json, cart(&[("mug", 2)]));
+    assert_eq!(guest.post("/cart/items", &json!({"id": "cup", "quantity": 1})).await.header("set-cookie"), "");
+    assert_eq!(Visitor::new(shop).get("/cart").await.json, cart(&[]));
+}
+
+async fn a_quantity_overwrites_and_nothing_or_less_removes(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    for (quantity, left) in [(json!(3), 3), (json!(1), 1), (json!(0), 0), (json!(2.0), 2), (json!(-1), 0)] {
+        let answer = guest.put("/cart/items/mug", &json!({"quantity": quantity})).await;
+        let lines = [("mug", left)];
+        assert_eq!((answer.status, answer.json), (200, cart(if left == 0 { &[] } else { &lines })));
+    }
+    guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+    guest.put("/cart/items/cup", &json!({"quantity": 2})).await;
+    assert_eq!(guest.delete("/cart/items/mug").await.json, cart(&[("cup", 2)]));
+    assert_eq!(guest.delete("/cart/items/never-there").await.json, cart(&[("cup", 2)]));
+    assert_eq!(guest.delete("/cart").await.json, cart(&[]));
+    assert_eq!(guest.get("/cart").await.json, cart(&[]));
+}
+
+async fn adding_adds_up_to_what_a_cart_may_hold(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    for held in [4, 8, 10, 10] {
+        let answer = guest.post("/cart/items", &json!({"id": "mug", "quantity": 4})).await;
+        assert_eq!(answer.json, cart(&[("mug", held)]));
+    }
+    guest.put("/cart/items/cup", &json!({"quantity": 1})).await;
+    guest.put("/cart/items/bowl", &json!({"quantity": 1})).await;
+
+    let answer = guest.put("/cart/items/plate", &json!({"quantity": 1})).await;
+
+    assert_eq!((answer.status, &answer.json["type"]), (409, &json!("urn:edgefront:cart-full")));
+    assert_eq!(guest.get("/cart").await.json, cart(&[("bowl", 1), ("cup", 1), ("mug", 10)]));
+}
+
+async fn a_retried_add_counts_once(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    guest.put("/cart/items/cup", &json!({"quantity": 1})).await;
+    let add = |guest: &Visitor<'_>, key: &str, quantity: u32| {
+        let request = guest.request(Method::POST, "/cart/items").header("idempotency-key", key);
+        with_json(request, &json!({"id": "mug", "quantity": quantity}))
+    };
+    for _ in 0..3 {
+        let answer = guest.send(add(&guest, "first", 2)).await;
+        assert_eq!((answer.status, answer.json), (200, cart(&[("cup", 1), ("mug", 2)])));
+    }
+    assert_eq!(guest.send(add(&guest, "second", 2)).await.json, cart(&[("cup", 1), ("mug", 4)]));
+
+    let answer = guest.send(add(&guest, "first", 3)).await;
+
+    assert_eq!((answer.status, &answer.json["type"]), (409, &json!("urn:edgefront:key-reused")));
+    for wrong in ["", &"k".repeat(256), "a b"] {
+        let answer = guest.send(add(&guest, wrong, 1)).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!("Idempotency-Key")), "{wrong}");
+    }
+    assert_eq!(guest.get("/cart").await.json, cart(&[("cup", 1), ("mug", 4)]));
+}
+
+async fn a_cart_that_is_known_is_not_sent_again(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    let written = guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+    let tag = written.header("etag");
+    assert!(tag.starts_with('"'), "{tag}");
+
+    let answer = guest.send(guest.request(Method::GET, "/cart").header("if-none-match", tag)).await;
+
+    assert_eq!((answer.status, answer.header("etag"), &answer.json), (304, tag, &Value::Null));
+    guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    let answer = guest.send(guest.request(Method::GET, "/cart").header("if-none-match", tag)).await;
+    assert_eq!((answer.status, answer.json), (200, cart(&[("mug", 2)])));
+}
+
+async fn a_wrong_item_or_quantity_is_told_and_nothing_is_lost(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    let item = "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~";
+    for (quantity, rule) in [
+        (json!(1.5), "quantity must be a whole number"),
+        (json!("2"), "quantity must be a whole number"),
+        (json!(null), "quantity must be a whole number"),
+        (json!([2]), "quantity must be a whole number"),
+        (json!(11), "quantity must be at most 10"),
+        (json!(u64::MAX), "quantity must be at most 10"),
+    ] {
+        for answer in [
+            guest.put("/cart/items/mug", &json!({"quantity": quantity})).await,
+            guest.post("/cart/items", &json!({"id": "mug", "quantity": quantity})).await,
+        ] {
+            assert_eq!((answer.status, &answer.json["field"]), (422, &json!("quantity")), "{quantity}");
+            assert_eq!(answer.json["detail"], rule, "{quantity}");
+            assert_eq!(answer.header("content-type"), "application/problem+json");
+        }
+    }
+    for quantity in [0, -1] {
+        let answer = guest.post("/cart/items", &json!({"id": "mug", "quantity": quantity})).await;
+        assert_eq!((answer.status, &answer.json["detail"]), (422, &json!("quantity must be at least 1")));
+    }
+    for id in ["", "a:b", "a/b", "a\0b", "ü", &"a".repeat(65)] {
+        let answer = guest.post("/cart/items", &json!({"id": id, "quantity": 1})).await;
+        assert_eq!((answer.status, &answer.json["detail"]), (422, &json!(format!("id {item}"))), "{id:?}");
+    }
+    for path in ["", "a%3Ab", "a%2Fb", "a%00", "%ff", "%", &"a".repeat(65)] {
+        let answer = guest.put(&format!("/cart/items/{path}"), &json!({"quantity": 1})).await;
+        assert_eq!((answer.status, &answer.json["detail"]), (422, &json!(format!("item {item}"))), "{path}");
+        assert_eq!(guest.delete(&format!("/cart/items/{path}")).await.status, 422, "{path}");
+    }
+    assert_eq!(guest.get("/cart").await.json, cart(&[("mug", 2)]));
+}
+
+async fn a_cart_call_costs_one_request(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    // The first calls of all teach the server our scripts, and that is a request more.
+    guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+    let mug = json!({"id": "mug", "quantity": 1});
+    for (method, path, body) in [
+        (Method::POST, "/cart/items", Some(&mug)),
+        (Method::PUT, "/cart/items/mug", Some(&json!({"quantity": 2}))),
+        (Method::GET, "/cart", None),
+        (Method::DELETE, "/cart/items/mug", None),
+        (Method::DELETE, "/cart", None),
+    ] {
+        let mut request = guest.request(method.clone(), path);
+        if let Some(body) = body {
+            request = with_json(request, body);
+        }
+        let before = shop.store.counts().requests;
+        assert_eq!(guest.send(request).await.status, 200, "{method} {path}");
+        assert_eq!(shop.store.counts().requests - before, 1, "{method} {path}");
+    }
+    let before = shop.store.counts().requests;
+    Visitor::new(shop).post("/cart/items", &mug).await;
+    assert_eq!(shop.store.counts().requests - before, 1, "the first item of a guest");
+}
+
+async fn a_forged_cookie_has_no_cart_and_costs_nothing(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+    let good = guest.cookie.expect("a cookie");
+    let (token, mac) = good.strip_prefix("__Host-session=").expect("our cookie").split_once('.').expect("a mac");
+    let before = shop.store.counts().requests;
+    for forged in [
+        format!("__Host-session={token}"),
+        format!("__Host-session={token}."),
+        format!("__Host-session={token}.{}", &mac[1..]),
+        format!("__Host-session={token}.{}", "A".repeat(43)),
+        format!("__Host-session={}.{mac}", "A".repeat(28)),
+        format!("__Host-session=.{mac}"),
+        "__Host-session=".to_owned(),
+        format!("__Host-session={}", "A".repeat(6_000)),
+    ] {
+        let mut thief = Visitor::with_cookie(shop, forged.clone());
+        assert_eq!(thief.get("/cart").await.json, cart(&[]), "{forged}");
+        assert_eq!(thief.delete("/cart/items/mug").await.json, cart(&[]), "{forged}");
+        assert_eq!(thief.delete("/cart").await.json, cart(&[]), "{forged}");
+    }
+    assert_eq!(shop.store.counts().requests, before);
+    assert_eq!(Visitor::with_cookie(shop, good).get("/cart").await.json, cart(&[("mug", 1)]));
+}

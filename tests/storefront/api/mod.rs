@@ -1,0 +1,111 @@
+//! The API under `/_edge/v1`; the tree mirrors its addresses. Each scenario runs natively and in workerd.
+
+use http::{HeaderMap, Method};
+use serde_json::{Value, json};
+
+use crate::support::{SERVICE_KEY, Shop};
+
+/// `/cart`.
+mod cart;
+/// What is wrong with a request whatever it asks for.
+mod input;
+/// `/session`, `/recent`, and `/sessions` for services.
+mod session;
+
+/// What a call was answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    /// Null without a body.
+    pub json: Value,
+}
+
+impl Answer {
+    async fn read(response: reqwest::Response) -> Self {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = response.bytes().await.expect("a whole body");
+        let json = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("JSON") };
+        Self { status, headers, json }
+    }
+
+    /// A header's value, or "" without one.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
+    }
+
+    /// The cookie that it sets, as a browser sends it back.
+    pub fn cookie(&self) -> Option<String> {
+        self.header("set-cookie").split(';').next().filter(|pair| !pair.is_empty()).map(str::to_owned)
+    }
+}
+
+/// A browser at one of the shop's pages: it keeps its cookie.
+pub struct Visitor<'a> {
+    shop: &'a Shop,
+    pub cookie: Option<String>,
+}
+
+impl<'a> Visitor<'a> {
+    pub fn new(shop: &'a Shop) -> Self {
+        Self { shop, cookie: None }
+    }
+
+    pub fn with_cookie(shop: &'a Shop, cookie: impl Into<String>) -> Self {
+        Self { shop, cookie: Some(cookie.into()) }
+    }
+
+    /// A request as the shop's own page sends it.
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.shop.request(method, &format!("/_edge/v1{path}")).header("sec-fetch-site", "same-origin");
+        match &self.cookie {
+            Some(cookie) => request.header("cookie", cookie),
+            None => request,
+        }
+    }
+
+    pub async fn get(&mut self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn delete(&mut self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
+    pub async fn put(&mut self, path: &str, body: &Value) -> Answer {
+        self.send(with_json(self.request(Method::PUT, path), body)).await
+    }
+
+    pub async fn post(&mut self, path: &str, body: &Value) -> Answer {
+        self.send(with_json(self.request(Method::POST, path), body)).await
+    }
+
+    /// Sends a request and keeps the cookie of its answer; an emptied one is forgotten.
+    pub async fn send(&mut self, request: reqwest::RequestBuilder) -> Answer {
+        let answer = Answer::read(request.send().await.expect("an answer")).await;
+        if let Some(cookie) = answer.cookie() {
+            self.cookie = Some(cookie).filter(|cookie| !cookie.ends_with('='));
+        }
+        answer
+    }
+}
+
+/// A call of the shop's own service, which holds the key.
+pub async fn service(shop: &Shop, method: Method, path: &str, body: Option<&Value>) -> Answer {
+    let mut request = shop.request(method, &format!("/_edge/v1{path}")).bearer_auth(SERVICE_KEY);
+    if let Some(body) = body {
+        request = with_json(request, body);
+    }
+    Answer::read(request.send().await.expect("an answer")).await
+}
+
+/// Logs `user` in through the service, as a browser without a session.
+pub async fn log_in<'a>(shop: &'a Shop, user: &str) -> Visitor<'a> {
+    let answer = service(shop, Method::POST, "/sessions", Some(&json!({"user": user}))).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    Visitor::with_cookie(shop, answer.cookie().expect("a cookie"))
+}
+
+pub fn with_json(request: reqwest::RequestBuilder, body: &Value) -> reqwest::RequestBuilder {
+    request.header("content-type", "application/json").body(body.to_string())
+}
