@@ -7,3 +7,12 @@ mod support;
 mod api;
 /// What the other tests stand on.
 mod store;
+
+/// Quantities and who may change them.
+mod cart;
+/// The cleaning of sessions.
+mod reap;
+/// The Lua scripts as a whole.
+mod scripts;
+/// Login tokens.
+mod session;
