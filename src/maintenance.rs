@@ -1,9 +1,238 @@
-//! The three jobs of the crons.
+//! The three jobs of the crons: which is due, run one, report. Each is safe to run twice, overlapping or late, and one that
+//! fails stops no other.
+//!
+//! A run that finds nothing to do costs one Redis command (a rescale, once in five minutes, five with those of its script),
+//! since every command is billed: an idle shop then spends 130,000 of the free plan's 500,000 a month. So such a run leaves
+//! no report; that the crons run at all is told by the heartbeat.
 
-use std::rc::Rc;
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use crate::{app::App, time::Timestamp};
+use futures_util::future::join;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
-/// Runs the jobs that `cron` triggers, to their end.
-#[expect(clippy::unused_async, reason = "the jobs will wait")]
-pub async fn run_cron(_app: &Rc<App>, _cron: &str, _now: Timestamp) {}
+use crate::{
+    app::App,
+    error::Error,
+    keys, ranking,
+    row_cache::{self, Earliest, Source, Span},
+    session::{self, Probe},
+    time::Timestamp,
+    upstash::{Command, Pairs, Redis},
+};
+
+/// Cleans sessions and refreshes rows.
+pub const EVERY_MINUTE: &str = "* * * * *";
+/// Rescales the ranking.
+pub const EVERY_FIVE_MINUTES: &str = "*/5 * * * *";
+
+/// What a call of a job may take: nobody waits, and a batch is larger than what a visitor asks for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Less than the 30 s of CPU time that an invocation has; some 10,000 sessions a second go in it.
+const CLEANING: Duration = Duration::from_secs(25);
+/// Nearly the minute after which the next run begins.
+const REFRESHING: Duration = Duration::from_secs(55);
+/// What a caller of the API waits for rows.
+const REFRESHING_NOW: Duration = Duration::from_secs(20);
+/// The crons write their heartbeat every third minute: two of them were missed, and then some.
+const SILENCE: Duration = Duration::from_mins(10);
+/// The field of `jobs:` for the heartbeat.
+const HEARTBEAT: &str = "heartbeat";
+
+/// What the crons do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Job {
+    /// Ends idle sessions and those over the cap: Redis expires whole keys, not members.
+    CleanSessions,
+    /// Refreshes the rows that are due, several times within the minute where their period says so.
+    RefreshRows,
+    /// Lets old views count less, and bounds the ranking.
+    Rescale,
+}
+
+impl Job {
+    pub const ALL: [Self; 3] = [Self::CleanSessions, Self::RefreshRows, Self::Rescale];
+
+    /// As in the API's paths and in `jobs:`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CleanSessions => "clean-sessions",
+            Self::RefreshRows => "refresh-rows",
+            Self::Rescale => "rescale",
+        }
+    }
+
+    /// The job of that name; None if there is none.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|job| job.name() == name)
+    }
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Unix seconds.
+    pub started: f64,
+    /// Unix seconds.
+    pub finished: f64,
+    /// Why it failed, or a part of it: for the operator. None if all went well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What it did, as numbers with names.
+    pub done: Map<String, Value>,
+}
+
+/// The state of all jobs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Jobs {
+    /// When the crons last showed that they run, Unix seconds; None if they never have. At most 3 minutes old.
+    pub heartbeat: Option<f64>,
+    /// By how many seconds the row that waits longest is late; 0 if none is.
+    pub rows_late: f64,
+    /// Each job's last run that did something, failed, or was asked for.
+    pub reports: BTreeMap<String, Report>,
+}
+
+impl Jobs {
+    /// Whether the crons run, or have never run yet: a shop that was just deployed is ready.
+    #[must_use]
+    pub fn are_ticking(&self, now: Timestamp) -> bool {
+        self.heartbeat.is_none_or(|last| now.since(Timestamp::from_score(last)) < SILENCE)
+    }
+}
+
+/// What a cron trigger stands for: runs its jobs side by side, and logs a line for each that did something or failed.
+pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
+    let run = async |job| {
+        // The failure is logged and reported; the next run makes up for it.
+        let _ = run(app, job, Occasion::Cron, now).await;
+    };
+    match cron {
+        EVERY_MINUTE => {
+            join(run(Job::CleanSessions), run(Job::RefreshRows)).await;
+        }
+        EVERY_FIVE_MINUTES => run(Job::Rescale).await,
+        _ => log::error!("no job belongs to the cron {cron:?}: wrangler.toml and the code differ"),
+    }
+}
+
+/// Runs a job once, because somebody asked for it, and does not wait for rows that are due later. What could be done in
+/// part (a source of rows failed) is a report with an error.
+///
+/// # Errors
+/// [`Error`], if the job could not be done.
+pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<Report, Error> {
+    run(app, job, Occasion::Asked, now).await
+}
+
+/// The last reports, and how late the jobs are: one pipeline, since the two do not depend on each other.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
+    let (Pairs::<String, String>(fields), Earliest(earliest)) =
+        redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due()]).await?;
+    let mut jobs = Jobs { heartbeat: None, rows_late: 0.0, reports: BTreeMap::new() };
+    jobs.rows_late = earliest.map_or(0.0, |due| now.since(due).as_secs_f64());
+    for (name, text) in fields {
+        if name == HEARTBEAT {
+            jobs.heartbeat = text.parse().ok();
+        } else if let Ok(report) = serde_json::from_str(&text) {
+            jobs.reports.insert(name, report);
+        }
+    }
+    Ok(jobs)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Occasion {
+    Cron,
+    Asked,
+}
+
+/// What a job did, and why it did not do all.
+struct Work {
+    done: Value,
+    cause: Option<Error>,
+}
+
+impl From<Value> for Work {
+    fn from(done: Value) -> Self {
+        Self { done, cause: None }
+    }
+}
+
+async fn run(app: &App, job: Job, occasion: Occasion, now: Timestamp) -> Result<Report, Error> {
+    let redis = app.redis.with_deadline(PATIENCE);
+    let work = match job {
+        Job::CleanSessions => clean_sessions(app, &redis, occasion, now).await,
+        Job::RefreshRows => refresh_rows(app, &redis, occasion, now).await,
+        Job::Rescale => rescale(app, &redis, now).await,
+    };
+    let (done, cause) = match &work {
+        Ok(Work { done, cause }) => (done.as_object().cloned().unwrap_or_default(), cause.as_ref()),
+        Err(error) => (Map::new(), Some(error)),
+    };
+    let error = cause.map(ToString::to_string);
+    let is_idle = done.values().all(|count| matches!(count.as_u64(), Some(0)) || *count == Value::Bool(false));
+    let report = Report { started: now.as_score(), finished: app.clock.now().as_score(), error, done };
+    if !is_idle || report.error.is_some() || occasion == Occasion::Asked {
+        tell(&redis, job, &report).await;
+    }
+    work.map(|_| report)
+}
+
+/// Logs a run and keeps its report. A report that can not be kept does not undo the job: that is logged, too.
+async fn tell(redis: &Redis, job: Job, report: &Report) {
+    let seconds = report.finished - report.started;
+    let done = Value::from(report.done.clone());
+    match &report.error {
+        Some(error) => log::error!("{job}: {error}; done in {seconds:.1} s: {done}"),
+        None => log::info!("{job}: done in {seconds:.1} s: {done}"),
+    }
+    let text = json!(report).to_string();
+    let keep = Command::write("HSET").arg(keys::JOBS).arg(job.name()).arg(text).repeatable();
+    if let Err(error) = redis.run::<()>(keep).await {
+        log::error!("{job}: the report was not kept: {error}");
+    }
+}
+
+/// Looks for sessions to end. A run of the cron asks one question, in turn by the minute; what it finds, it does in full.
+async fn clean_sessions(app: &App, redis: &Redis, occasion: Occasion, now: Timestamp) -> Result<Work, Error> {
+    let probe = match (occasion, now.as_secs() / 60 % 3) {
+        (Occasion::Asked, _) => Probe::Skip,
+        (Occasion::Cron, 0) => Probe::Overflow,
+        (Occasion::Cron, 1) => Probe::Idle,
+        (Occasion::Cron, _) => {
+            let beat = Command::write("HSET").arg(keys::JOBS).arg(HEARTBEAT).num(now).repeatable();
+            redis.run::<()>(beat).await?;
+            return Ok(json!({}).into());
+        }
+    };
+    let cleaned = session::clean(redis, &*app.clock, &app.config.session, probe, CLEANING).await?;
+    Ok(json!({"sessions": cleaned.sessions, "carts": cleaned.carts, "unfinished": cleaned.unfinished}).into())
+}
+
+/// Refreshes rows, if there is a source of them. The cron stays until the minute is nearly over.
+async fn refresh_rows(app: &App, redis: &Redis, occasion: Occasion, now: Timestamp) -> Result<Work, Error> {
+    let Some(source) = Source::of(app) else { return Ok(json!({}).into()) };
+    let span = match occasion {
+        Occasion::Cron => Span { due_by: now + REFRESHING, until: now + REFRESHING },
+        Occasion::Asked => Span { due_by: now, until: now + REFRESHING_NOW },
+    };
+    let mut report = row_cache::refresh_due(redis, &source, &*app.clock, span).await?;
+    let cause = report.cause.take();
+    Ok(Work { done: json!(report), cause })
+}
+
+async fn rescale(app: &App, redis: &Redis, now: Timestamp) -> Result<Work, Error> {
+    Ok(json!(ranking::rescale(redis, now, &app.config.ranking).await?).into())
+}

@@ -17,7 +17,7 @@ use crate::{
 pub static RESCALE: Script = Script {
     name: "rescale",
     source: include_str!("scripts/rescale.lua"),
-    sha1: "1a3469f32fcba9d99a2071d3c3f49f3b3bc60261",
+    sha1: "5d0f585b887afbe71d01b8ef366d7a04e9afb875",
 };
 
 /// An item in the ranking.

@@ -27,6 +27,13 @@ impl Timestamp {
         Self((seconds * 1000.0).round() as u64)
     }
 
+    /// Unix seconds with a fraction, as a number: exact to the millisecond for 285,000 years.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "exact, as documented")]
+    pub const fn as_score(self) -> f64 {
+        self.0 as f64 / 1000.0
+    }
+
     /// Milliseconds since the Unix epoch.
     #[must_use]
     pub const fn as_millis(self) -> u64 {

@@ -16,7 +16,7 @@ mod source;
 use std::time::Duration;
 
 pub use read::{CachedRow, read, read_many};
-pub(crate) use refresh::{CLAIM, COMMIT};
+pub(crate) use refresh::{CLAIM, COMMIT, Earliest, earliest_due};
 pub use refresh::{RefreshReport, Span, refresh, refresh_due};
 pub use source::Source;
 

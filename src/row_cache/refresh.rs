@@ -23,12 +23,12 @@ use crate::{
 pub static CLAIM: Script = Script {
     name: "claim",
     source: include_str!("../scripts/claim.lua"),
-    sha1: "cddd8ad2b32fe6e9989f5ef9ba049e52bc89349f",
+    sha1: "0ac94eb52ed8b69f12e83356fb8416f688141011",
 };
 pub static COMMIT: Script = Script {
     name: "commit",
     source: include_str!("../scripts/commit.lua"),
-    sha1: "cd73aa723f89bdd861a3cfff23c6edf794509d70",
+    sha1: "27011ba4482dfe40a69d4641a8c8bf55caa02bf5",
 };
 
 /// Three times what the source may take, so that a lease ends only under a run that has died.
@@ -202,12 +202,13 @@ fn commit(row: &RowId, every: f64, leased: Timestamp, loaded: Result<&HashMap<St
         .arg(copy.ok().flatten().map_or(&[][..], |json| json))
 }
 
-fn earliest_due() -> Command {
+/// Asks for the [`Earliest`] row.
+pub fn earliest_due() -> Command {
     Command::read("ZRANGE").arg(keys::SCHEDULE).arg("0").arg("0").arg("WITHSCORES")
 }
 
 /// When the first row is due; None if no row is scheduled.
-struct Earliest(Option<Timestamp>);
+pub struct Earliest(pub Option<Timestamp>);
 
 impl FromReply for Earliest {
     fn from_reply(reply: Reply) -> Result<Self, upstash::Error> {

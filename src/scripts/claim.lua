@@ -1,8 +1,8 @@
 #!lua flags=allow-key-locking
 -- Leases rows to one refresher: until the lease ends nobody else gets them.
--- KEYS     schedule:  delay:
--- ARGV     now  lease_end  limit  [row …]     (without rows: the first `limit` that are due)
--- Returns  the rows granted, flat: row, delay ('0' if it has none), …
+-- KEYS schedule: delay:
+-- ARGV now  lease_end  limit  [row …]     (without rows: the first `limit` that are due)
+-- returns the rows granted, flat: row, delay ('0' if it has none), …
 local schedule, delay = KEYS[1], KEYS[2]
 local now, lease_end, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 

@@ -1,8 +1,8 @@
 #!lua flags=allow-key-locking
 -- Ends the lease of one row. Who has lost the lease (too slow, or the row was scheduled anew) writes nothing.
--- KEYS     schedule:  delay:  inv:{row}
--- ARGV     row  lease_end  next ('' = there is no such row any more)  lifetime (ms)  json ('' = keep the old copy)
--- Returns  'kept', 'removed' or 'lost'
+-- KEYS schedule: delay: inv:{row}
+-- ARGV row  lease_end  next ('' = there is no such row any more)  lifetime (ms)  json ('' = keep the old copy)
+-- returns 'kept', 'removed' or 'lost'
 local schedule, delay, copy = KEYS[1], KEYS[2], KEYS[3]
 local row, lease_end, due, lifetime, json = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 

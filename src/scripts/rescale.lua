@@ -1,8 +1,8 @@
 #!lua flags=allow-key-locking
 -- Halves the ranking once for each half-life that has ended since the last time, and keeps its best.
--- KEYS     viewed:  rescaled:
--- ARGV     began (Unix second in which the present half-life began)  half_life (seconds)  keep (ranks)
--- Returns  {halvings, items beyond the kept ranks, items forgotten}; halvings is 0 if there was nothing to halve
+-- KEYS viewed: rescaled:
+-- ARGV began (Unix second in which the present half-life began)  half_life (seconds)  keep (ranks)
+-- returns {halvings, items beyond the kept ranks, items forgotten}; halvings is 0 if there was nothing to halve
 local ranking, marker = KEYS[1], KEYS[2]
 local began, half_life, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
