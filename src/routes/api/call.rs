@@ -34,6 +34,13 @@ impl<'a> Call<'a> {
         &self.head.headers
     }
 
+    /// Where the request was sent: scheme and host, without a slash at the end.
+    pub fn origin(&self) -> String {
+        let uri = &self.head.uri;
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        format!("{}://{authority}", uri.scheme_str().unwrap_or("https"))
+    }
+
     /// The token of the visitor's cookie. None without one, and for one that we did not sign or that is too old: that
     /// visitor is nobody, and no Redis command is spent on them.
     pub fn token(&self) -> Option<Token> {

@@ -27,6 +27,7 @@ mod reply;
 
 mod cart;
 mod health;
+mod pages;
 mod session;
 mod stats;
 
@@ -70,8 +71,9 @@ static ROUTES: &[Route] = routes! {
     Visitor PUT    "/cart/items/{item}"       cart::set;
     Visitor DELETE "/cart/items/{item}"       cart::remove;
 
-
     Service POST   "/sessions"                session::begin;
+    Service POST   "/purge"                   pages::purge;
+    Service GET    "/cache"                   pages::explain;
     Service GET    "/stats"                   stats::show;
 };
 

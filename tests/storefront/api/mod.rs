@@ -9,6 +9,8 @@ use crate::support::{SERVICE_KEY, Shop};
 mod cart;
 /// What is wrong with a request whatever it asks for.
 mod input;
+/// `/purge` and `/cache`.
+mod pages;
 /// `/session`, `/recent`, and `/sessions` for services.
 mod session;
 

@@ -1,0 +1,89 @@
+//! `/purge` and `/cache`: what a service says and asks about stored pages.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::service;
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios!(&[];
+    a_page_is_explained_before_and_after_it_is_stored,
+    a_purge_voids_what_it_names,
+    a_wrong_purge_is_told,
+);
+
+async fn explain(shop: &Shop, url: &str) -> Value {
+    let answer = service(shop, Method::GET, &format!("/cache?url={url}"), None).await;
+    assert_eq!((answer.status, answer.header("cache-control")), (200, "private, no-store"), "{answer:?}");
+    answer.json
+}
+
+async fn store(shop: &Shop, item: &str) {
+    shop.store.raw(&["ZADD", "viewed:", "-9", item]).await;
+    assert_eq!(shop.visit(&format!("/products/{item}")).await.status(), 200);
+    shop.settled().await;
+    assert_eq!(explain(shop, &format!("/products/{item}")).await["why"], "fresh", "{item}");
+}
+
+async fn a_page_is_explained_before_and_after_it_is_stored(shop: &Shop) {
+    let path = "/products/mug";
+    let never_viewed = explain(shop, path).await;
+    assert_eq!((&never_viewed["cacheable"], &never_viewed["rank"]), (&json!(false), &Value::Null));
+    shop.store.raw(&["ZADD", "viewed:", "-9", "mug"]).await;
+    let popular = explain(shop, path).await;
+    assert_eq!((&popular["cacheable"], &popular["why"], &popular["rank"]), (&json!(true), &json!("absent"), &json!(0)));
+
+    store(shop, "mug").await;
+
+    let stored = explain(shop, &format!("{}{path}?utm_source=mail", shop.url)).await;
+    assert_eq!((&stored["url"], &stored["item"]), (&json!(format!("{}{path}", shop.url)), &json!("mug")));
+    assert!(stored["key"].as_str().is_some_and(|key| key.starts_with("cache:")), "{stored}");
+    assert!(stored["ttl"].as_i64().is_some_and(|ttl| (1..=300).contains(&ttl)), "{stored}");
+    for dynamic in ["/about", "/products/mug%3F_=1", "/products/mug%3Fcolour=red"] {
+        assert_eq!(explain(shop, dynamic).await["cacheable"], json!(false), "{dynamic}");
+    }
+    assert_eq!(service(shop, Method::GET, "/cache", None).await.json["field"], "url");
+    assert_eq!(service(shop, Method::GET, "/cache?url=/&url=/", None).await.json["field"], "url");
+}
+
+async fn a_purge_voids_what_it_names(shop: &Shop) {
+    shop.origin.answer(Reply::html("a mug").header("edge-tags", "kitchen, sale"));
+    let url = format!("{}/products/mug", shop.url);
+    for (purge, voided) in [
+        (json!({"items": ["mug"]}), true),
+        (json!({"urls": [url]}), true),
+        (json!({"urls": ["/products/mug?utm_source=mail"]}), true),
+        (json!({"tags": ["garden", "sale"]}), true),
+        (json!({"all": true}), true),
+        (json!({"items": ["cup"], "tags": ["garden"], "urls": ["/products/cup"]}), false),
+    ] {
+        store(shop, "mug").await;
+        let answer = service(shop, Method::POST, "/purge", Some(&purge)).await;
+        assert_eq!((answer.status, &answer.json["skipped"]), (200, &json!([])), "{purge}: {answer:?}");
+        let why = if voided { "absent" } else { "fresh" };
+        assert_eq!(explain(shop, "/products/mug").await["why"], why, "{purge}");
+    }
+    let purge = json!({"items": ["mug"], "urls": ["/about"]});
+    let answer = service(shop, Method::POST, "/purge", Some(&purge)).await;
+    assert_eq!(answer.json["purged"], 1);
+    assert_eq!(answer.json["skipped"][0]["url"], "/about", "{answer:?}");
+    assert_eq!(explain(shop, "/products/mug").await["why"], "absent");
+}
+
+async fn a_wrong_purge_is_told(shop: &Shop) {
+    store(shop, "mug").await;
+    for (purge, field) in [
+        (json!({}), "body"),
+        (json!({"items": []}), "body"),
+        (json!({"items": "mug"}), "items"),
+        (json!({"items": ["mug", "a:b"]}), "items"),
+        (json!({"tags": ["a,b"]}), "tags"),
+        (json!({"urls": [7]}), "urls"),
+        (json!({"all": false}), "all"),
+        (json!({"all": true, "everything": true}), "body"),
+    ] {
+        let answer = service(shop, Method::POST, "/purge", Some(&purge)).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!(field)), "{purge}");
+    }
+    assert_eq!(explain(shop, "/products/mug").await["why"], "fresh");
+}
