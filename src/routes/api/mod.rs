@@ -27,7 +27,10 @@ mod reply;
 
 mod cart;
 mod health;
+mod jobs;
 mod pages;
+mod ranking;
+mod rows;
 mod session;
 mod stats;
 
@@ -60,6 +63,7 @@ macro_rules! routes {
 #[rustfmt::skip]
 static ROUTES: &[Route] = routes! {
     Open    GET    "/healthz"                 health::alive;
+    Open    GET    "/readyz"                  health::ready;
 
     Visitor GET    "/session"                 session::show;
     Visitor DELETE "/session"                 session::end;
@@ -71,9 +75,18 @@ static ROUTES: &[Route] = routes! {
     Visitor PUT    "/cart/items/{item}"       cart::set;
     Visitor DELETE "/cart/items/{item}"       cart::remove;
 
+    Visitor POST   "/views"                   ranking::view;
+    Visitor GET    "/popular"                 ranking::popular;
+    Visitor GET    "/rows"                    rows::list;
+    Visitor GET    "/rows/{row}"              rows::show;
+
     Service POST   "/sessions"                session::begin;
+    Service GET    "/rows/{row}/schedule"     rows::schedule;
+    Service PUT    "/rows/{row}/schedule"     rows::set_schedule;
     Service POST   "/purge"                   pages::purge;
     Service GET    "/cache"                   pages::explain;
+    Service GET    "/jobs"                    jobs::list;
+    Service POST   "/jobs/{job}"              jobs::run;
     Service GET    "/stats"                   stats::show;
 };
 
@@ -167,6 +180,7 @@ mod tests {
             (Method::PUT, "/cart/items/mug", "/cart/items/{item}", "mug"),
             (Method::PUT, "/cart/items/", "/cart/items/{item}", ""),
             (Method::PUT, "/cart/items/a%2Fb%3A", "/cart/items/{item}", "a/b:"),
+            (Method::GET, "/rows/7/schedule", "/rows/{row}/schedule", "7"),
             (Method::PUT, "/cart/items/%ff", "/cart/items/{item}", "\u{fffd}"),
         ] {
             let found = find_in(method, &format!("https://shop.example/_edge/v1{path}")).unwrap();

@@ -129,6 +129,10 @@ async fn every_answer_tells_caches_what_to_do(shop: &Shop) {
         ("/session", "private, no-store"),
         ("/cart", "private, no-store"),
         ("/recent", "private, no-store"),
+        ("/popular", "public, max-age=10"),
+        ("/rows?ids=mug", "no-cache"),
+        ("/rows/mug", "private, no-store"),
+        ("/readyz", "private, no-store"),
         ("/stats", "private, no-store"),
         ("/nothing", "private, no-store"),
     ] {

@@ -7,10 +7,18 @@ use crate::support::{SERVICE_KEY, Shop};
 
 /// `/cart`.
 mod cart;
+/// `/healthz`, `/readyz`, `/stats`.
+mod health;
 /// What is wrong with a request whatever it asks for.
 mod input;
+/// `/jobs`.
+mod jobs;
 /// `/purge` and `/cache`.
 mod pages;
+/// `/popular` and `/views`.
+mod ranking;
+/// `/rows`.
+mod rows;
 /// `/session`, `/recent`, and `/sessions` for services.
 mod session;
 

@@ -27,7 +27,7 @@ enum Platform {
 
 impl Shop {
     /// Natively, behind an HTTP server of ours, without a database. `variables` add to those of [`Store::variables`];
-    /// `ORIGIN_URL` is the test origin unless given (empty: the demo shop).
+    /// `ORIGIN_URL` is the test origin unless given (empty: the demo shop), and `{origin}` in a value is its address.
     ///
     /// Panics if a variable is wrong.
     pub async fn native(variables: &[(&str, &str)]) -> Self {
@@ -132,7 +132,9 @@ fn with_origin(store: &Store, origin: &TestOrigin, variables: &[(&str, &str)]) -
     let url = origin.url();
     let is_given = variables.iter().any(|(name, _)| *name == "ORIGIN_URL");
     let default = (!is_given).then_some(("ORIGIN_URL", url.as_str()));
-    store.variables(&variables.iter().copied().chain(default).collect::<Vec<_>>())
+    let variables: Vec<_> = variables.iter().copied().chain(default).collect();
+    let variables = store.variables(&variables).into_iter();
+    variables.map(|(name, value)| (name, value.replace("{origin}", &url))).collect()
 }
 
 /// Makes a test of each scenario `async fn name(shop: &Shop)` natively and one in workerd, each with a shop of its own:

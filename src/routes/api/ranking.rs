@@ -1,0 +1,58 @@
+//! `/popular` and `/views`: what is viewed most, and views that we did not see.
+
+use http::StatusCode;
+use serde_json::json;
+
+use super::{call::Call, reply};
+use crate::{
+    app::{Answer, App},
+    error::Error,
+    ids::{ItemId, Token},
+    ranking,
+    routes::problem::Problem,
+    session::{self, View},
+    time::Timestamp,
+};
+
+/// The longest list. More would be a page of its own.
+const MOST: u32 = 100;
+
+/// `?limit=` (1 to 100, 10 without) → `{items: [{id, rank, views}]}`, most viewed first; `views` are decayed ones.
+pub async fn popular(call: Call<'_>) -> Result<Answer, Problem> {
+    let limit = match call.parameter("limit")? {
+        None => 10,
+        Some(limit) => limit
+            .parse()
+            .ok()
+            .filter(|limit| (1..=MOST).contains(limit))
+            .ok_or_else(|| Error::invalid("limit", format!("must be a whole number from 1 to {MOST}")))?,
+    };
+    let items = ranking::top(&call.app.redis, limit).await?;
+    // The same for all, and a few seconds late does not matter.
+    Ok(reply::json("public, max-age=10", &json!({"items": items})).into())
+}
+
+/// `{item}`: somebody saw its page, which another cache served. Counted behind the answer, hence 202.
+pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
+    let mut fields = call.fields()?;
+    let item = fields.parse_text("item", ItemId::parse)?;
+    fields.end()?;
+    let (app, now, token) = (call.app.clone(), call.now, call.token());
+    let count = async move {
+        if let Err(error) = count(&app, token.as_ref(), &item, now).await {
+            log::warn!("a reported view was not counted: {error}");
+        }
+    };
+    Ok(Answer { response: reply::empty(StatusCode::ACCEPTED), later: vec![Box::pin(count)] })
+}
+
+/// A session's view, or else one of nobody's.
+async fn count(app: &App, token: Option<&Token>, item: &ItemId, now: Timestamp) -> Result<(), Error> {
+    if let Some(token) = token {
+        let session = session::touch(&app.redis, token, Some(item), View::Reported, now, &app.config.session).await?;
+        if session.is_some() {
+            return Ok(());
+        }
+    }
+    Ok(app.redis.run(ranking::count_if_ranked(item)).await?)
+}

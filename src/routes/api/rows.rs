@@ -1,0 +1,112 @@
+//! `/rows`: what a flash-sale page asks for stock and sale times, and when each row is refreshed.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+
+use super::{call::Call, reply};
+use crate::{
+    app::{Answer, App, Later},
+    error::Error,
+    fetch::Response,
+    ids::RowId,
+    routes::problem::Problem,
+    row_cache::{self, CachedRow, Source},
+    time::Timestamp,
+};
+
+/// How many rows one call may ask for: a page's worth.
+const AT_ONCE: usize = 50;
+
+/// The row as it stands in the database, and in `Age` how old this copy is.
+pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
+    let row = RowId::parse(&call.name)?;
+    let source = Source::of(call.app);
+    let found = row_cache::read(&call.app.redis, source.as_ref(), &row, call.now).await?;
+    let found = found.ok_or(Error::NotFound("row"))?;
+    let response = aged(reply::bytes(reply::ASK_AGAIN, found.json.clone()), [&found]);
+    let overdue = if found.overdue { vec![row] } else { Vec::new() };
+    Ok(Answer { response: reply::unless_known(call.headers(), response), later: refresh(call.app, overdue, call.now) })
+}
+
+/// `?ids=a,b` → `{rows: {a: row, …}}`. A row that is not scheduled is not there. `Age` is that of the oldest copy.
+pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
+    let mut rows = Vec::new();
+    for id in call.parameter("ids")?.unwrap_or_default().split(',') {
+        let row = RowId::parse(id).map_err(|_| Error::invalid("ids", "must be rows separated by commas"))?;
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+        if rows.len() > AT_ONCE {
+            return Err(Error::invalid("ids", format!("must be at most {AT_ONCE} rows")).into());
+        }
+    }
+    let source = Source::of(call.app);
+    let found = row_cache::read_many(&call.app.redis, source.as_ref(), &rows, call.now).await?;
+    let found: Vec<_> = rows.into_iter().zip(found).filter_map(|(row, found)| Some((row, found?))).collect();
+    let response = aged(reply::bytes(reply::ASK_AGAIN, object(&found)), found.iter().map(|(_, found)| found));
+    let overdue = found.into_iter().filter(|(_, found)| found.overdue).map(|(row, _)| row).collect();
+    Ok(Answer { response: reply::unless_known(call.headers(), response), later: refresh(call.app, overdue, call.now) })
+}
+
+/// `{every, next}`: the period in seconds, and the Unix second of the next refresh.
+pub async fn schedule(call: Call<'_>) -> Result<Answer, Problem> {
+    let row = RowId::parse(&call.name)?;
+    let schedule = row_cache::schedule_of(&call.app.redis, &row).await?.ok_or(Error::NotFound("schedule"))?;
+    Ok(reply::json(reply::PERSONAL, &json!({"every": schedule.every, "next": schedule.next.as_score()})).into())
+}
+
+/// `{every}`: refreshes the row that often, from now on. 0 or less, as in the book, un-schedules it and deletes its copy.
+pub async fn set_schedule(call: Call<'_>) -> Result<Answer, Problem> {
+    let row = RowId::parse(&call.name)?;
+    let mut fields = call.fields()?;
+    let every = fields.take("every")?.as_f64().ok_or_else(|| Error::invalid("every", "must be a number of seconds"))?;
+    fields.end()?;
+    if every > 0.0 && call.app.config.rows.is_none() {
+        return Err(Error::invalid("row", "has no source: neither ROWS_TABLE nor ROWS_URL is set").into());
+    }
+    row_cache::schedule(&call.app.redis, &row, every, call.now).await?;
+    let response = if every > 0.0 {
+        reply::json(reply::PERSONAL, &json!({"every": every, "next": call.now.as_score()}))
+    } else {
+        reply::empty(StatusCode::NO_CONTENT)
+    };
+    Ok(response.into())
+}
+
+/// Tags the response, and tells the age of the oldest of `rows`.
+fn aged<'a>(response: Response, rows: impl IntoIterator<Item = &'a CachedRow>) -> Response {
+    let age = rows.into_iter().map(|row| row.age.as_secs()).max().unwrap_or_default();
+    let mut response = reply::tagged(response);
+    response.headers_mut().insert(header::AGE, HeaderValue::from(age));
+    response
+}
+
+/// The copies are JSON already, and a row's name needs no escape: written as they are, nothing is parsed.
+fn object(rows: &[(RowId, CachedRow)]) -> Bytes {
+    let mut document = b"{\"rows\":{".to_vec();
+    for (number, (row, copy)) in rows.iter().enumerate() {
+        let separator = if number == 0 { "" } else { "," };
+        document.extend_from_slice(format!("{separator}\"{row}\":").as_bytes());
+        document.extend_from_slice(&copy.json);
+    }
+    document.extend_from_slice(b"}}");
+    document.into()
+}
+
+/// Refreshes behind the answer what the cron has missed: the next visitor finds it new.
+fn refresh(app: &Rc<App>, overdue: Vec<RowId>, now: Timestamp) -> Vec<Later> {
+    if overdue.is_empty() {
+        return Vec::new();
+    }
+    let app = app.clone();
+    let refresh = async move {
+        let Some(source) = Source::of(&app) else { return };
+        if let Err(error) = row_cache::refresh(&app.redis, &source, &overdue, now).await {
+            log::warn!("{} overdue rows were not refreshed: {error}", overdue.len());
+        }
+    };
+    vec![Box::pin(refresh)]
+}

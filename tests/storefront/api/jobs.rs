@@ -1,0 +1,33 @@
+//! `/jobs`: a job runs now and its report stays.
+
+use http::Method;
+use serde_json::json;
+
+use super::{Visitor, service};
+use crate::support::{Shop, scenarios};
+
+scenarios!(&[("SESSION_LIMIT", "1")];
+    a_job_runs_and_its_report_stays,
+);
+
+async fn a_job_runs_and_its_report_stays(shop: &Shop) {
+    for _ in 0..3 {
+        Visitor::new(shop).put("/cart/items/mug", &json!({"quantity": 1})).await;
+    }
+    let before = service(shop, Method::GET, "/jobs", None).await;
+    assert_eq!((before.status, &before.json["reports"]), (200, &json!({})), "{before:?}");
+
+    let report = service(shop, Method::POST, "/jobs/clean-sessions", None).await;
+
+    assert_eq!((report.status, &report.json["done"]["sessions"]), (200, &json!(2)), "{report:?}");
+    assert_eq!(shop.store.raw(&["ZCARD", "recent:"]).await, 1);
+    let after = service(shop, Method::GET, "/jobs", None).await;
+    assert_eq!(after.json["reports"]["clean-sessions"], report.json);
+    assert_eq!(after.header("cache-control"), "private, no-store");
+    for job in ["rescale", "refresh-rows"] {
+        assert_eq!(service(shop, Method::POST, &format!("/jobs/{job}"), None).await.status, 200, "{job}");
+    }
+    for job in ["", "tidy-up", "clean%2Dsessions%00"] {
+        assert_eq!(service(shop, Method::POST, &format!("/jobs/{job}"), None).await.status, 404, "{job}");
+    }
+}

@@ -1,0 +1,64 @@
+//! `/popular`, and `/views` of pages that another cache served.
+
+use serde_json::json;
+
+use super::{Answer, Visitor};
+use crate::support::{Shop, scenarios};
+
+scenarios!(&[];
+    the_most_viewed_items_come_first,
+    a_reported_view_counts_once_for_a_session,
+    a_reported_view_can_not_make_an_item_up,
+);
+
+async fn popular(shop: &Shop, query: &str) -> Answer {
+    Answer::read(shop.visit(&format!("/_edge/v1/popular{query}")).await).await
+}
+
+async fn the_most_viewed_items_come_first(shop: &Shop) {
+    assert_eq!(popular(shop, "").await.json, json!({"items": []}));
+    shop.store.raw(&["ZADD", "viewed:", "-2", "cup", "-7.5", "mug", "-1", "bowl"]).await;
+    let before = shop.store.counts().requests;
+
+    let answer = popular(shop, "?limit=2").await;
+
+    let items = json!([{"id": "mug", "rank": 0, "views": 7.5}, {"id": "cup", "rank": 1, "views": 2.0}]);
+    assert_eq!((answer.status, &answer.json), (200, &json!({"items": items})));
+    assert_eq!(answer.header("cache-control"), "public, max-age=10");
+    assert_eq!(shop.store.counts().requests - before, 1);
+    for limit in ["0", "101", "-1", "1.5", "x", "", "2&limit=3"] {
+        let answer = popular(shop, &format!("?limit={limit}")).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!("limit")), "{limit}");
+    }
+}
+
+async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
+    let mut guest = Visitor::new(shop);
+    guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+    for _ in 0..3 {
+        let answer = guest.post("/views", &json!({"item": "mug"})).await;
+        assert_eq!((answer.status, answer.header("cache-control")), (202, "private, no-store"));
+        assert_eq!(shop.blocking_requests().await, 0);
+        shop.settled().await;
+    }
+    assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-2");
+    assert_eq!(guest.get("/recent").await.json, json!({"items": ["mug"]}));
+    // Nobody's views can not be told apart.
+    Visitor::new(shop).post("/views", &json!({"item": "mug"})).await;
+    Visitor::with_cookie(shop, "__Host-session=forged").post("/views", &json!({"item": "mug"})).await;
+    shop.settled().await;
+    assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-4");
+}
+
+async fn a_reported_view_can_not_make_an_item_up(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    assert_eq!(guest.post("/views", &json!({"item": "made-up"})).await.status, 202);
+    guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+    assert_eq!(guest.post("/views", &json!({"item": "made-up"})).await.status, 202);
+    shop.settled().await;
+    assert_eq!(shop.store.raw(&["ZCARD", "viewed:"]).await, 0);
+    for item in [json!(""), json!("a:b"), json!(7)] {
+        assert_eq!(guest.post("/views", &json!({"item": item})).await.json["field"], "item", "{item}");
+    }
+}

@@ -1,0 +1,139 @@
+//! `/rows`: one blocking request to Redis a read, and a row is there only while it is scheduled.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{Answer, service};
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios!(&[("ROWS_URL", "{origin}/rows")];
+    a_scheduled_row_is_told_with_its_age,
+    many_rows_are_read_at_once,
+    a_row_that_is_overdue_is_refreshed_behind_the_answer,
+    a_row_that_is_un_scheduled_is_gone,
+    a_row_whose_source_fails_is_not_there_yet,
+    a_wrong_row_or_schedule_is_told,
+);
+
+/// The shop's rows, each with `stock` pieces.
+fn stock(shop: &Shop, stock: u32) {
+    shop.origin.answer_with(move |asked| {
+        let ids = asked.path.split_once("ids=").map_or("", |(_, ids)| ids).replace("%2C", ",");
+        let rows: Vec<_> = ids
+            .split(',')
+            .filter(|id| !id.starts_with("none"))
+            .map(|id| json!({"id": id, "name": format!("Row {id}"), "stock": stock}))
+            .collect();
+        Reply::html(json!(rows).to_string())
+    });
+}
+
+fn row(id: &str, stock: u32) -> Value {
+    json!({"id": id, "name": format!("Row {id}"), "stock": stock})
+}
+
+async fn schedule(shop: &Shop, row: &str, every: f64) -> Answer {
+    service(shop, Method::PUT, &format!("/rows/{row}/schedule"), Some(&json!({"every": every}))).await
+}
+
+async fn read(shop: &Shop, path: &str) -> Answer {
+    Answer::read(shop.visit(&format!("/_edge/v1/rows{path}")).await).await
+}
+
+async fn a_scheduled_row_is_told_with_its_age(shop: &Shop) {
+    stock(shop, 7);
+    assert_eq!(read(shop, "/mug").await.status, 404);
+    let scheduled = schedule(shop, "mug", 5.0).await;
+    assert_eq!((scheduled.status, &scheduled.json["every"]), (200, &json!(5.0)), "{scheduled:?}");
+
+    let first = read(shop, "/mug").await;
+
+    assert_eq!((first.status, &first.json, first.header("age")), (200, &row("mug", 7), "0"));
+    assert_eq!(first.header("cache-control"), "no-cache");
+    let before = shop.store.counts().requests;
+    let again = shop.get("/_edge/v1/rows/mug").header("if-none-match", first.header("etag"));
+    let again = Answer::read(again.send().await.expect("an answer")).await;
+    assert_eq!((again.status, &again.json, again.header("etag")), (304, &Value::Null, first.header("etag")));
+    assert_eq!(shop.store.counts().requests - before, 1);
+    // A copy lives for 60 s: with 48 left it is 12 s old.
+    shop.store.raw(&["PEXPIRE", "inv:mug", "48000"]).await;
+    assert_eq!(read(shop, "/mug").await.header("age"), "12");
+    let told = service(shop, Method::GET, "/rows/mug/schedule", None).await;
+    assert_eq!((told.status, &told.json["every"]), (200, &json!(5.0)), "{told:?}");
+    assert!(told.json["next"].as_f64() > scheduled.json["next"].as_f64(), "{told:?}");
+}
+
+async fn many_rows_are_read_at_once(shop: &Shop) {
+    stock(shop, 3);
+    for row in ["mug", "cup"] {
+        schedule(shop, row, 5.0).await;
+        read(shop, &format!("/{row}")).await;
+    }
+    let before = shop.store.counts().requests;
+
+    let answer = read(shop, "?ids=cup,mug,bowl,cup&_=1").await;
+
+    assert_eq!((answer.status, &answer.json), (200, &json!({"rows": {"cup": row("cup", 3), "mug": row("mug", 3)}})));
+    assert_eq!((answer.header("age"), answer.header("cache-control")), ("0", "no-cache"));
+    assert_eq!(shop.store.counts().requests - before, 1);
+    assert_eq!(read(shop, "?ids=bowl").await.json, json!({"rows": {}}));
+    let names: Vec<_> = (0..51).map(|number| number.to_string()).collect();
+    assert_eq!(read(shop, &format!("?ids={}", names[..50].join(","))).await.status, 200);
+    for query in ["", "?ids=", "?ids=a,,b", "?ids=a:b", "?ids=a&ids=b", &format!("?ids={}", names.join(","))] {
+        let answer = read(shop, query).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!("ids")), "{query}");
+    }
+}
+
+async fn a_row_that_is_overdue_is_refreshed_behind_the_answer(shop: &Shop) {
+    stock(shop, 7);
+    schedule(shop, "mug", 5.0).await;
+    read(shop, "/mug").await;
+    stock(shop, 6);
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+    shop.store.raw(&["ZINCRBY", "schedule:", "-20", "mug"]).await;
+
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+
+    assert_eq!(shop.blocking_requests().await, 1);
+    shop.settled().await;
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 6));
+}
+
+async fn a_row_that_is_un_scheduled_is_gone(shop: &Shop) {
+    stock(shop, 7);
+    for every in [0.0, -1.0] {
+        schedule(shop, "mug", 5.0).await;
+        assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+
+        assert_eq!(schedule(shop, "mug", every).await.status, 204);
+
+        let answer = read(shop, "/mug").await;
+        assert_eq!((answer.status, &answer.json["detail"]), (404, &json!("no such row")));
+        assert_eq!(service(shop, Method::GET, "/rows/mug/schedule", None).await.status, 404);
+        assert_eq!(shop.store.raw(&["EXISTS", "inv:mug"]).await, 0);
+    }
+    schedule(shop, "none", 5.0).await;
+    assert_ne!(read(shop, "/none").await.status, 200);
+    assert_eq!(read(shop, "/none").await.status, 404, "a row that the database does not have is un-scheduled");
+}
+
+async fn a_row_whose_source_fails_is_not_there_yet(shop: &Shop) {
+    shop.origin.answer(Reply::status(500));
+    schedule(shop, "mug", 5.0).await;
+    let answer = read(shop, "/mug").await;
+    assert_eq!((answer.status, answer.header("retry-after")), (503, "5"), "{answer:?}");
+}
+
+async fn a_wrong_row_or_schedule_is_told(shop: &Shop) {
+    stock(shop, 7);
+    for path in ["a%3Ab", "%ff", &"a".repeat(65)] {
+        assert_eq!(read(shop, &format!("/{path}")).await.json["field"], "row", "{path}");
+        assert_eq!(schedule(shop, path, 5.0).await.json["field"], "row", "{path}");
+    }
+    for every in [json!(null), json!("5"), json!(true), json!(0.01), json!(1e9)] {
+        let answer = service(shop, Method::PUT, "/rows/mug/schedule", Some(&json!({"every": every}))).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!("every")), "{every}");
+    }
+    assert_eq!(shop.store.raw(&["ZCARD", "schedule:"]).await, 0);
+}
