@@ -73,6 +73,9 @@ impl Redis {
     /// Any [`Error`] of the request as a whole; a command's own error stands in its place in the list, which is as long as
     /// `commands`.
     pub async fn pipeline(&self, commands: &[Command]) -> Result<Vec<Result<Reply, Error>>, Error> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
         let until = self.clock.now() + self.deadline;
         let mut replies = self.send_list("/pipeline", commands, ScriptForm::Hash, until).await?;
         let unknown = |reply: &Result<Reply, Error>| reply.as_ref().is_err_and(Error::is_no_script);

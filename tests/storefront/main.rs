@@ -7,7 +7,6 @@ mod support;
 mod api;
 /// What the other tests stand on.
 mod store;
-
 /// Quantities and who may change them.
 mod cart;
 /// The cleaning of sessions.
@@ -16,3 +15,5 @@ mod reap;
 mod scripts;
 /// Login tokens.
 mod session;
+/// Redis over REST.
+mod upstash;
