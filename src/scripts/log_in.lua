@@ -16,9 +16,11 @@ if seen and tonumber(seen) >= tonumber(idle_cutoff) then
     if redis.call('EXISTS', old_viewed) == 1 then redis.call('RENAME', old_viewed, KEYS[5]) end
     if redis.call('EXISTS', old_cart) == 1 then redis.call('RENAME', old_cart, KEYS[6]) end
   else
-    local items, lines = redis.call('HGETALL', old_cart), {}
-    for i = 1, #items, 2 do lines[items[i]] = tonumber(items[i + 1]) end
-    if #items > 0 then
+    local items, lines = redis.pcall('HGETALL', old_cart), {}
+    for n = 1, #items, 2 do
+      if #items[n + 1] < 10 and items[n + 1]:find('^%d+$') then lines[items[n]] = tonumber(items[n + 1]) end
+    end
+    if next(lines) then
       redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', 'user', owner, 'seen', seen, 'items', cjson.encode(lines))
     end
     redis.call('DEL', old_viewed, old_cart)

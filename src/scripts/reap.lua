@@ -7,6 +7,15 @@
 local recent, login, abandoned = KEYS[1], KEYS[2], KEYS[3]
 local limit, idle_cutoff = tonumber(ARGV[1]), tonumber(ARGV[2])
 
+-- Nothing that other code may have put there (another type, a quantity that is no number) may keep a session from ending.
+local function cart_lines(cart)
+  local items, lines = redis.pcall('HGETALL', cart), {}
+  for n = 1, #items, 2 do
+    if #items[n + 1] < 10 and items[n + 1]:find('^%d+$') then lines[items[n]] = tonumber(items[n + 1]) end
+  end
+  return lines
+end
+
 local tokens = {}
 for i = 3, #ARGV, 3 do tokens[#tokens + 1] = ARGV[i] end
 local scores = redis.call('ZMSCORE', recent, unpack(tokens))
@@ -17,17 +26,16 @@ local gone, data, carts = {}, {}, 0
 for i, token in ipairs(tokens) do
   local read_score, read_user = ARGV[i * 3 + 1], ARGV[i * 3 + 2]
   local score, user = scores[i], users[i]
-  local unchanged = score and tonumber(score) == tonumber(read_score) and (user or '') == read_user
+  local unchanged = score and tonumber(score) == tonumber(read_score)
   if read_score == '' or (unchanged and (over > 0 or tonumber(score) < idle_cutoff)) then
     local viewed, cart, sessions = KEYS[i * 3 + 1], KEYS[i * 3 + 2], KEYS[i * 3 + 3]
-    local items, lines = redis.call('HGETALL', cart), {}
-    for n = 1, #items, 2 do lines[items[n]] = tonumber(items[n + 1]) end
-    if #items > 0 then
+    local lines = cart_lines(cart)
+    if next(lines) then
       local entry = {'user', user or '', 'seen', score or '', 'items', cjson.encode(lines)}
       redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', unpack(entry))
       carts = carts + 1
     end
-    if user and user ~= '' then redis.call('ZREM', sessions, token) end
+    if user == read_user and user ~= '' then redis.pcall('ZREM', sessions, token) end
     if score then over = over - 1 end
     if score or user then gone[#gone + 1] = token end
     data[#data + 1] = viewed

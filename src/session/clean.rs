@@ -10,9 +10,10 @@ use super::reap::{REAP_AT_ONCE, Victim, reap};
 use crate::{
     config::SessionConfig,
     error::Error,
+    ids::UserId,
     keys,
     time::{Clock, Timestamp},
-    upstash::{Command, FromReply, Pairs, Redis, Reply},
+    upstash::{Command, Pairs, Redis},
 };
 
 /// How many sessions go in one request: 5 calls of the script, about 250 kB of JSON.
@@ -57,27 +58,23 @@ pub async fn clean(
     if !probe.finds(redis, idle_cutoff, config).await? {
         return Ok(cleaned);
     }
-    let mut oldest = Oldest::from_replies(redis.all(&Oldest::commands()).await?)?;
     loop {
-        let victims = oldest.victims(redis, idle_cutoff, config).await?;
+        let victims = victims(redis, idle_cutoff, config).await?;
         if victims.is_empty() {
             return Ok(cleaned);
         }
         if clock.now().since(started) >= budget {
             return Ok(Cleaned { unfinished: true, ..cleaned });
         }
-        // The next batch is read behind the calls, in the same request.
-        let mut commands: Vec<_> =
-            victims.chunks(REAP_AT_ONCE).map(|victims| reap(victims, idle_cutoff, config)).collect();
-        let calls = commands.len();
-        commands.extend(Oldest::commands());
-        let mut replies = redis.pipeline(&commands).await?.into_iter();
-        for reply in replies.by_ref().take(calls) {
-            let (sessions, carts) = <(u64, u64)>::from_reply(reply?)?;
-            cleaned.sessions += sessions;
-            cleaned.carts += carts;
+        let calls: Vec<_> = victims.chunks(REAP_AT_ONCE).map(|victims| reap(victims, idle_cutoff, config)).collect();
+        let ended: Vec<(u64, u64)> = redis.all(&calls).await?;
+        let sessions = ended.iter().map(|(sessions, _)| sessions).sum::<u64>();
+        cleaned.sessions += sessions;
+        cleaned.carts += ended.iter().map(|(_, carts)| carts).sum::<u64>();
+        if sessions == 0 {
+            // They all came back, or another cleaner was here first: it goes on with the rest, if not the next run.
+            return Ok(cleaned);
         }
-        oldest = Oldest::from_replies(replies.collect::<Result<Vec<_>, _>>()?)?;
     }
 }
 
@@ -100,55 +97,36 @@ impl Probe {
     }
 }
 
-/// The oldest of all sessions: whatever is over the cap or idle stands at their beginning.
-struct Oldest {
-    count: u64,
-    /// Members of `recent:` with their scores as Redis wrote them.
-    members: Vec<(Bytes, String)>,
-}
+/// The next batch of those that are over the cap or idle, with their users. They stand at the beginning of all sessions by
+/// age; a session that ends or comes back before its turn is spared by the script.
+async fn victims(redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) -> Result<Vec<Victim>, Error> {
+    let count = Command::read("ZCARD").arg(keys::RECENT);
+    let oldest = Command::read("ZRANGE").arg(keys::RECENT).num(0).num(BATCH - 1).arg("WITHSCORES");
+    // Scores as Redis wrote them: they are compared with what it has by then.
+    let (count, Pairs(oldest)): (u64, Pairs<Bytes, String>) = redis.all(&[count, oldest]).await?;
 
-impl Oldest {
-    fn commands() -> [Command; 2] {
-        [
-            Command::read("ZCARD").arg(keys::RECENT),
-            Command::read("ZRANGE").arg(keys::RECENT).num(0).num(BATCH - 1).arg("WITHSCORES"),
-        ]
-    }
-
-    fn from_replies(replies: Vec<Reply>) -> Result<Self, Error> {
-        let (count, Pairs(members)) = FromReply::from_reply(Reply::List(replies))?;
-        Ok(Self { count, members })
-    }
-
-    /// Those that are over the cap or idle, with their users.
-    async fn victims(
-        self,
-        redis: &Redis,
-        idle_cutoff: Timestamp,
-        config: &SessionConfig,
-    ) -> Result<Vec<Victim>, Error> {
-        let over = usize::try_from(self.count.saturating_sub(config.limit)).unwrap_or(usize::MAX);
-        let is_idle = |score: &str| score.parse().is_ok_and(|score| Timestamp::from_score(score) < idle_cutoff);
-        let mut victims = Vec::new();
-        for (number, (member, score)) in self.members.into_iter().enumerate() {
-            if number >= over && !is_idle(&score) {
-                break;
-            }
-            match String::from_utf8(member.clone().into()).ok().and_then(|text| Victim::expired(text, score)) {
-                Some(victim) => victims.push(victim),
-                None => drop_stray(redis, &member).await?,
-            }
+    let over = usize::try_from(count.saturating_sub(config.limit)).unwrap_or(usize::MAX);
+    let is_idle = |score: &str| score.parse().is_ok_and(|score| Timestamp::from_score(score) < idle_cutoff);
+    let mut victims = Vec::new();
+    for (number, (member, score)) in oldest.into_iter().enumerate() {
+        if number >= over && !is_idle(&score) {
+            break;
         }
-        if victims.is_empty() {
-            return Ok(victims);
+        match String::from_utf8(member.clone().into()).ok().and_then(|text| Victim::expired(text, score)) {
+            Some(victim) => victims.push(victim),
+            None => drop_stray(redis, &member).await?,
         }
-        let members = victims.iter().map(|victim| &victim.member);
-        let users: Vec<Option<String>> = redis.run(Command::read("HMGET").arg(keys::LOGIN).args(members)).await?;
-        for (victim, user) in victims.iter_mut().zip(users) {
-            victim.user = user.unwrap_or_default();
-        }
-        Ok(victims)
     }
+    if victims.is_empty() {
+        return Ok(victims);
+    }
+    let members = victims.iter().map(|victim| &victim.member);
+    // Bytes, since other code of the book may have any user; one that is none of ours has no list of sessions here.
+    let users: Vec<Option<Bytes>> = redis.run(Command::read("HMGET").arg(keys::LOGIN).args(members)).await?;
+    for (victim, user) in victims.iter_mut().zip(users) {
+        victim.user = user.and_then(|user| UserId::parse(std::str::from_utf8(&user).ok()?).ok());
+    }
+    Ok(victims)
 }
 
 /// Drops what stands in `recent:` and can be nobody's token: an empty name, or bytes that are no text. Such a member has no

@@ -80,5 +80,5 @@ pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: 
 pub static LOG_IN: Script = Script {
     name: "log_in",
     source: include_str!("../scripts/log_in.lua"),
-    sha1: "b7e5716d578301d9281dab12908326d0c922c3d6",
+    sha1: "0b82575eb6a23cbccb26c997e6dfd0a9233edd63",
 };

@@ -3,8 +3,9 @@
 //! can not come back by a slow request.
 //!
 //! - [`cookie`]: the token as a browser holds it, signed.
-//! - [`login`](self): log in (rotate, take the cart along), log out of one session or of all.
-//! - [`clean`](self): end what has expired, and what is over the cap, oldest first.
+//! - `login`: log in (a new token, the cart comes along), log out of one session or of all.
+//! - `clean`: end what has expired, and what is over the cap, oldest first.
+//! - `reap`: how a session ends, whoever ends it.
 
 pub mod cookie;
 

@@ -20,14 +20,15 @@ pub(super) struct Victim {
     cart: String,
     /// The score that must not have changed, as Redis wrote it; empty = end it in any case.
     score: String,
-    pub user: String,
+    /// None for a guest, and if it is not known.
+    pub user: Option<UserId>,
 }
 
 impl Victim {
     /// A session that is to end if `score` still is when it was last seen. None if `member` can not be a token of anybody.
     pub fn expired(member: String, score: String) -> Option<Self> {
         let (viewed, cart) = keys::of_member(&member)?;
-        Some(Self { member, viewed, cart, score, user: String::new() })
+        Some(Self { member, viewed, cart, score, user: None })
     }
 
     /// A session that is to end in any case. Without a `user`, the token stays in `sessions:` until its user's next login.
@@ -37,7 +38,7 @@ impl Victim {
             viewed: keys::viewed(token),
             cart: keys::cart(token),
             score: String::new(),
-            user: user.map_or_else(String::new, ToString::to_string),
+            user: user.cloned(),
         }
     }
 }
@@ -48,15 +49,17 @@ impl Victim {
 pub(super) fn reap(victims: &[Victim], idle_cutoff: Timestamp, config: &SessionConfig) -> Command {
     let mut keys = vec![keys::RECENT.to_owned(), keys::LOGIN.to_owned(), keys::ABANDONED.to_owned()];
     for Victim { viewed, cart, user, .. } in victims {
-        let sessions = UserId::parse(user).map_or_else(|_| keys::NO_SESSIONS.to_owned(), |user| keys::sessions(&user));
+        let sessions = user.as_ref().map_or_else(|| keys::NO_SESSIONS.to_owned(), keys::sessions);
         keys.extend([viewed.clone(), cart.clone(), sessions]);
     }
     let command = Command::script(&REAP, keys).num(config.limit).num(idle_cutoff).repeatable();
-    victims.iter().fold(command, |command, victim| command.arg(&victim.member).arg(&victim.score).arg(&victim.user))
+    victims.iter().fold(command, |command, Victim { member, score, user, .. }| {
+        command.arg(member).arg(score).arg(user.as_ref().map_or("", UserId::as_str))
+    })
 }
 
 pub static REAP: Script = Script {
     name: "reap",
     source: include_str!("../scripts/reap.lua"),
-    sha1: "1b05d999504253e645a4099db3c3441810677743",
+    sha1: "7a275361b16293f9a34e7522ae926a9d8799963c",
 };

@@ -244,16 +244,35 @@ async fn sessions_of_other_code_of_the_book_are_cleaned_too() {
     assert_eq!(store.raw(&["KEYS", "*"]).await, json!(["abandoned:"]));
 }
 
-/// The budget is 10,000 sessions a second, through the gateway. `--nocapture` shows the figure.
 #[tokio::test]
-#[ignore = "a measurement: it needs the machine for itself"]
-async fn cleaning_ends_ten_thousand_sessions_a_second() {
+async fn what_other_code_left_under_a_sessions_keys_does_not_stop_the_cleaning() {
+    let (store, app) = store("10").await;
+    let (typed, odd) = (session(&store, &app, "ada").await, session(&store, &app, "bob").await);
+    let foreign = Command::write("HSET").arg("login:").arg("somebody").arg([0xff]);
+    store.aside.run::<()>(foreign).await.unwrap();
+    store.raw(&["ZADD", "recent:", "1", "somebody"]).await;
+    store.raw(&["SET", &format!("cart:{}", typed.as_str()), "not a hash"]).await;
+    store.raw(&["SET", "sessions:ada", "not a list"]).await;
+    store.raw(&["HSET", &format!("cart:{}", odd.as_str()), "mug", "inf", "cup", "3", "bowl", "nan"]).await;
+    store.clock.advance(2 * MINUTE);
+    assert_eq!(clean(&app, Probe::Idle).await, Cleaned { sessions: 3, carts: 1, unfinished: false });
+    assert_eq!(living(&store).await, [""; 0]);
+    let abandoned = store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!(abandoned[0][1][5], r#"{"cup":3}"#);
+}
+
+/// The budget is 10,000 sessions a second, through the gateway. It is held to where it can be measured, on optimised code
+/// (`cargo test --release … -- --nocapture cleaning_keeps`); anywhere, what it rests on: three requests a thousand sessions.
+#[tokio::test]
+async fn cleaning_keeps_its_pace() {
     let (store, app) = store("1").await;
-    fill(&store, &app, 20_001).await;
-    let started = Instant::now();
+    fill(&store, &app, 10_001).await;
+    let (started, before) = (Instant::now(), store.counts());
     let cleaned = clean(&app, Probe::Overflow).await;
-    let rate = f64::from(20_000) / started.elapsed().as_secs_f64();
-    assert_eq!(cleaned, Cleaned { sessions: 20_000, carts: 20_000, unfinished: false });
+    let rate = 10_000.0 / started.elapsed().as_secs_f64();
+    assert_eq!(cleaned, Cleaned { sessions: 10_000, carts: 10_000, unfinished: false });
+    // The first and the last look, and the script in full once.
+    assert!(store.counts().requests - before.requests <= 10 * 3 + 3);
     println!("cleaning: {rate:.0} sessions a second");
-    assert!(rate >= 10_000.0, "{rate:.0} sessions a second");
+    assert!(cfg!(debug_assertions) || rate >= 10_000.0, "{rate:.0} sessions a second");
 }
