@@ -1,1 +1,99 @@
-fn main() {}
+//! `cargo xtask dev` and `cargo xtask test`, each with all of its own set-up; `cargo xtask build` is what wrangler calls.
+//!
+//! Reading order: the commands (`dev`, `test`, `worker`), what they set up (`tools`, `npm`, `redis`, `dev_vars`, `settings`), what they run
+//! (`wrangler`, `crons`), and below that processes, steps, stamps and failures.
+
+mod children;
+mod crons;
+mod dev;
+mod dev_vars;
+mod failure;
+mod npm;
+mod redis;
+mod settings;
+mod stamp;
+mod steps;
+mod test;
+mod tools;
+mod worker;
+mod wrangler;
+
+use std::{env, path::Path, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+use tokio::{
+    runtime,
+    signal::unix::{Signal, SignalKind, signal},
+};
+
+use crate::failure::Failure;
+
+/// Set-up, local development and tests of edgefront.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the shop on this machine, in front of a real Redis, with the crons ticking.
+    Dev(dev::Arguments),
+    /// Run all tests, on a real Redis and in workerd.
+    Test(test::Arguments),
+    /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
+    Build,
+}
+
+fn main() -> ExitCode {
+    let Arguments { command } = Arguments::parse();
+    match start(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if failure != Failure::default() {
+                eprintln!("{failure}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(command: Command) -> Result<(), Failure> {
+    // All paths are relative to the workspace.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    env::set_current_dir(&root).map_err(|cause| Failure::file(&root, &cause))?;
+    let failed = |cause: std::io::Error| Failure::new(format!("this system refuses: {cause}"), "");
+    // One thread for us, others for the gateway and its connections.
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;
+    runtime.block_on(async {
+        let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [interrupt, terminate, hangup] = &mut signals;
+        // Ctrl-C is how the shop is closed; a test that is stopped has not passed.
+        let stopped =
+            if matches!(command, Command::Dev(_)) { Ok(()) } else { Err(Failure::new("stopped by a signal", "")) };
+        let work = async {
+            match command {
+                Command::Dev(arguments) => dev::run(arguments).await,
+                Command::Test(arguments) => test::run(arguments).await,
+                Command::Build => worker::build_alone().await,
+            }
+        };
+        // Whichever ends first drops the work, and with it every process it started.
+        tokio::select! {
+            result = work => result,
+            () = received(interrupt) => stopped,
+            () = received(terminate) => stopped,
+            () = received(hangup) => stopped,
+        }
+    })
+}
+
+async fn received(signal: &mut std::io::Result<Signal>) {
+    match signal {
+        Ok(signal) => {
+            signal.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,120 @@
+//! `cargo xtask test`: all that the tests need, the tests, and as the last line what passed.
+
+use tokio::{process::Command, try_join};
+
+use crate::{children::Group, failure::Failure, npm, redis, tools, worker};
+
+/// Sets up what the tests need, then runs all of them. The tests get `EDGEFRONT_REDIS_SERVER` (a server's binary), `EDGEFRONT_NODE` (Node 22) and
+/// `EDGEFRONT_BUNDLE` (the Worker's directory), absolute paths.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// For cargo test: a part of a test's name, `-p gateway`, or `-- --nocapture`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    cargo_test: Vec<String>,
+}
+
+/// Runs the tests.
+///
+/// # Errors
+/// When the set-up or a test fails.
+pub async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let (server, tools, ()) = try_join!(redis::binary(), tools::install(), npm::install())?;
+    worker::build(&tools).await?;
+
+    let mut cargo = Command::new("cargo");
+    // A suite that fails must not hide what the others say.
+    cargo.args(["test", "--workspace", "--no-fail-fast"]).args(arguments.cargo_test);
+    cargo.env("PATH", npm::path()?);
+    cargo.env("EDGEFRONT_REDIS_SERVER", server);
+    cargo.env("EDGEFRONT_NODE", npm::program("node")?);
+    cargo.env("EDGEFRONT_BUNDLE", worker::bundle()?);
+
+    let mut summary = Summary::default();
+    let mut group = Group::start(cargo)?;
+    while let Some(line) = group.line().await {
+        println!("{line}");
+        summary.read(&line);
+    }
+    let succeeded = group.wait().await.is_ok_and(|status| status.success());
+    println!();
+    for suite in &summary.suites {
+        println!("{:>5} passed, {} failed  {}", suite.passed, suite.failed, suite.name);
+    }
+    let (passed, failed) = summary.totals();
+    // A suite that does not compile, or is killed, counts no failure of its own.
+    let unfinished = if !succeeded && failed == 0 { ", and a suite did not compile or did not finish" } else { "" };
+    println!("{passed} passed, {failed} failed{unfinished}");
+    if succeeded { Ok(()) } else { Err(Failure::default()) }
+}
+
+/// What cargo test said, suite by suite.
+#[derive(Debug, Default)]
+struct Summary {
+    suites: Vec<Suite>,
+    running: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Suite {
+    name: String,
+    passed: u32,
+    failed: u32,
+}
+
+impl Summary {
+    fn read(&mut self, line: &str) {
+        let line = line.trim();
+        if let Some(binary) = line.strip_prefix("Running ") {
+            self.running = suite_name(binary);
+        } else if let Some(package) = line.strip_prefix("Doc-tests ") {
+            self.running = format!("{package}, documentation");
+        } else if let Some(result) = line.strip_prefix("test result: ") {
+            let count = |what: &str| {
+                let words: Vec<_> = result.split([' ', ';', '.']).filter(|word| !word.is_empty()).collect();
+                words.windows(2).find(|pair| pair[1] == what).and_then(|pair| pair[0].parse().ok()).unwrap_or(0)
+            };
+            let suite = Suite { name: self.running.clone(), passed: count("passed"), failed: count("failed") };
+            // The suites without tests (every binary has one) say nothing.
+            if suite.passed + suite.failed > 0 {
+                self.suites.push(suite);
+            }
+        }
+    }
+
+    fn totals(&self) -> (u32, u32) {
+        self.suites.iter().fold((0, 0), |(passed, failed), suite| (passed + suite.passed, failed + suite.failed))
+    }
+}
+
+/// `tests/a.rs (target/debug/deps/a-0123)` is `a`, and so is `unittests src/lib.rs (…/a-0123)`, as `a, unit`.
+fn suite_name(binary: &str) -> String {
+    let file = binary.rsplit(['/', '(']).next().unwrap_or(binary).trim_end_matches(')');
+    let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
+    if binary.starts_with("unittests") { format!("{name}, unit") } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passed_is_added_up_over_all_suites() {
+        let said = "   Compiling edgefront v0.1.0\n\
+            \x20    Running unittests src/lib.rs (target/debug/deps/edgefront-0a1b)\n\nrunning 2 tests\n\
+            test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+            \x20    Running tests/storefront/main.rs (target/debug/deps/storefront-2c3d)\n\
+            test result: FAILED. 10 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 9.12s\n\
+            \x20    Running unittests src/main.rs (target/debug/deps/edgefront_gateway-4e5f)\n\
+            test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+            \x20  Doc-tests edgefront\n\
+            test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.30s\n";
+        let mut summary = Summary::default();
+        said.lines().for_each(|line| summary.read(line));
+        let suite = |name: &str, passed, failed| Suite { name: name.to_owned(), passed, failed };
+        assert_eq!(
+            summary.suites,
+            [suite("edgefront, unit", 2, 0), suite("storefront", 10, 3), suite("edgefront, documentation", 1, 0)]
+        );
+        assert_eq!(summary.totals(), (13, 3));
+    }
+}
