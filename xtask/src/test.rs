@@ -26,7 +26,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     cargo.args(["test", "--workspace", "--no-fail-fast"]).args(arguments.cargo_test);
     cargo.env("PATH", npm::path()?);
     cargo.env("EDGEFRONT_REDIS_SERVER", server);
-    cargo.env("EDGEFRONT_NODE", npm::program("node")?);
+    cargo.env("EDGEFRONT_NODE", npm::node()?);
     cargo.env("EDGEFRONT_BUNDLE", worker::bundle()?);
 
     let mut summary = Summary::default();
