@@ -5,8 +5,6 @@ mod support;
 
 /// `/_edge/v1`.
 mod api;
-/// What the other tests stand on.
-mod store;
 /// Quantities and who may change them.
 mod cart;
 /// The cleaning of sessions.
@@ -15,5 +13,7 @@ mod reap;
 mod scripts;
 /// Login tokens.
 mod session;
+/// What the other tests stand on.
+mod store;
 /// Redis over REST.
 mod upstash;

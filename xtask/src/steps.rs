@@ -75,8 +75,10 @@ impl Step {
     /// The outer when the program can not be started, the inner when it ended badly.
     pub async fn try_run(&self, command: Command) -> Result<Result<String, children::Ended>, Failure> {
         children::run(command, |line| {
-            if !line.trim().is_empty() {
-                line.trim().clone_into(&mut self.latest.borrow_mut());
+            // Words only: not the frames and carets that compilers draw around code.
+            let line = line.trim();
+            if line.starts_with(|first: char| first.is_alphabetic() || first == '[') {
+                line.clone_into(&mut self.latest.borrow_mut());
             }
         })
         .await

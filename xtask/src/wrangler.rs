@@ -104,7 +104,8 @@ async fn answers(url: &str) {
     }
 }
 
-/// Leaves out what wrangler says in vain: that it could not ask its maker's servers for `request.cf` (with a stack), and that nobody fires the crons.
+/// Leaves out what wrangler says in vain: that it could not ask its maker's servers for `request.cf` (with a stack), that nobody fires the crons,
+/// and the table of all variables.
 #[derive(Default)]
 struct Noise {
     skipping: bool,
@@ -112,14 +113,18 @@ struct Noise {
 
 impl Noise {
     fn passes(&mut self, line: &str) -> bool {
-        let begins = ["Unable to fetch the `Request.cf`", "Scheduled Workers are not automatically triggered"];
-        let continues = ["Error:", "    at ", "  [", "}", "To manually trigger", "curl \"", "For more details"];
+        let begins = [
+            "Unable to fetch the `Request.cf`",
+            "Scheduled Workers are not automatically triggered",
+            "Your Worker has access to the following bindings",
+        ];
+        let continues =
+            ["Error:", "at ", "[errno", "}", "To manually", "curl \"", "For more details", "Binding ", "env."];
         let text = line.trim_start();
         if begins.iter().any(|begin| line.contains(begin)) {
             self.skipping = true;
         } else if self.skipping {
-            self.skipping =
-                text.is_empty() || continues.iter().any(|part| line.starts_with(part) || text.starts_with(part));
+            self.skipping = text.is_empty() || continues.iter().any(|part| text.starts_with(part));
         }
         !self.skipping
     }
@@ -132,6 +137,7 @@ mod tests {
     #[test]
     fn only_noise_is_left_out() {
         let said = "[custom build] ok\n\
+            Your Worker has access to the following bindings:\nBinding      Resource    Mode\nenv.DB       D1 Database local\n\n\
             [wrangler:warn] Unable to fetch the `Request.cf` object! Falling back to a default placeholder...\n\
             Error: getaddrinfo ENOTFOUND example.com\n    at GetAddrInfoReqWrap.onlookupall [as oncomplete] (node:dns:122:26)\n\
             ⎔ Starting local server...\n\
