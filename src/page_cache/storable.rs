@@ -107,8 +107,8 @@ mod tests {
 
     fn config() -> PageConfig {
         PageConfig {
-            ttl: Duration::from_secs(300),
-            stale: Duration::from_secs(60),
+            ttl: Duration::from_mins(5),
+            stale: Duration::from_mins(1),
             rank_limit: 10_000,
             max_bytes: 1 << 20,
             item_routes: crate::item_routes::ItemRoutes::default(),

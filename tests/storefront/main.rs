@@ -7,6 +7,10 @@ mod support;
 mod api;
 /// Quantities and who may change them.
 mod cart;
+/// Pages of popular items.
+mod page_cache;
+/// The storefront behind us.
+mod proxy;
 /// The cleaning of sessions.
 mod reap;
 /// The Lua scripts as a whole.

@@ -26,4 +26,4 @@ pub use origin::{Asked, Reply, TestOrigin};
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
 pub use shop::{Shop, client, eventually};
-pub use store::{SERVICE_KEY, Store};
+pub use store::{ORIGIN_KEY, SERVICE_KEY, Store};

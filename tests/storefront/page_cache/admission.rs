@@ -1,0 +1,178 @@
+//! What is cached and what is not.
+
+use super::{cache_status, header, is_hit, make_popular, store_page, stored_pages};
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios! {
+    &[];
+    the_books_page,
+    the_rank_decides_what_is_cached,
+    pages_whose_32_bit_hashes_are_equal_stay_apart,
+    a_page_under_anothers_key_is_not_served,
+    parameters_do_not_multiply_pages,
+    only_a_plain_200_is_stored,
+    a_cacheable_page_is_asked_for_without_the_visitor,
+    an_item_counts_only_after_the_origin_answered_200,
+}
+
+/// The book: a page that names an item and is not dynamic is cached once the item ranks among the most viewed, and is served
+/// until it expires, whatever the origin would say by then; everything else is generated.
+async fn the_books_page(shop: &Shop) {
+    shop.origin.answer(Reply::html("content 1"));
+    let first = shop.visit("/?item=itemX").await;
+    assert_eq!(cache_status(&first), "edgefront; fwd=bypass; detail=unpopular");
+    shop.settled().await;
+    assert_eq!(shop.store.raw(&["ZRANK", "viewed:", "itemX"]).await, 0);
+
+    let second = shop.visit("/?item=itemX").await;
+    assert_eq!(cache_status(&second), "edgefront; fwd=uri-miss; stored");
+    shop.settled().await;
+    shop.origin.answer(Reply::html("content 2"));
+    let third = shop.visit("/?item=itemX").await;
+    assert!(is_hit(&third), "{}", cache_status(&third));
+    assert_eq!(third.text().await.unwrap(), "content 1");
+
+    for generated in ["/", "/?item=itemX&_=1234536", "/cart", "/?other=itemX"] {
+        assert_eq!(shop.visit(generated).await.text().await.unwrap(), "content 2", "{generated}");
+    }
+    assert_eq!(stored_pages(shop).await.len(), 1);
+    let life = shop.store.raw(&["PTTL", &stored_pages(shop).await[0]]).await.as_u64().unwrap();
+    assert!((300_000..=360_000).contains(&life), "270 to 300 s fresh and 60 s stale: {life}");
+}
+
+// D16
+async fn the_rank_decides_what_is_cached(shop: &Shop) {
+    // Ten views apart, so that those of this test move nobody.
+    let scores = (0..=10_000).flat_map(|rank| [(rank * 10 - 1_000_000).to_string(), format!("item-{rank}")]);
+    let command: Vec<_> = ["ZADD".to_owned(), "viewed:".to_owned()].into_iter().chain(scores).collect();
+    shop.store.raw(&command.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    for (item, cached) in [("item-0", true), ("item-9999", true), ("item-10000", false), ("never-viewed", false)] {
+        let path = format!("/products/{item}");
+        shop.visit(&path).await;
+        shop.settled().await;
+        assert_eq!(is_hit(&shop.visit(&path).await), cached, "{item}");
+    }
+}
+
+// D12
+async fn pages_whose_32_bit_hashes_are_equal_stay_apart(shop: &Shop) {
+    shop.origin.answer_with(|asked| Reply::html(asked.path.clone()));
+    for item in ["Aa", "BB"] {
+        make_popular(shop, item).await;
+        shop.visit(&format!("/?item={item}")).await;
+    }
+    shop.settled().await;
+    for item in ["Aa", "BB"] {
+        let answer = shop.visit(&format!("/?item={item}")).await;
+        assert!(is_hit(&answer));
+        assert_eq!(answer.text().await.unwrap(), format!("/?item={item}"));
+    }
+}
+
+// D12
+async fn a_page_under_anothers_key_is_not_served(shop: &Shop) {
+    store_page(shop, "one").await;
+    let one = stored_pages(shop).await.remove(0);
+    store_page(shop, "two").await;
+    let two = stored_pages(shop).await.into_iter().find(|key| *key != one).unwrap();
+    shop.store.raw(&["COPY", &one, &two, "REPLACE"]).await;
+    assert_eq!(shop.visit("/products/two").await.text().await.unwrap(), "<h1>/products/two</h1>");
+
+    // The book's own code stores a bare body there.
+    shop.store.raw(&["SET", &one, "<h1>the book's</h1>"]).await;
+    let answer = shop.visit("/products/one").await;
+    assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; stored");
+    assert_eq!(answer.text().await.unwrap(), "<h1>/products/one</h1>");
+    shop.settled().await;
+    assert!(is_hit(&shop.visit("/products/one").await));
+}
+
+// D13
+async fn parameters_do_not_multiply_pages(shop: &Shop) {
+    store_page(shop, "hot").await;
+    for query in ["x=1", "x=2", "item=hot", "item=a&item=b"] {
+        let answer = shop.visit(&format!("/products/hot?{query}")).await;
+        assert_eq!(cache_status(&answer), "edgefront; fwd=bypass; detail=parameters", "{query}");
+        assert_eq!(answer.text().await.unwrap(), format!("<h1>/products/hot?{query}</h1>"));
+    }
+    assert!(is_hit(&shop.visit("/products/hot?utm_source=mail&gclid=1").await));
+    assert!(is_hit(&shop.visit("/products/h%6ft").await));
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await.len(), 1);
+}
+
+// D15
+async fn only_a_plain_200_is_stored(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    for reply in [
+        Reply::html("broken").with_status(500),
+        Reply::html("gone").with_status(404),
+        Reply::status(302).header("location", "/elsewhere"),
+        Reply::html("yours").header("set-cookie", "cart=1"),
+        Reply::html("yours").header("cache-control", "private, max-age=60"),
+        Reply::html("secret").header("cache-control", "no-store"),
+        Reply::html("one of many").header("vary", "cookie"),
+        Reply::html("hello").header("edge-login", "ada"),
+    ] {
+        shop.origin.answer(reply.clone());
+        let answer = shop.visit("/products/mug").await;
+        assert!(!is_hit(&answer) && !cache_status(&answer).ends_with("stored"), "{reply:?}");
+        assert!(!header(&answer, "cache-control").is_empty());
+        shop.settled().await;
+        assert_eq!(stored_pages(shop).await, Vec::<String>::new(), "{reply:?}");
+        // The lease of a page that was not stored stays for a while.
+        shop.store.raw(&["FLUSHDB"]).await;
+        make_popular(shop, "mug").await;
+    }
+}
+
+async fn a_cacheable_page_is_asked_for_without_the_visitor(shop: &Shop) {
+    shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
+    let login = shop.visit("/login").await;
+    let cookie = header(&login, "set-cookie").split(';').next().unwrap().to_owned();
+    shop.origin.answer(Reply::html("page"));
+    let ask = async || {
+        let request = shop.get("/products/mug").header("cookie", format!("a=b; {cookie}"));
+        let request = request.header("x-original-url", "/admin").header("x-forwarded-host", "evil.example");
+        let answer = request.header("accept-language", "fr").send().await.unwrap();
+        shop.settled().await;
+        (cache_status(&answer), shop.origin.last())
+    };
+
+    let (status, asked) = ask().await;
+    assert_eq!(status, "edgefront; fwd=bypass; detail=unpopular");
+    assert_eq!((asked.header("cookie"), asked.header("edge-user")), ("a=b", "ada"));
+    assert_eq!((asked.header("accept-language"), asked.header("x-original-url")), ("fr", "/admin"));
+
+    let (status, asked) = ask().await;
+    assert_eq!(status, "edgefront; fwd=uri-miss; stored");
+    for name in ["cookie", "edge-user", "accept-language", "x-original-url", "authorization"] {
+        assert_eq!(asked.header(name), "", "{name}");
+    }
+    assert_eq!(asked.header("x-forwarded-host"), shop.url.strip_prefix("http://").unwrap());
+    assert_eq!(asked.header("accept-encoding"), "identity");
+    assert_ne!(asked.header("edge-key"), "");
+}
+
+// D17
+async fn an_item_counts_only_after_the_origin_answered_200(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/products/mug" => Reply::html("mug"),
+        "/products/broken" => Reply::html("").with_status(500),
+        _ => Reply::html("nothing here").with_status(404),
+    });
+    for item in ["broken", "made-up", "a%3Ab", "%00", &"x".repeat(65)] {
+        shop.visit(&format!("/products/{item}")).await;
+    }
+    shop.request(http::Method::HEAD, "/products/mug").send().await.unwrap();
+    shop.request(http::Method::POST, "/products/mug").send().await.unwrap();
+    shop.settled().await;
+    assert_eq!(shop.store.raw(&["ZCARD", "viewed:"]).await, 0);
+
+    // From the origin, while stored, and from the cache.
+    for _ in 0..3 {
+        shop.visit("/products/mug").await;
+        shop.settled().await;
+    }
+    assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-3");
+}

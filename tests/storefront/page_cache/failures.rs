@@ -1,0 +1,68 @@
+//! The shop goes on when Redis or the origin do not.
+
+use std::time::Duration;
+
+use edgefront_gateway::Fault;
+
+use super::{cache_status, header, make_popular, store_page, stored_pages};
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios! {
+    &[("REDIS_TIMEOUT_MS", "300")];
+    without_redis_pages_come_from_the_origin,
+    a_page_that_breaks_off_is_no_page,
+    a_failed_render_does_not_keep_the_next_from_being_stored,
+    a_page_that_is_too_large_is_served_and_not_stored,
+}
+
+async fn without_redis_pages_come_from_the_origin(shop: &Shop) {
+    store_page(shop, "mug").await;
+    for fault in [
+        Fault::Refuse,
+        Fault::Status(503, "<html>".to_owned()),
+        Fault::Slow(Duration::from_secs(20)),
+        Fault::LoseReply,
+        Fault::Garbage,
+        Fault::Truncate,
+        Fault::ErrorBody("ERR max requests limit exceeded. Limit: 500000, Usage: 500000".to_owned()),
+    ] {
+        shop.store.gateway.set_fault(Some(fault.clone()));
+        let answer = shop.visit("/products/mug").await;
+        assert_eq!(cache_status(&answer), "edgefront; fwd=bypass; detail=redis-down", "{fault:?}");
+        assert_eq!(answer.text().await.unwrap(), "<h1>/products/mug</h1>");
+        shop.settled().await;
+    }
+    shop.store.gateway.set_fault(None);
+    assert_eq!(cache_status(&shop.visit("/products/mug").await).split("; ").nth(1), Some("hit"));
+}
+
+async fn a_page_that_breaks_off_is_no_page(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer(Reply::truncated("<h1>half a"));
+    let answer = shop.visit("/products/mug").await;
+    assert_eq!(answer.status(), 502);
+    assert_eq!(header(&answer, "cache-control"), "private, no-store");
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+async fn a_failed_render_does_not_keep_the_next_from_being_stored(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    for failure in [Reply::nothing(), Reply::truncated("half"), Reply::html("broken").with_status(500)] {
+        shop.origin.answer(failure);
+        assert!(shop.visit("/products/mug").await.status().is_server_error());
+        shop.settled().await;
+    }
+    shop.origin.answer(Reply::html("page"));
+    assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
+}
+
+async fn a_page_that_is_too_large_is_served_and_not_stored(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer(Reply::zeros(3 << 20));
+    let answer = shop.visit("/products/mug").await;
+    assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=too-large");
+    assert_eq!(answer.bytes().await.unwrap().len(), 3 << 20);
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}

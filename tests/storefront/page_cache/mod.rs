@@ -1,0 +1,43 @@
+//! The page cache, from outside: what a visitor gets, what the origin is asked, what is in Redis.
+
+mod admission;
+mod failures;
+mod purge;
+mod served;
+mod stampede;
+
+use crate::support::Shop;
+
+/// Puts `item` at the head of the ranking.
+pub async fn make_popular(shop: &Shop, item: &str) {
+    shop.store.raw(&["ZADD", "viewed:", "-1000", item]).await;
+}
+
+/// A popular item's page, rendered and stored.
+pub async fn store_page(shop: &Shop, item: &str) {
+    make_popular(shop, item).await;
+    let answer = shop.visit(&format!("/products/{item}")).await;
+    assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; stored");
+    shop.settled().await;
+}
+
+/// Our member of `Cache-Status`.
+pub fn cache_status(answer: &reqwest::Response) -> String {
+    header(answer, "cache-status")
+}
+
+/// Whether the answer came from the cache.
+pub fn is_hit(answer: &reqwest::Response) -> bool {
+    cache_status(answer).starts_with("edgefront; hit; ttl=")
+}
+
+/// A header's value, or "" without one.
+pub fn header(answer: &reqwest::Response, name: &str) -> String {
+    let value = answer.headers().get(name).map_or("", |value| value.to_str().expect("ASCII"));
+    value.to_owned()
+}
+
+/// The keys of all stored pages.
+pub async fn stored_pages(shop: &Shop) -> Vec<String> {
+    serde_json::from_value(shop.store.raw(&["KEYS", "cache:*"]).await).expect("a list of keys")
+}

@@ -1,0 +1,82 @@
+//! A purge wins, at once, over what is stored and over what is being rendered.
+
+use edgefront::{
+    ids::{ItemId, Tag},
+    item_routes::ItemRoutes,
+    page_cache::{Page, Purge, purge},
+};
+use futures_util::future::join;
+
+use super::{cache_status, is_hit, store_page, stored_pages};
+use crate::support::{Reply, Shop, eventually, scenarios};
+
+scenarios! {
+    &[];
+    each_purge_voids_what_it_names,
+    a_slow_render_does_not_store_the_page_of_before_the_purge,
+    a_lease_that_is_not_ours_stores_nothing,
+}
+
+async fn each_purge_voids_what_it_names(shop: &Shop) {
+    shop.origin.answer_with(|asked| {
+        let tags = if asked.path.ends_with("mug") { "mugs, sale" } else { "sale" };
+        Reply::html(asked.path.clone()).header("edge-tags", tags)
+    });
+    let mug = Page::of_url(&format!("{}/products/mug", shop.url), &ItemRoutes::default()).unwrap();
+    let tag = |name| Purge::Tag(Tag::parse(name).unwrap());
+    for (purged, mug_is_void, cup_is_void) in [
+        (Purge::Item(ItemId::parse("mug").unwrap()), true, false),
+        (Purge::Url(mug), true, false),
+        (tag("mugs"), true, false),
+        (tag("sale"), true, true),
+        (tag("other"), false, false),
+        (Purge::Item(ItemId::parse("mu").unwrap()), false, false),
+        (Purge::All, true, true),
+    ] {
+        shop.store.raw(&["FLUSHDB"]).await;
+        store_page(shop, "mug").await;
+        store_page(shop, "cup").await;
+        purge(&shop.store.aside, std::slice::from_ref(&purged)).await.unwrap();
+        let voided = async |path| !is_hit(&shop.visit(path).await);
+        assert_eq!(voided("/products/mug").await, mug_is_void, "{purged:?}");
+        assert_eq!(voided("/products/cup").await, cup_is_void, "{purged:?}");
+        shop.settled().await;
+        assert!(is_hit(&shop.visit("/products/mug").await), "rendered anew after {purged:?}");
+    }
+}
+
+// D18
+async fn a_slow_render_does_not_store_the_page_of_before_the_purge(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-1000", "mug"]).await;
+    shop.origin.answer(Reply::html("old price"));
+    shop.origin.hold();
+    let change = async {
+        eventually("the origin is asked", async || shop.origin.count() == 1).await;
+        purge(&shop.store.aside, &[Purge::Item(ItemId::parse("mug").unwrap())]).await.unwrap();
+        shop.origin.release();
+    };
+    let (visit, ()) = join(shop.visit("/products/mug"), change).await;
+    assert_eq!(visit.text().await.unwrap(), "old price");
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+
+    shop.origin.answer(Reply::html("new price"));
+    let answer = shop.visit("/products/mug").await;
+    assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; stored");
+    assert_eq!(answer.text().await.unwrap(), "new price");
+}
+
+async fn a_lease_that_is_not_ours_stores_nothing(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-1000", "mug"]).await;
+    shop.origin.hold();
+    let lose_it = async {
+        eventually("the origin is asked", async || shop.origin.count() == 1).await;
+        let leases = shop.store.raw(&["KEYS", "render:*"]).await;
+        shop.store.raw(&["SET", leases[0].as_str().unwrap(), "somebody else's"]).await;
+        shop.origin.release();
+    };
+    let (visit, ()) = join(shop.visit("/products/mug"), lose_it).await;
+    assert_eq!(visit.status(), 200);
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
