@@ -1,9 +1,7 @@
 //! A visitor's cart: quantity per item, in a hash under the session's token. A write is one script, which also starts a
 //! guest's session where there is none: a visitor's first item is in the cart after one request.
 
-use bytes::Bytes;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::{
     config::{CartConfig, Config, SessionConfig},
@@ -14,9 +12,6 @@ use crate::{
     time::Timestamp,
     upstash::{Command, Pairs, Redis, Script},
 };
-
-/// How long a request is known by its idempotency key, in seconds: a day.
-const ONCE_TTL: u64 = 86_400;
 
 /// What is in a cart, ordered by item. The same content is always the same sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -186,7 +181,7 @@ impl Write {
     ) -> Result<CartWrite, Error> {
         let Self { token, fresh, now } = self;
         let mut keys = vec![keys::LOGIN.to_owned(), keys::RECENT.to_owned(), keys::cart(&token), keys::cart(&fresh)];
-        keys.extend(key.map(|key| once(&token, key)));
+        keys.extend(key.map(|key| keys::once(token.as_str(), key)));
         let write = Command::script(&CART_WRITE, keys)
             .args([token.as_str(), fresh.as_str()])
             .num(now)
@@ -195,7 +190,7 @@ impl Write {
             .num(quantity.0)
             .num(config.cart.max_lines)
             .num(config.cart.max_quantity)
-            .num(ONCE_TTL);
+            .num(keys::ONCE_TTL);
         // To set, remove or clear twice is to do it once; what was added may not be added again after a lost reply.
         let write = if operation == "add" { write } else { write.repeatable() };
         let reply: Option<(String, String, Pairs<String, String>)> = redis.run(write).await?;
@@ -211,12 +206,6 @@ impl Write {
         let token = if created { &fresh } else { &token };
         Ok(CartWrite { session: session::from_login(token, &user), created, cart: Cart::from_pairs(cart) })
     }
-}
-
-/// The key under which a request of the session is known: two visitors' idempotency keys never meet.
-fn once(token: &Token, key: &str) -> String {
-    let hash = Sha256::new().chain_update(token.as_str()).chain_update(key).finalize();
-    keys::once(&format!("{:x}", Bytes::copy_from_slice(&hash)))
 }
 
 pub static CART_WRITE: Script = Script {

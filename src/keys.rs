@@ -16,11 +16,14 @@
 //! | `inv:{row}` | string | the row as a JSON object: column → value |
 //! | `viewed:` | zset | item → −views, decayed |
 //! | `rescaled:` | string | the Unix second in which the last half-life began that the ranking was rescaled in |
-//! | `once:{hash}` | string | what a request with an `Idempotency-Key` asked for, for a day |
+//! | `once:{hash}` | string | what a request with an `Idempotency-Key` asked for, or the token that it got; for a day |
 //! | `jobs:` | hash | job → the last report that says something, as JSON; `heartbeat` → when the crons last ran, Unix seconds |
 //!
 //! The first column of the book's own keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) is
 //! kept to the letter, so that code written against the book works on the same Redis.
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
 use crate::ids::{RowId, Token, UserId};
 
@@ -33,6 +36,8 @@ pub const DELAY: &str = "delay:";
 pub const RANKING: &str = "viewed:";
 pub const RESCALED: &str = "rescaled:";
 pub const JOBS: &str = "jobs:";
+/// How long `once:{hash}` lives, in seconds: a day.
+pub const ONCE_TTL: u64 = 86_400;
 /// `sessions:` of nobody. It never exists: it stands in for the key that a script declares and a guest does not have.
 pub const NO_SESSIONS: &str = "sessions:";
 
@@ -75,8 +80,10 @@ pub fn render(hash: &str) -> String {
     format!("render:{hash}")
 }
 
-/// `hash` is the SHA-256 of who asked and their key, in hexadecimal.
+/// `who` is a token or a user, `key` their idempotency key: hashed together, so that two visitors' keys never meet.
 #[must_use]
-pub fn once(hash: &str) -> String {
-    format!("once:{hash}")
+pub fn once(who: &str, key: &str) -> String {
+    // Neither a token nor a user holds a brace.
+    let hash = Sha256::new().chain_update(who).chain_update("{").chain_update(key).finalize();
+    format!("once:{:x}", Bytes::copy_from_slice(&hash))
 }

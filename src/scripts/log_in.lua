@@ -1,12 +1,19 @@
 #!lua flags=allow-key-locking
 -- Starts a user's session under a new token. The old one ends at once; its cart and views go along, unless another user owned them.
--- KEYS login: recent: abandoned: sessions:U viewed:N cart:N [viewed:O cart:O]
--- ARGV N U now idle_cutoff max_age [O]          N, O: the new and the old token; max_age in seconds
--- returns 1
+-- KEYS login: recent: abandoned: sessions:U viewed:N cart:N [viewed:O cart:O] [once:K]
+-- ARGV N U now idle_cutoff max_age O once_ttl     N, O: the new and the old token, O '' = none; max_age and once_ttl in seconds
+-- returns the token: N, or that of the session which the same request, known by once:K, began before
 local login, recent, abandoned, sessions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local new, user, now, idle_cutoff, max_age, old = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local new, user, now, idle_cutoff, max_age, old, once_ttl = unpack(ARGV)
+local once = KEYS[old == '' and 7 or 9]
 
-local owner = old and redis.call('HGET', login, old)
+if once then
+  local known = redis.call('GET', once)
+  if known and redis.call('HGET', login, known) == user then return known end
+  redis.call('SET', once, new, 'EX', once_ttl)
+end
+
+local owner = old ~= '' and redis.call('HGET', login, old)
 local seen = owner and redis.call('ZSCORE', recent, old)
 -- One that has expired is left to the cleaning, which records its cart.
 if seen and tonumber(seen) >= tonumber(idle_cutoff) then
@@ -43,4 +50,4 @@ end
 redis.call('ZADD', sessions, now, new)
 -- No session outlives its maximum age, and this one is the youngest.
 redis.call('EXPIRE', sessions, max_age)
-return 1
+return new

@@ -8,7 +8,7 @@ use crate::{
     ids::{Token, UserId},
     keys,
     time::Timestamp,
-    upstash::{Command, Redis, Script},
+    upstash::{self, Command, Redis, Script},
 };
 
 /// Starts a session of `user` and returns its token. The session `old`, if it lives, ends; what it viewed and what is in
@@ -26,6 +26,22 @@ pub async fn log_in(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Token, Error> {
+    log_in_once(redis, old, user, None, now, config).await
+}
+
+/// Like [`log_in`]; with an idempotency `key` a user's login is executed once in a day, and again it finds the same session, as
+/// long as that lives.
+///
+/// # Errors
+/// As [`log_in`].
+pub async fn log_in_once(
+    redis: &Redis,
+    old: Option<&Token>,
+    user: &UserId,
+    key: Option<&str>,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Token, Error> {
     let new = Token::new(now)?;
     let mut keys = vec![
         keys::LOGIN.to_owned(),
@@ -38,15 +54,17 @@ pub async fn log_in(
     if let Some(old) = old {
         keys.extend([keys::viewed(old), keys::cart(old)]);
     }
+    keys.extend(key.map(|key| keys::once(user.as_str(), key)));
     let log_in = Command::script(&LOG_IN, keys)
         .arg(new.as_str())
         .arg(user.as_str())
         .num(now)
         .num(now - config.idle)
         .num(config.max_age.as_secs())
-        .args(old.map(Token::as_str));
-    redis.run::<()>(log_in.repeatable()).await?;
-    Ok(new)
+        .arg(old.map_or("", Token::as_str))
+        .num(keys::ONCE_TTL);
+    let token: String = redis.run(log_in.repeatable()).await?;
+    Token::parse(&token).ok_or(upstash::Error::UnexpectedType.into())
 }
 
 /// Ends the session of `token`; its cart is recorded as abandoned. That it did not live is no error.
@@ -80,5 +98,5 @@ pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: 
 pub static LOG_IN: Script = Script {
     name: "log_in",
     source: include_str!("../scripts/log_in.lua"),
-    sha1: "0b82575eb6a23cbccb26c997e6dfd0a9233edd63",
+    sha1: "141cba9c23aa0a9fa1e0f33cbfcdc226ecc89acc",
 };

@@ -15,7 +15,7 @@ mod reap;
 
 pub use clean::{Cleaned, Probe, clean};
 pub use cookie::Keyring;
-pub use login::{LOG_IN, log_in, log_out, log_out_user};
+pub use login::{LOG_IN, log_in, log_in_once, log_out, log_out_user};
 pub use reap::REAP;
 
 use crate::{

@@ -93,14 +93,14 @@ static ROUTES: &[Route] = routes! {
 /// Answers a request whose path begins with `/_edge`.
 pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     let (head, body) = request.into_parts();
-    let (asked, result) = match find(&head) {
-        Ok((route, name)) => {
-            let result = call(app, now, &head, body, route, name).await;
-            (format!("{} {PREFIX}{}", route.method, route.path), result)
-        }
-        Err(problem) => (format!("{} {PREFIX}", head.method), Err(problem)),
+    let (route, name) = match find(&head) {
+        Ok(found) => found,
+        Err(problem) => return problem.respond(format_args!("{} {PREFIX}", head.method)).into(),
     };
-    result.unwrap_or_else(|problem| problem.respond(asked).into())
+    match call(app, now, &head, body, route, name).await {
+        Ok(answer) => answer,
+        Err(problem) => problem.respond(format_args!("{} {PREFIX}{}", route.method, route.path)).into(),
+    }
 }
 
 /// Checks what is the same for all routes, cheapest first, and hands over to the route's handler.
@@ -131,9 +131,9 @@ async fn call(
 fn find(head: &Parts) -> Result<(&'static Route, String), Problem> {
     let path = head.uri.path().strip_prefix(PREFIX).ok_or(Problem::NoSuchPath)?;
     let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
-    let here: Vec<_> = ROUTES.iter().filter_map(|route| Some((route, capture(route.path, path)?))).collect();
     let mut allow = String::new();
-    for (route, name) in here {
+    for route in ROUTES {
+        let Some(name) = capture(route.path, path) else { continue };
         if route.method == *method {
             return Ok((route, name));
         }

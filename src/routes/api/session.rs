@@ -62,13 +62,13 @@ pub async fn recent(call: Call<'_>) -> Result<Answer, Problem> {
 }
 
 /// `{user}`: the shop's own login service lets somebody in. If it passes the visitor's cookie on, that session ends, and its
-/// cart goes along.
+/// cart goes along. With an `Idempotency-Key` a second try finds the session of the first.
 pub async fn begin(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
     let user = fields.parse_text("user", UserId::parse)?;
     fields.end()?;
-    let old = call.token();
-    let token = session::log_in(&call.app.redis, old.as_ref(), &user, call.now, &call.app.config.session).await?;
+    let (key, old, config) = (call.idempotency_key()?, call.token(), &call.app.config.session);
+    let token = session::log_in_once(&call.app.redis, old.as_ref(), &user, key, call.now, config).await?;
     let cookie = call.app.keyring.pair(&token)?;
     let mut response: Response = reply::json(reply::PERSONAL, &json!({"token": token.as_str(), "cookie": cookie}));
     *response.status_mut() = StatusCode::CREATED;

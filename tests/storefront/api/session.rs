@@ -3,13 +3,14 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Visitor, log_in, service};
-use crate::support::{Shop, scenarios};
+use super::{Visitor, log_in, service, with_json};
+use crate::support::{SERVICE_KEY, Shop, scenarios};
 
 scenarios!(&[];
     a_visitor_without_a_cookie_is_nobody,
     the_service_logs_a_user_in_and_the_user_logs_out,
     a_guests_cart_goes_along_at_login,
+    a_retried_login_finds_the_session_of_the_first,
     a_cookie_that_is_worth_nothing_is_forgotten,
     a_session_call_costs_one_request,
     a_wrong_user_is_told,
@@ -56,14 +57,39 @@ async fn a_guests_cart_goes_along_at_login(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
     let old = guest.cookie.clone().expect("a cookie");
-    let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(crate::support::SERVICE_KEY);
-    let request = super::with_json(request.header("cookie", &old), &json!({"user": "ada"}));
+    let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(SERVICE_KEY);
+    let request = with_json(request.header("cookie", &old), &json!({"user": "ada"}));
 
     guest.send(request).await;
 
     assert_ne!(guest.cookie.as_ref(), Some(&old));
     assert_eq!(guest.get("/session").await.json, session(Some("ada"), false, 1, 2));
     assert_eq!(Visitor::with_cookie(shop, old).get("/session").await.json, session(None, false, 0, 0));
+}
+
+async fn a_retried_login_finds_the_session_of_the_first(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    let old = guest.cookie.clone().expect("a cookie");
+    let log_in = |user: &str, key: &str| {
+        let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(SERVICE_KEY);
+        with_json(request.header("cookie", &old).header("idempotency-key", key), &json!({"user": user}))
+    };
+    // The first answer is lost, and with it the only copy of the token that the cart has moved to.
+    log_in("ada", "first").send().await.expect("an answer");
+
+    assert_eq!(guest.send(log_in("ada", "first")).await.status, 201);
+
+    assert_eq!(guest.get("/session").await.json, session(Some("ada"), false, 1, 2));
+    assert_eq!(shop.store.raw(&["HLEN", "login:"]).await, 1);
+    let ada = guest.cookie.clone();
+    for (user, key) in [("bob", "first"), ("ada", "second")] {
+        assert_eq!(guest.send(log_in(user, key)).await.status, 201);
+        assert_ne!(guest.cookie, ada, "{user} {key}");
+    }
+    Visitor::with_cookie(shop, ada.clone().expect("a cookie")).delete("/session").await;
+    guest.send(log_in("ada", "first")).await;
+    assert_ne!(guest.cookie, ada, "a session that was logged out stays so");
 }
 
 async fn a_cookie_that_is_worth_nothing_is_forgotten(shop: &Shop) {
