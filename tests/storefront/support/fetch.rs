@@ -85,7 +85,7 @@ impl Stream for Chunks {
 }
 
 impl ByteStream for Chunks {
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+    fn as_any(&mut self) -> &mut dyn Any {
         self
     }
 }

@@ -1,0 +1,32 @@
+//! The log, on the console: `wrangler tail` and the dashboard show it by level.
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use worker::{console_error, console_log, console_warn};
+
+struct Console;
+
+impl Log for Console {
+    fn enabled(&self, metadata: &Metadata) -> bool {
+        metadata.level() <= Level::Info
+    }
+
+    fn log(&self, record: &Record) {
+        match record.level() {
+            Level::Error => console_error!("{}", record.args()),
+            Level::Warn => console_warn!("{}", record.args()),
+            _ if self.enabled(record.metadata()) => console_log!("{}", record.args()),
+            _ => {}
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// From now on, what is logged appears, and so does the place of a panic: without that, a panic is only `unreachable`.
+pub fn install() {
+    // An error would say that it is installed already.
+    if log::set_logger(&Console).is_ok() {
+        log::set_max_level(LevelFilter::Info);
+    }
+    std::panic::set_hook(Box::new(|panic| console_error!("{panic}")));
+}

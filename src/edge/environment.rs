@@ -1,0 +1,36 @@
+//! Variables, secrets and bindings. The runtime offers them while the isolate starts, not only with a request: so they are read
+//! once, and what is wrong is told before the first request.
+
+use std::rc::Rc;
+
+use js_sys::Reflect;
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use worker::Env;
+
+use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch};
+use crate::{
+    app::App,
+    config::{Config, ConfigErrors},
+};
+
+#[wasm_bindgen(module = "cloudflare:workers")]
+extern "C" {
+    /// What `wrangler.toml` and `wrangler secret put` say, by name.
+    #[wasm_bindgen(thread_local_v2, js_name = env)]
+    static ENV: JsValue;
+}
+
+/// The D1 database's name in `wrangler.toml`.
+const DATABASE: &str = "DB";
+
+/// All parts on this platform.
+///
+/// # Errors
+/// [`ConfigErrors`] with every variable that is missing or wrong.
+pub fn app() -> Result<Rc<App>, ConfigErrors> {
+    ENV.with(|env| {
+        let config = Config::from_lookup(|name| Reflect::get(env, &name.into()).ok()?.as_string())?;
+        let database = env.unchecked_ref::<Env>().d1(DATABASE).ok().map(|database| Rc::new(D1(database)) as _);
+        Ok(Rc::new(App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), database)))
+    })
+}
