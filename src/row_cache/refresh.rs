@@ -75,8 +75,8 @@ pub async fn refresh_due(
     span: Span,
 ) -> Result<RefreshReport, Error> {
     let mut report = RefreshReport::default();
-    let mut earliest = redis.run::<Earliest>(earliest_due()).await?;
-    while let Some(due) = earliest.0.filter(|due| *due <= span.due_by) {
+    let Earliest(mut earliest) = redis.run(earliest_due()).await?;
+    while let Some(due) = earliest.filter(|due| *due <= span.due_by) {
         let now = clock.now();
         if now >= span.until {
             break;
@@ -154,7 +154,7 @@ pub(super) type Loaded = HashMap<RowId, Option<Bytes>>;
 struct Work {
     loaded: Loaded,
     /// When the next row is due, of all that are scheduled.
-    earliest: Earliest,
+    earliest: Option<Timestamp>,
 }
 
 /// Loads the leased rows in one query and commits each in one pipeline, which asks for the next row that is due too: 3
@@ -162,44 +162,73 @@ struct Work {
 async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut RefreshReport) -> Result<Work, Error> {
     let wanted: Vec<_> = claims.rows.iter().filter(|(_, every)| *every > 0.0).map(|(row, _)| row).collect();
     let loaded = if wanted.is_empty() { Ok(HashMap::new()) } else { source.load(&wanted).await };
-    let commits = claims.rows.iter().map(|(row, every)| commit(row, *every, claims.now, loaded.as_ref()));
+    let turns: Vec<_> =
+        claims.rows.iter().map(|(row, every)| Turn::new(row, *every, claims.now, loaded.as_ref())).collect();
+    let commits = turns.iter().map(|turn| turn.commit(claims.now));
     let commands: Vec<_> = commits.chain([earliest_due()]).collect();
     let mut replies = redis.pipeline(&commands).await?;
-    let earliest = replies.pop().ok_or(upstash::Error::UnexpectedType)?;
+    let Earliest(earliest) = Earliest::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
+    // Also our own next turns: a server that had to be sent the script in full has answered the question before the commits.
+    let earliest = turns.iter().filter_map(|turn| turn.next).chain(earliest).min();
     for reply in replies {
-        match (reply.and_then(String::from_reply)?.as_str(), &loaded) {
-            ("lost", _) => report.lost += 1,
-            ("removed", _) => report.removed += 1,
-            (_, Err(_)) => report.failed += 1,
-            _ => report.refreshed += 1,
+        match (reply.and_then(String::from_reply).as_deref(), &loaded) {
+            (Ok("lost"), _) => report.lost += 1,
+            (Ok("removed"), _) => report.removed += 1,
+            (Ok(_), Ok(_)) => report.refreshed += 1,
+            (Ok(_), Err(_)) => report.failed += 1,
+            // Its lease stands, so that it is tried again in 30 s.
+            (Err(error), _) => {
+                report.failed += 1;
+                report.cause.get_or_insert_with(|| error.clone().into());
+            }
         }
     }
-    let loaded = match loaded {
-        Ok(mut rows) => wanted.into_iter().map(|row| (row.clone(), rows.remove(row.as_str()))).collect(),
+    let loaded = match &loaded {
+        Ok(rows) => wanted.into_iter().map(|row| (row.clone(), rows.get(row.as_str()).cloned())).collect(),
         Err(cause) => {
-            report.cause.get_or_insert(cause);
+            report.cause.get_or_insert_with(|| cause.clone());
             HashMap::new()
         }
     };
-    Ok(Work { loaded, earliest: earliest.and_then(Earliest::from_reply)? })
+    Ok(Work { loaded, earliest })
 }
 
-/// The commit of one leased row: a new copy, none because there is no such row, or a later try because the source failed.
-fn commit(row: &RowId, every: f64, leased: Timestamp, loaded: Result<&HashMap<String, Bytes>, &Error>) -> Command {
-    let schedule = Schedule { every, next: leased };
-    let copy = loaded.map(|loaded| loaded.get(row.as_str()));
-    let next = match copy {
-        _ if every <= 0.0 => String::new(),
-        Ok(None) => String::new(),
-        Ok(Some(_)) => (leased + schedule.period()).to_string(),
-        Err(_) => (leased + schedule.period().clamp(BACK_OFF.0, BACK_OFF.1)).to_string(),
-    };
-    Command::script(&COMMIT, [keys::SCHEDULE, keys::DELAY, &keys::row(row)])
-        .arg(row.as_str())
-        .num(leased + LEASE)
-        .arg(next)
-        .num(schedule.lifetime().as_millis())
-        .arg(copy.ok().flatten().map_or(&[][..], |json| json))
+/// What becomes of a leased row.
+struct Turn<'a> {
+    row: &'a RowId,
+    schedule: Schedule,
+    /// None if there is no such row any more, or it has no period: it is un-scheduled.
+    next: Option<Timestamp>,
+    /// None if the source failed: the old copy stays.
+    copy: Option<&'a Bytes>,
+}
+
+impl<'a> Turn<'a> {
+    fn new(
+        row: &'a RowId,
+        every: f64,
+        leased: Timestamp,
+        loaded: Result<&'a HashMap<String, Bytes>, &'a Error>,
+    ) -> Self {
+        let schedule = Schedule { every, next: leased };
+        let copy = loaded.map(|loaded| loaded.get(row.as_str()));
+        let wait = match copy {
+            Ok(None) => None,
+            Ok(Some(_)) => Some(schedule.period()),
+            Err(_) => Some(schedule.period().clamp(BACK_OFF.0, BACK_OFF.1)),
+        };
+        let next = wait.filter(|_| every > 0.0).map(|wait| leased + wait);
+        Self { row, schedule, next, copy: copy.ok().flatten() }
+    }
+
+    fn commit(&self, leased: Timestamp) -> Command {
+        Command::script(&COMMIT, [keys::SCHEDULE, keys::DELAY, &keys::row(self.row)])
+            .arg(self.row.as_str())
+            .num(leased + LEASE)
+            .arg(self.next.map(|next| next.to_string()).unwrap_or_default())
+            .num(self.schedule.lifetime().as_millis())
+            .arg(self.copy.map_or(&[][..], |json| json))
+    }
 }
 
 /// Asks for the [`Earliest`] row.
@@ -208,6 +237,7 @@ pub fn earliest_due() -> Command {
 }
 
 /// When the first row is due; None if no row is scheduled.
+#[derive(Debug, Clone, Copy)]
 pub struct Earliest(pub Option<Timestamp>);
 
 impl FromReply for Earliest {

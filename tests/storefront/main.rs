@@ -7,12 +7,18 @@ mod support;
 mod api;
 /// Quantities and who may change them.
 mod cart;
+/// The jobs of the crons.
+mod maintenance;
 /// Pages of popular items.
 mod page_cache;
 /// The storefront behind us.
 mod proxy;
+/// Views: counted, ranked, rescaled.
+mod ranking;
 /// The cleaning of sessions.
 mod reap;
+/// Copies of rows and their schedule.
+mod row_cache;
 /// The Lua scripts as a whole.
 mod scripts;
 /// Login tokens.

@@ -15,6 +15,8 @@ mod origin;
 mod server;
 /// A running edgefront, native or in workerd.
 mod shop;
+/// Rows of a shop, and their copies.
+mod stock;
 /// A database of a real server, behind a gateway of its own.
 mod store;
 /// edgefront in workerd.
@@ -26,4 +28,5 @@ pub use origin::{Asked, Reply, TestOrigin};
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
 pub use shop::{Shop, client, eventually};
+pub use stock::{Stock, row};
 pub use store::{ORIGIN_KEY, SERVICE_KEY, Store};

@@ -1,0 +1,154 @@
+//! Views: counted, ranked, rescaled.
+
+use std::time::Duration;
+
+use edgefront::{
+    config::RankingConfig,
+    ids::ItemId,
+    ranking::{self, Ranked, RescaleReport},
+    time::Timestamp,
+};
+use futures_util::future::join_all;
+
+use crate::support::Store;
+
+const CONFIG: RankingConfig = RankingConfig { keep: 20_000, half_life: Duration::from_mins(5) };
+/// A half-life begins here.
+const NOON: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+fn item(id: &str) -> ItemId {
+    ItemId::parse(id).unwrap()
+}
+
+fn after(seconds: u64) -> Timestamp {
+    NOON + Duration::from_secs(seconds)
+}
+
+async fn rescale(store: &Store, now: Timestamp) -> RescaleReport {
+    ranking::rescale(&store.redis, now, &CONFIG).await.unwrap()
+}
+
+async fn views(store: &Store, item: &str) -> Option<f64> {
+    let reply = store.raw(&["ZSCORE", "viewed:", item]).await;
+    reply.as_str().map(|score| 0.0 - score.parse::<f64>().unwrap())
+}
+
+/// Views for as many items as `items` has, all at once.
+async fn view(store: &Store, items: &[(String, u32)]) {
+    for chunk in items.chunks(5_000) {
+        let words: Vec<_> = chunk.iter().flat_map(|(item, views)| [format!("-{views}"), item.clone()]).collect();
+        let command: Vec<_> = ["ZADD", "viewed:"].into_iter().chain(words.iter().map(String::as_str)).collect();
+        store.raw(&command).await;
+    }
+}
+
+/// D1: the book's `ZREMRANGEBYRANK viewed: 0 -20001` deleted ranks 0 to 4,999 of these.
+#[tokio::test]
+async fn a_rescale_keeps_the_most_viewed_and_drops_the_others() {
+    let store = Store::new().await;
+    let items: Vec<_> = (0..25_000).map(|rank| (format!("item-{rank}"), 30_000 - rank)).collect();
+    view(&store, &items).await;
+    assert_eq!(rescale(&store, NOON).await, RescaleReport { halvings: 1, trimmed: 5_000, forgotten: 0 });
+    assert_eq!(store.raw(&["ZCARD", "viewed:"]).await, 20_000);
+    assert_eq!(ranking::rank(&store.redis, &item("item-0")).await.unwrap(), Some(0));
+    assert_eq!(ranking::rank(&store.redis, &item("item-19999")).await.unwrap(), Some(19_999));
+    assert_eq!(views(&store, "item-0").await, Some(15_000.0));
+    assert_eq!(views(&store, "item-20000").await, None);
+}
+
+/// D16: rank 0 is a rank, and no rank is none.
+#[tokio::test]
+async fn the_most_viewed_item_has_rank_0_and_an_unknown_one_has_none() {
+    let store = Store::new().await;
+    view(&store, &[("mug".to_owned(), 2), ("lamp".to_owned(), 1)]).await;
+    for (id, rank) in [("mug", Some(0)), ("lamp", Some(1)), ("unknown", None)] {
+        assert_eq!(ranking::rank(&store.redis, &item(id)).await.unwrap(), rank, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_view_counts_and_a_claimed_one_only_for_an_item_that_ranks() {
+    let store = Store::new().await;
+    store.redis.run::<()>(ranking::count_if_ranked(&item("made-up"))).await.unwrap();
+    assert_eq!(views(&store, "made-up").await, None);
+    store.redis.run::<()>(ranking::count(&item("mug"))).await.unwrap();
+    store.redis.run::<()>(ranking::count_if_ranked(&item("mug"))).await.unwrap();
+    assert_eq!(views(&store, "mug").await, Some(2.0));
+}
+
+#[tokio::test]
+async fn the_top_is_in_order_of_views_and_skips_what_is_no_item() {
+    let store = Store::new().await;
+    view(&store, &[("lamp".to_owned(), 7), ("not/an/item".to_owned(), 8), ("mug".to_owned(), 9)]).await;
+    let ranked = |id, rank, views| Ranked { item: item(id), rank, views };
+    let top = ranking::top(&store.redis, 10).await.unwrap();
+    assert_eq!(top, [ranked("mug", 0, 9.0), ranked("lamp", 2, 7.0)]);
+    assert_eq!(ranking::top(&store.redis, 1).await.unwrap(), [ranked("mug", 0, 9.0)]);
+    assert_eq!(ranking::top(&store.redis, 0).await.unwrap(), []);
+}
+
+/// D19
+#[tokio::test]
+async fn doubled_and_overlapping_rescales_halve_once() {
+    let store = Store::new().await;
+    view(&store, &[("mug".to_owned(), 1_024)]).await;
+    rescale(&store, NOON).await;
+    assert_eq!(rescale(&store, after(299)).await.halvings, 0);
+    assert_eq!(views(&store, "mug").await, Some(512.0));
+    join_all((0..8).map(|_| rescale(&store, after(300)))).await;
+    assert_eq!(views(&store, "mug").await, Some(256.0));
+}
+
+/// D19
+#[tokio::test]
+async fn missed_rescales_are_made_up_for() {
+    let store = Store::new().await;
+    rescale(&store, NOON).await;
+    view(&store, &[("mug".to_owned(), 1_024)]).await;
+    // The cron comes half a minute late, after three that did not come.
+    assert_eq!(rescale(&store, after(4 * 300 + 30)).await.halvings, 4);
+    assert_eq!(views(&store, "mug").await, Some(64.0));
+    assert_eq!(rescale(&store, after(5 * 300)).await.halvings, 1);
+}
+
+#[tokio::test]
+async fn a_clock_that_runs_behind_halves_nothing() {
+    let store = Store::new().await;
+    view(&store, &[("mug".to_owned(), 8)]).await;
+    rescale(&store, after(300)).await;
+    assert_eq!(rescale(&store, NOON).await.halvings, 0);
+    assert_eq!(rescale(&store, after(300)).await.halvings, 0);
+    assert_eq!(views(&store, "mug").await, Some(4.0));
+}
+
+#[tokio::test]
+async fn first_views_are_not_halved_for_the_time_before_them() {
+    let store = Store::new().await;
+    rescale(&store, NOON).await;
+    assert_eq!(rescale(&store, after(30_000)).await, RescaleReport::default());
+    view(&store, &[("mug".to_owned(), 8)]).await;
+    rescale(&store, after(30_300)).await;
+    assert_eq!(views(&store, "mug").await, Some(4.0));
+}
+
+#[tokio::test]
+async fn a_view_is_forgotten_after_ten_half_lives() {
+    let store = Store::new().await;
+    rescale(&store, NOON).await;
+    view(&store, &[("mug".to_owned(), 1), ("lamp".to_owned(), 2)]).await;
+    assert_eq!(rescale(&store, after(9 * 300)).await.forgotten, 0);
+    assert_eq!(rescale(&store, after(10 * 300)).await.forgotten, 1);
+    assert_eq!((views(&store, "mug").await, views(&store, "lamp").await), (None, Some(2.0 / 1_024.0)));
+}
+
+#[tokio::test]
+async fn another_half_life_does_not_undo_the_ranking() {
+    let store = Store::new().await;
+    view(&store, &[("mug".to_owned(), 1_024)]).await;
+    rescale(&store, NOON).await;
+    for seconds in [600, 300, 1] {
+        let config = RankingConfig { half_life: Duration::from_secs(seconds), ..CONFIG };
+        let report = ranking::rescale(&store.redis, after(1), &config).await.unwrap();
+        assert!(report.halvings <= 1, "{seconds} s: {report:?}");
+    }
+}

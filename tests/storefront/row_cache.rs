@@ -1,0 +1,357 @@
+//! Copies of rows and their schedule.
+
+use std::time::Duration;
+
+use edgefront::{
+    error::Error,
+    row_cache::{self, RefreshReport},
+};
+use futures_util::future::{join, join_all};
+use serde_json::{Value, json};
+
+use crate::support::{Reply, Stock, eventually, row};
+
+/// What a refresh reports that only made new copies.
+fn refreshed(rows: u64) -> RefreshReport {
+    RefreshReport { refreshed: rows, ..RefreshReport::default() }
+}
+
+/// The book's test of this job: a row that is refreshed every 5 s, changes, and is un-cached by a delay of -1.
+#[tokio::test]
+async fn the_books_row_refreshed_every_5_s_changes_and_is_uncached_by_delay_minus_1() {
+    let stock = Stock::new().await;
+    stock.put("itemX", 10);
+    stock.schedule("itemX", 5.0).await;
+    assert_eq!(stock.store.raw(&["ZSCORE", "delay:", "itemX"]).await, "5");
+    assert_eq!(stock.refresh().await, refreshed(1));
+    let copy: Value = serde_json::from_slice(&stock.read("itemX").await.unwrap().json).unwrap();
+    assert_eq!(copy, json!({"id": "itemX", "name": "Enamel mug", "quantity": 10}));
+
+    stock.put("itemX", 9);
+    stock.store.clock.advance(Duration::from_millis(4_900));
+    assert_eq!(stock.refresh().await, refreshed(0));
+    assert_eq!(stock.copied("itemX").await, 10);
+    stock.store.clock.advance(Duration::from_millis(100));
+    assert_eq!(stock.refresh().await, refreshed(1));
+    assert_eq!(stock.copied("itemX").await, 9);
+
+    stock.schedule("itemX", -1.0).await;
+    assert_eq!(stock.copied("itemX").await, Value::Null);
+    assert_eq!(stock.read("itemX").await, None);
+    stock.store.clock.advance(Duration::from_secs(5));
+    assert_eq!(stock.refresh().await, refreshed(0));
+    assert_eq!(stock.store.raw(&["EXISTS", "schedule:", "delay:"]).await, 0);
+}
+
+/// The book's own code un-caches a row by writing a delay of -1, and leaves the rest to the daemon.
+#[tokio::test]
+async fn a_delay_of_minus_1_that_the_books_code_wrote_uncaches_the_row() {
+    let stock = Stock::new().await;
+    stock.put("itemX", 10);
+    stock.schedule("itemX", 5.0).await;
+    stock.refresh().await;
+    stock.store.raw(&["ZADD", "delay:", "-1", "itemX"]).await;
+    assert_eq!(stock.read("itemX").await, None);
+    stock.store.clock.advance(Duration::from_secs(5));
+    assert_eq!(stock.refresh().await, RefreshReport { removed: 1, ..refreshed(0) });
+    assert_eq!(stock.store.raw(&["EXISTS", "schedule:", "delay:", "inv:itemX"]).await, 0);
+}
+
+/// D20: in the book such a row stayed the first and stopped all the others.
+#[tokio::test]
+async fn a_row_without_a_delay_is_unscheduled_and_stops_no_other() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    stock.store.raw(&["ZADD", "schedule:", "1", "no-delay"]).await;
+    stock.store.raw(&["SET", "inv:no-delay", "{}"]).await;
+    assert_eq!(stock.refresh().await, RefreshReport { removed: 1, ..refreshed(1) });
+    assert_eq!(stock.due_in("no-delay").await, None);
+    assert_eq!(stock.copied("no-delay").await, Value::Null);
+    assert_eq!(stock.copied("mug").await, 1);
+    assert_eq!(stock.origin.last().path, "/rows?ids=mug");
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_row_of_ours_stops_no_other_either() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    stock.store.raw(&["ZADD", "schedule:", "1", "row:with/odd name", "1", ""]).await;
+    assert_eq!(stock.refresh().await, refreshed(1));
+}
+
+/// D21
+#[tokio::test]
+async fn many_rows_take_few_queries() {
+    let stock = Stock::new().await;
+    for number in 0..250 {
+        stock.put(&format!("row-{number}"), number);
+        stock.schedule(&format!("row-{number}"), 60.0).await;
+    }
+    let before = stock.store.counts().requests;
+    assert_eq!(stock.refresh().await, refreshed(250));
+    assert_eq!(stock.origin.count(), 3);
+    // One to look what is due; for each hundred a lease and a commit; as often again the scripts in full, to a new server.
+    assert!(stock.store.counts().requests - before <= 1 + 3 * 2 + 2);
+}
+
+/// D21
+#[tokio::test]
+async fn a_failing_source_leaves_the_copies_and_is_asked_again_soon() {
+    let stock = Stock::new().await;
+    for (id, every) in [("often", 0.5), ("mug", 5.0), ("seldom", 3_600.0)] {
+        stock.put(id, 10);
+        stock.schedule(id, every).await;
+    }
+    stock.refresh().await;
+    let failures = [
+        Reply::status(500),
+        Reply::status(302).header("location", "/elsewhere"),
+        Reply::html("no JSON"),
+        Reply::html("[1, 2]"),
+        Reply::html("{\"rows\": []}"),
+        Reply::nothing(),
+        Reply::truncated("[{\"id\": \"mug\""),
+        Reply::zeros(5 << 20),
+    ];
+    for failure in failures {
+        stock.origin.answer(failure.clone());
+        stock.store.clock.advance(Duration::from_hours(1));
+        let asked = stock.origin.count();
+        let report = stock.refresh().await;
+        assert_eq!((report.failed, stock.origin.count()), (3, asked + 1), "{failure:?}");
+        assert!(report.cause.is_some());
+        for (id, wait) in [("often", 1.0), ("mug", 5.0), ("seldom", 30.0)] {
+            assert_eq!(stock.copied(id).await, 10, "{failure:?}");
+            assert_eq!(stock.due_in(id).await, Some(wait), "{failure:?}");
+        }
+    }
+    stock.put("mug", 9);
+    stock.works();
+    stock.store.clock.advance(Duration::from_secs(30));
+    assert_eq!(stock.refresh().await, refreshed(3));
+    assert_eq!(stock.copied("mug").await, 9);
+}
+
+/// D21
+#[tokio::test]
+async fn a_row_gone_from_the_database_is_unscheduled_and_its_copy_deleted() {
+    let stock = Stock::new().await;
+    for id in ["mug", "lamp"] {
+        stock.put(id, 1);
+        stock.schedule(id, 5.0).await;
+    }
+    stock.refresh().await;
+    stock.delete("mug");
+    stock.store.clock.advance(Duration::from_secs(5));
+    assert_eq!(stock.refresh().await, RefreshReport { removed: 1, ..refreshed(1) });
+    assert_eq!(stock.read("mug").await, None);
+    assert_eq!(stock.store.raw(&["EXISTS", "inv:mug"]).await, 0);
+    assert_eq!(stock.store.raw(&["ZSCORE", "delay:", "mug"]).await, Value::Null);
+}
+
+/// D22: the book wrote the copy after somebody had un-cached the row, and it stayed for ever.
+#[tokio::test]
+async fn a_row_unscheduled_during_its_refresh_gets_no_copy() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    stock.origin.hold();
+    let meanwhile = async {
+        eventually("the source is asked", async || stock.origin.count() == 1).await;
+        row_cache::unschedule(&stock.app.redis, &row("mug")).await.unwrap();
+        stock.origin.release();
+    };
+    let (report, ()) = join(stock.refresh(), meanwhile).await;
+    assert_eq!(report, RefreshReport { lost: 1, ..refreshed(0) });
+    assert_eq!(stock.store.raw(&["EXISTS", "inv:mug", "schedule:", "delay:"]).await, 0);
+}
+
+/// D22
+#[tokio::test]
+async fn a_row_scheduled_anew_during_its_refresh_is_refreshed_anew() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    stock.origin.hold();
+    let meanwhile = async {
+        eventually("the source is asked", async || stock.origin.count() == 1).await;
+        stock.put("mug", 2);
+        stock.schedule("mug", 60.0).await;
+        stock.origin.release();
+    };
+    let (report, ()) = join(stock.refresh(), meanwhile).await;
+    assert_eq!(report, RefreshReport { lost: 1, ..refreshed(1) });
+    assert_eq!((stock.copied("mug").await, stock.due_in("mug").await), (json!(2), Some(60.0)));
+}
+
+#[tokio::test]
+async fn overlapping_refreshes_ask_for_each_row_once() {
+    let stock = Stock::new().await;
+    for number in 0..50 {
+        stock.put(&format!("row-{number}"), number);
+        stock.schedule(&format!("row-{number}"), 60.0).await;
+    }
+    let reports = join_all((0..8).map(|_| stock.refresh())).await;
+    assert_eq!(reports.iter().map(|report| report.refreshed).sum::<u64>(), 50);
+    assert_eq!(stock.origin.count(), 1);
+}
+
+#[tokio::test]
+async fn a_lease_whose_holder_died_ends() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    let lease = (stock.now() + Duration::from_secs(30)).to_string();
+    stock.store.raw(&["ZADD", "schedule:", &lease, "mug"]).await;
+    assert_eq!(stock.refresh().await, refreshed(0));
+    stock.store.clock.advance(Duration::from_secs(30));
+    assert_eq!(stock.refresh().await, refreshed(1));
+}
+
+/// D23
+#[tokio::test]
+async fn a_copy_lives_for_three_periods_and_a_minute_at_least_and_tells_its_age() {
+    let stock = Stock::new().await;
+    for (id, every, lifetime) in [("mug", 5.0, 60_000), ("lamp", 100.0, 300_000)] {
+        stock.put(id, 1);
+        stock.schedule(id, every).await;
+        stock.refresh().await;
+        let copy = format!("inv:{id}");
+        let left = stock.store.raw(&["PTTL", &copy]).await.as_i64().unwrap();
+        assert!((lifetime - 20_000..=lifetime).contains(&left), "{id}: {left}");
+        stock.store.raw(&["PEXPIRE", &copy, &(lifetime - 42_500).to_string()]).await;
+        assert_eq!(stock.read(id).await.unwrap().age.as_secs(), 42, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_the_books_code_wrote_tells_its_age_too() {
+    let stock = Stock::new().await;
+    stock.schedule("mug", 60.0).await;
+    let next = (stock.now() + Duration::from_secs(50)).to_string();
+    stock.store.raw(&["ZADD", "schedule:", &next, "mug"]).await;
+    stock.store.raw(&["SET", "inv:mug", "{\"qty\": 629}"]).await;
+    let copy = stock.read("mug").await.unwrap();
+    assert_eq!((copy.json.as_ref(), copy.age.as_secs()), (b"{\"qty\": 629}".as_slice(), 10));
+}
+
+/// D24: the crons come once a minute.
+#[tokio::test]
+async fn one_run_refreshes_a_row_of_5_s_twelve_times_within_its_55_s() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    let started = stock.now();
+    assert_eq!(stock.refresh_for(Duration::from_secs(55)).await, refreshed(12));
+    assert_eq!(stock.now().since(started), Duration::from_secs(55));
+    assert_eq!(stock.due_in("mug").await, Some(5.0));
+}
+
+#[tokio::test]
+async fn a_period_may_be_a_fraction_of_a_second() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 0.25).await;
+    assert_eq!(stock.refresh_for(Duration::from_secs(2)).await, refreshed(9));
+}
+
+#[tokio::test]
+async fn a_period_that_makes_no_sense_is_refused_and_changes_nothing() {
+    let stock = Stock::new().await;
+    for every in [0.01, 0.099, 31_536_001.0, f64::INFINITY, f64::NAN] {
+        let answer = row_cache::schedule(&stock.app.redis, &row("mug"), every, stock.now()).await;
+        assert!(matches!(answer, Err(Error::Invalid { field: "every", .. })), "{every}");
+    }
+    assert_eq!(stock.store.raw(&["DBSIZE"]).await, 0);
+}
+
+#[tokio::test]
+async fn a_schedule_is_told_and_none_is_none() {
+    let stock = Stock::new().await;
+    assert_eq!(row_cache::schedule_of(&stock.app.redis, &row("mug")).await.unwrap(), None);
+    stock.schedule("mug", 2.5).await;
+    let schedule = row_cache::schedule_of(&stock.app.redis, &row("mug")).await.unwrap().unwrap();
+    assert_eq!((schedule.every, schedule.next), (2.5, stock.now()));
+}
+
+/// D24: a dead cron is made up for by the readers.
+#[tokio::test]
+async fn a_row_whose_turn_was_missed_says_so_and_a_refresh_by_name_renews_it() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    stock.refresh().await;
+    stock.put("mug", 2);
+    stock.store.clock.advance(Duration::from_secs(10));
+    assert!(!stock.read("mug").await.unwrap().overdue, "only one period late");
+    stock.store.clock.advance(Duration::from_secs(1));
+    assert!(stock.read("mug").await.unwrap().overdue);
+    let refresh =
+        || async { row_cache::refresh(&stock.app.redis, &stock.source(), &[row("mug")], stock.now()).await.unwrap() };
+    let (one, other) = join(refresh(), refresh()).await;
+    assert_eq!((one.refreshed + other.refreshed, stock.origin.count()), (1, 2), "one of two readers does it");
+    assert!(!stock.read("mug").await.unwrap().overdue);
+    assert_eq!(stock.copied("mug").await, 2);
+}
+
+#[tokio::test]
+async fn a_scheduled_row_without_a_copy_is_loaded_at_once() {
+    let stock = Stock::new().await;
+    stock.put("mug", 7);
+    stock.schedule("mug", 3_600.0).await;
+    for _ in ["just scheduled", "evicted"] {
+        let row = stock.read("mug").await.unwrap();
+        let read: Value = serde_json::from_slice(&row.json).unwrap();
+        assert_eq!((&read["quantity"], row.age, row.overdue), (&json!(7), Duration::ZERO, false));
+        assert_eq!(stock.copied("mug").await, 7);
+        stock.store.raw(&["DEL", "inv:mug"]).await;
+    }
+    stock.delete("mug");
+    assert_eq!(stock.read("mug").await, None, "the database does not know it");
+}
+
+#[tokio::test]
+async fn readers_do_not_hammer_a_source_that_fails() {
+    let stock = Stock::new().await;
+    stock.schedule("mug", 5.0).await;
+    stock.origin.answer(Reply::status(500));
+    for _ in 0..5 {
+        let answer = row_cache::read(&stock.app.redis, Some(&stock.source()), &row("mug"), stock.now()).await;
+        assert_eq!(answer, Err(Error::NotYet("row")));
+    }
+    assert_eq!(stock.origin.count(), 1);
+}
+
+#[tokio::test]
+async fn a_read_is_one_request_and_rows_come_in_the_asked_order() {
+    let stock = Stock::new().await;
+    for (id, quantity) in [("mug", 1), ("lamp", 2)] {
+        stock.put(id, quantity);
+        stock.schedule(id, 60.0).await;
+    }
+    stock.refresh().await;
+    let before = stock.store.counts().requests;
+    stock.read("mug").await.unwrap();
+    assert_eq!(stock.store.counts().requests - before, 1);
+    let rows = ["lamp", "unknown", "mug", "lamp"].map(row);
+    let found = row_cache::read_many(&stock.app.redis, None, &rows, stock.now()).await.unwrap();
+    assert_eq!(stock.store.counts().requests - before, 2);
+    let quantity = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap()["quantity"].as_u64().unwrap();
+    let found: Vec<_> = found.iter().map(|found| found.as_ref().map(|row| quantity(&row.json))).collect();
+    assert_eq!(found, [Some(2), None, Some(1), Some(2)]);
+}
+
+#[tokio::test]
+async fn the_same_row_has_the_same_tag_and_another_one_another() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    let first = stock.read("mug").await.unwrap().etag();
+    assert_eq!(stock.read("mug").await.unwrap().etag(), first);
+    stock.put("mug", 2);
+    stock.store.clock.advance(Duration::from_secs(5));
+    stock.refresh().await;
+    assert_ne!(stock.read("mug").await.unwrap().etag(), first);
+}

@@ -1,0 +1,170 @@
+//! A row cache under test: a store, and a shop's rows behind a real HTTP address. Its time passes only when nothing happens.
+
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    rc::Rc,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use edgefront::{
+    app::App,
+    fetch::{Collected, Fetch, FetchError, Request, Response},
+    ids::RowId,
+    row_cache::{self, CachedRow, RefreshReport, Source, Span},
+    time::{Clock, Timestamp},
+    upstash::Redis,
+};
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Value, json};
+
+use super::{NativeFetch, Reply, Store, TestClock, TestOrigin};
+
+/// The largest body that the rows' address sends here.
+const BODY: usize = 8 << 20;
+
+/// Rows of a shop, and an edgefront that keeps copies of them.
+pub struct Stock {
+    pub store: Store,
+    pub origin: TestOrigin,
+    pub app: App,
+    rows: Arc<Mutex<BTreeMap<String, Value>>>,
+}
+
+impl Stock {
+    /// A shop without a row.
+    pub async fn new() -> Self {
+        let (store, origin) = (Store::new().await, TestOrigin::start());
+        let app = store.app(&[("ROWS_URL", &format!("{}/rows", origin.url()))]);
+        let app = Rc::into_inner(app).expect("nobody else has it");
+        let in_flight = Rc::<Cell<usize>>::default();
+        let fetch = Rc::new(CountedFetch { fetch: NativeFetch::new(), in_flight: in_flight.clone() });
+        let clock = Rc::new(LeapingClock { clock: store.clock.clone(), in_flight });
+        let config = app.config.redis.clone();
+        let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), config.credentials, config.timeout);
+        let stock = Self { store, origin, app: App { redis, fetch, clock, ..app }, rows: Arc::default() };
+        stock.works();
+        stock
+    }
+
+    /// Puts a row into the shop's database, or another one in its place.
+    pub fn put(&self, id: &str, quantity: u32) {
+        let row = json!({"id": id, "name": "Enamel mug", "quantity": quantity});
+        self.rows.lock().unwrap().insert(id.to_owned(), row);
+    }
+
+    /// Takes a row out of the database.
+    pub fn delete(&self, id: &str) {
+        self.rows.lock().unwrap().remove(id);
+    }
+
+    /// The address answers with the rows it is asked for.
+    pub fn works(&self) {
+        let rows = self.rows.clone();
+        self.origin.answer_with(move |asked| {
+            let ids = asked.path.strip_prefix("/rows?ids=").expect("the rows' address");
+            let rows = rows.lock().unwrap();
+            let found: Vec<_> = ids.split(',').filter_map(|id| rows.get(id)).collect();
+            Reply::html(json!(found).to_string())
+        });
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.app.clock.now()
+    }
+
+    pub fn source(&self) -> Source<'_> {
+        Source::of(&self.app).expect("ROWS_URL is set")
+    }
+
+    /// Schedules a row that is in the database.
+    pub async fn schedule(&self, id: &str, every: f64) {
+        row_cache::schedule(&self.app.redis, &row(id), every, self.now()).await.unwrap();
+    }
+
+    /// Refreshes whatever is due now.
+    pub async fn refresh(&self) -> RefreshReport {
+        self.refresh_for(Duration::ZERO).await
+    }
+
+    /// Refreshes whatever comes to be due within `time`.
+    pub async fn refresh_for(&self, time: Duration) -> RefreshReport {
+        let span = Span { due_by: self.now() + time, until: self.now() + time + Duration::from_mins(1) };
+        row_cache::refresh_due(&self.app.redis, &self.source(), &*self.app.clock, span).await.unwrap()
+    }
+
+    /// Reads the copy of a row.
+    pub async fn read(&self, id: &str) -> Option<CachedRow> {
+        row_cache::read(&self.app.redis, Some(&self.source()), &row(id), self.now()).await.unwrap()
+    }
+
+    /// The quantity that the copy of a row tells; null without a copy.
+    pub async fn copied(&self, id: &str) -> Value {
+        let copy = self.store.raw(&["GET", &format!("inv:{id}")]).await;
+        let parsed = |text| serde_json::from_str::<Value>(text).unwrap()["quantity"].take();
+        copy.as_str().map_or(Value::Null, parsed)
+    }
+
+    /// Seconds from now to the next refresh of a row; None if it is not scheduled.
+    pub async fn due_in(&self, id: &str) -> Option<f64> {
+        let score = self.store.raw(&["ZSCORE", "schedule:", id]).await;
+        let score: f64 = score.as_str()?.parse().unwrap();
+        Some(((score - self.now().as_score()) * 1000.0).round() / 1000.0)
+    }
+}
+
+pub fn row(id: &str) -> RowId {
+    RowId::parse(id).unwrap()
+}
+
+/// A standing clock whose sleeps end at once, but only while no request is under way: a deadline does not pass because
+/// somebody slept.
+struct LeapingClock {
+    clock: TestClock,
+    in_flight: Rc<Cell<usize>>,
+}
+
+impl Clock for LeapingClock {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
+        let (leap, in_flight) = (self.clock.sleep(duration), self.in_flight.clone());
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            while in_flight.get() > 0 {
+                tokio::task::yield_now().await;
+            }
+            leap.await;
+        })
+    }
+}
+
+/// Requests that are under way until their whole answer is here.
+struct CountedFetch {
+    fetch: NativeFetch,
+    in_flight: Rc<Cell<usize>>,
+}
+
+impl Fetch for CountedFetch {
+    fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        self.in_flight.update(|count| count + 1);
+        Box::pin(async move {
+            let response = async { whole(self.fetch.fetch(request, deadline).await?).await }.await;
+            self.in_flight.update(|count| count - 1);
+            response
+        })
+    }
+}
+
+async fn whole(response: Response) -> Result<Response, FetchError> {
+    let (head, body) = response.into_parts();
+    let body = match body.collect(BODY).await {
+        Ok(Collected::Whole(bytes)) => bytes.into(),
+        Ok(Collected::TooLarge(body)) => body,
+        Err(_) => return Err(FetchError::Unreachable),
+    };
+    Ok(Response::from_parts(head, body))
+}
