@@ -206,6 +206,14 @@ async fn an_unknown_cron_or_a_spoilt_report_harms_nothing() {
 }
 
 #[test]
+fn the_crons_of_wrangler_toml_are_those_of_the_code() {
+    let (_, crons) = include_str!("../../wrangler.toml").split_once("\ncrons = [").unwrap();
+    let (crons, _) = crons.split_once("\n]").unwrap();
+    let crons: Vec<_> = crons.split('"').skip(1).step_by(2).collect();
+    assert_eq!(crons, [EVERY_MINUTE, EVERY_FIVE_MINUTES]);
+}
+
+#[test]
 fn a_job_goes_by_its_name() {
     for job in Job::ALL {
         assert_eq!(Job::from_name(job.name()), Some(job));

@@ -58,22 +58,30 @@ pub async fn schedule(call: Call<'_>) -> Result<Answer, Problem> {
     Ok(reply::json(reply::PERSONAL, &json!({"every": schedule.every, "next": schedule.next.as_score()})).into())
 }
 
-/// `{every}`: refreshes the row that often, from now on. 0 or less, as in the book, un-schedules it and deletes its copy.
+/// `{every}`: refreshes the row that often, from now on. 0 or less, as in the book, un-schedules it and deletes its copy. A row
+/// that its source does not know is 404, and not scheduled.
 pub async fn set_schedule(call: Call<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&call.name)?;
     let mut fields = call.fields()?;
     let every = fields.take("every")?.as_f64().ok_or_else(|| Error::invalid("every", "must be a number of seconds"))?;
     fields.end()?;
-    if every > 0.0 && call.app.config.rows.is_none() {
-        return Err(Error::invalid("row", "has no source: neither ROWS_TABLE nor ROWS_URL is set").into());
+    if every <= 0.0 {
+        row_cache::unschedule(&call.app.redis, &row).await?;
+        return Ok(reply::empty(StatusCode::NO_CONTENT).into());
     }
-    row_cache::schedule(&call.app.redis, &row, every, call.now).await?;
-    let response = if every > 0.0 {
-        reply::json(reply::PERSONAL, &json!({"every": every, "next": call.now.as_score()}))
-    } else {
-        reply::empty(StatusCode::NO_CONTENT)
+    let Some(source) = Source::of(call.app) else {
+        return Err(Error::invalid("row", "has no source: neither ROWS_TABLE nor ROWS_URL is set").into());
     };
-    Ok(response.into())
+    row_cache::schedule(&call.app.redis, &row, every, call.now).await?;
+    // Loaded before the answer: once the shop knows that the row is scheduled, the first of a crowd finds a copy.
+    let report = row_cache::refresh(&call.app.redis, &source, &[row], call.now).await?;
+    if report.removed > 0 {
+        return Err(Error::NotFound("row").into());
+    }
+    if let Some(cause) = report.cause {
+        log::warn!("a row was scheduled, and its source failed: {cause}");
+    }
+    Ok(reply::json(reply::PERSONAL, &json!({"every": every, "next": call.now.as_score()})).into())
 }
 
 /// Tags the response, and tells the age of the oldest of `rows`.

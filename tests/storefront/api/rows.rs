@@ -8,6 +8,7 @@ use crate::support::{Reply, Shop, scenarios};
 
 scenarios!(&[("ROWS_URL", "{origin}/rows")];
     a_scheduled_row_is_told_with_its_age,
+    a_row_is_loaded_when_it_is_scheduled,
     many_rows_are_read_at_once,
     a_row_that_is_overdue_is_refreshed_behind_the_answer,
     a_row_that_is_un_scheduled_is_gone,
@@ -61,6 +62,16 @@ async fn a_scheduled_row_is_told_with_its_age(shop: &Shop) {
     let told = service(shop, Method::GET, "/rows/mug/schedule", None).await;
     assert_eq!((told.status, &told.json["every"]), (200, &json!(5.0)), "{told:?}");
     assert!(told.json["next"].as_f64() > scheduled.json["next"].as_f64(), "{told:?}");
+}
+
+async fn a_row_is_loaded_when_it_is_scheduled(shop: &Shop) {
+    stock(shop, 7);
+    schedule(shop, "mug", 5.0).await;
+    let asked = shop.origin.count();
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+    assert_eq!((shop.blocking_requests().await, shop.origin.count()), (1, asked));
+    assert_eq!(schedule(shop, "none", 5.0).await.status, 404);
+    assert_eq!(service(shop, Method::GET, "/rows/none/schedule", None).await.status, 404);
 }
 
 async fn many_rows_are_read_at_once(shop: &Shop) {
