@@ -1,6 +1,6 @@
 //! The cart on a real server: as the book has it, and what the book leaves to chance.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use edgefront::{
     app::App,
@@ -129,6 +129,21 @@ async fn a_write_with_a_token_that_was_logged_out_starts_a_guests_session() {
     assert_eq!(store.raw(&["HEXISTS", "login:", token.as_str()]).await, 0);
 }
 
+// D7
+#[tokio::test]
+async fn a_write_after_the_idle_time_starts_a_guests_session() {
+    let store = Store::new().await;
+    let app = store.app(&[("SESSION_IDLE", "60")]);
+    let token = log_in(&app).await;
+    set(&app, &token, "mug", 1).await;
+    store.clock.advance(Duration::from_secs(61));
+    assert_eq!(read(&app, &token).await, None);
+    let write = try_add(&app, Some(&token), "cup", 1, Some("key")).await.unwrap();
+    assert!(write.created && write.session.unwrap().user.is_none());
+    assert_eq!(lines(&write.cart), holds(&[("cup", 1)]));
+    assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", token.as_str())]).await, json!(["mug", "1"]));
+}
+
 // D9
 #[tokio::test]
 async fn quantities_added_at_the_same_time_are_all_there() {
@@ -229,7 +244,7 @@ async fn every_call_is_one_request_and_a_write_says_that_somebody_was_here() {
     let app = store.app(&[]);
     let token = log_in(&app).await;
     set(&app, &token, "mug", 1).await;
-    store.clock.advance(std::time::Duration::from_secs(5));
+    store.clock.advance(Duration::from_secs(5));
     let before = store.counts().requests;
     set(&app, &token, "mug", 2).await;
     add(&app, &token, "mug", 2).await;

@@ -125,6 +125,25 @@ async fn the_cart_of_a_session_that_ends_is_recorded() {
     assert_eq!(at.parse(), seen.to_string().parse::<f64>());
 }
 
+/// The two oldest tokens with their scores, as the cleaning reads them.
+async fn oldest_two(store: &Store) -> Vec<String> {
+    serde_json::from_value(store.raw(&["ZRANGE", "recent:", "0", "1", "WITHSCORES"]).await).unwrap()
+}
+
+/// What the cleaning then does with them.
+fn reap(app: &Rc<App>, oldest: &[String], sessions: &[(&Token, &str)]) -> Command {
+    let own = ["recent:", "login:", "abandoned:"].map(str::to_owned);
+    let keys = sessions.iter().flat_map(|(token, name)| {
+        let token = token.as_str();
+        [format!("viewed:{token}"), format!("cart:{token}"), format!("sessions:{name}")]
+    });
+    let command = Command::script(&session::REAP, own.into_iter().chain(keys))
+        .num(app.config.session.limit)
+        .num(app.clock.now() - app.config.session.idle);
+    let scores = oldest.chunks(2).zip(sessions);
+    scores.fold(command, |command, (read, (_, name))| command.args(read).arg(name))
+}
+
 // D4
 #[tokio::test]
 async fn a_user_who_came_back_after_the_cleaning_read_the_oldest_keeps_login_and_cart() {
@@ -132,25 +151,27 @@ async fn a_user_who_came_back_after_the_cleaning_read_the_oldest_keeps_login_and
     let back = session(&store, &app, "ada").await;
     let next = session(&store, &app, "bob").await;
     let young = session(&store, &app, "eve").await;
-    let oldest: Vec<String> =
-        serde_json::from_value(store.raw(&["ZRANGE", "recent:", "0", "1", "WITHSCORES"]).await).unwrap();
+    let oldest = oldest_two(&store).await;
     store.clock.advance(Duration::from_secs(1));
     session::touch(&app.redis, &back, None, View::Served, app.clock.now(), &app.config.session).await.unwrap();
 
-    // What the cleaning does with what it read before the touch.
-    let of = |token: &Token, name: &str| {
-        let token = token.as_str();
-        [format!("viewed:{token}"), format!("cart:{token}"), format!("sessions:{name}")]
-    };
-    let own = ["recent:", "login:", "abandoned:"].map(str::to_owned);
-    let reap = Command::script(&session::REAP, own.into_iter().chain(of(&back, "ada")).chain(of(&next, "bob")))
-        .num(app.config.session.limit)
-        .num(app.clock.now() - app.config.session.idle)
-        .args([&oldest[0], &oldest[1], "ada", &oldest[2], &oldest[3], "bob"]);
-    assert_eq!(app.redis.run::<(u64, u64)>(reap).await, Ok((1, 1)));
+    assert_eq!(app.redis.run(reap(&app, &oldest, &[(&back, "ada"), (&next, "bob")])).await, Ok((1_u64, 1_u64)));
     assert_eq!(living(&store).await, [young.as_str(), back.as_str()]);
     assert_eq!(store.raw(&["HGET", "login:", back.as_str()]).await, "ada");
     assert_eq!(store.raw(&["HGET", &format!("cart:{}", back.as_str()), "mug"]).await, "2");
+}
+
+// D6
+#[tokio::test]
+async fn a_logout_after_the_cleaning_read_the_oldest_saves_one_of_them() {
+    let (store, app) = store("1").await;
+    let oldest = session(&store, &app, "ada").await;
+    let next = session(&store, &app, "bob").await;
+    let young = session(&store, &app, "eve").await;
+    let read = oldest_two(&store).await;
+    session::log_out(&app.redis, &young, app.clock.now(), &app.config.session).await.unwrap();
+    assert_eq!(app.redis.run(reap(&app, &read, &[(&oldest, "ada"), (&next, "bob")])).await, Ok((1_u64, 1_u64)));
+    assert_eq!(living(&store).await, [next.as_str()]);
 }
 
 // D6

@@ -183,6 +183,9 @@ async fn a_late_touch_moves_nothing_back_and_fractions_of_a_second_count() {
     assert!(view_at(&app, &one, "cup", View::Served, now - Duration::from_secs(9)).await);
     assert_eq!(store.raw(&["ZRANGE", "recent:", "0", "-1"]).await, json!([other.as_str(), one.as_str()]));
     assert_eq!(recent(&app, &one).await.unwrap(), ["mug", "cup"]);
+    // A view that arrives late is none of the newest, not even of an item that was viewed since.
+    assert!(view_at(&app, &one, "mug", View::Served, now - Duration::from_secs(10)).await);
+    assert_eq!(recent(&app, &one).await.unwrap(), ["mug", "cup"]);
 }
 
 #[tokio::test]
