@@ -7,6 +7,8 @@ mod support;
 mod api;
 /// Quantities and who may change them.
 mod cart;
+/// The built-in shop, from a real D1.
+mod demo;
 /// The jobs of the crons.
 mod maintenance;
 /// Pages of popular items.

@@ -1,0 +1,130 @@
+//! The demo shop behind the edge, in workerd with a real D1: its pages, and what its script asks for.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::{SERVICE_KEY, Shop, eventually};
+
+const MUG: &str = "enamel-mug-sage";
+
+async fn open() -> Shop {
+    Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory")]).await
+}
+
+async fn read(shop: &Shop, path: &str) -> (StatusCode, HeaderMap, String) {
+    let answer = shop.visit(path).await;
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    (status, headers, answer.text().await.expect("text"))
+}
+
+async fn read_json(shop: &Shop, path: &str) -> Value {
+    let (status, _, text) = read(shop, path).await;
+    assert_eq!(status, StatusCode::OK, "{path}: {text}");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// What the page links to.
+fn links(page: &str) -> impl Iterator<Item = String> {
+    let named = page.split(" href=\"").chain(page.split(" src=\"")).filter_map(|rest| rest.split_once('"'));
+    named.map(|(link, _)| link).filter(|link| link.starts_with('/')).map(|link| link.replace("&#38;", "&"))
+}
+
+#[tokio::test]
+async fn every_link_leads_somewhere_and_to_every_product() {
+    let shop = open().await;
+    let mut known = BTreeSet::from(["/".to_owned()]);
+    let mut ahead = VecDeque::from(["/".to_owned()]);
+    while let Some(path) = ahead.pop_front() {
+        let (status, headers, page) = read(&shop, &path).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        assert!(headers.contains_key("cache-control") && !headers.contains_key("set-cookie"), "{path}: {headers:?}");
+        if headers["content-type"] == "text/html; charset=utf-8" {
+            ahead.extend(links(&page).filter(|link| known.insert(link.clone())));
+        }
+    }
+    let count = |prefix| known.iter().filter(|path| path.starts_with(prefix) && !path.contains('?')).count();
+    assert!(count("/products/") >= 300, "{} products", count("/products/"));
+    assert!(count("/categories/") >= 8, "{} categories", count("/categories/"));
+}
+
+#[tokio::test]
+async fn a_product_has_two_addresses_and_an_unknown_one_has_none() {
+    let shop = open().await;
+    let (status, headers, page) = read(&shop, &format!("/products/{MUG}")).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(page.contains("<h1>Enamel Mug, Sage</h1>"), "{page}");
+    assert!(headers.keys().all(|name| !name.as_str().starts_with("edge-")), "{headers:?}");
+    assert_eq!(read(&shop, &format!("/?item={MUG}")).await.2, page);
+
+    let head = shop.request(Method::HEAD, &format!("/products/{MUG}")).send().await.expect("an answer");
+    assert_eq!(head.status(), StatusCode::OK);
+    assert_eq!(head.headers()["content-length"], page.len().to_string());
+
+    for path in
+        ["/products/no-such-mug", "/?item=no-such-mug", "/?item=", "/categories/no-such", "/categories/desk?page=9"]
+    {
+        assert_eq!(read(&shop, path).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    eventually("the view of the product, and of nothing else, counts", async || {
+        let popular = read_json(&shop, "/_edge/v1/popular").await;
+        let ids: Vec<_> = popular["items"].as_array().expect("items").iter().map(|item| &item["id"]).collect();
+        ids == [MUG]
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_visitor_signs_in_is_greeted_and_signs_out() {
+    let shop = open().await;
+    let answer = shop.request(Method::POST, "/login").body("user=ada%40example.org").send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    assert!(!answer.headers().contains_key("edge-login"));
+    let cookie = answer.headers()["set-cookie"].to_str().expect("ASCII").split(';').next().expect("a pair").to_owned();
+
+    let cart = async || {
+        let answer = shop.get("/cart").header("cookie", &cookie).send().await.expect("an answer");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        answer.text().await.expect("text")
+    };
+    assert!(cart().await.contains("Hello, ada@example.org"));
+    assert!(!read(&shop, "/cart").await.2.contains("Hello"));
+
+    let answer = shop.request(Method::POST, "/logout").header("cookie", &cookie).send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    assert!(!cart().await.contains("Hello"));
+}
+
+#[tokio::test]
+async fn names_and_prices_come_with_the_sale_that_runs() {
+    let shop = open().await;
+    let answer = read_json(&shop, &format!("/products.json?ids={MUG},hammock-sky,no-such,%27%20OR%201%3D1")).await;
+    let mut products = answer["products"].as_array().expect("products").clone();
+    products.sort_by_key(|product| product["id"].to_string());
+    let prices: Vec<_> = products.iter().map(|it| json!([it["id"], it["price_cents"], it["list_cents"]])).collect();
+    assert_eq!(prices, [json!([MUG, 1050, 1400]), json!(["hammock-sky", 6400, 6400])]);
+}
+
+/// `src/demo/assets/shop.js` reads these fields by name.
+#[tokio::test]
+async fn the_api_answers_what_the_shops_script_reads() {
+    let shop = open().await;
+    let session = read_json(&shop, "/_edge/v1/session").await;
+    assert_eq!((&session["user"], &session["cart"]["quantity"]), (&Value::Null, &json!(0)));
+    assert_eq!(read_json(&shop, "/_edge/v1/cart").await["items"], json!([]));
+
+    let add = shop.request(Method::POST, "/_edge/v1/cart/items").header("origin", &shop.url);
+    let add = add.header("content-type", "application/json").body(json!({"id": MUG, "quantity": 2}).to_string());
+    let answer = add.send().await.expect("an answer").bytes().await.expect("a body");
+    let cart: Value = serde_json::from_slice(&answer).expect("JSON");
+    assert_eq!((&cart["quantity"], &cart["items"]), (&json!(2), &json!([{"id": MUG, "quantity": 2}])));
+
+    let schedule = shop.request(Method::PUT, &format!("/_edge/v1/rows/{MUG}/schedule")).bearer_auth(SERVICE_KEY);
+    let schedule = schedule.header("content-type", "application/json").body(json!({"every": 60}).to_string());
+    assert!(schedule.send().await.expect("an answer").status().is_success());
+    let row = &read_json(&shop, &format!("/_edge/v1/rows?ids={MUG},hammock-sky")).await["rows"][MUG];
+    for field in ["stock", "price_cents", "sale_price_cents", "sale_starts_at", "sale_ends_at"] {
+        assert!(row[field].is_i64(), "{field}: {row}");
+    }
+}
