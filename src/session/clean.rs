@@ -16,8 +16,8 @@ use crate::{
     upstash::{Command, Pairs, Redis},
 };
 
-/// How many sessions go in one request: 5 calls of the script, about 250 kB of JSON.
-const BATCH: usize = 5 * REAP_AT_ONCE;
+/// How many sessions go in one request: 10 calls of the script, about 250 kB of JSON.
+const BATCH: usize = 10 * REAP_AT_ONCE;
 
 /// What is looked for before anything is done. A probe is one command, so a cron that has nothing to do costs one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
