@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use super::{RefreshReport, Schedule, Source, refresh::load};
 use crate::{
@@ -24,14 +22,6 @@ pub struct CachedRow {
     pub age: Duration,
     /// Its turn was missed by more than a period: the caller should [`refresh`](super::refresh) it behind the answer.
     pub overdue: bool,
-}
-
-impl CachedRow {
-    /// A strong entity tag, quoted.
-    #[must_use]
-    pub fn etag(&self) -> String {
-        format!("\"{}\"", URL_SAFE_NO_PAD.encode(Sha256::digest(&self.json)))
-    }
 }
 
 /// The copy of `row`; None if it is not scheduled, or its source no longer has it.

@@ -342,16 +342,3 @@ async fn a_read_is_one_request_and_rows_come_in_the_asked_order() {
     let found: Vec<_> = found.iter().map(|found| found.as_ref().map(|row| quantity(&row.json))).collect();
     assert_eq!(found, [Some(2), None, Some(1), Some(2)]);
 }
-
-#[tokio::test]
-async fn the_same_row_has_the_same_tag_and_another_one_another() {
-    let stock = Stock::new().await;
-    stock.put("mug", 1);
-    stock.schedule("mug", 5.0).await;
-    let first = stock.read("mug").await.unwrap().etag();
-    assert_eq!(stock.read("mug").await.unwrap().etag(), first);
-    stock.put("mug", 2);
-    stock.store.clock.advance(Duration::from_secs(5));
-    stock.refresh().await;
-    assert_ne!(stock.read("mug").await.unwrap().etag(), first);
-}

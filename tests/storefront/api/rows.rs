@@ -104,11 +104,14 @@ async fn a_row_that_is_overdue_is_refreshed_behind_the_answer(shop: &Shop) {
     assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
     shop.store.raw(&["ZINCRBY", "schedule:", "-20", "mug"]).await;
 
-    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+    let old = read(shop, "/mug").await;
 
+    assert_eq!(old.json, row("mug", 7));
     assert_eq!(shop.blocking_requests().await, 1);
     shop.settled().await;
-    assert_eq!(read(shop, "/mug").await.json, row("mug", 6));
+    let new = read(shop, "/mug").await;
+    assert_eq!(new.json, row("mug", 6));
+    assert_ne!(new.header("etag"), old.header("etag"));
 }
 
 async fn a_row_that_is_un_scheduled_is_gone(shop: &Shop) {
