@@ -1,11 +1,26 @@
 //! The platform's time. It stands still between I/O, so that nothing can be measured with it.
 
-use std::time::Duration;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use futures_util::future::LocalBoxFuture;
-use worker::Delay;
+use futures_util::{FutureExt, future::LocalBoxFuture};
+use js_sys::{Function, Promise};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use wasm_bindgen_futures::JsFuture;
 
 use crate::time::{Clock, Timestamp};
+
+#[wasm_bindgen]
+extern "C" {
+    /// Its handle is a number, or an object since the runtime has Node's timers; `worker::Delay` takes it for a number.
+    #[wasm_bindgen(js_name = setTimeout)]
+    fn set_timeout(call: &Function, millis: f64) -> JsValue;
+    #[wasm_bindgen(js_name = clearTimeout)]
+    fn clear_timeout(timer: &JsValue);
+}
 
 /// `Date.now` and `setTimeout`.
 pub struct PlatformClock;
@@ -14,13 +29,41 @@ impl Clock for PlatformClock {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "milliseconds since 1970 are whole and positive"
+        reason = "milliseconds since 1970: whole, positive"
     )]
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(js_sys::Date::now() as u64)
     }
 
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
-        Box::pin(Delay::from(duration))
+        Box::pin(Sleep::new(duration))
+    }
+}
+
+/// Resolves after a while; dropped before, it leaves no timer behind.
+pub struct Sleep {
+    timer: JsValue,
+    over: JsFuture,
+}
+
+impl Sleep {
+    pub fn new(duration: Duration) -> Self {
+        let mut timer = JsValue::UNDEFINED;
+        let over = Promise::new(&mut |resolve, _| timer = set_timeout(&resolve, duration.as_secs_f64() * 1000.0));
+        Self { timer, over: over.into() }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.over.poll_unpin(context).map(drop)
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        clear_timeout(&self.timer);
     }
 }

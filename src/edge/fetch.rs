@@ -7,12 +7,9 @@ use futures_util::future::{Either, LocalBoxFuture, select};
 use http::{HeaderMap, StatusCode, header};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use worker::{
-    Delay,
-    web_sys::{self, AbortController, RequestInit, RequestRedirect, WorkerGlobalScope},
-};
+use worker::web_sys::{self, AbortController, RequestInit, RequestRedirect, WorkerGlobalScope};
 
-use super::{body, headers};
+use super::{body, clock::Sleep, headers};
 use crate::fetch::{Fetch, FetchError, Request, Response};
 
 /// The platform's `fetch`.
@@ -39,7 +36,7 @@ async fn send(request: Request, deadline: Duration) -> Result<Result<Response, F
     let global: WorkerGlobalScope = js_sys::global().unchecked_into();
     let answer = JsFuture::from(global.fetch_with_str_and_init(&head.uri.to_string(), &init));
     // The signal is not a timeout's: that would cut off a body which is still on its way.
-    match select(answer, Delay::from(deadline)).await {
+    match select(answer, Sleep::new(deadline)).await {
         Either::Left((answer, _)) => read(&answer?.unchecked_into()).map(Ok),
         Either::Right(_) => {
             abort.abort();
