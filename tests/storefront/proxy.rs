@@ -27,11 +27,11 @@ scenarios! {
 async fn a_request_passes_to_the_letter(shop: &Shop) {
     let path = "/a%2fB//c;d?x=%20&y&&z=1&x=+";
     for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
-        shop.origin.answer(Reply::html("made").with_status(201).header("x-answer", b"caf\xe9"));
+        shop.origin.answer(Reply::html("made").with_status(201).header("x-answer", "café"));
         let body = if method == Method::GET { "" } else { "a body" };
         let request = shop.request(method.clone(), path).header("x-asked", "yes").header("x-empty", "");
         let answer = request.body(body).send().await.unwrap();
-        assert_eq!((answer.status().as_u16(), answer.headers()["x-answer"].as_bytes()), (201, b"caf\xe9".as_slice()));
+        assert_eq!((answer.status().as_u16(), answer.headers()["x-answer"].as_bytes()), (201, "café".as_bytes()));
         assert_eq!(answer.text().await.unwrap(), "made");
         let asked = shop.origin.last();
         assert_eq!((asked.method, asked.path.as_str(), asked.body.as_ref()), (method, path, body.as_bytes()));

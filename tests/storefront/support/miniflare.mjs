@@ -1,11 +1,14 @@
-// Runs the built Worker in workerd for the tests, through Miniflare's API.
+// Runs the built Worker in workerd for the tests, through Miniflare's API; any number of them, each apart from the others.
 //
-// stdin:  for each Worker to start a line of JSON, {bundle, vars?, migrations?, port?}
-// stdout: for each a line of JSON, in the same order, {url, scheduled} or {error}
-// stderr: what the Workers log
+// stdin, a line of JSON each:
+//   {id, bundle, vars?, migrations?}   starts a Worker. bundle and migrations are directories, vars the Worker's variables and secrets;
+//                                      with migrations it gets a D1 database `DB` of its own that they were applied to
+//   {id, stop: true}                   ends it
+// stdout, a line of JSON each:
+//   {id, url} or {id, error}           it has started, or why not
+//   {id, log}                          a line that it logged
 //
-// bundle and migrations are directories, vars the Worker's variables and secrets; with migrations it gets a D1 database `DB` of its own that
-// they were applied to. `GET {scheduled}?cron=*+*+*+*+*` fires a cron trigger. The first Worker takes 1 to 2 s, each further one 0.3 s.
+// `GET {url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*` fires a cron trigger; for `GET {url}/test/progress` see `observer`.
 //
 // It ends when stdin closes, and no workerd stays behind: a parent that is killed closes stdin too.
 
@@ -16,10 +19,42 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 
 const config = await readFile(new URL("../../../wrangler.toml", import.meta.url), "utf8");
 const [, compatibilityDate] = config.match(/^compatibility_date = "(.+)"/m);
-const running = [];
+const running = new Map();
 
-async function start(line) {
-	const { bundle, vars = {}, migrations, port = 0 } = JSON.parse(line);
+// Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`later`), and how many requests to
+// Redis were sent before the last answer (`blocking`). Nothing else is changed.
+const observer = `
+	import Shop from "./index.js";
+	let later = 0, sent = 0, blocking = 0;
+	const platformFetch = globalThis.fetch;
+	export default {
+		async fetch(request, env, context) {
+			if (new URL(request.url).pathname === "/test/progress") return Response.json({ later, blocking });
+			globalThis.fetch = (address, init) => {
+				if (String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) sent++;
+				return platformFetch(address, init);
+			};
+			const before = sent;
+			let waited;
+			const waitUntil = (work) => {
+				// From here on, requests are of the work behind the answer, which is complete.
+				waited ??= sent - before;
+				later++;
+				context.waitUntil(work.finally(() => later--));
+			};
+			const answer = await Shop.prototype.fetch.call({ env, ctx: { waitUntil } }, request);
+			blocking = waited ?? sent - before;
+			return answer;
+		},
+		scheduled(event, env, ctx) {
+			return Shop.prototype.scheduled.call({ env, ctx }, event);
+		},
+	};
+`;
+
+const tell = (message) => console.log(JSON.stringify(message));
+
+async function start({ id, bundle, vars = {}, migrations }) {
 	const root = path.resolve(bundle);
 	const worker = new Miniflare(
 		convertV4MiniflareOptions({
@@ -27,24 +62,26 @@ async function start(line) {
 			compatibilityDate,
 			modulesRoot: root,
 			modules: [
+				{ type: "ESModule", path: path.join(root, "observer.js"), contents: observer },
 				{ type: "ESModule", path: path.join(root, "index.js") },
 				{ type: "CompiledWasm", path: path.join(root, "index_bg.wasm") },
 			],
 			bindings: vars,
 			d1Databases: migrations ? { DB: "test" } : {},
 			host: "127.0.0.1",
-			port,
+			port: 0,
 			// Without these two Miniflare asks the network: for `request.cf`, and to say who uses it.
 			cf: false,
 			telemetry: { enabled: false },
 			unsafeTriggerHandlers: true,
-			handleStructuredLogs: ({ level, message }) => console.error(`${level}: ${message}`),
+			handleStructuredLogs: ({ level, message }) => tell({ id, log: `${level}: ${message}` }),
+			handleRuntimeStdio: (_, stderr) => createInterface({ input: stderr }).on("line", (log) => tell({ id, log })),
 		}),
 	);
-	running.push(worker);
+	running.set(id, worker);
 	const url = await worker.ready;
 	if (migrations) await migrate(await worker.getD1Database("DB"), path.resolve(migrations));
-	return { url: url.origin, scheduled: new URL("/cdn-cgi/local/scheduled", url).href };
+	tell({ id, url: url.origin });
 }
 
 /** In the order of their names, as `wrangler d1 migrations apply` does. */
@@ -55,8 +92,15 @@ async function migrate(database, directory) {
 	}
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
-	const reply = await start(line).catch((error) => ({ error: String(error?.message ?? error) }));
-	console.log(JSON.stringify(reply));
+async function stop(id) {
+	const worker = running.get(id);
+	running.delete(id);
+	await worker?.dispose();
 }
-await Promise.all(running.map((worker) => worker.dispose()));
+
+for await (const line of createInterface({ input: process.stdin })) {
+	const { id, stop: ends, ...options } = JSON.parse(line);
+	if (ends) stop(id).catch(() => {});
+	else start({ id, ...options }).catch((error) => tell({ id, error: String(error?.message ?? error) }));
+}
+await Promise.allSettled([...running.keys()].map(stop));

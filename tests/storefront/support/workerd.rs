@@ -1,90 +1,135 @@
-//! The built Worker in workerd, by way of `miniflare.mjs`. It ends with its standard input, so with this process at the latest.
+//! The built Worker in workerd, by way of `miniflare.mjs`: one Node process for all tests, since its start costs more than a
+//! Worker's. It ends with its standard input, so with this process at the latest.
 
 use std::{
+    collections::HashMap,
     env,
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
+    sync::{
+        LazyLock, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
 };
 
 use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
 
 use super::logs::Lines;
 
-/// A running Worker.
+/// A running Worker; ends when dropped.
 pub struct Workerd {
     pub url: String,
-    node: Child,
+    id: u64,
     lines: Lines,
 }
 
 impl Workerd {
     /// Starts a Worker with these variables and secrets, or says why it did not start.
     pub async fn start(variables: &[(String, String)]) -> Result<Self, String> {
-        let options = options(variables);
-        // Starting blocks for a second; the gateway and the origin of the test go on meanwhile.
-        tokio::task::spawn_blocking(move || Self::start_blocking(&options)).await.map_err(|error| error.to_string())?
-    }
-
-    fn start_blocking(options: &Value) -> Result<Self, String> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/storefront/support/miniflare.mjs");
-        let node = env::var_os("EDGEFRONT_NODE").unwrap_or_else(|| "node".into());
-        let mut node = Command::new(node)
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("node does not start ({error}): run `cargo xtask test`, which brings it"))?;
-        let lines = Lines::default();
-        if let Some(output) = node.stderr.take() {
-            let lines = lines.clone();
-            thread::spawn(move || {
-                BufReader::new(output).lines().map_while(Result::ok).for_each(|line| lines.push(line));
-            });
-        }
-        let answer = ask(&mut node, options).unwrap_or_else(|| json!({"error": "miniflare.mjs ended without a word"}));
-        let url = answer["url"].as_str().unwrap_or_default().to_owned();
-        let workerd = Self { url, node, lines };
-        match answer["error"].as_str() {
-            None => Ok(workerd),
-            Some(error) => Err(format!("{error}\n{}", workerd.end())),
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (started, start) = oneshot::channel();
+        let mut workerd = Self { url: String::new(), id, lines: Lines::default() };
+        NODE.watched().insert(id, Watched { started: Some(started), lines: workerd.lines.clone() });
+        NODE.say(&options(id, variables)).map_err(|error| format!("miniflare.mjs does not listen: {error}"))?;
+        match start.await {
+            Ok(Ok(url)) => {
+                workerd.url = url;
+                Ok(workerd)
+            }
+            Ok(Err(error)) => Err(format!("{error}\n{}", workerd.logs().join("\n"))),
+            Err(_) => Err("miniflare.mjs ended; what it wrote stands above".to_owned()),
         }
     }
 
     pub fn logs(&self) -> Vec<String> {
         self.lines.all()
     }
-
-    /// Ends it and gives all that it logged.
-    fn end(self) -> String {
-        let lines = self.lines.clone();
-        drop(self);
-        lines.all().join("\n")
-    }
 }
 
 impl Drop for Workerd {
     fn drop(&mut self) {
-        drop(self.node.stdin.take());
-        let _ = self.node.wait();
+        NODE.watched().remove(&self.id);
+        // If Node is gone, so is the Worker.
+        let _ = NODE.say(&json!({"id": self.id, "stop": true}));
     }
 }
 
-fn ask(node: &mut Child, options: &Value) -> Option<Value> {
-    writeln!(node.stdin.as_mut()?, "{options}").ok()?;
-    let mut line = String::new();
-    BufReader::new(node.stdout.as_mut()?).read_line(&mut line).ok()?;
-    serde_json::from_str(&line).ok()
+/// The one Node process.
+static NODE: LazyLock<Node> = LazyLock::new(Node::start);
+
+struct Node {
+    stdin: Mutex<ChildStdin>,
+    watched: Mutex<HashMap<u64, Watched>>,
 }
 
-fn options(variables: &[(String, String)]) -> Value {
+/// A Worker whose messages are waited for.
+struct Watched {
+    /// Taken when it has started, or has not.
+    started: Option<oneshot::Sender<Result<String, String>>>,
+    lines: Lines,
+}
+
+impl Node {
+    fn start() -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/storefront/support/miniflare.mjs");
+        let node = env::var_os("EDGEFRONT_NODE").unwrap_or_else(|| "node".into());
+        let mut node = Command::new(node)
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node starts: run `cargo xtask test`, which brings it");
+        let (stdin, stdout) = (node.stdin.take().expect("piped"), node.stdout.take().expect("piped"));
+        thread::spawn(move || {
+            listen(stdout);
+            // Nobody is left to be told what became of it.
+            let _ = node.wait();
+            // Node has ended: whoever waits for a Worker learns it now.
+            NODE.watched().clear();
+        });
+        Self { stdin: Mutex::new(stdin), watched: Mutex::default() }
+    }
+
+    fn say(&self, message: &Value) -> io::Result<()> {
+        writeln!(self.stdin.lock().unwrap_or_else(PoisonError::into_inner), "{message}")
+    }
+
+    fn watched(&self) -> MutexGuard<'_, HashMap<u64, Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Passes on what Node says, until it ends.
+fn listen(stdout: ChildStdout) {
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("miniflare.mjs says {line}"));
+        let mut watched = NODE.watched();
+        // A Worker that is stopped already may have had a last word.
+        let Some(worker) = message["id"].as_u64().and_then(|id| watched.get_mut(&id)) else { continue };
+        if let Some(line) = message["log"].as_str() {
+            worker.lines.push(line.to_owned());
+        }
+        let outcome = match (message["url"].as_str(), message["error"].as_str()) {
+            (Some(url), _) => Ok(url.to_owned()),
+            (_, Some(error)) => Err(error.to_owned()),
+            _ => continue,
+        };
+        // Without a receiver, the test has ended meanwhile.
+        worker.started.take().map(|started| started.send(outcome));
+    }
+}
+
+fn options(id: u64, variables: &[(String, String)]) -> Value {
     let bundle = env::var_os("EDGEFRONT_BUNDLE").map(PathBuf::from);
     let bundle = bundle
         .expect("EDGEFRONT_BUNDLE is not set: run `cargo xtask test`, which builds the Worker and says where it is");
     let is_set = |name: &str| variables.iter().any(|(other, value)| other == name && !value.is_empty());
     let mut options = json!({
+        "id": id,
         "bundle": bundle,
         "vars": variables.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect::<Map<_, Value>>(),
     });
