@@ -64,17 +64,17 @@ async fn tool(package: &str, version: &str, program: &str) -> Result<PathBuf, Fa
             return Ok(Done { what: "installed".to_owned(), value: path });
         }
         step.note("built from source once, a minute or two");
-        build(&step, package, version, &root).await?;
+        build(&step, package, version, &["--root", &root, "--bin", program]).await?;
         Ok(Done { what: "built".to_owned(), value: path })
     })
     .await
 }
 
-async fn build(step: &Step, package: &str, version: &str, root: &str) -> Result<(), Failure> {
+async fn build(step: &Step, package: &str, version: &str, what: &[&str]) -> Result<(), Failure> {
     let install = |more: &[&str]| {
         let mut cargo = Command::new("cargo");
         // A debug build takes a third of the time, and the tools have little to do.
-        cargo.args(["install", "--debug", "--version", &format!("={version}"), "--root", root]).args(more).arg(package);
+        cargo.args(["install", "--debug", "--version", &format!("={version}")]).args(what).args(more).arg(package);
         cargo.env("CARGO_TARGET_DIR", BUILD_DIRECTORY);
         cargo
     };
