@@ -105,7 +105,7 @@ async fn answers(url: &str) {
 }
 
 /// Leaves out what wrangler says in vain: that it could not ask its maker's servers for `request.cf` (with a stack), that nobody fires the crons,
-/// and the table of all variables.
+/// the table of all variables, the steps of a build that are up to date, and our own question whether the Worker answers.
 #[derive(Default)]
 struct Noise {
     skipping: bool,
@@ -126,7 +126,13 @@ impl Noise {
         } else if self.skipping {
             self.skipping = text.is_empty() || continues.iter().any(|part| text.starts_with(part));
         }
-        !self.skipping
+        let is_step = |said: &str| {
+            let done = ["Finished", "Running", "`", "ok "].iter().any(|part| said.trim_start().starts_with(part));
+            said.is_empty() || (done && !said.contains(": built"))
+        };
+        let is_vain =
+            line.contains("GET /_edge/v1/healthz ") || line.strip_prefix("[custom build] ").is_some_and(is_step);
+        !self.skipping && !is_vain
     }
 }
 
@@ -136,7 +142,8 @@ mod tests {
 
     #[test]
     fn only_noise_is_left_out() {
-        let said = "[custom build] ok\n\
+        let said = "[custom build] Running: cargo xtask build\n[custom build] \n[custom build] ok   worker: up to date (0.0 s)\n\
+            [custom build] ok   worker: built (9.0 s)\n\
             Your Worker has access to the following bindings:\nBinding      Resource    Mode\nenv.DB       D1 Database local\n\n\
             [wrangler:warn] Unable to fetch the `Request.cf` object! Falling back to a default placeholder...\n\
             Error: getaddrinfo ENOTFOUND example.com\n    at GetAddrInfoReqWrap.onlookupall [as oncomplete] (node:dns:122:26)\n\
@@ -144,13 +151,13 @@ mod tests {
             ▲ [WARNING] Scheduled Workers are not automatically triggered during local development.\n\n\
             \x20 To manually trigger a scheduled event, run:\n    curl \"http://127.0.0.1:8899/cdn-cgi/local/scheduled\"\n\
             \x20 For more details, see https://example.com\n\n\n\
-            [wrangler:info] Ready on http://127.0.0.1:8899\nError: a failure of our own\n    at index.js\n";
+            [wrangler:info] Ready on http://127.0.0.1:8899\n[wrangler:info] GET /_edge/v1/healthz 200 OK (9ms)\nError: a failure of our own\n    at index.js\n";
         let mut noise = Noise::default();
         let shown: Vec<_> = said.lines().filter(|line| noise.passes(line)).collect();
         assert_eq!(
             shown,
             [
-                "[custom build] ok",
+                "[custom build] ok   worker: built (9.0 s)",
                 "⎔ Starting local server...",
                 "[wrangler:info] Ready on http://127.0.0.1:8899",
                 "Error: a failure of our own",
