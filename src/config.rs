@@ -56,7 +56,8 @@ pub struct CartConfig {
 
 #[derive(Clone)]
 pub struct PageConfig {
-    /// `PAGE_TTL`, default 300 s: how long a page is fresh.
+    /// `PAGE_TTL`, default 300 s: how long a page is fresh at the most; each takes 90 to 100 % of it, so that they do not
+    /// expire together.
     pub ttl: Duration,
     /// `PAGE_STALE`, default 60 s: how long it may be served after that, while one request renders it anew.
     pub stale: Duration,
