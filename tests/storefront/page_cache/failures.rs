@@ -8,7 +8,7 @@ use super::{cache_status, header, make_popular, store_page, stored_pages};
 use crate::support::{Reply, Shop, scenarios};
 
 scenarios! {
-    &[("REDIS_TIMEOUT_MS", "300")];
+    &[("REDIS_TIMEOUT_MS", "2000")];
     without_redis_pages_come_from_the_origin,
     a_page_that_breaks_off_is_no_page,
     a_failed_render_does_not_keep_the_next_from_being_stored,

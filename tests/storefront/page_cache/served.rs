@@ -10,6 +10,7 @@ scenarios! {
     a_stored_page_keeps_its_headers_and_every_byte,
     a_browser_that_has_the_page_gets_a_304,
     head_is_answered_from_the_stored_get,
+    an_origin_that_compresses_unasked_is_passed_on_as_it_is,
     the_origin_may_say_how_long_a_page_is_fresh,
     a_request_may_ask_for_more_than_the_stored_page,
     a_visit_waits_for_one_request_to_redis,
@@ -71,6 +72,19 @@ async fn head_is_answered_from_the_stored_get(shop: &Shop) {
     }
     assert_eq!(head.text().await.unwrap(), "");
     assert_eq!(get.text().await.unwrap(), "<h1>/products/mug</h1>");
+}
+
+async fn an_origin_that_compresses_unasked_is_passed_on_as_it_is(shop: &Shop) {
+    /// `<h1>page</h1>` by gzip.
+    const GZIPPED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xb3\xc9\x30\xb4\x2b\x48\x4c\x4f\xb5\xd1\x07\x32\x00\xeb\xcb\x85\x04\x0d\x00\x00\x00";
+    make_popular(shop, "mug").await;
+    shop.origin.answer(Reply::html(GZIPPED).header("content-encoding", "gzip"));
+    let answer = shop.get("/products/mug").header("accept-encoding", "gzip").send().await.unwrap();
+    assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=encoding");
+    assert_eq!(header(&answer, "content-encoding"), "gzip");
+    assert_eq!(answer.bytes().await.unwrap(), GZIPPED);
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
 
 async fn the_origin_may_say_how_long_a_page_is_fresh(shop: &Shop) {
