@@ -151,7 +151,7 @@ async fn an_answer_says_whether_it_may_be_kept(shop: &Shop) {
 }
 
 async fn an_origin_that_is_down_is_told_as_it_is(shop: &Shop) {
-    for (reply, status) in [(Reply::nothing(), 502), (Reply::html("late").after(Duration::from_secs(60)), 504)] {
+    for (reply, status) in [(Reply::nothing(), 502), (Reply::html("late").after(Duration::from_mins(1)), 504)] {
         shop.origin.answer(reply);
         let for_people = shop.get("/about").header("accept", "text/html").send();
         let (for_people, for_programs) = join(for_people, shop.visit("/about")).await;
