@@ -21,6 +21,8 @@ mod ranking;
 mod reap;
 /// Copies of rows and their schedule.
 mod row_cache;
+/// Rows of a D1 table.
+mod rows_table;
 /// The Lua scripts as a whole.
 mod scripts;
 /// Login tokens.
