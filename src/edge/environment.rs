@@ -20,6 +20,13 @@ extern "C" {
     static ENV: JsValue;
 }
 
+// `wasm_bindgen::throw_str` throws what the runtime shows as `#<Exception>` only, since nothing unwraps it this early.
+#[wasm_bindgen(inline_js = "export function refuse(problem) { throw new Error(problem); }")]
+extern "C" {
+    /// Ends the start of the isolate; the runtime shows `problem`.
+    pub fn refuse(problem: &str);
+}
+
 /// The D1 database's name in `wrangler.toml`.
 const DATABASE: &str = "DB";
 

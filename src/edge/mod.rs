@@ -35,7 +35,7 @@ fn start() {
     console::install();
     match environment::app() {
         Ok(app) => APP.with(|cell| drop(cell.set(app))),
-        Err(errors) => worker::wasm_bindgen::throw_str(&errors.to_string()),
+        Err(errors) => environment::refuse(&errors.to_string()),
     }
 }
 
