@@ -9,6 +9,8 @@ mod api;
 mod cart;
 /// The built-in shop, from a real D1.
 mod demo;
+/// The border to the platform.
+mod edge;
 /// The jobs of the crons.
 mod maintenance;
 /// Pages of popular items.

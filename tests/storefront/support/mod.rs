@@ -1,5 +1,4 @@
 //! Starts real parts for tests, each on a free port, each ended with the test. Nothing here stands in for Redis.
-#![expect(dead_code, reason = "each part is for several suites, which come and go")]
 
 /// Time that a test moves.
 mod clock;

@@ -1,0 +1,169 @@
+//! The border to the platform: what a Worker makes of requests, answers, time and its variables. What holds natively too is a
+//! scenario for both.
+
+use std::{
+    convert::Infallible,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, future::join_all, stream};
+use http::Method;
+use serde_json::json;
+
+use crate::support::{Reply, Shop, eventually, scenarios};
+
+scenarios! {
+    &[("ORIGIN_TIMEOUT", "1")];
+    a_large_answer_passes_with_its_length,
+    a_body_goes_up_while_the_answer_comes_down,
+    a_compressed_answer_passes_as_it_is,
+    an_answer_without_a_body_has_none,
+    each_set_cookie_stays_one,
+    a_slow_head_is_given_up_and_a_slow_body_is_not,
+    many_requests_are_under_way_at_once,
+    a_visitor_who_leaves_harms_nobody,
+    a_cron_trigger_does_its_jobs,
+}
+
+/// More than an isolate could hold a few of.
+const LARGE: u64 = 48 << 20;
+
+async fn a_large_answer_passes_with_its_length(shop: &Shop) {
+    shop.origin.answer(Reply::zeros(LARGE));
+    let answer = shop.visit("/export").await;
+    assert_eq!(answer.headers()["content-length"], LARGE.to_string());
+    let bytes = answer.bytes_stream().map(|chunk| chunk.expect("a chunk").len() as u64);
+    assert_eq!(bytes.fold(0, async |sum, length| sum + length).await, LARGE);
+}
+
+async fn a_body_goes_up_while_the_answer_comes_down(shop: &Shop) {
+    shop.origin.answer(Reply::echo());
+    let chunk = Bytes::from_iter((0..=255).cycle().take(64 << 10));
+    let chunks = stream::iter(vec![chunk.clone(); 256]).map(Ok::<_, Infallible>);
+    let request = shop.request(Method::POST, "/echo").body(reqwest::Body::wrap_stream(chunks));
+    let answer = request.send().await.unwrap().bytes().await.unwrap();
+    assert_eq!(answer.len(), 256 * chunk.len());
+    assert!(answer.chunks(chunk.len()).all(|part| part == chunk));
+}
+
+async fn a_compressed_answer_passes_as_it_is(shop: &Shop) {
+    const GZIP: &[u8] =
+        b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\xce\xcf\x2d\x28\x4a\x2d\x2e\x4e\x4d\x51\x48\x2c\x51\x28\xc9\
+        \x48\x55\xc8\x2f\xca\x4c\xcf\xcc\xe3\x02\x00\x45\x80\x23\x0c\x19\x00\x00\x00";
+    shop.origin.answer(Reply::html(GZIP).header("content-encoding", "gzip"));
+    let answer = shop.get("/about").header("accept-encoding", "gzip").send().await.unwrap();
+    assert_eq!(answer.headers()["content-encoding"], "gzip");
+    assert_eq!(answer.bytes().await.unwrap(), GZIP);
+    // The platform adds what it can decode itself.
+    assert!(shop.origin.last().header("accept-encoding").ends_with("gzip"));
+}
+
+async fn an_answer_without_a_body_has_none(shop: &Shop) {
+    for status in [204, 304] {
+        shop.origin.answer(Reply::status(status).header("etag", "\"1\""));
+        let answer = shop.visit("/about").await;
+        assert_eq!((answer.status().as_u16(), answer.headers()["etag"].as_bytes()), (status, b"\"1\"".as_slice()));
+        assert!(answer.bytes().await.unwrap().is_empty(), "{status}");
+    }
+    shop.origin.answer(Reply::html("12345"));
+    let answer = shop.request(Method::HEAD, "/about").send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.headers()["content-length"].as_bytes()), (200, b"5".as_slice()));
+}
+
+async fn each_set_cookie_stays_one(shop: &Shop) {
+    let cookies = ["a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT", "b=2", "a=3"];
+    shop.origin.answer(cookies.iter().fold(Reply::html(""), |reply, cookie| reply.header("set-cookie", cookie)));
+    let answer = shop.visit("/about").await;
+    let set: Vec<_> = answer.headers().get_all("set-cookie").iter().collect();
+    assert_eq!(set, cookies);
+}
+
+async fn a_slow_head_is_given_up_and_a_slow_body_is_not(shop: &Shop) {
+    shop.origin.hold();
+    let start = Instant::now();
+    assert_eq!(shop.visit("/about").await.status(), 504);
+    assert!(start.elapsed() >= Duration::from_secs(1), "ORIGIN_TIMEOUT is a second");
+    shop.origin.answer(Reply::then_held("begun", " and ended"));
+    let answer = shop.visit("/about").await;
+    assert_eq!(answer.status(), 200);
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    shop.origin.release();
+    assert_eq!(answer.text().await.unwrap(), "begun and ended");
+}
+
+async fn many_requests_are_under_way_at_once(shop: &Shop) {
+    shop.origin.answer_with(|asked| Reply::then_held(format!("{} ", asked.path), "end"));
+    shop.origin.hold();
+    let paths: Vec<_> = (0..40).map(|number| format!("/pages/{number}")).collect();
+    let answers = join_all(paths.iter().map(async |path| shop.visit(path).await)).await;
+    assert_eq!(shop.origin.count(), 40, "all are under way");
+    shop.origin.release();
+    for (path, answer) in paths.iter().zip(answers) {
+        assert_eq!(answer.text().await.unwrap(), format!("{path} end"));
+    }
+}
+
+async fn a_visitor_who_leaves_harms_nobody(shop: &Shop) {
+    shop.origin.answer(Reply::then_held("begun", " and ended"));
+    shop.origin.hold();
+    let answer = shop.visit("/about").await;
+    let unanswered = tokio::spawn(shop.get("/about").send());
+    eventually("the second is under way", async || shop.origin.count() == 2).await;
+    drop(answer);
+    unanswered.abort();
+    shop.origin.release();
+    assert_eq!(shop.visit("/about").await.text().await.unwrap(), "begun and ended");
+}
+
+async fn a_cron_trigger_does_its_jobs(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
+    shop.cron("*/5 * * * *").await;
+    assert_eq!(shop.store.raw(&["EXISTS", "rescaled:"]).await, 1);
+    assert_eq!(shop.store.raw(&["HEXISTS", "jobs:", "rescale"]).await, 1);
+    let before = shop.store.counts().commands;
+    shop.cron("* * * * *").await;
+    assert!(shop.store.counts().commands > before, "it asked Redis whether anything is due");
+}
+
+#[tokio::test]
+async fn a_wrong_variable_names_itself_and_nothing_starts() {
+    let variables = [("PAGE_TTL", "soon"), ("SESSION_KEYS", ""), ("ORIGIN_URL", "shop.example")];
+    let refusal = Shop::try_workerd(&variables).await.err().expect("it does not start");
+    for (name, _) in variables {
+        assert!(refusal.contains(name), "{name}: {refusal}");
+    }
+    assert!(!refusal.contains("token-of-the-tests"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_header_that_is_not_utf8_costs_its_odd_bytes_only() {
+    let shop = Shop::workerd(&[]).await;
+    shop.origin.answer(Reply::html("").header("x-latin1", b"caf\xe9").header("x-utf8", "café"));
+    let answer = shop.get("/about").header("x-sent", "café").send().await.unwrap();
+    assert_eq!(answer.headers()["x-latin1"].as_bytes(), "caf\u{fffd}".as_bytes());
+    assert_eq!(answer.headers()["x-utf8"].as_bytes(), "café".as_bytes());
+    assert_eq!(shop.origin.last().headers["x-sent"].as_bytes(), "café".as_bytes());
+}
+
+#[tokio::test]
+async fn a_failure_is_logged_by_level_and_without_secrets() {
+    let shop = Shop::workerd(&[]).await;
+    shop.store.gateway.set_fault(Some(edgefront_gateway::Fault::Garbage));
+    let answer = shop.get("/_edge/v1/popular").send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    let log = shop.logs().join("\n");
+    assert!(log.contains("error: GET"), "{log}");
+    assert!(!log.contains("token-of-the-tests") && !log.contains("viewed:"), "{log}");
+}
+
+#[tokio::test]
+async fn the_platform_says_no_more_than_ours_about_an_error() {
+    let shop = Shop::workerd(&[]).await;
+    let answer = shop.visit("/_edge/v1/nothing").await;
+    assert_eq!(
+        (answer.status().as_u16(), answer.headers()["content-type"].as_bytes()),
+        (404, b"application/problem+json".as_slice())
+    );
+    assert_eq!(answer.json::<serde_json::Value>().await.unwrap()["status"], json!(404));
+}
