@@ -20,8 +20,7 @@ extern "C" {
     static ENV: JsValue;
 }
 
-// `wasm_bindgen::throw_str` throws what the runtime shows as `#<Exception>` only, since nothing unwraps it this early.
-#[wasm_bindgen(inline_js = "export function refuse(problem) { throw new Error(problem); }")]
+#[wasm_bindgen(module = "/src/edge/refuse.js")]
 extern "C" {
     /// Ends the start of the isolate; the runtime shows `problem`.
     pub fn refuse(problem: &str);

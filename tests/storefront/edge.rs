@@ -39,7 +39,7 @@ async fn a_large_answer_passes_with_its_length(shop: &Shop) {
 
 async fn a_body_goes_up_while_the_answer_comes_down(shop: &Shop) {
     shop.origin.answer(Reply::echo());
-    let chunk = Bytes::from_iter((0..=255).cycle().take(64 << 10));
+    let chunk: Bytes = (0..=255).cycle().take(64 << 10).collect();
     let chunks = stream::iter(vec![chunk.clone(); 256]).map(Ok::<_, Infallible>);
     let request = shop.request(Method::POST, "/echo").body(reqwest::Body::wrap_stream(chunks));
     let answer = request.send().await.unwrap().bytes().await.unwrap();
