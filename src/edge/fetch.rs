@@ -5,12 +5,20 @@ use std::time::Duration;
 
 use futures_util::future::{Either, LocalBoxFuture, select};
 use http::{HeaderMap, StatusCode, header};
-use wasm_bindgen::{JsCast, JsValue};
+use js_sys::Promise;
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{self, AbortController, RequestInit, RequestRedirect, WorkerGlobalScope};
+use worker::web_sys::{self, AbortController, RequestInit, RequestRedirect};
 
 use super::{body, clock::Sleep, headers};
 use crate::fetch::{Fetch, FetchError, Request, Response};
+
+#[wasm_bindgen]
+extern "C" {
+    /// Caught, since what a visitor can make the platform refuse (a method that it does not know) must not end the isolate.
+    #[wasm_bindgen(catch, js_name = fetch)]
+    fn platform_fetch(address: &str, init: &RequestInit) -> Result<Promise, JsValue>;
+}
 
 /// The platform's `fetch`.
 pub struct PlatformFetch;
@@ -33,8 +41,7 @@ async fn send(request: Request, deadline: Duration) -> Result<Result<Response, F
     init.set_redirect(RequestRedirect::Manual);
     init.set_signal(Some(&abort.signal()));
     init.set_body(&body::write(body));
-    let global: WorkerGlobalScope = js_sys::global().unchecked_into();
-    let answer = JsFuture::from(global.fetch_with_str_and_init(&head.uri.to_string(), &init));
+    let answer = JsFuture::from(platform_fetch(&head.uri.to_string(), &init)?);
     // The signal is not a timeout's: that would cut off a body which is still on its way.
     match select(answer, Sleep::new(deadline)).await {
         Either::Left((answer, _)) => read(&answer?.unchecked_into()).map(Ok),

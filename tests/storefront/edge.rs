@@ -23,6 +23,7 @@ scenarios! {
     a_slow_head_is_given_up_and_a_slow_body_is_not,
     many_requests_are_under_way_at_once,
     a_visitor_who_leaves_harms_nobody,
+    a_request_that_the_platform_refuses_harms_nobody,
     a_cron_trigger_does_its_jobs,
 }
 
@@ -114,6 +115,25 @@ async fn a_visitor_who_leaves_harms_nobody(shop: &Shop) {
     unanswered.abort();
     shop.origin.release();
     assert_eq!(shop.visit("/about").await.text().await.unwrap(), "begun and ended");
+}
+
+async fn a_request_that_the_platform_refuses_harms_nobody(shop: &Shop) {
+    shop.origin.answer(Reply::then_held("begun", " and ended"));
+    shop.origin.hold();
+    let under_way = shop.visit("/about").await;
+    shop.origin.answer(Reply::html("answered"));
+    for (method, body) in [("GET", "a body"), ("HEAD", "a body"), ("TRACE", ""), ("PURGE", ""), ("MADE-UP", "a body")] {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        // The platform may refuse it, or pass it on.
+        let answer = shop.request(method.clone(), "/about").body(body).send();
+        let answer = tokio::time::timeout(Duration::from_secs(20), answer).await;
+        assert!(answer.is_ok(), "{method} is answered, or the connection closed");
+    }
+    shop.origin.release();
+    assert_eq!(under_way.text().await.unwrap(), "begun and ended");
+    assert_eq!(shop.visit("/about").await.text().await.unwrap(), "answered");
+    let log = shop.logs().join("\n");
+    assert!(!log.contains("Critical") && !log.contains("panicked"), "{log}");
 }
 
 async fn a_cron_trigger_does_its_jobs(shop: &Shop) {
