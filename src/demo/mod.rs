@@ -27,6 +27,18 @@ use crate::{
     time::Timestamp,
 };
 
+/// The items of the sale, as the migrations set it up: what a flash sale would refresh every few seconds.
+pub const ON_SALE: [&str; 8] = [
+    "enamel-mug-sage",
+    "wool-picnic-blanket-moss",
+    "moka-pot-6-cups",
+    "linen-napkins-rust",
+    "hori-hori-walnut",
+    "canvas-tote-ink",
+    "paper-lantern-60-cm",
+    "jigsaw-puzzle-night-train",
+];
+
 /// On every answer. Nothing comes from another host, and nothing in a page runs that is not one of the [`assets`].
 const SECURITY: [(HeaderName, HeaderValue); 3] = [
     (

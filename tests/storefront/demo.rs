@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use edgefront::demo::ON_SALE;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -104,6 +105,15 @@ async fn names_and_prices_come_with_the_sale_that_runs() {
     products.sort_by_key(|product| product["id"].to_string());
     let prices: Vec<_> = products.iter().map(|it| json!([it["id"], it["price_cents"], it["list_cents"]])).collect();
     assert_eq!(prices, [json!([MUG, 1050, 1400]), json!(["hammock-sky", 6400, 6400])]);
+}
+
+#[tokio::test]
+async fn the_sale_of_the_home_page_is_the_one_that_is_kept_fresh() {
+    let shop = open().await;
+    let page = read(&shop, "/").await.2;
+    let on_sale: BTreeSet<_> =
+        links(&page).filter_map(|link| Some(link.strip_prefix("/products/")?.to_owned())).collect();
+    assert_eq!(on_sale, ON_SALE.map(str::to_owned).into());
 }
 
 /// `src/demo/assets/shop.js` reads these fields by name.

@@ -17,7 +17,7 @@ use crate::{
     crons,
     dev_vars::Vars,
     failure::Failure,
-    npm, redis, settings,
+    npm, redis, sale, settings,
     steps::{Done, step},
     tools, worker,
     wrangler::{self, Dev},
@@ -70,6 +70,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let origin = format!("http://127.0.0.1:{}", arguments.port);
     let mut dev = Dev::start(arguments.port, &told)?;
     dev.ready(&origin).await?;
+    sale::schedule(&origin, &vars).await?;
     // Browsers take `Secure` cookies over plain HTTP from localhost only.
     println!(
         "The shop: http://localhost:{} (ready after {:.0} s; Ctrl-C ends it)",

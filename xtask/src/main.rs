@@ -1,7 +1,7 @@
 //! `cargo xtask dev` and `cargo xtask test`, each with all of its own set-up; `cargo xtask build` is what wrangler calls.
 //!
 //! Reading order: the commands (`dev`, `test`, `worker`), what they set up (`tools`, `npm`, `redis`, `dev_vars`, `settings`), what they run
-//! (`wrangler`, `crons`), and below that processes, steps, stamps and failures.
+//! (`wrangler`, `crons`, `sale`), and below that processes, steps, stamps and failures.
 
 mod children;
 mod crons;
@@ -10,6 +10,7 @@ mod dev_vars;
 mod failure;
 mod npm;
 mod redis;
+mod sale;
 mod settings;
 mod stamp;
 mod steps;
