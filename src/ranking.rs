@@ -20,6 +20,12 @@ pub static RESCALE: Script = Script {
     sha1: "5d0f585b887afbe71d01b8ef366d7a04e9afb875",
 };
 
+pub static COUNT_ONCE: Script = Script {
+    name: "count_once",
+    source: include_str!("scripts/count_once.lua"),
+    sha1: "77de3fb19e4cb35bd15fd892b2e9ae93ea2455fa",
+};
+
 /// An item in the ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranked {
@@ -53,10 +59,17 @@ pub fn count(item: &ItemId) -> Command {
 }
 
 /// Counts a view of `item` if it ranks already: for who only claims that there is such an item. So made-up names can not push
-/// real items out.
+/// real items out. With an idempotency `key` once in a day, which takes a script, and makes a retry after a lost reply harmless.
 #[must_use]
-pub fn count_if_ranked(item: &ItemId) -> Command {
-    Command::write("ZADD").arg(keys::RANKING).arg("XX").arg("INCR").arg("-1").arg(item.as_str())
+pub fn count_if_ranked(item: &ItemId, key: Option<&str>) -> Command {
+    let Some(key) = key else {
+        return Command::write("ZADD").arg(keys::RANKING).arg("XX").arg("INCR").arg("-1").arg(item.as_str());
+    };
+    // Nobody's key: these visitors have no session that could tell them apart.
+    Command::script(&COUNT_ONCE, [keys::RANKING, &keys::once("", key)])
+        .arg(item.as_str())
+        .num(keys::ONCE_TTL)
+        .repeatable()
 }
 
 /// The rank of `item`, 0 for the most viewed one; None if it does not rank.

@@ -8,6 +8,7 @@ pub static ALL: &[&Script] = &[
     &cart::CART_WRITE,
     &row_cache::CLAIM,
     &row_cache::COMMIT,
+    &ranking::COUNT_ONCE,
     &session::LOG_IN,
     &page_cache::PAGE,
     &page_cache::PURGE,

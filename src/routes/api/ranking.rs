@@ -32,14 +32,16 @@ pub async fn popular(call: Call<'_>) -> Result<Answer, Problem> {
     Ok(reply::json("public, max-age=10", &json!({"items": items})).into())
 }
 
-/// `{item}`: somebody saw its page, which another cache served. Counted behind the answer, hence 202.
+/// `{item}`: somebody saw its page, which another cache served. Counted behind the answer, hence 202. A session's views of an
+/// item count once in a while anyway; with an `Idempotency-Key` those of a visitor without a session are not counted twice.
 pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
     let item = fields.parse_text("item", ItemId::parse)?;
     fields.end()?;
+    let key = call.idempotency_key()?.map(str::to_owned);
     let (app, now, token) = (call.app.clone(), call.now, call.token());
     let count = async move {
-        if let Err(error) = count(&app, token.as_ref(), &item, now).await {
+        if let Err(error) = count(&app, token.as_ref(), &item, key.as_deref(), now).await {
             log::warn!("a reported view was not counted: {error}");
         }
     };
@@ -47,12 +49,18 @@ pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
 }
 
 /// A session's view, or else one of nobody's.
-async fn count(app: &App, token: Option<&Token>, item: &ItemId, now: Timestamp) -> Result<(), Error> {
+async fn count(
+    app: &App,
+    token: Option<&Token>,
+    item: &ItemId,
+    key: Option<&str>,
+    now: Timestamp,
+) -> Result<(), Error> {
     if let Some(token) = token {
         let session = session::touch(&app.redis, token, Some(item), View::Reported, now, &app.config.session).await?;
         if session.is_some() {
             return Ok(());
         }
     }
-    Ok(app.redis.run(ranking::count_if_ranked(item)).await?)
+    Ok(app.redis.run(ranking::count_if_ranked(item, key)).await?)
 }

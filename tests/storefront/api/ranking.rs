@@ -1,13 +1,15 @@
 //! `/popular`, and `/views` of pages that another cache served.
 
+use http::Method;
 use serde_json::json;
 
-use super::{Answer, Visitor};
+use super::{Answer, Visitor, with_json};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
     the_most_viewed_items_come_first,
     a_reported_view_counts_once_for_a_session,
+    a_retried_report_of_a_view_counts_once,
     a_reported_view_can_not_make_an_item_up,
 );
 
@@ -49,6 +51,17 @@ async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {
     Visitor::with_cookie(shop, "__Host-session=forged").post("/views", &json!({"item": "mug"})).await;
     shop.settled().await;
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-4");
+}
+
+async fn a_retried_report_of_a_view_counts_once(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
+    let mut nobody = Visitor::new(shop);
+    for key in ["first", "first", "second", "first"] {
+        let report = nobody.request(Method::POST, "/views").header("idempotency-key", key);
+        assert_eq!(nobody.send(with_json(report, &json!({"item": "mug"}))).await.status, 202);
+        shop.settled().await;
+    }
+    assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-3");
 }
 
 async fn a_reported_view_can_not_make_an_item_up(shop: &Shop) {
