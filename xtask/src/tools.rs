@@ -1,7 +1,7 @@
 //! What turns the crate into a Worker: the wasm target, wasm-bindgen and worker-build. Their versions are those that Cargo.lock pins for the
 //! libraries they belong to: wasm-bindgen refuses a wasm that another version of itself wrote.
 
-use std::{fs, path::PathBuf};
+use std::{cell::Cell, fs, path::PathBuf};
 
 use tokio::process::Command;
 
@@ -27,9 +27,11 @@ pub struct Tools {
 pub async fn install() -> Result<Tools, Failure> {
     let lock = fs::read_to_string("Cargo.lock").map_err(|cause| Failure::file("Cargo.lock", &cause))?;
     rust_target().await?;
+    let locked = Cell::new(true);
     let tools = Tools {
-        wasm_bindgen: tool("wasm-bindgen-cli", &locked_version(&lock, "wasm-bindgen")?, "wasm-bindgen").await?,
-        worker_build: tool("worker-build", &locked_version(&lock, "worker")?, "worker-build").await?,
+        wasm_bindgen: tool("wasm-bindgen-cli", &locked_version(&lock, "wasm-bindgen")?, "wasm-bindgen", &locked)
+            .await?,
+        worker_build: tool("worker-build", &locked_version(&lock, "worker")?, "worker-build", &locked).await?,
     };
     // 500 MB that only the next change of a version could use.
     let _ = fs::remove_dir_all(BUILD_DIRECTORY);
@@ -55,7 +57,7 @@ async fn rust_target() -> Result<(), Failure> {
 }
 
 /// Builds a tool from source, if it is not there in this version.
-async fn tool(package: &str, version: &str, program: &str) -> Result<PathBuf, Failure> {
+async fn tool(package: &str, version: &str, program: &str, locked: &Cell<bool>) -> Result<PathBuf, Failure> {
     step(&format!("{package} {version}"), async |step| {
         let root = format!(".cache/tools/{package}-{version}");
         let path =
@@ -64,26 +66,31 @@ async fn tool(package: &str, version: &str, program: &str) -> Result<PathBuf, Fa
             return Ok(Done { what: "installed".to_owned(), value: path });
         }
         step.note("built from source once, a minute or two");
-        build(&step, package, version, &["--root", &root, "--bin", program]).await?;
+        build(&step, package, version, &["--root", &root, "--bin", program], locked).await?;
         Ok(Done { what: "built".to_owned(), value: path })
     })
     .await
 }
 
-async fn build(step: &Step, package: &str, version: &str, what: &[&str]) -> Result<(), Failure> {
+async fn build(step: &Step, package: &str, version: &str, what: &[&str], locked: &Cell<bool>) -> Result<(), Failure> {
     let install = |more: &[&str]| {
         let mut cargo = Command::new("cargo");
-        // A debug build takes a third of the time, and the tools have little to do.
+        // A debug build, without what only a debugger reads, takes a third of the time, and the tools have little to do.
         cargo.args(["install", "--debug", "--version", &format!("={version}")]).args(what).args(more).arg(package);
-        cargo.env("CARGO_TARGET_DIR", BUILD_DIRECTORY);
+        cargo
+            .env("CARGO_TARGET_DIR", BUILD_DIRECTORY)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_INCREMENTAL", "0");
         cargo
     };
-    if step.try_run(install(&["--locked"])).await?.is_err() {
-        // A package can name versions that were withdrawn since.
-        step.note("not with its own lock file; again with the newest dependencies");
-        step.run(install(&[]), "check the network and the C compiler (cc), then try again").await?;
+    if locked.get() && step.try_run(install(&["--locked"])).await?.is_ok() {
+        return Ok(());
     }
-    Ok(())
+    // A package's own lock file can name versions that were withdrawn since. Then the other tool takes the newest dependencies too: so they share
+    // them, which halves its time.
+    locked.set(false);
+    step.note("with the newest dependencies, not those of its own lock file");
+    step.run(install(&[]), "check the network and the C compiler (cc), then try again").await.map(drop)
 }
 
 fn locked_version(lock: &str, package: &str) -> Result<String, Failure> {
