@@ -49,18 +49,18 @@ impl Visit {
             Ok(found) => found,
             Err(error) => {
                 log::warn!("page cache: {error}");
-                return self.proxy(Pass::RedisDown, None, request).await;
+                return self.proxy(CacheStatus::Pass(Pass::RedisDown), None, request).await;
             }
         };
         match look {
-            Look::Unpopular { .. } => self.proxy(Pass::Unpopular, session, request).await,
+            Look::Unpopular { .. } => self.proxy(CacheStatus::Pass(Pass::Unpopular), session, request).await,
             Look::Stored { entry, lease, .. } => {
                 let status = CacheStatus::hit(&entry, self.now);
                 let mut answer = self.answer_from(&entry, status, &request);
                 answer.later.extend(lease.map(|lease| self.render_again(page, lease)));
                 answer
             }
-            Look::Absent { lease, .. } => self.render(page, lease, &request).await,
+            Look::Absent { lease, .. } => self.render(page, lease, session, request).await,
         }
     }
 
@@ -83,13 +83,13 @@ impl Visit {
     }
 
     /// The page is not stored: the visitor waits for the origin, and whoever has the lease stores what came.
-    async fn render(self, page: Page, lease: Option<Lease>, request: &Request) -> Answer {
+    async fn render(self, page: Page, lease: Option<Lease>, session: Option<Session>, request: Request) -> Answer {
         let stamp = lease.as_ref().map_or(0, Lease::stamp);
         match page_cache::render(&self.app, &page, stamp, self.now).await {
             Ok((Rendered::Page { entry, lives }, _)) => {
                 let status =
                     if lease.is_some() { CacheStatus::Stored } else { CacheStatus::Miss { detail: "in-render" } };
-                let mut answer = self.answer_from(&entry, status, request);
+                let mut answer = self.answer_from(&entry, status, &request);
                 let app = self.app.clone();
                 answer.later.extend(lease.map(|lease| -> Later {
                     Box::pin(
@@ -99,8 +99,14 @@ impl Visit {
                 answer
             }
             Ok((Rendered::Other { mut response, reason }, says)) => {
-                CacheStatus::Miss { detail: reason }.append_to(response.headers_mut());
+                let status = CacheStatus::Miss { detail: reason };
                 let failed = response.status().is_server_error();
+                // Not for everybody, so this visitor may get another one: their cookies and name go along this time. What came
+                // for nobody is dropped, since its Set-Cookie would take away the session that they have at the origin.
+                if !failed && (reason == "vary" || is_somebody(session.as_ref(), request.headers())) {
+                    return self.proxy(status, session, request).await;
+                }
+                status.append_to(response.headers_mut());
                 let give_back = lease.filter(|_| failed).map(|lease| self.give_back(page, lease));
                 let mut answer = self.finish(response, says, request.method()).await;
                 answer.later.extend(give_back);
@@ -143,29 +149,29 @@ impl Visit {
 
     /// A request that the cache has no part in. Redis is asked who it is only if there is a signed cookie.
     async fn pass(self, pass: Pass, request: Request) -> Answer {
-        let Some(token) = &self.token else { return self.proxy(pass, None, request).await };
+        let Some(token) = &self.token else { return self.proxy(CacheStatus::Pass(pass), None, request).await };
         match session::check(&self.app.redis, token, self.now, &self.app.config.session).await {
-            Ok(session) => self.proxy(pass, session, request).await,
+            Ok(session) => self.proxy(CacheStatus::Pass(pass), session, request).await,
             Err(error) => {
                 log::warn!("session: {error}");
-                self.proxy(Pass::RedisDown, None, request).await
+                self.proxy(CacheStatus::Pass(Pass::RedisDown), None, request).await
             }
         }
     }
 
     /// Passes the request on as its visitor's own.
-    async fn proxy(self, pass: Pass, session: Option<Session>, request: Request) -> Answer {
+    async fn proxy(self, status: CacheStatus, session: Option<Session>, request: Request) -> Answer {
         let method = request.method().clone();
         let asked = request.headers().clone();
         let user = session.and_then(|session| session.user);
         match origin::ask(&self.app, request, user.as_ref(), self.now).await {
             Ok((mut response, says)) => {
-                CacheStatus::Pass(pass).append_to(response.headers_mut());
+                status.append_to(response.headers_mut());
                 self.finish(response, says, &method).await
             }
             Err(error) => {
                 let mut response = failure(error, &asked);
-                CacheStatus::Pass(pass).append_to(response.headers_mut());
+                status.append_to(response.headers_mut());
                 response.into()
             }
         }
@@ -218,6 +224,11 @@ impl Visit {
         let (app, token, now) = (self.app.clone(), self.token.clone(), self.now);
         Some(Box::pin(async move { log_failure(note(&app, token.as_ref(), item.as_ref(), now).await) }))
     }
+}
+
+/// Whether the origin could know the visitor: as our user, or by a cookie of its own.
+fn is_somebody(session: Option<&Session>, headers: &HeaderMap) -> bool {
+    session.is_some_and(|session| session.user.is_some()) || session::cookie::strip(headers).is_some()
 }
 
 async fn note(app: &App, token: Option<&Token>, item: Option<&ItemId>, now: Timestamp) -> Result<(), Error> {

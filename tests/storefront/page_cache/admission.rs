@@ -12,6 +12,7 @@ scenarios! {
     parameters_do_not_multiply_pages,
     only_a_plain_200_is_stored,
     a_cacheable_page_is_asked_for_without_the_visitor,
+    what_is_not_for_everybody_is_asked_for_as_the_visitors_own,
     an_item_counts_only_after_the_origin_answered_200,
 }
 
@@ -152,6 +153,33 @@ async fn a_cacheable_page_is_asked_for_without_the_visitor(shop: &Shop) {
     assert_eq!(asked.header("x-forwarded-host"), shop.url.strip_prefix("http://").unwrap());
     assert_eq!(asked.header("accept-encoding"), "identity");
     assert_ne!(asked.header("edge-key"), "");
+}
+
+async fn what_is_not_for_everybody_is_asked_for_as_the_visitors_own(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    // As storefronts do that start a session of their own with whoever has none.
+    shop.origin.answer_with(|asked| match asked.header("cookie") {
+        "" => Reply::html("hello").header("set-cookie", "own=new"),
+        _ => Reply::html("hello again").header("cache-control", "private"),
+    });
+    let ask = async |name, value| {
+        let answer = shop.get("/products/mug").header(name, value).send().await.unwrap();
+        assert!(!is_hit(&answer) && !header(&answer, "cache-status").ends_with("stored"));
+        (header(&answer, "set-cookie"), answer.text().await.unwrap())
+    };
+    assert_eq!(ask("cookie", "own=mine").await, (String::new(), "hello again".to_owned()));
+    assert_eq!(ask("cookie", "__Host-session=forged").await, ("own=new".to_owned(), "hello".to_owned()));
+
+    shop.origin.answer_with(|asked| {
+        let greeting = if asked.header("accept-language") == "fr" { "bonjour" } else { "hello" };
+        Reply::html(greeting).header("vary", "accept-language")
+    });
+    assert_eq!(ask("accept-language", "fr").await.1, "bonjour");
+
+    shop.origin.answer(Reply::html("broken").with_status(500));
+    let before = shop.origin.count();
+    assert_eq!(ask("cookie", "own=mine").await.1, "broken");
+    assert_eq!(shop.origin.count(), before + 1, "an origin that fails is not asked twice");
 }
 
 // D17
