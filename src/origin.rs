@@ -96,6 +96,10 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
         Origin::Proxy(url) => {
             *request.uri_mut() = address(url, request.uri())?;
             let mut response = app.fetch.fetch(request, config.timeout).await?;
+            // Neither an answer nor one that the platform could pass on: interim (101 too, as no upgrade was asked for), or none of HTTP's.
+            if !(200..600).contains(&response.status().as_u16()) {
+                return Err(FetchError::Unreachable.into());
+            }
             remove_hop_by_hop(response.headers_mut());
             keep_here(response.headers_mut(), url);
             response
@@ -170,8 +174,7 @@ fn keep_here(headers: &mut HeaderMap, origin: &Url) {
     let path = text.strip_prefix(&root).or_else(|| (!prefix.is_empty() && text.starts_with('/')).then_some(text));
     let Some(here) = path.and_then(|path| path.strip_prefix(prefix)) else { return };
     let here = match here.chars().next() {
-        // Two slashes would name a host.
-        Some('/') if !here.starts_with("//") => here.to_owned(),
+        Some('/') if !names_a_host(here) => here.to_owned(),
         None | Some('?' | '#') => format!("/{here}"),
         // Another host, port or path that only begins like the origin's.
         Some(_) => return,
@@ -179,6 +182,12 @@ fn keep_here(headers: &mut HeaderMap, origin: &Url) {
     if let Ok(here) = HeaderValue::try_from(here) {
         location.insert(here);
     }
+}
+
+/// Whether a browser takes a path for `//host`: a backslash is a slash to it, and a tab is nothing (the URL standard, §4.4).
+fn names_a_host(path: &str) -> bool {
+    let mut characters = path.chars().filter(|character| *character != '\t').skip(1);
+    matches!(characters.next(), Some('/' | '\\'))
 }
 
 /// Headers of one connection (RFC 9110 §7.6.1), and those that `Connection` names.
@@ -202,8 +211,11 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Also `Edge_User`: a storefront that knows its headers by their CGI names (RFC 3875 §4.1.18) reads it as `Edge-User`.
 fn remove_edge(headers: &mut HeaderMap) {
-    let ours: Vec<_> = headers.keys().filter(|name| name.as_str().starts_with("edge-")).cloned().collect();
+    let is_ours =
+        |name: &&HeaderName| name.as_str().strip_prefix("edge").is_some_and(|rest| rest.starts_with(['-', '_']));
+    let ours: Vec<_> = headers.keys().filter(is_ours).cloned().collect();
     for name in ours {
         headers.remove(name);
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::{Either, LocalBoxFuture, select};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use js_sys::Promise;
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
@@ -40,7 +40,10 @@ async fn send(request: Request, deadline: Duration) -> Result<Result<Response, F
     init.set_headers_headers(&headers::write(&without_the_platforms(head.headers))?);
     init.set_redirect(RequestRedirect::Manual);
     init.set_signal(Some(&abort.signal()));
-    init.set_body(&body::write(body));
+    // The platform refuses a GET with a body, which means nothing anyway (RFC 9110 §9.3.1).
+    if !matches!(head.method, Method::GET | Method::HEAD) {
+        init.set_body(&body::write(body));
+    }
     let answer = JsFuture::from(platform_fetch(&head.uri.to_string(), &init)?);
     // The signal is not a timeout's: that would cut off a body which is still on its way.
     match select(answer, Sleep::new(deadline)).await {

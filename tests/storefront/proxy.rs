@@ -16,9 +16,11 @@ scenarios! {
     our_cookie_stays_here_and_the_others_pass,
     an_answer_is_streamed_down,
     a_body_is_streamed_up,
+    a_body_of_a_get_does_no_harm,
     a_redirect_is_passed_on,
     an_answer_says_whether_it_may_be_kept,
     an_origin_that_is_down_is_told_as_it_is,
+    a_status_that_is_none_is_no_answer,
     an_answer_that_breaks_off_looks_broken,
     the_origin_logs_a_visitor_in_and_out,
     a_login_that_redis_did_not_see_is_not_claimed,
@@ -68,10 +70,11 @@ async fn headers_of_a_connection_stay_on_its_side(shop: &Shop) {
 async fn nobody_but_us_speaks_as_edge(shop: &Shop) {
     shop.origin.answer(Reply::html("x").header("edge-order", "{}").header("edge-tags", "a").header("edge-other", "b"));
     let request = shop.get("/about").header("edge-user", "ada").header("edge-key", "guessed").header("edge-x", "1");
-    let answer = request.send().await.unwrap();
+    // A storefront that reads its headers by CGI names (HTTP_EDGE_USER) sees no difference.
+    let answer = request.header("edge_user", "ada").send().await.unwrap();
     assert!(answer.headers().keys().all(|name| !name.as_str().starts_with("edge-")), "{:?}", answer.headers());
     let asked = shop.origin.last();
-    assert_eq!((asked.header("edge-user"), asked.header("edge-x")), ("", ""));
+    assert_eq!((asked.header("edge-user"), asked.header("edge_user"), asked.header("edge-x")), ("", "", ""));
     assert_eq!(asked.header("edge-key"), crate::support::ORIGIN_KEY);
     assert_eq!(asked.headers.get_all("edge-key").iter().count(), 1);
 }
@@ -118,6 +121,12 @@ async fn a_body_is_streamed_up(shop: &Shop) {
     assert!(shop.origin.last().body.iter().eq(std::iter::repeat_n(&7, 8 << 20)));
 }
 
+async fn a_body_of_a_get_does_no_harm(shop: &Shop) {
+    let answer = shop.get("/search").body("{}").send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(shop.origin.last().method, Method::GET);
+}
+
 async fn a_redirect_is_passed_on(shop: &Shop) {
     let own = shop.origin.url();
     for (location, passed) in [
@@ -129,7 +138,10 @@ async fn a_redirect_is_passed_on(shop: &Shop) {
         (own.clone(), "/"),
         (format!("{own}?a"), "/?a"),
         (format!("{own}1/cart"), &format!("{own}1/cart")),
+        // Browsers read all of these as two slashes, behind which a host would stand.
         (format!("{own}//elsewhere.example"), &format!("{own}//elsewhere.example")),
+        (format!("{own}/\\elsewhere.example"), &format!("{own}/\\elsewhere.example")),
+        (format!("{own}/\t/elsewhere.example"), &format!("{own}/\t/elsewhere.example")),
     ] {
         shop.origin.answer(Reply::status(302).header("location", &location));
         let answer = shop.visit("/old").await;
@@ -161,6 +173,13 @@ async fn an_origin_that_is_down_is_told_as_it_is(shop: &Shop) {
         assert_eq!(for_programs.headers()["cache-control"], "private, no-store");
         assert_eq!(for_people.headers()["content-type"], "text/html; charset=utf-8");
         assert!(for_people.text().await.unwrap().contains("try again"));
+    }
+}
+
+async fn a_status_that_is_none_is_no_answer(shop: &Shop) {
+    for status in [600, 999] {
+        shop.origin.answer(Reply::status(status));
+        assert_eq!(shop.visit("/about").await.status(), 502, "{status}");
     }
 }
 
