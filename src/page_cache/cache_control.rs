@@ -7,11 +7,11 @@ use http::{HeaderMap, header};
 pub struct CacheControl(Vec<(String, Option<String>)>);
 
 impl CacheControl {
-    /// Reads the message's lines. What is not text is no directive.
+    /// Reads the message's lines. What is not text hides no directive that stands beside it.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
-        let lines = headers.get_all(header::CACHE_CONTROL).iter().filter_map(|line| line.to_str().ok());
-        Self(lines.flat_map(members).filter_map(|member| directive(&member)).collect())
+        let lines = headers.get_all(header::CACHE_CONTROL).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+        Self(lines.flat_map(|line| members(&line)).filter_map(|member| directive(&member)).collect())
     }
 
     /// Whether the message says nothing about caching.
@@ -45,7 +45,7 @@ fn delta_seconds(text: &str) -> u64 {
     }
 }
 
-/// The members of a comma-separated list; a comma in quotes does not separate.
+/// The members of a comma-separated list; a comma in quotes does not separate, unless the quotes never end.
 fn members(line: &str) -> Vec<String> {
     let (mut members, mut quoted, mut escaped) = (vec![String::new()], false, false);
     for character in line.chars() {
@@ -60,7 +60,7 @@ fn members(line: &str) -> Vec<String> {
             }
         }
     }
-    members
+    if quoted { line.split(',').map(str::to_owned).collect() } else { members }
 }
 
 fn directive(member: &str) -> Option<(String, Option<String>)> {
@@ -103,6 +103,13 @@ mod tests {
             assert_eq!(read(&[line]).seconds("max-age"), Some(seconds), "{line}");
         }
         assert_eq!(read(&["no-cache"]).seconds("max-age"), None);
+    }
+
+    #[test]
+    fn what_is_odd_hides_no_directive() {
+        assert!(read(&[r#"max-age=60, ext="a, no-store"#]).has("no-store"), "the quote never ends");
+        let line = HeaderValue::from_bytes("private, ext=\"ü\"".as_bytes()).unwrap();
+        assert!(CacheControl::of(&[(header::CACHE_CONTROL, line)].into_iter().collect()).has("private"));
     }
 
     #[test]
