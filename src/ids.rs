@@ -79,7 +79,8 @@ macro_rules! id {
             /// [`Error::Invalid`] with the rule that it breaks.
             pub fn parse(text: &str) -> Result<Self, Error> {
                 let allowed: fn(u8) -> bool = $allowed;
-                if text.is_empty() || text.len() > $max || !text.bytes().all(allowed) {
+                // `.` and `..` would be a step in a URL's path, and no name.
+                if matches!(text, "" | "." | "..") || text.len() > $max || !text.bytes().all(allowed) {
                     return Err(Error::invalid($field, $rule));
                 }
                 Ok(Self(text.to_owned()))
@@ -107,22 +108,22 @@ fn unreserved(byte: u8) -> bool {
 
 id!(
     /// An item of the shop, as its page's URL names it.
-    ItemId, "item", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~"
+    ItemId, "item", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
 );
 id!(
     /// A row of the database that is kept in Redis.
-    RowId, "row", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~"
+    RowId, "row", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
 );
 id!(
     /// A user, as the storefront names them: an id, a mail address.
     UserId, "user", 128,
     |byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\'),
-    "must be 1 to 128 visible ASCII characters other than { } , \" \\"
+    "must be 1 to 128 visible ASCII characters other than { } , \" \\, and not . or .."
 );
 id!(
     /// A name that the origin gives to pages, so that one purge finds all of them.
     Tag, "tag", 64, |byte| byte.is_ascii_graphic() && byte != b',',
-    "must be 1 to 64 visible ASCII characters other than a comma"
+    "must be 1 to 64 visible ASCII characters other than a comma, and not . or .."
 );
 
 #[cfg(test)]
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn an_id_can_not_leave_its_key() {
-        for text in ["", "a:b", "a/b", "a\0", "ü", "a b", "{a}", &"a".repeat(65)] {
+        for text in ["", ".", "..", "a:b", "a/b", "a\0", "ü", "a b", "{a}", &"a".repeat(65)] {
             assert!(ItemId::parse(text).is_err(), "{text}");
         }
         assert_eq!(ItemId::parse("enamel-mug_1.5~x").unwrap().as_str(), "enamel-mug_1.5~x");

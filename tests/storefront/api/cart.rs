@@ -113,7 +113,7 @@ async fn a_cart_that_is_known_is_not_sent_again(shop: &Shop) {
 async fn a_wrong_item_or_quantity_is_told_and_nothing_is_lost(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
-    let item = "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~";
+    let item = "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or ..";
     for (quantity, rule) in [
         (json!(1.5), "quantity must be a whole number"),
         (json!("2"), "quantity must be a whole number"),
