@@ -108,7 +108,7 @@ async function showCart(place, cart) {
   });
   const line = ({ id, quantity }) => {
     const card = known.get(id) ?? { name: id };
-    const count = element('input', { type: 'number', min: 0, max: 999, value: quantity, ariaLabel: `Quantity of ${card.name}` });
+    const count = element('input', { type: 'number', min: 0, max: 999, required: true, value: quantity, ariaLabel: `Quantity of ${card.name}` });
     count.addEventListener('change', () => {
       if (count.reportValidity()) change(id, 'PUT', { quantity: count.valueAsNumber });
     });
