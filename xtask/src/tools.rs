@@ -1,9 +1,15 @@
 //! What turns the crate into a Worker: the wasm target, wasm-bindgen and worker-build. Their versions are those that Cargo.lock pins for the
 //! libraries they belong to: wasm-bindgen refuses a wasm that another version of itself wrote.
 
-use std::{cell::Cell, fs, path::PathBuf};
+use std::{
+    cell::Cell,
+    fs::{self, File, TryLockError},
+    io,
+    path::PathBuf,
+    time::Duration,
+};
 
-use tokio::process::Command;
+use tokio::{process::Command, time};
 
 use crate::{
     failure::Failure,
@@ -27,6 +33,7 @@ pub struct Tools {
 pub async fn install() -> Result<Tools, Failure> {
     let lock = fs::read_to_string("Cargo.lock").map_err(|cause| Failure::file("Cargo.lock", &cause))?;
     rust_target().await?;
+    let _alone = alone().await?;
     let locked = Cell::new(true);
     let tools = Tools {
         wasm_bindgen: tool("wasm-bindgen-cli", &locked_version(&lock, "wasm-bindgen")?, "wasm-bindgen", &locked)
@@ -36,6 +43,20 @@ pub async fn install() -> Result<Tools, Failure> {
     // 500 MB that only the next change of a version could use.
     let _ = fs::remove_dir_all(BUILD_DIRECTORY);
     Ok(tools)
+}
+
+/// Waits until no other of us builds tools here: the one that ends removes the directory that both would build in.
+async fn alone() -> Result<File, Failure> {
+    let path = ".cache/tools/lock";
+    let failed = |cause: io::Error| Failure::file(path, &cause);
+    let file = fs::create_dir_all(".cache/tools").and_then(|()| File::create(path)).map_err(failed)?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => time::sleep(Duration::from_millis(100)).await,
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+    }
 }
 
 /// Adds the target: where rustup may not install by itself, the line in rust-toolchain.toml is not enough.
