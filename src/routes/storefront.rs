@@ -108,7 +108,7 @@ impl Visit {
                 }
                 status.append_to(response.headers_mut());
                 let give_back = lease.filter(|_| failed).map(|lease| self.give_back(page, lease));
-                let mut answer = self.finish(response, says, request.method()).await;
+                let mut answer = self.finish(response, says, request.method(), request.headers()).await;
                 answer.later.extend(give_back);
                 answer
             }
@@ -167,7 +167,7 @@ impl Visit {
         match origin::ask(&self.app, request, user.as_ref(), self.now).await {
             Ok((mut response, says)) => {
                 status.append_to(response.headers_mut());
-                self.finish(response, says, &method).await
+                self.finish(response, says, &method, &asked).await
             }
             Err(error) => {
                 let mut response = failure(error, &asked);
@@ -178,7 +178,7 @@ impl Visit {
     }
 
     /// What holds for every answer of the origin that is not served as a page: login, logout, caching, and the view.
-    async fn finish(&self, mut response: Response, says: Says, method: &Method) -> Answer {
+    async fn finish(&self, mut response: Response, says: Says, method: &Method, asked: &HeaderMap) -> Answer {
         let status = response.status();
         let headers = response.headers_mut();
         // Where the origin says nothing, the answer may be this visitor's own: no cache between us may keep it, and the
@@ -188,7 +188,7 @@ impl Visit {
         let cookie = match self.log_in_or_out(says).await {
             Ok(cookie) => cookie,
             // The visitor would believe what did not happen.
-            Err(error) => return Problem::from(error).respond("storefront: login or logout").into(),
+            Err(error) => return failure(error, asked).into(),
         };
         if let Some(cookie) = cookie {
             headers.append(header::SET_COOKIE, cookie);
@@ -250,7 +250,7 @@ fn log_failure<T>(result: Result<T, Error>) {
     }
 }
 
-/// The origin has failed: a page for who reads pages, else a problem document.
+/// The origin has failed, or a login that it began: a page for who reads pages, else a problem document.
 fn failure(error: Error, request: &HeaderMap) -> Response {
     let mut response = Problem::from(error).respond("storefront");
     let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();

@@ -222,8 +222,10 @@ async fn a_login_that_redis_did_not_see_is_not_claimed(shop: &Shop) {
         let cookie = session_cookie(shop).await;
         shop.origin.answer(Reply::status(303).header("location", "/").header(said, "1"));
         shop.store.gateway.set_fault(Some(edgefront_gateway::Fault::Status(500, "{}".to_owned())));
-        let answer = shop.get("/account").header("cookie", cookie).send().await.unwrap();
+        let request = shop.get("/account").header("cookie", cookie).header("accept", "text/html,*/*");
+        let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 503, "{said}");
+        assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8", "who sent a form reads a page");
         assert!(answer.headers().contains_key("retry-after") && !answer.headers().contains_key("set-cookie"));
         shop.store.gateway.set_fault(None);
     }
