@@ -22,7 +22,8 @@
 //! The first column of the book's own keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) is
 //! kept to the letter, so that code written against the book works on the same Redis.
 
-use bytes::Bytes;
+use std::fmt::Write as _;
+
 use sha2::{Digest, Sha256};
 
 use crate::ids::{RowId, Token, UserId};
@@ -85,5 +86,13 @@ pub fn render(hash: &str) -> String {
 pub fn once(who: &str, key: &str) -> String {
     // Neither a token nor a user holds a brace.
     let hash = Sha256::new().chain_update(who).chain_update("{").chain_update(key).finalize();
-    format!("once:{:x}", Bytes::copy_from_slice(&hash))
+    format!("once:{}", hex(&hash))
+}
+
+/// Lower-case hexadecimal digits, as the hashes in keys are written.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

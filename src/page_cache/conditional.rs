@@ -3,7 +3,8 @@
 use http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest, Sha256};
 
-use super::{key::hex, storable::date};
+use super::storable::date;
+use crate::keys::hex;
 
 /// A strong `ETag` made from the body: the first 128 bits of its SHA-256.
 #[must_use]

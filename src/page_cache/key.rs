@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded};
 
 use super::admission::Pass;
-use crate::{ids::ItemId, item_routes::ItemRoutes};
+use crate::{ids::ItemId, item_routes::ItemRoutes, keys::hex};
 
 /// A page that may be stored: the item it shows, and the URL that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,14 +107,6 @@ fn normalised(path: &str) -> String {
         result.push_str(rest);
     }
     result
-}
-
-/// Lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -109,15 +109,14 @@ impl Command {
     /// The command's path and body for the form that carries any bytes: `/NAME/argument/argument`, the last in the body.
     /// None if another argument than the last is not UTF-8, or there is none.
     pub(super) fn to_path(&self, form: ScriptForm) -> Option<(String, Bytes)> {
-        let (last, rest) = self.arguments.split_last()?;
-        let count = self.words(form).count() - 1;
+        let last = self.arguments.last()?;
+        let words: Vec<_> = self.words(form).collect();
         let mut path = String::new();
-        for word in self.words(form).take(count) {
+        for word in words.split_last()?.1 {
             std::str::from_utf8(word).ok()?;
             path.push('/');
             path.extend(percent_encode(word, NON_ALPHANUMERIC));
         }
-        debug_assert!(rest.len() < count);
         Some((path, Bytes::copy_from_slice(last)))
     }
 }
