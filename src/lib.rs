@@ -10,10 +10,9 @@
 //! - [`fetch`]: the one way out, an HTTP request in and an HTTP response out.
 //! - [`database`]: the other way out, SQL with bound parameters.
 //! - [`upstash`]: Redis over REST; knows nothing of shops.
-//! - [`scripts`]: the Lua scripts, in one list.
+//! - [`scripts`]: the Lua scripts, in one list; a test pins their hashes.
 //! - [`session`]: check, touch, log in, log out.
 //! - [`cart`]: set, add, remove, clear, and the merge at login.
-//! - [`scripts`]: every Lua script; a test pins their hashes.
 //! - [`ranking`]: count views, rank, top, rescale.
 //! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.

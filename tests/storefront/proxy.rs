@@ -263,6 +263,5 @@ async fn the_origin_may_live_under_a_path() {
 async fn an_origin_that_nobody_listens_at_is_a_502() {
     let shop = Shop::native(&[("ORIGIN_URL", "http://127.0.0.1:1")]).await;
     assert_eq!(shop.visit("/about").await.status(), 502);
-    let log = shop.logs().join("\n");
-    assert!(log.contains("no connection"), "{log}");
+    shop.logged("no connection").await;
 }

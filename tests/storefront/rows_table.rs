@@ -52,5 +52,5 @@ async fn a_table_that_is_not_there_is_a_failing_source() {
     let shop = Shop::workerd(&[("ROWS_TABLE", "stock_list")]).await;
     assert_eq!(schedule(&shop, ROW, 5.0).await, 200);
     assert_eq!(read(&shop, ROW).await.0, 503);
-    assert!(shop.logs().iter().any(|line| line.contains("no such table")), "{:?}", shop.logs());
+    shop.logged("no such table").await;
 }

@@ -82,7 +82,14 @@ impl Shop {
         self.progress().await.blocking
     }
 
-    /// What edgefront has logged, a line each.
+    /// Returns when a line that contains `text` has been logged: a Worker's log takes a way of its own, and may come after the answer.
+    pub async fn logged(&self, text: &str) -> String {
+        eventually(&format!("the log says {text:?}"), async || self.logs().iter().any(|line| line.contains(text)))
+            .await;
+        self.logs().join("\n")
+    }
+
+    /// What edgefront has logged until now, a line each.
     pub fn logs(&self) -> Vec<String> {
         match &self.platform {
             Platform::Native(native) => native.logs(),
