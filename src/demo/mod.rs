@@ -5,7 +5,7 @@
 //! - `catalogue`: the goods, from D1.
 //! - `pages`: what a visitor sees.
 //! - `sign_in`: `Edge-Login` and `Edge-Logout`.
-//! - `assets`: style, script and icon.
+//! - `assets`: the addresses of style, script and icon.
 
 mod assets;
 mod catalogue;
@@ -84,7 +84,6 @@ async fn dispatch(catalogue: Catalogue<'_>, head: &Parts, body: Body) -> Result<
         Route::Login if head.method == Method::POST => sign_in::log_in(head, body).await,
         Route::Login => pages::login(StatusCode::OK, sign_in::user(head), "", None),
         Route::Logout => Ok(sign_in::log_out(head)),
-        Route::Asset(asset) => Ok(asset.response(head.uri.query())),
     }
 }
 

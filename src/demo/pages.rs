@@ -226,7 +226,7 @@ mod tests {
         for page in pages {
             let page = text(page.unwrap());
             assert!(!page.contains("<style") && !page.contains(" style=") && !page.contains(" onclick"), "{page}");
-            assert_eq!(page.matches("<script").count(), page.matches("<script src=\"/assets/").count(), "{page}");
+            assert_eq!(page.matches("<script").count(), page.matches("<script src=\"/_edge/assets/").count(), "{page}");
             assert_eq!(page.matches("<h1").count(), 1, "{page}");
         }
     }

@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use http::Method;
 use url::form_urlencoded;
 
-use super::assets::Asset;
 use crate::{error::Error, ids::ItemId, item_routes::ItemRoutes};
 
 /// One page, or one other thing, of the shop.
@@ -23,7 +22,6 @@ pub(super) enum Route {
     Cart,
     Login,
     Logout,
-    Asset(&'static Asset),
 }
 
 /// D1 is asked for so many products at once; a cart holds no more lines by default.
@@ -57,7 +55,7 @@ impl Route {
                     let page = page.map_err(|_| Error::NotFound("page"))?;
                     return Ok(Self::Category { id: id.to_owned(), page });
                 }
-                Asset::at(path).map(Self::Asset).ok_or(Error::NotFound("page"))
+                Err(Error::NotFound("page"))
             }
         }
     }

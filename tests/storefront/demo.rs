@@ -116,7 +116,7 @@ async fn the_sale_of_the_home_page_is_the_one_that_is_kept_fresh() {
     assert_eq!(on_sale, ON_SALE.map(str::to_owned).into());
 }
 
-/// `src/demo/assets/shop.js` reads these fields by name.
+/// `assets/shop.js` reads these fields by name.
 #[tokio::test]
 async fn the_api_answers_what_the_shops_script_reads() {
     let shop = open().await;
@@ -137,4 +137,20 @@ async fn the_api_answers_what_the_shops_script_reads() {
     for field in ["stock", "price_cents", "sale_price_cents", "sale_starts_at", "sale_ends_at"] {
         assert!(row[field].is_i64(), "{field}: {row}");
     }
+}
+
+#[tokio::test]
+async fn a_static_file_comes_by_its_version_and_may_be_kept_for_ever() {
+    let shop = open().await;
+    let page = shop.visit("/").await.text().await.unwrap();
+    for name in ["shop.css", "shop.js", "icon.svg"] {
+        let (_, rest) =
+            page.split_once(&format!("\"/_edge/assets/{name}?v=")).unwrap_or_else(|| panic!("{name}: {page}"));
+        let (version, _) = rest.split_once('"').unwrap();
+        let file = shop.visit(&format!("/_edge/assets/{name}?v={version}")).await;
+        assert_eq!(file.status(), 200, "{name}");
+        assert_eq!(file.headers()["cache-control"], "public, max-age=31536000, immutable", "{name}");
+        assert_eq!(file.headers()["content-security-policy"], "default-src 'none'", "{name}");
+    }
+    assert_eq!(shop.visit("/_edge/assets/nothing.js").await.status(), 404);
 }

@@ -3,6 +3,7 @@
 //! Reading order: the commands (`dev`, `test`, `worker`), what they set up (`tools`, `npm`, `redis`, `dev_vars`, `settings`), what they run
 //! (`wrangler`, `crons`, `sale`), and below that processes, steps, stamps and failures.
 
+mod assets;
 mod children;
 mod crons;
 mod dev;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tokio::{process::Command, try_join};
 
 use crate::{
+    assets,
     failure::Failure,
     npm,
     stamp::Stamp,
@@ -13,8 +14,16 @@ use crate::{
 };
 
 /// All that the bundle is made of. package-lock.json and Cargo.lock pin the tools.
-const SOURCES: [&str; 7] =
-    ["Cargo.toml", "Cargo.lock", "package-lock.json", "rust-toolchain.toml", "askama.toml", "src", "templates"];
+const SOURCES: [&str; 8] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "package-lock.json",
+    "rust-toolchain.toml",
+    "askama.toml",
+    "src",
+    "templates",
+    "assets",
+];
 
 /// `cargo xtask build`: all that the bundle needs, and the bundle.
 ///
@@ -30,6 +39,12 @@ pub async fn build_alone() -> Result<(), Failure> {
 /// # Errors
 /// When the crate does not compile; the compiler's own words are printed.
 pub async fn build(tools: &Tools) -> Result<(), Failure> {
+    compile(tools).await?;
+    // Behind it: worker-build empties the directory that both write to.
+    assets::build().await
+}
+
+async fn compile(tools: &Tools) -> Result<(), Failure> {
     step("worker", async |step| {
         let stamp = Stamp::new("build/.stamp", &SOURCES)?;
         if stamp.is_current() {

@@ -56,28 +56,29 @@ const tell = (message) => console.log(JSON.stringify(message));
 
 async function start({ id, bundle, vars = {}, migrations }) {
 	const root = path.resolve(bundle);
-	const worker = new Miniflare(
-		convertV4MiniflareOptions({
-			name: "edgefront",
-			compatibilityDate,
-			modulesRoot: root,
-			modules: [
-				{ type: "ESModule", path: path.join(root, "observer.js"), contents: observer },
-				{ type: "ESModule", path: path.join(root, "index.js") },
-				{ type: "CompiledWasm", path: path.join(root, "index_bg.wasm") },
-			],
-			bindings: vars,
-			d1Databases: migrations ? { DB: "test" } : {},
-			host: "127.0.0.1",
-			port: 0,
-			// Without these two Miniflare asks the network: for `request.cf`, and to say who uses it.
-			cf: false,
-			telemetry: { enabled: false },
-			unsafeTriggerHandlers: true,
-			handleStructuredLogs: ({ level, message }) => tell({ id, log: `${level}: ${message}` }),
-			handleRuntimeStdio: (_, stderr) => createInterface({ input: stderr }).on("line", (log) => tell({ id, log })),
-		}),
-	);
+	const options = convertV4MiniflareOptions({
+		name: "edgefront",
+		compatibilityDate,
+		modulesRoot: root,
+		modules: [
+			{ type: "ESModule", path: path.join(root, "observer.js"), contents: observer },
+			{ type: "ESModule", path: path.join(root, "index.js") },
+			{ type: "CompiledWasm", path: path.join(root, "index_bg.wasm") },
+		],
+		bindings: vars,
+		d1Databases: migrations ? { DB: "test" } : {},
+		host: "127.0.0.1",
+		port: 0,
+		// Without these two Miniflare asks the network: for `request.cf`, and to say who uses it.
+		cf: false,
+		telemetry: { enabled: false },
+		unsafeTriggerHandlers: true,
+		handleStructuredLogs: ({ level, message }) => tell({ id, log: `${level}: ${message}` }),
+		handleRuntimeStdio: (_, stderr) => createInterface({ input: stderr }).on("line", (log) => tell({ id, log })),
+	});
+	// The old form of the options, which has `modules`, knows no static files.
+	options.workers[0].config.assets = { directory: path.join(root, "assets"), hasUserWorker: true };
+	const worker = new Miniflare(options);
 	running.set(id, worker);
 	const url = await worker.ready;
 	if (migrations) await migrate(await worker.getD1Database("DB"), path.resolve(migrations));
