@@ -5,6 +5,8 @@ mod support;
 
 /// `/_edge/v1`.
 mod api;
+/// What a person sees, in Chromium.
+mod browser;
 /// Quantities and who may change them.
 mod cart;
 /// The built-in shop, from a real D1.

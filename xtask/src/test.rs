@@ -1,11 +1,13 @@
 //! `cargo xtask test`: all that the tests need, the tests, and as the last line what passed.
 
+use std::{env, path::PathBuf};
+
 use tokio::{process::Command, try_join};
 
 use crate::{children::Group, failure::Failure, npm, redis, tools, worker};
 
 /// Sets up what the tests need, then runs all of them. The tests get `EDGEFRONT_REDIS_SERVER` (a server's binary), `EDGEFRONT_NODE` (Node 22) and
-/// `EDGEFRONT_BUNDLE` (the Worker's directory), absolute paths.
+/// `EDGEFRONT_BUNDLE` (the Worker's directory), absolute paths, and `EDGEFRONT_CHROMIUM` where there is one.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// For cargo test: a part of a test's name, `-p gateway`, or `-- --nocapture`.
@@ -21,13 +23,19 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let (server, tools, ()) = try_join!(redis::binary(), tools::install(), npm::install())?;
     worker::build(&tools).await?;
 
+    let chromium = chromium();
     let mut cargo = Command::new("cargo");
     // A suite that fails must not hide what the others say.
-    cargo.args(["test", "--workspace", "--no-fail-fast"]).args(arguments.cargo_test);
+    cargo.args(["test", "--workspace", "--no-fail-fast"]);
+    cargo.args(with_or_without_browser(arguments.cargo_test, chromium.is_some()));
     cargo.env("PATH", npm::path()?);
     cargo.env("EDGEFRONT_REDIS_SERVER", server);
     cargo.env("EDGEFRONT_NODE", npm::node()?);
     cargo.env("EDGEFRONT_BUNDLE", worker::bundle()?);
+
+    if let Some(chromium) = &chromium {
+        cargo.env("EDGEFRONT_CHROMIUM", chromium);
+    }
 
     let mut summary = Summary::default();
     let mut group = Group::start(cargo)?;
@@ -43,8 +51,35 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let (passed, failed) = summary.totals();
     // A suite that does not compile, or is killed, counts no failure of its own.
     let unfinished = if !succeeded && failed == 0 { ", and a suite did not compile or did not finish" } else { "" };
-    println!("{passed} passed, {failed} failed{unfinished}");
+    let left_out = if chromium.is_some() { "" } else { NO_BROWSER };
+    println!("{passed} passed, {failed} failed{unfinished}{left_out}");
     if succeeded { Ok(()) } else { Err(Failure::default()) }
+}
+
+const NO_BROWSER: &str =
+    "; the browser's tests were left out: install Chromium, or name a browser of its kind by the variable CHROMIUM";
+
+/// Chromium or a browser of its kind: `CHROMIUM`, or what has one of its names on the PATH.
+fn chromium() -> Option<PathBuf> {
+    if let Some(named) = env::var_os("CHROMIUM") {
+        return Some(named.into());
+    }
+    let names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+    let path = env::var_os("PATH")?;
+    names
+        .iter()
+        .find_map(|name| env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file()))
+}
+
+/// What cargo test is told; without a browser, the module that needs one is skipped.
+fn with_or_without_browser(mut arguments: Vec<String>, has_browser: bool) -> Vec<String> {
+    if !has_browser {
+        if !arguments.iter().any(|argument| argument == "--") {
+            arguments.push("--".to_owned());
+        }
+        arguments.extend(["--skip".to_owned(), "browser::".to_owned()]);
+    }
+    arguments
 }
 
 /// What cargo test said, suite by suite.
@@ -96,6 +131,16 @@ fn suite_name(binary: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_browser_its_tests_are_skipped() {
+        let told = |arguments: &[&str], has_browser| {
+            with_or_without_browser(arguments.iter().map(|&word| word.to_owned()).collect(), has_browser)
+        };
+        assert_eq!(told(&["cart"], true), ["cart"]);
+        assert_eq!(told(&["cart"], false), ["cart", "--", "--skip", "browser::"]);
+        assert_eq!(told(&["--", "--nocapture"], false), ["--", "--nocapture", "--skip", "browser::"]);
+    }
 
     #[test]
     fn what_passed_is_added_up_over_all_suites() {

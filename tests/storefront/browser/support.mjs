@@ -1,0 +1,90 @@
+// What the browser scenarios share. Environment: SHOP (the shop's address), SERVICE_KEY, CHROMIUM (the browser's program).
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+export { assert };
+export const SHOP = process.env.SHOP;
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Sizes that the pages are made for. */
+export const PHONE = { width: 390, height: 844 };
+export const DESKTOP = { width: 1280, height: 800 };
+
+/**
+ * Runs `scenario` with a function that opens a browser of one person (a context: cookies and storage of its own), and ends with an
+ * error if any page of it had one: a script that threw, a message on the console, a refusal by the content security policy.
+ */
+export async function inBrowser(scenario) {
+	const browser = await chromium.launch({
+		executablePath: process.env.CHROMIUM,
+		args: [
+			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+			"--disable-background-networking", "--disable-component-update", "--disable-sync",
+		],
+	});
+	const errors = [];
+	const open = async (options = {}) => {
+		const context = await browser.newContext({ baseURL: SHOP, locale: "en-IE", viewport: DESKTOP, ...options });
+		context.setDefaultTimeout(30_000);
+		context.on("console", (message) => {
+			const { url } = message.location();
+			if (["error", "warning"].includes(message.type())) errors.push(`${message.type()}: ${message.text()} (${url})`);
+		});
+		context.on("weberror", (error) => errors.push(`thrown: ${error.error()}`));
+		context.on("request", (request) => {
+			if (new URL(request.url()).origin !== SHOP) errors.push(`a request to another host: ${request.url()}`);
+		});
+		return context;
+	};
+	try {
+		await scenario(open, errors);
+		assert.deepEqual(errors, [], "no page had an error");
+	} finally {
+		await browser.close();
+	}
+}
+
+/** Calls the service's part of the API. */
+export async function service(method, path, body) {
+	const answer = await fetch(`${SHOP}/_edge/v1${path}`, {
+		method,
+		headers: { authorization: `Bearer ${process.env.SERVICE_KEY}`, "content-type": "application/json" },
+		body: body && JSON.stringify(body),
+	});
+	const text = await answer.text();
+	assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+	return text && JSON.parse(text);
+}
+
+/** Fails if axe-core finds anything wrong with the page, by WCAG 2.2 A and AA and its best practices. */
+export async function accessible(page, what) {
+	// Not as a script element: the page's content security policy would rightly refuse it.
+	await page.evaluate(AXE);
+	const { violations, passes } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+	const told = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map((node) => `    ${node.html}\n      ${node.failureSummary}`).join("\n")}`);
+	assert.deepEqual(told, [], `${what} is accessible`);
+	return passes.length;
+}
+
+/** How much the page has moved while it loaded (Cumulative Layout Shift). Call it when the page is at rest. */
+export function layoutShift(page) {
+	return page.evaluate(
+		() =>
+			new Promise((resolve) => {
+				let sum = 0;
+				new PerformanceObserver((list) => {
+					for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
+				}).observe({ type: "layout-shift", buffered: true });
+				setTimeout(() => resolve(sum), 100);
+			}),
+	);
+}
+
+/** Opens a page and waits until its scripts have asked for all they need. */
+export async function visit(page, path) {
+	const answer = await page.goto(path, { waitUntil: "networkidle" });
+	return answer.status();
+}
