@@ -11,7 +11,7 @@ use crate::support::{SERVICE_KEY, Shop};
 /// One browser at a time: two of them take each other's time on a small machine.
 static BROWSER: Mutex<()> = Mutex::const_new(());
 /// A scenario takes 5 to 20 s on 2 cores beside the other tests.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 macro_rules! scenarios {
     ($($name:ident),+ $(,)?) => {$(
