@@ -5,14 +5,18 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use super::*;
-use crate::database::{DatabaseError, Row};
+use crate::database::{DatabaseError, Row, Statement};
 
 /// A D1 that is out of reach.
 struct Unreachable;
 
 impl Database for Unreachable {
     fn query<'a>(&'a self, _: &'a str, _: &'a [Value]) -> LocalBoxFuture<'a, Result<Vec<Row>, DatabaseError>> {
-        Box::pin(async { Err(DatabaseError("D1_ERROR: secret detail".to_owned())) })
+        Box::pin(async { Err(DatabaseError::Failed("D1_ERROR: secret detail".to_owned())) })
+    }
+
+    fn transaction<'a>(&'a self, _: &'a [Statement<'a>]) -> LocalBoxFuture<'a, Result<Vec<Vec<Row>>, DatabaseError>> {
+        Box::pin(async { Err(DatabaseError::Failed("D1_ERROR: secret detail".to_owned())) })
     }
 }
 

@@ -148,7 +148,7 @@ mod tests {
         for (error, status) in [
             (Error::Redis(upstash::Error::Unauthorized), 503),
             (Error::Redis(upstash::Error::Refused { code: "WRONGTYPE".to_owned() }), 503),
-            (Error::Database(DatabaseError("secret: no such table".to_owned())), 503),
+            (Error::Database(DatabaseError::Failed("secret: no such table".to_owned())), 503),
             (Error::Platform("secret".to_owned()), 500),
             (Error::Origin(FetchError::Timeout), 504),
             (Error::Origin(FetchError::Unreachable), 502),
