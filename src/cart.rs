@@ -1,7 +1,8 @@
 //! A visitor's cart: quantity per item, in a hash under the session's token. A write is one script, which also starts a
 //! guest's session where there is none: a visitor's first item is in the cart after one request.
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::{
     config::{CartConfig, Config, SessionConfig},
@@ -31,6 +32,17 @@ pub struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantity(u32);
 
+/// A change that somebody else than the visitor's script asks for: the origin, in its header `Edge-Cart`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// More of an item; never 0.
+    Add(ItemId, Quantity),
+    /// So many of an item; 0 removes it.
+    Set(ItemId, Quantity),
+    /// Nothing is in it any more.
+    Clear,
+}
+
 /// What a write did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CartWrite {
@@ -47,6 +59,13 @@ impl Cart {
     #[must_use]
     pub fn quantity(&self) -> u64 {
         self.lines.iter().map(|line| u64::from(line.quantity)).sum()
+    }
+
+    /// `{"mug": 2}`: item → quantity, in the order of the lines.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let lines = self.lines.iter().map(|line| (line.item.to_string(), line.quantity.into()));
+        Value::Object(lines.collect::<Map<_, _>>())
     }
 
     /// Reads `item → quantity`. What other code of the book put there and is no line of ours is left out.
@@ -77,6 +96,35 @@ impl Quantity {
             return Err(Error::invalid("quantity", format!("must be at most {}", config.max_quantity)));
         }
         Ok(Self(number.max(0.0) as u32))
+    }
+}
+
+impl Change {
+    /// Reads `{"op": "add" | "set" | "clear", "id": "mug", "quantity": 2}`; `clear` needs no more than its name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with the field that is wrong.
+    pub fn parse(text: &str, config: &CartConfig) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            op: String,
+            #[serde(default)]
+            id: String,
+            #[serde(default)]
+            quantity: Value,
+        }
+        let rule = "must be a JSON object with op, id and quantity";
+        let fields: Fields = serde_json::from_str(text).map_err(|_| Error::invalid("change", rule))?;
+        let line = || Ok((ItemId::parse(&fields.id)?, Quantity::parse(&fields.quantity, config)?));
+        match fields.op.as_str() {
+            "clear" => Ok(Self::Clear),
+            "set" => line().map(|(item, quantity)| Self::Set(item, quantity)),
+            "add" => match line()? {
+                (_, Quantity::ZERO) => Err(Error::invalid("quantity", "must be at least 1")),
+                (item, quantity) => Ok(Self::Add(item, quantity)),
+            },
+            _ => Err(Error::invalid("op", "must be add, set or clear")),
+        }
     }
 }
 
@@ -152,6 +200,24 @@ pub async fn remove_item(
 /// [`Error::Redis`].
 pub async fn clear(redis: &Redis, token: Option<&Token>, now: Timestamp, config: &Config) -> Result<CartWrite, Error> {
     Write::new(token, now)?.run(redis, "clear", None, Quantity::ZERO, None, config).await
+}
+
+/// Does what a [`Change`] says.
+///
+/// # Errors
+/// As [`set_item`], [`add_item`] and [`clear`].
+pub async fn change(
+    redis: &Redis,
+    token: Option<&Token>,
+    change: &Change,
+    now: Timestamp,
+    config: &Config,
+) -> Result<CartWrite, Error> {
+    match change {
+        Change::Add(item, quantity) => add_item(redis, token, item, *quantity, None, now, config).await,
+        Change::Set(item, quantity) => set_item(redis, token, item, *quantity, now, config).await,
+        Change::Clear => clear(redis, token, now, config).await,
+    }
 }
 
 /// A write to the cart of whoever comes with `token`.
@@ -236,6 +302,32 @@ mod tests {
     }
 
     #[test]
+    fn a_change_says_what_and_how_many() {
+        let config = CartConfig { max_lines: 100, max_quantity: 999 };
+        let mug = || ItemId::parse("mug").unwrap();
+        for (text, change) in [
+            (r#"{"op":"add","id":"mug","quantity":2}"#, Change::Add(mug(), Quantity(2))),
+            (r#"{"op":"set","id":"mug","quantity":0}"#, Change::Set(mug(), Quantity::ZERO)),
+            (r#"{"op":"clear"}"#, Change::Clear),
+        ] {
+            assert_eq!(Change::parse(text, &config), Ok(change));
+        }
+        for text in [
+            "",
+            "mug",
+            "[]",
+            r#"{"op":"steal","id":"mug","quantity":2}"#,
+            r#"{"op":"add","id":"mug","quantity":0}"#,
+            r#"{"op":"add","id":"mug"}"#,
+            r#"{"op":"set","id":"a:b","quantity":1}"#,
+            r#"{"op":"set","quantity":1}"#,
+            r#"{"op":"set","id":"mug","quantity":1000}"#,
+        ] {
+            assert!(Change::parse(text, &config).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_cart_leaves_out_what_is_no_line() {
         let pair = |item: &str, quantity: &str| (item.to_owned(), quantity.to_owned());
         let pairs = vec![
@@ -249,5 +341,6 @@ mod tests {
         let cart = Cart::from_pairs(Pairs(pairs));
         assert_eq!(cart.lines.iter().map(|line| line.item.as_str()).collect::<Vec<_>>(), ["a", "mug"]);
         assert_eq!(cart.quantity(), 5);
+        assert_eq!(cart.to_json(), json!({"a": 3, "mug": 2}));
     }
 }

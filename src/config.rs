@@ -85,6 +85,8 @@ pub struct OriginConfig {
     pub key: Option<HeaderValue>,
     /// `ORIGIN_TIMEOUT`, default 30 s, until the head of the origin's answer.
     pub timeout: Duration,
+    /// `CART_ROUTES`, default `/cart, /checkout`: the paths whose requests tell the origin what is in the visitor's cart.
+    pub cart_routes: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -173,6 +175,7 @@ impl Reader<'_> {
             url: self.url("ORIGIN_URL"),
             key: self.header("ORIGIN_KEY"),
             timeout: self.seconds("ORIGIN_TIMEOUT", 30, 1),
+            cart_routes: self.cart_routes(),
         };
         let rows = self.rows();
         let service_key = self.secret("SERVICE_KEY", 16);
@@ -218,6 +221,15 @@ impl Reader<'_> {
                 ItemRoutes::default()
             }
         }
+    }
+
+    fn cart_routes(&mut self) -> Vec<String> {
+        let text = self.text("CART_ROUTES").unwrap_or_else(|| "/cart, /checkout".to_owned());
+        let paths: Vec<_> = text.split(',').map(|path| path.trim().to_owned()).collect();
+        if paths.iter().any(|path| !path.starts_with('/') || path.contains(['?', '#', '{'])) {
+            self.wrong("CART_ROUTES", format!("is {text:?}, and must be paths separated by commas, such as /cart"));
+        }
+        paths
     }
 
     fn rows(&mut self) -> Option<RowsConfig> {
@@ -320,6 +332,7 @@ mod tests {
         assert_eq!((config.ranking.keep, config.ranking.half_life.as_secs()), (20_000, 300));
         assert_eq!(config.redis.credentials.url, "http://127.0.0.1:8079");
         assert!(config.origin.url.is_none() && config.rows.is_none());
+        assert_eq!(config.origin.cart_routes, ["/cart", "/checkout"]);
     }
 
     #[test]
@@ -337,6 +350,8 @@ mod tests {
             ("PAGE_TTL", "1.5"),
             ("RANKING_HALF_LIFE", "0"),
             ("ITEM_ROUTES", "/products"),
+            ("CART_ROUTES", "/cart, checkout"),
+            ("CART_ROUTES", "/{item}"),
             ("ORIGIN_URL", "shop.example"),
             ("ROWS_TABLE", "a; DROP TABLE b"),
         ] {

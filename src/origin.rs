@@ -9,11 +9,13 @@ use url::Url;
 
 use crate::{
     app::App,
+    cart::{self, Cart},
+    config::CartConfig,
     demo,
     error::Error,
     fetch::{Body, FetchError, Request, Response},
     ids::{Tag, UserId},
-    session::cookie,
+    session::{Session, cookie},
     time::Timestamp,
 };
 
@@ -25,25 +27,51 @@ pub enum Origin<'a> {
     Demo,
 }
 
+/// What the origin is told of whoever asks.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Visitor {
+    /// `Edge-User`: who is logged in.
+    pub user: Option<UserId>,
+    /// `Edge-Cart`: what is in their cart. None if that was not read.
+    pub cart: Option<Cart>,
+}
+
+impl From<Option<Session>> for Visitor {
+    fn from(session: Option<Session>) -> Self {
+        Self { user: session.and_then(|session| session.user), cart: None }
+    }
+}
+
 /// What the origin tells us beside its answer (PRODUCT §4); the headers themselves are removed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Says {
     /// `Edge-Login`: this user has logged in.
     pub user: Option<UserId>,
-    /// `Edge-Logout: 1`.
-    pub logout: bool,
+    /// `Edge-Logout`.
+    pub logout: Option<Logout>,
+    /// `Edge-Cart`: a change to the visitor's cart.
+    pub cart: Option<cart::Change>,
     /// `Edge-Tags`.
     pub tags: Vec<Tag>,
 }
 
-/// Passes a visitor's request on: all that it has but our cookie, with the user's name if there is one.
+/// Which sessions end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logout {
+    /// `1`: the visitor's.
+    This,
+    /// `all`: every session of the visitor's user.
+    All,
+}
+
+/// Passes a visitor's request on: all that it has but our cookie, with what the origin is to know of the visitor.
 ///
 /// # Errors
 /// [`Error::Origin`] if there is no answer; its body may still break off.
 pub async fn ask(
     app: &App,
     mut request: Request,
-    user: Option<&UserId>,
+    visitor: &Visitor,
     now: Timestamp,
 ) -> Result<(Response, Says), Error> {
     let cookies = cookie::strip(request.headers());
@@ -57,9 +85,13 @@ pub async fn ask(
     if let Some(cookies) = cookies {
         headers.insert(header::COOKIE, cookies);
     }
-    if let Some(user) = user {
-        // A user's name is visible ASCII: it always is a header value.
-        headers.extend(HeaderValue::from_str(user.as_str()).map(|user| (HeaderName::from_static("edge-user"), user)));
+    // Both are visible ASCII, so they always are header values.
+    let user = visitor.user.as_ref().map(|user| user.as_str().to_owned());
+    let cart = visitor.cart.as_ref().map(|cart| cart.to_json().to_string());
+    for (name, value) in [("edge-user", user), ("edge-cart", cart)] {
+        headers.extend(
+            value.map(HeaderValue::try_from).and_then(Result::ok).map(|value| (HeaderName::from_static(name), value)),
+        );
     }
     send(app, request, now).await
 }
@@ -105,25 +137,47 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
             response
         }
     };
-    let says = Says::take(response.headers_mut());
+    let says = Says::take(response.headers_mut(), app.config.cart);
     Ok((response, says))
 }
 
 impl Says {
+    /// Whether it means one visitor: such an answer is nobody else's.
+    #[must_use]
+    pub const fn is_personal(&self) -> bool {
+        self.user.is_some() || self.logout.is_some() || self.cart.is_some()
+    }
+
     /// Reads and removes what the origin said.
-    fn take(headers: &mut HeaderMap) -> Self {
-        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let user = text("edge-login").map(UserId::parse);
-        if let Some(Err(error)) = &user {
-            log::error!("the origin's Edge-Login is ignored: {error}");
-        }
+    fn take(headers: &mut HeaderMap, config: CartConfig) -> Self {
+        let logout = match text(headers, "edge-logout") {
+            Some("1") => Some(Logout::This),
+            Some("all") => Some(Logout::All),
+            _ => None,
+        };
         let says = Self {
-            user: user.and_then(Result::ok),
-            logout: text("edge-logout").is_some_and(|value| value == "1"),
+            user: read(headers, "edge-login", UserId::parse),
+            logout,
+            cart: read(headers, "edge-cart", |text| cart::Change::parse(text, &config)),
             tags: tags(headers),
         };
         remove_edge(headers);
         says
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// What a header says; one that says nothing we understand is logged, and is none.
+fn read<T>(headers: &HeaderMap, name: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Option<T> {
+    match parse(text(headers, name)?) {
+        Ok(said) => Some(said),
+        Err(error) => {
+            log::error!("the origin's {name} is ignored: {error}");
+            None
+        }
     }
 }
 

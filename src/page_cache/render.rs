@@ -30,7 +30,7 @@ pub async fn render(app: &App, page: &Page, stamp: u64, now: Timestamp) -> Resul
     let (response, says) = origin::ask_for_page(app, page.url(), now).await?;
     let config = &app.config.page;
     let freshness = storable::freshness(response.status(), response.headers(), now, config);
-    let freshness = if says.user.is_some() || says.logout { Err("login") } else { freshness };
+    let freshness = if says.is_personal() { Err("personal") } else { freshness };
     let freshness = match freshness {
         Ok(freshness) => freshness,
         Err(reason) => return Ok((Rendered::Other { response, reason }, says)),

@@ -8,10 +8,11 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use super::problem::Problem;
 use crate::{
     app::{Answer, App, Later},
+    cart::{self, Cart},
     error::Error,
     fetch::{Request, Response},
-    ids::{ItemId, Token},
-    origin::{self, Says},
+    ids::{ItemId, Token, UserId},
+    origin::{self, Logout, Says, Visitor},
     page_cache::{self, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Rendered},
     ranking,
     session::{self, Session, View},
@@ -49,11 +50,11 @@ impl Visit {
             Ok(found) => found,
             Err(error) => {
                 log::warn!("page cache: {error}");
-                return self.proxy(CacheStatus::Pass(Pass::RedisDown), None, request).await;
+                return self.proxy(CacheStatus::Pass(Pass::RedisDown), Visitor::default(), request).await;
             }
         };
         match look {
-            Look::Unpopular { .. } => self.proxy(CacheStatus::Pass(Pass::Unpopular), session, request).await,
+            Look::Unpopular { .. } => self.proxy(CacheStatus::Pass(Pass::Unpopular), session.into(), request).await,
             Look::Stored { entry, lease, .. } => {
                 let status = CacheStatus::hit(&entry, self.now);
                 let mut answer = self.answer_from(&entry, status, &request);
@@ -104,11 +105,11 @@ impl Visit {
                 // Not for everybody, so this visitor may get another one: their cookies and name go along this time. What came
                 // for nobody is dropped, since its Set-Cookie would take away the session that they have at the origin.
                 if !failed && (reason == "vary" || is_somebody(session.as_ref(), request.headers())) {
-                    return self.proxy(status, session, request).await;
+                    return self.proxy(status, session.into(), request).await;
                 }
                 status.append_to(response.headers_mut());
                 let give_back = lease.filter(|_| failed).map(|lease| self.give_back(page, lease));
-                let mut answer = self.finish(response, says, request.method(), request.headers()).await;
+                let mut answer = self.finish(response, says, None, request.method(), request.headers()).await;
                 answer.later.extend(give_back);
                 answer
             }
@@ -147,27 +148,41 @@ impl Visit {
         Answer { response, later: self.seen(request.method(), entry.status).into_iter().collect() }
     }
 
-    /// A request that the cache has no part in. Redis is asked who it is only if there is a signed cookie.
+    /// A request that the cache has no part in.
     async fn pass(self, pass: Pass, request: Request) -> Answer {
-        let Some(token) = &self.token else { return self.proxy(CacheStatus::Pass(pass), None, request).await };
-        match session::check(&self.app.redis, token, self.now, &self.app.config.session).await {
-            Ok(session) => self.proxy(CacheStatus::Pass(pass), session, request).await,
+        let told = self.app.config.origin.cart_routes.iter().any(|path| path == request.uri().path());
+        match self.visitor(told).await {
+            Ok(visitor) => self.proxy(CacheStatus::Pass(pass), visitor, request).await,
             Err(error) => {
                 log::warn!("session: {error}");
-                self.proxy(CacheStatus::Pass(Pass::RedisDown), None, request).await
+                self.proxy(CacheStatus::Pass(Pass::RedisDown), Visitor::default(), request).await
             }
         }
     }
 
+    /// Who asks, and `with_cart` what is in their cart: both in one request, and only if there is a signed cookie.
+    async fn visitor(&self, with_cart: bool) -> Result<Visitor, Error> {
+        let (redis, config) = (&self.app.redis, &self.app.config.session);
+        // Without a session there is nothing in it, which is known without Redis.
+        let nothing = with_cart.then(Cart::default);
+        let Some(token) = &self.token else { return Ok(Visitor { user: None, cart: nothing }) };
+        if !with_cart {
+            return Ok(session::check(redis, token, self.now, config).await?.into());
+        }
+        Ok(match cart::read(redis, token, self.now, config).await? {
+            Some((session, cart)) => Visitor { user: session.user, cart: Some(cart) },
+            None => Visitor { user: None, cart: nothing },
+        })
+    }
+
     /// Passes the request on as its visitor's own.
-    async fn proxy(self, status: CacheStatus, session: Option<Session>, request: Request) -> Answer {
+    async fn proxy(self, status: CacheStatus, visitor: Visitor, request: Request) -> Answer {
         let method = request.method().clone();
         let asked = request.headers().clone();
-        let user = session.and_then(|session| session.user);
-        match origin::ask(&self.app, request, user.as_ref(), self.now).await {
+        match origin::ask(&self.app, request, &visitor, self.now).await {
             Ok((mut response, says)) => {
                 status.append_to(response.headers_mut());
-                self.finish(response, says, &method, &asked).await
+                self.finish(response, says, visitor.user.as_ref(), &method, &asked).await
             }
             Err(error) => {
                 let mut response = failure(error, &asked);
@@ -177,15 +192,23 @@ impl Visit {
         }
     }
 
-    /// What holds for every answer of the origin that is not served as a page: login, logout, caching, and the view.
-    async fn finish(&self, mut response: Response, says: Says, method: &Method, asked: &HeaderMap) -> Answer {
+    /// What holds for every answer of the origin that is not served as a page: login, logout, cart, caching, and the view. `user`
+    /// is whom the origin was told of.
+    async fn finish(
+        &self,
+        mut response: Response,
+        says: Says,
+        user: Option<&UserId>,
+        method: &Method,
+        asked: &HeaderMap,
+    ) -> Answer {
         let status = response.status();
         let headers = response.headers_mut();
         // Where the origin says nothing, the answer may be this visitor's own: no cache between us may keep it, and the
         // browser asks again.
         let ours = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(ours));
-        let cookie = match self.log_in_or_out(says).await {
+        let cookie = match self.obey(says, user).await {
             Ok(cookie) => cookie,
             // The visitor would believe what did not happen.
             Err(error) => return failure(error, asked).into(),
@@ -197,21 +220,45 @@ impl Visit {
         Answer { response, later: self.seen(method, status).into_iter().collect() }
     }
 
-    /// Does what the origin said; the cookie that follows from it.
-    async fn log_in_or_out(&self, says: Says) -> Result<Option<HeaderValue>, Error> {
-        let Self { app, now, token, .. } = self;
-        let config = &app.config.session;
+    /// Does what the origin said, in this order: login or logout, then the change to the cart of whoever it is then. The cookie
+    /// that follows from it.
+    async fn obey(&self, says: Says, user: Option<&UserId>) -> Result<Option<HeaderValue>, Error> {
+        let Self { app, now, .. } = self;
+        let (mut token, mut cookie) = (self.token.clone(), None);
         if let Some(user) = says.user {
-            let token = session::log_in(&app.redis, token.as_ref(), &user, *now, config).await?;
-            return app.keyring.set(&token).map(Some);
+            let new = session::log_in(&app.redis, token.as_ref(), &user, *now, &app.config.session).await?;
+            cookie = Some(app.keyring.set(&new)?);
+            token = Some(new);
+        } else if let Some(logout) = says.logout {
+            self.log_out(logout, user).await?;
+            cookie = Some(session::cookie::clear());
+            token = None;
         }
-        if !says.logout {
-            return Ok(None);
+        if let Some(change) = says.cart {
+            let write = cart::change(&app.redis, token.as_ref(), &change, *now, &app.config).await?;
+            if let Some(session) = write.session.filter(|_| write.created) {
+                cookie = Some(app.keyring.set(&session.token)?);
+            }
         }
-        if let Some(token) = token {
-            session::log_out(&app.redis, token, *now, config).await?;
+        Ok(cookie)
+    }
+
+    /// Ends the visitor's session, and with [`Logout::All`] first every other one of `user`. Where Redis did not say who it is
+    /// when the request came, it is asked again: not one of the sessions may be missed.
+    async fn log_out(&self, logout: Logout, user: Option<&UserId>) -> Result<(), Error> {
+        let Self { app, now, .. } = self;
+        let config = &app.config.session;
+        let Some(token) = &self.token else { return Ok(()) };
+        if logout == Logout::All {
+            let user = match user {
+                Some(user) => Some(user.clone()),
+                None => session::check(&app.redis, token, *now, config).await?.and_then(|session| session.user),
+            };
+            if let Some(user) = user {
+                session::log_out_user(&app.redis, &user, *now, config).await?;
+            }
         }
-        Ok(Some(session::cookie::clear()))
+        session::log_out(&app.redis, token, *now, config).await
     }
 
     /// Notes that the session was here, and the view of an item: counted only if the origin answered 200 for it, so that
@@ -250,16 +297,27 @@ fn log_failure<T>(result: Result<T, Error>) {
     }
 }
 
-/// The origin has failed, or a login that it began: a page for who reads pages, else a problem document.
+/// The origin has failed, or what it said can not be done: a page for who reads pages, else a problem document.
 fn failure(error: Error, request: &HeaderMap) -> Response {
-    let mut response = Problem::from(error).respond("storefront");
+    let problem = Problem::from(error);
+    // What the visitor can help is told to them; it quotes nothing of theirs, and stays text.
+    let told = problem.to_string().replace('&', "&amp;").replace('<', "&lt;");
+    let mut response = problem.respond("storefront");
     let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
-        *response.body_mut() = FAILURE_PAGE.into();
+        let page = if response.status().is_client_error() {
+            page("That did not work", &format!("Sorry: {told}."))
+        } else {
+            page("The shop does not answer", "It is not your request. Please try again in a moment.")
+        };
+        *response.body_mut() = page.into();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     }
     response
 }
 
-const FAILURE_PAGE: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>The shop does not answer</title>\
-    <h1>The shop does not answer</h1><p>It is not your request. Please try again in a moment.</p></html>\n";
+fn page(title: &str, text: &str) -> String {
+    format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><h1>{title}</h1><p>{text}</p></html>\n"
+    )
+}

@@ -13,6 +13,8 @@ mod cart;
 mod demo;
 /// The border to the platform.
 mod edge;
+/// The cart between the edge and the origin.
+mod edge_cart;
 /// The jobs of the crons.
 mod maintenance;
 /// Pages of popular items.

@@ -1,0 +1,197 @@
+//! `Edge-Cart`: the origin learns what is in a visitor's cart, and changes it, so that a cart works with plain forms.
+
+use edgefront_gateway::Fault;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios! {
+    &[];
+    the_origin_is_told_the_cart_with_one_question_to_redis,
+    only_a_cart_route_tells_the_cart,
+    a_visitor_without_a_session_has_an_empty_cart_and_costs_nothing,
+    a_cart_that_redis_does_not_tell_is_not_an_empty_one,
+    nobody_else_says_what_is_in_the_cart,
+    a_guests_first_form_starts_a_session,
+    every_change_is_done_before_the_answer,
+    a_login_and_a_change_meet_in_one_answer,
+    a_change_that_redis_did_not_see_is_not_claimed,
+    a_cart_that_is_full_says_so,
+    a_change_that_is_none_is_left_out,
+    log_out_everywhere_ends_every_session_of_the_user,
+    log_out_everywhere_ends_a_guests_session_too,
+}
+
+const FORM: &str = r#"{"op":"add","id":"mug","quantity":2}"#;
+
+/// Sends a form that the origin answers with `change`; the answer's status and cookie.
+async fn send(shop: &Shop, cookie: &str, change: &str) -> (StatusCode, Option<String>) {
+    shop.origin.answer(Reply::status(303).header("location", "/cart").header("edge-cart", change));
+    let answer = shop.request(Method::POST, "/cart").header("cookie", cookie).send().await.unwrap();
+    assert!(!answer.headers().contains_key("edge-cart"));
+    let set = answer.headers().get("set-cookie").map(|set| set.to_str().unwrap());
+    if set.is_some() {
+        assert_eq!(answer.headers()["cache-control"], "private, no-store");
+    }
+    (answer.status(), set.and_then(|set| Some(set.split_once(';')?.0.to_owned())))
+}
+
+/// A guest's cookie, with two mugs in the cart.
+async fn guest(shop: &Shop) -> String {
+    send(shop, "", FORM).await.1.expect("a session")
+}
+
+/// What the origin is told when the visitor asks for `path`; null if nothing.
+async fn told(shop: &Shop, cookie: &str, path: &str) -> Value {
+    shop.origin.answer(Reply::html("x"));
+    shop.get(path).header("cookie", cookie).send().await.unwrap();
+    serde_json::from_str(shop.origin.last().header("edge-cart")).unwrap_or_default()
+}
+
+async fn the_origin_is_told_the_cart_with_one_question_to_redis(shop: &Shop) {
+    let cookie = guest(shop).await;
+    for path in ["/cart", "/checkout", "/cart?from=mail"] {
+        shop.settled().await;
+        assert_eq!(told(shop, &cookie, path).await, json!({"mug": 2}), "{path}");
+        assert_eq!(shop.blocking_requests().await, 1, "the session and the cart together");
+    }
+    shop.settled().await;
+    send(shop, &cookie, r#"{"op":"set","id":"a","quantity":3}"#).await;
+    assert_eq!(shop.blocking_requests().await, 2, "who asks, and what the origin said");
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"a": 3, "mug": 2}));
+}
+
+async fn only_a_cart_route_tells_the_cart(shop: &Shop) {
+    let cookie = guest(shop).await;
+    for path in ["/", "/about", "/products/mug", "/cart/", "/cart/mug", "/checkouts"] {
+        assert_eq!(told(shop, &cookie, path).await, Value::Null, "{path}");
+    }
+}
+
+async fn a_visitor_without_a_session_has_an_empty_cart_and_costs_nothing(shop: &Shop) {
+    for cookie in ["", "__Host-session=forged.mac"] {
+        assert_eq!(told(shop, cookie, "/cart").await, json!({}));
+        assert_eq!(shop.blocking_requests().await, 0);
+    }
+    let cookie = guest(shop).await;
+    shop.settled().await;
+    shop.store.raw(&["DEL", "login:"]).await;
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({}), "the cart of a session that has ended is nobody's");
+}
+
+async fn a_cart_that_redis_does_not_tell_is_not_an_empty_one(shop: &Shop) {
+    let cookie = guest(shop).await;
+    shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
+    assert_eq!(told(shop, &cookie, "/cart").await, Value::Null);
+    assert!(!shop.origin.last().headers.contains_key("edge-cart"));
+}
+
+async fn nobody_else_says_what_is_in_the_cart(shop: &Shop) {
+    shop.get("/cart").header("edge-cart", r#"{"pan":1}"#).send().await.unwrap();
+    assert_eq!(shop.origin.last().header("edge-cart"), "{}");
+    shop.get("/about").header("edge-cart", r#"{"pan":1}"#).send().await.unwrap();
+    assert!(!shop.origin.last().headers.contains_key("edge-cart"));
+}
+
+async fn a_guests_first_form_starts_a_session(shop: &Shop) {
+    // Redis knows the script from now on.
+    guest(shop).await;
+    let (status, cookie) = send(shop, "", FORM).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert_eq!(shop.blocking_requests().await, 1);
+    let cookie = cookie.expect("a session");
+    assert!(cookie.starts_with("__Host-session="));
+    let (_, second) = send(shop, &cookie, FORM).await;
+    assert_eq!(second, None, "the session is there already");
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 4}));
+
+    let (_, cookie) = send(shop, "", r#"{"op":"clear"}"#).await;
+    assert_eq!(cookie, None, "nothing was put into a cart");
+}
+
+async fn every_change_is_done_before_the_answer(shop: &Shop) {
+    let cookie = guest(shop).await;
+    for (change, cart) in [
+        (r#"{"op":"add","id":"pan","quantity":1}"#, json!({"mug": 2, "pan": 1})),
+        (r#"{"op":"set","id":"mug","quantity":5}"#, json!({"mug": 5, "pan": 1})),
+        (r#"{"op":"set","id":"mug","quantity":0}"#, json!({"pan": 1})),
+        (r#"{"op":"clear"}"#, json!({})),
+    ] {
+        send(shop, &cookie, change).await;
+        assert_eq!(told(shop, &cookie, "/cart").await, cart, "{change}");
+    }
+}
+
+async fn a_login_and_a_change_meet_in_one_answer(shop: &Shop) {
+    let guest = guest(shop).await;
+    let reply = Reply::status(303).header("location", "/").header("edge-login", "ada").header("edge-cart", FORM);
+    shop.origin.answer(reply);
+    let answer = shop.request(Method::POST, "/login").header("cookie", &guest).send().await.unwrap();
+    let cookies: Vec<_> = answer.headers().get_all("set-cookie").iter().collect();
+    assert_eq!(cookies.len(), 1, "{cookies:?}");
+    let cookie = cookies[0].to_str().unwrap().split(';').next().unwrap();
+    assert_eq!(told(shop, cookie, "/cart").await, json!({"mug": 4}), "the guest's two and the new ones");
+    assert_eq!(shop.origin.last().header("edge-user"), "ada");
+}
+
+async fn a_change_that_redis_did_not_see_is_not_claimed(shop: &Shop) {
+    let cookie = guest(shop).await;
+    shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
+    assert_eq!(send(shop, &cookie, FORM).await, (StatusCode::SERVICE_UNAVAILABLE, None));
+    shop.store.gateway.set_fault(None);
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
+}
+
+async fn a_cart_that_is_full_says_so(shop: &Shop) {
+    let cookie = guest(shop).await;
+    let token = cookie.strip_prefix("__Host-session=").unwrap().split('.').next().unwrap();
+    let lines: Vec<_> = (0..99).flat_map(|number| [format!("item-{number}"), "1".to_owned()]).collect();
+    let key = format!("cart:{token}");
+    let command: Vec<_> = ["HSET", &key].into_iter().chain(lines.iter().map(String::as_str)).collect();
+    shop.store.raw(&command).await;
+    shop.origin.answer(Reply::status(303).header("edge-cart", r#"{"op":"add","id":"pan","quantity":1}"#));
+    let request = shop.request(Method::POST, "/cart").header("cookie", cookie).header("accept", "text/html,*/*");
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::CONFLICT);
+    let page = answer.text().await.unwrap();
+    assert!(page.contains("holds 100 different items") && !page.contains("does not answer"), "{page}");
+}
+
+async fn a_change_that_is_none_is_left_out(shop: &Shop) {
+    let cookie = guest(shop).await;
+    for change in ["mug", "{}", r#"{"op":"add","id":"a b","quantity":1}"#, r#"{"op":"set","id":"a","quantity":-0.5}"#] {
+        assert_eq!(send(shop, &cookie, change).await.0, StatusCode::SEE_OTHER);
+    }
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
+    shop.logged("edge-cart is ignored").await;
+}
+
+async fn log_out_everywhere_ends_every_session_of_the_user(shop: &Shop) {
+    let mut cookies = Vec::new();
+    for user in ["ada", "ada", "bob"] {
+        shop.origin.answer(Reply::status(303).header("edge-login", user));
+        let login = shop.visit("/login").await;
+        cookies.push(login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned());
+    }
+    // Redis knows the script of a logout from now on.
+    let guest = guest(shop).await;
+    shop.origin.answer(Reply::status(303).header("edge-logout", "1"));
+    shop.get("/logout").header("cookie", guest).send().await.unwrap();
+    shop.settled().await;
+    shop.origin.answer(Reply::status(303).header("location", "/").header("edge-logout", "all"));
+    let logout = shop.request(Method::POST, "/logout").header("cookie", &cookies[0]).send().await.unwrap();
+    assert!(logout.headers()["set-cookie"].to_str().unwrap().starts_with("__Host-session=; Max-Age=0;"));
+    assert_eq!(shop.blocking_requests().await, 4);
+    for (cookie, user) in cookies.iter().zip(["", "", "bob"]) {
+        told(shop, cookie, "/account").await;
+        assert_eq!(shop.origin.last().header("edge-user"), user);
+    }
+}
+
+async fn log_out_everywhere_ends_a_guests_session_too(shop: &Shop) {
+    let cookie = guest(shop).await;
+    shop.origin.answer(Reply::status(303).header("edge-logout", "all"));
+    shop.request(Method::POST, "/logout").header("cookie", &cookie).send().await.unwrap();
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({}));
+}
