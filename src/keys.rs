@@ -7,6 +7,7 @@
 //! | `viewed:{token}` | zset | item → last viewed, Unix seconds; the 25 newest |
 //! | `cart:{token}` | hash | item → quantity |
 //! | `sessions:{user}` | zset | token → when it logged in, Unix seconds; may name tokens that have ended, `login:` decides |
+//! | `devices:{user}` | hash | token → the device's id and what the user calls it, as `0123456789abcdef Firefox on Windows`; else as `sessions:{user}` |
 //! | `abandoned:` | stream | `user`, `seen`, `items` (JSON) of carts that ended with their session; the newest 10,000 or so |
 //! | `cache:{hash}` | string | a stored response; `{hash}` = SHA-256 of the canonical request, hexadecimal |
 //! | `render:{hash}` | string | the lease of the one request that renders the page now |
@@ -39,7 +40,7 @@ pub const RESCALED: &str = "rescaled:";
 pub const JOBS: &str = "jobs:";
 /// How long `once:{hash}` lives, in seconds: a day.
 pub const ONCE_TTL: u64 = 86_400;
-/// `sessions:` of nobody. It never exists: it stands in for the key that a script declares and a guest does not have.
+/// `sessions:` of nobody. It never exists: it stands in for the keys that a script declares and a guest does not have.
 pub const NO_SESSIONS: &str = "sessions:";
 
 #[must_use]
@@ -62,6 +63,11 @@ pub fn of_member(member: &str) -> Option<(String, String)> {
 #[must_use]
 pub fn sessions(user: &UserId) -> String {
     format!("sessions:{user}")
+}
+
+#[must_use]
+pub fn devices(user: &UserId) -> String {
+    format!("devices:{user}")
 }
 
 #[must_use]

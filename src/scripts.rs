@@ -9,6 +9,8 @@ pub static ALL: &[&Script] = &[
     &row_cache::CLAIM,
     &row_cache::COMMIT,
     &ranking::COUNT_ONCE,
+    &session::DEVICES,
+    &session::END_LOGINS,
     &session::LOG_IN,
     &page_cache::PAGE,
     &page_cache::PURGE,

@@ -15,7 +15,7 @@ use crate::{
     origin::{self, Logout, Says, Visitor},
     page_cache::{self, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Rendered},
     ranking,
-    session::{self, Session, View},
+    session::{self, Session, View, device::Label},
     time::Timestamp,
     upstash::{self, FromReply, Reply},
 };
@@ -208,7 +208,7 @@ impl Visit {
         // browser asks again.
         let ours = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(ours));
-        let cookie = match self.obey(says, user).await {
+        let cookie = match self.obey(says, user, asked).await {
             Ok(cookie) => cookie,
             // The visitor would believe what did not happen.
             Err(error) => return failure(error, asked).into(),
@@ -222,11 +222,12 @@ impl Visit {
 
     /// Does what the origin said, in this order: login or logout, then the change to the cart of whoever it is then. The cookie
     /// that follows from it.
-    async fn obey(&self, says: Says, user: Option<&UserId>) -> Result<Option<HeaderValue>, Error> {
+    async fn obey(&self, says: Says, user: Option<&UserId>, asked: &HeaderMap) -> Result<Option<HeaderValue>, Error> {
         let Self { app, now, .. } = self;
         let (mut token, mut cookie) = (self.token.clone(), None);
         if let Some(user) = says.user {
-            let new = session::log_in(&app.redis, token.as_ref(), &user, *now, &app.config.session).await?;
+            let (old, label, config) = (token.as_ref(), Label::of(asked), &app.config.session);
+            let new = session::log_in_once(&app.redis, old, &user, label.as_ref(), None, *now, config).await?;
             cookie = Some(app.keyring.set(&new)?);
             token = Some(new);
         } else if let Some(logout) = says.logout {

@@ -1,11 +1,12 @@
 #!lua flags=allow-key-locking
 -- Starts a user's session under a new token. The old one ends at once; its cart and views go along, unless another user owned them.
--- KEYS login: recent: abandoned: sessions:U viewed:N cart:N [viewed:O cart:O] [once:K]
--- ARGV N U now idle_cutoff max_age O once_ttl     N, O: the new and the old token, O '' = none; max_age and once_ttl in seconds
+-- KEYS login: recent: abandoned: sessions:U devices:U viewed:N cart:N [viewed:O cart:O] [once:K]
+-- ARGV N U now idle_cutoff max_age O once_ttl device
+--      N, O: the new and the old token, O '' = none; max_age and once_ttl in seconds; device: the value of devices:U
 -- returns the token: N, or that of the session which the same request, known by once:K, began before
-local login, recent, abandoned, sessions = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local new, user, now, idle_cutoff, max_age, old, once_ttl = unpack(ARGV)
-local once = KEYS[old == '' and 7 or 9]
+local login, recent, abandoned, sessions, devices = unpack(KEYS)
+local new, user, now, idle_cutoff, max_age, old, once_ttl, device = unpack(ARGV)
+local once = KEYS[old == '' and 8 or 10]
 
 if once then
   local known = redis.call('GET', once)
@@ -17,11 +18,11 @@ local owner = old ~= '' and redis.call('HGET', login, old)
 local seen = owner and redis.call('ZSCORE', recent, old)
 -- One that has expired is left to the cleaning, which records its cart.
 if seen and tonumber(seen) >= tonumber(idle_cutoff) then
-  local old_viewed, old_cart = KEYS[7], KEYS[8]
+  local old_viewed, old_cart = KEYS[8], KEYS[9]
   if owner == '' or owner == user then
     -- Nothing can stand under a token that has just been drawn, so moving is merging.
-    if redis.call('EXISTS', old_viewed) == 1 then redis.call('RENAME', old_viewed, KEYS[5]) end
-    if redis.call('EXISTS', old_cart) == 1 then redis.call('RENAME', old_cart, KEYS[6]) end
+    if redis.call('EXISTS', old_viewed) == 1 then redis.call('RENAME', old_viewed, KEYS[6]) end
+    if redis.call('EXISTS', old_cart) == 1 then redis.call('RENAME', old_cart, KEYS[7]) end
   else
     local items, lines = redis.pcall('HGETALL', old_cart), {}
     for n = 1, #items, 2 do
@@ -40,14 +41,20 @@ redis.call('HSET', login, new, user)
 redis.call('ZADD', recent, now, new)
 
 -- A logout knows no user and leaves its token here: the dead among the oldest are dropped, so that the list stays short.
-local mine = redis.call('ZRANGE', sessions, 0, 99)
+local mine, dead = redis.call('ZRANGE', sessions, 0, 99), {}
 if #mine > 0 then
   local users = redis.call('HMGET', login, unpack(mine))
   for i, token in ipairs(mine) do
-    if not users[i] then redis.call('ZREM', sessions, token) end
+    if not users[i] then dead[#dead + 1] = token end
   end
 end
+if #dead > 0 then
+  redis.call('ZREM', sessions, unpack(dead))
+  redis.call('HDEL', devices, unpack(dead))
+end
 redis.call('ZADD', sessions, now, new)
+redis.call('HSET', devices, new, device)
 -- No session outlives its maximum age, and this one is the youngest.
 redis.call('EXPIRE', sessions, max_age)
+redis.call('EXPIRE', devices, max_age)
 return new

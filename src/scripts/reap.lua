@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
 -- Ends sessions. All that is stored of one goes in one step, and its cart is recorded first. A session that was seen since the
 -- caller read its score is spared, and so is one that is neither idle nor, by the count of this moment, over the cap.
--- KEYS recent: login: abandoned: (viewed:T cart:T sessions:U)*
--- ARGV limit idle_cutoff (T score user)*        oldest first; score '' = end it in any case, whoever it is: a logout
+-- KEYS recent: login: abandoned: (viewed:T cart:T sessions:U devices:U)*
+-- ARGV limit idle_cutoff (T score user)*        oldest first; score '' = end it in any case, whoever it is: a logout;
+--                                            user: whose it was, should the login be gone already
 -- returns {sessions ended, carts recorded}
 local recent, login, abandoned = KEYS[1], KEYS[2], KEYS[3]
 local limit, idle_cutoff = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -28,14 +29,17 @@ for i, token in ipairs(tokens) do
   local score, user = scores[i], users[i]
   local unchanged = score and tonumber(score) == tonumber(read_score)
   if read_score == '' or (unchanged and (over > 0 or tonumber(score) < idle_cutoff)) then
-    local viewed, cart, sessions = KEYS[i * 3 + 1], KEYS[i * 3 + 2], KEYS[i * 3 + 3]
+    local viewed, cart, sessions, devices = unpack(KEYS, i * 4, i * 4 + 3)
     local lines = cart_lines(cart)
     if next(lines) then
-      local entry = {'user', user or '', 'seen', score or '', 'items', cjson.encode(lines)}
+      local entry = {'user', user or read_user, 'seen', score or '', 'items', cjson.encode(lines)}
       redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', unpack(entry))
       carts = carts + 1
     end
-    if user == read_user and user ~= '' then redis.pcall('ZREM', sessions, token) end
+    if read_user ~= '' and (user or read_user) == read_user then
+      redis.pcall('ZREM', sessions, token)
+      redis.pcall('HDEL', devices, token)
+    end
     if score then over = over - 1 end
     if score or user then gone[#gone + 1] = token end
     data[#data + 1] = viewed

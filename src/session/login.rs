@@ -1,7 +1,10 @@
 //! Log in and log out. A login always draws a new token and ends the old one in the same step: a token that somebody planted
 //! or saw before the login is worth nothing after it.
 
-use super::reap::{REAP_AT_ONCE, Victim, reap};
+use super::{
+    device::{DeviceId, Label},
+    reap::{REAP_AT_ONCE, Victim, reap},
+};
 use crate::{
     config::SessionConfig,
     error::Error,
@@ -26,11 +29,11 @@ pub async fn log_in(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Token, Error> {
-    log_in_once(redis, old, user, None, now, config).await
+    log_in_once(redis, old, user, None, None, now, config).await
 }
 
-/// Like [`log_in`]; with an idempotency `key` a user's login is executed once in a day, and again it finds the same session, as
-/// long as that lives.
+/// Like [`log_in`], from a device that has a `label`. With an idempotency `key` a user's login is executed once in a day, and
+/// again it finds the same session, as long as that lives.
 ///
 /// # Errors
 /// As [`log_in`].
@@ -38,6 +41,7 @@ pub async fn log_in_once(
     redis: &Redis,
     old: Option<&Token>,
     user: &UserId,
+    label: Option<&Label>,
     key: Option<&str>,
     now: Timestamp,
     config: &SessionConfig,
@@ -48,6 +52,7 @@ pub async fn log_in_once(
         keys::RECENT.to_owned(),
         keys::ABANDONED.to_owned(),
         keys::sessions(user),
+        keys::devices(user),
         keys::viewed(&new),
         keys::cart(&new),
     ];
@@ -62,7 +67,8 @@ pub async fn log_in_once(
         .num(now - config.idle)
         .num(config.max_age.as_secs())
         .arg(old.map_or("", Token::as_str))
-        .num(keys::ONCE_TTL);
+        .num(keys::ONCE_TTL)
+        .arg(format!("{} {}", DeviceId::of(&new), label.map_or("", Label::as_str)));
     let token: String = redis.run(log_in.repeatable()).await?;
     Token::parse(&token).ok_or(upstash::Error::UnexpectedType.into())
 }
@@ -98,5 +104,5 @@ pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: 
 pub static LOG_IN: Script = Script {
     name: "log_in",
     source: include_str!("../scripts/log_in.lua"),
-    sha1: "141cba9c23aa0a9fa1e0f33cbfcdc226ecc89acc",
+    sha1: "18bc1e0e9c4b4030dab5b1bca9d4fd98adb4f583",
 };

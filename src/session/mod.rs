@@ -4,17 +4,21 @@
 //!
 //! - [`cookie`]: the token as a browser holds it, signed.
 //! - `login`: log in (a new token, the cart comes along), log out of one session or of all.
+//! - `devices`: the sessions of one user, as that user sees and ends them; [`device`]: what each is called.
 //! - `clean`: end what has expired, and what is over the cap, oldest first.
 //! - `reap`: how a session ends, whoever ends it.
 
 pub mod cookie;
+pub mod device;
 
 mod clean;
+mod devices;
 mod login;
 mod reap;
 
 pub use clean::{Cleaned, Probe, clean};
 pub use cookie::Keyring;
+pub use devices::{DEVICES, Device, END_LOGINS, Ended, Which, devices, log_out_devices, newest};
 pub use login::{LOG_IN, log_in, log_in_once, log_out, log_out_user};
 pub use reap::REAP;
 

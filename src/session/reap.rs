@@ -20,7 +20,7 @@ pub(super) struct Victim {
     cart: String,
     /// The score that must not have changed, as Redis wrote it; empty = end it in any case.
     score: String,
-    /// None for a guest, and if it is not known.
+    /// Whose it is, or was before the login ended. None for a guest, and if it is not known.
     pub user: Option<UserId>,
 }
 
@@ -31,7 +31,7 @@ impl Victim {
         Some(Self { member, viewed, cart, score, user: None })
     }
 
-    /// A session that is to end in any case. Without a `user`, the token stays in `sessions:` until its user's next login.
+    /// A session that is to end in any case. Without a `user`, the token stays in `sessions:` and `devices:` until its user's next login.
     pub fn logged_out(token: &Token, user: Option<&UserId>) -> Self {
         Self {
             member: token.as_str().to_owned(),
@@ -49,8 +49,10 @@ impl Victim {
 pub(super) fn reap(victims: &[Victim], idle_cutoff: Timestamp, config: &SessionConfig) -> Command {
     let mut keys = vec![keys::RECENT.to_owned(), keys::LOGIN.to_owned(), keys::ABANDONED.to_owned()];
     for Victim { viewed, cart, user, .. } in victims {
-        let sessions = user.as_ref().map_or_else(|| keys::NO_SESSIONS.to_owned(), keys::sessions);
-        keys.extend([viewed.clone(), cart.clone(), sessions]);
+        let nobody = || keys::NO_SESSIONS.to_owned();
+        let sessions = user.as_ref().map_or_else(nobody, keys::sessions);
+        let devices = user.as_ref().map_or_else(nobody, keys::devices);
+        keys.extend([viewed.clone(), cart.clone(), sessions, devices]);
     }
     let command = Command::script(&REAP, keys).num(config.limit).num(idle_cutoff).repeatable();
     victims.iter().fold(command, |command, Victim { member, score, user, .. }| {
@@ -61,5 +63,5 @@ pub(super) fn reap(victims: &[Victim], idle_cutoff: Timestamp, config: &SessionC
 pub static REAP: Script = Script {
     name: "reap",
     source: include_str!("../scripts/reap.lua"),
-    sha1: "7a275361b16293f9a34e7522ae926a9d8799963c",
+    sha1: "d9c5a5dbd6865bc369427589bf01bf67566a2a2c",
 };

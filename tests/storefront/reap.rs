@@ -135,7 +135,7 @@ fn reap(app: &Rc<App>, oldest: &[String], sessions: &[(&Token, &str)]) -> Comman
     let own = ["recent:", "login:", "abandoned:"].map(str::to_owned);
     let keys = sessions.iter().flat_map(|(token, name)| {
         let token = token.as_str();
-        [format!("viewed:{token}"), format!("cart:{token}"), format!("sessions:{name}")]
+        [format!("viewed:{token}"), format!("cart:{token}"), format!("sessions:{name}"), format!("devices:{name}")]
     });
     let command = Command::script(&session::REAP, own.into_iter().chain(keys))
         .num(app.config.session.limit)

@@ -26,6 +26,7 @@ mod call;
 mod reply;
 
 mod cart;
+mod devices;
 mod health;
 mod jobs;
 mod pages;
@@ -67,6 +68,9 @@ static ROUTES: &[Route] = routes! {
 
     Visitor GET    "/session"                 session::show;
     Visitor DELETE "/session"                 session::end;
+    Visitor GET    "/sessions"                devices::list;
+    Visitor DELETE "/sessions"                devices::end_all;
+    Visitor DELETE "/sessions/{device}"       devices::end;
     Visitor GET    "/recent"                  session::recent;
 
     Visitor GET    "/cart"                    cart::show;
@@ -81,6 +85,7 @@ static ROUTES: &[Route] = routes! {
     Visitor GET    "/rows/{row}"              rows::show;
 
     Service POST   "/sessions"                session::begin;
+    Service DELETE "/users/{user}/sessions"   devices::end_user;
     Service GET    "/rows/{row}/schedule"     rows::schedule;
     Service PUT    "/rows/{row}/schedule"     rows::set_schedule;
     Service POST   "/purge"                   pages::purge;
@@ -198,7 +203,7 @@ mod tests {
         for (method, path, allowed) in [
             (Method::POST, "/_edge/v1/cart", "GET, HEAD, DELETE"),
             (Method::OPTIONS, "/_edge/v1/cart/items/mug", "PUT, DELETE"),
-            (Method::GET, "/_edge/v1/sessions", "POST"),
+            (Method::PUT, "/_edge/v1/sessions", "GET, HEAD, DELETE, POST"),
         ] {
             match find_in(method, path) {
                 Err(Problem::WrongMethod { allow }) => assert_eq!(allow, allowed),

@@ -1,16 +1,16 @@
-//! `/session`, `/sessions`, `/recent`, `/views`: who the visitor is, and what they looked at.
+//! `/session`, `/recent`, and `POST /sessions`: who the visitor is, and what they looked at.
 
 use http::{StatusCode, header};
 use serde_json::json;
 
-use super::{call::Call, reply};
+use super::{body::read_text, call::Call, reply};
 use crate::{
     app::Answer,
     cart,
     fetch::Response,
     ids::{ItemId, UserId},
     routes::problem::Problem,
-    session::{self, cookie},
+    session::{self, cookie, device::Label},
 };
 
 /// `{user, guest, cart: {lines, quantity}}`. A visitor without a session is nobody, which is no error.
@@ -61,14 +61,16 @@ pub async fn recent(call: Call<'_>) -> Result<Answer, Problem> {
     Ok(reply::json(reply::PERSONAL, &json!({"items": items})).into())
 }
 
-/// `{user}`: the shop's own login service lets somebody in. If it passes the visitor's cookie on, that session ends, and its
+/// `{user, device?}`: the shop's own login service lets somebody in; `device` is what that user will know this session by. If it passes the visitor's cookie on, that session ends, and its
 /// cart goes along. With an `Idempotency-Key` a second try finds the session of the first.
 pub async fn begin(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
     let user = fields.parse_text("user", UserId::parse)?;
+    let label = fields.take_if_any("device").map(|label| read_text("device", &label, Label::parse)).transpose()?;
     fields.end()?;
     let (key, old, config) = (call.idempotency_key()?, call.token(), &call.app.config.session);
-    let token = session::log_in_once(&call.app.redis, old.as_ref(), &user, key, call.now, config).await?;
+    let token =
+        session::log_in_once(&call.app.redis, old.as_ref(), &user, label.as_ref(), key, call.now, config).await?;
     let cookie = call.app.keyring.pair(&token)?;
     let mut response: Response = reply::json(reply::PERSONAL, &json!({"token": token.as_str(), "cookie": cookie}));
     *response.status_mut() = StatusCode::CREATED;

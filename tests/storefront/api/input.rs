@@ -32,7 +32,7 @@ async fn a_path_or_method_that_is_not_there(shop: &Shop) {
         (Method::PATCH, "/cart/items/mug", "PUT, DELETE"),
         (Method::GET, "/cart/items", "POST"),
         (Method::OPTIONS, "/cart", "GET, HEAD, DELETE"),
-        (Method::GET, "/sessions", "POST"),
+        (Method::PUT, "/sessions", "GET, HEAD, DELETE, POST"),
     ] {
         let mut visitor = Visitor::new(shop);
         let answer = visitor.send(visitor.request(method.clone(), path)).await;

@@ -7,6 +7,8 @@ use crate::support::{SERVICE_KEY, Shop};
 
 /// `/cart`.
 mod cart;
+/// `/sessions` of the visitor, `/users/{user}/sessions`.
+mod devices;
 /// `/healthz`, `/readyz`, `/stats`.
 mod health;
 /// What is wrong with a request whatever it asks for.

@@ -1,0 +1,18 @@
+#!lua flags=allow-key-locking
+-- The living logins of a user, the newest first. It only reads.
+-- KEYS login: recent: sessions:U devices:U
+-- ARGV U
+-- returns {token, last seen, value of devices:U or ''}*; of the 100 newest at the most
+local login, recent, sessions, devices = unpack(KEYS)
+local user = ARGV[1]
+
+local tokens = redis.call('ZREVRANGE', sessions, 0, 99)
+if #tokens == 0 then return {} end
+local users = redis.call('HMGET', login, unpack(tokens))
+local seen = redis.call('ZMSCORE', recent, unpack(tokens))
+local values = redis.call('HMGET', devices, unpack(tokens))
+local living = {}
+for i, token in ipairs(tokens) do
+  if users[i] == user and seen[i] then living[#living + 1] = {token, seen[i], values[i] or ''} end
+end
+return living

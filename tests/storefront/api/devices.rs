@@ -1,0 +1,271 @@
+//! `/sessions` of the visitor, and `/users/{user}/sessions` of the service.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{Answer, Visitor, log_in, service, with_json};
+use crate::support::{Reply, SERVICE_KEY, Shop, eventually, scenarios};
+
+scenarios!(&[("SESSION_IDLE", "600")];
+    a_user_sees_where_they_are_logged_in,
+    a_browser_is_known_by_the_login_that_the_origin_began,
+    a_guest_sees_one_session_and_nobody_none,
+    one_device_is_logged_out_by_another,
+    a_device_can_log_itself_out,
+    nobody_logs_out_a_device_of_somebody_else,
+    all_other_devices_are_logged_out,
+    all_devices_are_logged_out,
+    the_service_logs_a_user_out_everywhere,
+    a_device_call_costs_two_requests_before_the_answer,
+    a_wrong_device_is_told,
+);
+
+const FIREFOX: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0";
+
+async fn log_in_from<'a>(shop: &'a Shop, user: &str, device: &str) -> Visitor<'a> {
+    let answer = service(shop, Method::POST, "/sessions", Some(&json!({"user": user, "device": device}))).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    Visitor::with_cookie(shop, answer.cookie().expect("a cookie"))
+}
+
+async fn sessions(visitor: &mut Visitor<'_>) -> Vec<Value> {
+    let answer = visitor.get("/sessions").await;
+    assert_eq!((answer.status, answer.header("cache-control")), (200, "private, no-store"));
+    answer.json["sessions"].as_array().expect("a list").clone()
+}
+
+async fn labels(visitor: &mut Visitor<'_>) -> Vec<Value> {
+    sessions(visitor).await.iter().map(|session| session["device"].clone()).collect()
+}
+
+async fn id_of(visitor: &mut Visitor<'_>, device: &str) -> String {
+    let sessions = sessions(visitor).await;
+    let session = sessions.iter().find(|session| session["device"] == device).expect("the device");
+    session["id"].as_str().expect("an id").to_owned()
+}
+
+async fn is_logged_in(visitor: &Visitor<'_>) -> bool {
+    let cookie = visitor.cookie.clone().expect("a cookie");
+    !Visitor::with_cookie(visitor.shop, cookie).get("/session").await.json["user"].is_null()
+}
+
+fn token(visitor: &Visitor<'_>) -> String {
+    let cookie = visitor.cookie.as_deref().expect("a cookie");
+    cookie.trim_start_matches("__Host-session=").split('.').next().expect("a token").to_owned()
+}
+
+/// Nothing is left of these sessions but what is recorded of their carts.
+async fn is_cleared_away(shop: &Shop, tokens: &[String]) {
+    shop.settled().await;
+    for token in tokens {
+        assert_eq!(shop.store.raw(&["EXISTS", &format!("cart:{token}"), &format!("viewed:{token}")]).await, 0);
+        assert_eq!(shop.store.raw(&["HEXISTS", "login:", token]).await, 0);
+        assert_eq!(shop.store.raw(&["ZSCORE", "recent:", token]).await, Value::Null);
+        assert_eq!(shop.store.raw(&["ZSCORE", "sessions:ada", token]).await, Value::Null);
+        assert_eq!(shop.store.raw(&["HEXISTS", "devices:ada", token]).await, 0);
+    }
+}
+
+async fn a_user_sees_where_they_are_logged_in(shop: &Shop) {
+    let mut phone = log_in_from(shop, "ada", "The phone").await;
+    let mut till = log_in(shop, "ada").await;
+    log_in(shop, "bob").await;
+    let mut gone = log_in_from(shop, "ada", "The library").await;
+    gone.delete("/session").await;
+    let expired = log_in_from(shop, "ada", "The old one").await;
+    shop.store.raw(&["ZADD", "recent:", "1", &token(&expired)]).await;
+
+    let seen = sessions(&mut phone).await;
+
+    let told: Vec<_> = seen.iter().map(|session| (&session["current"], &session["device"])).collect();
+    assert_eq!(told, [(&json!(false), &json!(null)), (&json!(true), &json!("The phone"))], "newest first");
+    for session in &seen {
+        assert!(session["seen"].as_f64().unwrap() + 1.0 > session["began"].as_f64().unwrap(), "{session}");
+        let text = session.to_string();
+        assert!(!text.contains(&token(&phone)) && !text.contains(&token(&till)));
+    }
+    // Where the login said nothing, the browser that asks is named, and it alone.
+    let request = till.request(Method::GET, "/sessions").header("user-agent", FIREFOX);
+    let seen = till.send(request).await.json;
+    assert_eq!(
+        (&seen["sessions"][0]["device"], &seen["sessions"][0]["current"]),
+        (&json!("Firefox on Windows"), &json!(true))
+    );
+}
+
+async fn a_browser_is_known_by_the_login_that_the_origin_began(shop: &Shop) {
+    shop.origin.answer(Reply::status(303).header("location", "/").header("edge-login", "ada"));
+    let login = shop.request(Method::POST, "/login").header("user-agent", FIREFOX).send().await.unwrap();
+    let mut ada = Visitor::with_cookie(shop, Answer::read(login).await.cookie().expect("a cookie"));
+    let seen = sessions(&mut ada).await;
+    assert_eq!((seen.len(), &seen[0]["device"]), (1, &json!("Firefox on Windows")));
+    // Its list lasts no longer than the session may.
+    let ttl = shop.store.raw(&["TTL", "devices:ada"]).await.as_u64().unwrap();
+    assert!((7_775_000..=7_776_000).contains(&ttl), "{ttl}");
+}
+
+async fn a_guest_sees_one_session_and_nobody_none(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    assert_eq!(sessions(&mut guest).await, [json!(null); 0]);
+    assert_eq!(guest.delete("/sessions").await.status, 204);
+    assert_eq!(guest.delete("/sessions/0123456789abcdef").await.status, 404);
+    guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    let own = sessions(&mut guest).await;
+    assert_eq!((own.len(), &own[0]["current"]), (1, &json!(true)));
+
+    assert_eq!(guest.delete("/sessions?except=current").await.status, 204);
+    assert_eq!(sessions(&mut guest).await.len(), 1);
+    let path = format!("/sessions/{}", own[0]["id"].as_str().unwrap());
+    assert_eq!(guest.delete(&path).await.status, 204);
+
+    assert_eq!(guest.cookie, None);
+    assert_eq!(shop.store.raw(&["HLEN", "login:"]).await, 0);
+    assert_eq!(shop.store.raw(&["KEYS", "cart:*"]).await, json!([]));
+}
+
+async fn one_device_is_logged_out_by_another(shop: &Shop) {
+    let mut phone = log_in_from(shop, "ada", "The phone").await;
+    let mut laptop = log_in_from(shop, "ada", "The laptop").await;
+    laptop.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    let path = format!("/sessions/{}", id_of(&mut phone, "The laptop").await);
+
+    let answer = phone.delete(&path).await;
+
+    assert_eq!((answer.status, answer.header("set-cookie")), (204, ""));
+    assert!(!is_logged_in(&laptop).await && is_logged_in(&phone).await);
+    is_cleared_away(shop, &[token(&laptop)]).await;
+    let abandoned = shop.store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!((&abandoned[0][1][1], &abandoned[0][1][5]), (&json!("ada"), &json!(r#"{"mug":2}"#)));
+    assert_eq!(labels(&mut phone).await, ["The phone"]);
+    assert_eq!(phone.delete(&path).await.status, 404);
+}
+
+async fn a_device_can_log_itself_out(shop: &Shop) {
+    let mut phone = log_in_from(shop, "ada", "The phone").await;
+    let other = log_in(shop, "ada").await;
+    let own = token(&phone);
+    let path = format!("/sessions/{}", id_of(&mut phone, "The phone").await);
+    assert_eq!(phone.delete(&path).await.status, 204);
+    assert_eq!(phone.cookie, None);
+    assert!(is_logged_in(&other).await);
+    is_cleared_away(shop, &[own]).await;
+}
+
+async fn nobody_logs_out_a_device_of_somebody_else(shop: &Shop) {
+    let mut ada = log_in_from(shop, "ada", "The phone").await;
+    let mut guest = Visitor::new(shop);
+    guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    let path = format!("/sessions/{}", id_of(&mut ada, "The phone").await);
+    let mut bob = log_in(shop, "bob").await;
+    for other in [&mut bob, &mut guest] {
+        assert_eq!(other.delete(&path).await.status, 404);
+    }
+    let foreign = shop.request(Method::DELETE, &format!("/_edge/v1{path}")).header("origin", "https://evil.example");
+    let foreign = foreign.header("cookie", ada.cookie.clone().unwrap()).send().await.unwrap();
+    assert_eq!(foreign.status(), 403);
+    assert!(is_logged_in(&ada).await);
+}
+
+async fn all_other_devices_are_logged_out(shop: &Shop) {
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        others.push(log_in(shop, "ada").await);
+    }
+    let mut phone = log_in_from(shop, "ada", "The phone").await;
+    let bob = log_in(shop, "bob").await;
+
+    let answer = phone.delete("/sessions?except=current").await;
+
+    assert_eq!((answer.status, answer.header("set-cookie")), (204, ""));
+    assert!(is_logged_in(&phone).await && is_logged_in(&bob).await);
+    for other in &others {
+        assert!(!is_logged_in(other).await);
+    }
+    is_cleared_away(shop, &others.iter().map(token).collect::<Vec<_>>()).await;
+    assert_eq!(labels(&mut phone).await, ["The phone"]);
+}
+
+async fn all_devices_are_logged_out(shop: &Shop) {
+    let (other, mut phone) = (log_in(shop, "ada").await, log_in(shop, "ada").await);
+    let tokens = [token(&other), token(&phone)];
+    let bob = log_in(shop, "bob").await;
+    assert_eq!(phone.delete("/sessions").await.status, 204);
+    assert_eq!(phone.cookie, None);
+    assert!(!is_logged_in(&other).await && is_logged_in(&bob).await);
+    is_cleared_away(shop, &tokens).await;
+    assert_eq!(shop.store.raw(&["EXISTS", "sessions:ada", "devices:ada"]).await, 0);
+}
+
+async fn the_service_logs_a_user_out_everywhere(shop: &Shop) {
+    let (one, other, bob) = (log_in(shop, "ada").await, log_in(shop, "ada").await, log_in(shop, "bob").await);
+    let tokens = [token(&one), token(&other)];
+    let answer = service(shop, Method::DELETE, "/users/ada/sessions", None).await;
+    assert_eq!((answer.status, &answer.json), (200, &json!({"ended": 2})));
+    assert!(!is_logged_in(&one).await && !is_logged_in(&other).await && is_logged_in(&bob).await);
+    is_cleared_away(shop, &tokens).await;
+    assert_eq!(service(shop, Method::DELETE, "/users/ada/sessions", None).await.json, json!({"ended": 0}));
+    assert_eq!(service(shop, Method::DELETE, "/users/a%20b/sessions", None).await.json["field"], "user");
+    let visitor = shop.request(Method::DELETE, "/_edge/v1/users/bob/sessions").header("sec-fetch-site", "same-origin");
+    assert_eq!(visitor.send().await.unwrap().status(), 401);
+}
+
+async fn a_device_call_costs_two_requests_before_the_answer(shop: &Shop) {
+    // The scripts are known to the server from here on.
+    let mut warm = log_in(shop, "ada").await;
+    warm.get("/sessions").await;
+    warm.delete("/sessions").await;
+    shop.settled().await;
+    let mut ada = log_in_from(shop, "ada", "The phone").await;
+    log_in_from(shop, "ada", "The laptop").await;
+    log_in(shop, "ada").await;
+    let laptop = format!("/sessions/{}", id_of(&mut ada, "The laptop").await);
+    assert_eq!(shop.blocking_requests().await, 2);
+    for path in [&*laptop, "/sessions?except=current", "/sessions"] {
+        assert_eq!(ada.delete(path).await.status, 204, "{path}");
+        assert_eq!(shop.blocking_requests().await, 2, "{path}");
+        shop.settled().await;
+    }
+    log_in(shop, "ada").await;
+    service(shop, Method::DELETE, "/users/ada/sessions", None).await;
+    assert_eq!(shop.blocking_requests().await, 2);
+    Visitor::new(shop).get("/sessions").await;
+    assert_eq!(shop.blocking_requests().await, 0);
+}
+
+async fn a_wrong_device_is_told(shop: &Shop) {
+    let mut ada = log_in(shop, "ada").await;
+    for id in ["x", "0123456789abcdef", "0123456789ABCDEF", "all", "others", "own"] {
+        assert_eq!(ada.delete(&format!("/sessions/{id}")).await.status, 404, "{id}");
+    }
+    for except in ["", "all", "current&except=current"] {
+        let answer = ada.delete(&format!("/sessions?except={except}")).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!("except")), "{except}");
+    }
+    for device in [json!(""), json!(7), json!("a\nb"), json!("a".repeat(65))] {
+        let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(SERVICE_KEY);
+        let request = with_json(request, &json!({"user": "ada", "device": device}));
+        let answer = Answer::read(request.send().await.unwrap()).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!("device")), "{device}");
+    }
+    assert!(is_logged_in(&ada).await);
+}
+
+/// The logins end before the answer: what the rest of the work would have done is left to the cleaning.
+#[tokio::test]
+async fn what_was_not_cleared_away_is_found_by_the_cleaning() {
+    let shop = Shop::native(&[("SESSION_IDLE", "60")]).await;
+    let mut phone = log_in(&shop, "ada").await;
+    let mut laptop = log_in(&shop, "ada").await;
+    laptop.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    // As if the process had ended behind the answer.
+    let gone = token(&laptop);
+    shop.store.raw(&["HDEL", "login:", &gone]).await;
+    assert_eq!(labels(&mut phone).await.len(), 1);
+    shop.store.raw(&["ZADD", "recent:", "1", &gone]).await;
+
+    service(&shop, Method::POST, "/jobs/clean-sessions", None).await;
+
+    eventually("it is cleaned", async || shop.store.raw(&["KEYS", "cart:*"]).await == json!([])).await;
+    assert_eq!(shop.store.raw(&["XLEN", "abandoned:"]).await, 1);
+    assert!(is_logged_in(&phone).await);
+}
