@@ -1,4 +1,5 @@
-//! All parts put together. There is one [`App`] for each isolate, made before the first request and never changed.
+//! All parts put together. There is one [`App`] for each isolate, made before the first request; all that
+//! changes in it is numbers: [`Traffic`], and what [`Redis`] counts.
 
 use std::rc::Rc;
 
@@ -10,6 +11,7 @@ use crate::{
     fetch::{Fetch, Response},
     session::Keyring,
     time::Clock,
+    traffic::Traffic,
     upstash::Redis,
 };
 
@@ -21,6 +23,8 @@ pub struct App {
     pub redis: Redis,
     pub fetch: Rc<dyn Fetch>,
     pub clock: Rc<dyn Clock>,
+    /// What happened since it was last written to Redis.
+    pub traffic: Traffic,
     /// D1, where there is one: the demo's catalogue and the row cache's table.
     pub database: Option<Rc<dyn Database>>,
 }
@@ -40,7 +44,8 @@ impl App {
     pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
         let redis = Redis::new(fetch.clone(), clock.clone(), config.redis.credentials.clone(), config.redis.timeout);
         let keyring = Keyring::new(&config.session);
-        Self { config, keyring, redis, fetch, clock, database }
+        let traffic = Traffic::new(config.traffic_interval);
+        Self { config, keyring, redis, fetch, clock, traffic, database }
     }
 }
 

@@ -84,6 +84,12 @@ impl Quantity {
     /// None of it.
     pub const ZERO: Self = Self(0);
 
+    /// As a number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
     /// Reads a JSON number. As in the book a negative one means the same as 0.
     ///
     /// # Errors

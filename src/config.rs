@@ -20,6 +20,9 @@ pub struct Config {
     pub origin: OriginConfig,
     /// `ROWS_TABLE` or `ROWS_URL`; without either there is no row cache.
     pub rows: Option<RowsConfig>,
+    /// `TRAFFIC_INTERVAL`, default 2 s: an isolate under load writes what it counted that often, for one command. 0: nothing is
+    /// counted.
+    pub traffic_interval: Duration,
     /// `SERVICE_KEY` (secret, at least 16 characters): opens the service's part of the API. Without it that part is closed.
     pub service_key: Option<String>,
 }
@@ -178,8 +181,9 @@ impl Reader<'_> {
             cart_routes: self.cart_routes(),
         };
         let rows = self.rows();
+        let traffic_interval = self.seconds("TRAFFIC_INTERVAL", 2, 0);
         let service_key = self.secret("SERVICE_KEY", 16);
-        Some(Config { redis: redis?, session, cart, page, ranking, origin, rows, service_key })
+        Some(Config { redis: redis?, session, cart, page, ranking, origin, rows, traffic_interval, service_key })
     }
 
     fn redis(&mut self) -> Option<RedisConfig> {

@@ -17,6 +17,8 @@
 //! | `inv:{row}` | string | the row as a JSON object: column → value |
 //! | `viewed:` | zset | item → −views, decayed |
 //! | `rescaled:` | string | the Unix second in which the last half-life began that the ranking was rescaled in |
+//! | `ranked:` | zset | the first 100 of `viewed:` as they were at the last rescale that halved |
+//! | `traffic:` | stream | what an isolate counted since its last entry: a field for each figure that is not 0; the newest 10,000 or so |
 //! | `once:{hash}` | string | what a request with an `Idempotency-Key` asked for, or the token that it got; for a day |
 //! | `jobs:` | hash | job → the last report that says something, as JSON; `heartbeat` → when the crons last ran, Unix seconds |
 //!
@@ -37,6 +39,8 @@ pub const SCHEDULE: &str = "schedule:";
 pub const DELAY: &str = "delay:";
 pub const RANKING: &str = "viewed:";
 pub const RESCALED: &str = "rescaled:";
+pub const RANKED: &str = "ranked:";
+pub const TRAFFIC: &str = "traffic:";
 pub const JOBS: &str = "jobs:";
 /// How long `once:{hash}` lives, in seconds: a day.
 pub const ONCE_TTL: u64 = 86_400;

@@ -18,6 +18,7 @@
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.
 //! - [`maintenance`]: the three jobs of the crons.
 //! - [`stats`]: how much Redis holds.
+//! - [`traffic`]: what happened, counted: where answers came from, what visitors did, what it cost.
 //! - [`origin`]: the storefront behind us: any HTTP server, or the demo shop.
 //! - [`demo`]: the built-in shop.
 //! - [`routes`]: HTTP in, HTTP out.
@@ -48,4 +49,5 @@ pub mod scripts;
 pub mod session;
 pub mod stats;
 pub mod time;
+pub mod traffic;
 pub mod upstash;

@@ -1,7 +1,7 @@
 //! The three jobs of the crons: which is due, run one, report. Each is safe to run twice, overlapping or late, and one that
 //! fails stops no other.
 //!
-//! A run that finds nothing to do costs one Redis command (a rescale, once in five minutes, five with those of its script),
+//! A run that finds nothing to do costs one Redis command (a rescale, once in five minutes, six with those of its script),
 //! since every command is billed: an idle shop then spends 130,000 of the free plan's 500,000 a month. So such a run leaves
 //! no report; that the crons run at all is told by the heartbeat.
 
@@ -63,6 +63,17 @@ impl Job {
         }
     }
 
+    /// When its cron fires next, Unix seconds.
+    #[must_use]
+    pub const fn next(self, now: Timestamp) -> u64 {
+        let every = match self {
+            // EVERY_MINUTE and EVERY_FIVE_MINUTES.
+            Self::CleanSessions | Self::RefreshRows => 60,
+            Self::Rescale => 300,
+        };
+        (now.as_secs() / every + 1) * every
+    }
+
     /// The job of that name; None if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
@@ -97,6 +108,8 @@ pub struct Jobs {
     pub heartbeat: Option<f64>,
     /// By how many seconds the row that waits longest is late; 0 if none is.
     pub rows_late: f64,
+    /// When each job's cron fires next, Unix seconds.
+    pub next: BTreeMap<&'static str, u64>,
     /// Each job's last run that did something, failed, or was asked for.
     pub reports: BTreeMap<String, Report>,
 }
@@ -140,7 +153,8 @@ pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<Report, Erro
 pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
     let (Pairs::<String, String>(fields), Earliest(earliest)) =
         redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due()]).await?;
-    let mut jobs = Jobs { heartbeat: None, rows_late: 0.0, reports: BTreeMap::new() };
+    let next = Job::ALL.into_iter().map(|job| (job.name(), job.next(now))).collect();
+    let mut jobs = Jobs { heartbeat: None, rows_late: 0.0, next, reports: BTreeMap::new() };
     jobs.rows_late = earliest.map_or(0.0, |due| now.since(due).as_secs_f64());
     for (name, text) in fields {
         if name == HEARTBEAT {

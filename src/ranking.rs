@@ -3,6 +3,8 @@
 //! Views decay by half every half-life (`RANKING_HALF_LIFE`), however often the cron runs, and ranks from `RANKING_KEEP` on
 //! are dropped, which bounds the set.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use crate::{
@@ -17,7 +19,7 @@ use crate::{
 pub static RESCALE: Script = Script {
     name: "rescale",
     source: include_str!("scripts/rescale.lua"),
-    sha1: "5d0f585b887afbe71d01b8ef366d7a04e9afb875",
+    sha1: "b27e33f466cb075f002d309e20918dc33a8e208d",
 };
 
 pub static COUNT_ONCE: Script = Script {
@@ -36,6 +38,18 @@ pub struct Ranked {
     /// Views, decayed, to two decimals.
     pub views: f64,
 }
+
+/// An item in the ranking, and where it stood.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Moved {
+    #[serde(flatten)]
+    pub now: Ranked,
+    /// Its rank at the last rescale that halved; None if it was not among the first [`REMEMBERED`].
+    pub before: Option<u64>,
+}
+
+/// So many ranks are remembered from a rescale to the next; `rescale.lua` has the number, too.
+pub const REMEMBERED: u32 = 100;
 
 fn as_text<S: serde::Serializer>(item: &ItemId, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(item.as_str())
@@ -88,17 +102,37 @@ pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<Ranked>, Error> {
     if limit == 0 {
         return Ok(Vec::new());
     }
-    let command = Command::read("ZRANGE").arg(keys::RANKING).arg("0").num(limit - 1).arg("WITHSCORES");
-    let Pairs::<String, f64>(scores) = redis.run(command).await?;
+    Ok(ranked(redis.run(first(limit)).await?))
+}
+
+/// As [`top`], with where each item stood at the last rescale: one pipeline, since the two lists do not depend on each other.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn movement(redis: &Redis, limit: u32) -> Result<Vec<Moved>, Error> {
+    let before = Command::read("ZRANGE").arg(keys::RANKED).arg("0").arg("-1");
+    let (scores, before): (_, Vec<String>) = redis.all(&[first(limit.max(1)), before]).await?;
+    let before: HashMap<_, _> = before.iter().map(String::as_str).zip(0..).collect();
+    let moved = |now: Ranked| Moved { before: before.get(now.item.as_str()).copied(), now };
+    Ok(ranked(scores).into_iter().map(moved).collect())
+}
+
+/// The `limit` first, at least 1, with their scores.
+fn first(limit: u32) -> Command {
+    Command::read("ZRANGE").arg(keys::RANKING).arg("0").num(limit.saturating_sub(1)).arg("WITHSCORES")
+}
+
+fn ranked(Pairs(scores): Pairs<String, f64>) -> Vec<Ranked> {
     let ranked = (0..).zip(scores).filter_map(|(rank, (item, score))| {
         let item = ItemId::parse(&item).ok()?;
         // `0 -` and not `-`, since the latter makes -0 of 0.
         Some(Ranked { item, rank, views: (0.0 - score * 100.0).round() / 100.0 })
     });
-    Ok(ranked.collect())
+    ranked.collect()
 }
 
-/// Halves all scores once for each half-life that has ended since the last rescale, and drops the ranks from `keep` on.
+/// Halves all scores once for each half-life that has ended since the last rescale, and drops the ranks from `keep` on. How the
+/// first stood is remembered, so that [`movement`] can tell.
 ///
 /// Safe to run twice (the marker `rescaled:` says which half-lives are done) and safe to miss (the next run makes up for it).
 /// One script, since what is written depends on the marker; the book's `ZREMRANGEBYRANK 0 -20001` deleted the *most* viewed.
@@ -109,7 +143,10 @@ pub async fn rescale(redis: &Redis, now: Timestamp, config: &RankingConfig) -> R
     let half_life = config.half_life.as_secs().max(1);
     // A moment and not a number of half-lives, so that another RANKING_HALF_LIFE does not turn into years of decay.
     let began = now.as_secs() / half_life * half_life;
-    let command = Command::script(&RESCALE, [keys::RANKING, keys::RESCALED]).num(began).num(half_life).num(config.keep);
+    let command = Command::script(&RESCALE, [keys::RANKING, keys::RESCALED, keys::RANKED])
+        .num(began)
+        .num(half_life)
+        .num(config.keep);
     let (halvings, trimmed, forgotten) = redis.run(command).await?;
     Ok(RescaleReport { halvings, trimmed, forgotten })
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
 
 use super::{admission::Pass, entry::Entry};
-use crate::time::Timestamp;
+use crate::{fetch::Response, time::Timestamp};
 
 /// What the cache did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,14 @@ impl CacheStatus {
         Self::Hit { ttl: entry.ttl(now) }
     }
 
-    /// Adds ourselves behind the caches that the answer has passed on its way to us.
-    pub fn append_to(self, headers: &mut HeaderMap) {
+    /// Adds ourselves behind the caches that the answer has passed on its way to us. The response keeps the status as an
+    /// extension, too, for whoever counts.
+    pub fn append_to(self, response: &mut Response) {
         // The text is ASCII: it always is a header value.
         if let Ok(value) = HeaderValue::try_from(self.to_string()) {
-            headers.append(HeaderName::from_static("cache-status"), value);
+            response.headers_mut().append(HeaderName::from_static("cache-status"), value);
         }
+        response.extensions_mut().insert(self);
     }
 }
 

@@ -30,7 +30,7 @@ pub fn serve(entry: &Entry, request: &HeaderMap, status: CacheStatus, now: Times
     if age > 0 || matches!(status, CacheStatus::Hit { .. }) {
         headers.insert(header::AGE, HeaderValue::from(age));
     }
-    status.append_to(&mut headers);
     *response.headers_mut() = headers;
+    status.append_to(&mut response);
     response
 }

@@ -9,8 +9,10 @@ use std::rc::Rc;
 use http::{HeaderValue, Method, header};
 
 use crate::{
-    app::{Answer, App},
-    fetch::{Body, Request},
+    app::{Answer, App, Later},
+    fetch::{Body, Request, Response},
+    traffic::{self, Count},
+    upstash::Waits,
 };
 
 mod api;
@@ -25,11 +27,23 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let mut answer = if path == "/_edge" || path.starts_with("/_edge/") {
         api::handle(app, request, now).await
     } else {
-        storefront::serve(app, request, now).await
+        counted(app, Count::of_page, Box::pin(storefront::serve(app, request, now))).await
     };
+    // Whoever's answer it is: what visitors left behind is written as soon as it is due.
+    answer.later.extend(traffic::flush(app, now));
     if is_head {
         drop_body(&mut answer);
     }
+    answer
+}
+
+/// Runs the work for a visitor's answer, and counts it: what it is, and what is sent to Redis before and behind it.
+async fn counted(app: &App, count: impl Fn(&Response) -> Count, work: impl Future<Output = Answer>) -> Answer {
+    let meter = app.redis.meter();
+    let mut answer = meter.clone().during(Waits::Caller, work).await;
+    app.traffic.count(count(&answer.response));
+    let behind = |later: Later| -> Later { Box::pin(meter.clone().during(Waits::Nobody, later)) };
+    answer.later = answer.later.into_iter().map(behind).collect();
     answer
 }
 

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use super::problem::Problem;
 use crate::{
     app::{Answer, App, Later},
-    cart::{self, Cart},
+    cart::{self, Cart, Change},
     error::Error,
     fetch::{Request, Response},
     ids::{ItemId, Token, UserId},
@@ -17,6 +17,7 @@ use crate::{
     ranking,
     session::{self, Session, View, device::Label},
     time::Timestamp,
+    traffic::Count,
     upstash::{self, FromReply, Reply},
 };
 
@@ -107,7 +108,7 @@ impl Visit {
                 if !failed && (reason == "vary" || is_somebody(session.as_ref(), request.headers())) {
                     return self.proxy(status, session.into(), request).await;
                 }
-                status.append_to(response.headers_mut());
+                status.append_to(&mut response);
                 let give_back = lease.filter(|_| failed).map(|lease| self.give_back(page, lease));
                 let mut answer = self.finish(response, says, None, request.method(), request.headers()).await;
                 answer.later.extend(give_back);
@@ -115,7 +116,7 @@ impl Visit {
             }
             Err(error) => {
                 let mut response = failure(error, request.headers());
-                CacheStatus::Miss { detail: "origin-down" }.append_to(response.headers_mut());
+                CacheStatus::Miss { detail: "origin-down" }.append_to(&mut response);
                 Answer { response, later: lease.map(|lease| self.give_back(page, lease)).into_iter().collect() }
             }
         }
@@ -181,12 +182,12 @@ impl Visit {
         let asked = request.headers().clone();
         match origin::ask(&self.app, request, &visitor, self.now).await {
             Ok((mut response, says)) => {
-                status.append_to(response.headers_mut());
+                status.append_to(&mut response);
                 self.finish(response, says, visitor.user.as_ref(), &method, &asked).await
             }
             Err(error) => {
                 let mut response = failure(error, &asked);
-                status.append_to(response.headers_mut());
+                status.append_to(&mut response);
                 response.into()
             }
         }
@@ -237,6 +238,9 @@ impl Visit {
         }
         if let Some(change) = says.cart {
             let write = cart::change(&app.redis, token.as_ref(), &change, *now, &app.config).await?;
+            if let Change::Add(_, quantity) = change {
+                app.traffic.added(&write.cart, quantity.get());
+            }
             if let Some(session) = write.session.filter(|_| write.created) {
                 cookie = Some(app.keyring.set(&session.token)?);
             }
@@ -266,6 +270,9 @@ impl Visit {
     /// made-up names can not push real items out of the ranking.
     fn seen(&self, method: &Method, status: StatusCode) -> Option<Later> {
         let item = self.item.clone().filter(|_| method == Method::GET && status == StatusCode::OK);
+        if item.is_some() {
+            self.app.traffic.count(Count::View);
+        }
         if item.is_none() && self.token.is_none() {
             return None;
         }

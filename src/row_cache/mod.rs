@@ -8,13 +8,16 @@
 //! - [`source`]: where rows come from: a table of D1, or an HTTP address.
 //! - [`refresh`]: lease, load, commit; by the cron, and for single rows.
 //! - [`read`]: the copies, with their age.
+//! - `late`: which rows wait longest, for the operator.
 
+mod late;
 mod read;
 mod refresh;
 mod source;
 
 use std::time::Duration;
 
+pub use late::{Late, Lateness, latest};
 pub use read::{CachedRow, read, read_many};
 pub(crate) use refresh::{CLAIM, COMMIT, Earliest, earliest_due};
 pub use refresh::{RefreshReport, Span, refresh, refresh_due};

@@ -110,7 +110,7 @@ async fn look(redis: &Redis, rows: &[RowId], now: Timestamp) -> Result<Vec<Found
 
 /// Since when a copy with `left` ms to live is there. The book's code writes copies that live for ever (`left` is -1), and
 /// then sets the next refresh one period ahead.
-fn age(schedule: Schedule, left: i64, now: Timestamp) -> Duration {
+pub(super) fn age(schedule: Schedule, left: i64, now: Timestamp) -> Duration {
     match u64::try_from(left) {
         Ok(left) => schedule.lifetime().saturating_sub(Duration::from_millis(left)),
         Err(_) => now.since(schedule.next - schedule.period()),

@@ -1,9 +1,9 @@
 #!lua flags=allow-key-locking
 -- Halves the ranking once for each half-life that has ended since the last time, and keeps its best.
--- KEYS viewed: rescaled:
+-- KEYS viewed: rescaled: ranked:
 -- ARGV began (Unix second in which the present half-life began)  half_life (seconds)  keep (ranks)
 -- returns {halvings, items beyond the kept ranks, items forgotten}; halvings is 0 if there was nothing to halve
-local ranking, marker = KEYS[1], KEYS[2]
+local ranking, marker, ranked = KEYS[1], KEYS[2], KEYS[3]
 local began, half_life, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
 -- Without a marker one halving is due: Redis ran with the book's daemon until now, which halves in every run.
@@ -14,6 +14,8 @@ if halvings < 1 then return {0, trimmed, 0} end
 
 -- The marker moves for an empty ranking too: else its first views would be halved for all the time before them.
 redis.call('SET', marker, ARGV[1])
+-- How the first stood, for who asks what has moved since. Halving changes no rank.
+redis.call('ZRANGESTORE', ranked, ranking, 0, 99)
 if redis.call('ZUNIONSTORE', ranking, 1, ranking, 'WEIGHTS', 0.5 ^ halvings) == 0 then return {0, trimmed, 0} end
 -- One view is forgotten after ten half-lives; scores would otherwise shrink until their order is lost.
 return {halvings, trimmed, redis.call('ZREMRANGEBYSCORE', ranking, -(0.5 ^ 10), '+inf')}

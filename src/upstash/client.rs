@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     command::{Command, ScriptForm},
     error::Error,
+    meter::Meter,
     reply::{FromReply, Reply},
 };
 use crate::{
@@ -38,20 +39,27 @@ pub struct Redis {
     deadline: Duration,
     /// Upstash's token for reading one's own writes: the last one seen is sent with the next request.
     sync_token: RefCell<Option<HeaderValue>>,
+    meter: Rc<Meter>,
 }
 
 impl Redis {
     /// A database whose every call ends within `deadline`.
     #[must_use]
     pub fn new(fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, credentials: Credentials, deadline: Duration) -> Self {
-        Self { fetch, clock, credentials, deadline, sync_token: RefCell::new(None) }
+        Self { fetch, clock, credentials, deadline, sync_token: RefCell::new(None), meter: Rc::default() }
     }
 
     /// The same database for calls that nobody waits for, each of which ends within `deadline`.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         let (fetch, clock, credentials) = (self.fetch.clone(), self.clock.clone(), self.credentials.clone());
-        Self { fetch, clock, credentials, deadline, sync_token: self.sync_token.clone() }
+        Self { fetch, clock, credentials, deadline, sync_token: self.sync_token.clone(), meter: self.meter.clone() }
+    }
+
+    /// What is sent to this database, by this handle and by those that [`Redis::with_deadline`] makes of it.
+    #[must_use]
+    pub fn meter(&self) -> Rc<Meter> {
+        self.meter.clone()
     }
 
     /// Runs one command, or one script.
@@ -119,7 +127,7 @@ impl Redis {
             Ok(json) => (String::new(), json.to_string().into()),
             Err(error) => command.to_path(form).ok_or(error)?,
         };
-        read_item(self.send(&path, &body, command.is_repeatable(), until).await?)
+        read_item(self.send(&path, &body, Load { commands: 1, repeatable: command.is_repeatable() }, until).await?)
     }
 
     async fn send_list(
@@ -130,8 +138,8 @@ impl Redis {
         until: Timestamp,
     ) -> Result<Vec<Result<Reply, Error>>, Error> {
         let body = commands.iter().map(|command| command.to_json(form)).collect::<Result<Vec<_>, _>>()?;
-        let repeatable = commands.iter().all(Command::is_repeatable);
-        match self.send(path, &Value::Array(body).to_string().into(), repeatable, until).await? {
+        let load = Load { commands: commands.len(), repeatable: commands.iter().all(Command::is_repeatable) };
+        match self.send(path, &Value::Array(body).to_string().into(), load, until).await? {
             Value::Array(items) if items.len() == commands.len() => Ok(items.into_iter().map(read_item).collect()),
             // A discarded transaction is one error for all.
             item @ Value::Object(_) => Err(read_item(item).err().unwrap_or(Error::UnexpectedType)),
@@ -140,14 +148,24 @@ impl Redis {
     }
 
     /// Sends one request; once more if that is harmless, the first failure may pass, and there is time left.
-    async fn send(&self, path: &str, body: &Bytes, repeatable: bool, until: Timestamp) -> Result<Value, Error> {
-        let first = self.send_once(path, body, until).await;
+    async fn send(&self, path: &str, body: &Bytes, load: Load, until: Timestamp) -> Result<Value, Error> {
+        let first = self.send_metered(path, body, load, until).await;
         match first {
-            Err(error) if repeatable && error.is_passing() => {
-                self.send_once(path, body, until).await.map_err(|_| error)
+            Err(error) if load.repeatable && error.is_passing() => {
+                self.send_metered(path, body, load, until).await.map_err(|_| error)
             }
             result => result,
         }
+    }
+
+    async fn send_metered(&self, path: &str, body: &Bytes, load: Load, until: Timestamp) -> Result<Value, Error> {
+        self.meter.sent(load.commands);
+        let answer = self.send_once(path, body, until).await;
+        // A command that Redis refuses has been answered.
+        if answer.as_ref().is_err_and(|error| !matches!(error, Error::Refused { .. })) {
+            self.meter.failed();
+        }
+        answer
     }
 
     async fn send_once(&self, path: &str, body: &Bytes, until: Timestamp) -> Result<Value, Error> {
@@ -184,6 +202,14 @@ impl Redis {
         };
         read_answer(status, &body)
     }
+}
+
+/// What one request carries.
+#[derive(Clone, Copy)]
+struct Load {
+    commands: usize,
+    /// Whether it may be sent again after a lost reply.
+    repeatable: bool,
 }
 
 /// Reads an HTTP answer. A success is JSON; a failure says in JSON why, or comes from somebody in between.

@@ -8,16 +8,19 @@
 //! - [`script`]: a Lua script that is sent by its hash.
 //! - [`reply`]: what came back, and the types it is read as.
 //! - [`client`]: one request, one deadline, and a retry where that is harmless.
+//! - [`meter`]: how much is sent, and whether somebody waits for it.
 //! - [`error`]: what can go wrong; never with a key or a value in it.
 
 mod client;
 mod command;
 mod error;
+mod meter;
 mod reply;
 mod script;
 
 pub use client::{Credentials, Redis};
 pub use command::Command;
 pub use error::Error;
+pub use meter::{Meter, Sent, Waits};
 pub use reply::{FromReply, Pairs, Reply};
 pub use script::Script;

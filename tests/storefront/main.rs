@@ -35,5 +35,7 @@ mod scripts;
 mod session;
 /// What the other tests stand on.
 mod store;
+/// What happened, counted.
+mod traffic;
 /// Redis over REST.
 mod upstash;

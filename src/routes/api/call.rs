@@ -74,6 +74,16 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The query's parameter `name`, a whole number from 1 to `most`; `default` if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for anything else.
+    pub fn number(&self, name: &'static str, default: u32, most: u32) -> Result<u32, Error> {
+        let Some(text) = self.parameter(name)? else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+        number.ok_or_else(|| Error::invalid(name, format!("must be a whole number from 1 to {most}")))
+    }
+
     /// The `Idempotency-Key`; None without one.
     ///
     /// # Errors

@@ -29,7 +29,12 @@ pub async fn set(call: Call<'_>) -> Result<Answer, Problem> {
     let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
     fields.end()?;
     let token = call.token();
-    written(&call, cart::set_item(&call.app.redis, token.as_ref(), &item, quantity, call.now, &call.app.config).await?)
+    let write = cart::set_item(&call.app.redis, token.as_ref(), &item, quantity, call.now, &call.app.config).await?;
+    // Else it may only have changed what was in already.
+    if write.created {
+        call.app.traffic.added(&write.cart, quantity.get());
+    }
+    written(&call, write)
 }
 
 /// `{id, quantity}`: adds to what is there. With an `Idempotency-Key` once, however often it is sent.
@@ -41,6 +46,7 @@ pub async fn add(call: Call<'_>) -> Result<Answer, Problem> {
     let (key, token) = (call.idempotency_key()?, call.token());
     let write =
         cart::add_item(&call.app.redis, token.as_ref(), &item, quantity, key, call.now, &call.app.config).await?;
+    call.app.traffic.added(&write.cart, quantity.get());
     written(&call, write)
 }
 

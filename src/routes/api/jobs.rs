@@ -10,7 +10,7 @@ use crate::{
     routes::problem::Problem,
 };
 
-/// `{heartbeat, rows_late, reports: {job: {started, finished, error, done}}}`.
+/// `{heartbeat, rows_late, next: {job: second}, reports: {job: {started, finished, error, done}}}`.
 pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
     let jobs = maintenance::jobs(&call.app.redis, call.now).await?;
     Ok(reply::json(reply::PERSONAL, &json!(jobs)).into())

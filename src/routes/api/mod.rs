@@ -16,8 +16,9 @@ use self::{access::Access, call::Call};
 use crate::{
     app::{Answer, App},
     fetch::{Body, Collected, Request},
-    routes::problem::Problem,
+    routes::{counted, problem::Problem},
     time::Timestamp,
+    traffic::Count,
 };
 
 mod access;
@@ -34,6 +35,7 @@ mod ranking;
 mod rows;
 mod session;
 mod stats;
+mod traffic;
 
 const PREFIX: &str = "/_edge/v1";
 
@@ -93,6 +95,9 @@ static ROUTES: &[Route] = routes! {
     Service GET    "/jobs"                    jobs::list;
     Service POST   "/jobs/{job}"              jobs::run;
     Service GET    "/stats"                   stats::show;
+    Service GET    "/traffic"                 traffic::show;
+    Service GET    "/ranking"                 ranking::movement;
+    Service GET    "/schedule"                rows::late;
 };
 
 /// Answers a request whose path begins with `/_edge`.
@@ -102,9 +107,16 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         Ok(found) => found,
         Err(problem) => return problem.respond(format_args!("{} {PREFIX}", head.method)).into(),
     };
-    match call(app, now, &head, body, route, name).await {
-        Ok(answer) => answer,
-        Err(problem) => problem.respond(format_args!("{} {PREFIX}{}", route.method, route.path)).into(),
+    let answer = async {
+        match call(app, now, &head, body, route, name).await {
+            Ok(answer) => answer,
+            Err(problem) => problem.respond(format_args!("{} {PREFIX}{}", route.method, route.path)).into(),
+        }
+    };
+    match route.access {
+        Access::Visitor => counted(app, Count::of_call, Box::pin(answer)).await,
+        // Neither a probe nor who watches is traffic.
+        Access::Open | Access::Service => answer.await,
     }
 }
 

@@ -12,24 +12,24 @@ use crate::{
     routes::problem::Problem,
     session::{self, View},
     time::Timestamp,
+    traffic::Count,
 };
 
-/// The longest list. More would be a page of its own.
-const MOST: u32 = 100;
+/// The longest list: more would be a page of its own, and nobody knows where it stood before.
+const MOST: u32 = ranking::REMEMBERED;
 
 /// `?limit=` (1 to 100, 10 without) → `{items: [{id, rank, views}]}`, most viewed first; `views` are decayed ones.
 pub async fn popular(call: Call<'_>) -> Result<Answer, Problem> {
-    let limit = match call.parameter("limit")? {
-        None => 10,
-        Some(limit) => limit
-            .parse()
-            .ok()
-            .filter(|limit| (1..=MOST).contains(limit))
-            .ok_or_else(|| Error::invalid("limit", format!("must be a whole number from 1 to {MOST}")))?,
-    };
-    let items = ranking::top(&call.app.redis, limit).await?;
+    let items = ranking::top(&call.app.redis, call.number("limit", 10, MOST)?).await?;
     // The same for all, and a few seconds late does not matter.
     Ok(reply::json("public, max-age=10", &json!({"items": items})).into())
+}
+
+/// `?limit=` (1 to 100, 10 without) → `{items: [{id, rank, views, before}]}`; `before` is the rank at the last rescale, null for
+/// an item that was not among the first 100.
+pub async fn movement(call: Call<'_>) -> Result<Answer, Problem> {
+    let items = ranking::movement(&call.app.redis, call.number("limit", 10, MOST)?).await?;
+    Ok(reply::json(reply::PERSONAL, &json!({"items": items})).into())
 }
 
 /// `{item}`: somebody saw its page, which another cache served. Counted behind the answer, hence 202. A session's views of an
@@ -40,6 +40,7 @@ pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
     fields.end()?;
     let key = call.idempotency_key()?.map(str::to_owned);
     let (app, now, token) = (call.app.clone(), call.now, call.token());
+    app.traffic.count(Count::View);
     let count = async move {
         if let Err(error) = count(&app, token.as_ref(), &item, key.as_deref(), now).await {
             log::warn!("a reported view was not counted: {error}");

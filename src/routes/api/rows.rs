@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How many rows one call may ask for: a page's worth.
-const AT_ONCE: usize = 50;
+const AT_ONCE: u32 = 50;
 
 /// The row as it stands in the database, and in `Age` how old this copy is.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
@@ -39,7 +39,7 @@ pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
         if !rows.contains(&row) {
             rows.push(row);
         }
-        if rows.len() > AT_ONCE {
+        if rows.len() > AT_ONCE as usize {
             return Err(Error::invalid("ids", format!("must be at most {AT_ONCE} rows")).into());
         }
     }
@@ -56,6 +56,13 @@ pub async fn schedule(call: Call<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&call.name)?;
     let schedule = row_cache::schedule_of(&call.app.redis, &row).await?.ok_or(Error::NotFound("schedule"))?;
     Ok(reply::json(reply::PERSONAL, &json!({"every": schedule.every, "next": schedule.next.as_score()})).into())
+}
+
+/// `?limit=` (1 to 50, 10 without) → `{scheduled, rows: [{id, every, next, late, age}]}`: the rows whose turn comes first or was
+/// missed longest; times in seconds. `scheduled` is how many rows there are in all.
+pub async fn late(call: Call<'_>) -> Result<Answer, Problem> {
+    let lateness = row_cache::latest(&call.app.redis, call.number("limit", 10, AT_ONCE)?, call.now).await?;
+    Ok(reply::json(reply::PERSONAL, &json!(lateness)).into())
 }
 
 /// `{every}`: refreshes the row that often, from now on. 0 or less, as in the book, un-schedules it and deletes its copy. A row

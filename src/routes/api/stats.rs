@@ -7,9 +7,10 @@ use crate::{app::Answer, routes::problem::Problem, stats};
 
 /// The counts, and the cap that the sessions are held under.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
-    let stats = stats::count(&call.app.redis).await?;
+    let stats = stats::count(&call.app.redis, call.now).await?;
     let document = json!({
         "sessions": stats.sessions,
+        "online": stats.online,
         "session_limit": call.app.config.session.limit,
         "ranked_items": stats.ranked_items,
         "scheduled_rows": stats.scheduled_rows,

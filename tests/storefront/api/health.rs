@@ -33,6 +33,8 @@ async fn alive_is_whoever_answers_and_ready_is_who_has_redis_and_crons(shop: &Sh
 
 async fn the_stats_count_what_there_is(shop: &Shop) {
     Visitor::new(shop).put("/cart/items/mug", &json!({"quantity": 1})).await;
+    let long_ago = edgefront::ids::Token::new(edgefront::time::Timestamp::from_millis(1_700_000_000_000)).unwrap();
+    shop.store.raw(&["ZADD", "recent:", "1700000000", long_ago.as_str()]).await;
     shop.store.raw(&["ZADD", "viewed:", "-2", "cup", "-7.5", "mug"]).await;
     let before = shop.store.counts().requests;
 
@@ -40,7 +42,8 @@ async fn the_stats_count_what_there_is(shop: &Shop) {
 
     assert_eq!(shop.store.counts().requests - before, 1);
     let counted = json!({
-        "sessions": 1,
+        "sessions": 2,
+        "online": 1,
         "session_limit": 10_000_000,
         "ranked_items": 2,
         "scheduled_rows": 0,

@@ -16,6 +16,8 @@ async fn a_job_runs_and_its_report_stays(shop: &Shop) {
     }
     let before = service(shop, Method::GET, "/jobs", None).await;
     assert_eq!((before.status, &before.json["reports"]), (200, &json!({})), "{before:?}");
+    let next = |job: &str| before.json["next"][job].as_u64().expect("a Unix second");
+    assert_eq!((next("clean-sessions") % 60, next("refresh-rows") % 60, next("rescale") % 300), (0, 0, 0));
 
     let report = service(shop, Method::POST, "/jobs/clean-sessions", None).await;
 

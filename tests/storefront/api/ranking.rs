@@ -3,11 +3,12 @@
 use http::Method;
 use serde_json::json;
 
-use super::{Answer, Visitor, with_json};
+use super::{Answer, Visitor, service, with_json};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
     the_most_viewed_items_come_first,
+    who_has_moved_since_the_last_rescale_is_told,
     a_reported_view_counts_once_for_a_session,
     a_retried_report_of_a_view_counts_once,
     a_reported_view_can_not_make_an_item_up,
@@ -32,6 +33,27 @@ async fn the_most_viewed_items_come_first(shop: &Shop) {
         let answer = popular(shop, &format!("?limit={limit}")).await;
         assert_eq!((answer.status, &answer.json["field"]), (422, &json!("limit")), "{limit}");
     }
+}
+
+async fn who_has_moved_since_the_last_rescale_is_told(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-8", "cup", "-4", "mug", "-2", "bowl"]).await;
+    assert_eq!(service(shop, Method::POST, "/jobs/rescale", None).await.json["done"]["halvings"], 1);
+    shop.store.raw(&["ZADD", "viewed:", "-9", "bowl", "-1", "lamp"]).await;
+    let before = shop.store.counts();
+
+    let answer = service(shop, Method::GET, "/ranking", None).await;
+
+    let after = shop.store.counts();
+    assert_eq!((after.requests - before.requests, after.commands - before.commands), (1, 2));
+    let moved = |id, rank, views, before| json!({"id": id, "rank": rank, "views": views, "before": before});
+    let items = json!([
+        moved("bowl", 0, 9.0, json!(2)),
+        moved("cup", 1, 4.0, json!(0)),
+        moved("mug", 2, 2.0, json!(1)),
+        moved("lamp", 3, 1.0, json!(null)),
+    ]);
+    assert_eq!((answer.status, answer.json), (200, json!({"items": items})));
+    assert_eq!(service(shop, Method::GET, "/ranking?limit=0", None).await.json["field"], "limit");
 }
 
 async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {

@@ -12,6 +12,7 @@ scenarios!(&[("ROWS_URL", "{origin}/rows")];
     many_rows_are_read_at_once,
     a_row_that_is_overdue_is_refreshed_behind_the_answer,
     a_row_that_is_un_scheduled_is_gone,
+    the_rows_that_wait_longest_come_first,
     a_row_whose_source_fails_is_not_there_yet,
     a_wrong_row_or_schedule_is_told,
 );
@@ -112,6 +113,35 @@ async fn a_row_that_is_overdue_is_refreshed_behind_the_answer(shop: &Shop) {
     let new = read(shop, "/mug").await;
     assert_eq!(new.json, row("mug", 6));
     assert_ne!(new.header("etag"), old.header("etag"));
+}
+
+async fn the_rows_that_wait_longest_come_first(shop: &Shop) {
+    let nothing = service(shop, Method::GET, "/schedule", None).await;
+    assert_eq!((nothing.status, &nothing.json), (200, &json!({"scheduled": 0, "rows": []})));
+    stock(shop, 7);
+    for row in ["mug", "cup", "bowl"] {
+        schedule(shop, row, 60.0).await;
+    }
+    shop.store.raw(&["ZINCRBY", "schedule:", "-120", "cup"]).await;
+    // A copy of a row with this period lives for 180 s.
+    shop.store.raw(&["PEXPIRE", "inv:cup", "60000"]).await;
+    shop.store.raw(&["DEL", "inv:mug"]).await;
+    shop.store.raw(&["ZADD", "schedule:", "1700000000", "not/a/row"]).await;
+
+    let answer = service(shop, Method::GET, "/schedule?limit=50", None).await;
+
+    assert_eq!((answer.status, &answer.json["scheduled"]), (200, &json!(4)), "{answer:?}");
+    let rows = answer.json["rows"].as_array().expect("rows");
+    let ids: Vec<_> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["cup", "mug", "bowl"]);
+    let of = |row: usize, name: &str| rows[row][name].as_f64();
+    assert!((59.0..80.0).contains(&of(0, "late").unwrap()), "{answer:?}");
+    assert!((120.0..140.0).contains(&of(0, "age").unwrap()), "{answer:?}");
+    assert_eq!((of(1, "late"), of(1, "age"), of(1, "every")), (Some(0.0), None, Some(60.0)));
+    assert!(of(2, "age").unwrap() < 20.0, "{answer:?}");
+    for limit in ["0", "51", "x"] {
+        assert_eq!(service(shop, Method::GET, &format!("/schedule?limit={limit}"), None).await.json["field"], "limit");
+    }
 }
 
 async fn a_row_that_is_un_scheduled_is_gone(shop: &Shop) {
