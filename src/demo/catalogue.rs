@@ -29,6 +29,9 @@ pub(super) struct Category {
     pub blurb: String,
     /// How many products there are.
     pub products: u32,
+    /// A symbol of `assets/pictures.svg`, and the class it is coloured by.
+    pub picture: String,
+    pub tone: String,
 }
 
 /// A product as it shows in a list.
@@ -43,6 +46,9 @@ pub(super) struct Card {
     /// What it costs without a sale.
     pub list_cents: i64,
     pub stock: i64,
+    /// A symbol of `assets/pictures.svg`, and the class it is coloured by.
+    pub picture: String,
+    pub tone: String,
 }
 
 /// A product as it shows on its own page.
@@ -73,7 +79,8 @@ const CARDS_A_PAGE: u32 = 24;
 macro_rules! select_cards {
     ($more:literal, $rest:literal) => {
         concat!(
-            "SELECT products.id, products.name, products.currency, inventory.stock, products.price_cents AS list_cents,
+            "SELECT products.id, products.name, products.currency, products.picture, products.tone,
+                inventory.stock, products.price_cents AS list_cents,
                 CASE WHEN sale_starts_at <= ?1 AND ?1 < sale_ends_at
                     THEN sale_price_cents ELSE inventory.price_cents END AS price_cents",
             $more,
@@ -86,7 +93,7 @@ macro_rules! select_cards {
 impl Catalogue<'_> {
     /// Every category, in the order of the home page.
     pub(super) async fn categories(&self) -> Result<Vec<Category>, Error> {
-        let sql = "SELECT id, name, blurb, (SELECT count(*) FROM products WHERE category = categories.id) AS products
+        let sql = "SELECT id, name, blurb, picture, tone, (SELECT count(*) FROM products WHERE category = categories.id) AS products
             FROM categories ORDER BY position";
         self.select(sql, &[]).await
     }
@@ -103,7 +110,8 @@ impl Catalogue<'_> {
     /// # Errors
     /// [`Error::NotFound`] if there is no such category, or no such page of it.
     pub(super) async fn category(&self, id: &str, page: NonZeroU32) -> Result<Shelf, Error> {
-        let category = "SELECT id, name, blurb, (SELECT count(*) FROM products WHERE category = ?1) AS products
+        let category =
+            "SELECT id, name, blurb, picture, tone, (SELECT count(*) FROM products WHERE category = ?1) AS products
             FROM categories WHERE id = ?1";
         let cards = select_cards!("", "WHERE category = ?2 ORDER BY name LIMIT ?3 OFFSET ?4");
         let offset = u64::from(page.get() - 1) * u64::from(CARDS_A_PAGE);

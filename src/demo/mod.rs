@@ -5,7 +5,7 @@
 //! - `catalogue`: the goods, from D1.
 //! - `pages`: what a visitor sees.
 //! - `sign_in`: `Edge-Login` and `Edge-Logout`.
-//! - `assets`: the addresses of style, script and icon.
+//! - `assets`: the addresses of style, script, pictures and icon.
 
 mod assets;
 mod catalogue;
@@ -37,6 +37,21 @@ pub const ON_SALE: [&str; 8] = [
     "canvas-tote-ink",
     "paper-lantern-60-cm",
     "jigsaw-puzzle-night-train",
+];
+
+/// What the header leads to: id and name of each category, in the order that the migrations set up. Written down, so that no page has to
+/// ask the database for its navigation, and the page that says that the database is away has one, too.
+pub const CATEGORIES: [(&str, &str); 10] = [
+    ("kitchen", "Kitchen"),
+    ("tableware", "Tableware"),
+    ("coffee-tea", "Coffee & Tea"),
+    ("bed-bath", "Bed & Bath"),
+    ("lighting", "Lighting"),
+    ("desk", "Desk & Paper"),
+    ("garden", "Garden"),
+    ("bags", "Bags & Travel"),
+    ("outdoor", "Camp & Outdoor"),
+    ("play", "Toys & Games"),
 ];
 
 /// On every answer. Nothing comes from another host, and nothing in a page runs that is not one of the [`assets`].

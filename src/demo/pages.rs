@@ -167,6 +167,17 @@ impl Card {
     fn list_price(&self) -> Option<Money<'_>> {
         (self.list_cents > self.price_cents).then_some(Money { cents: self.list_cents, currency: &self.currency })
     }
+
+    /// How much less than the list price, rounded down; None below one percent.
+    fn percent_off(&self) -> Option<i64> {
+        let percent = (self.list_cents - self.price_cents).checked_mul(100)?.checked_div(self.list_cents)?;
+        (percent > 0).then_some(percent)
+    }
+
+    /// What tells it from the others of its line: `Oak, 35 cm` of `End-Grain Chopping Board, Oak, 35 cm`.
+    fn kind(&self) -> &str {
+        self.name.split_once(", ").map_or(self.name.as_str(), |(_, kind)| kind)
+    }
 }
 
 #[cfg(test)]
@@ -187,7 +198,8 @@ mod tests {
 
     fn mug(list_cents: i64, price_cents: i64, stock: i64) -> Card {
         let (id, name, currency) = ("mug".to_owned(), "Mug, <Sage> & \"Ink\"".to_owned(), "EUR".to_owned());
-        Card { id, name, currency, price_cents, list_cents, stock }
+        let (picture, tone) = ("mug".to_owned(), "sage".to_owned());
+        Card { id, name, currency, price_cents, list_cents, stock, picture, tone }
     }
 
     fn mug_page(card: &Card, siblings: Vec<Card>) -> Response {
@@ -209,7 +221,14 @@ mod tests {
     #[test]
     fn no_page_carries_a_script_or_a_style_of_its_own() {
         let shelf = Shelf {
-            category: Category { id: "a".into(), name: "A".into(), blurb: "B".into(), products: 60 },
+            category: Category {
+                id: "a".into(),
+                name: "A".into(),
+                blurb: "B".into(),
+                products: 60,
+                picture: "mug".into(),
+                tone: "sage".into(),
+            },
             cards: vec![mug(1400, 900, 0)],
             page: NonZeroU32::new(2).unwrap(),
             pages: 3,
@@ -256,6 +275,22 @@ mod tests {
         let page = mug_page(&mug(1400, 1400, 3), vec![]);
         assert_eq!(page.headers().get("edge-tags").unwrap(), "product,category-tableware");
         assert_eq!(page.headers().get(CACHE_CONTROL), None);
+    }
+
+    #[test]
+    fn what_a_sale_saves_is_rounded_down_and_nothing_is_not_shown() {
+        for (list, price, percent) in
+            [(1400, 1050, Some(25)), (1000, 999, None), (999, 667, Some(33)), (1000, 1200, None)]
+        {
+            assert_eq!(mug(list, price, 3).percent_off(), percent, "{list} {price}");
+        }
+    }
+
+    #[test]
+    fn one_of_a_line_is_told_by_what_follows_its_name() {
+        let named = |name: &str| Card { name: name.to_owned(), ..mug(1, 1, 1) }.kind().to_owned();
+        assert_eq!(named("End-Grain Chopping Board, Oak, 35 cm"), "Oak, 35 cm");
+        assert_eq!(named("Kite"), "Kite");
     }
 
     #[test]

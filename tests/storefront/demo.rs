@@ -1,14 +1,21 @@
 //! The demo shop behind the edge, in workerd with a real D1: its pages, and what its script asks for.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::Path,
+};
 
-use edgefront::demo::ON_SALE;
+use edgefront::demo::{CATEGORIES, ON_SALE};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::{SERVICE_KEY, Shop, eventually};
 
 const MUG: &str = "enamel-mug-sage";
+
+fn assets() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/assets"))
+}
 
 async fn open() -> Shop {
     Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory")]).await
@@ -26,28 +33,73 @@ async fn read_json(shop: &Shop, path: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// What the page links to.
+/// What the page links to, without the fragments.
 fn links(page: &str) -> impl Iterator<Item = String> {
-    let named = page.split(" href=\"").chain(page.split(" src=\"")).filter_map(|rest| rest.split_once('"'));
-    named.map(|(link, _)| link).filter(|link| link.starts_with('/')).map(|link| link.replace("&#38;", "&"))
+    let named = page.split(" href=\"").chain(page.split(" src=\"")).filter_map(|rest| rest.split(['"', '#']).next());
+    named.filter(|link| link.starts_with('/')).map(|link| link.replace("&#38;", "&"))
+}
+
+/// The drawings that the page shows: name and tone of each.
+fn pictures(page: &str) -> impl Iterator<Item = (String, String)> {
+    page.split("<svg class=\"picture tone-").skip(1).filter_map(|rest| {
+        let (tone, rest) = rest.split_once('"')?;
+        let (_, rest) = rest.split_once("<use href=\"")?;
+        let (link, _) = rest.split_once('"')?;
+        Some((link.split_once('#')?.1.to_owned(), tone.to_owned()))
+    })
 }
 
 #[tokio::test]
-async fn every_link_leads_somewhere_and_to_every_product() {
+async fn every_link_leads_somewhere_and_to_every_product_with_its_picture() {
     let shop = open().await;
     let mut known = BTreeSet::from(["/".to_owned()]);
     let mut ahead = VecDeque::from(["/".to_owned()]);
+    let (mut drawings, mut tones) = (BTreeSet::new(), BTreeSet::new());
     while let Some(path) = ahead.pop_front() {
         let (status, headers, page) = read(&shop, &path).await;
         assert_eq!(status, StatusCode::OK, "{path}");
         assert!(headers.contains_key("cache-control") && !headers.contains_key("set-cookie"), "{path}: {headers:?}");
         if headers["content-type"] == "text/html; charset=utf-8" {
             ahead.extend(links(&page).filter(|link| known.insert(link.clone())));
+            let (names, classes): (Vec<_>, Vec<_>) = pictures(&page).unzip();
+            assert!(!path.starts_with("/products/") || names.first().is_some_and(|name| name != "parcel"), "{path}");
+            drawings.extend(names);
+            tones.extend(classes);
         }
     }
     let count = |prefix| known.iter().filter(|path| path.starts_with(prefix) && !path.contains('?')).count();
     assert!(count("/products/") >= 300, "{} products", count("/products/"));
-    assert!(count("/categories/") >= 8, "{} categories", count("/categories/"));
+    let categories = CATEGORIES.map(|(id, _)| format!("/categories/{id}"));
+    assert!(categories.iter().all(|path| known.contains(path)) && count("/categories/") == categories.len());
+
+    let sprite = assets().join("pictures.svg");
+    let sprite = std::fs::read_to_string(sprite).expect("the sprite");
+    assert!(drawings.len() > 100, "{drawings:?}");
+    for name in &drawings {
+        assert!(sprite.contains(&format!("<symbol id=\"{name}\">")), "{name}");
+    }
+    let style = std::fs::read_to_string(assets().join("shop/pictures.css")).expect("the style");
+    for tone in &tones {
+        assert!(style.contains(&format!("\n.tone-{tone} {{")), "{tone}");
+    }
+}
+
+/// The navigation is written down, the home page reads the database: they say the same.
+#[tokio::test]
+async fn the_header_leads_to_every_category_by_its_name() {
+    let shop = open().await;
+    let page = read(&shop, "/").await.2;
+    let tiles: Vec<_> =
+        page.split("<li class=\"tile\">").skip(1).map(|tile| tile.split("</li>").next().unwrap()).collect();
+    assert_eq!(tiles.len(), CATEGORIES.len());
+    for (tile, (id, name)) in tiles.iter().zip(CATEGORIES) {
+        let name = name.replace('&', "&#38;");
+        assert!(
+            tile.contains(&format!("\"/categories/{id}\"")) && tile.contains(&format!("<h3>{name}</h3>")),
+            "{tile}"
+        );
+        assert!(page.contains(&format!("<li><a href=\"/categories/{id}\">{name}</a></li>")), "{id}");
+    }
 }
 
 #[tokio::test]
@@ -143,10 +195,10 @@ async fn the_api_answers_what_the_shops_script_reads() {
 async fn a_static_file_comes_by_its_version_and_may_be_kept_for_ever() {
     let shop = open().await;
     let page = shop.visit("/").await.text().await.unwrap();
-    for name in ["shop.css", "shop.js", "icon.svg"] {
+    for name in ["shop.css", "shop.js", "pictures.svg", "icon.svg"] {
         let (_, rest) =
             page.split_once(&format!("\"/_edge/assets/{name}?v=")).unwrap_or_else(|| panic!("{name}: {page}"));
-        let (version, _) = rest.split_once('"').unwrap();
+        let version = rest.split(['"', '#']).next().unwrap();
         let file = shop.visit(&format!("/_edge/assets/{name}?v={version}")).await;
         assert_eq!(file.status(), 200, "{name}");
         assert_eq!(file.headers()["cache-control"], "public, max-age=31536000, immutable", "{name}");

@@ -1,0 +1,17 @@
+// The header: who is here, and how much is in their cart.
+
+import { API, call } from './api.js';
+
+export function showCount({ quantity }) {
+  document.querySelector('[data-cart-count]').textContent = quantity > 0 ? quantity : '';
+}
+
+/** Silent where it fails: "Sign in" and "Cart" still lead where they say. */
+export async function showVisitor() {
+  const { user, cart } = await call(`${API}/session`).catch(() => ({ user: null, cart: { quantity: 0 } }));
+  showCount(cart);
+  if (!user) return;
+  const account = document.querySelector('[data-account]');
+  account.querySelector('span').textContent = 'Account';
+  account.title = `Signed in as ${user}`;
+}
