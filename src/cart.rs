@@ -69,7 +69,7 @@ impl Cart {
     }
 
     /// Reads `item → quantity`. What other code of the book put there and is no line of ours is left out.
-    fn from_pairs(Pairs(pairs): Pairs<String, String>) -> Self {
+    pub(crate) fn from_pairs(Pairs(pairs): Pairs<String, String>) -> Self {
         let line = |(item, quantity): (String, String)| {
             let quantity = quantity.parse().ok().filter(|quantity| *quantity > 0)?;
             Some(Line { item: ItemId::parse(&item).ok()?, quantity })
@@ -134,6 +134,14 @@ impl Change {
     }
 }
 
+/// The reads of [`read`], for a caller who puts them beside its own in one pipeline: those of
+/// [`session::check_commands`], and the cart.
+#[must_use]
+pub fn read_commands(token: &Token) -> [Command; 3] {
+    let [user, seen] = session::check_commands(token);
+    [user, seen, Command::read("HGETALL").arg(keys::cart(token))]
+}
+
 /// The session of `token` and its cart; None if it does not live. One pipeline: the reads are independent.
 ///
 /// # Errors
@@ -144,9 +152,7 @@ pub async fn read(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<(Session, Cart)>, Error> {
-    let [user, seen] = session::check_commands(token);
-    let cart = Command::read("HGETALL").arg(keys::cart(token));
-    let (user, seen, cart) = redis.all(&[user, seen, cart]).await?;
+    let (user, seen, cart) = redis.all(&read_commands(token)).await?;
     Ok(session::from_check(token, user, seen, now, config).map(|session| (session, Cart::from_pairs(cart))))
 }
 

@@ -17,6 +17,7 @@ pub struct Config {
     pub cart: CartConfig,
     pub page: PageConfig,
     pub ranking: RankingConfig,
+    pub flash: FlashConfig,
     pub origin: OriginConfig,
     /// `ROWS_TABLE` or `ROWS_URL`; without either there is no row cache.
     pub rows: Option<RowsConfig>,
@@ -78,6 +79,14 @@ pub struct RankingConfig {
     pub keep: u64,
     /// `RANKING_HALF_LIFE`, default 300 s: a view counts half after so long.
     pub half_life: Duration,
+}
+
+#[derive(Clone)]
+pub struct FlashConfig {
+    /// `FLASH_HOLD`, default 120 s: how long a reserved piece of a flash sale is held for its visitor.
+    pub hold: Duration,
+    /// `FLASH_CHECKOUT`, default `/flash/{sale}/checkout`: which URLs buy a reserved piece; the origin is told of it there.
+    pub checkout: ItemRoutes,
 }
 
 #[derive(Clone)]
@@ -174,6 +183,7 @@ impl Reader<'_> {
             keep: self.number("RANKING_KEEP", 20_000, 1),
             half_life: self.seconds("RANKING_HALF_LIFE", 300, 1),
         };
+        let flash = FlashConfig { hold: self.seconds("FLASH_HOLD", 120, 1), checkout: self.flash_checkout() };
         let origin = OriginConfig {
             url: self.url("ORIGIN_URL"),
             key: self.header("ORIGIN_KEY"),
@@ -183,7 +193,7 @@ impl Reader<'_> {
         let rows = self.rows();
         let traffic_interval = self.seconds("TRAFFIC_INTERVAL", 2, 0);
         let service_key = self.secret("SERVICE_KEY", 16);
-        Some(Config { redis: redis?, session, cart, page, ranking, origin, rows, traffic_interval, service_key })
+        Some(Config { redis: redis?, session, cart, page, ranking, flash, origin, rows, traffic_interval, service_key })
     }
 
     fn redis(&mut self) -> Option<RedisConfig> {
@@ -234,6 +244,14 @@ impl Reader<'_> {
             self.wrong("CART_ROUTES", format!("is {text:?}, and must be paths separated by commas, such as /cart"));
         }
         paths
+    }
+
+    fn flash_checkout(&mut self) -> ItemRoutes {
+        let text = self.text("FLASH_CHECKOUT").unwrap_or_else(|| "/flash/{sale}/checkout".to_owned());
+        ItemRoutes::parse_with("{sale}", &text).unwrap_or_else(|problem| {
+            self.wrong("FLASH_CHECKOUT", problem);
+            ItemRoutes::default()
+        })
     }
 
     fn rows(&mut self) -> Option<RowsConfig> {
@@ -356,6 +374,8 @@ mod tests {
             ("ITEM_ROUTES", "/products"),
             ("CART_ROUTES", "/cart, checkout"),
             ("CART_ROUTES", "/{item}"),
+            ("FLASH_HOLD", "0"),
+            ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
             ("ORIGIN_URL", "shop.example"),
             ("ROWS_TABLE", "a; DROP TABLE b"),
         ] {

@@ -17,6 +17,12 @@ pub enum Error {
     /// The same `Idempotency-Key` came with another request, or while the first is under way.
     #[error("the idempotency key belongs to another request")]
     KeyReused,
+    /// It needs a user's session, and this is a guest's or none.
+    #[error("this is for visitors who are signed in")]
+    NotSignedIn,
+    /// There is no piece of the flash sale for this visitor.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// It exists, but there is no copy of it now: it is being loaded, or its source fails. Ask again in some seconds.
     #[error("there is no copy of the {0} yet")]
     NotYet(&'static str),
@@ -32,6 +38,20 @@ pub enum Error {
     /// The platform, or what is stored, is not as it must be; only an operator can help.
     #[error("{0}")]
     Platform(String),
+}
+
+/// Why a flash sale has no piece for a visitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the sale has not begun yet")]
+    NotStarted,
+    #[error("the sale is over")]
+    Ended,
+    /// What others hold may come back.
+    #[error("every piece is sold or held for somebody")]
+    SoldOut,
+    #[error("you have bought one already, and there is one for each")]
+    AlreadyBought,
 }
 
 impl Error {

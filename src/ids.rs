@@ -114,11 +114,21 @@ id!(
     /// A row of the database that is kept in Redis.
     RowId, "row", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
 );
+/// What is for sale has the name of its row.
+impl From<ItemId> for RowId {
+    fn from(item: ItemId) -> Self {
+        Self(item.0)
+    }
+}
 id!(
     /// A user, as the storefront names them: an id, a mail address.
     UserId, "user", 128,
     |byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\'),
     "must be 1 to 128 visible ASCII characters other than { } , \" \\, and not . or .."
+);
+id!(
+    /// An order, as the storefront numbers it.
+    OrderId, "order_id", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
 );
 id!(
     /// A name that the origin gives to pages, so that one purge finds all of them.

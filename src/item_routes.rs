@@ -26,7 +26,15 @@ impl ItemRoutes {
     /// # Errors
     /// What is wrong, as a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
-        text.split(',').map(|pattern| Route::parse(pattern.trim())).collect::<Result<_, _>>().map(Self)
+        Self::parse_with("{item}", text)
+    }
+
+    /// Like [`ItemRoutes::parse`], with another word in braces than `{item}`.
+    ///
+    /// # Errors
+    /// As [`ItemRoutes::parse`].
+    pub fn parse_with(word: &str, text: &str) -> Result<Self, String> {
+        text.split(',').map(|pattern| Route::parse(pattern.trim(), word)).collect::<Result<_, _>>().map(Self)
     }
 
     /// The item that a URL names: a parameter that is given twice names none, and neither does what is no [`ItemId`].
@@ -54,19 +62,19 @@ impl Default for ItemRoutes {
 }
 
 impl Route {
-    fn parse(pattern: &str) -> Result<Self, String> {
-        let wrong = || format!("has {pattern:?}, and a route must look like /products/{{item}} or /shop?item={{item}}");
-        if !pattern.starts_with('/') || pattern.matches("{item}").count() != 1 {
+    fn parse(pattern: &str, word: &str) -> Result<Self, String> {
+        let wrong = || format!("has {pattern:?}, and a route must look like /products/{word} or /shop?item={word}");
+        if !pattern.starts_with('/') || pattern.matches(word).count() != 1 {
             return Err(wrong());
         }
         if let Some((path, query)) = pattern.split_once('?') {
-            let parameter = query.strip_suffix("={item}").ok_or_else(wrong)?;
+            let parameter = query.strip_suffix(word).and_then(|before| before.strip_suffix('=')).ok_or_else(wrong)?;
             let plain = !parameter.is_empty() && parameter != "_" && !parameter.contains(['=', '&', '{', '}']);
             return plain
                 .then(|| Self::Query { path: path.to_owned(), parameter: parameter.to_owned() })
                 .ok_or_else(wrong);
         }
-        let (before, after) = pattern.split_once("{item}").ok_or_else(wrong)?;
+        let (before, after) = pattern.split_once(word).ok_or_else(wrong)?;
         let segment = before.ends_with('/') && (after.is_empty() || after.starts_with('/'));
         segment.then(|| Self::Path { before: before.to_owned(), after: after.to_owned() }).ok_or_else(wrong)
     }

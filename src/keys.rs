@@ -15,6 +15,8 @@
 //! | `schedule:` | zset | row → next refresh, Unix seconds |
 //! | `delay:` | zset | row → period, seconds |
 //! | `inv:{row}` | string | the row as a JSON object: column → value |
+//! | `flash:{sale}` | hash | a flash sale: `window` (its begin, Unix s), `sold`, `hold:{user}` → reservation, `bought:{user}` → order, `order:{order}` → user |
+//! | `held:{sale}` | zset | user → when their hold on a piece ends, Unix seconds |
 //! | `viewed:` | zset | item → −views, decayed |
 //! | `rescaled:` | string | the Unix second in which the last half-life began that the ranking was rescaled in |
 //! | `ranked:` | zset | the first 100 of `viewed:` as they were at the last rescale that halved |
@@ -77,6 +79,18 @@ pub fn devices(user: &UserId) -> String {
 #[must_use]
 pub fn row(row: &RowId) -> String {
     format!("inv:{row}")
+}
+
+/// A flash sale has its row's name.
+#[must_use]
+pub fn flash(sale: &RowId) -> String {
+    format!("flash:{sale}")
+}
+
+/// As [`flash`].
+#[must_use]
+pub fn held(sale: &RowId) -> String {
+    format!("held:{sale}")
 }
 
 /// `hash` is the page's SHA-256 in hexadecimal.

@@ -16,6 +16,7 @@
 //! - [`ranking`]: count views, rank, top, rescale.
 //! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.
+//! - [`flash_sale`]: limited pieces, each held for a visitor until it is bought or comes back.
 //! - [`maintenance`]: the three jobs of the crons.
 //! - [`stats`]: how much Redis holds.
 //! - [`traffic`]: what happened, counted: where answers came from, what visitors did, what it cost.
@@ -36,6 +37,7 @@ pub mod demo;
 mod edge;
 pub mod error;
 pub mod fetch;
+pub mod flash_sale;
 pub mod ids;
 pub mod item_routes;
 pub mod keys;

@@ -5,6 +5,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Uri,
     header::{self, Entry},
 };
+use serde_json::json;
 use url::Url;
 
 use crate::{
@@ -14,7 +15,8 @@ use crate::{
     demo,
     error::Error,
     fetch::{Body, FetchError, Request, Response},
-    ids::{Tag, UserId},
+    flash_sale::Reservation,
+    ids::{RowId, Tag, UserId},
     session::{Session, cookie},
     time::Timestamp,
 };
@@ -34,11 +36,13 @@ pub struct Visitor {
     pub user: Option<UserId>,
     /// `Edge-Cart`: what is in their cart. None if that was not read.
     pub cart: Option<Cart>,
+    /// `Edge-Reservation`: the piece of a flash sale that is held for them, where they buy it.
+    pub reservation: Option<(RowId, Reservation)>,
 }
 
 impl From<Option<Session>> for Visitor {
     fn from(session: Option<Session>) -> Self {
-        Self { user: session.and_then(|session| session.user), cart: None }
+        Self { user: session.and_then(|session| session.user), ..Self::default() }
     }
 }
 
@@ -85,10 +89,13 @@ pub async fn ask(
     if let Some(cookies) = cookies {
         headers.insert(header::COOKIE, cookies);
     }
-    // Both are visible ASCII, so they always are header values.
+    // All are visible ASCII, so they always are header values.
     let user = visitor.user.as_ref().map(|user| user.as_str().to_owned());
     let cart = visitor.cart.as_ref().map(|cart| cart.to_json().to_string());
-    for (name, value) in [("edge-user", user), ("edge-cart", cart)] {
+    let reservation = visitor.reservation.as_ref().map(|(sale, Reservation { id, until })| {
+        json!({"sale": sale.as_str(), "id": id.as_str(), "until": until.as_score()}).to_string()
+    });
+    for (name, value) in [("edge-user", user), ("edge-cart", cart), ("edge-reservation", reservation)] {
         headers.extend(
             value.map(HeaderValue::try_from).and_then(Result::ok).map(|value| (HeaderName::from_static(name), value)),
         );

@@ -1,7 +1,7 @@
 //! Every Lua script, so that a test can hold each one's hash and its text together. A script stands beside the function
 //! that calls it; its text is in `scripts/`.
 
-use crate::{cart, page_cache, ranking, row_cache, session, upstash::Script};
+use crate::{cart, flash_sale, page_cache, ranking, row_cache, session, upstash::Script};
 
 /// One for each file of `scripts/`.
 pub static ALL: &[&Script] = &[
@@ -11,6 +11,10 @@ pub static ALL: &[&Script] = &[
     &ranking::COUNT_ONCE,
     &session::DEVICES,
     &session::END_LOGINS,
+    &flash_sale::FLASH,
+    &flash_sale::FLASH_CANCEL,
+    &flash_sale::FLASH_CONFIRM,
+    &flash_sale::FLASH_HELD,
     &session::LOG_IN,
     &page_cache::PAGE,
     &page_cache::PURGE,

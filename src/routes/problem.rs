@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use crate::{
-    error::Error,
+    error::{Error, Refusal},
     fetch::{FetchError, Response},
 };
 
@@ -82,6 +82,13 @@ impl Problem {
                 Error::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid", "Wrong value"),
                 Error::NotFound(_) => (StatusCode::NOT_FOUND, "not-found", "Not found"),
                 Error::CartFull { .. } => (StatusCode::CONFLICT, "cart-full", "The cart is full"),
+                Error::NotSignedIn => (StatusCode::FORBIDDEN, "sign-in", "Sign in first"),
+                Error::Refused(refusal) => match refusal {
+                    Refusal::NotStarted => (StatusCode::CONFLICT, "not-started", "Not begun yet"),
+                    Refusal::Ended => (StatusCode::CONFLICT, "ended", "Over"),
+                    Refusal::SoldOut => (StatusCode::CONFLICT, "sold-out", "Sold out"),
+                    Refusal::AlreadyBought => (StatusCode::CONFLICT, "already-bought", "Bought already"),
+                },
                 Error::KeyReused => (StatusCode::CONFLICT, "key-reused", "Idempotency key used before"),
                 Error::Redis(_) | Error::Database(_) | Error::NotYet(_) => {
                     (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Not available now")

@@ -11,7 +11,8 @@ use crate::{
     cart::{self, Cart, Change},
     error::Error,
     fetch::{Request, Response},
-    ids::{ItemId, Token, UserId},
+    flash_sale::{self, Reservation},
+    ids::{ItemId, RowId, Token, UserId},
     origin::{self, Logout, Says, Visitor},
     page_cache::{self, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Rendered},
     ranking,
@@ -151,8 +152,10 @@ impl Visit {
 
     /// A request that the cache has no part in.
     async fn pass(self, pass: Pass, request: Request) -> Answer {
-        let told = self.app.config.origin.cart_routes.iter().any(|path| path == request.uri().path());
-        match self.visitor(told).await {
+        let (config, uri) = (&self.app.config, request.uri());
+        let with_cart = config.origin.cart_routes.iter().any(|path| path == uri.path());
+        let sale = config.flash.checkout.item(uri.path(), uri.query());
+        match self.visitor(with_cart, sale).await {
             Ok(visitor) => self.proxy(CacheStatus::Pass(pass), visitor, request).await,
             Err(error) => {
                 log::warn!("session: {error}");
@@ -161,19 +164,35 @@ impl Visit {
         }
     }
 
-    /// Who asks, and `with_cart` what is in their cart: both in one request, and only if there is a signed cookie.
-    async fn visitor(&self, with_cart: bool) -> Result<Visitor, Error> {
+    /// Who asks, `with_cart` what is in their cart, and what is held for them of `sale`: all in one request, and only if there is
+    /// a signed cookie.
+    async fn visitor(&self, with_cart: bool, sale: Option<ItemId>) -> Result<Visitor, Error> {
         let (redis, config) = (&self.app.redis, &self.app.config.session);
         // Without a session there is nothing in it, which is known without Redis.
         let nothing = with_cart.then(Cart::default);
-        let Some(token) = &self.token else { return Ok(Visitor { user: None, cart: nothing }) };
+        let Some(token) = &self.token else { return Ok(Visitor { cart: nothing, ..Visitor::default() }) };
+        if let Some(sale) = sale {
+            return self.buyer(token, RowId::from(sale), with_cart).await;
+        }
         if !with_cart {
             return Ok(session::check(redis, token, self.now, config).await?.into());
         }
         Ok(match cart::read(redis, token, self.now, config).await? {
-            Some((session, cart)) => Visitor { user: session.user, cart: Some(cart) },
-            None => Visitor { user: None, cart: nothing },
+            Some((session, cart)) => Visitor { user: session.user, cart: Some(cart), reservation: None },
+            None => Visitor { cart: nothing, ..Visitor::default() },
         })
+    }
+
+    /// As [`Visit::visitor`], where a piece of `sale` is bought. The cart is read whether it is told or not: one pipeline for both.
+    async fn buyer(&self, token: &Token, sale: RowId, with_cart: bool) -> Result<Visitor, Error> {
+        let [user, seen, cart] = cart::read_commands(token);
+        let held = flash_sale::held_for(&sale, token, self.now);
+        let (user, seen, cart, held) = self.app.redis.all(&[user, seen, cart, held]).await?;
+        let session = session::from_check(token, user, seen, self.now, &self.app.config.session);
+        let cart = if session.is_some() { Cart::from_pairs(cart) } else { Cart::default() };
+        let held: Option<Reservation> = held;
+        let reservation = held.filter(|_| session.is_some()).map(|reservation| (sale, reservation));
+        Ok(Visitor { cart: with_cart.then_some(cart), reservation, ..session.into() })
     }
 
     /// Passes the request on as its visitor's own.

@@ -88,9 +88,14 @@ pub async fn schedule_of(redis: &Redis, row: &RowId) -> Result<Option<Schedule>,
 
 impl Schedule {
     /// A schedule from its two scores; None without either, or with a period that is not above 0.
-    fn new(every: Option<f64>, next: Option<f64>) -> Option<Self> {
+    pub(crate) fn new(every: Option<f64>, next: Option<f64>) -> Option<Self> {
         let every = every.filter(|every| *every > 0.0)?;
         Some(Self { every, next: Timestamp::from_score(next?) })
+    }
+
+    /// Whether a turn was missed by more than a period: then the caller should [`refresh`] the row behind its answer.
+    pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
+        now > self.next + self.period()
     }
 
     fn period(&self) -> Duration {

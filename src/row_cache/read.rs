@@ -98,11 +98,9 @@ async fn look(redis: &Redis, rows: &[RowId], now: Timestamp) -> Result<Vec<Found
         found.push(match (Schedule::new(every, due), copy) {
             (None, _) => Found::NotScheduled,
             (Some(_), None) => Found::NotYet,
-            (Some(schedule), Some(json)) => Found::Copy(CachedRow {
-                json,
-                age: age(schedule, left, now),
-                overdue: now > schedule.next + schedule.period(),
-            }),
+            (Some(schedule), Some(json)) => {
+                Found::Copy(CachedRow { json, age: age(schedule, left, now), overdue: schedule.is_overdue(now) })
+            }
         });
     }
     Ok(found)

@@ -15,6 +15,10 @@ mod demo;
 mod edge;
 /// The cart between the edge and the origin.
 mod edge_cart;
+/// The piece that is held for whoever buys it.
+mod edge_reservation;
+/// Limited pieces, held and sold.
+mod flash_sale;
 /// The jobs of the crons.
 mod maintenance;
 /// Pages of popular items.

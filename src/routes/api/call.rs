@@ -14,6 +14,9 @@ use crate::{
     time::Timestamp,
 };
 
+/// What stands in a path at the first and at the second `{…}` of its route; empty where there is none.
+pub type Names = [String; 2];
+
 /// A request whose route, caller and size are in order.
 pub struct Call<'a> {
     pub app: &'a Rc<App>,
@@ -22,12 +25,15 @@ pub struct Call<'a> {
     /// What stands in the path at the route's `{…}`, percent-decoded; bytes that are not UTF-8 are U+FFFD, which no
     /// id may hold. Empty for a route without.
     pub name: String,
+    /// The same of the route's second `{…}`.
+    pub second: String,
     body: Bytes,
 }
 
 impl<'a> Call<'a> {
-    pub const fn new(app: &'a Rc<App>, now: Timestamp, head: &'a Parts, name: String, body: Bytes) -> Self {
-        Self { app, now, head, name, body }
+    pub fn new(app: &'a Rc<App>, now: Timestamp, head: &'a Parts, names: Names, body: Bytes) -> Self {
+        let [name, second] = names;
+        Self { app, now, head, name, second, body }
     }
 
     pub fn headers(&self) -> &HeaderMap {

@@ -12,7 +12,10 @@ use futures_util::future::LocalBoxFuture;
 use http::{HeaderValue, Method, header, request::Parts};
 use percent_encoding::percent_decode_str;
 
-use self::{access::Access, call::Call};
+use self::{
+    access::Access,
+    call::{Call, Names},
+};
 use crate::{
     app::{Answer, App},
     fetch::{Body, Collected, Request},
@@ -28,6 +31,7 @@ mod reply;
 
 mod cart;
 mod devices;
+mod flash;
 mod health;
 mod jobs;
 mod pages;
@@ -81,6 +85,10 @@ static ROUTES: &[Route] = routes! {
     Visitor PUT    "/cart/items/{item}"       cart::set;
     Visitor DELETE "/cart/items/{item}"       cart::remove;
 
+    Visitor GET    "/flash/{sale}"            flash::show;
+    Visitor POST   "/flash/{sale}/reservations"      flash::reserve;
+    Visitor DELETE "/flash/{sale}/reservations/{id}" flash::cancel;
+
     Visitor POST   "/views"                   ranking::view;
     Visitor GET    "/popular"                 ranking::popular;
     Visitor GET    "/rows"                    rows::list;
@@ -103,12 +111,12 @@ static ROUTES: &[Route] = routes! {
 /// Answers a request whose path begins with `/_edge`.
 pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     let (head, body) = request.into_parts();
-    let (route, name) = match find(&head) {
+    let (route, names) = match find(&head) {
         Ok(found) => found,
         Err(problem) => return problem.respond(format_args!("{} {PREFIX}", head.method)).into(),
     };
     let answer = async {
-        match call(app, now, &head, body, route, name).await {
+        match call(app, now, &head, body, route, names).await {
             Ok(answer) => answer,
             Err(problem) => problem.respond(format_args!("{} {PREFIX}{}", route.method, route.path)).into(),
         }
@@ -127,7 +135,7 @@ async fn call(
     head: &Parts,
     body: Body,
     route: &Route,
-    name: String,
+    names: Names,
 ) -> Result<Answer, Problem> {
     route.access.check(&head.method, &head.uri, &head.headers, app.config.service_key.as_deref())?;
     let too_large = Problem::TooLarge { limit: BODY_LIMIT };
@@ -141,18 +149,18 @@ async fn call(
         Ok(Collected::TooLarge(_)) => return Err(too_large),
         Err(broken) => return Err(Problem::Malformed(broken.to_string())),
     };
-    (route.handler)(Call::new(app, now, head, name, body)).await
+    (route.handler)(Call::new(app, now, head, names, body)).await
 }
 
 /// The route of a request, and what stands at its `{…}`. HEAD is GET without the body.
-fn find(head: &Parts) -> Result<(&'static Route, String), Problem> {
+fn find(head: &Parts) -> Result<(&'static Route, Names), Problem> {
     let path = head.uri.path().strip_prefix(PREFIX).ok_or(Problem::NoSuchPath)?;
     let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
     let mut allow = String::new();
     for route in ROUTES {
-        let Some(name) = capture(route.path, path) else { continue };
+        let Some(names) = capture(route.path, path) else { continue };
         if route.method == *method {
-            return Ok((route, name));
+            return Ok((route, names));
         }
         let separator = if allow.is_empty() { "" } else { ", " };
         let methods = if route.method == Method::GET { "GET, HEAD" } else { route.method.as_str() };
@@ -164,15 +172,16 @@ fn find(head: &Parts) -> Result<(&'static Route, String), Problem> {
     }
 }
 
-/// What stands in `path` at the `{…}` of `pattern`; empty if that has none. None if the path is another one.
-fn capture(pattern: &str, path: &str) -> Option<String> {
+/// What stands in `path` at each `{…}` of `pattern`. None if the path is another one.
+fn capture(pattern: &str, path: &str) -> Option<Names> {
     let (mut patterns, mut segments) = (pattern.split('/'), path.split('/'));
-    let mut name = String::new();
+    let mut names = Names::default();
+    let mut places = names.iter_mut();
     loop {
         match (patterns.next(), segments.next()) {
-            (None, None) => return Some(name),
+            (None, None) => return Some(names),
             (Some(pattern), Some(segment)) if pattern.starts_with('{') => {
-                name = percent_decode_str(segment).decode_utf8_lossy().into_owned();
+                *places.next()? = percent_decode_str(segment).decode_utf8_lossy().into_owned();
             }
             (Some(pattern), Some(segment)) if pattern == segment => {}
             _ => return None,
@@ -184,24 +193,25 @@ fn capture(pattern: &str, path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn find_in(method: Method, uri: &str) -> Result<(&'static str, String), Problem> {
+    fn find_in(method: Method, uri: &str) -> Result<(&'static str, Names), Problem> {
         let head = http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts().0;
-        find(&head).map(|(route, name)| (route.path, name))
+        find(&head).map(|(route, names)| (route.path, names))
     }
 
     #[test]
     fn a_path_finds_its_route_and_what_it_names() {
-        for (method, path, route, name) in [
-            (Method::GET, "/cart", "/cart", ""),
-            (Method::HEAD, "/cart?x=/y", "/cart", ""),
-            (Method::PUT, "/cart/items/mug", "/cart/items/{item}", "mug"),
-            (Method::PUT, "/cart/items/", "/cart/items/{item}", ""),
-            (Method::PUT, "/cart/items/a%2Fb%3A", "/cart/items/{item}", "a/b:"),
-            (Method::GET, "/rows/7/schedule", "/rows/{row}/schedule", "7"),
-            (Method::PUT, "/cart/items/%ff", "/cart/items/{item}", "\u{fffd}"),
+        for (method, path, route, names) in [
+            (Method::GET, "/cart", "/cart", ["", ""]),
+            (Method::HEAD, "/cart?x=/y", "/cart", ["", ""]),
+            (Method::PUT, "/cart/items/mug", "/cart/items/{item}", ["mug", ""]),
+            (Method::PUT, "/cart/items/", "/cart/items/{item}", ["", ""]),
+            (Method::PUT, "/cart/items/a%2Fb%3A", "/cart/items/{item}", ["a/b:", ""]),
+            (Method::GET, "/rows/7/schedule", "/rows/{row}/schedule", ["7", ""]),
+            (Method::DELETE, "/flash/mug/reservations/1.a%5F", "/flash/{sale}/reservations/{id}", ["mug", "1.a_"]),
+            (Method::PUT, "/cart/items/%ff", "/cart/items/{item}", ["\u{fffd}", ""]),
         ] {
             let found = find_in(method, &format!("https://shop.example/_edge/v1{path}")).unwrap();
-            assert_eq!(found, (route, name.to_owned()), "{path}");
+            assert_eq!(found, (route, names.map(str::to_owned)), "{path}");
         }
     }
 

@@ -112,7 +112,7 @@ fn object(rows: &[(RowId, CachedRow)]) -> Bytes {
 }
 
 /// Refreshes behind the answer what the cron has missed: the next visitor finds it new.
-fn refresh(app: &Rc<App>, overdue: Vec<RowId>, now: Timestamp) -> Vec<Later> {
+pub(super) fn refresh(app: &Rc<App>, overdue: Vec<RowId>, now: Timestamp) -> Vec<Later> {
     if overdue.is_empty() {
         return Vec::new();
     }

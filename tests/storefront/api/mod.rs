@@ -9,6 +9,8 @@ use crate::support::{SERVICE_KEY, Shop};
 mod cart;
 /// `/sessions` of the visitor, `/users/{user}/sessions`.
 mod devices;
+/// `/flash`.
+mod flash;
 /// `/healthz`, `/readyz`, `/stats`.
 mod health;
 /// What is wrong with a request whatever it asks for.
@@ -34,7 +36,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    async fn read(response: reqwest::Response) -> Self {
+    pub async fn read(response: reqwest::Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = response.bytes().await.expect("a whole body");
         let json = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("JSON") };

@@ -1,0 +1,84 @@
+#!lua flags=allow-key-locking
+-- A flash sale as one visitor finds it; takes a piece for them where that is asked. All that decides is read here, at one moment.
+-- KEYS login: recent: schedule: delay: inv:{sale} flash:{sale} held:{sale}
+-- ARGV operation T idle_cutoff sale now gone_by hold_ends id keep
+--      operation look or reserve; T '' = nobody; gone_by: a hold that ended by then is a piece again; hold_ends and id: of a new
+--      hold, the id without its window; keep: seconds for which the keys outlive the sale
+-- returns a JSON object: {outcome}, and where there is such a sale: due every starts ends pieces left held price_cents list_cents
+--      id until (of the visitor's hold) bought
+--      outcome: seen, held, or why not: nobody, already-bought, not-started, ended, sold-out; no-copy, no-sale
+local login, recent, schedule, delay, copy, sale, held = unpack(KEYS)
+local operation, token, idle_cutoff, name = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local now, gone_by, hold_ends, id, keep = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
+
+local due, every = redis.call('ZSCORE', schedule, name), redis.call('ZSCORE', delay, name)
+if not due or not every or tonumber(every) <= 0 then return '{"outcome":"no-sale"}' end
+local json = redis.call('GET', copy)
+if not json then return '{"outcome":"no-copy"}' end
+local is_json, row = pcall(cjson.decode, json)
+if not is_json or type(row) ~= 'table' then return '{"outcome":"no-sale"}' end
+
+-- Nothing that a database may hold (text, null, a number beyond all bounds) may become an error here.
+local function column(column_name)
+  local value = tonumber(row[column_name])
+  return value and value >= 0 and value < 1e11 and math.floor(value) or nil
+end
+local starts, ends, pieces = column('sale_starts_at'), column('sale_ends_at'), column('sale_pieces')
+if not starts or not ends or not pieces then return '{"outcome":"no-sale"}' end
+
+local user = token ~= '' and redis.call('HGET', login, token) or ''
+if user ~= '' then
+  local seen = redis.call('ZSCORE', recent, token)
+  if not seen or tonumber(seen) < idle_cutoff then user = '' end
+end
+
+-- What the keys say of another window is of a sale that is over.
+local window = string.format('%d', starts)
+local known = redis.call('HMGET', sale, 'window', 'sold', 'bought:' .. user, 'hold:' .. user)
+local is_new = known[1] ~= window
+if is_new then known = {window, false, false, false} end
+-- Neither number is ever more than was sold: the row's may be some seconds old, ours may lack what was never reported.
+local sold = math.max(column('sale_sold') or 0, tonumber(known[2]) or 0)
+local bought, mine = known[3] and true or false, known[4]
+local holds = is_new and 0 or redis.call('ZCOUNT', held, '(' .. gone_by, '+inf')
+local left = math.max(0, pieces - sold - holds)
+local mine_ends = mine and redis.call('ZSCORE', held, user)
+-- A hold is the visitor's for as long as they were told. Its piece comes back somewhat later, and they ask anew like everybody.
+if not mine_ends or tonumber(mine_ends) <= now then mine = false end
+
+local function take()
+  if is_new then redis.call('DEL', sale, held) end
+  -- Holds that are over leave, a thousand at once: so no more are ever stored than there are pieces.
+  local over = redis.call('ZRANGEBYSCORE', held, '-inf', gone_by, 'LIMIT', 0, 1000)
+  if #over > 0 then
+    redis.call('ZREM', held, unpack(over))
+    for i, other in ipairs(over) do over[i] = 'hold:' .. other end
+    redis.call('HDEL', sale, unpack(over))
+  end
+  mine, mine_ends = window .. '.' .. id, hold_ends
+  redis.call('HSET', sale, 'window', window, 'hold:' .. user, mine)
+  if redis.call('ZADD', held, mine_ends, user) == 1 then left, holds = left - 1, holds + 1 end
+  redis.call('EXPIREAT', sale, ends + keep)
+  redis.call('EXPIREAT', held, ends + keep)
+  redis.call('ZADD', recent, 'GT', ARGV[5], token)
+  return 'held'
+end
+
+local outcome = 'seen'
+if operation == 'reserve' then
+  if user == '' then outcome = 'nobody'
+  elseif bought then outcome = 'already-bought'
+  elseif mine then outcome = 'held'
+  elseif now < starts then outcome = 'not-started'
+  elseif now >= ends then outcome = 'ended'
+  elseif left < 1 then outcome = 'sold-out'
+  else outcome = take() end
+end
+
+local answer = {
+  outcome = outcome, due = tonumber(due), every = tonumber(every),
+  starts = starts, ends = ends, pieces = pieces, left = left, held = holds,
+  price_cents = column('sale_price_cents'), list_cents = column('price_cents'), bought = bought,
+}
+if mine then answer['id'], answer['until'] = mine, tonumber(mine_ends) end
+return cjson.encode(answer)
