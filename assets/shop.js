@@ -1,7 +1,8 @@
 // Fills in what a cached page can not know: who is here, their cart, what is popular, what is in stock.
 // Everything goes through the edge's API. A page without this script is complete but for these.
 
-import { showCart } from './shop/cart.js';
+import { showDevices } from './shop/account.js';
+import { prepareLine } from './shop/cart.js';
 import { attempt } from './shop/page.js';
 import { showPopular } from './shop/popular.js';
 import { prepareBuying, prepareSteppers, showStock } from './shop/product.js';
@@ -14,7 +15,8 @@ const forEach = (selector, work) => document.querySelectorAll(selector).forEach(
 attempt(showVisitor);
 prepareSteppers();
 forEach('[data-popular]', showPopular);
-forEach('[data-cart]', (place) => showCart(place));
+forEach('[data-line]', prepareLine);
+forEach('[data-devices]', showDevices);
 forEach('[data-buy]', prepareBuying);
 forEach('[data-buy]', showStock);
 forEach('[data-suggestions]', showSuggestions);

@@ -7,7 +7,7 @@ export class Problem extends Error {}
 
 /**
  * Calls the API. Resolves with its JSON, or null for an empty answer; throws a Problem that a visitor can read.
- * A POST carries a key, so that the edge takes a retry of the browser's for what it is.
+ * Where the connection breaks it is tried once more; a POST carries a key, by which the edge knows the second for the first.
  */
 export async function call(path, method = 'GET', body) {
   const options = { method, headers: { Accept: 'application/json' } };
@@ -18,7 +18,7 @@ export async function call(path, method = 'GET', body) {
   }
   let response;
   try {
-    response = await fetch(path, options);
+    response = await fetch(path, options).catch(() => fetch(path, options));
   } catch {
     throw new Problem('No connection. Please try again.');
   }

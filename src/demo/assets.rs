@@ -36,8 +36,17 @@ pub(super) const STYLE: Asset = asset!(
     "forms.css",
     "cart.css"
 );
-pub(super) const SCRIPT: Asset =
-    asset!("shop.js", "api.js", "page.js", "visitor.js", "popular.js", "product.js", "suggestions.js", "cart.js");
+pub(super) const SCRIPT: Asset = asset!(
+    "shop.js",
+    "api.js",
+    "page.js",
+    "visitor.js",
+    "popular.js",
+    "product.js",
+    "suggestions.js",
+    "cart.js",
+    "account.js"
+);
 /// Every product's drawing, by its name as the fragment.
 pub(super) const PICTURES: Asset = asset!("pictures.svg");
 pub(super) const ICON: Asset = asset!("icon.svg");

@@ -152,15 +152,27 @@ impl Catalogue<'_> {
         self.select(sql, &[self.now(), json!(json!(ids).to_string())]).await
     }
 
+    /// Whether there is such a product.
+    pub(super) async fn sells(&self, id: &ItemId) -> Result<bool, Error> {
+        Ok(!self.cards(&[id.to_string()]).await?.is_empty())
+    }
+
     fn now(&self) -> Value {
         json!(self.now.as_secs())
     }
 
     async fn select<T: DeserializeOwned>(&self, sql: &str, bound: &[Value]) -> Result<Vec<T>, Error> {
-        let rows: Vec<Row> = self.database.query(sql, bound).await?;
-        let read = rows.into_iter().map(|row| serde_json::from_value(Value::Object(row))).collect::<Result<_, _>>();
-        read.map_err(|error| Error::Platform(format!("the catalogue does not fit its schema: {error}")))
+        read(self.database.query(sql, bound).await?)
     }
+}
+
+/// Reads rows as what the schema says they are.
+///
+/// # Errors
+/// [`Error::Platform`] if they are something else.
+pub(super) fn read<T: DeserializeOwned>(rows: Vec<Row>) -> Result<Vec<T>, Error> {
+    let read = rows.into_iter().map(|row| serde_json::from_value(Value::Object(row))).collect::<Result<_, _>>();
+    read.map_err(|error| Error::Platform(format!("a table does not fit its schema: {error}")))
 }
 
 fn json_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {

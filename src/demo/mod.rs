@@ -1,17 +1,30 @@
 //! The built-in shop: the origin where `ORIGIN_URL` is not set. It keeps the origin's side of the contract as any storefront
-//! would, and knows nothing of Redis; everything personal on its pages comes from the API by a script.
+//! would, and knows nothing of Redis. Pages that may be cached are the same for everybody; what is personal on them comes from the API by a
+//! script. Whatever a visitor does works by plain forms, without that script.
 //!
 //! - `route`: what a URL of the shop is.
+//! - `visitor`: who asks, and what is in their cart, as the edge says.
+//! - `form`: what somebody sent, and the fields that show it again.
 //! - `catalogue`: the goods, from D1.
-//! - `pages`: what a visitor sees.
-//! - `sign_in`: `Edge-Login` and `Edge-Logout`.
+//! - `pages`: what everybody sees.
+//! - `basket`, `cart`, `checkout`, `orders`: from a cart to an order.
+//! - `accounts`, `passwords`, `sign_in`, `account`: who buys.
 //! - `assets`: the addresses of style, script, pictures and icon.
 
+mod account;
+mod accounts;
 mod assets;
+mod basket;
+mod cart;
 mod catalogue;
+mod checkout;
+mod form;
+mod orders;
 mod pages;
+mod passwords;
 mod route;
 mod sign_in;
+mod visitor;
 
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
@@ -19,7 +32,7 @@ use http::{
     request::Parts,
 };
 
-use self::{catalogue::Catalogue, route::Route};
+use self::{accounts::Accounts, catalogue::Catalogue, form::Form, orders::Orders, route::Route, visitor::Visitor};
 use crate::{
     database::Database,
     error::Error,
@@ -68,7 +81,7 @@ const SECURITY: [(HeaderName, HeaderValue); 3] = [
 pub async fn respond(database: &dyn Database, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
-    let answer = dispatch(Catalogue { database, now }, &head, body).await.unwrap_or_else(|error| match error {
+    let answer = dispatch(Shop { database, now }, &head, body).await.unwrap_or_else(|error| match error {
         Error::NotFound(_) => pages::not_found(),
         error => {
             log::error!("demo shop: {error}");
@@ -85,20 +98,64 @@ pub async fn respond(database: &dyn Database, request: Request, now: Timestamp) 
     Response::from_parts(head, body)
 }
 
-async fn dispatch(catalogue: Catalogue<'_>, head: &Parts, body: Body) -> Result<Response, Error> {
+/// The shop's database at one moment.
+#[derive(Clone, Copy)]
+struct Shop<'a> {
+    database: &'a dyn Database,
+    now: Timestamp,
+}
+
+impl<'a> Shop<'a> {
+    fn catalogue(self) -> Catalogue<'a> {
+        Catalogue { database: self.database, now: self.now }
+    }
+
+    fn orders(self) -> Orders<'a> {
+        Orders { database: self.database, now: self.now }
+    }
+
+    fn accounts(self) -> Accounts<'a> {
+        Accounts { database: self.database, now: self.now }
+    }
+}
+
+async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, Error> {
     let route = Route::of(head.uri.path(), head.uri.query())?;
     if !route.methods().contains(&head.method) {
         return Ok(method_not_allowed(route.methods()));
     }
+    let visitor = Visitor::of(head);
+    if head.method == Method::POST {
+        return match Form::read(head, body).await {
+            Ok(form) => submit(shop, &route, &visitor, &form).await,
+            Err(refusal) => Ok(refusal.page()),
+        };
+    }
+    let catalogue = shop.catalogue();
     match route {
         Route::Home => pages::home(&catalogue.categories().await?, &catalogue.on_sale().await?),
         Route::Category { id, page } => pages::category(&catalogue.category(&id, page).await?),
         Route::Product(id) => pages::product(&catalogue.product(&id).await?),
         Route::Cards(ids) => Ok(pages::cards(&catalogue.cards(&ids).await?)),
-        Route::Cart => pages::cart(sign_in::user(head)),
-        Route::Login if head.method == Method::POST => sign_in::log_in(head, body).await,
-        Route::Login => pages::login(StatusCode::OK, sign_in::user(head), "", None),
-        Route::Logout => Ok(sign_in::log_out(head)),
+        Route::Cart => cart::show(shop, &visitor).await,
+        Route::Checkout => checkout::show(shop, &visitor).await,
+        Route::Order(id) => checkout::order(shop, &visitor, &id).await,
+        Route::SignUp => sign_in::show_sign_up(head, &visitor),
+        Route::Login => sign_in::show_login(head, &visitor),
+        Route::Account => account::show(shop, &visitor).await,
+        Route::Logout => Err(Error::NotFound("page")),
+    }
+}
+
+/// What a form asks for.
+async fn submit(shop: Shop<'_>, route: &Route, visitor: &Visitor, form: &Form) -> Result<Response, Error> {
+    match route {
+        Route::Cart => cart::change(shop, visitor, form).await,
+        Route::Checkout => checkout::buy(shop, visitor, form).await,
+        Route::SignUp => sign_in::sign_up(shop, form).await,
+        Route::Login => sign_in::log_in(shop, form).await,
+        Route::Logout => Ok(sign_in::log_out(form)),
+        _ => Err(Error::NotFound("form")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use askama::Template;
 use http::{
     HeaderName, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+    header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER},
 };
 use serde_json::json;
 
@@ -39,20 +39,8 @@ struct CategoryPage<'a> {
 struct ProductPage<'a> {
     product: &'a Product,
     siblings: &'a [Card],
-}
-
-#[derive(Template)]
-#[template(path = "cart.html")]
-struct Cart<'a> {
-    user: Option<&'a str>,
-}
-
-#[derive(Template)]
-#[template(path = "login.html")]
-struct Login<'a> {
-    user: Option<&'a str>,
-    typed: &'a str,
-    problem: Option<&'a str>,
+    /// What was typed as the quantity, and what is wrong with it.
+    typed: Option<(&'a str, &'a str)>,
 }
 
 #[derive(Template)]
@@ -72,11 +60,21 @@ pub(super) fn category(Shelf { category, cards, page, pages }: &Shelf) -> Result
 
 /// Says nothing of how long it is fresh: the edge decides that by its rank.
 pub(super) fn product((product, siblings): &(Product, Vec<Card>)) -> Result<Response, Error> {
-    let mut response = html(StatusCode::OK, &ProductPage { product, siblings })?;
+    let mut response = html(StatusCode::OK, &ProductPage { product, siblings, typed: None })?;
     if let Ok(tags) = HeaderValue::try_from(format!("product,category-{}", product.category)) {
         response.headers_mut().insert(EDGE_TAGS, tags);
     }
     Ok(response)
+}
+
+/// The page of a product that was not put into the cart, with what was `typed` and its `problem`.
+pub(super) fn product_again(
+    (product, siblings): &(Product, Vec<Card>),
+    typed: &str,
+    problem: &str,
+) -> Result<Response, Error> {
+    let page = ProductPage { product, siblings, typed: Some((typed, problem)) };
+    private(html(StatusCode::UNPROCESSABLE_ENTITY, &page))
 }
 
 /// `{"products": [card]}`, for what the script knows only by id. Prices may be half a minute old.
@@ -86,21 +84,6 @@ pub(super) fn cards(cards: &[Card]) -> Response {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=30"));
     response
-}
-
-/// `user` is whom the edge says it is.
-pub(super) fn cart(user: Option<&str>) -> Result<Response, Error> {
-    private(html(StatusCode::OK, &Cart { user }))
-}
-
-/// The form, with what was `typed` and what is wrong with it; or, for a `user` who is signed in, the way out.
-pub(super) fn login(
-    status: StatusCode,
-    user: Option<&str>,
-    typed: &str,
-    problem: Option<&str>,
-) -> Result<Response, Error> {
-    private(html(status, &Login { user, typed, problem }))
 }
 
 pub(super) fn not_found() -> Response {
@@ -125,7 +108,17 @@ pub(super) fn message(status: StatusCode, title: &str, text: &str) -> Response {
     })
 }
 
-fn html(status: StatusCode, page: &impl Template) -> Result<Response, Error> {
+/// 303, so that reloading what follows sends no form again. `path` is one of ours.
+pub(super) fn see_other(path: &str) -> Response {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let headers = response.headers_mut();
+    headers.extend(HeaderValue::try_from(path).map(|path| (LOCATION, path)));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    response
+}
+
+pub(super) fn html(status: StatusCode, page: &impl Template) -> Result<Response, Error> {
     let text = page.render().map_err(|error| Error::Platform(format!("a page does not render: {error}")))?;
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
@@ -133,7 +126,8 @@ fn html(status: StatusCode, page: &impl Template) -> Result<Response, Error> {
     Ok(response)
 }
 
-fn private(page: Result<Response, Error>) -> Result<Response, Error> {
+/// Somebody's own page: kept nowhere.
+pub(super) fn private(page: Result<Response, Error>) -> Result<Response, Error> {
     page.map(|mut response| {
         response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
         response
@@ -141,9 +135,9 @@ fn private(page: Result<Response, Error>) -> Result<Response, Error> {
 }
 
 /// An amount as it is written in a page: `€14.00`.
-struct Money<'a> {
-    cents: i64,
-    currency: &'a str,
+pub(super) struct Money<'a> {
+    pub cents: i64,
+    pub currency: &'a str,
 }
 
 impl fmt::Display for Money<'_> {
@@ -214,7 +208,12 @@ mod tests {
         let page = text(mug_page(&mug(1400, 1400, 3), vec![mug(1400, 1400, 3)]));
         assert!(!page.contains("<script>alert") && !page.contains("<b>") && !page.contains("<Sage>"), "{page}");
         assert!(page.contains("&#60;script&#62;alert(1)"), "{page}");
-        let page = text(login(StatusCode::OK, None, "\"><script>alert(1)</script>", Some("<i>")).unwrap());
+        let product = serde_json::from_value(
+            json!({"category": "", "category_name": "", "description": "", "details": "{}",
+            "id": "mug", "name": "", "currency": "EUR", "price_cents": 1, "list_cents": 1, "stock": 1, "picture": "", "tone": ""}),
+        );
+        let page = product_again(&(product.unwrap(), vec![]), "\"><script>alert(1)</script>", "<i>");
+        let page = text(page.unwrap());
         assert!(!page.contains("<script>alert") && !page.contains("\"\">") && !page.contains("<i>"), "{page}");
     }
 
@@ -237,8 +236,6 @@ mod tests {
             home(std::slice::from_ref(&shelf.category), &shelf.cards),
             category(&shelf),
             Ok(mug_page(&mug(1, 1, 1), vec![])),
-            cart(Some("ada")),
-            login(StatusCode::OK, None, "", None),
             Ok(not_found()),
             Ok(closed()),
         ];

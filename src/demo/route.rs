@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use http::Method;
 use url::form_urlencoded;
 
+use super::orders::OrderId;
 use crate::{error::Error, ids::ItemId, item_routes::ItemRoutes};
 
 /// One page, or one other thing, of the shop.
@@ -20,8 +21,12 @@ pub(super) enum Route {
     /// `/products.json?ids=a,b`: names and prices for the script.
     Cards(Vec<String>),
     Cart,
+    Checkout,
+    Order(OrderId),
+    SignUp,
     Login,
     Logout,
+    Account,
 }
 
 /// D1 is asked for so many products at once; a cart holds no more lines by default.
@@ -47,6 +52,9 @@ impl Route {
                 Ok(Self::Cards(ids.split(',').take(MAX_CARDS).map(str::to_owned).collect()))
             }
             "/cart" => Ok(Self::Cart),
+            "/checkout" => Ok(Self::Checkout),
+            "/signup" => Ok(Self::SignUp),
+            "/account" => Ok(Self::Account),
             "/login" => Ok(Self::Login),
             "/logout" => Ok(Self::Logout),
             _ => {
@@ -55,7 +63,8 @@ impl Route {
                     let page = page.map_err(|_| Error::NotFound("page"))?;
                     return Ok(Self::Category { id: id.to_owned(), page });
                 }
-                Err(Error::NotFound("page"))
+                let order = path.strip_prefix("/orders/").and_then(OrderId::parse);
+                order.map(Self::Order).ok_or(Error::NotFound("page"))
             }
         }
     }
@@ -63,7 +72,7 @@ impl Route {
     /// What may be done there.
     pub(super) fn methods(&self) -> &'static [Method] {
         match self {
-            Self::Login => &[Method::GET, Method::HEAD, Method::POST],
+            Self::Cart | Self::Checkout | Self::SignUp | Self::Login => &[Method::GET, Method::HEAD, Method::POST],
             Self::Logout => &[Method::POST],
             _ => &[Method::GET, Method::HEAD],
         }

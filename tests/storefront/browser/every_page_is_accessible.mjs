@@ -10,6 +10,8 @@ const PAGES = [
 	["/products/knitted-animal-badger", 200],
 	["/cart", 200],
 	["/login", 200],
+	["/signup", 200],
+	["/checkout", 200],
 	["/nowhere", 404],
 ];
 

@@ -22,14 +22,16 @@ const [, compatibilityDate] = config.match(/^compatibility_date = "(.+)"/m);
 const running = new Map();
 
 // Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`later`), and how many requests to
-// Redis were sent before the last answer (`blocking`). Nothing else is changed.
+// Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its D1. Nothing else is changed.
 const observer = `
 	import Shop from "./index.js";
 	let later = 0, sent = 0, blocking = 0;
 	const platformFetch = globalThis.fetch;
 	export default {
 		async fetch(request, env, context) {
-			if (new URL(request.url).pathname === "/test/progress") return Response.json({ later, blocking });
+			const { pathname } = new URL(request.url);
+			if (pathname === "/test/progress") return Response.json({ later, blocking });
+			if (pathname === "/test/sql") return env.DB.prepare(await request.text()).all().then(({ results }) => Response.json(results));
 			globalThis.fetch = (address, init) => {
 				if (String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) sent++;
 				return platformFetch(address, init);

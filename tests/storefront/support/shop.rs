@@ -89,6 +89,15 @@ impl Shop {
         self.logs().join("\n")
     }
 
+    /// Runs a statement of SQL on the Worker's D1 database, and returns its rows. For arranging and asserting, in workerd only.
+    ///
+    /// Panics if it fails.
+    pub async fn sql(&self, statement: &str) -> Vec<serde_json::Value> {
+        let request = self.request(Method::POST, "/test/sql").body(statement.to_owned());
+        let answer = request.send().await.expect("an answer").text().await.expect("text");
+        serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{statement}: {answer}"))
+    }
+
     /// What edgefront has logged until now, a line each.
     pub fn logs(&self) -> Vec<String> {
         match &self.platform {

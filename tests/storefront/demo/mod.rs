@@ -1,5 +1,14 @@
 //! The demo shop behind the edge, in workerd with a real D1: its pages, and what its script asks for.
 
+/// Signing up, in and out.
+mod accounts;
+/// The cart without a script.
+mod cart;
+/// From a cart to an order.
+mod checkout;
+/// Somebody at the shop.
+mod person;
+
 use std::{
     collections::{BTreeSet, VecDeque},
     path::Path,
@@ -126,27 +135,6 @@ async fn a_product_has_two_addresses_and_an_unknown_one_has_none() {
         ids == [MUG]
     })
     .await;
-}
-
-#[tokio::test]
-async fn a_visitor_signs_in_is_greeted_and_signs_out() {
-    let shop = open().await;
-    let answer = shop.request(Method::POST, "/login").body("user=ada%40example.org").send().await.expect("an answer");
-    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
-    assert!(!answer.headers().contains_key("edge-login"));
-    let cookie = answer.headers()["set-cookie"].to_str().expect("ASCII").split(';').next().expect("a pair").to_owned();
-
-    let cart = async || {
-        let answer = shop.get("/cart").header("cookie", &cookie).send().await.expect("an answer");
-        assert_eq!(answer.headers()["cache-control"], "no-store");
-        answer.text().await.expect("text")
-    };
-    assert!(cart().await.contains("Hello, ada@example.org"));
-    assert!(!read(&shop, "/cart").await.2.contains("Hello"));
-
-    let answer = shop.request(Method::POST, "/logout").header("cookie", &cookie).send().await.expect("an answer");
-    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
-    assert!(!cart().await.contains("Hello"));
 }
 
 #[tokio::test]

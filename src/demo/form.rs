@@ -1,0 +1,175 @@
+//! A form that somebody sent, and the fields that show it again: with what was typed, and what is wrong beside it.
+
+use http::{HeaderMap, StatusCode, Uri, header::ORIGIN, request::Parts};
+use url::form_urlencoded;
+
+use super::pages;
+use crate::fetch::{Body, Collected, Response};
+
+/// The longest form, in bytes: an address of 500 characters, each four bytes that are percent-encoded, is 6,000.
+const MAX_FORM: usize = 16 << 10;
+
+/// The fields of a form that one of our own pages sent.
+pub(super) struct Form(Vec<(String, String)>);
+
+/// Why a form is not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    CrossSite,
+    TooLong,
+}
+
+impl Form {
+    /// Reads a form. Every form of the shop is read here, so none of another site ever does anything.
+    pub(super) async fn read(head: &Parts, body: Body) -> Result<Self, Refusal> {
+        if is_cross_site(&head.headers, &head.uri) {
+            return Err(Refusal::CrossSite);
+        }
+        let Ok(Collected::Whole(body)) = body.collect(MAX_FORM).await else { return Err(Refusal::TooLong) };
+        Ok(Self(form_urlencoded::parse(&body).into_owned().collect()))
+    }
+
+    /// What was typed into a field, without the space around it; empty if there is no such field.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.as_typed(name).trim()
+    }
+
+    /// To the letter: a password may well end with a space.
+    pub(super) fn as_typed(&self, name: &str) -> &str {
+        self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+}
+
+impl Refusal {
+    pub(super) fn page(&self) -> Response {
+        match self {
+            Self::CrossSite => {
+                pages::message(StatusCode::FORBIDDEN, "Not from there", "This form was sent by another site.")
+            }
+            Self::TooLong => {
+                let text = "This is more than the form has room for. Please go back and shorten it.";
+                pages::message(StatusCode::PAYLOAD_TOO_LARGE, "Too long", text)
+            }
+        }
+    }
+}
+
+/// Whether a browser says that another site sent this. Every browser of today sends `Sec-Fetch-Site`, older ones `Origin`;
+/// what sends neither is no browser, and carries nobody's cookies against their will.
+fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    match (text("sec-fetch-site"), text(ORIGIN.as_str())) {
+        (Some(site), _) => !matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => {
+            let origin = origin.parse::<Uri>().unwrap_or_default();
+            origin.authority().is_none() || origin.authority() != uri.authority()
+        }
+        (None, None) => false,
+    }
+}
+
+/// A field as the template `input.html` shows it.
+pub(super) struct Input {
+    pub name: &'static str,
+    pub label: &'static str,
+    /// `text`, `email`, `password` or `textarea`.
+    pub kind: &'static str,
+    /// What the browser may fill in (the HTML standard, §4.10.18.7).
+    pub autocomplete: &'static str,
+    /// Characters at the most.
+    pub max: usize,
+    /// A rule to know before typing; empty for none.
+    pub hint: &'static str,
+    pub value: String,
+    pub problem: Option<String>,
+}
+
+impl Input {
+    pub(super) const fn new(
+        name: &'static str,
+        label: &'static str,
+        kind: &'static str,
+        autocomplete: &'static str,
+        max: usize,
+    ) -> Self {
+        Self { name, label, kind, autocomplete, max, hint: "", value: String::new(), problem: None }
+    }
+
+    pub(super) const fn with_hint(mut self, hint: &'static str) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// With what was typed; a password is not sent back.
+    pub(super) fn typed(mut self, form: &Form) -> Self {
+        if self.kind != "password" {
+            form.text(self.name).clone_into(&mut self.value);
+        }
+        self
+    }
+
+    pub(super) fn with_problem(mut self, problem: Option<&str>) -> Self {
+        self.problem = problem.map(str::to_owned);
+        self
+    }
+
+    /// What is wrong with a text that must be there and fit.
+    pub(super) fn check_text(self) -> Self {
+        let length = self.value.chars().count();
+        let problem = if length == 0 {
+            Some(format!("{} is missing.", self.label))
+        } else if length > self.max {
+            Some(format!("At most {} characters, please: these are {length}.", self.max))
+        } else if self.value.chars().any(|character| character.is_control() && !matches!(character, '\r' | '\n')) {
+            Some("There is a character in it that no one can type.".to_owned())
+        } else {
+            None
+        };
+        Self { problem, ..self }
+    }
+}
+
+/// Where to go after a sign-in: `next` if it is a path of this shop, else `otherwise`. Browsers read `//` and `/\` as the begin of a
+/// host, so neither may stand at the begin, and no control character may hide one.
+pub(super) fn local_path<'a>(next: &'a str, otherwise: &'a str) -> &'a str {
+    let is_plain = next.len() <= 512 && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if is_plain && next.starts_with('/') && !next.starts_with("//") { next } else { otherwise }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_path_of_this_shop_is_gone_to() {
+        for next in ["/", "/checkout", "/orders/1?a=b#c", "/a//b"] {
+            assert_eq!(local_path(next, "/account"), next);
+        }
+        for next in [
+            "",
+            "checkout",
+            "https://evil.example/",
+            "//evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "/a b",
+            "/ä",
+            "/a\r\nEdge-Login: root",
+            &format!("/{}", "a".repeat(600)),
+        ] {
+            assert_eq!(local_path(next, "/account"), "/account", "{next}");
+        }
+    }
+
+    #[test]
+    fn a_text_must_be_there_and_fit() {
+        let check = |value: &str| {
+            let input = Input { value: value.to_owned(), ..Input::new("name", "Your name", "text", "name", 5) };
+            input.check_text().problem
+        };
+        assert_eq!(check("äöüßé"), None);
+        assert_eq!(check(""), Some("Your name is missing.".to_owned()));
+        assert!(check("Ada Lovelace").unwrap().contains("At most 5"));
+        assert!(check("a\0b").is_some());
+    }
+}

@@ -1,0 +1,99 @@
+//! The cart without a script: forms, and what the edge does behind them.
+
+use edgefront_gateway::Fault;
+use http::StatusCode;
+
+use super::{MUG, open, person::Person};
+
+const PAN: &str = "carbon-steel-frying-pan-20-cm";
+
+#[tokio::test]
+async fn a_cart_works_with_plain_forms() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    assert!(guest.get("/cart").await.says("There is nothing in it yet."));
+
+    let page = guest.get(&format!("/products/{MUG}")).await;
+    assert!(page.says("<form class=\"buy\" method=\"post\" action=\"/cart\""), "{}", page.text);
+    assert_eq!((page.field("op").as_str(), page.field("id").as_str()), ("add", MUG));
+    guest.add(MUG, 2).await;
+    guest.add(PAN, 1).await;
+    guest.add(MUG, 1).await;
+
+    let page = guest.get("/cart").await;
+    assert_eq!(page.headers["cache-control"], "no-store");
+    for text in
+        ["Enamel Mug, Sage", "€31.50", "Carbon Steel Frying Pan, 20 cm", "€39.00", ">€70.50<", "href=\"/checkout\""]
+    {
+        assert!(page.says(text), "{text}: {}", page.text);
+    }
+
+    let change = async |op, id, quantity| {
+        let fields = [("op", op), ("id", id), ("quantity", quantity)];
+        let answer = guest.post("/cart", &fields).await;
+        assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/cart"), "{}", answer.text);
+        guest.get("/cart").await
+    };
+    let page = change("set", MUG, "1").await;
+    assert!(page.says(">€49.50<"), "{}", page.text);
+    let page = change("remove", MUG, "nonsense").await;
+    assert!(page.says(">€39.00<") && !page.says("Enamel Mug"), "{}", page.text);
+    let page = change("set", PAN, "0").await;
+    assert!(page.says("There is nothing in it yet."), "{}", page.text);
+}
+
+#[tokio::test]
+async fn a_wrong_quantity_is_told_beside_its_field_and_stays_there() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    for typed in ["0", "1000", "two", "-1", "1.5", ""] {
+        let page = guest.post("/cart", &[("op", "add"), ("id", MUG), ("quantity", typed)]).await;
+        assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY, "{typed}");
+        assert_eq!(page.problem("quantity"), "A whole number from 1 to 999, please.");
+        assert_eq!(page.headers["cache-control"], "no-store");
+        assert!(page.says("<h1>Enamel Mug, Sage</h1>") && page.says(&format!("name=\"quantity\" value=\"{typed}\"")));
+    }
+    guest.add(MUG, 2).await;
+    let page = guest.post("/cart", &[("op", "set"), ("id", MUG), ("quantity", "many")]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(
+        page.says("name=\"quantity\" value=\"many\"") && page.says("A whole number from 0 to 999"),
+        "{}",
+        page.text
+    );
+    assert!(guest.get("/cart").await.says("value=\"2\""));
+
+    let page = guest.post("/cart", &[("op", "add"), ("id", "no-such-mug"), ("quantity", "1")]).await;
+    assert_eq!(page.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_cart_that_redis_does_not_tell_is_kept_and_said_to_be() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 2).await;
+    shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
+    for path in ["/cart", "/checkout"] {
+        let page = guest.get(path).await;
+        assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(page.says("can not be reached") && !page.says("There is nothing in"), "{}", page.text);
+    }
+    let page = guest.post("/cart", &[("op", "add"), ("id", MUG), ("quantity", "1")]).await;
+    assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE, "nothing is claimed that was not done");
+    shop.store.gateway.set_fault(None);
+    assert!(guest.get("/cart").await.says("value=\"2\""));
+}
+
+#[tokio::test]
+async fn what_is_sold_out_or_gone_is_said_in_the_cart() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 3).await;
+    shop.sql(&format!("UPDATE inventory SET stock = 2 WHERE id = '{MUG}'")).await;
+    assert!(guest.get("/cart").await.says("Only 2 left."));
+    shop.sql(&format!("UPDATE inventory SET stock = 0 WHERE id = '{MUG}'")).await;
+    assert!(guest.get("/cart").await.says("This is sold out."));
+    shop.sql(&format!("DELETE FROM inventory WHERE id = '{MUG}'")).await;
+    let page = guest.get("/cart").await;
+    assert!(page.says("We do not sell this any more.") && page.says("value=\"remove\""), "{}", page.text);
+}

@@ -1,0 +1,237 @@
+//! From a cart to an order, with a real D1: nothing is ever sold that is not there, and no order is ever half there.
+
+use futures_util::future::join_all;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{
+    MUG, open,
+    person::{Page, Person},
+};
+use crate::support::Shop;
+
+const PAN: &str = "carbon-steel-frying-pan-20-cm";
+const MAIL: &str = "ada@example.org";
+
+/// Sends the form of a checkout page as it came, filled in.
+async fn buy(person: &Person<'_>, form: &Page) -> Page {
+    let (order, offer) = (form.field("order"), form.field("offer"));
+    let address = "1 Analytical Street\r\nLondon";
+    let fields =
+        [("order", &*order), ("offer", &*offer), ("name", "Ada"), ("mail", "Ada@Example.org"), ("address", address)];
+    person.post("/checkout", &fields).await
+}
+
+async fn count(shop: &Shop, table: &str) -> u64 {
+    shop.sql(&format!("SELECT count(*) AS n FROM {table}")).await[0]["n"].as_u64().expect("a number")
+}
+
+async fn stock(shop: &Shop, item: &str) -> i64 {
+    shop.sql(&format!("SELECT stock FROM inventory WHERE id = '{item}'")).await[0]["stock"].as_i64().expect("a number")
+}
+
+async fn set_stock(shop: &Shop, item: &str, stock: u32) {
+    shop.sql(&format!("UPDATE inventory SET stock = {stock} WHERE id = '{item}'")).await;
+}
+
+#[tokio::test]
+async fn a_guest_buys() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 2).await;
+    guest.add(PAN, 1).await;
+    let (mugs, pans) = (stock(&shop, MUG).await, stock(&shop, PAN).await);
+
+    let form = guest.get("/checkout").await;
+    assert!(form.says("Buy for €60.00") && form.says("autocomplete=\"street-address\""), "{}", form.text);
+    let bought = buy(&guest, &form).await;
+    assert_eq!(
+        (bought.status, bought.location()),
+        (StatusCode::SEE_OTHER, &*format!("/orders/{}", form.field("order")))
+    );
+    assert!(bought.headers.keys().all(|name| !name.as_str().starts_with("edge-")));
+
+    let orders = shop.sql("SELECT user, mail, name, address, total_cents, currency FROM orders").await;
+    let address = "1 Analytical Street\r\nLondon";
+    let order =
+        json!({"user": null, "mail": MAIL, "name": "Ada", "address": address, "total_cents": 6000, "currency": "EUR"});
+    assert_eq!(orders, [order]);
+    let lines = shop.sql("SELECT item, quantity, price_cents FROM order_lines ORDER BY item").await;
+    let line = |item, quantity, cents| json!({"item": item, "quantity": quantity, "price_cents": cents});
+    assert_eq!(lines, [line(PAN, 1, 3900), line(MUG, 2, 1050)]);
+    assert_eq!((stock(&shop, MUG).await, stock(&shop, PAN).await), (mugs - 2, pans - 1));
+
+    let page = guest.get(bought.location()).await;
+    assert_eq!((page.status, page.headers["cache-control"].as_bytes()), (StatusCode::OK, &b"no-store"[..]));
+    for text in ["Thank you, Ada", "Enamel Mug, Sage", "€21.00", "€60.00", MAIL, "Analytical Street"] {
+        assert!(page.says(text), "{text}: {}", page.text);
+    }
+    let unknown = guest.get("/orders/0123456789abcdef0123456789abcdef").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_same_form_twice_is_one_order() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 1).await;
+    let before = stock(&shop, MUG).await;
+    let form = guest.get("/checkout").await;
+    let both = join_all([buy(&guest, &form), buy(&guest, &form)]).await;
+    let again = buy(&guest, &form).await;
+    for answer in both.iter().chain([&again]) {
+        assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, both[0].location()), "{}", answer.text);
+    }
+    assert_eq!((count(&shop, "orders").await, count(&shop, "order_lines").await), (1, 1));
+    assert_eq!(stock(&shop, MUG).await, before - 1);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_beside_each_field_and_nothing_is_lost() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 1).await;
+    let form = guest.get("/checkout").await;
+    let (order, offer) = (form.field("order"), form.field("offer"));
+    let fields = [
+        ("order", &*order),
+        ("offer", &*offer),
+        ("name", " "),
+        ("mail", "ada@home"),
+        ("address", "<Here> & \"there\""),
+    ];
+    let page = guest.post("/checkout", &fields).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(page.problem("name"), "Name is missing.");
+    assert_eq!(page.problem("mail"), "This is no mail address such as ada@example.org.");
+    assert_eq!(page.problem("address"), "");
+    assert!(page.says("&#60;Here&#62; &#38; &#34;there&#34;</textarea>"), "{}", page.text);
+    assert_eq!((page.field("mail").as_str(), page.field("order")), ("ada@home", order), "still the same order");
+    assert_eq!(count(&shop, "orders").await, 0);
+    assert_eq!(buy(&guest, &page).await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn a_price_that_has_changed_is_shown_before_it_is_paid() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(PAN, 2).await;
+    let form = guest.get("/checkout").await;
+    shop.sql(&format!("UPDATE inventory SET price_cents = 4100 WHERE id = '{PAN}'")).await;
+    let page = buy(&guest, &form).await;
+    assert_eq!(page.status, StatusCode::CONFLICT);
+    assert!(page.says("The total is €82.00 now: it was €78.00."), "{}", page.text);
+    assert_eq!(page.field("name"), "Ada");
+    assert_eq!(count(&shop, "orders").await, 0);
+
+    let bought = buy(&guest, &page).await;
+    assert_eq!(bought.status, StatusCode::SEE_OTHER);
+    assert_eq!(shop.sql("SELECT total_cents FROM orders").await, [json!({"total_cents": 8200})]);
+
+    let form = Person::at(&shop);
+    let page = form.post("/checkout", &[("name", "Ada"), ("mail", MAIL), ("address", "Here")]).await;
+    assert!(page.status == StatusCode::CONFLICT && page.says("There is nothing in your cart."), "{}", page.text);
+}
+
+#[tokio::test]
+async fn what_is_not_there_any_more_is_named_with_how_many_are_left() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 3).await;
+    guest.add(PAN, 1).await;
+    let form = guest.get("/checkout").await;
+    set_stock(&shop, MUG, 2).await;
+    let page = buy(&guest, &form).await;
+    assert_eq!(page.status, StatusCode::CONFLICT);
+    assert!(page.says("Enamel Mug, Sage <span class=\"problem\">Only 2 left.</span>"), "{}", page.text);
+    assert_eq!((count(&shop, "orders").await, stock(&shop, MUG).await), (0, 2));
+}
+
+/// The last statement of the transaction fails: what the others did is undone.
+#[tokio::test]
+async fn an_order_that_the_database_refuses_leaves_nothing() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 1).await;
+    guest.add(PAN, 1).await;
+    let (mugs, pans) = (stock(&shop, MUG).await, stock(&shop, PAN).await);
+    let last = "BEFORE UPDATE ON inventory WHEN (SELECT count(*) FROM order_lines) = 2";
+    let trigger = format!("CREATE TRIGGER refuse {last} AND NEW.id = '{MUG}' BEGIN SELECT RAISE(ABORT, 'no'); END");
+    shop.sql(&trigger).await;
+    let form = guest.get("/checkout").await;
+    let page = buy(&guest, &form).await;
+    assert_eq!(page.status, StatusCode::CONFLICT);
+    assert!(page.says("Please try once more.") && page.field("name") == "Ada", "{}", page.text);
+    assert_eq!((count(&shop, "orders").await, count(&shop, "order_lines").await), (0, 0));
+    assert_eq!((stock(&shop, MUG).await, stock(&shop, PAN).await), (mugs, pans));
+
+    shop.sql("DROP TRIGGER refuse").await;
+    assert_eq!(buy(&guest, &page).await.status, StatusCode::SEE_OTHER, "the same form can be sent again");
+    assert_eq!((stock(&shop, MUG).await, stock(&shop, PAN).await), (mugs - 1, pans - 1));
+}
+
+/// Not a broken constraint: the database is not there. Nobody is told that nothing was bought.
+#[tokio::test]
+async fn a_database_that_fails_is_not_a_refusal() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(MUG, 1).await;
+    let form = guest.get("/checkout").await;
+    shop.sql("ALTER TABLE order_lines RENAME COLUMN price_cents TO cents").await;
+    // The page of the order reads that column, too; what matters is that no order was written.
+    let page = buy(&guest, &form).await;
+    assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(count(&shop, "orders").await, 0);
+}
+
+#[tokio::test]
+async fn many_buyers_of_the_last_pieces_never_get_more_than_there_are() {
+    const BUYERS: usize = 24;
+    let shop = open().await;
+    set_stock(&shop, MUG, 7).await;
+    set_stock(&shop, PAN, 1000).await;
+    let people: Vec<_> = (0..BUYERS).map(|_| Person::at(&shop)).collect();
+    let forms = join_all(people.iter().map(async |person| {
+        person.add(MUG, 1).await;
+        person.add(PAN, 2).await;
+        person.get("/checkout").await
+    }))
+    .await;
+    // Each sends its form twice, as a hasty finger does.
+    let all = people.iter().zip(&forms).flat_map(|(person, form)| [buy(person, form), buy(person, form)]);
+    let answers = join_all(all).await;
+
+    for answer in &answers {
+        assert!(matches!(answer.status.as_u16(), 303 | 409), "{}: {}", answer.status, answer.text);
+        if answer.status == StatusCode::CONFLICT {
+            assert!(answer.says("This is sold out.") || answer.says("Only "), "{}", answer.text);
+        }
+    }
+    let bought =
+        answers.chunks(2).filter(|both| both.iter().any(|answer| answer.status == StatusCode::SEE_OTHER)).count();
+    assert_eq!(bought, 7);
+    assert_eq!((stock(&shop, MUG).await, stock(&shop, PAN).await), (0, 1000 - 14));
+    let whole = "SELECT order_id, count(*) AS lines, sum(quantity) AS pieces FROM order_lines GROUP BY order_id";
+    let orders: Vec<Value> = shop.sql(whole).await;
+    assert_eq!((orders.len(), count(&shop, "orders").await), (7, 7));
+    assert!(orders.iter().all(|order| (&order["lines"], &order["pieces"]) == (&json!(2), &json!(3))), "{orders:?}");
+}
+
+#[tokio::test]
+async fn a_users_order_shows_to_nobody_else() {
+    let shop = open().await;
+    let (ada, eve) = (Person::at(&shop), Person::at(&shop));
+    ada.sign_up(MAIL).await;
+    ada.add(MUG, 1).await;
+    let form = ada.get("/checkout").await;
+    assert_eq!((form.field("name").as_str(), form.field("mail").as_str()), ("Ada Lovelace", MAIL), "filled in");
+    let order = buy(&ada, &form).await.location().to_owned();
+    assert_eq!(shop.sql("SELECT user FROM orders").await, [json!({"user": MAIL})]);
+
+    shop.sql("UPDATE orders SET placed_at = placed_at - 1000").await;
+    assert_eq!(eve.get(&order).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(ada.get(&order).await.status, StatusCode::OK);
+    let account = ada.get("/account").await;
+    assert!(account.says("Hello, Ada Lovelace") && account.says(&format!("href=\"{order}\"")), "{}", account.text);
+    assert!(account.says("€10.50"), "{}", account.text);
+}

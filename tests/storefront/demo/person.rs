@@ -1,0 +1,88 @@
+//! Somebody at the shop whose browser runs no script: it keeps a cookie, reads pages and sends the forms that are in them.
+
+use std::cell::RefCell;
+
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::support::Shop;
+
+pub struct Person<'a> {
+    shop: &'a Shop,
+    cookie: RefCell<String>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Page {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl<'a> Person<'a> {
+    pub fn at(shop: &'a Shop) -> Self {
+        Self { shop, cookie: RefCell::default() }
+    }
+
+    pub async fn get(&self, path: &str) -> Page {
+        self.send(self.shop.get(path)).await
+    }
+
+    /// Sends a form with these fields and no others.
+    pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = self.shop.request(Method::POST, path).header("sec-fetch-site", "same-origin");
+        self.send(request.header("content-type", "application/x-www-form-urlencoded").body(form)).await
+    }
+
+    /// Puts a product into the cart.
+    pub async fn add(&self, id: &str, quantity: u32) {
+        let added = self.post("/cart", &[("op", "add"), ("id", id), ("quantity", &quantity.to_string())]).await;
+        assert_eq!((added.status, added.location()), (StatusCode::SEE_OTHER, "/cart"), "{}", added.text);
+    }
+
+    /// Opens an account and is signed in by it.
+    pub async fn sign_up(&self, mail: &str) {
+        let fields = [("name", "Ada Lovelace"), ("mail", mail), ("password", PASSWORD), ("next", "/account")];
+        let answer = self.post("/signup", &fields).await;
+        assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/account"), "{}", answer.text);
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Page {
+        let cookie = self.cookie.borrow().clone();
+        let request = request.header("cookie", cookie).header("accept", "text/html,*/*;q=0.8");
+        let answer = request.send().await.expect("an answer");
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        if let Some(set) = headers.get("set-cookie") {
+            let pair = set.to_str().expect("ASCII").split(';').next().expect("a pair");
+            pair.clone_into(&mut self.cookie.borrow_mut());
+        }
+        Page { status, headers, text: answer.text().await.expect("text") }
+    }
+}
+
+/// Of every account of the tests.
+pub const PASSWORD: &str = "four unrelated words";
+
+impl Page {
+    pub fn location(&self) -> &str {
+        self.headers.get("location").map_or("", |location| location.to_str().expect("ASCII"))
+    }
+
+    /// The value of a field of the page; panics if it has none.
+    pub fn field(&self, name: &str) -> String {
+        let field = self.text.split_once(&format!("name=\"{name}\"")).and_then(|(_, rest)| rest.split_once('>'));
+        let value = field.and_then(|(field, _)| field.split_once(" value=\"")?.1.split_once('"'));
+        value.unwrap_or_else(|| panic!("no field {name}: {}", self.text)).0.to_owned()
+    }
+
+    /// The whole of a field's problem; empty without one.
+    pub fn problem(&self, name: &str) -> &str {
+        let rest = self.text.split_once(&format!("id=\"{name}-problem\">"));
+        rest.and_then(|(_, rest)| rest.split_once('<')).map_or("", |(problem, _)| problem)
+    }
+
+    pub fn says(&self, text: &str) -> bool {
+        self.text.contains(text)
+    }
+}
