@@ -3,6 +3,7 @@
 
 import { showDevices } from './shop/account.js';
 import { prepareLine } from './shop/cart.js';
+import { countDown, followSale, showTime } from './shop/flash.js';
 import { attempt } from './shop/page.js';
 import { showPopular } from './shop/popular.js';
 import { prepareBuying, prepareSteppers, showStock } from './shop/product.js';
@@ -20,3 +21,6 @@ forEach('[data-devices]', showDevices);
 forEach('[data-buy]', prepareBuying);
 forEach('[data-buy]', showStock);
 forEach('[data-suggestions]', showSuggestions);
+forEach('[data-time]', showTime);
+forEach('[data-seconds]', countDown);
+forEach('[data-flash]', followSale);

@@ -69,7 +69,7 @@ pub struct PageConfig {
     pub rank_limit: u64,
     /// `PAGE_MAX_BYTES`, default 1 MiB: larger pages are served, not stored.
     pub max_bytes: usize,
-    /// `ITEM_ROUTES`, default `/?item={item}, /products/{item}`: which URLs name an item.
+    /// `ITEM_ROUTES`, default `/?item={item}, /products/{item}, /flash/{item}`: which URLs name an item.
     pub item_routes: ItemRoutes,
 }
 

@@ -18,8 +18,8 @@ enum Route {
 }
 
 impl ItemRoutes {
-    /// Both forms of the demo shop.
-    pub const DEFAULT: &str = "/?item={item}, /products/{item}";
+    /// All forms of the demo shop.
+    pub const DEFAULT: &str = "/?item={item}, /products/{item}, /flash/{item}";
 
     /// Reads patterns separated by commas, each a path with one segment `{item}`, or a path and `?name={item}`.
     ///
@@ -57,6 +57,7 @@ impl Default for ItemRoutes {
         Self(vec![
             Route::Query { path: "/".to_owned(), parameter: "item".to_owned() },
             Route::Path { before: "/products/".to_owned(), after: String::new() },
+            Route::Path { before: "/flash/".to_owned(), after: String::new() },
         ])
     }
 }

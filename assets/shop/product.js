@@ -15,7 +15,8 @@ export async function showStock(form) {
   if (!row) return;
   // The server's clock decides: a visitor's may be wrong by hours.
   const now = (Date.parse(response.headers.get('Date')) || Date.now()) / 1000;
-  const onSale = row.sale_price_cents !== null && row.sale_starts_at <= now && now < row.sale_ends_at;
+  // A flash sale's price is for its own checkout only.
+  const onSale = row.sale_price_cents !== null && row.sale_pieces == null && row.sale_starts_at <= now && now < row.sale_ends_at;
   const cents = onSale ? row.sale_price_cents : row.price_cents;
   const price = form.querySelector('[data-price]');
   price.textContent = money(cents, currency);

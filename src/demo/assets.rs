@@ -34,7 +34,8 @@ pub(super) const STYLE: Asset = asset!(
     "home.css",
     "product.css",
     "forms.css",
-    "cart.css"
+    "cart.css",
+    "flash.css"
 );
 pub(super) const SCRIPT: Asset = asset!(
     "shop.js",
@@ -45,7 +46,8 @@ pub(super) const SCRIPT: Asset = asset!(
     "product.js",
     "suggestions.js",
     "cart.js",
-    "account.js"
+    "account.js",
+    "flash.js"
 );
 /// Every product's drawing, by its name as the fragment.
 pub(super) const PICTURES: Asset = asset!("pictures.svg");

@@ -64,6 +64,23 @@ pub(super) struct Product {
     pub details: Map<String, Value>,
 }
 
+/// A flash sale, as its page tells it to everybody: what changes comes from the edge.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Offer {
+    /// With what it costs outside of the sale.
+    #[serde(flatten)]
+    pub card: Card,
+    pub category: String,
+    pub category_name: String,
+    pub description: String,
+    /// What a piece costs in the sale.
+    pub sale_cents: i64,
+    /// Unix seconds.
+    pub starts: u64,
+    pub ends: u64,
+    pub pieces: u32,
+}
+
 /// One page of a category.
 pub(super) struct Shelf {
     pub category: Category,
@@ -77,15 +94,26 @@ const CARDS_A_PAGE: u32 = 24;
 
 /// SELECT of [`Card`]s; `?1` is now, in Unix seconds.
 macro_rules! select_cards {
-    ($more:literal, $rest:literal) => {
+    ($more:literal, $rest:expr) => {
         concat!(
             "SELECT products.id, products.name, products.currency, products.picture, products.tone,
                 inventory.stock, products.price_cents AS list_cents,
-                CASE WHEN sale_starts_at <= ?1 AND ?1 < sale_ends_at
+                CASE WHEN sale_pieces IS NULL AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
                     THEN sale_price_cents ELSE inventory.price_cents END AS price_cents",
             $more,
             " FROM products JOIN inventory ON inventory.id = products.id ",
             $rest
+        )
+    };
+}
+
+/// SELECT of [`Offer`]s; `?1` as in `select_cards`.
+macro_rules! select_offers {
+    ($which:literal) => {
+        select_cards!(
+            ", category, categories.name AS category_name, description, sale_price_cents AS sale_cents,
+                sale_starts_at AS starts, sale_ends_at AS ends, sale_pieces AS pieces",
+            concat!("JOIN categories ON categories.id = category WHERE sale_pieces IS NOT NULL AND ", $which)
         )
     };
 }
@@ -100,9 +128,27 @@ impl Catalogue<'_> {
 
     /// What is on sale now: at most eight, those that end first.
     pub(super) async fn on_sale(&self) -> Result<Vec<Card>, Error> {
-        let sql =
-            select_cards!("", "WHERE sale_starts_at <= ?1 AND ?1 < sale_ends_at ORDER BY sale_ends_at, name LIMIT 8");
+        let sql = select_cards!(
+            "",
+            "WHERE sale_pieces IS NULL AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
+                ORDER BY sale_ends_at, name LIMIT 8"
+        );
         self.select(sql, &[self.now()]).await
+    }
+
+    /// The flash sales that run or are to come: at most four, those that begin first.
+    pub(super) async fn flash_sales(&self) -> Result<Vec<Offer>, Error> {
+        let sql = select_offers!("?1 < sale_ends_at ORDER BY sale_starts_at, products.name LIMIT 4");
+        self.select(sql, &[self.now()]).await
+    }
+
+    /// The flash sale of a product, also when it is over.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it has none.
+    pub(super) async fn flash_sale(&self, id: &ItemId) -> Result<Offer, Error> {
+        let offers = self.select(select_offers!("products.id = ?2"), &[self.now(), json!(id.as_str())]).await?;
+        offers.into_iter().next().ok_or(Error::NotFound("flash sale"))
     }
 
     /// One page of a category.

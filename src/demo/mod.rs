@@ -8,6 +8,7 @@
 //! - `catalogue`: the goods, from D1.
 //! - `pages`: what everybody sees.
 //! - `basket`, `cart`, `checkout`, `orders`: from a cart to an order.
+//! - `flash`: the flash sales' pages, and the checkout of a piece that is held.
 //! - `accounts`, `passwords`, `sign_in`, `account`: who buys.
 //! - `assets`: the addresses of style, script, pictures and icon.
 
@@ -18,6 +19,7 @@ mod basket;
 mod cart;
 mod catalogue;
 mod checkout;
+mod flash;
 mod form;
 mod orders;
 mod pages;
@@ -66,6 +68,9 @@ pub const CATEGORIES: [(&str, &str); 10] = [
     ("outdoor", "Camp & Outdoor"),
     ("play", "Toys & Games"),
 ];
+
+/// The rows of the flash sales: one runs from the set-up on, one begins an hour later.
+pub const FLASH_SALES: [&str; 2] = ["cast-iron-casserole-sage", "carbon-steel-frying-pan-24-cm"];
 
 /// On every answer. Nothing comes from another host, and nothing in a page runs that is not one of the [`assets`].
 const SECURITY: [(HeaderName, HeaderValue); 3] = [
@@ -133,8 +138,12 @@ async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, 
     }
     let catalogue = shop.catalogue();
     match route {
-        Route::Home => pages::home(&catalogue.categories().await?, &catalogue.on_sale().await?),
+        Route::Home => {
+            let (categories, on_sale) = (catalogue.categories().await?, catalogue.on_sale().await?);
+            pages::home(&categories, &on_sale, &catalogue.flash_sales().await?)
+        }
         Route::Category { id, page } => pages::category(&catalogue.category(&id, page).await?),
+        Route::Flash(id) => flash::show(&catalogue, &id).await,
         Route::Product(id) => pages::product(&catalogue.product(&id).await?),
         Route::Cards(ids) => Ok(pages::cards(&catalogue.cards(&ids).await?)),
         Route::Cart => cart::show(shop, &visitor).await,

@@ -9,20 +9,21 @@ use http::{
 };
 use serde_json::json;
 
-use super::catalogue::{Card, Category, Product, Shelf};
+use super::catalogue::{Card, Category, Offer, Product, Shelf};
 use crate::{
     error::Error,
     fetch::{Body, Response},
 };
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
+pub(super) const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
 
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home<'a> {
     categories: &'a [Category],
     on_sale: &'a [Card],
+    flash_sales: &'a [Offer],
 }
 
 #[derive(Template)]
@@ -50,8 +51,8 @@ struct Message<'a> {
     text: &'a str,
 }
 
-pub(super) fn home(categories: &[Category], on_sale: &[Card]) -> Result<Response, Error> {
-    html(StatusCode::OK, &Home { categories, on_sale })
+pub(super) fn home(categories: &[Category], on_sale: &[Card], flash_sales: &[Offer]) -> Result<Response, Error> {
+    html(StatusCode::OK, &Home { categories, on_sale, flash_sales })
 }
 
 pub(super) fn category(Shelf { category, cards, page, pages }: &Shelf) -> Result<Response, Error> {
@@ -152,6 +153,33 @@ impl fmt::Display for Money<'_> {
     }
 }
 
+impl Offer {
+    /// What a piece costs in the sale.
+    pub(super) fn price(&self) -> Money<'_> {
+        Money { cents: self.sale_cents, currency: &self.card.currency }
+    }
+
+    pub(super) fn list_price(&self) -> Money<'_> {
+        Money { cents: self.card.list_cents, currency: &self.card.currency }
+    }
+
+    pub(super) fn begin(&self) -> String {
+        moment(self.starts)
+    }
+
+    pub(super) fn end(&self) -> String {
+        moment(self.ends)
+    }
+}
+
+/// `21 Nov 2026 18:12:05 GMT`, for who has no script that tells their own time.
+fn moment(seconds: u64) -> String {
+    // The formatter ends with the year 9999.
+    let moment = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds.min(253_402_300_799));
+    // `Sat, 21 Nov 2026 18:12:05 GMT`
+    httpdate::fmt_http_date(moment).split_off(5)
+}
+
 impl Card {
     fn price(&self) -> Money<'_> {
         Money { cents: self.price_cents, currency: &self.currency }
@@ -233,7 +261,7 @@ mod tests {
             pages: 3,
         };
         let pages = [
-            home(std::slice::from_ref(&shelf.category), &shelf.cards),
+            home(std::slice::from_ref(&shelf.category), &shelf.cards, &[]),
             category(&shelf),
             Ok(mug_page(&mug(1, 1, 1), vec![])),
             Ok(not_found()),

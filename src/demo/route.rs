@@ -18,6 +18,8 @@ pub(super) enum Route {
         page: NonZeroU32,
     },
     Product(ItemId),
+    /// The page of its flash sale.
+    Flash(ItemId),
     /// `/products.json?ids=a,b`: names and prices for the script.
     Cards(Vec<String>),
     Cart,
@@ -39,7 +41,7 @@ impl Route {
     pub(super) fn of(path: &str, query: Option<&str>) -> Result<Self, Error> {
         // Exactly what the page cache counts as an item by default.
         if let Some(item) = ItemRoutes::default().item(path, query) {
-            return Ok(Self::Product(item));
+            return Ok(if path.starts_with("/flash/") { Self::Flash(item) } else { Self::Product(item) });
         }
         let parameter = |name: &str| {
             let query = query.unwrap_or_default().as_bytes();
@@ -94,6 +96,14 @@ mod tests {
         assert_eq!(route("/products/enamel-mug-sage"), mug);
         assert_eq!(route("/?item=enamel-mug-sage"), mug);
         assert_eq!(route("/?utm=1&item=enamel-mug-sage"), mug);
+    }
+
+    #[test]
+    fn a_flash_sale_has_its_items_name() {
+        assert_eq!(route("/flash/mug"), Some(Route::Flash(ItemId::parse("mug").unwrap())));
+        for url in ["/flash", "/flash/", "/flash/a/b", "/flash/a%3Ab"] {
+            assert_eq!(route(url), None, "{url}");
+        }
     }
 
     #[test]

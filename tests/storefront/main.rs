@@ -11,6 +11,8 @@ mod browser;
 mod cart;
 /// The built-in shop, from a real D1.
 mod demo;
+/// The built-in shop's flash sales.
+mod demo_flash;
 /// The border to the platform.
 mod edge;
 /// The cart between the edge and the origin.

@@ -29,7 +29,7 @@ async fn rows_of_a_table_are_read_with_all_their_columns_and_a_cron_renews_them(
     assert_eq!((status, &row["id"]), (200, &json!(ROW)));
     let columns: Vec<_> = row.as_object().unwrap().keys().map(String::as_str).collect();
     let price = ["price_cents", "sale_price_cents", "sale_starts_at", "sale_ends_at"];
-    assert_eq!(columns, [&["id", "stock"], &price[..], &["updated_at"]].concat());
+    assert_eq!(columns, [&["id", "stock"], &price[..], &["updated_at", "sale_pieces", "sale_sold"]].concat());
     assert!(row["stock"].is_u64() && row["price_cents"].is_u64(), "{row}");
 
     shop.store.raw(&["SET", &format!("inv:{ROW}"), "{\"stock\":-1}"]).await;

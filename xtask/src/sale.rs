@@ -1,4 +1,4 @@
-//! The demo shop's sale: its rows are refreshed every few seconds, so that its pages show live stock from the first visit on.
+//! The demo shop's sales: their rows are refreshed every few seconds, so that its pages show live stock from the first visit on.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -24,7 +24,8 @@ pub async fn schedule(origin: &str, vars: &BTreeMap<String, String>) -> Result<(
     }
     step("sale", async |_| {
         let client = reqwest::Client::new();
-        for row in demo::ON_SALE {
+        let rows = demo::ON_SALE.into_iter().chain(demo::FLASH_SALES);
+        for row in rows.clone() {
             let put = client.put(format!("{origin}/_edge/v1/rows/{row}/schedule")).bearer_auth(var("SERVICE_KEY"));
             let put = put.header("content-type", "application/json").body(format!(r#"{{"every": {EVERY}}}"#));
             let refused = match put.timeout(Duration::from_secs(10)).send().await {
@@ -34,7 +35,7 @@ pub async fn schedule(origin: &str, vars: &BTreeMap<String, String>) -> Result<(
             };
             return Err(Failure::new(format!("row {row}: {refused}"), "the Worker's own words are above"));
         }
-        Ok(done(format!("{} rows of the inventory, refreshed every {EVERY} s", demo::ON_SALE.len())))
+        Ok(done(format!("{} rows of the inventory, refreshed every {EVERY} s", rows.count())))
     })
     .await
 }
