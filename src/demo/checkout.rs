@@ -10,7 +10,7 @@ use super::{
     form::{Form, Input},
     orders::{Buyer, Order, OrderId, OrderLine},
     pages::{self, see_other},
-    visitor::Visitor,
+    visitor::{Held, Visitor},
 };
 use crate::{error::Error, fetch::Response};
 
@@ -28,10 +28,10 @@ struct CheckoutPage<'a> {
 }
 
 /// Who buys, as far as it was typed.
-struct Fields([Input; 3]);
+pub(super) struct Fields([Input; 3]);
 
 impl Fields {
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         Self([
             Input::new("name", "Name", "text", "name", 100),
             Input::new("mail", "Mail address", "email", "email", 128),
@@ -40,16 +40,29 @@ impl Fields {
         ])
     }
 
-    fn typed(form: &Form) -> Self {
+    pub(super) fn typed(form: &Form) -> Self {
         Self(Self::empty().0.map(|input| input.typed(form)))
     }
 
     /// With what is wrong beside each.
-    fn checked(self) -> Self {
+    pub(super) fn checked(self) -> Self {
         Self(self.0.map(|input| match input.name {
             "mail" => accounts::check_mail(input),
             _ => input.check_text(),
         }))
+    }
+
+    pub(super) fn inputs(&self) -> &[Input] {
+        &self.0
+    }
+
+    /// With what the visitor's account knows, if they have one.
+    pub(super) async fn filled_in(mut self, shop: Shop<'_>, visitor: &Visitor) -> Result<Self, Error> {
+        if let Some(account) = accounts::of(shop, visitor).await? {
+            let Self([name, mail, _]) = &mut self;
+            (name.value, mail.value) = (account.name, account.id);
+        }
+        Ok(self)
     }
 
     fn are_fine(&self) -> bool {
@@ -57,7 +70,7 @@ impl Fields {
     }
 
     /// None if a field is wrong.
-    fn buyer<'a>(&'a self, user: Option<&'a str>) -> Option<Buyer<'a>> {
+    pub(super) fn buyer<'a>(&'a self, user: Option<&'a str>) -> Option<Buyer<'a>> {
         let [name, mail, address] = &self.0;
         self.are_fine().then_some(Buyer { user, mail: &mail.value, name: &name.value, address: &address.value })
     }
@@ -66,11 +79,7 @@ impl Fields {
 /// The form, filled in with what the account knows.
 pub(super) async fn show(shop: Shop<'_>, visitor: &Visitor) -> Result<Response, Error> {
     let id = OrderId::draw()?;
-    let mut fields = Fields::empty();
-    if let Some(account) = accounts::of(shop, visitor).await? {
-        let Fields([name, mail, _]) = &mut fields;
-        (name.value, mail.value) = (account.name, account.id);
-    }
+    let fields = Fields::empty().filled_in(shop, visitor).await?;
     let Some(cart) = &visitor.cart else { return page(StatusCode::SERVICE_UNAVAILABLE, &id, None, &fields, "") };
     let basket = Basket::of(&shop.catalogue(), cart).await?;
     page(StatusCode::OK, &id, Some(&basket), &fields, "")
@@ -83,7 +92,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form) -> Resul
     if let Some(id) = &drawn
         && let Some((order, lines)) = shop.orders().find(id).await?
     {
-        return Ok(bought(&order, &lines));
+        return Ok(bought(&order, &lines, None));
     }
     let (id, fields) = (drawn.map_or_else(OrderId::draw, Ok)?, Fields::typed(form).checked());
     let Some(cart) = &visitor.cart else { return page(StatusCode::SERVICE_UNAVAILABLE, &id, None, &fields, "") };
@@ -117,7 +126,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form) -> Resul
         }
     }
     match shop.orders().find(&id).await? {
-        Some((order, lines)) => Ok(bought(&order, &lines)),
+        Some((order, lines)) => Ok(bought(&order, &lines, None)),
         None => Err(Error::Platform("an order that was placed is not there".to_owned())),
     }
 }
@@ -132,7 +141,7 @@ async fn refused(
     fields: &Fields,
 ) -> Result<Response, Error> {
     if let Some((order, lines)) = shop.orders().find(id).await? {
-        return Ok(bought(&order, &lines));
+        return Ok(bought(&order, &lines, None));
     }
     let basket = Basket::of(&shop.catalogue(), cart).await?;
     // Stock that has come back in between is there for the next try.
@@ -151,10 +160,10 @@ fn page(
     pages::private(pages::html(status, &page))
 }
 
-/// 303 to the order, which tells the edge what was bought. Told twice, it is done once.
-fn bought(order: &Order, lines: &[OrderLine]) -> Response {
+/// 303 to the order, which tells the edge what was bought, and of a flash sale by which reservation. Told twice, it is done once.
+pub(super) fn bought(order: &Order, lines: &[OrderLine], held: Option<&Held>) -> Response {
     let mut response = see_other(&format!("/orders/{}", order.id));
-    let told = HeaderValue::try_from(order.for_edge(lines).to_string());
+    let told = HeaderValue::try_from(order.for_edge(lines, held).to_string());
     response.headers_mut().extend(told.map(|told| (EDGE_ORDER, told)));
     response
 }

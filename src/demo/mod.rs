@@ -143,7 +143,8 @@ async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, 
             pages::home(&categories, &on_sale, &catalogue.flash_sales().await?)
         }
         Route::Category { id, page } => pages::category(&catalogue.category(&id, page).await?),
-        Route::Flash(id) => flash::show(&catalogue, &id).await,
+        Route::Flash(id) => flash::show(shop, &id).await,
+        Route::FlashCheckout(id) => flash::checkout(shop, &visitor, &id).await,
         Route::Product(id) => pages::product(&catalogue.product(&id).await?),
         Route::Cards(ids) => Ok(pages::cards(&catalogue.cards(&ids).await?)),
         Route::Cart => cart::show(shop, &visitor).await,
@@ -161,6 +162,7 @@ async fn submit(shop: Shop<'_>, route: &Route, visitor: &Visitor, form: &Form) -
     match route {
         Route::Cart => cart::change(shop, visitor, form).await,
         Route::Checkout => checkout::buy(shop, visitor, form).await,
+        Route::FlashCheckout(id) => flash::buy(shop, visitor, form, id).await,
         Route::SignUp => sign_in::sign_up(shop, form).await,
         Route::Login => sign_in::log_in(shop, form).await,
         Route::Logout => Ok(sign_in::log_out(form)),

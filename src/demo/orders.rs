@@ -4,10 +4,16 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{basket::Basket, catalogue, pages::Money};
+use super::{
+    basket::Basket,
+    catalogue::{self, Offer},
+    pages::Money,
+    visitor::Held,
+};
 use crate::{
-    database::{Database, DatabaseError},
+    database::{Database, DatabaseError, Statement},
     error::Error,
+    ids::ItemId,
     keys,
     time::Timestamp,
 };
@@ -80,6 +86,12 @@ const INSERT_LINES: &str = "INSERT INTO order_lines (order_id, item, quantity, p
 const TAKE_STOCK: &str = "UPDATE inventory SET stock = stock - (line.value ->> 'quantity'), updated_at = ?2
     FROM json_each(?1) AS line WHERE inventory.id = line.value ->> 'item'";
 
+/// One for each user, by the table's key. A sale or a price that is not what the buyer was shown is NULL here, which the schema refuses.
+const INSERT_PURCHASE: &str = "INSERT INTO flash_purchases (item, user, order_id, sale_starts_at) VALUES (?1, ?2, ?3,
+    (SELECT sale_starts_at FROM inventory WHERE id = ?1 AND sale_pieces > 0 AND sale_starts_at = ?4 AND sale_price_cents = ?5))";
+const TAKE_PIECE: &str =
+    "UPDATE inventory SET sale_sold = sale_sold + 1, stock = stock - 1, updated_at = ?2 WHERE id = ?1";
+
 impl Orders<'_> {
     /// Writes an order for what is in `basket`, at the prices that it shows. False if a constraint says no: there is such an
     /// order already, or something is out of stock; nothing was done then.
@@ -93,13 +105,55 @@ impl Orders<'_> {
         });
         let lines = json!(lines.collect::<Value>().to_string());
         let now = json!(self.now.as_secs());
+        self.write(&[
+            (INSERT_ORDER, self.order(id, buyer, basket.total_cents(), basket.currency())),
+            (INSERT_LINES, vec![json!(id.0), lines.clone()]),
+            (TAKE_STOCK, vec![lines, now]),
+        ])
+        .await
+    }
+
+    /// Writes an order for one piece of a flash sale. False if a constraint says no: there is such an order already, the user has bought
+    /// one, all pieces are sold, or the sale is another one by now; nothing was done then.
+    ///
+    /// # Errors
+    /// As [`Orders::place`].
+    pub(super) async fn place_flash(&self, id: &OrderId, buyer: &Buyer<'_>, offer: &Offer) -> Result<bool, Error> {
+        let Offer { card, sale_cents, starts, .. } = offer;
+        let (item, order, now) = (json!(card.id), json!(id.0), json!(self.now.as_secs()));
+        let line = json!(json!([{"item": card.id, "quantity": 1, "price_cents": sale_cents}]).to_string());
+        let purchase = vec![item.clone(), json!(buyer.user), order.clone(), json!(starts), json!(sale_cents)];
+        self.write(&[
+            (INSERT_ORDER, self.order(id, buyer, *sale_cents, &card.currency)),
+            (INSERT_LINES, vec![order, line]),
+            (INSERT_PURCHASE, purchase),
+            (TAKE_PIECE, vec![item, now]),
+        ])
+        .await
+    }
+
+    /// Whether `user` has bought a piece in this sale.
+    pub(super) async fn has_bought(&self, offer: &Offer, user: &str) -> Result<bool, Error> {
+        let sql = "SELECT 1 FROM flash_purchases WHERE item = ?1 AND sale_starts_at = ?2 AND user = ?3";
+        Ok(!self.database.query(sql, &[json!(offer.card.id), json!(offer.starts), json!(user)]).await?.is_empty())
+    }
+
+    /// Whether an order is one of a flash sale of `item`.
+    pub(super) async fn is_flash(&self, id: &OrderId, item: &ItemId) -> Result<bool, Error> {
+        let sql = "SELECT 1 FROM flash_purchases WHERE order_id = ?1 AND item = ?2";
+        Ok(!self.database.query(sql, &[json!(id.0), json!(item.as_str())]).await?.is_empty())
+    }
+
+    /// What [`INSERT_ORDER`] binds.
+    fn order(&self, id: &OrderId, buyer: &Buyer<'_>, total_cents: i64, currency: &str) -> Vec<Value> {
         let Buyer { user, mail, name, address } = buyer;
-        let (total, currency) = (json!(basket.total_cents()), json!(basket.currency()));
-        let order =
-            vec![json!(id.0), json!(user), json!(mail), json!(name), json!(address), total, currency, now.clone()];
-        let statements =
-            [(INSERT_ORDER, order), (INSERT_LINES, vec![json!(id.0), lines.clone()]), (TAKE_STOCK, vec![lines, now])];
-        match self.database.transaction(&statements).await {
+        let (total, placed) = (json!(total_cents), json!(self.now.as_secs()));
+        vec![json!(id.0), json!(user), json!(mail), json!(name), json!(address), total, json!(currency), placed]
+    }
+
+    /// Whether the database did it; if not, a constraint says no.
+    async fn write(&self, statements: &[Statement<'_>]) -> Result<bool, Error> {
+        match self.database.transaction(statements).await {
             Ok(_) => Ok(true),
             Err(DatabaseError::Constraint(_)) => Ok(false),
             Err(error) => Err(error.into()),
@@ -156,10 +210,16 @@ impl Order {
         self.id.get(..8).unwrap_or(&self.id)
     }
 
-    /// What the edge is told: `{"order_id", "items": [{"id", "quantity"}]}`.
-    pub(super) fn for_edge(&self, lines: &[OrderLine]) -> Value {
+    /// What the edge is told: `{"order_id", "items": [{"id", "quantity"}]}`, and `"reservation": {"sale", "id"}` of a piece that was
+    /// `held`.
+    pub(super) fn for_edge(&self, lines: &[OrderLine], held: Option<&Held>) -> Value {
         let items: Vec<_> = lines.iter().map(|line| json!({"id": line.item, "quantity": line.quantity})).collect();
-        json!({"order_id": self.id, "items": items})
+        match held {
+            None => json!({"order_id": self.id, "items": items}),
+            Some(Held { sale, id, .. }) => {
+                json!({"order_id": self.id, "items": items, "reservation": {"sale": sale, "id": id}})
+            }
+        }
     }
 }
 
@@ -202,7 +262,7 @@ mod tests {
     fn the_edge_is_told_what_was_bought() {
         let line =
             |item: &str, quantity| OrderLine { item: item.to_owned(), name: String::new(), quantity, price_cents: 1 };
-        let told = order(None).for_edge(&[line("mug", 2), line("pan", 1)]);
+        let told = order(None).for_edge(&[line("mug", 2), line("pan", 1)], None);
         let items = json!([{"id": "mug", "quantity": 2}, {"id": "pan", "quantity": 1}]);
         assert_eq!(told, json!({"order_id": "0".repeat(32), "items": items}));
         assert_eq!(order(None).date(), "21 Nov 2026");

@@ -20,6 +20,7 @@ pub(super) enum Route {
     Product(ItemId),
     /// The page of its flash sale.
     Flash(ItemId),
+    FlashCheckout(ItemId),
     /// `/products.json?ids=a,b`: names and prices for the script.
     Cards(Vec<String>),
     Cart,
@@ -65,6 +66,9 @@ impl Route {
                     let page = page.map_err(|_| Error::NotFound("page"))?;
                     return Ok(Self::Category { id: id.to_owned(), page });
                 }
+                if let Some(item) = path.strip_prefix("/flash/").and_then(|rest| rest.strip_suffix("/checkout")) {
+                    return ItemId::parse(item).map(Self::FlashCheckout).map_err(|_| Error::NotFound("flash sale"));
+                }
                 let order = path.strip_prefix("/orders/").and_then(OrderId::parse);
                 order.map(Self::Order).ok_or(Error::NotFound("page"))
             }
@@ -74,7 +78,9 @@ impl Route {
     /// What may be done there.
     pub(super) fn methods(&self) -> &'static [Method] {
         match self {
-            Self::Cart | Self::Checkout | Self::SignUp | Self::Login => &[Method::GET, Method::HEAD, Method::POST],
+            Self::Cart | Self::Checkout | Self::FlashCheckout(_) | Self::SignUp | Self::Login => {
+                &[Method::GET, Method::HEAD, Method::POST]
+            }
             Self::Logout => &[Method::POST],
             _ => &[Method::GET, Method::HEAD],
         }
@@ -101,7 +107,8 @@ mod tests {
     #[test]
     fn a_flash_sale_has_its_items_name() {
         assert_eq!(route("/flash/mug"), Some(Route::Flash(ItemId::parse("mug").unwrap())));
-        for url in ["/flash", "/flash/", "/flash/a/b", "/flash/a%3Ab"] {
+        assert_eq!(route("/flash/mug/checkout"), Some(Route::FlashCheckout(ItemId::parse("mug").unwrap())));
+        for url in ["/flash", "/flash/", "/flash/a/b", "/flash/a%3Ab", "/flash//checkout", "/flash/a/b/checkout"] {
             assert_eq!(route(url), None, "{url}");
         }
     }
