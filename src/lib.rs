@@ -21,14 +21,16 @@
 //! - [`stats`]: how much Redis holds.
 //! - [`traffic`]: what happened, counted: where answers came from, what visitors did, what it cost.
 //! - [`origin`]: the storefront behind us: any HTTP server, or the demo shop.
+//! - [`assets`]: the addresses of the static files.
 //! - [`demo`]: the built-in shop.
-//! - [`routes`]: HTTP in, HTTP out.
+//! - [`routes`]: HTTP in, HTTP out; the dashboard's page.
 //! - [`app`]: all of these put together.
 //! - [`error`]: what can go wrong, by what the caller can do next.
 //! - `edge`: the Worker's events; the only place that names the platform.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod app;
+pub mod assets;
 pub mod cart;
 pub mod config;
 pub mod database;

@@ -2,6 +2,7 @@
 //!
 //! - [`problem`]: errors as answers.
 //! - `api`: `/_edge/v1`, a table of routes and their handlers.
+//! - `dashboard`: `/_edge/`, the operator's page.
 //! - `storefront`: a page from the cache, or the origin's answer.
 
 use std::rc::Rc;
@@ -16,6 +17,7 @@ use crate::{
 };
 
 mod api;
+mod dashboard;
 pub mod problem;
 mod storefront;
 
@@ -24,7 +26,9 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let now = app.clock.now();
     let is_head = request.method() == Method::HEAD;
     let path = request.uri().path();
-    let mut answer = if path == "/_edge" || path.starts_with("/_edge/") {
+    let mut answer = if path == dashboard::PATH || path == "/_edge" {
+        dashboard::show(request.method(), path).into()
+    } else if path.starts_with(dashboard::PATH) {
         api::handle(app, request, now).await
     } else {
         counted(app, Count::of_page, Box::pin(storefront::serve(app, request, now))).await

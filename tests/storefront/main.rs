@@ -9,6 +9,8 @@ mod api;
 mod browser;
 /// Quantities and who may change them.
 mod cart;
+/// The operator's page.
+mod dashboard;
 /// The built-in shop, from a real D1.
 mod demo;
 /// The built-in shop's flash sales.

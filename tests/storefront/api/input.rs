@@ -20,9 +20,15 @@ scenarios!(&[("REDIS_TIMEOUT_MS", "1000")];
 );
 
 async fn a_path_or_method_that_is_not_there(shop: &Shop) {
-    for path in
-        ["/_edge", "/_edge/", "/_edge/v2/cart", "/_edge/v1", "/_edge/v1/carts", "/_edge/v1/cart/", "/_edge/v1/a%00"]
-    {
+    for path in [
+        "/_edge//",
+        "/_edge/dashboard",
+        "/_edge/v2/cart",
+        "/_edge/v1",
+        "/_edge/v1/carts",
+        "/_edge/v1/cart/",
+        "/_edge/v1/a%00",
+    ] {
         let answer = Answer::read(shop.visit(path).await).await;
         assert_eq!((answer.status, &answer.json["type"]), (404, &json!("urn:edgefront:no-such-path")), "{path}");
         assert_eq!(answer.header("content-type"), "application/problem+json");

@@ -1,0 +1,89 @@
+//! `/_edge/`: the operator's dashboard. The page is the same for everybody and holds no secret; what it shows comes from the API,
+//! which asks for the service key. So it answers in front of any origin, and without Redis.
+
+use std::fmt::Display;
+
+use askama::Template;
+use http::{
+    HeaderName, HeaderValue, Method, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+};
+
+use super::problem::Problem;
+use crate::{
+    assets::{Asset, ICON, asset},
+    error::Error,
+    fetch::{Body, Response},
+};
+
+/// Where it is. Without the slash at the end it is redirected to.
+pub const PATH: &str = "/_edge/";
+
+const STYLE: Asset = asset!(
+    "dashboard.css",
+    "dashboard/frame.css",
+    "dashboard/charts.css",
+    "dashboard/panels.css",
+    "../package-lock.json",
+);
+const SCRIPT: Asset = asset!(
+    "dashboard.js",
+    "dashboard/api.js",
+    "dashboard/chart.js",
+    "dashboard/explain.js",
+    "dashboard/figures.js",
+    "dashboard/health.js",
+    "dashboard/panels.js",
+    "dashboard/series.js",
+    "dashboard/words.js",
+    "../package-lock.json",
+);
+
+/// Nothing comes from another host, nothing in the page runs that is not the script, nobody may frame it or index it, and a form
+/// leads nowhere: the key in it is for the script only.
+const HEADERS: [(HeaderName, HeaderValue); 6] = [
+    (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    ),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
+];
+
+#[derive(Template)]
+#[template(path = "dashboard.html")]
+struct Dashboard {
+    icon: Asset,
+    style: Asset,
+    script: Asset,
+}
+
+/// The page; `path` is [`PATH`], or the same without its last slash.
+pub fn show(method: &Method, path: &str) -> Response {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Problem::WrongMethod { allow: HeaderValue::from_static("GET, HEAD") }.respond("dashboard");
+    }
+    if path != PATH {
+        let mut response = Response::default();
+        *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+        let headers =
+            [(LOCATION, HeaderValue::from_static(PATH)), (CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+        response.headers_mut().extend(headers);
+        return response;
+    }
+    match (Dashboard { icon: ICON, style: STYLE, script: SCRIPT }).render() {
+        Ok(page) => {
+            let mut response = Response::new(Body::from(page));
+            response.headers_mut().extend(HEADERS);
+            response
+        }
+        Err(error) => failed(error),
+    }
+}
+
+fn failed(error: impl Display) -> Response {
+    Problem::from(Error::Platform(error.to_string())).respond("dashboard")
+}
