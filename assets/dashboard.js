@@ -3,7 +3,7 @@
 // One round at a time, every 5 s while the tab is seen; the lists change slower and come along with every third. What fails is said,
 // and asked again after 5, 10, 20 and then 60 s.
 
-import { Refused, Unavailable, call, forgetKey, hasKey, useKey } from './dashboard/api.js';
+import { Locked, Refused, Unavailable, call, forgetKey, hasKey, useKey } from './dashboard/api.js';
 import { Chart } from './dashboard/chart.js';
 import { explain } from './dashboard/explain.js';
 import { showFigures } from './dashboard/figures.js';
@@ -31,20 +31,21 @@ let round = 0;
 let failures = 0;
 let timer;
 let paused = false;
-/** Ends what is under way when the key is forgotten. */
-let visit = new AbortController();
+/** Ends the question that is under way, when another one takes its place or the key is forgotten. */
+let question = new AbortController();
 
 async function ask() {
   clearTimeout(timer);
-  const { signal } = visit;
+  question.abort();
+  question = new AbortController();
+  const { signal } = question;
   try {
     const minutes = $('[data-minutes]').value;
     const withLists = round % LISTS_EVERY === 0;
-    const paths = { traffic: `/traffic?minutes=${minutes}`, stats: '/stats' };
-    if (withLists) Object.assign(paths, { jobs: '/jobs', ranking: '/ranking?limit=10', schedule: '/schedule?limit=10', abandoned: '/abandoned?limit=5' });
-    const answers = await Promise.all(Object.entries(paths).map(async ([name, path]) => [name, await call(path, { signal })]));
+    const [traffic, stats] = await Promise.all([call(`/traffic?minutes=${minutes}`, { signal }), call('/stats', { signal })]);
+    const told = withLists ? await lists(signal) : {};
     if (signal.aborted) return;
-    Object.assign(known, Object.fromEntries(answers));
+    Object.assign(known, { traffic, stats }, told);
     round += 1;
     failures = 0;
     show(withLists);
@@ -52,13 +53,30 @@ async function ask() {
     plan(EVERY);
   } catch (error) {
     if (signal.aborted) return;
-    if (error instanceof Refused) return close(error.message);
-    if (!(error instanceof Unavailable)) throw error;
+    if (error instanceof Locked) return close(error.message);
+    if (!(error instanceof Refused || error instanceof Unavailable)) throw error;
     const wait = BACK_OFF[Math.min(failures, BACK_OFF.length - 1)];
     failures += 1;
     say({ level: 'bad', words: [error.message] }, `Asking again in ${wait / 1000} s${known.stats ? '; what is below is old' : ''}`);
     plan(wait);
   }
+}
+
+const LISTS = { jobs: '/jobs', ranking: '/ranking?limit=10', schedule: '/schedule?limit=10', abandoned: '/abandoned?limit=5' };
+
+/** The lists, and which of them could not be had (`missing`): one that fails must not hide the others. */
+async function lists(signal) {
+  const missing = [];
+  const told = await Promise.all(Object.entries(LISTS).map(async ([name, path]) => {
+    try {
+      return [name, await call(path, { signal })];
+    } catch (error) {
+      if (error instanceof Locked || !(error instanceof Refused || error instanceof Unavailable)) throw error;
+      missing.push(name);
+      return [name, null];
+    }
+  }));
+  return { ...Object.fromEntries(told), missing };
 }
 
 function plan(wait) {
@@ -82,11 +100,11 @@ function show(withLists) {
   charts.doing.draw(known.series.doing);
   charts.online.draw(known.online);
   if (withLists) {
-    showItems(known.ranking.items);
-    showRows(known.schedule.rows, traffic.now);
-    showAbandoned(known.abandoned.carts);
+    if (known.ranking) showItems(known.ranking.items);
+    if (known.schedule) showRows(known.schedule.rows, traffic.now);
+    if (known.abandoned) showAbandoned(known.abandoned.carts);
   }
-  showJobs(known.jobs, traffic.now);
+  if (known.jobs) showJobs(known.jobs, traffic.now);
 }
 
 function say({ level, words }, since) {
@@ -100,7 +118,6 @@ function say({ level, words }, since) {
 function open() {
   $('[data-key]').hidden = true;
   for (const part of ['[data-dashboard]', '[data-tools]']) $(part).hidden = false;
-  visit = new AbortController();
   round = 0;
   ask();
 }
@@ -108,7 +125,7 @@ function open() {
 /** Shows the form for the key; `problem` says why it is shown again. */
 function close(problem = '') {
   clearTimeout(timer);
-  visit.abort();
+  question.abort();
   forgetKey();
   for (const part of ['[data-dashboard]', '[data-tools]']) $(part).hidden = true;
   $('[data-key]').hidden = false;

@@ -3,8 +3,10 @@
 const API = '/_edge/v1';
 const PLACE = 'edgefront.service-key';
 
-/** The operator can help: the key is wrong, or what was asked. */
+/** The operator can help: what was asked is wrong. */
 export class Refused extends Error {}
+/** The key is wrong. */
+export class Locked extends Refused {}
 /** Nobody can now; later it may work. */
 export class Unavailable extends Error {}
 
@@ -19,7 +21,7 @@ export function useKey(text) {
   sessionStorage.setItem(PLACE, key);
 }
 
-/** Resolves with the answer's JSON. Throws Refused or Unavailable, whose message an operator can read. */
+/** Resolves with the answer's JSON. Throws Refused (or Locked) or Unavailable, whose message an operator can read. */
 export async function call(path, { signal } = {}) {
   const headers = { Accept: 'application/json', Authorization: `Bearer ${sessionStorage.getItem(PLACE)}` };
   let response;
@@ -34,7 +36,7 @@ export async function call(path, { signal } = {}) {
   }
   if (response.ok) return answer;
   if (response.status === 401) {
-    throw new Refused(answer.detail?.includes('SERVICE_KEY') ? 'SERVICE_KEY is not set here: nobody can open the dashboard.' : 'This is not the service key.');
+    throw new Locked(answer.detail?.includes('SERVICE_KEY') ? 'SERVICE_KEY is not set here: nobody can open the dashboard.' : 'This is not the service key.');
   }
   if (response.status === 503) throw new Unavailable('Redis does not answer.');
   if (response.status >= 500) throw new Unavailable(`edgefront failed (status ${response.status}).`);

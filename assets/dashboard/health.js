@@ -11,19 +11,21 @@ const RECENT = 900;
 const GRACE = 30;
 
 /** `{level, words}`: `good`, `fair` (look at it) or `bad` (act), with a sentence for each reason. */
-export function diagnose({ traffic, stats, jobs, schedule }) {
+export function diagnose({ traffic, stats, jobs, schedule, missing }) {
   const { now } = traffic;
   const bad = [];
   const fair = [];
 
-  if (jobs.heartbeat === null) fair.push('No cron has run yet: rows and the ranking wait for one.');
+  if (missing.length > 0) fair.push(`Not to be had now: ${missing.join(', ')}.`);
+  if (!jobs) fair.push('Whether the crons run is not known.');
+  else if (jobs.heartbeat === null) fair.push('No cron has run yet: rows and the ranking wait for one.');
   else if (now - jobs.heartbeat > SILENCE) bad.push(`The crons are silent since ${clock(jobs.heartbeat)}.`);
-  for (const [job, { error, finished }] of Object.entries(jobs.reports)) {
+  for (const [job, { error, finished }] of Object.entries(jobs?.reports ?? {})) {
     if (error && now - finished < RECENT) fair.push(`${job} failed at ${clock(finished)}.`);
   }
 
   // The row's own period, too: a turn that was missed once is made up for at the next.
-  const late = schedule.rows.filter((row) => row.next + (row.every ?? 0) + GRACE < now);
+  const late = (schedule?.rows ?? []).filter((row) => row.next + (row.every ?? 0) + GRACE < now);
   if (late.length > 0) {
     const [worst] = late;
     const atLeast = late.length === schedule.rows.length && schedule.scheduled > late.length ? 'At least ' : '';

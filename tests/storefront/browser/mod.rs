@@ -22,13 +22,15 @@ macro_rules! scenarios {
     )+};
 }
 
-scenarios!(every_page_is_accessible);
+scenarios!(every_page_is_accessible, the_dashboard_shows_what_happens);
 
 async fn run(scenario: &str) {
     let chromium =
         env::var_os("EDGEFRONT_CHROMIUM").expect("EDGEFRONT_CHROMIUM: run `cargo xtask test`, which finds it");
     let _alone = BROWSER.lock().await;
-    let shop = Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("REDIS_TIMEOUT_MS", "10000")]).await;
+    let variables =
+        [("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("REDIS_TIMEOUT_MS", "10000"), ("TRAFFIC_INTERVAL", "1")];
+    let shop = Shop::workerd(&variables).await;
     let node = env::var_os("EDGEFRONT_NODE").unwrap_or_else(|| "node".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/storefront/browser/{scenario}.mjs"));
     let mut node = Command::new(node);
