@@ -22,7 +22,7 @@ macro_rules! scenarios {
     )+};
 }
 
-scenarios!(every_page_is_accessible, the_dashboard_shows_what_happens);
+scenarios!(every_page_is_accessible, a_piece_of_a_flash_sale_is_reserved_and_bought, the_dashboard_shows_what_happens,);
 
 async fn run(scenario: &str) {
     let chromium =
