@@ -18,6 +18,7 @@ pub struct Config {
     pub page: PageConfig,
     pub ranking: RankingConfig,
     pub flash: FlashConfig,
+    pub insights: InsightsConfig,
     pub origin: OriginConfig,
     /// `ROWS_TABLE` or `ROWS_URL`; without either there is no row cache.
     pub rows: Option<RowsConfig>,
@@ -79,6 +80,14 @@ pub struct RankingConfig {
     pub keep: u64,
     /// `RANKING_HALF_LIFE`, default 300 s: a view counts half after so long.
     pub half_life: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct InsightsConfig {
+    /// `INSIGHTS_HALF_LIFE`, default 604,800 s (7 days): an order counts half after so long.
+    pub half_life: Duration,
+    /// As [`RankingConfig::keep`]: for how many items it is kept how often they were bought.
+    pub keep: u64,
 }
 
 #[derive(Clone)]
@@ -184,6 +193,7 @@ impl Reader<'_> {
             half_life: self.seconds("RANKING_HALF_LIFE", 300, 1),
         };
         let flash = FlashConfig { hold: self.seconds("FLASH_HOLD", 120, 1), checkout: self.flash_checkout() };
+        let insights = InsightsConfig { half_life: self.seconds("INSIGHTS_HALF_LIFE", 7 * DAY, 1), keep: ranking.keep };
         let origin = OriginConfig {
             url: self.url("ORIGIN_URL"),
             key: self.header("ORIGIN_KEY"),
@@ -193,7 +203,19 @@ impl Reader<'_> {
         let rows = self.rows();
         let traffic_interval = self.seconds("TRAFFIC_INTERVAL", 2, 0);
         let service_key = self.secret("SERVICE_KEY", 16);
-        Some(Config { redis: redis?, session, cart, page, ranking, flash, origin, rows, traffic_interval, service_key })
+        Some(Config {
+            redis: redis?,
+            session,
+            cart,
+            page,
+            ranking,
+            insights,
+            flash,
+            origin,
+            rows,
+            traffic_interval,
+            service_key,
+        })
     }
 
     fn redis(&mut self) -> Option<RedisConfig> {
@@ -352,6 +374,7 @@ mod tests {
         assert_eq!(config.session.limit, 10_000_000);
         assert_eq!((config.page.ttl.as_secs(), config.page.rank_limit), (300, 10_000));
         assert_eq!((config.ranking.keep, config.ranking.half_life.as_secs()), (20_000, 300));
+        assert_eq!((config.insights.keep, config.insights.half_life.as_secs()), (20_000, 604_800));
         assert_eq!(config.redis.credentials.url, "http://127.0.0.1:8079");
         assert!(config.origin.url.is_none() && config.rows.is_none());
         assert_eq!(config.origin.cart_routes, ["/cart", "/checkout"]);

@@ -18,6 +18,11 @@
 //! | `flash:{sale}` | hash | a flash sale: `window` (its begin, Unix s), `sold`, `hold:{user}` → reservation, `bought:{user}` → order, `order:{order}` → user |
 //! | `held:{sale}` | zset | user → when their hold on a piece ends, Unix seconds |
 //! | `viewed:` | zset | item → −views, decayed |
+//! | `order:{order}` | hash | what of an order is done: `cart`, `insights`; for 14 days |
+//! | `bought:` | zset | item → orders with it, decayed |
+//! | `rescaled:bought` | string | the Unix second in which the half-life began that `bought:` is of |
+//! | `bought:{item}` | string | what was bought together with the item, as JSON: `began` (of the half-life that it is of), `orders`, `items` (item → orders with both) |
+//! | `led-to:{item}` | string | what visitors bought who had viewed the item; as `bought:{item}` |
 //! | `rescaled:` | string | the Unix second in which the last half-life began that the ranking was rescaled in |
 //! | `ranked:` | zset | the first 100 of `viewed:` as they were at the last rescale that halved |
 //! | `traffic:` | stream | what an isolate counted since its last entry: a field for each figure that is not 0; the newest 10,000 or so |
@@ -31,7 +36,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-use crate::ids::{RowId, Token, UserId};
+use crate::ids::{ItemId, OrderId, RowId, Token, UserId};
 
 pub const LOGIN: &str = "login:";
 pub const RECENT: &str = "recent:";
@@ -43,7 +48,12 @@ pub const RANKING: &str = "viewed:";
 pub const RESCALED: &str = "rescaled:";
 pub const RANKED: &str = "ranked:";
 pub const TRAFFIC: &str = "traffic:";
+pub const BOUGHT: &str = "bought:";
+pub const BOUGHT_RESCALED: &str = "rescaled:bought";
 pub const JOBS: &str = "jobs:";
+/// How long `order:{order}` lives, in seconds: 14 days, as long as the queues of the large platforms keep what a shop has put
+/// there, so that no report is repeated later. Each takes 112 bytes of Valkey's memory.
+pub const ORDER_TTL: u64 = 14 * 86_400;
 /// How long `once:{hash}` lives, in seconds: a day.
 pub const ONCE_TTL: u64 = 86_400;
 /// `sessions:` of nobody. It never exists: it stands in for the keys that a script declares and a guest does not have.
@@ -74,6 +84,21 @@ pub fn sessions(user: &UserId) -> String {
 #[must_use]
 pub fn devices(user: &UserId) -> String {
     format!("devices:{user}")
+}
+
+#[must_use]
+pub fn order(order: &OrderId) -> String {
+    format!("order:{order}")
+}
+
+#[must_use]
+pub fn bought(item: &ItemId) -> String {
+    format!("bought:{item}")
+}
+
+#[must_use]
+pub fn led_to(item: &ItemId) -> String {
+    format!("led-to:{item}")
 }
 
 #[must_use]

@@ -13,6 +13,8 @@
 //! - [`scripts`]: the Lua scripts, in one list; a test pins their hashes.
 //! - [`session`]: check, touch, log in, log out.
 //! - [`cart`]: set, add, remove, clear, and the merge at login.
+//! - [`orders`]: what somebody bought, and what follows from it once.
+//! - [`insights`]: bought also bought, and what those bought who viewed an item.
 //! - [`ranking`]: count views, rank, top, rescale.
 //! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.
@@ -41,9 +43,11 @@ pub mod error;
 pub mod fetch;
 pub mod flash_sale;
 pub mod ids;
+pub mod insights;
 pub mod item_routes;
 pub mod keys;
 pub mod maintenance;
+pub mod orders;
 pub mod origin;
 pub mod page_cache;
 pub mod ranking;

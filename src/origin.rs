@@ -17,6 +17,7 @@ use crate::{
     fetch::{Body, FetchError, Request, Response},
     flash_sale::Reservation,
     ids::{RowId, Tag, UserId},
+    orders::Order,
     session::{Session, cookie},
     time::Timestamp,
 };
@@ -55,6 +56,8 @@ pub struct Says {
     pub logout: Option<Logout>,
     /// `Edge-Cart`: a change to the visitor's cart.
     pub cart: Option<cart::Change>,
+    /// `Edge-Order`: what the visitor has bought.
+    pub order: Option<Order>,
     /// `Edge-Tags`.
     pub tags: Vec<Tag>,
 }
@@ -152,7 +155,7 @@ impl Says {
     /// Whether it means one visitor: such an answer is nobody else's.
     #[must_use]
     pub const fn is_personal(&self) -> bool {
-        self.user.is_some() || self.logout.is_some() || self.cart.is_some()
+        self.user.is_some() || self.logout.is_some() || self.cart.is_some() || self.order.is_some()
     }
 
     /// Reads and removes what the origin said.
@@ -166,6 +169,7 @@ impl Says {
             user: read(headers, "edge-login", UserId::parse),
             logout,
             cart: read(headers, "edge-cart", |text| cart::Change::parse(text, &config)),
+            order: read(headers, "edge-order", |text| Order::parse(text, &config)),
             tags: tags(headers),
         };
         remove_edge(headers);

@@ -1,10 +1,11 @@
 //! Every Lua script, so that a test can hold each one's hash and its text together. A script stands beside the function
 //! that calls it; its text is in `scripts/`.
 
-use crate::{cart, flash_sale, page_cache, ranking, row_cache, session, upstash::Script};
+use crate::{cart, flash_sale, insights, orders, page_cache, ranking, row_cache, session, upstash::Script};
 
 /// One for each file of `scripts/`.
 pub static ALL: &[&Script] = &[
+    &orders::BUY,
     &cart::CART_WRITE,
     &row_cache::CLAIM,
     &row_cache::COMMIT,
@@ -15,10 +16,12 @@ pub static ALL: &[&Script] = &[
     &flash_sale::FLASH_CANCEL,
     &flash_sale::FLASH_CONFIRM,
     &flash_sale::FLASH_HELD,
+    &insights::LEARN,
     &session::LOG_IN,
     &page_cache::PAGE,
     &page_cache::PURGE,
     &session::REAP,
+    &insights::RELATED,
     &ranking::RESCALE,
     &page_cache::STORE,
     &session::TOUCH,

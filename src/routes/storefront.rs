@@ -1,7 +1,7 @@
 //! The storefront: a page from the cache, or the origin's answer. Every request asks Redis once at the most before the visitor
 //! gets the answer; what is written (views, stored pages) comes behind it.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
@@ -13,6 +13,8 @@ use crate::{
     fetch::{Request, Response},
     flash_sale::{self, Reservation},
     ids::{ItemId, RowId, Token, UserId},
+    insights,
+    orders::{self, Order},
     origin::{self, Logout, Says, Visitor},
     page_cache::{self, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Rendered},
     ranking,
@@ -21,6 +23,9 @@ use crate::{
     traffic::Count,
     upstash::{self, FromReply, Reply},
 };
+
+/// What a call of Redis may take behind the answer of an order: nobody waits, and there is no other report of it.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers a request for the storefront.
 pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
@@ -217,7 +222,7 @@ impl Visit {
     async fn finish(
         &self,
         mut response: Response,
-        says: Says,
+        mut says: Says,
         user: Option<&UserId>,
         method: &Method,
         asked: &HeaderMap,
@@ -228,16 +233,48 @@ impl Visit {
         // browser asks again.
         let ours = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(ours));
+        // First of all: a logout would record what was bought as abandoned.
+        let order = match says.order.take() {
+            Some(order) => Some(self.settle(order, user.or(says.user.as_ref())).await),
+            None => None,
+        };
         let cookie = match self.obey(says, user, asked).await {
             Ok(cookie) => cookie,
             // The visitor would believe what did not happen.
-            Err(error) => return failure(error, asked).into(),
+            Err(error) => return Answer { response: failure(error, asked), later: order.into_iter().collect() },
         };
         if let Some(cookie) = cookie {
             headers.append(header::SET_COOKIE, cookie);
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
         }
-        Answer { response, later: self.seen(method, status).into_iter().collect() }
+        Answer { response, later: self.seen(method, status).into_iter().chain(order).collect() }
+    }
+
+    /// Settles what the visitor has bought; what comes back feeds the insights. The order did happen, whatever goes wrong here: the
+    /// failure is logged, and behind the answer there is time to try it once more.
+    async fn settle(&self, order: Order, user: Option<&UserId>) -> Later {
+        let (app, token, now, user) = (self.app.clone(), self.token.clone(), self.now, user.cloned());
+        let config = &self.app.config.session;
+        let settled = orders::settle(&app.redis, &order, token.as_ref(), user.as_ref(), now, config).await;
+        Box::pin(async move {
+            let redis = app.redis.with_deadline(PATIENCE);
+            let settled = match settled {
+                Ok(viewed) => Ok(viewed),
+                Err(error) => {
+                    log::error!("an order was not settled before the answer: {error}");
+                    let config = &app.config.session;
+                    orders::settle(&redis, &order, token.as_ref(), user.as_ref(), now, config).await
+                }
+            };
+            let is_new = match settled {
+                Ok(viewed) => insights::learn(&redis, &order, &viewed, now, &app.config.insights).await,
+                Err(error) => Err(error),
+            };
+            if is_new == Ok(true) {
+                app.traffic.order();
+            }
+            log_failure(is_new);
+        })
     }
 
     /// Does what the origin said, in this order: login or logout, then the change to the cart of whoever it is then. The cookie

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Visitor, log_in},
+    api::{Visitor, log_in, service},
     flash_sale::put,
     support::{Reply, Shop, TestClock, scenarios},
 };
@@ -19,6 +19,8 @@ scenarios! {
     the_cart_goes_along_where_it_is_told,
     a_hold_that_is_over_is_not_told,
     nobody_else_says_what_is_held,
+    an_order_sells_the_piece_that_was_held,
+    an_order_that_is_reported_later_sells_it_too,
 }
 
 const CHECKOUT: &str = "/flash/pan/checkout";
@@ -103,4 +105,42 @@ async fn nobody_else_says_what_is_held(shop: &Shop) {
     let request = shop.get(CHECKOUT).header("edge-reservation", "{\"sale\":\"pan\"}");
     request.send().await.expect("an answer");
     assert_eq!(shop.origin.last().header("edge-reservation"), "");
+}
+
+/// Of the sale of pans, as the visitor sees it: pieces left, pieces held, theirs, and whether they bought one.
+async fn sale(visitor: &mut Visitor<'_>) -> [Value; 4] {
+    let sale = visitor.get("/flash/pan").await.json;
+    ["left", "held", "reservation", "bought"].map(|field| sale[field].clone())
+}
+
+fn order(id: &str, held: &Value) -> Value {
+    let reservation = json!({"sale": "pan", "id": held["id"]});
+    json!({"order_id": id, "items": [{"id": "pan", "quantity": 1}], "reservation": reservation})
+}
+
+async fn an_order_sells_the_piece_that_was_held(shop: &Shop) {
+    let mut ada = log_in(shop, "ada").await;
+    let held = reserve(shop, "pan", &mut ada).await;
+    assert_eq!(sale(&mut ada).await, [json!(4), json!(1), held.clone(), json!(false)]);
+    shop.origin.answer(Reply::html("thank you").header("edge-order", order("A-1", &held).to_string()));
+    for _ in 0..2 {
+        let request = shop.request(Method::POST, CHECKOUT).header("cookie", ada.cookie.clone().unwrap());
+        assert_eq!(request.send().await.expect("an answer").status(), 200);
+        assert_eq!(sale(&mut ada).await, [json!(4), json!(0), Value::Null, json!(true)]);
+    }
+}
+
+async fn an_order_that_is_reported_later_sells_it_too(shop: &Shop) {
+    let (mut ada, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
+    let (adas, bobs) = (reserve(shop, "pan", &mut ada).await, reserve(shop, "pan", &mut bob).await);
+    let (mut by_user, mut by_token) = (order("A-1", &adas), order("B-1", &bobs));
+    let cookie = bob.cookie.clone().unwrap();
+    by_user["user"] = json!("ada");
+    by_token["token"] = json!(cookie.trim_start_matches("__Host-session=").split('.').next());
+    for order in [by_user, by_token] {
+        assert_eq!(service(shop, Method::POST, "/orders", Some(&order)).await.status, 204, "{order}");
+    }
+    for visitor in [&mut ada, &mut bob] {
+        assert_eq!(sale(visitor).await, [json!(3), json!(0), Value::Null, json!(true)]);
+    }
 }

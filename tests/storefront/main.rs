@@ -23,8 +23,12 @@ mod edge_cart;
 mod edge_reservation;
 /// Limited pieces, held and sold.
 mod flash_sale;
+/// What orders tell.
+mod insights;
 /// The jobs of the crons.
 mod maintenance;
+/// What follows from an order.
+mod orders;
 /// Pages of popular items.
 mod page_cache;
 /// The storefront behind us.

@@ -33,6 +33,11 @@ impl Fields {
         self.0.shift_remove(field)
     }
 
+    /// All fields, for who takes several at once.
+    pub const fn all(&mut self) -> &mut Map<String, Value> {
+        &mut self.0
+    }
+
     /// Takes a field that must be a string, and reads it with `parse`.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! A call that has been let in: what its handler reads of the request.
 
-use std::{borrow::Cow, rc::Rc};
+use std::{borrow::Cow, fmt::Display, rc::Rc, str::FromStr};
 
 use bytes::Bytes;
 use http::{HeaderMap, header, request::Parts};
@@ -84,9 +84,14 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// [`Error::Invalid`] for anything else.
-    pub fn number(&self, name: &'static str, default: u32, most: u32) -> Result<u32, Error> {
+    pub fn number<T: FromStr + PartialOrd + Display + Copy + From<u8>>(
+        &self,
+        name: &'static str,
+        default: T,
+        most: T,
+    ) -> Result<T, Error> {
         let Some(text) = self.parameter(name)? else { return Ok(default) };
-        let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+        let number = text.parse().ok().filter(|number| *number >= T::from(1) && *number <= most);
         number.ok_or_else(|| Error::invalid(name, format!("must be a whole number from 1 to {most}")))
     }
 

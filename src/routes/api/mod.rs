@@ -33,7 +33,9 @@ mod cart;
 mod devices;
 mod flash;
 mod health;
+mod insights;
 mod jobs;
+mod orders;
 mod pages;
 mod ranking;
 mod rows;
@@ -91,11 +93,14 @@ static ROUTES: &[Route] = routes! {
 
     Visitor POST   "/views"                   ranking::view;
     Visitor GET    "/popular"                 ranking::popular;
+    Visitor GET    "/items/{item}/related"    insights::related;
+    Visitor GET    "/items/{item}/stats"      insights::stats;
     Visitor GET    "/rows"                    rows::list;
     Visitor GET    "/rows/{row}"              rows::show;
 
     Service POST   "/sessions"                session::begin;
     Service DELETE "/users/{user}/sessions"   devices::end_user;
+    Service POST   "/orders"                  orders::report;
     Service GET    "/rows/{row}/schedule"     rows::schedule;
     Service PUT    "/rows/{row}/schedule"     rows::set_schedule;
     Service POST   "/purge"                   pages::purge;

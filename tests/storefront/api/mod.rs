@@ -15,8 +15,12 @@ mod flash;
 mod health;
 /// What is wrong with a request whatever it asks for.
 mod input;
+/// `/items/{id}/related` and `/items/{id}/stats`.
+mod insights;
 /// `/jobs`.
 mod jobs;
+/// `/orders`.
+mod orders;
 /// `/purge` and `/cache`.
 mod pages;
 /// `/popular` and `/views`.
