@@ -13,6 +13,7 @@
 //! - [`scripts`]: the Lua scripts, in one list; a test pins their hashes.
 //! - [`session`]: check, touch, log in, log out.
 //! - [`cart`]: set, add, remove, clear, and the merge at login.
+//! - [`abandoned`]: carts that ended with their session.
 //! - [`orders`]: what somebody bought, and what follows from it once.
 //! - [`insights`]: bought also bought, and what those bought who viewed an item.
 //! - [`ranking`]: count views, rank, top, rescale.
@@ -31,6 +32,7 @@
 //! - `edge`: the Worker's events; the only place that names the platform.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod abandoned;
 pub mod app;
 pub mod assets;
 pub mod cart;

@@ -29,6 +29,7 @@ mod body;
 mod call;
 mod reply;
 
+mod abandoned;
 mod cart;
 mod devices;
 mod flash;
@@ -101,6 +102,7 @@ static ROUTES: &[Route] = routes! {
     Service POST   "/sessions"                session::begin;
     Service DELETE "/users/{user}/sessions"   devices::end_user;
     Service POST   "/orders"                  orders::report;
+    Service GET    "/abandoned"               abandoned::list;
     Service GET    "/rows/{row}/schedule"     rows::schedule;
     Service PUT    "/rows/{row}/schedule"     rows::set_schedule;
     Service POST   "/purge"                   pages::purge;

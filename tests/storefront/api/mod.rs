@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use crate::support::{SERVICE_KEY, Shop};
 
+/// `/abandoned`.
+mod abandoned;
 /// `/cart`.
 mod cart;
 /// `/sessions` of the visitor, `/users/{user}/sessions`.

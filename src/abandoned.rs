@@ -1,0 +1,142 @@
+//! Carts that ended with their session, as `reap` and `log_in` record them: a stream, the newest 10,000 or so.
+
+use std::{collections::BTreeMap, fmt};
+
+use bytes::Bytes;
+
+use crate::{
+    cart::Line,
+    error::Error,
+    ids::ItemId,
+    keys,
+    time::Timestamp,
+    upstash::{Command, Redis},
+};
+
+/// A cart that nobody came back for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbandonedCart {
+    pub id: Cursor,
+    /// None for a guest's.
+    pub user: Option<String>,
+    /// When its session was last seen, Unix seconds; None if that is not known.
+    pub seen: Option<f64>,
+    pub ended: Timestamp,
+    /// At least one.
+    pub lines: Vec<Line>,
+}
+
+/// A part of the list, the cart that ended last first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    pub carts: Vec<AbandonedCart>,
+    /// Where the next page begins; None if this is the last.
+    pub next: Option<Cursor>,
+}
+
+/// A place in the list: an id of the stream, milliseconds since the Unix epoch and a number within them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cursor {
+    millis: u64,
+    number: u64,
+}
+
+impl Cursor {
+    /// Reads what an earlier page said.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is no cursor.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let parts = text.split_once('-').and_then(|(millis, number)| Some((number_of(millis)?, number_of(number)?)));
+        let (millis, number) = parts.ok_or_else(|| Error::invalid("before", "must be the `next` of another page"))?;
+        Ok(Self { millis, number })
+    }
+}
+
+/// Digits only: a sign is none of a cursor's.
+fn number_of(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.millis, self.number)
+    }
+}
+
+/// The `limit` carts that ended last, or last before `before`. What other code wrote there and is no cart is left out, so a page may
+/// be shorter than asked for, even empty, and not be the last.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn page(redis: &Redis, before: Option<Cursor>, limit: usize) -> Result<Page, Error> {
+    let from = before.map_or_else(|| "+".to_owned(), |cursor| format!("({cursor}"));
+    // One more than asked for: if it is there, so is another page.
+    let read = Command::read("XREVRANGE").arg(keys::ABANDONED).arg(from).arg("-").arg("COUNT").num(limit + 1);
+    let mut entries: Vec<(String, Vec<Bytes>)> = redis.run(read).await?;
+    let is_last = entries.len() <= limit;
+    entries.truncate(limit);
+    let next = if is_last { None } else { entries.last().and_then(|(id, _)| Cursor::parse(id).ok()) };
+    Ok(Page { carts: entries.iter().filter_map(|(id, fields)| read_cart(id, fields)).collect(), next })
+}
+
+fn read_cart(id: &str, fields: &[Bytes]) -> Option<AbandonedCart> {
+    let field = |name: &str| {
+        let mut pairs = fields.chunks_exact(2);
+        pairs.find_map(|pair| match pair {
+            [key, value] if key == name => std::str::from_utf8(value).ok(),
+            _ => None,
+        })
+    };
+    let id = Cursor::parse(id).ok()?;
+    let items: BTreeMap<String, u32> = serde_json::from_str(field("items")?).ok()?;
+    let lines = items.into_iter().filter(|(_, quantity)| *quantity > 0);
+    let lines: Vec<_> =
+        lines.filter_map(|(item, quantity)| Some(Line { item: ItemId::parse(&item).ok()?, quantity })).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    Some(AbandonedCart {
+        id,
+        user: field("user").filter(|user| !user.is_empty()).map(str::to_owned),
+        seen: field("seen").and_then(|seen| seen.parse().ok()).filter(|seen: &f64| seen.is_finite()),
+        ended: Timestamp::from_millis(id.millis),
+        lines,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_back_and_nothing_else_is() {
+        let cursor = Cursor { millis: 1_795_000_000_000, number: 3 };
+        assert_eq!(Cursor::parse(&cursor.to_string()), Ok(cursor));
+        for text in ["", "-", "1", "1-", "-1", "1-x", "+1-1", "1-1-1", "1 - 1", "99999999999999999999-0"] {
+            assert!(Cursor::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_cart_is_left_out() {
+        let entry = |fields: &[&str]| {
+            let fields: Vec<_> = fields.iter().map(|field| Bytes::copy_from_slice(field.as_bytes())).collect();
+            read_cart("5-0", &fields)
+        };
+        let cart = entry(&["user", "", "seen", "x", "items", r#"{"mug":2,"a:b":1,"cup":0}"#]).unwrap();
+        assert_eq!((cart.user, cart.seen, cart.lines.len()), (None, None, 1));
+        for fields in [
+            &[][..],
+            &["items"],
+            &["user", "ada"],
+            &["items", ""],
+            &["items", "{}"],
+            &["items", "[1]"],
+            &["items", r#"{"mug":-1}"#],
+            &["items", r#"{"mug":"2"}"#],
+        ] {
+            assert_eq!(entry(fields), None, "{fields:?}");
+        }
+    }
+}
