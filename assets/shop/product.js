@@ -45,7 +45,7 @@ export function prepareBuying(form) {
     attempt(async () => {
       const quantity = form.elements.quantity.valueAsNumber;
       showCount(await call(`${API}/cart/items`, 'POST', { id: form.dataset.buy, quantity }));
-      say('Added to your cart.', element('a', { href: '/cart' }, 'View cart'));
+      say('Added to your cart. ', element('a', { href: '/cart' }, 'View cart'));
     }).finally(() => { button.ariaBusy = null; });
   });
 }

@@ -13,5 +13,6 @@ export async function showVisitor() {
   if (!user) return;
   const account = document.querySelector('[data-account]');
   account.querySelector('span').textContent = 'Account';
+  account.href = '/account';
   account.title = `Signed in as ${user}`;
 }

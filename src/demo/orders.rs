@@ -57,6 +57,8 @@ pub(super) struct OrderLine {
     pub quantity: u32,
     /// Of one piece.
     pub price_cents: i64,
+    pub picture: String,
+    pub tone: String,
 }
 
 impl OrderId {
@@ -163,7 +165,7 @@ impl Orders<'_> {
     /// An order and its lines; None if there is no such order. Both reads are of one moment.
     pub(super) async fn find(&self, id: &OrderId) -> Result<Option<(Order, Vec<OrderLine>)>, Error> {
         let order = "SELECT id, user, mail, name, address, total_cents, currency, placed_at FROM orders WHERE id = ?1";
-        let lines = "SELECT item, products.name, quantity, order_lines.price_cents
+        let lines = "SELECT item, name, quantity, order_lines.price_cents, picture, tone
             FROM order_lines JOIN products ON products.id = item WHERE order_id = ?1 ORDER BY products.name";
         let found = self.database.transaction(&[(order, vec![json!(id.0)]), (lines, vec![json!(id.0)])]).await?;
         let mut results = found.into_iter();
@@ -260,8 +262,11 @@ mod tests {
 
     #[test]
     fn the_edge_is_told_what_was_bought() {
-        let line =
-            |item: &str, quantity| OrderLine { item: item.to_owned(), name: String::new(), quantity, price_cents: 1 };
+        let line = |item: &str, quantity| {
+            serde_json::from_value::<OrderLine>(json!({"item": item, "name": "", "quantity": quantity,
+                "price_cents": 1, "picture": "mug", "tone": "sage"}))
+            .unwrap()
+        };
         let told = order(None).for_edge(&[line("mug", 2), line("pan", 1)], None);
         let items = json!([{"id": "mug", "quantity": 2}, {"id": "pan", "quantity": 1}]);
         assert_eq!(told, json!({"order_id": "0".repeat(32), "items": items}));
