@@ -7,6 +7,7 @@ import { countDown, followSale, showTime } from './shop/flash.js';
 import { attempt } from './shop/page.js';
 import { showPopular } from './shop/popular.js';
 import { prepareBuying, prepareSteppers, showStock } from './shop/product.js';
+import { showSales } from './shop/sales.js';
 import { showSuggestions } from './shop/suggestions.js';
 import { showVisitor } from './shop/visitor.js';
 
@@ -22,5 +23,6 @@ forEach('[data-buy]', prepareBuying);
 forEach('[data-buy]', showStock);
 forEach('[data-suggestions]', showSuggestions);
 forEach('[data-time]', showTime);
+forEach('[data-sales]', showSales);
 forEach('[data-seconds]', countDown);
 forEach('[data-flash]', followSale);

@@ -9,7 +9,7 @@ const SECOND = 1000;
 const clock = () => performance.now();
 
 /** `3 d 04:05:06`, `04:05:06` or `5:06`. */
-function span(milliseconds) {
+export function span(milliseconds) {
   const seconds = Math.max(0, Math.ceil(milliseconds / SECOND));
   const two = (number) => String(number).padStart(2, '0');
   const [days, hours, minutes] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];

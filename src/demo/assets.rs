@@ -23,6 +23,7 @@ pub(super) const SCRIPT: Asset = asset!(
     "shop/visitor.js",
     "shop/popular.js",
     "shop/product.js",
+    "shop/sales.js",
     "shop/suggestions.js",
     "shop/cart.js",
     "shop/account.js",
