@@ -9,6 +9,7 @@ use crate::{
     config::Config,
     database::Database,
     fetch::{Fetch, Response},
+    page_cache::Memory,
     session::Keyring,
     time::Clock,
     traffic::Traffic,
@@ -27,6 +28,8 @@ pub struct App {
     pub traffic: Traffic,
     /// D1, where there is one: the demo's catalogue and the row cache's table.
     pub database: Option<Rc<dyn Database>>,
+    /// What this isolate remembers of pages.
+    pub pages: Memory,
 }
 
 /// Work that the visitor does not wait for.
@@ -45,7 +48,7 @@ impl App {
         let redis = Redis::new(fetch.clone(), clock.clone(), config.redis.credentials.clone(), config.redis.timeout);
         let keyring = Keyring::new(&config.session);
         let traffic = Traffic::new(config.traffic_interval);
-        Self { config, keyring, redis, fetch, clock, traffic, database }
+        Self { config, keyring, redis, fetch, clock, traffic, database, pages: Memory::default() }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
 use url::Url;
 
 use crate::{item_routes::ItemRoutes, upstash::Credentials};
@@ -70,8 +70,35 @@ pub struct PageConfig {
     pub rank_limit: u64,
     /// `PAGE_MAX_BYTES`, default 1 MiB: larger pages are served, not stored.
     pub max_bytes: usize,
+    /// `PAGE_WAIT_MS`, default 2,000 ms: how long a visitor waits for a page that somebody else is rendering.
+    pub wait: Duration,
+    /// `PAGE_FORWARD_HEADERS`, default `accept, accept-language, user-agent`: which headers of the client may reach the origin
+    /// with a request whose answer may be stored.
+    pub forward: Forward,
     /// `ITEM_ROUTES`, default `/?item={item}, /products/{item}, /flash/{item}`: which URLs name an item.
     pub item_routes: ItemRoutes,
+}
+
+/// Why an item's page is not let in, as `Cache-Status` tells it.
+pub const UNPOPULAR: &str = "unpopular";
+
+impl PageConfig {
+    /// Whether an item of this rank lets its page in, or why not. None: it was never viewed.
+    ///
+    /// # Errors
+    /// [`UNPOPULAR`].
+    pub fn popularity(&self, rank: Option<u64>) -> Result<(), &'static str> {
+        rank.filter(|rank| *rank < self.rank_limit).map(drop).ok_or(UNPOPULAR)
+    }
+}
+
+/// Which headers of a client reach the origin with a request whose answer may be stored, never its cookies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forward {
+    /// `*`: all that are not about the connection, the cache or a person; for an origin that is trusted to name in `Vary` all that
+    /// its answers depend on.
+    All,
+    Only(Vec<HeaderName>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -186,6 +213,8 @@ impl Reader<'_> {
             stale: self.seconds("PAGE_STALE", 60, 0),
             rank_limit: self.number("PAGE_RANK_LIMIT", 10_000, 0),
             max_bytes: self.number("PAGE_MAX_BYTES", 1 << 20, 0),
+            wait: Duration::from_millis(self.number("PAGE_WAIT_MS", 2_000, 0)),
+            forward: self.forward_headers(),
             item_routes: self.item_routes(),
         };
         let ranking = RankingConfig {
@@ -257,6 +286,19 @@ impl Reader<'_> {
                 ItemRoutes::default()
             }
         }
+    }
+
+    fn forward_headers(&mut self) -> Forward {
+        let text =
+            self.text("PAGE_FORWARD_HEADERS").unwrap_or_else(|| "accept, accept-language, user-agent".to_owned());
+        if text == "*" {
+            return Forward::All;
+        }
+        let names: Result<Vec<_>, _> = text.split(',').map(|name| HeaderName::try_from(name.trim())).collect();
+        Forward::Only(names.unwrap_or_else(|_| {
+            self.wrong("PAGE_FORWARD_HEADERS", format!("is {text:?}, and must be names of headers, or *"));
+            Vec::new()
+        }))
     }
 
     fn cart_routes(&mut self) -> Vec<String> {
@@ -354,10 +396,10 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+    pub fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
         let needed = [
             ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1:8079/"),
             ("UPSTASH_REDIS_REST_TOKEN", "a-token"),
@@ -399,6 +441,7 @@ mod tests {
             ("CART_ROUTES", "/{item}"),
             ("FLASH_HOLD", "0"),
             ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
+            ("PAGE_FORWARD_HEADERS", "accept language"),
             ("ORIGIN_URL", "shop.example"),
             ("ROWS_TABLE", "a; DROP TABLE b"),
         ] {

@@ -9,9 +9,10 @@
 //! | `sessions:{user}` | zset | token → when it logged in, Unix seconds; may name tokens that have ended, `login:` decides |
 //! | `devices:{user}` | hash | token → the device's id and what the user calls it, as `0123456789abcdef Firefox on Windows`; else as `sessions:{user}` |
 //! | `abandoned:` | stream | `user`, `seen`, `items` (JSON) of carts that ended with their session; the newest 10,000 or so |
-//! | `cache:{hash}` | string | a stored response; `{hash}` = SHA-256 of the canonical request, hexadecimal |
-//! | `render:{hash}` | string | the lease of the one request that renders the page now |
-//! | `purged:` | zset | `all`, `item:{item}`, `url:{hash}`, `tag:{tag}` → when it was purged, Unix microseconds of Redis' clock |
+//! | `cache:{hash}` | string | a stored response, or by which headers its variants are told apart; `{hash}` = SHA-256 of the canonical request, hexadecimal |
+//! | `variants:{hash}` | hash | those headers of the request → the response stored for them; at most 16 |
+//! | `render:{hash}` | string | the lease of the one request that renders the page now, or for two minutes that it can not be stored |
+//! | `purged:` | zset | `all`, `item:{item}`, `url:{hash}`, `tag:{tag}` (with `~` before it: softly) → when it was purged, Unix microseconds of Redis' clock |
 //! | `schedule:` | zset | row → next refresh, Unix seconds |
 //! | `delay:` | zset | row → period, seconds |
 //! | `inv:{row}` | string | the row as a JSON object: column → value |
@@ -122,6 +123,12 @@ pub fn held(sale: &RowId) -> String {
 #[must_use]
 pub fn page(hash: &str) -> String {
     format!("cache:{hash}")
+}
+
+/// `hash` as in [`page`].
+#[must_use]
+pub fn variants(hash: &str) -> String {
+    format!("variants:{hash}")
 }
 
 /// `hash` as in [`page`].

@@ -106,11 +106,12 @@ pub async fn ask(
     send(app, request, now).await
 }
 
-/// Asks for a page that may be stored, by its canonical URL. All that the request carries is in that, or the same for all.
+/// Asks for a page that may be stored, by its canonical URL. All that the request carries is in that, in `headers`, or the same
+/// for all.
 ///
 /// # Errors
 /// As [`ask`].
-pub async fn ask_for_page(app: &App, url: &str, now: Timestamp) -> Result<(Response, Says), Error> {
+pub async fn ask_for_page(app: &App, url: &str, headers: HeaderMap, now: Timestamp) -> Result<(Response, Says), Error> {
     let mut request = Request::new(Body::Empty);
     *request.method_mut() = Method::GET;
     *request.uri_mut() = url.parse().map_err(|_| Error::Platform("a page's URL is none".to_owned()))?;
@@ -119,6 +120,8 @@ pub async fn ask_for_page(app: &App, url: &str, now: Timestamp) -> Result<(Respo
         (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
         (header::USER_AGENT, HeaderValue::from_static("edgefront")),
     ]);
+    // Replaces those of ours that it has too.
+    request.headers_mut().extend(headers);
     send(app, request, now).await
 }
 
@@ -268,6 +271,12 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
+/// Whether a header is one connection's by its name.
+#[must_use]
+pub fn is_hop_by_hop(name: &str) -> bool {
+    HOP_BY_HOP.contains(&name)
+}
+
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
     let named: Vec<_> = lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
@@ -276,12 +285,16 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Also `Edge_User`: a storefront that knows its headers by their CGI names (RFC 3875 §4.1.18) reads it as `Edge-User`.
 fn remove_edge(headers: &mut HeaderMap) {
-    let is_ours =
-        |name: &&HeaderName| name.as_str().strip_prefix("edge").is_some_and(|rest| rest.starts_with(['-', '_']));
-    let ours: Vec<_> = headers.keys().filter(is_ours).cloned().collect();
+    let ours: Vec<_> = headers.keys().filter(|name| is_edge(name)).cloned().collect();
     for name in ours {
         headers.remove(name);
     }
+}
+
+/// Whether a header is part of what the origin and we say to each other. Also `Edge_User`: a storefront that knows its headers by
+/// their CGI names (RFC 3875 §4.1.18) reads it as `Edge-User`.
+#[must_use]
+pub fn is_edge(name: &HeaderName) -> bool {
+    name.as_str().strip_prefix("edge").is_some_and(|rest| rest.starts_with(['-', '_']))
 }

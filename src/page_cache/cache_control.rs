@@ -2,35 +2,70 @@
 
 use http::{HeaderMap, header};
 
+use super::targeted;
+
 /// The directives of all `Cache-Control` lines of a message, in order: name in lower case, and argument without quotes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct CacheControl(Vec<(String, Option<String>)>);
+pub struct CacheControl {
+    directives: Vec<(String, Option<String>)>,
+    targeted: bool,
+}
 
 impl CacheControl {
     /// Reads the message's lines. What is not text hides no directive that stands beside it.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(header::CACHE_CONTROL).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
-        Self(lines.flat_map(|line| members(&line)).filter_map(|member| directive(&member)).collect())
+        let directives = lines.flat_map(|line| members(&line)).filter_map(|member| directive(&member)).collect();
+        Self { directives, targeted: false }
+    }
+
+    /// What an answer says to us: in `CDN-Cache-Control` if that counts, else in `Cache-Control` (RFC 9213 §2.2).
+    #[must_use]
+    pub fn of_answer(headers: &HeaderMap) -> Self {
+        match targeted::read(headers) {
+            Some(directives) => Self { directives, targeted: true },
+            None => Self::of(headers),
+        }
+    }
+
+    /// Whether it was said to caches like us only.
+    #[must_use]
+    pub const fn is_targeted(&self) -> bool {
+        self.targeted
     }
 
     /// Whether the message says nothing about caching.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.directives.is_empty()
     }
 
     /// Whether a directive is there, with or without an argument: `private="x-a"` counts as `private`.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(own, _)| own == name)
+        self.directives.iter().any(|(own, _)| own == name)
+    }
+
+    /// Whether the request asks not to be answered from a store without the origin's word (§5.2.1.4, §5.4).
+    #[must_use]
+    pub fn wants_validation(&self, headers: &HeaderMap) -> bool {
+        let pragma = self.is_empty() && headers.get(header::PRAGMA).is_some_and(|value| value == "no-cache");
+        self.has("no-cache") || pragma
+    }
+
+    /// The seconds of a request's `max-stale`: without an argument, any (§5.2.1.2).
+    #[must_use]
+    pub fn max_stale(&self) -> Option<u64> {
+        let (_, argument) = self.directives.iter().find(|(own, _)| own == "max-stale")?;
+        Some(argument.as_deref().map_or(u64::MAX, delta_seconds))
     }
 
     /// A directive's seconds. The least one of several; 0 if it is no number, since a copy that is taken for stale is
     /// only slow. More than 2^31 counts as 2^31 (§1.2.2).
     #[must_use]
     pub fn seconds(&self, name: &str) -> Option<u64> {
-        let arguments = self.0.iter().filter(|(own, _)| own == name).map(|(_, argument)| argument.as_deref());
+        let arguments = self.directives.iter().filter(|(own, _)| own == name).map(|(_, argument)| argument.as_deref());
         arguments.map(|argument| argument.map_or(0, delta_seconds)).min()
     }
 }

@@ -3,18 +3,19 @@
 use serde::Serialize;
 
 use super::{
-    admission::Pass,
     key::Page,
-    lookup::{Look, Lookup},
+    lookup::{Lookup, State},
+    vary::Selecting,
 };
 use crate::{config::PageConfig, error::Error, time::Timestamp, upstash::Redis};
 
 /// The answer, as its JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Whether a GET of the URL, without headers that forbid it, may be stored.
+    /// Whether a GET of the URL, without headers that forbid it, is stored or would be whatever the origin says of freshness.
+    /// False: it is, where the origin states that it is fresh.
     pub cacheable: bool,
-    /// Why, or why not: `fresh`, `stale`, `absent`, or the `detail` of `Cache-Status`.
+    /// Why, or why not: `fresh`, `stale`, `absent`, `unstorable` (it was asked for a moment ago), or the `detail` of `Cache-Status`.
     pub why: &'static str,
     #[serde(flatten)]
     pub page: Option<Named>,
@@ -25,13 +26,15 @@ pub struct Explanation {
 /// A page that could be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Named {
-    pub item: String,
+    pub item: Option<String>,
     /// The canonical URL.
     pub url: String,
     /// Where it is stored.
     pub key: String,
     /// None if the item was never viewed.
     pub rank: Option<u64>,
+    /// The headers of a request that tell its variants apart, separated by commas.
+    pub varies_by: String,
 }
 
 /// A page that is stored.
@@ -46,7 +49,7 @@ pub struct Stored {
     pub tags: Vec<String>,
 }
 
-/// Explains an absolute URL.
+/// Explains an absolute URL, for a request without headers that tell its variants apart.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -55,23 +58,29 @@ pub async fn explain(redis: &Redis, url: &str, now: Timestamp, config: &PageConf
         Ok(page) => page,
         Err(pass) => return Ok(Explanation { cacheable: false, why: pass.detail(), page: None, stored: None }),
     };
-    let lookup = Lookup::only(&page, now, config);
+    let selecting = Selecting::default();
+    let lookup = Lookup::only(&page, &selecting, now);
     let reply = redis.run(lookup.command()).await?;
     let look = lookup.read(reply)?;
-    let (cacheable, why, rank, stored) = match look {
-        Look::Unpopular { rank } => (false, Pass::Unpopular.detail(), rank, None),
-        Look::Absent { rank, .. } => (true, "absent", Some(rank), None),
-        Look::Stored { rank, entry, .. } => {
-            let stored = Stored {
-                age: entry.age(now),
-                ttl: entry.ttl(now),
-                bytes: entry.body.len(),
-                tags: entry.tags.iter().map(ToString::to_string).collect(),
-            };
-            (true, if entry.is_fresh(now) { "fresh" } else { "stale" }, Some(rank), Some(stored))
-        }
+    let stored = look.entry.map(|entry| Stored {
+        age: entry.age(now),
+        ttl: entry.ttl(now),
+        bytes: entry.body.len(),
+        tags: entry.tags.iter().map(ToString::to_string).collect(),
+    });
+    let popularity = page.by_popularity().and_then(|()| config.popularity(look.rank));
+    let (cacheable, why) = match (&stored, look.state, popularity) {
+        (Some(stored), _, _) => (true, if stored.ttl > 0 { "fresh" } else { "stale" }),
+        (None, State::Unstorable, _) => (false, "unstorable"),
+        (None, State::Known, _) | (None, State::Unknown, Ok(())) => (true, "absent"),
+        (None, State::Unknown, Err(why)) => (false, why),
     };
-    let key = crate::keys::page(page.hash());
-    let named = Named { item: page.item().to_string(), url: page.url().to_owned(), key, rank };
+    let named = Named {
+        item: page.item().map(ToString::to_string),
+        url: page.url().to_owned(),
+        key: crate::keys::page(page.hash()),
+        rank: look.rank,
+        varies_by: look.vary.to_text(),
+    };
     Ok(Explanation { cacheable, why, page: Some(named), stored })
 }

@@ -9,10 +9,12 @@ use url::{Url, form_urlencoded};
 use super::admission::Pass;
 use crate::{ids::ItemId, item_routes::ItemRoutes, keys::hex};
 
-/// A page that may be stored: the item it shows, and the URL that names it.
+/// A page that may be stored, and the URL that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    item: ItemId,
+    item: Option<ItemId>,
+    by_popularity: Result<(), &'static str>,
+    is_exact: bool,
     url: String,
     hash: String,
 }
@@ -27,14 +29,20 @@ impl Page {
     /// Reads an absolute URL.
     ///
     /// # Errors
-    /// The reason why no page is stored under it: it names no item, or its parameters leave open which page it is.
-    pub fn of_url(url: &str, routes: &ItemRoutes) -> Result<Self, Pass> {
+    /// [`Pass::Dynamic`] if its page is made for each request, and [`Pass::NoPage`] if it is no address of a page.
+    pub fn of_url(text: &str, routes: &ItemRoutes) -> Result<Self, Pass> {
         // The parser has lower-cased scheme and host, dropped the default port and resolved the dot segments.
-        let url = Url::parse(url).map_err(|_| Pass::NoItem)?;
+        let url = Url::parse(text).map_err(|_| Pass::NoPage)?;
+        let host = url.host_str().ok_or(Pass::NoPage)?;
+        if url.query_pairs().any(|(name, _)| name == "_") {
+            return Err(Pass::Dynamic);
+        }
         let path = normalised(url.path());
-        let query = parameters(&url, &path, routes)?;
-        let item = routes.item(&path, Some(&query)).ok_or(Pass::NoItem)?;
-        let host = url.host_str().ok_or(Pass::NoItem)?;
+        let (query, item, by_popularity) = match known_parameters(&url, &path, routes) {
+            Ok((query, item)) => (query, Some(item), Ok(())),
+            Err(reason) => (other_parameters(&url), routes.item(&path, url.query()), Err(reason)),
+        };
+        let is_exact = by_popularity.is_ok() || is_spelt(text, &path, &query);
         let mut canonical = format!("{}://{host}", url.scheme());
         if let Some(port) = url.port() {
             let _ = write!(canonical, ":{port}");
@@ -45,13 +53,29 @@ impl Page {
             canonical.push_str(&query);
         }
         let hash = hex(&Sha256::digest(&canonical));
-        Ok(Self { item, url: canonical, hash })
+        Ok(Self { item, by_popularity, is_exact, url: canonical, hash })
     }
 
-    /// The item that the page shows.
+    /// The item that the page shows, if it shows one.
     #[must_use]
-    pub const fn item(&self) -> &ItemId {
-        &self.item
+    pub const fn item(&self) -> Option<&ItemId> {
+        self.item.as_ref()
+    }
+
+    /// Whether its item's popularity may let it in.
+    ///
+    /// # Errors
+    /// Why not: it names none, or its parameters leave open which page it is, and a visitor could store as many pages as there are
+    /// values of them.
+    pub const fn by_popularity(&self) -> Result<(), &'static str> {
+        self.by_popularity
+    }
+
+    /// Whether the origin would be asked for the very URL that it was read from, but for tracking parameters. Another spelling of
+    /// it is answered from the store, and never stored: an origin may see a difference.
+    #[must_use]
+    pub const fn is_exact(&self) -> bool {
+        self.is_exact
     }
 
     /// The canonical URL: what the origin is asked for, and what is stored with the page and compared.
@@ -67,20 +91,43 @@ impl Page {
     }
 }
 
-/// The parameters that name the item, sorted. Tracking parameters are dropped; a parameter that is given twice or is not
-/// known could be any page's, and a visitor could store as many pages as there are values of it.
-fn parameters(url: &Url, path: &str, routes: &ItemRoutes) -> Result<String, Pass> {
+/// The parameters that name the item, sorted, and the item, where nothing else is among them but tracking parameters.
+fn known_parameters(url: &Url, path: &str, routes: &ItemRoutes) -> Result<(String, ItemId), &'static str> {
+    let item = routes.item(path, url.query()).ok_or(NO_ITEM)?;
     let mut kept: Vec<_> = url.query_pairs().filter(|(name, _)| !is_tracking(name)).collect();
     kept.sort();
-    if kept.iter().any(|(name, _)| name == "_") {
-        return Err(Pass::Dynamic);
-    }
     let known = |name: &str| routes.parameters(path).any(|own| own == name);
     let twice = kept.iter().zip(kept.iter().skip(1)).any(|((one, _), (next, _))| one == next);
     if twice || kept.iter().any(|(name, _)| !known(name)) {
-        return Err(Pass::Parameters);
+        return Err(PARAMETERS);
     }
-    Ok(form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish())
+    Ok((form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish(), item))
+}
+
+/// Why popularity does not let a page in, as `Cache-Status` tells it.
+pub const NO_ITEM: &str = "no-item";
+pub const PARAMETERS: &str = "parameters";
+
+/// All parameters but tracking ones, in their order: to an origin that we do not know, it may mean something.
+fn other_parameters(url: &Url) -> String {
+    let kept = own_parts(url.query().unwrap_or_default());
+    kept.map(normalised).collect::<Vec<_>>().join("&")
+}
+
+/// The parts of a query that are no tracking parameters.
+fn own_parts(query: &str) -> impl Iterator<Item = &str> {
+    query.split('&').filter(|part| {
+        let name = form_urlencoded::parse(part.as_bytes()).next().map(|(name, _)| name);
+        name.is_none_or(|name| !is_tracking(&name))
+    })
+}
+
+/// Whether a URL is spelt with this path and this query.
+fn is_spelt(text: &str, path: &str, query: &str) -> bool {
+    let text = text.split('#').next().unwrap_or_default();
+    let (before, own) = text.split_once('?').unwrap_or((text, ""));
+    let own_path = before.split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/");
+    own_path == path && own_parts(own).collect::<Vec<_>>().join("&") == query
 }
 
 fn is_tracking(name: &str) -> bool {
@@ -119,8 +166,12 @@ mod tests {
         ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap()
     }
 
+    fn page(url: &str) -> Result<Page, Pass> {
+        Page::of_url(url, &routes())
+    }
+
     fn canonical(url: &str) -> Result<String, Pass> {
-        Page::of_url(url, &routes()).map(|page| page.url)
+        page(url).map(|page| page.url)
     }
 
     #[test]
@@ -157,20 +208,48 @@ mod tests {
 
     // D13
     #[test]
-    fn what_leaves_open_which_page_it_is_has_no_key() {
+    fn popularity_does_not_let_in_what_leaves_open_which_page_it_is() {
         for (url, reason) in [
-            ("https://shop.example/products/mug?x=1", Pass::Parameters),
-            ("https://shop.example/products/mug?item=cup", Pass::Parameters),
-            ("https://shop.example/?item=mug&item=mug", Pass::Parameters),
-            ("https://shop.example/?item=mug&item=cup", Pass::Parameters),
+            ("https://shop.example/products/mug?x=1", PARAMETERS),
+            ("https://shop.example/products/mug?item=cup", PARAMETERS),
+            ("https://shop.example/?item=mug&sku=a&sku=a", PARAMETERS),
+            ("https://shop.example/?item=mug&item=cup", NO_ITEM),
+            ("https://shop.example/about", NO_ITEM),
+            ("https://shop.example/?item=", NO_ITEM),
+        ] {
+            assert_eq!(page(url).unwrap().by_popularity, Err(reason), "{url}");
+        }
+        assert_eq!(page("https://shop.example/products/mug?x=1").unwrap().item.unwrap().as_str(), "mug");
+    }
+
+    #[test]
+    fn what_is_made_for_each_request_is_no_page() {
+        for (url, reason) in [
             ("https://shop.example/?item=mug&_=1", Pass::Dynamic),
             ("https://shop.example/products/mug?_", Pass::Dynamic),
-            ("https://shop.example/about", Pass::NoItem),
-            ("https://shop.example/?item=", Pass::NoItem),
-            ("/products/mug", Pass::NoItem),
-            ("data:mug", Pass::NoItem),
+            ("https://shop.example/about?%5F=1", Pass::Dynamic),
+            ("/products/mug", Pass::NoPage),
+            ("data:mug", Pass::NoPage),
         ] {
             assert_eq!(canonical(url), Err(reason), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_no_rule_of_ours_knows_keeps_its_parameters_as_they_are() {
+        for (url, same, is_exact) in [
+            ("https://shop.example/about", "https://shop.example/about", true),
+            ("https://shop.example/s?b=2&a=1&b=1", "https://shop.example/s?b=2&a=1&b=1", true),
+            ("https://shop.example/s?q=a+b&&x", "https://shop.example/s?q=a+b&&x", true),
+            ("https://shop.example/s?utm_source=m&q=1&gclid=2", "https://shop.example/s?q=1", true),
+            ("https://shop.example/s?utm_source=m", "https://shop.example/s", true),
+            ("https://shop.example/s?", "https://shop.example/s", true),
+            ("https://shop.example/s?%75tm_x=1&q=%2f%61", "https://shop.example/s?q=%2Fa", false),
+            ("https://shop.example/a%2fb", "https://shop.example/a%2Fb", false),
+            ("https://shop.example/x/../y", "https://shop.example/y", false),
+        ] {
+            let page = page(url).unwrap();
+            assert_eq!((page.url.as_str(), page.is_exact), (same, is_exact), "{url}");
         }
     }
 
@@ -178,10 +257,11 @@ mod tests {
         #[test]
         fn the_canonical_form_of_a_canonical_url_is_itself(
             path in "/(products|a%2[fF]b|x|\\.\\.)?/?([a-z%/.0-9]|%[0-9a-fA-F]{2}){0,8}(/view)?",
-            query in "((item|sku|utm_x|gclid)=([a-z%+]|%[0-9a-f]{2}){0,4}&?){0,3}",
+            query in "((item|sku|q|utm_x|gclid)=([a-z%+]|%[0-9a-f]{2}){0,4}&?){0,3}",
         ) {
-            if let Ok(once) = canonical(&format!("https://shop.example{path}?{query}")) {
-                prop_assert_eq!(canonical(&once), Ok(once));
+            if let Ok(once) = page(&format!("https://shop.example{path}?{query}")) {
+                let again = page(&once.url).unwrap();
+                prop_assert_eq!((&again.url, &again.item, again.is_exact), (&once.url, &once.item, true));
             }
         }
 

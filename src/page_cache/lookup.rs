@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{entry::Entry, key::Page};
+use super::{
+    entry::Entry,
+    key::Page,
+    vary::{Fields, Selecting},
+};
 use crate::{
-    config::PageConfig,
     error::Error,
+    ids::ItemId,
     keys,
     time::Timestamp,
-    upstash::{self, Command, FromReply, Reply, Script},
+    upstash::{self, Command, FromReply, Redis, Reply, Script},
 };
 
 /// The right to render a page and to store it, until it runs out.
@@ -31,51 +35,95 @@ impl Lease {
 
 /// What is known of a page.
 #[derive(Debug)]
-pub enum Look {
-    /// Its item is viewed too rarely: nothing is stored of it. `rank` is None if it was never viewed.
-    Unpopular { rank: Option<u64> },
-    /// It is stored, fresh or stale. The lease comes with a stale one, to at most one caller.
-    Stored { rank: u64, entry: Box<Entry>, lease: Option<Lease> },
-    /// It may be stored and is not. Without a lease, somebody else renders it now.
-    Absent { rank: u64, lease: Option<Lease> },
+pub struct Look {
+    /// Where its item stands, if it shows one that was viewed.
+    pub rank: Option<u64>,
+    /// It is stored: fresh or stale.
+    pub entry: Option<Box<Entry>>,
+    /// The right to render it. It comes with a page that is not fresh, to one caller at a time.
+    pub lease: Option<Lease>,
+    pub state: State,
+    /// By which headers of the request it is told apart, as far as is known.
+    pub vary: Fields,
+}
+
+/// What is known of a page, stored or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Nothing.
+    Unknown,
+    /// It was stored a while ago: it is for everybody.
+    Known,
+    /// It could not be stored a moment ago.
+    Unstorable,
+}
+
+/// When the lease to render a page is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Where the page is not fresh.
+    IfNeeded,
+    /// Where it is not fresh, and was stored before or its item ranks below this: its answer says nothing of freshness.
+    IfPopular(u64),
+    /// In any case: the client wants the origin's own word.
+    Always,
+    /// Not at all.
+    Never,
 }
 
 /// A question to be asked, alone or in a pipeline.
 pub struct Lookup<'a> {
     page: &'a Page,
-    rank_limit: u64,
+    selecting: &'a Selecting,
     lease_id: String,
     command: Command,
 }
 
 impl<'a> Lookup<'a> {
-    /// Asks for `page`, and for the lease of `lease` to render it where that is needed.
+    /// Asks for `page` as `selecting` selects it, and for the lease of `lease` to render it.
     ///
     /// # Errors
     /// [`Error::Platform`] if there are no random bits for the lease.
-    pub fn new(page: &'a Page, now: Timestamp, config: &PageConfig, lease: Duration) -> Result<Self, Error> {
+    pub fn new(
+        page: &'a Page,
+        selecting: &'a Selecting,
+        now: Timestamp,
+        lease: Duration,
+        ask: Ask,
+    ) -> Result<Self, Error> {
         let id = getrandom::u64().map_err(|_| Error::Platform("no random bits".to_owned()))?;
-        Ok(Self::with(page, now, config, lease, format!("{id:016x}")))
+        Ok(Self::with(page, selecting, now, lease, format!("{id:016x}"), ask))
     }
 
     /// Only looks: no lease is taken.
     #[must_use]
-    pub fn only(page: &'a Page, now: Timestamp, config: &PageConfig) -> Self {
-        Self::with(page, now, config, Duration::ZERO, String::new())
+    pub fn only(page: &'a Page, selecting: &'a Selecting, now: Timestamp) -> Self {
+        Self::with(page, selecting, now, Duration::ZERO, String::new(), Ask::Never)
     }
 
-    fn with(page: &'a Page, now: Timestamp, config: &PageConfig, lease: Duration, lease_id: String) -> Self {
+    fn with(
+        page: &'a Page,
+        selecting: &'a Selecting,
+        now: Timestamp,
+        lease: Duration,
+        lease_id: String,
+        ask: Ask,
+    ) -> Self {
         let hash = page.hash();
-        let command = Command::script(&PAGE, [keys::RANKING, &keys::page(hash), &keys::render(hash), keys::PURGED])
-            .arg(page.item().as_str())
+        let keys = [keys::RANKING, &keys::page(hash), &keys::variants(hash), &keys::render(hash), keys::PURGED];
+        let below = if let Ask::IfPopular(limit) = ask { limit.to_string() } else { String::new() };
+        let command = Command::script(&PAGE, keys)
+            .arg(page.item().map_or("", ItemId::as_str))
             .arg(hash)
             .num(now.as_millis())
-            .num(config.rank_limit)
             .arg(&lease_id)
             .num(lease.as_millis())
+            .num(u8::from(ask == Ask::Always))
+            .arg(below)
+            .args(selecting.pairs())
             // A second run could at most miss the lease that the first one took.
             .repeatable();
-        Self { page, rank_limit: config.rank_limit, lease_id, command }
+        Self { page, selecting, lease_id, command }
     }
 
     /// The script's call.
@@ -89,19 +137,34 @@ impl<'a> Lookup<'a> {
     /// # Errors
     /// [`upstash::Error::UnexpectedType`].
     pub fn read(self, reply: Reply) -> Result<Look, upstash::Error> {
-        let (rank, entry, stamp) = <(Option<u64>, Option<Bytes>, Option<u64>)>::from_reply(reply)?;
-        let Some(rank) = rank.filter(|rank| *rank < self.rank_limit) else { return Ok(Look::Unpopular { rank }) };
+        type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, String);
+        let (rank, entry, stamp, state, soft, vary) = Parts::from_reply(reply)?;
+        let mut entry = entry.and_then(|value| Entry::decode(&value, self.page, self.selecting));
+        if let (Some(entry), Some(micros)) = (&mut entry, soft) {
+            entry.expire(Timestamp::from_millis(micros / 1000));
+        }
+        let state = match state.as_str() {
+            "unstorable" => State::Unstorable,
+            "known" => State::Known,
+            _ => State::Unknown,
+        };
+        let vary = entry.as_ref().map_or_else(|| Fields::from_text(&vary), |entry| entry.vary.clone());
         let lease = stamp.map(|stamp| Lease { id: self.lease_id, stamp });
-        Ok(match entry.and_then(|value| Entry::decode(&value, self.page)) {
-            Some(entry) => Look::Stored { rank, entry: Box::new(entry), lease },
-            None => Look::Absent { rank, lease },
-        })
+        Ok(Look { rank, entry: entry.map(Box::new), lease, state, vary })
     }
+}
+
+/// Finds out whether Redis answers at all.
+///
+/// # Errors
+/// Any [`upstash::Error`].
+pub async fn ping(redis: &Redis) -> Result<(), upstash::Error> {
+    redis.run(Command::read("PING")).await
 }
 
 /// Reads a page and hands out the lease to render it.
 pub static PAGE: Script = Script {
     name: "page",
     source: include_str!("../scripts/page.lua"),
-    sha1: "ca42df52a94501ce4d11c7399888fe885d2af603",
+    sha1: "9ece34a459e880409b8c3bc2fe2d24853ed102fc",
 };

@@ -33,16 +33,27 @@ impl Purge {
     }
 }
 
+/// What a purge does to the pages that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// They are void.
+    Hard,
+    /// They have become stale: the origin is asked, and they are served meanwhile, or where it fails, as stale pages are.
+    Soft,
+}
+
 /// Purges; it holds from the next read on.
 ///
 /// A script, because the marks carry Redis' own clock. Doing it twice does it once.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn purge(redis: &Redis, purges: &[Purge]) -> Result<(), Error> {
+pub async fn purge(redis: &Redis, purges: &[Purge], extent: Extent) -> Result<(), Error> {
     // Twice the longest life of a page: an hour more or less does not matter here, a forgotten mark would.
     let keep = LONGEST * 2;
-    let call = Command::script(&PURGE, [keys::PURGED]).num(keep.as_micros()).args(purges.iter().map(Purge::mark));
+    let soft = if extent == Extent::Soft { "~" } else { "" };
+    let marks = purges.iter().map(|purge| format!("{soft}{}", purge.mark()));
+    let call = Command::script(&PURGE, [keys::PURGED]).num(keep.as_micros()).args(marks);
     Ok(redis.run(call.repeatable()).await?)
 }
 
@@ -50,5 +61,5 @@ pub async fn purge(redis: &Redis, purges: &[Purge]) -> Result<(), Error> {
 pub static PURGE: Script = Script {
     name: "purge",
     source: include_str!("../scripts/purge.lua"),
-    sha1: "b21094e4a576da7e5fd2cd2685a8e97874a5ddd4",
+    sha1: "18ba9ec7094aeb2b7adcdfd9c837ea75666b5025",
 };

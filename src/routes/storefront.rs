@@ -5,6 +5,8 @@ use std::{rc::Rc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
+mod page;
+
 use super::problem::Problem;
 use crate::{
     app::{Answer, App, Later},
@@ -16,12 +18,11 @@ use crate::{
     insights,
     orders::{self, Order},
     origin::{self, Logout, Says, Visitor},
-    page_cache::{self, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Rendered},
+    page_cache::{self, CacheStatus, Pass, Waiting},
     ranking,
     session::{self, Session, View, device::Label},
     time::Timestamp,
     traffic::Count,
-    upstash::{self, FromReply, Reply},
 };
 
 /// What a call of Redis may take behind the answer of an order: nobody waits, and there is no other report of it.
@@ -35,8 +36,17 @@ pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         token: app.keyring.read(request.headers(), now),
         item: app.config.page.item_routes.item(request.uri().path(), request.uri().query()),
     };
+    // What the origin is told of the visitor on these paths is in no key.
+    let path = request.uri().path();
+    let is_theirs = app.config.origin.cart_routes.iter().any(|own| own == path)
+        || app.config.flash.checkout.item(path, request.uri().query()).is_some();
     match page_cache::admit(&request, &app.config.page.item_routes) {
-        Ok(page) => visit.page(page, request).await,
+        Ok((page, _)) if is_theirs => {
+            let why = page.by_popularity().err().unwrap_or("personal");
+            visit.pass(Pass::Unstorable(why), request).await
+        }
+        Ok((page, wish)) => visit.page(page, wish, request).await,
+        Err(Pass::Method) => visit.write(request).await,
         Err(pass) => visit.pass(pass, request).await,
     }
 }
@@ -51,120 +61,30 @@ struct Visit {
 }
 
 impl Visit {
-    /// A request that the cache may answer.
-    async fn page(self, page: Page, request: Request) -> Answer {
-        let (look, session) = match self.look_up(&page).await {
-            Ok(found) => found,
-            Err(error) => {
-                log::warn!("page cache: {error}");
-                return self.proxy(CacheStatus::Pass(Pass::RedisDown), Visitor::default(), request).await;
-            }
-        };
-        match look {
-            Look::Unpopular { .. } => self.proxy(CacheStatus::Pass(Pass::Unpopular), session.into(), request).await,
-            Look::Stored { entry, lease, .. } => {
-                let status = CacheStatus::hit(&entry, self.now);
-                let mut answer = self.answer_from(&entry, status, &request);
-                answer.later.extend(lease.map(|lease| self.render_again(page, lease)));
-                answer
-            }
-            Look::Absent { lease, .. } => self.render(page, lease, session, request).await,
-        }
-    }
-
-    /// Asks for the page and the session in one request: independent reads, so a pipeline.
-    async fn look_up(&self, page: &Page) -> Result<(Look, Option<Session>), Error> {
-        let lookup = Lookup::new(page, self.now, &self.app.config.page, self.app.config.origin.timeout)?;
-        let mut commands = vec![lookup.command()];
-        commands.extend(self.token.iter().flat_map(session::check_commands));
-        let mut replies = self.app.redis.pipeline(&commands).await?.into_iter();
-        let look = lookup.read(replies.next().ok_or(upstash::Error::UnexpectedType)??)?;
-        let session = match &self.token {
-            None => None,
-            Some(token) => {
-                let check = Reply::List(replies.collect::<Result<_, _>>()?);
-                let (user, seen) = FromReply::from_reply(check)?;
-                session::from_check(token, user, seen, self.now, &self.app.config.session)
-            }
-        };
-        Ok((look, session))
-    }
-
-    /// The page is not stored: the visitor waits for the origin, and whoever has the lease stores what came.
-    async fn render(self, page: Page, lease: Option<Lease>, session: Option<Session>, request: Request) -> Answer {
-        let stamp = lease.as_ref().map_or(0, Lease::stamp);
-        match page_cache::render(&self.app, &page, stamp, self.now).await {
-            Ok((Rendered::Page { entry, lives }, _)) => {
-                let status =
-                    if lease.is_some() { CacheStatus::Stored } else { CacheStatus::Miss { detail: "in-render" } };
-                let mut answer = self.answer_from(&entry, status, &request);
-                let app = self.app.clone();
-                answer.later.extend(lease.map(|lease| -> Later {
-                    Box::pin(
-                        async move { log_failure(page_cache::store(&app.redis, &page, &lease, &entry, lives).await) },
-                    )
-                }));
-                answer
-            }
-            Ok((Rendered::Other { mut response, reason }, says)) => {
-                let status = CacheStatus::Miss { detail: reason };
-                let failed = response.status().is_server_error();
-                // Not for everybody, so this visitor may get another one: their cookies and name go along this time. What came
-                // for nobody is dropped, since its Set-Cookie would take away the session that they have at the origin.
-                if !failed && (reason == "vary" || is_somebody(session.as_ref(), request.headers())) {
-                    return self.proxy(status, session.into(), request).await;
-                }
-                status.append_to(&mut response);
-                let give_back = lease.filter(|_| failed).map(|lease| self.give_back(page, lease));
-                let mut answer = self.finish(response, says, None, request.method(), request.headers()).await;
-                answer.later.extend(give_back);
-                answer
-            }
-            Err(error) => {
-                let mut response = failure(error, request.headers());
-                CacheStatus::Miss { detail: "origin-down" }.append_to(&mut response);
-                Answer { response, later: lease.map(|lease| self.give_back(page, lease)).into_iter().collect() }
-            }
-        }
-    }
-
-    /// Renders a stale page behind the answer. What can not be stored leaves the stale page in place, and the lease: the next
-    /// try comes when that has run out, so a failing origin is not asked at every visit.
-    fn render_again(&self, page: Page, lease: Lease) -> Later {
-        let (app, now) = (self.app.clone(), self.now);
-        Box::pin(async move {
-            match page_cache::render(&app, &page, lease.stamp(), now).await {
-                Ok((Rendered::Page { entry, lives }, _)) => {
-                    log_failure(page_cache::store(&app.redis, &page, &lease, &entry, lives).await);
-                }
-                Ok((Rendered::Other { reason, .. }, _)) => log::warn!("page cache: not rendered again: {reason}"),
-                Err(error) => log::warn!("page cache: not rendered again: {error}"),
-            }
-        })
-    }
-
-    fn give_back(&self, page: Page, lease: Lease) -> Later {
-        let app = self.app.clone();
-        Box::pin(async move { log_failure(page_cache::give_back(&app.redis, &page, &lease).await) })
-    }
-
-    /// A page that was rendered for everybody, for this visitor.
-    fn answer_from(&self, entry: &Entry, status: CacheStatus, request: &Request) -> Answer {
-        let response = page_cache::serve(entry, request.headers(), status, self.now);
-        // A 304 is a view too: the visitor looks at the page that the 200 was.
-        Answer { response, later: self.seen(request.method(), entry.status).into_iter().collect() }
-    }
-
     /// A request that the cache has no part in.
     async fn pass(self, pass: Pass, request: Request) -> Answer {
         let (config, uri) = (&self.app.config, request.uri());
         let with_cart = config.origin.cart_routes.iter().any(|path| path == uri.path());
         let sale = config.flash.checkout.item(uri.path(), uri.query());
-        match self.visitor(with_cart, sale).await {
-            Ok(visitor) => self.proxy(CacheStatus::Pass(pass), visitor, request).await,
+        let (pages, now) = (&self.app.pages, self.now);
+        // Only what carries a signed cookie asks Redis at all.
+        if self.token.is_some()
+            && let Waiting::Vain { probe } = pages.waiting(now)
+        {
+            let app = self.app.clone();
+            let mut answer = self.proxy(CacheStatus::pass(Pass::RedisDown), Visitor::default(), request).await;
+            answer.later.extend(probe.then(|| find_out(app)));
+            return answer;
+        }
+        let visitor = self.visitor(with_cart, sale).await;
+        if let Err(Error::Redis(error)) = &visitor {
+            pages.note_redis::<()>(&Err(error.clone()), self.app.clock.now());
+        }
+        match visitor {
+            Ok(visitor) => self.proxy(CacheStatus::pass(pass), visitor, request).await,
             Err(error) => {
                 log::warn!("session: {error}");
-                self.proxy(CacheStatus::Pass(Pass::RedisDown), Visitor::default(), request).await
+                self.proxy(CacheStatus::pass(Pass::RedisDown), Visitor::default(), request).await
             }
         }
     }
@@ -202,16 +122,26 @@ impl Visit {
 
     /// Passes the request on as its visitor's own.
     async fn proxy(self, status: CacheStatus, visitor: Visitor, request: Request) -> Answer {
+        self.proxy_judged(|_, _| status, visitor, request).await
+    }
+
+    /// Passes the request on as its visitor's own; `judge` says of the answer what the cache makes of it.
+    async fn proxy_judged(
+        self,
+        judge: impl FnOnce(&Response, &Says) -> CacheStatus,
+        visitor: Visitor,
+        request: Request,
+    ) -> Answer {
         let method = request.method().clone();
         let asked = request.headers().clone();
         match origin::ask(&self.app, request, &visitor, self.now).await {
             Ok((mut response, says)) => {
-                status.append_to(&mut response);
+                judge(&response, &says).append_to(&mut response);
                 self.finish(response, says, visitor.user.as_ref(), &method, &asked).await
             }
             Err(error) => {
                 let mut response = failure(error, &asked);
-                status.append_to(&mut response);
+                judge(&response, &Says::default()).append_to(&mut response);
                 response.into()
             }
         }
@@ -353,6 +283,14 @@ async fn note(app: &App, token: Option<&Token>, item: Option<&ItemId>, now: Time
         Some(item) => Ok(app.redis.run(ranking::count(item)).await?),
         None => Ok(()),
     }
+}
+
+/// Finds out whether Redis is back.
+fn find_out(app: Rc<App>) -> Later {
+    Box::pin(async move {
+        let answer = page_cache::ping(&app.redis).await;
+        app.pages.note_redis(&answer, app.clock.now());
+    })
 }
 
 fn log_failure<T>(result: Result<T, Error>) {

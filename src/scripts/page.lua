@@ -1,33 +1,56 @@
 #!lua flags=allow-key-locking
--- Reads a page, unless its item is unpopular or it has been purged, and hands out the lease to render it.
--- KEYS viewed: cache:{hash} render:{hash} purged:
--- ARGV item, hash, now (ms), rank limit, lease id, lease (ms; 0 = only look)
--- Returns {rank or nil, entry or nil, stamp (µs of Redis' clock) if the lease is the caller's, else nil}
-local ranking, page, lease, purged = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local item, hash, now, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local lease_id, lease_ms = ARGV[5], ARGV[6]
+-- Reads the page that a request selects, unless it has been purged, and hands out the lease to render it.
+-- KEYS viewed: cache:{hash} variants:{hash} render:{hash} purged:
+-- ARGV item ('' = none), hash, now (ms), lease id, lease (ms; 0 = only look), lease even if fresh (1 or 0),
+--   lease only if it was stored before or its rank is below this ('' = always), (header, value)*
+-- Returns {rank or nil, entry or nil, stamp (µs of Redis' clock) if the lease is the caller's, else nil,
+--   'unstorable' (whoever asked last noted so), 'known' (it was stored, so it is for everybody) or '', soft purge (µs) or nil, headers that it varies by}
+local ranking, page, variants, lease, purged = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local item, hash, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local lease_id, lease_ms, even_if_fresh, below = ARGV[4], ARGV[5], ARGV[6] == '1', tonumber(ARGV[7])
 
-local rank = redis.call('ZRANK', ranking, item)
-if not rank or rank >= limit then return {rank, false, false} end
+local rank = item ~= '' and redis.call('ZRANK', ranking, item)
+local entry, state, vary = redis.call('GET', page), '', ''
+local fields = entry and string.match(entry, '^edgefront/2 vary ([^\n]*)$')
+if fields then
+  local given, variant = {}, ''
+  for index = 8, #ARGV, 2 do given[ARGV[index]] = ARGV[index + 1] end
+  for field in string.gmatch(fields, '[^,]+') do
+    variant = variant .. field .. (given[field] and '=' .. given[field] or '') .. '\n'
+  end
+  entry, state, vary = redis.call('HGET', variants, variant), 'known', fields
+end
 
-local entry, fresh = redis.call('GET', page), false
+local fresh, soft = false, false
 if entry then
-  local rendered, fresh_until, tags = string.match(entry, '^edgefront/1 (%d+) %d+ (%d+) ([^\n]*)\n')
-  if rendered then
+  local rendered, fresh_until, dies, tags = string.match(entry, '^edgefront/2 (%d+) %d+ (%d+) (%d+) ([^\n]*)\n')
+  if rendered and tonumber(dies) > now then
     local names = {'all', 'item:' .. item, 'url:' .. hash}
     for tag in string.gmatch(tags, '[^,]+') do names[#names + 1] = 'tag:' .. tag end
-    fresh = tonumber(fresh_until) > now
-    for _, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
-      if mark and tonumber(mark) >= tonumber(rendered) then entry, fresh = false, false end
+    local hard = #names
+    for index = 1, hard do names[hard + index] = '~' .. names[index] end
+    state, fresh = 'known', tonumber(fresh_until) > now
+    for index, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
+      if mark and tonumber(mark) >= tonumber(rendered) then
+        fresh = false
+        if index <= hard then entry = false elseif not soft or mark < soft then soft = mark end
+      end
     end
   else
     entry = false
   end
 end
 
-if fresh or lease_ms == '0' or not redis.call('SET', lease, lease_id, 'NX', 'PX', lease_ms) then
-  return {rank, entry, false}
+local stamp, is_wanted = false, not below or state == 'known' or (rank and rank < below)
+if lease_ms ~= '0' and is_wanted and (even_if_fresh or not fresh) then
+  local holder = redis.call('GET', lease)
+  if holder == 'unstorable' then
+    state = holder
+  elseif not holder then
+    redis.call('SET', lease, lease_id, 'PX', lease_ms)
+    -- Before the render: a purge that comes later than this wins over what is rendered now.
+    local time = redis.call('TIME')
+    stamp = time[1] .. string.format('%06d', time[2])
+  end
 end
--- Before the render: a purge that comes later than this wins over what is rendered now.
-local time = redis.call('TIME')
-return {rank, entry, time[1] .. string.format('%06d', time[2])}
+return {rank, entry, stamp, state, soft, vary}

@@ -1,7 +1,7 @@
 #!lua flags=allow-key-locking
 -- Notes a purge by the clock that pages are stamped with, and forgets those that no stored page can be older than.
 -- KEYS purged:
--- ARGV keep (µs), name… (all, item:{item}, url:{hash}, tag:{tag})
+-- ARGV keep (µs), name… (all, item:{item}, url:{hash}, tag:{tag}; with ~ before it: softly)
 -- Returns the stamp (µs of Redis' clock)
 local purged, keep = KEYS[1], tonumber(ARGV[1])
 

@@ -2,10 +2,7 @@
 
 use http::StatusCode;
 
-use crate::{
-    fetch::Response,
-    page_cache::{CacheStatus, Pass},
-};
+use crate::{fetch::Response, page_cache::CacheStatus};
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $count:ident $name:literal,)*) => {
@@ -31,7 +28,7 @@ macro_rules! counts {
 
 counts! {
     // Every answer to a visitor is one of these: where it came from.
-    /// A stored page that was fresh.
+    /// A stored page that was fresh, or that another visitor was waiting for.
     Hit "hit",
     /// A stored page that is rendered anew behind the answer.
     Stale "stale",
@@ -87,11 +84,11 @@ impl Count {
     pub fn of_page(response: &Response) -> Self {
         match response.extensions().get::<CacheStatus>() {
             _ if is_failed(response.status()) => Self::Failed,
-            Some(CacheStatus::Hit { ttl }) if *ttl > 0 => Self::Hit,
+            Some(CacheStatus::Hit { ttl, .. }) if *ttl > 0 => Self::Hit,
             Some(CacheStatus::Hit { .. }) => Self::Stale,
-            Some(CacheStatus::Stored) => Self::Stored,
-            Some(CacheStatus::Miss { .. }) => Self::Miss,
-            Some(CacheStatus::Pass(pass)) => Self::of_pass(*pass),
+            Some(CacheStatus::Forward { collapsed: true, .. }) => Self::Hit,
+            Some(CacheStatus::Forward { stored: true, .. }) => Self::Stored,
+            Some(CacheStatus::Forward { why, detail, .. }) => Self::of_forward(why, detail.unwrap_or_default()),
             // Ours in the place of the origin's, because what it said can not be done.
             None => Self::NoItem,
         }
@@ -103,15 +100,17 @@ impl Count {
         if is_failed(response.status()) { Self::Failed } else { Self::Api }
     }
 
-    const fn of_pass(pass: Pass) -> Self {
-        match pass {
-            Pass::Method => Self::Method,
-            Pass::NoItem => Self::NoItem,
-            Pass::Dynamic => Self::Dynamic,
-            Pass::Parameters => Self::Parameters,
-            Pass::Header(_) => Self::Header,
-            Pass::Unpopular => Self::Unpopular,
-            Pass::RedisDown => Self::RedisDown,
+    /// Why the origin was asked, and why its answer is not stored, as `Cache-Status` tells it.
+    fn of_forward(why: &str, detail: &str) -> Self {
+        match (why, detail) {
+            ("method", _) => Self::Method,
+            ("request", _) => Self::Header,
+            (_, "no-item" | "no-page") => Self::NoItem,
+            (_, "dynamic") => Self::Dynamic,
+            (_, "parameters" | "spelling") => Self::Parameters,
+            (_, "unpopular") => Self::Unpopular,
+            (_, "redis-down") => Self::RedisDown,
+            _ => Self::Miss,
         }
     }
 }
@@ -156,17 +155,22 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page_cache::Pass;
 
     #[test]
     fn every_answer_is_counted_by_what_its_cache_status_says() {
         for (status, code, count) in [
-            (CacheStatus::Hit { ttl: 1 }, 200, Count::Hit),
-            (CacheStatus::Hit { ttl: 1 }, 304, Count::Hit),
-            (CacheStatus::Hit { ttl: 0 }, 200, Count::Stale),
-            (CacheStatus::Miss { detail: "status" }, 404, Count::Miss),
-            (CacheStatus::Miss { detail: "origin-down" }, 502, Count::Failed),
-            (CacheStatus::Pass(Pass::Header("range")), 206, Count::Header),
-            (CacheStatus::Pass(Pass::RedisDown), 200, Count::RedisDown),
+            (CacheStatus::Hit { ttl: 1, detail: None }, 200, Count::Hit),
+            (CacheStatus::Hit { ttl: 1, detail: None }, 304, Count::Hit),
+            (CacheStatus::Hit { ttl: 0, detail: None }, 200, Count::Stale),
+            (CacheStatus::collapsed("uri-miss"), 200, Count::Hit),
+            (CacheStatus::stored("stale", Some(304)), 200, Count::Stored),
+            (CacheStatus::not_stored("uri-miss", "status"), 404, Count::Miss),
+            (CacheStatus::not_stored("uri-miss", "origin-down"), 502, Count::Failed),
+            (CacheStatus::pass(Pass::Unstorable("unpopular")), 200, Count::Unpopular),
+            (CacheStatus::pass(Pass::Unstorable("private")), 200, Count::Miss),
+            (CacheStatus::pass(Pass::Header("authorization")), 206, Count::Header),
+            (CacheStatus::pass(Pass::RedisDown), 200, Count::RedisDown),
         ] {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::from_u16(code).unwrap();

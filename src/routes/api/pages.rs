@@ -13,11 +13,11 @@ use crate::{
     app::Answer,
     error::Error,
     ids::{ItemId, Tag},
-    page_cache::{self, Page, Purge},
+    page_cache::{self, Extent, Page, Purge},
     routes::problem::Problem,
 };
 
-/// `{items, urls, tags, all}`, at least one of them → `{purged, skipped: [{url, why}]}`. A URL may be a path of this host.
+/// `{items, urls, tags, all, soft}`, at least one of the first four → `{purged, skipped: [{url, why}]}`. A URL may be a path of this host.
 /// One that can not be stored is skipped, and the rest is purged nevertheless.
 pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
@@ -41,12 +41,17 @@ pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
         Some(Value::Bool(true)) => purges.push(Purge::All),
         Some(_) => return Err(Error::invalid("all", "must be true").into()),
     }
+    let extent = match fields.take_if_any("soft") {
+        None | Some(Value::Bool(false)) => Extent::Hard,
+        Some(Value::Bool(true)) => Extent::Soft,
+        Some(_) => return Err(Error::invalid("soft", "must be true or false").into()),
+    };
     fields.end()?;
     if purges.is_empty() && skipped.is_empty() {
         return Err(Error::invalid("body", "must name items, urls or tags, or have all: true").into());
     }
     if !purges.is_empty() {
-        page_cache::purge(&call.app.redis, &purges).await?;
+        page_cache::purge(&call.app.redis, &purges, extent).await?;
     }
     Ok(reply::json(reply::PERSONAL, &json!({"purged": purges.len(), "skipped": skipped})).into())
 }

@@ -3,6 +3,7 @@
 mod admission;
 mod failures;
 mod purge;
+mod rfc9111;
 mod served;
 mod stampede;
 

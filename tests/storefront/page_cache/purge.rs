@@ -3,7 +3,7 @@
 use edgefront::{
     ids::{ItemId, Tag},
     item_routes::ItemRoutes,
-    page_cache::{Page, Purge, purge},
+    page_cache::{Extent, Page, Purge, purge},
 };
 use futures_util::future::join;
 
@@ -36,7 +36,7 @@ async fn each_purge_voids_what_it_names(shop: &Shop) {
         shop.store.raw(&["FLUSHDB"]).await;
         store_page(shop, "mug").await;
         store_page(shop, "cup").await;
-        purge(&shop.store.aside, std::slice::from_ref(&purged)).await.unwrap();
+        purge(&shop.store.aside, std::slice::from_ref(&purged), Extent::Hard).await.unwrap();
         let voided = async |path| !is_hit(&shop.visit(path).await);
         assert_eq!(voided("/products/mug").await, mug_is_void, "{purged:?}");
         assert_eq!(voided("/products/cup").await, cup_is_void, "{purged:?}");
@@ -52,7 +52,7 @@ async fn a_slow_render_does_not_store_the_page_of_before_the_purge(shop: &Shop) 
     shop.origin.hold();
     let change = async {
         eventually("the origin is asked", async || shop.origin.count() == 1).await;
-        purge(&shop.store.aside, &[Purge::Item(ItemId::parse("mug").unwrap())]).await.unwrap();
+        purge(&shop.store.aside, &[Purge::Item(ItemId::parse("mug").unwrap())], Extent::Hard).await.unwrap();
         shop.origin.release();
     };
     let (visit, ()) = join(shop.visit("/products/mug"), change).await;

@@ -1,0 +1,124 @@
+//! A part of a stored page (RFC 9110 §14, §13.1.5): one range of bytes. Several at once, and whatever is no range, get the whole,
+//! as §14.2 allows.
+
+use http::{HeaderMap, header};
+
+use super::storable::date;
+
+/// What a request for a part gets of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// From the first to behind the last byte.
+    Bytes { start: usize, end: usize },
+    /// 416: nothing of it is there.
+    Nothing,
+}
+
+/// What the request with the headers `request` gets of a body of `length` bytes, with the headers `stored`.
+#[must_use]
+pub fn part(request: &HeaderMap, stored: &HeaderMap, length: usize) -> Part {
+    let mut lines = request.get_all(header::RANGE).iter();
+    let Some(range) = lines.next().and_then(|range| range.to_str().ok()) else { return Part::Whole };
+    if lines.next().is_some() || !is_still_the_same(request, stored) {
+        return Part::Whole;
+    }
+    read(range, length).unwrap_or(Part::Whole)
+}
+
+/// `If-Range` (§13.1.5): compared strongly, a date to the letter.
+fn is_still_the_same(request: &HeaderMap, stored: &HeaderMap) -> bool {
+    let Some(condition) = request.get(header::IF_RANGE) else { return true };
+    if date(condition).is_some() {
+        return stored.get(header::LAST_MODIFIED) == Some(condition);
+    }
+    !condition.as_bytes().starts_with(b"W/") && stored.get(header::ETAG) == Some(condition)
+}
+
+/// `bytes=a-b`, `bytes=a-` or `bytes=-n`. None if it is none of these.
+fn read(range: &str, length: usize) -> Option<Part> {
+    let (unit, range) = range.split_once('=')?;
+    let (first, last) = range.trim().split_once('-').filter(|_| unit.trim().eq_ignore_ascii_case("bytes"))?;
+    let (start, end) = if first.is_empty() {
+        (length.saturating_sub(number(last)?), length)
+    } else {
+        let (first, last) = (number(first)?, if last.is_empty() { usize::MAX } else { number(last)? });
+        if last < first {
+            return None;
+        }
+        (first, last.saturating_add(1).min(length))
+    };
+    Some(if start < end { Part::Bytes { start, end } } else { Part::Nothing })
+}
+
+/// A number larger than any body is one, too.
+fn number(digits: &str) -> Option<usize> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+        lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::try_from(*value).unwrap())).collect()
+    }
+
+    // RFC 9110 §14.1.2
+    #[test]
+    fn one_range_of_bytes_is_a_part() {
+        let bytes = |start, end| Part::Bytes { start, end };
+        for (range, expected) in [
+            ("bytes=0-1", bytes(0, 2)),
+            ("bytes=1-", bytes(1, 10)),
+            ("bytes=-3", bytes(7, 10)),
+            ("bytes=-30", bytes(0, 10)),
+            ("bytes=9-99999999999999999999999", bytes(9, 10)),
+            ("Bytes = 0-0", bytes(0, 1)),
+            ("bytes=10-", Part::Nothing),
+            ("bytes=-0", Part::Nothing),
+            ("bytes=5-4", Part::Whole),
+            ("bytes=0-1,3-4", Part::Whole),
+            ("bytes=", Part::Whole),
+            ("bytes=-", Part::Whole),
+            ("bytes=a-b", Part::Whole),
+            ("items=0-1", Part::Whole),
+        ] {
+            assert_eq!(part(&headers(&[("range", range)]), &HeaderMap::new(), 10), expected, "{range}");
+        }
+        assert_eq!(part(&headers(&[("range", "bytes=0-")]), &HeaderMap::new(), 0), Part::Nothing);
+    }
+
+    // §13.1.5
+    #[test]
+    fn a_part_of_another_page_is_not_wanted() {
+        let modified = "Sat, 21 Nov 2026 15:00:00 GMT";
+        let stored = headers(&[("etag", "\"a\""), ("last-modified", modified)]);
+        for (condition, is_part) in [
+            ("\"a\"", true),
+            ("\"b\"", false),
+            ("W/\"a\"", false),
+            (modified, true),
+            ("Sat, 21 Nov 2026 15:00:01 GMT", false),
+        ] {
+            let request = headers(&[("range", "bytes=0-1"), ("if-range", condition)]);
+            assert_eq!(part(&request, &stored, 10) != Part::Whole, is_part, "{condition}");
+        }
+        let weak = headers(&[("etag", "W/\"a\"")]);
+        assert_eq!(part(&headers(&[("range", "bytes=0-1"), ("if-range", "W/\"a\"")]), &weak, 10), Part::Whole);
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_lies_within_the_body(range in "(bytes=)?[0-9,-]{0,8}", length in 0usize..20) {
+            if let Part::Bytes { start, end } = part(&headers(&[("range", &range)]), &HeaderMap::new(), length) {
+                prop_assert!(start < end && end <= length);
+            }
+        }
+    }
+}

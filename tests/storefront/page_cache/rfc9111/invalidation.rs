@@ -1,0 +1,90 @@
+//! A write voids what it changed.
+
+use http::Method;
+
+use super::{ask, fresh, status};
+use crate::{
+    page_cache::stored_pages,
+    support::{Reply, Shop, eventually, scenarios},
+};
+
+scenarios! {
+    &[];
+    a_successful_write_voids_the_page_under_its_url,
+    a_write_that_failed_or_is_none_voids_nothing,
+    a_write_voids_the_pages_that_its_answer_names,
+    a_write_wins_over_a_render_that_is_under_way,
+}
+
+async fn is_stored(shop: &Shop, path: &str) -> bool {
+    status(shop, path, &[]).await.starts_with("hit")
+}
+
+async fn write(shop: &Shop, method: &str, path: &str, reply: Reply) {
+    shop.origin.answer(reply);
+    let method = Method::from_bytes(method.as_bytes()).unwrap();
+    shop.request(method, path).body("x").send().await.unwrap();
+    shop.origin.answer(fresh("page", "max-age=60"));
+}
+
+// §4.4
+async fn a_successful_write_voids_the_page_under_its_url(shop: &Shop) {
+    for (method, code) in [("POST", 200), ("PUT", 204), ("DELETE", 303), ("PATCH", 201)] {
+        shop.origin.answer(fresh("page", "max-age=60"));
+        ask(shop, "/page?a=1", &[]).await;
+        assert!(is_stored(shop, "/page?a=1").await);
+        write(shop, method, "/page?utm_source=x&a=1", Reply::status(code)).await;
+        assert!(!is_stored(shop, "/page?a=1").await, "{method} {code}");
+    }
+}
+
+async fn a_write_that_failed_or_is_none_voids_nothing(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=60"));
+    ask(shop, "/page", &[]).await;
+    for (method, code) in [("POST", 500), ("PUT", 404), ("DELETE", 403), ("OPTIONS", 200)] {
+        write(shop, method, "/page", Reply::status(code)).await;
+        assert!(is_stored(shop, "/page").await, "{method} {code}");
+    }
+}
+
+async fn a_write_voids_the_pages_that_its_answer_names(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=60"));
+    let named = format!("{}/list?page=1", shop.url);
+    for (header, value, is_voided) in [
+        ("location", "/list?page=1", true),
+        ("content-location", "list?page=1", true),
+        ("location", named.as_str(), true),
+        ("location", "https://elsewhere.example/list?page=1", false),
+        ("x-location", "/list?page=1", false),
+    ] {
+        ask(shop, "/list?page=1", &[]).await;
+        write(shop, "POST", "/add", Reply::status(201).header(header, value)).await;
+        assert_eq!(!is_stored(shop, "/list?page=1").await, is_voided, "{header}: {value}");
+    }
+}
+
+// D18
+async fn a_write_wins_over_a_render_that_is_under_way(shop: &Shop) {
+    shop.origin.answer(fresh("old", "max-age=60"));
+    shop.origin.hold();
+    let change = async {
+        eventually("the origin is asked", async || shop.origin.count() == 1).await;
+        let keys = shop.store.raw(&["KEYS", "render:*"]).await;
+        assert_eq!(keys.as_array().map(Vec::len), Some(1));
+        // The write goes to another path of the origin, and names the page.
+        let post = shop.request(Method::POST, "/page").send();
+        let release = async {
+            eventually("the write has arrived", async || shop.origin.count() == 2).await;
+            shop.origin.release();
+        };
+        futures_util::future::join(post, release).await.0.unwrap();
+    };
+    futures_util::future::join(shop.visit("/page"), change).await;
+    shop.settled().await;
+    // Whichever answer came first: nothing of before the write is stored.
+    if !stored_pages(shop).await.is_empty() {
+        shop.origin.answer(fresh("new", "max-age=60"));
+        write(shop, "POST", "/page", Reply::status(200)).await;
+    }
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}

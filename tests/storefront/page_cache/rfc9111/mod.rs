@@ -1,0 +1,40 @@
+//! A shared HTTP cache, case by case from the RFCs: 9111, 9110, 5861, 9211 and 9213. The files follow their sections. What is read of a
+//! message is tested beside the code that reads it; here is what a client and an origin see.
+
+/// RFC 9111 §4.4: writes.
+mod invalidation;
+/// RFC 9110 §14, RFC 9111 §3.3: ranges.
+mod parts;
+/// RFC 9111 §3, §4: what is stored and served.
+mod reuse;
+/// RFC 9111 §4.2.4, RFC 5861: stale answers.
+mod stale;
+/// RFC 9111 §4.3: asking the origin whether it still holds.
+mod validation;
+/// RFC 9111 §4.1: `Vary`.
+mod variants;
+
+use crate::support::{Reply, Shop};
+
+/// A page that states freshness, with `control` as its `Cache-Control`.
+pub fn fresh(body: &str, control: &str) -> Reply {
+    Reply::html(body.to_owned()).header("cache-control", control)
+}
+
+/// What a visit to `path` with these headers says in `Cache-Status`, and the body; all behind it is done.
+pub async fn ask(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> (String, String) {
+    let mut request = shop.get(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = request.send().await.expect("an answer");
+    let status = super::cache_status(&answer);
+    let body = answer.text().await.expect("a body");
+    shop.settled().await;
+    (status.trim_start_matches("edgefront; ").to_owned(), body)
+}
+
+/// Only the status.
+pub async fn status(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> String {
+    ask(shop, path, headers).await.0
+}

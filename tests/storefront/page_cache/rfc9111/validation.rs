@@ -1,0 +1,98 @@
+//! A page that is over is asked about, and a 304 brings it up to date.
+
+use super::{ask, fresh};
+use crate::{
+    page_cache::header,
+    support::{Reply, Shop, scenarios},
+};
+
+scenarios! {
+    &[];
+    a_page_that_is_over_is_asked_about_with_its_validators,
+    our_own_etag_is_not_the_origins,
+    a_304_brings_the_stored_headers_up_to_date,
+    a_client_is_told_that_it_has_the_page,
+    a_304_that_nobody_asked_for_is_not_stored,
+}
+
+// §4.3.1, §4.3.3
+async fn a_page_that_is_over_is_asked_about_with_its_validators(shop: &Shop) {
+    let modified = "Sat, 21 Nov 2020 15:00:00 GMT";
+    shop.origin.answer_with(move |asked| {
+        let reply = match (asked.header("if-none-match"), asked.header("if-modified-since")) {
+            ("\"a\"", _) | ("", "Sat, 21 Nov 2020 15:00:00 GMT") => Reply::status(304),
+            _ => Reply::html(format!("{} {}", asked.path, asked.header("if-none-match"))),
+        };
+        let reply = reply.header("cache-control", "no-cache");
+        match asked.path.as_str() {
+            "/etag" => reply.header("etag", "\"a\""),
+            "/modified" => reply.header("last-modified", modified),
+            _ => reply.header("etag", "\"b\""),
+        }
+    });
+    for path in ["/etag", "/modified"] {
+        assert_eq!(ask(shop, path, &[]).await.0, "fwd=uri-miss; stored");
+        for _ in 0..2 {
+            let (status, body) = ask(shop, path, &[]).await;
+            assert_eq!((status.as_str(), body), ("fwd=stale; fwd-status=304; stored", format!("{path} ")));
+        }
+    }
+    ask(shop, "/changed", &[]).await;
+    assert_eq!(ask(shop, "/changed", &[]).await, ("fwd=stale; stored".to_owned(), "/changed \"b\"".to_owned()));
+}
+
+async fn our_own_etag_is_not_the_origins(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=60"));
+    ask(shop, "/page", &[]).await;
+    ask(shop, "/page", &[("cache-control", "no-cache")]).await;
+    assert_eq!((shop.origin.count(), shop.origin.last().header("if-none-match")), (2, ""));
+}
+
+// §3.2, §4.3.4
+async fn a_304_brings_the_stored_headers_up_to_date(shop: &Shop) {
+    shop.origin.answer(
+        fresh("page", "no-cache").header("etag", "\"a\"").header("x-old", "1").header("x-both", "1").header("age", "7"),
+    );
+    ask(shop, "/page", &[]).await;
+    shop.origin.answer(
+        Reply::status(304)
+            .header("cache-control", "max-age=60")
+            .header("etag", "\"a\"")
+            .header("x-both", "2")
+            .header("content-length", "9")
+            .header("edge-tags", "new"),
+    );
+    ask(shop, "/page", &[]).await;
+    let answer = shop.visit("/page").await;
+    assert!(super::super::is_hit(&answer));
+    let of = |name| header(&answer, name);
+    assert_eq!([of("x-old"), of("x-both"), of("content-length"), of("age")], ["1", "2", "4", "0"]);
+    assert_eq!(of("cache-control"), "max-age=60");
+    assert_eq!(answer.text().await.unwrap(), "page");
+}
+
+// RFC 9110 §13
+async fn a_client_is_told_that_it_has_the_page(shop: &Shop) {
+    let modified = "Sat, 21 Nov 2020 15:00:00 GMT";
+    shop.origin.answer(fresh("page", "max-age=60").header("etag", "W/\"a\"").header("last-modified", modified));
+    ask(shop, "/page", &[]).await;
+    for (name, value, has_it) in [
+        ("if-none-match", "\"b\", \"a\"", true),
+        ("if-none-match", "*", true),
+        ("if-none-match", "\"b\"", false),
+        ("if-modified-since", modified, true),
+        ("if-modified-since", "Fri, 20 Nov 2020 15:00:00 GMT", false),
+    ] {
+        let answer = shop.get("/page").header(name, value).send().await.unwrap();
+        assert_eq!(answer.status() == 304, has_it, "{name}: {value}");
+        assert_eq!(header(&answer, "etag"), "W/\"a\"");
+    }
+    assert_eq!(shop.origin.count(), 1);
+}
+
+async fn a_304_that_nobody_asked_for_is_not_stored(shop: &Shop) {
+    shop.origin.answer(Reply::status(304).header("cache-control", "max-age=60"));
+    ask(shop, "/page", &[]).await;
+    shop.origin.answer(fresh("page", "max-age=60"));
+    assert_eq!(ask(shop, "/page", &[]).await.1, "page");
+}

@@ -1,0 +1,107 @@
+//! One URL, several pages.
+
+use super::{ask, fresh, status};
+use crate::{
+    page_cache::{make_popular, stored_pages},
+    support::{Reply, Shop, scenarios},
+};
+
+scenarios! {
+    &[];
+    each_variant_is_stored_and_served_to_its_own,
+    a_popular_page_is_asked_again_with_what_it_varies_by,
+    what_varies_by_what_we_withhold_is_for_those_without_it,
+    a_page_that_varies_by_anything_is_not_stored,
+    variants_are_bounded,
+    a_purge_voids_all_variants,
+}
+
+fn by_language(language: &str) -> Reply {
+    fresh(&format!("in {language}"), "max-age=60").header("vary", "Accept-Encoding, Accept-Language")
+}
+
+// §4.1
+async fn each_variant_is_stored_and_served_to_its_own(shop: &Shop) {
+    shop.origin.answer_with(|asked| by_language(asked.header("accept-language")));
+    for (language, expected) in
+        [("de", "fwd=uri-miss; stored"), ("en", "fwd=vary-miss; stored"), ("", "fwd=vary-miss; stored")]
+    {
+        let headers = [("accept-language", language)];
+        let headers = if language.is_empty() { &[][..] } else { &headers };
+        assert_eq!(ask(shop, "/page", headers).await, (expected.to_owned(), format!("in {language}")));
+    }
+    for (language, same) in [("de", "de"), ("EN", "en"), ("de , de", "de")] {
+        let (status, body) =
+            ask(shop, "/page", &[("accept-language", language), ("accept-encoding", "identity")]).await;
+        assert!(status.starts_with("hit"), "{language}: {status}");
+        assert_eq!(body, format!("in {same}"));
+    }
+    assert_eq!(shop.origin.count(), 3);
+    // A page that does not vary any more replaces them all.
+    shop.origin.answer(fresh("for all", "max-age=60"));
+    ask(shop, "/page", &[("accept-language", "fr")]).await;
+    assert_eq!(ask(shop, "/page", &[("accept-language", "de")]).await.1, "for all");
+}
+
+async fn a_popular_page_is_asked_again_with_what_it_varies_by(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin
+        .answer_with(|asked| Reply::html(asked.header("accept-language").to_owned()).header("vary", "accept-language"));
+    let french = [("accept-language", "fr"), ("accept", "image/png")];
+    assert_eq!(ask(shop, "/products/mug", &french).await, ("fwd=uri-miss; stored".to_owned(), "fr".to_owned()));
+    let asked = shop.origin.asked();
+    assert_eq!((asked.len(), asked[0].header("accept-language"), asked[1].header("accept-language")), (2, "", "fr"));
+    assert_ne!(asked[1].header("accept"), "image/png", "it does not vary by that");
+    assert!(status(shop, "/products/mug", &french).await.starts_with("hit"));
+    // Known by now.
+    assert_eq!(
+        ask(shop, "/products/mug", &[("accept-language", "de")]).await,
+        ("fwd=vary-miss; stored".to_owned(), "de".to_owned())
+    );
+    assert_eq!(shop.origin.count(), 3);
+}
+
+async fn what_varies_by_what_we_withhold_is_for_those_without_it(shop: &Shop) {
+    shop.origin.answer_with(|asked| fresh(asked.header("cookie"), "max-age=60").header("vary", "cookie, x-group"));
+    assert_eq!(status(shop, "/page", &[]).await, "fwd=uri-miss; stored");
+    assert!(status(shop, "/page", &[]).await.starts_with("hit"));
+    assert_eq!(ask(shop, "/page", &[("cookie", "own=1")]).await.1, "own=1");
+    assert!(!status(shop, "/page", &[("x-group", "a")]).await.starts_with("hit"));
+    assert!(
+        status(shop, "/page", &[("cookie", "__Host-session=ours.mac")]).await.starts_with("hit"),
+        "ours stays here"
+    );
+    assert_eq!(ask(shop, "/page", &[]).await.1, "");
+}
+
+async fn a_page_that_varies_by_anything_is_not_stored(shop: &Shop) {
+    for (path, vary) in [("/a", "*"), ("/b", "accept, *"), ("/c", " , *")] {
+        shop.origin.answer(fresh("page", "max-age=60").header("vary", vary));
+        assert!(status(shop, path, &[]).await.ends_with("detail=vary-star"), "{vary}");
+        assert!(!status(shop, path, &[]).await.starts_with("hit"), "{vary}");
+    }
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+async fn variants_are_bounded(shop: &Shop) {
+    shop.origin.answer_with(|asked| by_language(asked.header("accept-language")));
+    for number in 0..40 {
+        let language = format!("l{number}");
+        assert_eq!(ask(shop, "/page", &[("accept-language", &language)]).await.1, format!("in {language}"));
+    }
+    let key = stored_pages(shop).await.remove(0).replace("cache:", "variants:");
+    assert_eq!(shop.store.raw(&["HLEN", &key]).await, 16);
+    assert!(shop.store.raw(&["PTTL", &key]).await.as_i64().unwrap() > 0);
+}
+
+async fn a_purge_voids_all_variants(shop: &Shop) {
+    use edgefront::page_cache::{Extent, Purge, purge};
+    shop.origin.answer_with(|asked| by_language(asked.header("accept-language")));
+    for _ in 0..2 {
+        for language in ["de", "en"] {
+            assert!(!status(shop, "/page", &[("accept-language", language)]).await.starts_with("hit"), "{language}");
+            assert!(status(shop, "/page", &[("accept-language", language)]).await.starts_with("hit"), "{language}");
+        }
+        purge(&shop.store.aside, &[Purge::All], Extent::Hard).await.unwrap();
+    }
+}
