@@ -19,7 +19,7 @@ use crate::{
     failure::Failure,
     npm, redis, sale, settings,
     steps::{Done, step},
-    tools, worker,
+    tools, visitors, worker,
     wrangler::{self, Dev},
 };
 
@@ -71,6 +71,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut dev = Dev::start(arguments.port, &told)?;
     dev.ready(&origin).await?;
     sale::schedule(&origin, &vars).await?;
+    visitors::send(&origin, &vars).await?;
     // Browsers take `Secure` cookies over plain HTTP from localhost only.
     println!(
         "The shop: http://localhost:{} (ready after {:.0} s; Ctrl-C ends it)",

@@ -17,6 +17,7 @@ mod stamp;
 mod steps;
 mod test;
 mod tools;
+mod visitors;
 mod worker;
 mod wrangler;
 
