@@ -22,7 +22,16 @@ macro_rules! scenarios {
     )+};
 }
 
-scenarios!(every_page_is_accessible, a_piece_of_a_flash_sale_is_reserved_and_bought, the_dashboard_shows_what_happens,);
+scenarios!(
+    a_flash_sale_sells_out,
+    a_guest_buys_something,
+    a_piece_of_a_flash_sale_is_reserved_and_bought,
+    every_page_is_accessible,
+    nothing_needs_javascript,
+    signing_in_keeps_the_cart,
+    somebody_logs_out_everywhere,
+    the_dashboard_shows_what_happens,
+);
 
 async fn run(scenario: &str) {
     let chromium =

@@ -15,9 +15,10 @@ export const DESKTOP = { width: 1280, height: 800 };
 
 /**
  * Runs `scenario` with a function that opens a browser of one person (a context: cookies and storage of its own), and ends with an
- * error if any page of it had one: a script that threw, a message on the console, a refusal by the content security policy.
+ * error if any page of it had one: a script that threw, a message on the console, a refusal by the content security policy. The browser
+ * itself notes an answer that is an error; those that the scenario asks for are `expected`.
  */
-export async function inBrowser(scenario) {
+export async function inBrowser(scenario, expected = []) {
 	const browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM,
 		args: [
@@ -31,7 +32,8 @@ export async function inBrowser(scenario) {
 		context.setDefaultTimeout(30_000);
 		context.on("console", (message) => {
 			const { url } = message.location();
-			if (["error", "warning"].includes(message.type())) errors.push(`${message.type()}: ${message.text()} (${url})`);
+			if (!["error", "warning"].includes(message.type()) || expected.some((text) => text.test(message.text()))) return;
+			errors.push(`${message.type()}: ${message.text()} (${url})`);
 		});
 		context.on("weberror", (error) => errors.push(`thrown: ${error.error()}`));
 		context.on("request", (request) => {
@@ -40,7 +42,7 @@ export async function inBrowser(scenario) {
 		return context;
 	};
 	try {
-		await scenario(open, errors);
+		await scenario(open);
 		assert.deepEqual(errors, [], "no page had an error");
 	} finally {
 		await browser.close();
@@ -57,6 +59,13 @@ export async function service(method, path, body) {
 	const text = await answer.text();
 	assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
 	return text && JSON.parse(text);
+}
+
+/** Runs a statement on the shop's database and returns its rows. */
+export async function sql(statement) {
+	const answer = await fetch(`${SHOP}/test/sql`, { method: "POST", body: statement });
+	assert.ok(answer.ok, statement);
+	return answer.json();
 }
 
 /** Fails if axe-core finds anything wrong with the page, by WCAG 2.2 A and AA and its best practices. */

@@ -9,7 +9,7 @@ const text = (page, selector) => page.locator(selector).first().innerText();
 /** Waits until the element's text is as asked. */
 const says = (page, selector, pattern) => page.locator(selector).filter({ hasText: pattern }).first().waitFor();
 
-await inBrowser(async (open, errors) => {
+await inBrowser(async (open) => {
 	for (let visits = 0; visits < 12; visits++) await fetch(SHOP + MUG);
 
 	for (const [width, viewport] of Object.entries({ phone: PHONE, desktop: DESKTOP })) {
@@ -26,10 +26,6 @@ await inBrowser(async (open, errors) => {
 			await page.getByLabel("Service key").fill("a-wrong-key");
 			await page.keyboard.press("Enter");
 			await says(page, "#key-problem", "not the service key");
-			// The browser itself notes a call that was refused.
-			assert.equal(errors.length, 1);
-			errors.length = 0;
-
 			await page.getByLabel("Service key").fill(process.env.SERVICE_KEY);
 			await page.keyboard.press("Enter");
 			await says(page, "[data-items]", "enamel-mug-sage");
@@ -59,4 +55,4 @@ await inBrowser(async (open, errors) => {
 			await context.close();
 		}
 	}
-});
+}, [/status of 401/]);

@@ -1,0 +1,40 @@
+// Two people and one piece: both wait for the sale to begin, one is faster, the other sees it sold out. Nobody reloads anything.
+
+import { assert, inBrowser, service, sql, visit } from "./support.mjs";
+import { fillAddress, heading, signUp } from "./shop.mjs";
+
+const CASSEROLE = "cast-iron-casserole-sage";
+
+await inBrowser(async (open) => {
+	const [ada, grace] = [await (await open()).newPage(), await (await open()).newPage()];
+	await signUp(ada, "ada@example.org", "Ada");
+	await signUp(grace, "grace@example.org", "Grace");
+
+	await sql(`UPDATE inventory SET sale_pieces = 1, sale_starts_at = unixepoch() + 8, sale_ends_at = unixepoch() + 600 WHERE id = '${CASSEROLE}'`);
+	await service("PUT", `/rows/${CASSEROLE}/schedule`, { every: 1 });
+	const news = (page, text) => page.locator("[data-flash]").getByText(text).first().waitFor();
+	for (const page of [ada, grace]) {
+		await visit(page, `/flash/${CASSEROLE}`);
+		await news(page, /Starts in/);
+		assert.equal(await page.getByRole("button", { name: "Reserve one" }).isVisible(), false);
+		const countdown = await page.locator("[data-countdown]").innerText();
+		assert.match(countdown, /\d/, "it counts down");
+	}
+
+	const [first, second] = [ada, grace].map((page) => page.getByRole("button", { name: "Reserve one" }));
+	await Promise.all([first.waitFor(), second.waitFor()]);
+	await first.click();
+	await ada.getByRole("link", { name: "Check out" }).waitFor();
+	await second.click().catch(() => {});
+	await news(grace, "1 held for somebody");
+	assert.equal(await grace.getByRole("link", { name: "Check out" }).isVisible(), false);
+
+	await ada.getByRole("link", { name: "Check out" }).click();
+	await fillAddress(ada, { name: "Ada Lovelace", mail: "ada@example.org", address: "12 St James's Square\nLondon" });
+	await ada.getByRole("button", { name: /^Buy/ }).click();
+	await ada.waitForURL(/\/orders\//);
+	assert.match(await heading(ada), /Thank you, Ada/);
+	await news(grace, "All pieces are sold");
+	const [{ sale_sold }] = await sql(`SELECT sale_sold FROM inventory WHERE id = '${CASSEROLE}'`);
+	assert.equal(sale_sold, 1);
+}, [/status of 409/]);
