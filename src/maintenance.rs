@@ -34,7 +34,7 @@ const CLEANING: Duration = Duration::from_secs(25);
 const REFRESHING: Duration = Duration::from_secs(55);
 /// What a caller of the API waits for rows.
 const REFRESHING_NOW: Duration = Duration::from_secs(20);
-/// The crons write their heartbeat every third minute: two of them were missed, and then some.
+/// The crons write their heartbeat with each report, and every third minute where there is none: two of them were missed, and then some.
 const SILENCE: Duration = Duration::from_mins(10);
 /// The field of `jobs:` for the heartbeat.
 const HEARTBEAT: &str = "heartbeat";
@@ -199,13 +199,14 @@ async fn run(app: &App, job: Job, occasion: Occasion, now: Timestamp) -> Result<
     let is_idle = done.values().all(|count| matches!(count.as_u64(), Some(0)) || *count == Value::Bool(false));
     let report = Report { started: now.as_score(), finished: app.clock.now().as_score(), error, done };
     if !is_idle || report.error.is_some() || occasion == Occasion::Asked {
-        tell(&redis, job, &report).await;
+        tell(&redis, job, occasion, &report).await;
     }
     work.map(|_| report)
 }
 
-/// Logs a run and keeps its report. A report that can not be kept does not undo the job: that is logged, too.
-async fn tell(redis: &Redis, job: Job, report: &Report) {
+/// Logs a run and keeps its report, and with that of a cron its heartbeat: it is the same command. A report that can not be kept does
+/// not undo the job: that is logged, too.
+async fn tell(redis: &Redis, job: Job, occasion: Occasion, report: &Report) {
     let seconds = report.finished - report.started;
     let done = Value::from(report.done.clone());
     match &report.error {
@@ -213,7 +214,10 @@ async fn tell(redis: &Redis, job: Job, report: &Report) {
         None => log::info!("{job}: done in {seconds:.1} s: {done}"),
     }
     let text = json!(report).to_string();
-    let keep = Command::write("HSET").arg(keys::JOBS).arg(job.name()).arg(text).repeatable();
+    let mut keep = Command::write("HSET").arg(keys::JOBS).arg(job.name()).arg(text).repeatable();
+    if occasion == Occasion::Cron {
+        keep = keep.arg(HEARTBEAT).num(Timestamp::from_score(report.finished));
+    }
     if let Err(error) = redis.run::<()>(keep).await {
         log::error!("{job}: the report was not kept: {error}");
     }

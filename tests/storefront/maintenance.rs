@@ -51,6 +51,18 @@ async fn an_idle_cron_sends_one_command_for_each_job() {
 }
 
 #[tokio::test]
+async fn a_cron_that_did_something_shows_that_it_runs() {
+    let stock = Stock::new().await;
+    maintenance::run_job(&stock.app, Job::Rescale, stock.now()).await.unwrap();
+    assert_eq!(jobs(&stock).await.heartbeat, None, "somebody asked, which says nothing of the crons");
+    stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
+    next_minute(&stock, 5);
+    cron(&stock, EVERY_FIVE_MINUTES).await;
+    let jobs = jobs(&stock).await;
+    assert_eq!(jobs.heartbeat, Some(jobs.reports["rescale"].finished));
+}
+
+#[tokio::test]
 async fn every_kind_of_session_that_must_go_is_found_within_three_minutes() {
     let stock = Stock::new().await;
     forgotten_session(&stock).await;

@@ -122,6 +122,9 @@ impl Shop<'_> {
             self.look(item, &cookie).await?;
         }
         let items: Vec<_> = taste.iter().take(1 + number % 3).map(|item| json!({"id": item, "quantity": 1})).collect();
+        for line in &items {
+            self.put_into_cart(line, &cookie).await?;
+        }
         let order = json!({"order_id": format!("demo-{number}"), "token": token, "items": items});
         self.call(Method::POST, "/orders", Some(order)).await.map(drop)
     }
@@ -129,6 +132,14 @@ impl Shop<'_> {
     async fn look(&self, item: &str, cookie: &str) -> Result<(), Failure> {
         let page = self.client.get(format!("{}/products/{item}", self.origin)).header("cookie", cookie);
         self.answer(page, item).await.map(drop)
+    }
+
+    async fn put_into_cart(&self, line: &Value, cookie: &str) -> Result<(), Failure> {
+        let path = "/_edge/v1/cart/items";
+        let post =
+            self.client.post(format!("{}{path}", self.origin)).header("cookie", cookie).header("origin", self.origin);
+        let post = post.header("content-type", "application/json").body(line.to_string());
+        self.answer(post, path).await.map(drop)
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, Failure> {
