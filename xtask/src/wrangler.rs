@@ -12,8 +12,8 @@ use crate::{
     steps::{self, step},
 };
 
-/// From the start of `wrangler dev` to the first answer; it takes 3 s on an idle machine.
-const READY_DEADLINE: Duration = Duration::from_mins(1);
+/// It answers in seconds; a file that changes meanwhile makes wrangler build once more first, on a small machine for minutes.
+const READY_DEADLINE: Duration = Duration::from_mins(5);
 
 fn command(arguments: &[&str]) -> Result<Command, Failure> {
     let mut wrangler = npm::command("wrangler")?;
