@@ -3,10 +3,21 @@
 //! Whatever speaks HTTP (Redis over REST, the origin, rows by URL) goes through [`Fetch`], so that the whole of edgefront
 //! runs natively against real servers, and in a Worker over the platform's `fetch`.
 
-use std::{any::Any, fmt, io, time::Duration};
+use std::{
+    any::Any,
+    cell::RefCell,
+    fmt, io,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt, future::LocalBoxFuture};
+use futures_util::{
+    Stream, StreamExt,
+    future::{Either, LocalBoxFuture, select},
+};
 
 /// A request as it comes in or goes out. The URI is absolute.
 pub type Request = http::Request<Body>;
@@ -64,27 +75,72 @@ pub enum Collected {
     TooLarge(Body),
 }
 
+/// What [`Body::collect_within`] found.
+pub enum InTime {
+    Collected(Collected),
+    /// Not whole in time: what was read so far, and the rest behind it, still as one body.
+    Slow(Body),
+}
+
 impl Body {
     /// Reads the body if it has at most `limit` bytes. A longer one is given back unharmed.
     ///
     /// # Errors
     /// [`BodyError::Truncated`] if the stream fails before its end.
     pub async fn collect(self, limit: usize) -> Result<Collected, BodyError> {
+        Ok(match self.collect_within(limit, std::future::pending()).await? {
+            InTime::Collected(collected) => collected,
+            // Can not be, since what is pending for ever never ends.
+            InTime::Slow(body) => Collected::TooLarge(body),
+        })
+    }
+
+    /// As [`Body::collect`], for as long as `patience` lasts.
+    ///
+    /// # Errors
+    /// [`BodyError::Truncated`] if the stream fails before its end.
+    pub async fn collect_within(self, limit: usize, patience: impl Future<Output = ()>) -> Result<InTime, BodyError> {
+        let whole = |bytes| Ok(InTime::Collected(Collected::Whole(bytes)));
+        let too_large = |body| Ok(InTime::Collected(Collected::TooLarge(body)));
         let mut stream = match self {
-            Self::Empty => return Ok(Collected::Whole(Bytes::new())),
-            Self::Bytes(bytes) if bytes.len() > limit => return Ok(Collected::TooLarge(Self::Bytes(bytes))),
-            Self::Bytes(bytes) => return Ok(Collected::Whole(bytes)),
+            Self::Empty => return whole(Bytes::new()),
+            Self::Bytes(bytes) if bytes.len() > limit => return too_large(Self::Bytes(bytes)),
+            Self::Bytes(bytes) => return whole(bytes),
             Self::Stream(stream) => stream,
         };
         let mut read = BytesMut::new();
-        while let Some(chunk) = stream.next().await {
-            read.extend_from_slice(&chunk.map_err(|_| BodyError::Truncated)?);
+        let mut patience = std::pin::pin!(patience);
+        loop {
+            let chunk = match select(stream.next(), patience.as_mut()).await {
+                Either::Left((None, _)) => return whole(read.freeze()),
+                Either::Left((Some(chunk), _)) => chunk.map_err(|_| BodyError::Truncated)?,
+                Either::Right(_) => return Ok(InTime::Slow(Self::resumed(read, stream))),
+            };
+            read.extend_from_slice(&chunk);
             if read.len() > limit {
-                let rest = Prefixed { read: Some(read.freeze()), rest: stream };
-                return Ok(Collected::TooLarge(Self::Stream(Box::new(rest))));
+                return too_large(Self::resumed(read, stream));
             }
         }
-        Ok(Collected::Whole(read.freeze()))
+    }
+
+    fn resumed(read: BytesMut, rest: Box<dyn ByteStream>) -> Self {
+        let read = Some(read.freeze()).filter(|read| !read.is_empty());
+        Self::Stream(Box::new(Prefixed { read, rest }))
+    }
+
+    /// The same body, and a copy of at most `limit` bytes that is whole when all of it has passed.
+    #[must_use]
+    pub fn copied(self, limit: usize) -> (Self, BodyCopy) {
+        let rest = match self {
+            Self::Stream(stream) => stream,
+            Self::Empty => return (Self::Empty, BodyCopy(Rc::new(RefCell::new(Copying::Whole(Bytes::new()))))),
+            Self::Bytes(bytes) => {
+                let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(bytes.clone()))));
+                return (Self::Bytes(bytes), copy);
+            }
+        };
+        let copy = Rc::new(RefCell::new(Copying::Growing { read: BytesMut::new(), reader: None }));
+        (Self::Stream(Box::new(Copied { rest, limit, copy: copy.clone() })), BodyCopy(copy))
     }
 
     /// Length in bytes if it is known without reading.
@@ -113,12 +169,9 @@ struct Prefixed {
 impl Stream for Prefixed {
     type Item = io::Result<Bytes>;
 
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match self.read.take() {
-            Some(read) => std::task::Poll::Ready(Some(Ok(read))),
+            Some(read) => Poll::Ready(Some(Ok(read))),
             None => self.rest.poll_next_unpin(context),
         }
     }
@@ -127,6 +180,91 @@ impl Stream for Prefixed {
 impl ByteStream for Prefixed {
     fn as_any(&mut self) -> &mut dyn Any {
         self
+    }
+}
+
+/// A stream whose chunks are copied while they pass.
+struct Copied {
+    rest: Box<dyn ByteStream>,
+    limit: usize,
+    copy: Rc<RefCell<Copying>>,
+}
+
+enum Copying {
+    Growing {
+        read: BytesMut,
+        reader: Option<Waker>,
+    },
+    Whole(Bytes),
+    /// It broke off, nobody read it to its end, or it is longer than the limit.
+    Lost,
+}
+
+impl Copied {
+    /// Ends the copying, and wakes whoever waits for it.
+    fn end(&self, end: impl FnOnce(BytesMut) -> Copying) {
+        let mut copy = self.copy.borrow_mut();
+        if let Copying::Growing { read, reader } = &mut *copy {
+            let (read, reader) = (std::mem::take(read), reader.take());
+            *copy = end(read);
+            reader.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl Stream for Copied {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let chunk = std::task::ready!(self.rest.poll_next_unpin(context));
+        match &chunk {
+            None => self.end(|read| Copying::Whole(read.freeze())),
+            Some(Err(_)) => self.end(|_| Copying::Lost),
+            Some(Ok(chunk)) => {
+                let is_over = match &mut *self.copy.borrow_mut() {
+                    Copying::Growing { read, .. } => {
+                        read.extend_from_slice(chunk);
+                        read.len() > self.limit
+                    }
+                    Copying::Whole(_) | Copying::Lost => false,
+                };
+                if is_over {
+                    self.end(|_| Copying::Lost);
+                }
+            }
+        }
+        Poll::Ready(chunk)
+    }
+}
+
+/// Who stops reading leaves half a copy.
+impl Drop for Copied {
+    fn drop(&mut self) {
+        self.end(|_| Copying::Lost);
+    }
+}
+
+impl ByteStream for Copied {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// What passed, when it has passed; None if that was not all of it.
+pub struct BodyCopy(Rc<RefCell<Copying>>);
+
+impl Future for BodyCopy {
+    type Output = Option<Bytes>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self.0.borrow_mut() {
+            Copying::Growing { reader, .. } => {
+                *reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+            Copying::Whole(bytes) => Poll::Ready(Some(bytes.clone())),
+            Copying::Lost => Poll::Ready(None),
+        }
     }
 }
 

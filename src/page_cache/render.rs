@@ -1,5 +1,8 @@
-//! Renders a page for everybody: the origin is asked without cookies or identity, with the validators of what is stored, and the
-//! answer is kept whole before anybody gets it, so that a body that breaks off is never stored and never looks complete.
+//! Renders a page for everybody: the origin is asked without cookies or identity, with the validators of what is stored. The answer is
+//! kept whole before anybody gets it, so that it has an `ETag`, and one that breaks off is an error and not half a page; where that takes
+//! longer than a second, it passes while it is copied. A body that breaks off is never stored.
+
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
@@ -15,7 +18,7 @@ use crate::{
     app::App,
     config::PageConfig,
     error::Error,
-    fetch::{Collected, FetchError, Response},
+    fetch::{BodyCopy, Collected, FetchError, InTime, Response},
     origin::{self, Says},
     time::Timestamp,
 };
@@ -35,6 +38,8 @@ pub struct Order<'a> {
     pub stamp: u64,
     /// The client wants the origin's own word: a cache between it and us is told.
     pub validated: bool,
+    /// Nobody waits for the answer: its body may take its time.
+    pub behind: bool,
     /// The answer may come compressed, as its visitor takes it; it then passes, and is not stored.
     pub compressed: bool,
 }
@@ -43,9 +48,32 @@ pub struct Order<'a> {
 pub enum Rendered {
     /// It may be stored. `not_modified`: the origin said that what is stored still holds.
     Page { entry: Box<Entry>, not_modified: bool },
+    /// It may be stored when all of it has passed.
+    Slow { response: Box<Response>, growing: Box<Growing> },
     /// It is for this visitor only, or fails; `reason` says why it is not stored.
     Other { response: Box<Response>, says: Says, reason: &'static str },
 }
+
+/// A page whose body is on its way to a visitor.
+pub struct Growing {
+    entry: Entry,
+    promised: Option<usize>,
+    copy: BodyCopy,
+}
+
+impl Growing {
+    /// The page, when all of it has passed. None if that was not all of it, or too much.
+    pub async fn whole(self) -> Option<Entry> {
+        let Self { mut entry, promised, copy } = self;
+        entry.body = copy.await.filter(|body| promised.is_none_or(|promised| promised == body.len()))?;
+        describe(&mut entry);
+        name(&mut entry);
+        Some(entry)
+    }
+}
+
+/// What a visitor waits for the whole of a page, once its head is there.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asks the origin.
 ///
@@ -102,7 +130,7 @@ pub async fn render(app: &App, order: &Order<'_>) -> Result<Rendered, Error> {
         };
         return match stored {
             Some(stored) => Ok(hold(entry, stored)),
-            None => collect(app, entry, response, says).await,
+            None => collect(app, order, entry, response, says).await,
         };
     }
 }
@@ -144,22 +172,51 @@ fn hold(mut entry: Entry, stored: &Entry) -> Rendered {
         entry.tags.clone_from(&stored.tags);
     }
     describe(&mut entry);
+    name(&mut entry);
     Rendered::Page { entry: Box::new(entry), not_modified: true }
 }
 
 /// Takes the body in, if it is one that can be stored.
-async fn collect(app: &App, mut entry: Entry, response: Response, says: Says) -> Result<Rendered, Error> {
+async fn collect(
+    app: &App,
+    order: &Order<'_>,
+    mut entry: Entry,
+    response: Response,
+    says: Says,
+) -> Result<Rendered, Error> {
     let (head, body) = response.into_parts();
     let promised = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    entry.body = match body.collect(app.config.page.max_bytes).await {
-        Ok(Collected::Whole(body)) if promised.is_none_or(|promised: usize| promised == body.len()) => body,
-        Ok(Collected::Whole(_)) | Err(_) => return Err(FetchError::Unreachable.into()),
-        Ok(Collected::TooLarge(body)) => {
+    let limit = app.config.page.max_bytes;
+    // Known to be too large: not one byte of it waits.
+    let collected = match promised {
+        Some(promised) if promised > limit => Ok(InTime::Collected(Collected::TooLarge(body))),
+        _ if order.behind => body.collect(limit).await.map(InTime::Collected),
+        _ => body.collect_within(limit, app.clock.sleep(PATIENCE)).await,
+    };
+    entry.body = match collected {
+        Ok(InTime::Collected(Collected::Whole(body)))
+            if promised.is_none_or(|promised: usize| promised == body.len()) =>
+        {
+            body
+        }
+        Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => return Err(FetchError::Unreachable.into()),
+        Ok(InTime::Collected(Collected::TooLarge(body))) => {
             let response = Box::new(Response::from_parts(head, body));
             return Ok(Rendered::Other { response, says, reason: "too-large" });
         }
+        Ok(InTime::Slow(body)) => {
+            let (body, copy) = body.copied(limit);
+            describe(&mut entry);
+            let mut response = Response::new(body);
+            *response.status_mut() = entry.status;
+            response.headers_mut().clone_from(&entry.headers);
+            response.headers_mut().extend(promised.map(|length| (header::CONTENT_LENGTH, HeaderValue::from(length))));
+            let growing = Growing { entry, promised, copy };
+            return Ok(Rendered::Slow { response: Box::new(response), growing: Box::new(growing) });
+        }
     };
     describe(&mut entry);
+    name(&mut entry);
     Ok(Rendered::Page { entry: Box::new(entry), not_modified: false })
 }
 
@@ -169,22 +226,26 @@ fn describe(entry: &mut Entry) {
     for name in ["content-length", "age", "cache-status"] {
         headers.remove(name);
     }
-    if !headers.contains_key(header::ETAG)
-        && entry.status == StatusCode::OK
-        && let Some(etag) = conditional::etag(&entry.body)
-    {
-        headers.insert(header::ETAG, etag);
-        entry.own_etag = true;
-    }
     // RFC 9110 §6.6.1: who keeps an answer that does not say when it was made says so.
     if !headers.contains_key(header::DATE) {
-        let made = std::time::UNIX_EPOCH + std::time::Duration::from_secs(entry.stored.as_secs());
+        let made = std::time::UNIX_EPOCH + Duration::from_secs(entry.stored.as_secs());
         headers.extend(HeaderValue::try_from(httpdate::fmt_http_date(made)).ok().map(|date| (header::DATE, date)));
     }
     // Where the origin leaves it to us, browsers ask each time: a purge could not reach their copies, and the ETag makes the
     // question cheap.
     let ours = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(ours));
+}
+
+/// Gives a page that has none an `ETag`.
+fn name(entry: &mut Entry) {
+    if !entry.headers.contains_key(header::ETAG)
+        && entry.status == StatusCode::OK
+        && let Some(etag) = conditional::etag(&entry.body)
+    {
+        entry.headers.insert(header::ETAG, etag);
+        entry.own_etag = true;
+    }
 }
 
 /// 0 to 1; where there are no random bits, 0.

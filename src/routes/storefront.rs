@@ -5,7 +5,12 @@ use std::{rc::Rc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
+/// Asking the origin for a page.
+mod ask;
+/// What the cache may answer.
 mod page;
+/// What is no read.
+mod write;
 
 use super::problem::Problem;
 use crate::{

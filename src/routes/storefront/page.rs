@@ -5,18 +5,20 @@
 use std::{rc::Rc, time::Duration};
 
 use http::{Method, StatusCode, header};
-use url::Url;
 
-use super::{Visit, failure, find_out, is_somebody, log_failure};
+use super::{
+    Visit,
+    ask::{own_note, silent_note},
+    failure, find_out,
+};
 use crate::{
-    app::{Answer, Later},
-    config::{Forward, UNPOPULAR},
+    app::Answer,
     error::Error,
     fetch::{FetchError, Request, Response},
-    origin::{Says, Visitor},
+    origin::Visitor,
     page_cache::{
-        self, Ask, CacheStatus, Entry, Lease, Look, Lookup, Order, Page, Pass, Rendered, Reuse, Selecting, State,
-        Waiting, Wish, admission::is_plain, storable,
+        self, Ask, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Reuse, Selecting, State, Waiting, Wish,
+        admission::is_plain, storable,
     },
     session::{self, Session, cookie},
     time::Timestamp,
@@ -24,25 +26,25 @@ use crate::{
 };
 
 /// What a request wants, and all that is known of it beside its visit.
-struct Wanted {
-    page: Page,
-    wish: Wish,
-    selecting: Selecting,
+pub(super) struct Wanted {
+    pub(super) page: Page,
+    pub(super) wish: Wish,
+    pub(super) selecting: Selecting,
     /// It has cookies of the origin's, or headers of its own: the answer may be nobody else's.
-    is_own: bool,
-    request: Request,
+    pub(super) is_own: bool,
+    pub(super) request: Request,
 }
 
 /// What Redis said.
-struct Found {
-    look: Look,
-    session: Option<Session>,
+pub(super) struct Found {
+    pub(super) look: Look,
+    pub(super) session: Option<Session>,
 }
 
 /// A page that is asked of the origin: why, and whether popularity lets it in if the origin says nothing of freshness.
-struct Question {
-    why: &'static str,
-    popularity: storable::Popularity,
+pub(super) struct Question {
+    pub(super) why: &'static str,
+    pub(super) popularity: storable::Popularity,
 }
 
 /// For how long Redis has been silent.
@@ -221,204 +223,8 @@ impl Visit {
         Answer { response, later: lease.map(|lease| self.give_back(wanted.page, lease)).into_iter().collect() }
     }
 
-    /// Asks the origin for everybody: the visitor waits, and whoever has the lease stores what came.
-    async fn render(self, wanted: Wanted, found: Found, question: Question) -> Answer {
-        let app = self.app.clone();
-        let Found { look: Look { entry: stored, lease, vary, .. }, session } = found;
-        let Question { why, popularity } = question;
-        let rendering = lease.as_ref().map(|_| app.pages.render(wanted.page.hash()));
-        let order = Order {
-            page: &wanted.page,
-            selecting: &wanted.selecting,
-            sent: popularity.is_ok().then_some(vary),
-            stored: stored.as_deref(),
-            popularity,
-            stamp: lease.as_ref().map_or(0, Lease::stamp),
-            validated: wanted.wish.is_validated(),
-            compressed: popularity.is_err() && stored.is_none() && takes_gzip(wanted.request.headers()),
-        };
-        let compressed = order.compressed;
-        let rendered = page_cache::render(&app, &order).await;
-        let now = app.clock.now();
-        let has_failed = match &rendered {
-            Ok(Rendered::Other { response, .. }) => response.status().is_server_error(),
-            Ok(Rendered::Page { entry, .. }) => entry.status.is_server_error(),
-            Err(_) => true,
-        };
-        let give_back = |page, lease: Option<Lease>| lease.map(|lease| self.give_back(page, lease));
-        if has_failed {
-            app.pages.note_failure(wanted.page.hash(), now);
-            if let Some(entry) = stored.filter(|entry| wanted.wish.stands_in(entry, rendered.is_err(), now)) {
-                let status = CacheStatus::stand_in(&entry, now, "origin-down");
-                let mut answer = self.answer_from(&entry, status, &wanted.request, now);
-                answer.later.extend(give_back(wanted.page, lease));
-                return answer;
-            }
-        }
-        match rendered {
-            Ok(Rendered::Page { entry, not_modified }) => {
-                let status = match &lease {
-                    Some(_) => CacheStatus::stored(why, not_modified.then_some(304)),
-                    None => CacheStatus::not_stored(why, "in-render"),
-                };
-                let mut answer = self.answer_from(&entry, status, &wanted.request, now);
-                answer.later.extend(lease.map(|lease| -> Later {
-                    Box::pin(async move {
-                        store(&app, &wanted.page, &lease, *entry).await;
-                        drop(rendering);
-                    })
-                }));
-                answer
-            }
-            Ok(Rendered::Other { mut response, says, reason }) => {
-                let ended = if has_failed {
-                    give_back(wanted.page.clone(), lease)
-                } else if compressed && reason == storable::ENCODING {
-                    // It is for everybody, but for its coding: asked for once more behind the answer, it can be stored.
-                    let (page, selecting) = (wanted.page.clone(), wanted.selecting.clone());
-                    let again =
-                        Wanted { page, selecting, wish: Wish::default(), is_own: false, request: Request::default() };
-                    lease.map(|lease| self.render_again(again, lease, None, popularity))
-                } else {
-                    self.note_unstorable(wanted.page.clone(), lease, reason)
-                };
-                let bypassed = popularity == Err(reason);
-                let status = CacheStatus::not_stored(if bypassed { "bypass" } else { why }, reason);
-                // Not for everybody, so this visitor may get another one: their cookies and name go along this time. What came
-                // for nobody is dropped, since its Set-Cookie would take away the session that they have at the origin.
-                let lacked = reason == "vary" || reason == "vary-star" && app.config.page.forward != Forward::All;
-                let is_theirs = lacked || is_somebody(session.as_ref(), wanted.request.headers());
-                let mut answer = if !has_failed && (is_theirs || response.status() == StatusCode::NOT_MODIFIED) {
-                    self.proxy(status, session.into(), wanted.request).await
-                } else {
-                    status.append_to(&mut response);
-                    self.finish(*response, says, None, wanted.request.method(), wanted.request.headers()).await
-                };
-                answer.later.extend(ended);
-                answer
-            }
-            Err(error) => {
-                let mut response = failure(error, wanted.request.headers());
-                CacheStatus::not_stored(why, "origin-down").append_to(&mut response);
-                Answer { response, later: give_back(wanted.page, lease).into_iter().collect() }
-            }
-        }
-    }
-
-    /// Asks as the visitor's own. An answer that says that it is for everybody is asked for again behind it, for everybody.
-    async fn own(self, wanted: Wanted, found: Found, question: Question) -> Answer {
-        let (app, now) = (self.app.clone(), self.now);
-        let Found { look, session } = found;
-        let popularity = question.popularity.and(Err("spelling"));
-        let is_get = wanted.request.method() == Method::GET;
-        let mut claim = Err("status");
-        let judge = |response: &Response, says: &Says| {
-            let config = &app.config.page;
-            let freshness = storable::freshness(response.status(), response.headers(), (now, now), popularity, config);
-            claim = match freshness {
-                _ if says.is_personal() => Err("personal"),
-                // Asked for as it is, it could be stored.
-                Ok(_) | Err(storable::ENCODING) => Ok(()),
-                Err(reason) => Err(reason),
-            };
-            match claim {
-                Ok(()) => CacheStatus::not_stored(question.why, "personal"),
-                Err(reason) if Err(reason) == popularity => CacheStatus::pass(Pass::Unstorable(reason)),
-                Err(reason) => CacheStatus::not_stored(question.why, reason),
-            }
-        };
-        let visit = Self { app: app.clone(), now, token: self.token.clone(), item: self.item.clone() };
-        let Wanted { page, wish, selecting, is_own, request } = wanted;
-        let mut answer = visit.proxy_judged(judge, session.into(), request).await;
-        let failed = answer.response.status().is_server_error();
-        match claim {
-            Ok(()) if is_get && page.is_exact() && !failed => answer.later.extend(look.lease.map(|lease| {
-                let wanted = Wanted { page, wish, selecting, is_own, request: Request::default() };
-                self.render_again(wanted, lease, None, question.popularity)
-            })),
-            Err(reason) if !failed => {
-                if is_lasting(reason) {
-                    app.pages.note_unstorable(&own_note(page.hash()), reason, now);
-                } else if reason == UNPOPULAR && !is_own {
-                    app.pages.note_unstorable(&silent_note(page.hash()), reason, now);
-                }
-                answer.later.extend(look.lease.map(|lease| self.give_back(page, lease)));
-            }
-            _ => answer.later.extend(look.lease.map(|lease| self.give_back(page, lease))),
-        }
-        answer
-    }
-
-    /// Renders a page behind an answer. What can not be stored leaves the stale page in place, and the lease: the next try comes
-    /// when that has run out, so a failing origin is not asked at every visit.
-    fn render_again(
-        &self,
-        wanted: Wanted,
-        lease: Lease,
-        stored: Option<Rc<Entry>>,
-        popularity: storable::Popularity,
-    ) -> Later {
-        let app = self.app.clone();
-        Box::pin(async move {
-            let Wanted { page, selecting, .. } = &wanted;
-            let _rendering = app.pages.render(page.hash());
-            let vary = stored.as_ref().map(|entry| entry.vary.clone()).unwrap_or_default();
-            let order = Order {
-                page,
-                selecting,
-                sent: popularity.is_ok().then_some(vary),
-                stored: stored.as_deref(),
-                popularity,
-                stamp: lease.stamp(),
-                validated: false,
-                compressed: false,
-            };
-            match page_cache::render(&app, &order).await {
-                Ok(Rendered::Page { entry, .. }) if stored.is_none() || !entry.status.is_server_error() => {
-                    store(&app, page, &lease, *entry).await;
-                }
-                Ok(Rendered::Page { entry, .. }) => {
-                    log::warn!("page cache: not rendered again: status {}", entry.status);
-                }
-                Ok(Rendered::Other { response, reason, .. }) if response.status().is_server_error() => {
-                    log::warn!("page cache: not rendered again: {reason}");
-                }
-                Ok(Rendered::Other { reason, .. }) => {
-                    // It was for everybody, and is no more.
-                    log::warn!("page cache: not rendered again: {reason}");
-                    app.pages.note_unstorable(page.hash(), reason, app.clock.now());
-                    log_failure(page_cache::note_unstorable(&app.redis, page, &lease).await);
-                }
-                Err(error) => log::warn!("page cache: not rendered again: {error}"),
-            }
-        })
-    }
-
-    fn give_back(&self, page: Page, lease: Lease) -> Later {
-        let app = self.app.clone();
-        Box::pin(async move { log_failure(page_cache::give_back(&app.redis, &page, &lease).await) })
-    }
-
-    /// Remembers that what the origin said to nobody in particular can not be stored. Those who wait for it are told by the lease.
-    fn note_unstorable(&self, page: Page, lease: Option<Lease>, reason: &'static str) -> Option<Later> {
-        let app = self.app.clone();
-        if is_lasting(reason) {
-            app.pages.note_unstorable(page.hash(), reason, self.now);
-        } else if reason == UNPOPULAR {
-            app.pages.note_unstorable(&silent_note(page.hash()), reason, self.now);
-        }
-        let lease = lease?;
-        Some(Box::pin(async move {
-            log_failure(if is_lasting(reason) {
-                page_cache::note_unstorable(&app.redis, &page, &lease).await
-            } else {
-                page_cache::give_back(&app.redis, &page, &lease).await
-            });
-        }))
-    }
-
     /// A page that was rendered for everybody, for this visitor.
-    fn answer_from(&self, entry: &Entry, status: CacheStatus, request: &Request, now: Timestamp) -> Answer {
+    pub(super) fn answer_from(&self, entry: &Entry, status: CacheStatus, request: &Request, now: Timestamp) -> Answer {
         let response = page_cache::serve(entry, request.method(), request.headers(), status, now);
         // A 304 is a view too: the visitor looks at the page that the 200 was.
         Answer { response, later: self.seen(request.method(), entry.status).into_iter().collect() }
@@ -450,62 +256,6 @@ impl Visit {
         answer.later.extend((silence == Silence::Long { probe: true }).then(|| find_out(app)));
         answer
     }
-
-    /// A request that is no read. What it changed is void (RFC 9111 §4.4): the page under its URL, and those that the answer names. In
-    /// this isolate at once, everywhere as soon as Redis has it; that is on its way when the visitor gets the answer.
-    pub(super) async fn write(self, request: Request) -> Answer {
-        let (app, now) = (self.app.clone(), self.now);
-        let is_safe = [Method::OPTIONS, Method::TRACE].contains(request.method());
-        let url = request.uri().to_string();
-        let mut answer = self.pass(Pass::Method, request).await;
-        let status = answer.response.status();
-        if !is_safe && (status.is_success() || status.is_redirection()) {
-            let pages = changed(&url, &answer.response, &app.config.page.item_routes);
-            for page in &pages {
-                app.pages.forget(page.hash());
-                app.pages.note_unstorable(page.hash(), "invalidated", now);
-            }
-            answer.later.push(Box::pin(async move {
-                log_failure(page_cache::invalidate(&app.redis, &pages).await);
-                for page in &pages {
-                    app.pages.forget(page.hash());
-                }
-            }));
-        }
-        answer
-    }
-}
-
-/// Whether the client names gzip among the codings that it takes, which all that take any do.
-fn takes_gzip(headers: &http::HeaderMap) -> bool {
-    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|coding| {
-        let (coding, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        coding.trim().eq_ignore_ascii_case("gzip")
-            && !weight.replace(' ', "").trim_end_matches(['0', '.']).ends_with("q=")
-    })
-}
-
-/// The pages under the request's URL and under those of its `Location` and `Content-Location` that are of the same origin.
-fn changed(url: &str, response: &Response, routes: &crate::item_routes::ItemRoutes) -> Vec<Page> {
-    let Ok(target) = Url::parse(url) else { return Vec::new() };
-    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter_map(|name| {
-        let text = response.headers().get(name)?.to_str().ok()?;
-        target.join(text).ok().filter(|named| named.origin() == target.origin())
-    });
-    let urls: Vec<_> = std::iter::once(target.clone()).chain(named).collect();
-    let mut pages: Vec<_> = urls.iter().filter_map(|url| Page::of_url(url.as_str(), routes).ok()).collect();
-    pages.dedup();
-    pages
-}
-
-/// Stores what was rendered, and keeps a copy where that went well: a page that was purged meanwhile is nowhere then.
-async fn store(app: &crate::app::App, page: &Page, lease: &Lease, entry: Entry) {
-    match page_cache::store(&app.redis, page, lease, &entry, app.clock.now()).await {
-        Ok(true) => app.pages.keep(page.hash(), Rc::new(entry)),
-        Ok(false) => {}
-        Err(error) => log::warn!("behind an answer: {error}"),
-    }
 }
 
 /// Whether the answer may be nobody else's where the page is not known to be for everybody, or less than a page.
@@ -513,20 +263,4 @@ fn wants_its_own(wanted: &Wanted, session: Option<&Session>) -> bool {
     let Wanted { request, is_own, .. } = wanted;
     let has_user = session.is_some_and(|session| session.user.is_some());
     *is_own || has_user || request.method() != Method::GET || request.headers().contains_key(header::RANGE)
-}
-
-/// Under which the answer to somebody is remembered: others may get a page there that can be stored.
-fn own_note(hash: &str) -> String {
-    format!("{hash}~")
-}
-
-/// Under which it is remembered that an answer said nothing of freshness.
-fn silent_note(hash: &str) -> String {
-    format!("{hash}?")
-}
-
-/// Whether an answer that could not be stored says that of the next one too: an item may become popular with one view, and which headers
-/// came is the request's doing.
-fn is_lasting(reason: &str) -> bool {
-    !matches!(reason, UNPOPULAR | "vary" | "spelling")
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 use edgefront_gateway::Fault;
 
 use super::{cache_status, header, make_popular, store_page, stored_pages};
-use crate::support::{Reply, Shop, scenarios};
+use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
     &[("REDIS_TIMEOUT_MS", "2000")];
     without_redis_pages_come_from_the_origin,
+    nobody_waits_for_a_redis_that_is_silent,
     a_page_that_breaks_off_is_no_page,
     a_failed_render_does_not_keep_the_next_from_being_stored,
     a_page_that_is_too_large_is_served_and_not_stored,
@@ -34,6 +35,30 @@ async fn without_redis_pages_come_from_the_origin(shop: &Shop) {
     }
     shop.store.gateway.set_fault(None);
     assert_eq!(cache_status(&shop.visit("/products/mug").await).split("; ").nth(1), Some("hit"));
+}
+
+async fn nobody_waits_for_a_redis_that_is_silent(shop: &Shop) {
+    store_page(shop, "mug").await;
+    shop.store.gateway.set_fault(Some(Fault::Slow(Duration::from_mins(1))));
+    for _ in 0..3 {
+        assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=bypass; detail=redis-down");
+    }
+    // From now on, neither for the deadline nor at all; and the isolate's copy stands in for the origin.
+    let before = shop.store.counts().requests;
+    shop.origin.answer(Reply::nothing());
+    let (mug, cup) = (shop.visit("/products/mug").await, shop.visit("/products/cup").await);
+    let status = cache_status(&mug);
+    assert!(status.starts_with("edgefront; hit; ttl=") && status.ends_with("; detail=redis-down"), "{status}");
+    assert_eq!(mug.text().await.unwrap(), "<h1>/products/mug</h1>");
+    assert_eq!(cup.status(), 502);
+    assert_eq!(shop.store.counts().requests, before);
+
+    shop.store.gateway.set_fault(None);
+    eventually("Redis is asked again", async || {
+        let status = cache_status(&shop.visit("/products/mug").await);
+        status.starts_with("edgefront; hit; ttl=") && !status.contains("redis-down")
+    })
+    .await;
 }
 
 async fn a_page_that_breaks_off_is_no_page(shop: &Shop) {

@@ -6,6 +6,7 @@ mod purge;
 mod rfc9111;
 mod served;
 mod stampede;
+mod streams;
 
 use crate::support::Shop;
 

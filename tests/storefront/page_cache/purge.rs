@@ -13,6 +13,7 @@ use crate::support::{Reply, Shop, eventually, scenarios};
 scenarios! {
     &[];
     each_purge_voids_what_it_names,
+    a_soft_purge_makes_stale_what_it_names,
     a_slow_render_does_not_store_the_page_of_before_the_purge,
     a_lease_that_is_not_ours_stores_nothing,
 }
@@ -42,6 +43,33 @@ async fn each_purge_voids_what_it_names(shop: &Shop) {
         assert_eq!(voided("/products/cup").await, cup_is_void, "{purged:?}");
         shop.settled().await;
         assert!(is_hit(&shop.visit("/products/mug").await), "rendered anew after {purged:?}");
+    }
+}
+
+async fn a_soft_purge_makes_stale_what_it_names(shop: &Shop) {
+    // PAGE_STALE lets it be served while it is rendered anew.
+    shop.origin.answer(Reply::html("old").header("edge-tags", "sale"));
+    store_page(shop, "mug").await;
+    let soft = async |purge: Purge| {
+        edgefront::page_cache::purge(&shop.store.aside, &[purge], Extent::Soft).await.unwrap();
+    };
+    soft(Purge::Tag(Tag::parse("other").unwrap())).await;
+    assert!(!cache_status(&shop.visit("/products/mug").await).contains("ttl=-"));
+    for (round, named) in
+        [Purge::Tag(Tag::parse("sale").unwrap()), Purge::Item(ItemId::parse("mug").unwrap()), Purge::All]
+            .into_iter()
+            .enumerate()
+    {
+        shop.settled().await;
+        let before = shop.origin.count();
+        soft(named).await;
+        shop.origin.answer(Reply::html(format!("new {round}")).header("edge-tags", "sale"));
+        let stale = shop.visit("/products/mug").await;
+        assert!(is_hit(&stale), "{}", cache_status(&stale));
+        assert!(!stale.text().await.unwrap().ends_with(&round.to_string()));
+        shop.settled().await;
+        assert_eq!(shop.origin.count(), before + 1, "rendered anew behind the answer");
+        assert_eq!(shop.visit("/products/mug").await.text().await.unwrap(), format!("new {round}"));
     }
 }
 

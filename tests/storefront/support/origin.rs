@@ -47,6 +47,7 @@ struct State {
     rule: Mutex<Rule>,
     asked: Mutex<Vec<Asked>>,
     received: AtomicU64,
+    sent: Arc<AtomicU64>,
     held: watch::Sender<bool>,
 }
 
@@ -63,6 +64,7 @@ impl TestOrigin {
             rule: Mutex::new(rule),
             asked: Mutex::default(),
             received: AtomicU64::new(0),
+            sent: Arc::default(),
             held: watch::Sender::new(false),
         });
         let for_server = state.clone();
@@ -108,6 +110,11 @@ impl TestOrigin {
     /// Bytes of request bodies that have arrived, of unfinished ones too.
     pub fn received(&self) -> u64 {
         self.state.received.load(Ordering::SeqCst)
+    }
+
+    /// Bytes of [`Reply::zeros`] that have been made.
+    pub fn sent(&self) -> u64 {
+        self.state.sent.load(Ordering::SeqCst)
     }
 
     /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its rest.
@@ -265,8 +272,10 @@ impl Reply {
                 length = Some(total);
                 let chunk = Bytes::from(vec![0; 64 << 10]);
                 let chunks = stream::iter(0..total.div_ceil(chunk.len() as u64)).map(Ok);
+                let sent = state.sent.clone();
                 stream_body(chunks.map_ok(move |number| {
                     let left = total - number * chunk.len() as u64;
+                    sent.fetch_add(left.min(chunk.len() as u64), Ordering::SeqCst);
                     chunk.slice(..chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX)))
                 }))
             }

@@ -1,0 +1,51 @@
+//! A request that changes something: it passes, and what it changed is void (RFC 9111 §4.4).
+
+use http::{Method, header};
+use url::Url;
+
+use super::{Visit, log_failure};
+use crate::{
+    app::Answer,
+    fetch::{Request, Response},
+    item_routes::ItemRoutes,
+    page_cache::{self, Page, Pass},
+};
+
+impl Visit {
+    /// A request that is no read. What it changed is void (RFC 9111 §4.4): the page under its URL, and those that the answer names. In
+    /// this isolate at once, everywhere as soon as Redis has it; that is on its way when the visitor gets the answer.
+    pub(super) async fn write(self, request: Request) -> Answer {
+        let (app, now) = (self.app.clone(), self.now);
+        let is_safe = [Method::OPTIONS, Method::TRACE].contains(request.method());
+        let url = request.uri().to_string();
+        let mut answer = self.pass(Pass::Method, request).await;
+        let status = answer.response.status();
+        if !is_safe && (status.is_success() || status.is_redirection()) {
+            let pages = changed(&url, &answer.response, &app.config.page.item_routes);
+            for page in &pages {
+                app.pages.forget(page.hash());
+                app.pages.note_unstorable(page.hash(), "invalidated", now);
+            }
+            answer.later.push(Box::pin(async move {
+                log_failure(page_cache::invalidate(&app.redis, &pages).await);
+                for page in &pages {
+                    app.pages.forget(page.hash());
+                }
+            }));
+        }
+        answer
+    }
+}
+
+/// The pages under the request's URL and under those of its `Location` and `Content-Location` that are of the same origin.
+fn changed(url: &str, response: &Response, routes: &ItemRoutes) -> Vec<Page> {
+    let Ok(target) = Url::parse(url) else { return Vec::new() };
+    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter_map(|name| {
+        let text = response.headers().get(name)?.to_str().ok()?;
+        target.join(text).ok().filter(|named| named.origin() == target.origin())
+    });
+    let urls: Vec<_> = std::iter::once(target.clone()).chain(named).collect();
+    let mut pages: Vec<_> = urls.iter().filter_map(|url| Page::of_url(url.as_str(), routes).ok()).collect();
+    pages.dedup();
+    pages
+}

@@ -1,0 +1,97 @@
+//! Bodies pass while they come, and nobody's first byte waits for the store.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::Method;
+
+use super::{cache_status, header, is_hit, stored_pages};
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios! {
+    &[];
+    a_hundred_megabytes_come_down_in_constant_memory,
+    a_hundred_megabytes_go_up_in_constant_memory,
+    a_slow_page_passes_while_it_comes_and_is_stored_then,
+    a_slow_page_that_breaks_off_is_not_stored,
+}
+
+/// 100 MB, and what may be on the way at once: what is collected of a page before it is known to be too large, and the buffers of
+/// five sockets.
+const LARGE: u64 = 100 << 20;
+const ON_THE_WAY: u64 = 40 << 20;
+
+async fn a_hundred_megabytes_come_down_in_constant_memory(shop: &Shop) {
+    for (path, control) in [("/export", "private"), ("/download", "max-age=60")] {
+        shop.origin.answer(Reply::zeros(LARGE).header("cache-control", control));
+        let (mut read, before) = (0, shop.origin.sent());
+        let mut answer = shop.visit(path).await;
+        while let Some(chunk) = answer.chunk().await.unwrap() {
+            read += chunk.len() as u64;
+            let on_the_way = shop.origin.sent() - before - read;
+            assert!(on_the_way < ON_THE_WAY, "{path}: {on_the_way} after {read}");
+        }
+        assert_eq!(read, LARGE);
+    }
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+async fn a_hundred_megabytes_go_up_in_constant_memory(shop: &Shop) {
+    shop.origin.answer(Reply::echo());
+    let made = Arc::new(AtomicU64::new(0));
+    let count = made.clone();
+    let chunks = stream::unfold(0, move |sent| {
+        let count = count.clone();
+        async move {
+            (sent < LARGE).then(|| {
+                count.fetch_add(1 << 20, Ordering::SeqCst);
+                (Ok::<_, Infallible>(Bytes::from(vec![7; 1 << 20])), sent + (1 << 20))
+            })
+        }
+    });
+    let mut answer =
+        shop.request(Method::POST, "/import").body(reqwest::Body::wrap_stream(chunks)).send().await.unwrap();
+    let mut read = 0;
+    while let Some(chunk) = answer.chunk().await.unwrap() {
+        read += chunk.len() as u64;
+        let on_the_way = made.load(Ordering::SeqCst) - read;
+        assert!(on_the_way < ON_THE_WAY, "{on_the_way} after {read}");
+    }
+    assert_eq!(read, LARGE);
+}
+
+async fn a_slow_page_passes_while_it_comes_and_is_stored_then(shop: &Shop) {
+    shop.origin.answer(Reply::then_held("first ", "last").header("cache-control", "max-age=60"));
+    shop.origin.hold();
+    let mut answer = shop.visit("/page").await;
+    assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; stored");
+    assert_eq!(answer.chunk().await.unwrap().unwrap(), "first ", "the rest is not there yet");
+    shop.origin.release();
+    assert_eq!(answer.chunk().await.unwrap().unwrap(), "last");
+    assert!(answer.chunk().await.unwrap().is_none());
+    shop.settled().await;
+    let answer = shop.visit("/page").await;
+    assert!(is_hit(&answer) && header(&answer, "etag").len() == 34, "{answer:?}");
+    assert_eq!(answer.text().await.unwrap(), "first last");
+}
+
+async fn a_slow_page_that_breaks_off_is_not_stored(shop: &Shop) {
+    shop.origin.answer(
+        Reply::then_held("first ", "last").header("cache-control", "max-age=60").header("content-length", "99"),
+    );
+    shop.origin.hold();
+    let answer = shop.visit("/page").await;
+    assert_eq!(answer.status(), 200);
+    shop.origin.release();
+    assert!(answer.bytes().await.is_err(), "it must not look whole");
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
