@@ -15,6 +15,9 @@ import { showVisitor } from './shop/visitor.js';
 const forEach = (selector, work) => document.querySelectorAll(selector).forEach((found) => attempt(async () => work(found)));
 
 attempt(showVisitor);
+// A page that the browser kept, or that was out of sight, may show who was here, or what was in the cart.
+window.addEventListener('pageshow', ({ persisted }) => persisted && attempt(showVisitor));
+document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && attempt(showVisitor));
 prepareSteppers();
 forEach('[data-popular]', showPopular);
 forEach('[data-line]', prepareLine);

@@ -9,7 +9,9 @@ const WHY = {
   unpopular: ({ rank }) => (rank === null
     ? 'Its item was not viewed lately, so it does not rank. Its first view changes that.'
     : 'Its item ranks too low: only pages of the most viewed items are stored (PAGE_RANK_LIMIT).'),
-  'no-item': () => 'The address names no item by ITEM_ROUTES, so every request goes to the shop.',
+  'no-item': () => 'It names no item by ITEM_ROUTES, and the shop has not said that it may be stored: until it does, every request goes there.',
+  'no-page': () => 'It is no address of a page of this shop.',
+  unstorable: () => 'The shop was asked for it lately, and its answer is one that no cache for everybody may store.',
   dynamic: () => 'The parameter _ says that the page is made for each request anew.',
   parameters: () => 'It has a parameter that is given twice or is not known: any number of pages could be stored under such addresses.',
 };
@@ -19,7 +21,7 @@ export function explain(told) {
   const { cacheable, why, item, rank, url, key, bytes, tags } = told;
   const verdict = !cacheable ? 'No, it is not cached' : why === 'absent' ? 'It may be cached, and is not now' : 'Yes, it is cached';
   const facts = [
-    ['Item', item],
+    ['Item', item ?? undefined],
     ['Rank', rank === undefined ? undefined : rank === null ? 'none' : `${count(rank + 1)}, 1 being the most viewed`],
     ['Stored as the answer to', url],
     ['Redis key', key],

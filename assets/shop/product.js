@@ -22,11 +22,14 @@ export async function showStock(form) {
   price.textContent = money(cents, currency);
   price.parentElement.classList.toggle('cut', cents < Number(listCents));
   form.querySelector('[data-list-price]').textContent = cents < Number(listCents) ? money(listCents, currency) : '';
+  // What a flash sale still promises is for its own checkout only, too.
+  const promised = row.sale_pieces != null && now < row.sale_ends_at ? row.sale_pieces - row.sale_sold : 0;
+  const left = Math.max(0, row.stock - promised);
   const stock = form.querySelector('[data-stock]');
-  stock.textContent = stockText(row.stock);
-  stock.classList.toggle('few', row.stock > 0 && row.stock <= FEW);
-  stock.classList.toggle('none', row.stock <= 0);
-  form.querySelector('[type=submit]').disabled = row.stock <= 0;
+  stock.textContent = stockText(left);
+  stock.classList.toggle('few', left > 0 && left <= FEW);
+  stock.classList.toggle('none', left <= 0);
+  form.querySelector('[type=submit]').disabled = left <= 0;
 }
 
 function stockText(stock) {

@@ -10,9 +10,8 @@ export function showCount({ quantity }) {
 export async function showVisitor() {
   const { user, cart } = await call(`${API}/session`).catch(() => ({ user: null, cart: { quantity: 0 } }));
   showCount(cart);
-  if (!user) return;
   const account = document.querySelector('[data-account]');
-  account.querySelector('span').textContent = 'Account';
-  account.href = '/account';
-  account.title = `Signed in as ${user}`;
+  account.querySelector('span').textContent = user ? 'Account' : 'Sign in';
+  account.href = user ? '/account' : '/login';
+  account.title = user ? `Signed in as ${user}` : '';
 }

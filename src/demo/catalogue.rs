@@ -45,6 +45,7 @@ pub(super) struct Card {
     pub price_cents: i64,
     /// What it costs without a sale.
     pub list_cents: i64,
+    /// Pieces for everybody: what a flash sale still promises is not among them.
     pub stock: i64,
     /// A symbol of `assets/pictures.svg`, and the class it is coloured by.
     pub picture: String,
@@ -59,6 +60,9 @@ pub(super) struct Product {
     pub category: String,
     pub category_name: String,
     pub description: String,
+    /// What a piece costs in its flash sale, if one runs or is to come.
+    #[serde(default)]
+    pub flash_cents: Option<i64>,
     /// Label → text, in the order of the page.
     #[serde(deserialize_with = "json_text")]
     pub details: Map<String, Value>,
@@ -97,7 +101,8 @@ macro_rules! select_cards {
     ($more:literal, $rest:expr) => {
         concat!(
             "SELECT products.id, products.name, products.currency, products.picture, products.tone,
-                inventory.stock, products.price_cents AS list_cents,
+                max(0, inventory.stock - CASE WHEN ?1 < sale_ends_at THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END) AS stock,
+                products.price_cents AS list_cents,
                 CASE WHEN sale_pieces IS NULL AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
                     THEN sale_price_cents ELSE inventory.price_cents END AS price_cents",
             $more,
@@ -178,7 +183,8 @@ impl Catalogue<'_> {
     /// [`Error::NotFound`] if there is no such product.
     pub(super) async fn product(&self, id: &ItemId) -> Result<(Product, Vec<Card>), Error> {
         let product = select_cards!(
-            ", category, categories.name AS category_name, description, details",
+            ", category, categories.name AS category_name, description, details,
+                CASE WHEN sale_pieces IS NOT NULL AND ?1 < sale_ends_at THEN sale_price_cents END AS flash_cents",
             "JOIN categories ON categories.id = category WHERE products.id = ?2"
         );
         let siblings = select_cards!(

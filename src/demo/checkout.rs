@@ -27,6 +27,12 @@ struct CheckoutPage<'a> {
     notice: &'a str,
 }
 
+impl CheckoutPage<'_> {
+    fn has_nothing_to_buy(&self) -> bool {
+        self.basket.is_some_and(|basket| basket.lines.is_empty())
+    }
+}
+
 /// Who buys, as far as it was typed.
 pub(super) struct Fields([Input; 3]);
 
@@ -111,7 +117,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form) -> Resul
         return again(StatusCode::CONFLICT, &notice);
     }
     let Some(buyer) = fields.buyer(visitor.user.as_deref()) else {
-        return again(StatusCode::UNPROCESSABLE_ENTITY, "Something is missing below.");
+        return again(StatusCode::UNPROCESSABLE_ENTITY, "Please look at what is marked below.");
     };
     if basket.has_problem() {
         return again(StatusCode::CONFLICT, OUT_OF_STOCK);

@@ -63,16 +63,17 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form, item: &I
     let offer = shop.catalogue().flash_sale(item).await?;
     let (id, fields) = (drawn.map_or_else(OrderId::draw, Ok)?, Fields::typed(form).checked());
     let again = |status, notice: &str| page(shop, status, &offer, held, &id, &fields, notice);
-    let (Some(_), Some(user)) = (held, visitor.user.as_deref()) else {
-        return again(StatusCode::CONFLICT, "No piece is held for you any more.");
-    };
+    let Some(user) = visitor.user.as_deref() else { return again(StatusCode::CONFLICT, NOBODY) };
+    if held.is_none() {
+        return again(StatusCode::CONFLICT, "No piece is held for you now.");
+    }
     if form.text("offer") != offer.sale_cents.to_string() {
         let notice =
             format!("The price has changed since you saw this page. It is {} now. Please look again.", offer.price());
         return again(StatusCode::CONFLICT, &notice);
     }
     let Some(buyer) = fields.buyer(Some(user)) else {
-        return again(StatusCode::UNPROCESSABLE_ENTITY, "Something is missing below.");
+        return again(StatusCode::UNPROCESSABLE_ENTITY, "Please look at what is marked below.");
     };
     match shop.orders().place_flash(&id, &buyer, &offer).await {
         Ok(true) => {}
@@ -94,6 +95,9 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form, item: &I
         .ok_or_else(|| Error::Platform("an order that was placed is not there".to_owned()))
 }
 
+/// Signed out meanwhile, or Redis does not say.
+const NOBODY: &str =
+    "We can not tell who you are at the moment. Please sign in, in another window, and send this again.";
 const HAS_ONE: &str = "You have bought one already, and there is one for each customer.";
 const SOLD_OUT: &str = "Sorry: all pieces are sold by now.";
 

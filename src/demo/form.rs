@@ -26,7 +26,10 @@ impl Form {
             return Err(Refusal::CrossSite);
         }
         let Ok(Collected::Whole(body)) = body.collect(MAX_FORM).await else { return Err(Refusal::TooLong) };
-        Ok(Self(form_urlencoded::parse(&body).into_owned().collect()))
+        // A line's end is one character to whoever typed it, and two as a form sends it (the HTML standard, §4.10.22.4).
+        let fields =
+            form_urlencoded::parse(&body).map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n")));
+        Ok(Self(fields.collect()))
     }
 
     /// What was typed into a field, without the space around it; empty if there is no such field.
@@ -120,13 +123,20 @@ impl Input {
             Some(format!("{} is missing.", self.label))
         } else if length > self.max {
             Some(format!("At most {} characters, please: these are {length}.", self.max))
-        } else if self.value.chars().any(|character| character.is_control() && !matches!(character, '\r' | '\n')) {
-            Some("There is a character in it that no one can type.".to_owned())
+        } else if self.value.chars().any(is_unseen) {
+            Some("There is a character in it that no one can see.".to_owned())
         } else {
             None
         };
         Self { problem, ..self }
     }
+}
+
+/// Controls, bytes that are no text, and what has no width or turns the direction of what follows (Unicode Technical Report 36, §2.10):
+/// a name of such characters is none.
+fn is_unseen(character: char) -> bool {
+    let is_format = matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fffd}');
+    is_format || (character.is_control() && character != '\n')
 }
 
 /// Where to go after a sign-in: `next` if it is a path of this shop, else `otherwise`. Browsers read `//` and `/\` as the begin of a

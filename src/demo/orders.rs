@@ -85,7 +85,10 @@ const INSERT_ORDER: &str = "INSERT INTO orders (id, user, mail, name, address, t
 /// One parameter carries all lines: a hundred statements would be more than a Worker may send on the Free plan.
 const INSERT_LINES: &str = "INSERT INTO order_lines (order_id, item, quantity, price_cents)
     SELECT ?1, value ->> 'item', value ->> 'quantity', value ->> 'price_cents' FROM json_each(?2)";
-const TAKE_STOCK: &str = "UPDATE inventory SET stock = stock - (line.value ->> 'quantity'), updated_at = ?2
+/// Less than what a flash sale still promises is like less than nothing, which the schema refuses.
+const TAKE_STOCK: &str = "UPDATE inventory SET updated_at = ?2, stock = CASE
+        WHEN stock - (line.value ->> 'quantity') < CASE WHEN ?2 < sale_ends_at THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END
+        THEN -1 ELSE stock - (line.value ->> 'quantity') END
     FROM json_each(?1) AS line WHERE inventory.id = line.value ->> 'item'";
 
 /// One for each user, by the table's key. A sale or a price that is not what the buyer was shown is NULL here, which the schema refuses.

@@ -83,7 +83,7 @@ pub(super) fn cards(cards: &[Card]) -> Response {
     let mut response = Response::new(Body::from(json!({ "products": cards }).to_string()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=30"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=30"));
     response
 }
 
@@ -143,13 +143,24 @@ pub(super) struct Money<'a> {
 
 impl fmt::Display for Money<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, cents) = (self.cents / 100, self.cents % 100);
+        let cents = self.cents % 100;
+        // €30,719.25, as the script writes it.
+        let whole = match (self.cents / 100, self.cents / 100_000) {
+            (whole, 0) => whole.to_string(),
+            (whole, thousands) => format!("{thousands},{:03}", whole % 1000),
+        };
         match self.currency {
             "EUR" => write!(f, "€{whole}.{cents:02}"),
             "GBP" => write!(f, "£{whole}.{cents:02}"),
             "USD" => write!(f, "${whole}.{cents:02}"),
             other => write!(f, "{whole}.{cents:02} {other}"),
         }
+    }
+}
+
+impl Product {
+    fn flash_price(&self) -> Option<Money<'_>> {
+        self.flash_cents.map(|cents| Money { cents, currency: &self.card.currency })
     }
 }
 
@@ -321,7 +332,7 @@ mod tests {
     #[test]
     fn amounts_are_written_with_their_currency() {
         for (cents, currency, written) in
-            [(1400, "EUR", "€14.00"), (5, "GBP", "£0.05"), (129_900, "USD", "$1299.00"), (250, "SEK", "2.50 SEK")]
+            [(1400, "EUR", "€14.00"), (5, "GBP", "£0.05"), (129_900, "USD", "$1,299.00"), (250, "SEK", "2.50 SEK")]
         {
             assert_eq!(Money { cents, currency }.to_string(), written);
         }

@@ -56,7 +56,9 @@ pub(super) fn problem(password: &str, mail: &str, name: &str) -> Option<&'static
         return Some("At most 512 bytes, please.");
     }
     let plain: String = password.to_lowercase().chars().filter(|character| !character.is_whitespace()).collect();
-    let own = |known: &str| known.len() > 3 && plain.replace(&known.to_lowercase().replace(' ', ""), "").len() < 5;
+    let own = |known: &str| {
+        !plain.is_empty() && known.len() > 3 && plain.replace(&known.to_lowercase().replace(' ', ""), "").len() < 5
+    };
     let name_of_mail = mail.split('@').next().unwrap_or_default();
     if [mail, name, name_of_mail].into_iter().any(own) {
         return Some("This is your own name or address: everybody who knows you would try it.");

@@ -147,6 +147,27 @@ async fn what_is_not_there_any_more_is_named_with_how_many_are_left() {
     assert_eq!((count(&shop, "orders").await, stock(&shop, MUG).await), (0, 2));
 }
 
+#[tokio::test]
+async fn what_a_flash_sale_promises_is_not_sold_to_others() {
+    let shop = open().await;
+    let casserole = "cast-iron-casserole-sage";
+    assert_eq!(
+        shop.sql(&format!("SELECT stock, sale_pieces FROM inventory WHERE id = '{casserole}'")).await,
+        [json!({"stock": 40, "sale_pieces": 25})]
+    );
+    let (one, other) = (Person::at(&shop), Person::at(&shop));
+    one.add(casserole, 15).await;
+    let form = one.get("/checkout").await;
+    other.add(casserole, 1).await;
+    let bought = buy(&other, &other.get("/checkout").await).await;
+    assert_eq!(bought.status, StatusCode::SEE_OTHER);
+
+    let page = buy(&one, &form).await;
+    assert_eq!(page.status, StatusCode::CONFLICT);
+    assert!(page.says("Only 14 left."), "{}", page.text);
+    assert_eq!((count(&shop, "orders").await, stock(&shop, casserole).await), (1, 39));
+}
+
 /// The last statement of the transaction fails: what the others did is undone.
 #[tokio::test]
 async fn an_order_that_the_database_refuses_leaves_nothing() {
