@@ -107,8 +107,7 @@ fn a_checkout_that_does_not_reach_its_books_loses_nothing_that_was_typed() {
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     let (status, _, body) = ask("POST", "/checkout", &[], "name=Ada&mail=ada&address=1+Analytical+Street%0d%0aLondon");
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "the cart is not told");
-    for typed in ["value=\"Ada\"", "value=\"ada\"", "\n1 Analytical Street\r\nLondon</textarea>", "id=\"mail-problem\""]
-    {
+    for typed in ["value=\"Ada\"", "value=\"ada\"", "\n1 Analytical Street\nLondon</textarea>", "id=\"mail-problem\""] {
         assert!(body.contains(typed), "{typed}: {body}");
     }
 }
@@ -116,12 +115,26 @@ fn a_checkout_that_does_not_reach_its_books_loses_nothing_that_was_typed() {
 #[test]
 fn each_form_of_a_checkout_is_another_order() {
     let order = || {
-        let (_, _, body) = ask("GET", "/checkout", &[("edge-cart", "{}")], Body::Empty);
+        let (_, _, body) = ask("GET", "/checkout", &[], Body::Empty);
         let (_, rest) = body.split_once("name=\"order\" value=\"").unwrap();
         rest.split_once('"').unwrap().0.to_owned()
     };
     assert_eq!(order().len(), 32);
     assert_ne!(order(), order());
+}
+
+#[test]
+fn an_empty_cart_offers_nothing_to_buy() {
+    let (_, _, body) = ask("GET", "/checkout", &[("edge-cart", "{}")], Body::Empty);
+    assert!(body.contains("There is nothing in your cart.") && !body.contains("name=\"order\""), "{body}");
+}
+
+#[test]
+fn a_name_that_does_not_show_is_none() {
+    for name in ["%E2%80%8B", "Ada%E2%80%AEsdrawkcab", "%ff%fe"] {
+        let (_, _, body) = ask("POST", "/checkout", &[], format!("name={name}&mail=ada@example.org&address=Here"));
+        assert!(body.contains("There is a character in it that no one can see."), "{name}: {body}");
+    }
 }
 
 #[test]
