@@ -16,7 +16,7 @@ const MAIL: &str = "ada@example.org";
 /// Sends the form of a checkout page as it came, filled in.
 async fn buy(person: &Person<'_>, form: &Page) -> Page {
     let (order, offer) = (form.field("order"), form.field("offer"));
-    let address = "1 Analytical Street\r\nLondon";
+    let address = "1 Analytical Street\nLondon";
     let fields =
         [("order", &*order), ("offer", &*offer), ("name", "Ada"), ("mail", "Ada@Example.org"), ("address", address)];
     person.post("/checkout", &fields).await
