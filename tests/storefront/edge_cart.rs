@@ -97,6 +97,8 @@ async fn nobody_else_says_what_is_in_the_cart(shop: &Shop) {
 async fn a_guests_first_form_starts_a_session(shop: &Shop) {
     // Redis knows the script from now on.
     guest(shop).await;
+    // Behind its answer the page of that address is voided.
+    shop.settled().await;
     let (status, cookie) = send(shop, "", FORM).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(shop.blocking_requests().await, 1);

@@ -16,7 +16,7 @@ const MAIL: &str = "ada@example.org";
 /// Sends the form of a checkout page as it came, filled in.
 async fn buy(person: &Person<'_>, form: &Page) -> Page {
     let (order, offer) = (form.field("order"), form.field("offer"));
-    let address = "1 Analytical Street\nLondon";
+    let address = "1 Analytical Street\r\nLondon";
     let fields =
         [("order", &*order), ("offer", &*offer), ("name", "Ada"), ("mail", "Ada@Example.org"), ("address", address)];
     person.post("/checkout", &fields).await
@@ -52,7 +52,7 @@ async fn a_guest_buys() {
     assert!(bought.headers.keys().all(|name| !name.as_str().starts_with("edge-")));
 
     let orders = shop.sql("SELECT user, mail, name, address, total_cents, currency FROM orders").await;
-    let address = "1 Analytical Street\r\nLondon";
+    let address = "1 Analytical Street\nLondon";
     let order =
         json!({"user": null, "mail": MAIL, "name": "Ada", "address": address, "total_cents": 6000, "currency": "EUR"});
     assert_eq!(orders, [order]);
