@@ -65,6 +65,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let gateway = gateway(&redis_url, token).await?;
 
     let mut told = Vars::from([("UPSTASH_REDIS_REST_URL".to_owned(), gateway.url())]);
+    told.extend(vars.get_key_value(settings::REDIS_TIMEOUT.0).map(|(name, value)| (name.clone(), value.clone())));
     told.extend(overrides);
     free(arguments.port)?;
     let origin = format!("http://127.0.0.1:{}", arguments.port);
