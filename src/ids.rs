@@ -5,7 +5,7 @@ use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::{error::Error, time::Timestamp};
+use crate::{error::Error, random, time::Timestamp};
 
 /// A session's token: when the session began and 128 random bits, as 28 characters of base64url.
 ///
@@ -22,10 +22,8 @@ impl Token {
     /// # Errors
     /// [`Error::Platform`] if the platform has no random bits.
     pub fn new(now: Timestamp) -> Result<Self, Error> {
-        let mut bytes = [0; TOKEN_BYTES];
-        let (began, random) = bytes.split_at_mut(5);
-        began.copy_from_slice(now.as_secs().to_be_bytes().split_at(3).1);
-        getrandom::fill(random).map_err(|_| Error::Platform("no random bits".to_owned()))?;
+        let mut bytes = random::bytes::<TOKEN_BYTES>()?;
+        bytes.split_at_mut(5).0.copy_from_slice(now.as_secs().to_be_bytes().split_at(3).1);
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 

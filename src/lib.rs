@@ -3,6 +3,7 @@
 //! The modules, in reading order:
 //!
 //! - [`keys`]: the whole Redis schema, one function a key.
+//! - `random`: random bits.
 //! - [`ids`]: the names that may become part of a key; whatever exists of these types is well formed.
 //! - [`time`]: a moment and where it comes from; nothing below reads a clock by itself.
 //! - [`item_routes`]: which URLs name an item.
@@ -52,6 +53,7 @@ pub mod maintenance;
 pub mod orders;
 pub mod origin;
 pub mod page_cache;
+mod random;
 pub mod ranking;
 pub mod routes;
 pub mod row_cache;

@@ -15,7 +15,7 @@ use argon2::{
     password_hash::{self, PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 
-use crate::error::Error;
+use crate::{error::Error, random};
 
 /// Characters of a password at least: NIST SP 800-63B-4, §3.1.1.2, for a password that is the only factor. There is no rule
 /// about kinds of characters: they make passwords harder to remember, not to guess.
@@ -84,8 +84,7 @@ fn is_run(text: &str) -> bool {
 /// # Errors
 /// [`Error::Platform`] if there are no random bits, or no memory.
 pub(super) fn hash(password: &str) -> Result<String, Error> {
-    let mut salt = [0; 16];
-    getrandom::fill(&mut salt).map_err(|_| Error::Platform("no random bits".to_owned()))?;
+    let salt = random::bytes::<16>()?;
     let hash: PasswordHash = argon()?.hash_password_with_salt(password.as_bytes(), &salt).map_err(|e| failed(&e))?;
     Ok(hash.to_string())
 }

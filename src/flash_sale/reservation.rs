@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use crate::{
     error::Error,
     ids::{RowId, Token},
-    keys,
+    keys, random,
     time::Timestamp,
     upstash::{self, Command, FromReply, Reply, Script},
 };
@@ -85,9 +85,7 @@ impl fmt::Display for ReservationId {
 
 /// What makes a new id: which window runs is known only to the script.
 pub(super) fn draw() -> Result<String, Error> {
-    let mut bytes = [0; RANDOM_BYTES];
-    getrandom::fill(&mut bytes).map_err(|_| Error::Platform("no random bits".to_owned()))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    Ok(URL_SAFE_NO_PAD.encode(random::bytes::<RANDOM_BYTES>()?))
 }
 
 pub static FLASH_HELD: Script = Script {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Error,
     ids::ItemId,
-    keys,
+    keys, random,
     time::Timestamp,
     upstash::{self, Command, FromReply, Redis, Reply, Script},
 };
@@ -91,8 +91,8 @@ impl<'a> Lookup<'a> {
         lease: Duration,
         ask: Ask,
     ) -> Result<Self, Error> {
-        let id = getrandom::u64().map_err(|_| Error::Platform("no random bits".to_owned()))?;
-        Ok(Self::with(page, selecting, now, lease, format!("{id:016x}"), ask))
+        let id = keys::hex(&random::bytes::<8>()?);
+        Ok(Self::with(page, selecting, now, lease, id, ask))
     }
 
     /// Only looks: no lease is taken.
