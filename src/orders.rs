@@ -10,8 +10,7 @@ use crate::{
     error::Error,
     flash_sale::{self, ReservationId},
     ids::{ItemId, OrderId, RowId, Token, UserId},
-    keys,
-    session::{self, VIEWED_ITEMS},
+    keys, session,
     time::Timestamp,
     upstash::{Command, FromReply, Redis, Script},
 };
@@ -110,8 +109,7 @@ pub async fn settle(
 ) -> Result<Vec<ItemId>, Error> {
     let mut commands = Vec::new();
     if let Some(token) = token {
-        let viewed = Command::read("ZREVRANGE").arg(keys::viewed(token)).num(0).num(VIEWED_ITEMS - 1);
-        commands.extend([viewed, buy(order, token)]);
+        commands.extend([session::viewed_command(token), buy(order, token)]);
     }
     if let Some(Reserved { sale, id }) = &order.reservation {
         let user = match (user, token) {
@@ -126,8 +124,7 @@ pub async fn settle(
     let replies = redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let viewed = replies.into_iter().next().filter(|_| token.is_some());
     let viewed = viewed.map(Vec::<String>::from_reply).transpose()?.unwrap_or_default();
-    // What other code of the book put there need not be an item of ours.
-    Ok(viewed.iter().filter_map(|item| ItemId::parse(item).ok()).collect())
+    Ok(session::viewed_items(&viewed))
 }
 
 /// Takes what was bought out of the cart. No session is needed: where none lives, there is no cart.

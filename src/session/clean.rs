@@ -66,12 +66,10 @@ pub async fn clean(
         if clock.now().since(started) >= budget {
             return Ok(Cleaned { unfinished: true, ..cleaned });
         }
-        let calls: Vec<_> = victims.chunks(REAP_AT_ONCE).map(|victims| reap(victims, idle_cutoff, config)).collect();
-        let ended: Vec<(u64, u64)> = redis.all(&calls).await?;
-        let sessions = ended.iter().map(|(sessions, _)| sessions).sum::<u64>();
-        cleaned.sessions += sessions;
-        cleaned.carts += ended.iter().map(|(_, carts)| carts).sum::<u64>();
-        if sessions == 0 {
+        let reaped = reap(redis, &victims, idle_cutoff, config).await?;
+        cleaned.sessions += reaped.sessions;
+        cleaned.carts += reaped.carts;
+        if reaped.sessions == 0 {
             // They all came back, or another cleaner was here first: it goes on with the rest, if not the next run.
             return Ok(cleaned);
         }

@@ -5,7 +5,7 @@ use super::{
     Session, check, check_commands,
     device::{DeviceId, Label},
     from_check, log_out,
-    reap::{REAP_AT_ONCE, Victim, reap},
+    reap::{Victim, reap},
 };
 use crate::{
     config::SessionConfig,
@@ -142,9 +142,7 @@ impl Ended {
     /// [`Error::Redis`].
     pub async fn clear_away(&self, redis: &Redis, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
         let victims: Vec<_> = self.tokens.iter().map(|token| Victim::logged_out(token, self.user.as_ref())).collect();
-        let calls: Vec<_> =
-            victims.chunks(REAP_AT_ONCE).map(|victims| reap(victims, now - config.idle, config)).collect();
-        Ok(redis.all(&calls).await?)
+        reap(redis, &victims, now - config.idle, config).await.map(drop)
     }
 }
 

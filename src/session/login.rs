@@ -3,7 +3,7 @@
 
 use super::{
     device::{DeviceId, Label},
-    reap::{REAP_AT_ONCE, Victim, reap},
+    reap::{Victim, reap},
 };
 use crate::{
     config::SessionConfig,
@@ -79,7 +79,7 @@ pub async fn log_in_once(
 /// [`Error::Redis`].
 pub async fn log_out(redis: &Redis, token: &Token, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
     let victim = Victim::logged_out(token, None);
-    Ok(redis.run(reap(&[victim], now - config.idle, config)).await?)
+    reap(redis, &[victim], now - config.idle, config).await.map(drop)
 }
 
 /// Ends all sessions of `user` and returns how many there were.
@@ -93,12 +93,7 @@ pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: 
     let tokens: Vec<String> = redis.run(list).await?;
     let tokens = tokens.iter().filter_map(|token| Token::parse(token));
     let victims: Vec<_> = tokens.map(|token| Victim::logged_out(&token, Some(user))).collect();
-    let calls: Vec<_> = victims.chunks(REAP_AT_ONCE).map(|victims| reap(victims, now - config.idle, config)).collect();
-    if calls.is_empty() {
-        return Ok(0);
-    }
-    let ended: Vec<(u64, u64)> = redis.all(&calls).await?;
-    Ok(ended.iter().map(|(sessions, _)| sessions).sum())
+    Ok(reap(redis, &victims, now - config.idle, config).await?.sessions)
 }
 
 pub static LOG_IN: Script = Script {

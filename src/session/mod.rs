@@ -133,6 +133,18 @@ pub async fn touch(
     Ok(user.and_then(|user| from_login(token, &user)))
 }
 
+/// Reads what was last viewed with `token`, for [`viewed_items`]: a caller puts it beside its own in one pipeline.
+#[must_use]
+pub fn viewed_command(token: &Token) -> Command {
+    Command::read("ZREVRANGE").arg(keys::viewed(token)).num(0).num(VIEWED_ITEMS - 1)
+}
+
+/// The items of the reply to [`viewed_command`], newest first. What other code of the book put there need not be an item of ours.
+#[must_use]
+pub fn viewed_items(members: &[String]) -> Vec<ItemId> {
+    members.iter().filter_map(|item| ItemId::parse(item).ok()).collect()
+}
+
 /// The session and its last viewed items, newest first; None if it does not live. One pipeline: the reads are independent.
 ///
 /// # Errors
@@ -144,11 +156,8 @@ pub async fn recent_items(
     config: &SessionConfig,
 ) -> Result<Option<(Session, Vec<ItemId>)>, Error> {
     let [user, seen] = check_commands(token);
-    let viewed = Command::read("ZREVRANGE").arg(keys::viewed(token)).num(0).num(VIEWED_ITEMS - 1);
-    let (user, seen, items): (_, _, Vec<String>) = redis.all(&[user, seen, viewed]).await?;
-    // What other code of the book put there need not be an item of ours.
-    let items = items.iter().filter_map(|item| ItemId::parse(item).ok()).collect();
-    Ok(from_check(token, user, seen, now, config).map(|session| (session, items)))
+    let (user, seen, members): (_, _, Vec<String>) = redis.all(&[user, seen, viewed_command(token)]).await?;
+    Ok(from_check(token, user, seen, now, config).map(|session| (session, viewed_items(&members))))
 }
 
 pub static TOUCH: Script = Script {
