@@ -35,18 +35,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers a request for the storefront.
 pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
+    let (config, path, query) = (&app.config, request.uri().path(), request.uri().query());
     let visit = Visit {
         app: app.clone(),
         now,
         token: app.keyring.read(request.headers(), now),
-        item: app.config.page.item_routes.item(request.uri().path(), request.uri().query()),
+        item: config.page.item_routes.item(path, query),
+        with_cart: config.origin.cart_routes.iter().any(|route| route == path),
+        sale: config.flash.checkout.item(path, query).map(RowId::from),
     };
-    // What the origin is told of the visitor on these paths is in no key.
-    let path = request.uri().path();
-    let is_theirs = app.config.origin.cart_routes.iter().any(|own| own == path)
-        || app.config.flash.checkout.item(path, request.uri().query()).is_some();
-    match page_cache::admit(&request, &app.config.page.item_routes) {
-        Ok((page, _)) if is_theirs => {
+    match page_cache::admit(&request, &config.page.item_routes) {
+        // What the origin is told of the visitor there is in no key.
+        Ok((page, _)) if visit.with_cart || visit.sale.is_some() => {
             let why = page.by_popularity().err().unwrap_or("personal");
             visit.pass(Pass::Unstorable(why), request).await
         }
@@ -63,14 +63,15 @@ struct Visit {
     /// Whose MAC is right; whether the session lives is not known yet.
     token: Option<Token>,
     item: Option<ItemId>,
+    /// The origin is told what is in the visitor's cart (`CART_ROUTES`).
+    with_cart: bool,
+    /// The flash sale that a piece is bought of here (`FLASH_CHECKOUT`).
+    sale: Option<RowId>,
 }
 
 impl Visit {
     /// A request that the cache has no part in.
     async fn pass(self, pass: Pass, request: Request) -> Answer {
-        let (config, uri) = (&self.app.config, request.uri());
-        let with_cart = config.origin.cart_routes.iter().any(|path| path == uri.path());
-        let sale = config.flash.checkout.item(uri.path(), uri.query());
         let (pages, now) = (&self.app.pages, self.now);
         // Only what carries a signed cookie asks Redis at all.
         if self.token.is_some()
@@ -81,7 +82,7 @@ impl Visit {
             answer.later.extend(probe.then(|| find_out(app)));
             return answer;
         }
-        let visitor = self.visitor(with_cart, sale).await;
+        let visitor = self.visitor().await;
         if let Err(Error::Redis(error)) = &visitor {
             pages.note_redis::<()>(&Err(error.clone()), self.app.clock.now());
         }
@@ -94,17 +95,17 @@ impl Visit {
         }
     }
 
-    /// Who asks, `with_cart` what is in their cart, and what is held for them of `sale`: all in one request, and only if there is
-    /// a signed cookie.
-    async fn visitor(&self, with_cart: bool, sale: Option<ItemId>) -> Result<Visitor, Error> {
+    /// Who asks, what is in their cart and what is held for them, as far as the origin is told: all in one request, and only if there
+    /// is a signed cookie.
+    async fn visitor(&self) -> Result<Visitor, Error> {
         let (redis, config) = (&self.app.redis, &self.app.config.session);
         // Without a session there is nothing in it, which is known without Redis.
-        let nothing = with_cart.then(Cart::default);
+        let nothing = self.with_cart.then(Cart::default);
         let Some(token) = &self.token else { return Ok(Visitor { cart: nothing, ..Visitor::default() }) };
-        if let Some(sale) = sale {
-            return self.buyer(token, RowId::from(sale), with_cart).await;
+        if let Some(sale) = &self.sale {
+            return self.buyer(token, sale).await;
         }
-        if !with_cart {
+        if !self.with_cart {
             return Ok(session::check(redis, token, self.now, config).await?.into());
         }
         Ok(match cart::read(redis, token, self.now, config).await? {
@@ -114,25 +115,25 @@ impl Visit {
     }
 
     /// As [`Visit::visitor`], where a piece of `sale` is bought. The cart is read whether it is told or not: one pipeline for both.
-    async fn buyer(&self, token: &Token, sale: RowId, with_cart: bool) -> Result<Visitor, Error> {
+    async fn buyer(&self, token: &Token, sale: &RowId) -> Result<Visitor, Error> {
         let [user, seen, cart] = cart::read_commands(token);
-        let held = flash_sale::held_for(&sale, token, self.now);
+        let held = flash_sale::held_for(sale, token, self.now);
         let (user, seen, cart, held) = self.app.redis.all(&[user, seen, cart, held]).await?;
         let session = session::from_check(token, user, seen, self.now, &self.app.config.session);
         let cart = if session.is_some() { Cart::from_pairs(cart) } else { Cart::default() };
         let held: Option<Reservation> = held;
-        let reservation = held.filter(|_| session.is_some()).map(|reservation| (sale, reservation));
-        Ok(Visitor { cart: with_cart.then_some(cart), reservation, ..session.into() })
+        let reservation = held.filter(|_| session.is_some()).map(|reservation| (sale.clone(), reservation));
+        Ok(Visitor { cart: self.with_cart.then_some(cart), reservation, ..session.into() })
     }
 
     /// Passes the request on as its visitor's own.
-    async fn proxy(self, status: CacheStatus, visitor: Visitor, request: Request) -> Answer {
+    async fn proxy(&self, status: CacheStatus, visitor: Visitor, request: Request) -> Answer {
         self.proxy_judged(|_, _| status, visitor, request).await
     }
 
     /// Passes the request on as its visitor's own; `judge` says of the answer what the cache makes of it.
     async fn proxy_judged(
-        self,
+        &self,
         judge: impl FnOnce(&Response, &Says) -> CacheStatus,
         visitor: Visitor,
         request: Request,

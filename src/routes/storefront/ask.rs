@@ -144,9 +144,8 @@ impl Visit {
                 Err(reason) => CacheStatus::not_stored(question.why, reason),
             }
         };
-        let visit = Self { app: app.clone(), now, token: self.token.clone(), item: self.item.clone() };
         let Wanted { page, wish, selecting, is_own, request } = wanted;
-        let mut answer = visit.proxy_judged(judge, session.into(), request).await;
+        let mut answer = self.proxy_judged(judge, session.into(), request).await;
         let failed = answer.response.status().is_server_error();
         match claim {
             Ok(()) if is_get && page.is_exact() && !failed => answer.later.extend(look.lease.map(|lease| {
