@@ -96,12 +96,22 @@ pub(super) struct Shelf {
 
 const CARDS_A_PAGE: u32 = 24;
 
+/// The pieces of an inventory row that a flash sale still promises: they are for its own checkout only. `$now` in Unix seconds.
+macro_rules! promised_pieces {
+    ($now:literal) => {
+        concat!("CASE WHEN ", $now, " < sale_ends_at THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END")
+    };
+}
+pub(super) use promised_pieces;
+
 /// SELECT of [`Card`]s; `?1` is now, in Unix seconds.
 macro_rules! select_cards {
     ($more:literal, $rest:expr) => {
         concat!(
             "SELECT products.id, products.name, products.currency, products.picture, products.tone,
-                max(0, inventory.stock - CASE WHEN ?1 < sale_ends_at THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END) AS stock,
+                max(0, inventory.stock - ",
+            promised_pieces!("?1"),
+            ") AS stock,
                 products.price_cents AS list_cents,
                 CASE WHEN sale_pieces IS NULL AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
                     THEN sale_price_cents ELSE inventory.price_cents END AS price_cents",

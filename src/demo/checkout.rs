@@ -117,7 +117,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form) -> Resul
         return again(StatusCode::CONFLICT, &notice);
     }
     let Some(buyer) = fields.buyer(visitor.user.as_deref()) else {
-        return again(StatusCode::UNPROCESSABLE_ENTITY, "Please look at what is marked below.");
+        return again(StatusCode::UNPROCESSABLE_ENTITY, LOOK_BELOW);
     };
     if basket.has_problem() {
         return again(StatusCode::CONFLICT, OUT_OF_STOCK);
@@ -127,8 +127,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form) -> Resul
         Ok(false) => return refused(shop, cart, &id, &fields).await,
         Err(error) => {
             log::error!("checkout: {error}");
-            let notice = "We do not know whether the order reached us. Please send it again: it is bought once only.";
-            return again(StatusCode::SERVICE_UNAVAILABLE, notice);
+            return again(StatusCode::SERVICE_UNAVAILABLE, SEND_AGAIN);
         }
     }
     match shop.orders().find(&id).await? {
@@ -137,6 +136,9 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form) -> Resul
     }
 }
 
+pub(super) const LOOK_BELOW: &str = "Please look at what is marked below.";
+pub(super) const SEND_AGAIN: &str =
+    "We do not know whether the order reached us. Please send it again: it is bought once only.";
 const OUT_OF_STOCK: &str = "Not everything in the cart is there in that quantity. Please change the cart.";
 
 /// The database said no: the same form was faster, or other buyers were.

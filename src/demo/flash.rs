@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode};
 use super::{
     Shop,
     catalogue::Offer,
-    checkout::{self, Fields},
+    checkout::{self, Fields, LOOK_BELOW, SEND_AGAIN},
     form::{Form, Input},
     orders::OrderId,
     pages::{self, see_other},
@@ -73,7 +73,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form, item: &I
         return again(StatusCode::CONFLICT, &notice);
     }
     let Some(buyer) = fields.buyer(Some(user)) else {
-        return again(StatusCode::UNPROCESSABLE_ENTITY, "Please look at what is marked below.");
+        return again(StatusCode::UNPROCESSABLE_ENTITY, LOOK_BELOW);
     };
     match shop.orders().place_flash(&id, &buyer, &offer).await {
         Ok(true) => {}
@@ -86,8 +86,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form, item: &I
         }
         Err(error) => {
             log::error!("flash checkout: {error}");
-            let notice = "We do not know whether the order reached us. Please send it again: it is bought once only.";
-            return again(StatusCode::SERVICE_UNAVAILABLE, notice);
+            return again(StatusCode::SERVICE_UNAVAILABLE, SEND_AGAIN);
         }
     }
     bought(shop, &id, item, held)

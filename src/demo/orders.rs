@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     basket::Basket,
-    catalogue::{self, Offer},
+    catalogue::{self, Offer, promised_pieces},
     pages::Money,
     visitor::Held,
 };
@@ -14,7 +14,7 @@ use crate::{
     database::{Database, DatabaseError, Statement},
     error::Error,
     ids::ItemId,
-    keys,
+    keys, random,
     time::Timestamp,
 };
 
@@ -65,9 +65,7 @@ impl OrderId {
     /// # Errors
     /// [`Error::Platform`] if the platform has no random bits.
     pub(super) fn draw() -> Result<Self, Error> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(|_| Error::Platform("no random bits".to_owned()))?;
-        Ok(Self(keys::hex(&bytes)))
+        Ok(Self(keys::hex(&random::bytes::<16>()?)))
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -86,10 +84,12 @@ const INSERT_ORDER: &str = "INSERT INTO orders (id, user, mail, name, address, t
 const INSERT_LINES: &str = "INSERT INTO order_lines (order_id, item, quantity, price_cents)
     SELECT ?1, value ->> 'item', value ->> 'quantity', value ->> 'price_cents' FROM json_each(?2)";
 /// Less than what a flash sale still promises is like less than nothing, which the schema refuses.
-const TAKE_STOCK: &str = "UPDATE inventory SET updated_at = ?2, stock = CASE
-        WHEN stock - (line.value ->> 'quantity') < CASE WHEN ?2 < sale_ends_at THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END
-        THEN -1 ELSE stock - (line.value ->> 'quantity') END
-    FROM json_each(?1) AS line WHERE inventory.id = line.value ->> 'item'";
+const TAKE_STOCK: &str = concat!(
+    "UPDATE inventory SET updated_at = ?2, stock = CASE WHEN stock - (line.value ->> 'quantity') < ",
+    promised_pieces!("?2"),
+    " THEN -1 ELSE stock - (line.value ->> 'quantity') END
+    FROM json_each(?1) AS line WHERE inventory.id = line.value ->> 'item'"
+);
 
 /// One for each user, by the table's key. A sale or a price that is not what the buyer was shown is NULL here, which the schema refuses.
 const INSERT_PURCHASE: &str = "INSERT INTO flash_purchases (item, user, order_id, sale_starts_at) VALUES (?1, ?2, ?3,
