@@ -73,6 +73,9 @@ pub struct PageConfig {
     pub rank_limit: u64,
     /// `PAGE_MAX_BYTES`, default 1 MiB: larger pages are served, not stored.
     pub max_bytes: usize,
+    /// `PAGE_TOTAL_BYTES`, default 64 MiB: what all stored pages may take of Redis; those stored longest ago make room. A quarter of
+    /// what Upstash's free plan holds (256 MB), whose rest is for sessions and carts. 0: nothing is stored.
+    pub total_bytes: u64,
     /// `PAGE_WAIT_MS`, default 2,000 ms: how long a visitor waits for a page that somebody else is rendering.
     pub wait: Duration,
     /// `PAGE_FORWARD_HEADERS`, default `accept, accept-language, user-agent`: which headers of the client may reach the origin

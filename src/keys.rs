@@ -13,6 +13,9 @@
 //! | `variants:{hash}` | hash | those headers of the request → the response stored for them; at most 16 |
 //! | `render:{hash}` | string | the lease of the one request that renders the page now, or for two minutes that it can not be stored |
 //! | `purged:` | zset | `all`, `item:{item}`, `url:{hash}`, `tag:{tag}` (with `~` before it: softly) → when it was purged, Unix microseconds of Redis' clock |
+//! | `pages:` | zset | hash of a stored page → when it was stored, Unix microseconds of Redis' clock |
+//! | `dying:` | zset | hash of a stored page → when it dies, as `pages:` |
+//! | `bytes:` | hash | hash of a stored page → what it takes with all its variants, in bytes; `total` → the sum |
 //! | `schedule:` | zset | row → next refresh, Unix seconds |
 //! | `delay:` | zset | row → period, seconds |
 //! | `inv:{row}` | string | the row as a JSON object: column → value |
@@ -43,6 +46,9 @@ pub const LOGIN: &str = "login:";
 pub const RECENT: &str = "recent:";
 pub const ABANDONED: &str = "abandoned:";
 pub const PURGED: &str = "purged:";
+pub const PAGES: &str = "pages:";
+pub const DYING: &str = "dying:";
+pub const BYTES: &str = "bytes:";
 pub const SCHEDULE: &str = "schedule:";
 pub const DELAY: &str = "delay:";
 pub const RANKING: &str = "viewed:";

@@ -12,6 +12,7 @@ pub static ALL: &[&Script] = &[
     &ranking::COUNT_ONCE,
     &session::DEVICES,
     &session::END_LOGINS,
+    &page_cache::EVICT,
     &flash_sale::FLASH,
     &flash_sale::FLASH_CANCEL,
     &flash_sale::FLASH_CONFIRM,

@@ -26,6 +26,8 @@ pub struct Stats {
     pub scheduled_rows: u64,
     /// Carts that expired with their session; the stream keeps the newest 10,000 or so.
     pub abandoned_carts: u64,
+    /// What stored pages take, in bytes, with those that died since the last one was stored.
+    pub page_bytes: u64,
     /// All keys of the database, other programs' included.
     pub keys: u64,
 }
@@ -35,15 +37,18 @@ pub struct Stats {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn count(redis: &Redis, now: Timestamp) -> Result<Stats, Error> {
-    let (sessions, online, ranked_items, scheduled_rows, abandoned_carts, keys) = redis
+    let (sessions, online, ranked_items, scheduled_rows, abandoned_carts, page_bytes, keys) = redis
         .all(&[
             Command::read("ZCARD").arg(keys::RECENT),
             Command::read("ZCOUNT").arg(keys::RECENT).num(now - ONLINE).arg("+inf"),
             Command::read("ZCARD").arg(keys::RANKING),
             Command::read("ZCARD").arg(keys::SCHEDULE),
             Command::read("XLEN").arg(keys::ABANDONED),
+            Command::read("HGET").arg(keys::BYTES).arg("total"),
             Command::read("DBSIZE"),
         ])
         .await?;
-    Ok(Stats { sessions, online, ranked_items, scheduled_rows, abandoned_carts, keys })
+    // There is no total before the first page.
+    let page_bytes = Option::unwrap_or(page_bytes, 0);
+    Ok(Stats { sessions, online, ranked_items, scheduled_rows, abandoned_carts, page_bytes, keys })
 }

@@ -1,7 +1,7 @@
 // The large figures at the top.
 
 import { ANSWERS, SERVED, STORABLE, latest, together } from './series.js';
-import { count, percent, plural, quotient } from './words.js';
+import { count, megabytes, percent, plural, quotient } from './words.js';
 
 const set = (name, value, note) => {
   document.querySelector(`[data-figure=${name}]`).textContent = value;
@@ -13,7 +13,7 @@ export function showFigures(traffic, stats) {
   const { figures, seconds } = latest(traffic, 60);
   const answers = together(totals, ANSWERS);
   const storable = together(totals, STORABLE);
-  set('hits', percent(together(totals, SERVED), storable), `of ${plural(storable, 'request')}`);
+  set('hits', percent(together(totals, SERVED), storable), `of ${plural(storable, 'request')}; ${megabytes(stats.page_bytes)} of ${megabytes(stats.page_limit)} MB stored`);
   set('rate', count(together(figures, ANSWERS) / seconds, 1), `in the last minute; ${count(answers)} in all`);
   set('redis', quotient(totals.redis_requests, answers), `${quotient(totals.redis_commands, answers)} commands; ${quotient(totals.later_commands, answers)} behind it`);
   set('online', count(stats.online), 'seen in the last 5 minutes');

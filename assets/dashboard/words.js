@@ -15,6 +15,9 @@ export const percent = (part, all) => (all > 0 ? share.format(part / all) : '–
 /** A quotient with two digits, or a dash where there is nothing to divide by. */
 export const quotient = (part, all) => (all > 0 ? count(part / all, 2) : '–');
 
+/** 67.1, of bytes. */
+export const megabytes = (bytes) => count(bytes / 1e6, 1);
+
 /** 18:20:03, of a Unix second. */
 export const clock = (seconds) => time.format(seconds * 1000);
 

@@ -40,6 +40,7 @@ impl Reader<'_> {
             stale: self.seconds("PAGE_STALE", 60, 0),
             rank_limit: self.number("PAGE_RANK_LIMIT", 10_000, 0),
             max_bytes: self.number("PAGE_MAX_BYTES", 1 << 20, 0),
+            total_bytes: self.number("PAGE_TOTAL_BYTES", 64 << 20, 0),
             wait: Duration::from_millis(self.number("PAGE_WAIT_MS", 2_000, 0)),
             forward: self.forward_headers(),
             item_routes: self.item_routes(),

@@ -7,7 +7,7 @@
 //! - [`lookup`]: rank, page and lease in one script; [`reuse`]: whether what is stored is the answer.
 //! - [`render`](self): ask the origin, keep the answer whole; [`validation`]: or hear that what is stored still holds.
 //! - [`storable`]: what may be stored, and for how long; [`cache_control`], `targeted`: what the origin says of that.
-//! - [`store`](self), [`purge`](self): the two scripts that end a render and void pages.
+//! - [`store`](self), [`purge`](self): the scripts that end a render, make room and void pages.
 //! - [`serve`](self): a stored page as an answer; [`conditional`]: or as a 304; [`range`]: or a part of it.
 //! - [`entry`], [`cache_status`]: the formats.
 //! - [`memory`]: what this isolate remembers.
@@ -49,5 +49,5 @@ pub use purge::{Extent, PURGE, Purge, purge};
 pub use render::{Order, Rendered, render};
 pub use reuse::{Reuse, Wish};
 pub use serve::serve;
-pub use store::{STORE, give_back, invalidate, note_unstorable, store};
+pub use store::{EVICT, STORE, give_back, invalidate, note_unstorable, store};
 pub use vary::Selecting;

@@ -1,4 +1,6 @@
-//! Stores a rendered page: one script, because a purge or another's lease since the render must be seen in the same moment.
+//! Stores a rendered page: one script, because a purge or another's lease since the render must be seen in the same moment. All stored
+//! pages together never take more than `PAGE_TOTAL_BYTES`: those that were stored longest ago make room. A page that is visited is stored
+//! again whenever it is rendered again, so it is not among them for long.
 
 use super::{entry::Entry, key::Page, lookup::Lease, memory::UNSTORABLE, vary::MOST_VARIANTS};
 use crate::{
@@ -6,19 +8,42 @@ use crate::{
     ids::ItemId,
     keys,
     time::Timestamp,
-    upstash::{Command, Redis, Script},
+    upstash::{Command, Pairs, Redis, Script},
 };
 
-/// Stores `entry` until it dies and ends the lease. False: the lease had run out, or the page was purged since it was granted;
-/// then nothing is stored.
+/// How often a store makes room before it gives up: 256 of the smallest pages at a time, it is enough for one of 1 MiB.
+const ROUNDS: usize = 4;
+/// What a page takes of Redis' memory besides its value, in bytes: its key and its entries in the account. Measured on Valkey 9.1.
+const BESIDES: u64 = 512;
+
+/// Stores `entry` until it dies and ends the lease, where `limit` bytes of all pages leave room for it. False: nothing is stored, since
+/// the lease had run out, or the page was purged since it was granted, or there is no room.
+///
+/// A script declares its keys before it knows which pages must go: so one tells, another deletes them, and the store is asked for again.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn store(redis: &Redis, page: &Page, lease: &Lease, entry: &Entry, now: Timestamp) -> Result<bool, Error> {
+pub async fn store(
+    redis: &Redis,
+    page: &Page,
+    lease: &Lease,
+    entry: &Entry,
+    now: Timestamp,
+    limit: u64,
+) -> Result<bool, Error> {
     let ttl = entry.dies.since(now).as_millis().max(1);
     let end = end(page, lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
     // The last argument: the only place where a body may be any bytes.
-    Ok(redis.run(end.num(MOST_VARIANTS).arg(entry.encode(page))).await?)
+    let end = end.num(MOST_VARIANTS).num(limit).num(BESIDES).arg(entry.encode(page));
+    for _ in 0..ROUNDS {
+        let (is_stored, Pairs(oldest)): (bool, Pairs<String, String>) = redis.run(end.clone()).await?;
+        if is_stored || oldest.is_empty() {
+            return Ok(is_stored);
+        }
+        evict(redis, oldest.iter().map(|(hash, stored)| (hash.as_str(), stored.as_str()))).await?;
+    }
+    give_back(redis, page, lease).await?;
+    Ok(false)
 }
 
 /// Ends the lease without a page, so that the next request may try.
@@ -26,7 +51,7 @@ pub async fn store(redis: &Redis, page: &Page, lease: &Lease, entry: &Entry, now
 /// # Errors
 /// [`Error::Redis`].
 pub async fn give_back(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(end(page, lease).num(0).arg("").arg("").num(0).arg("")).await?)
+    Ok(redis.run(without_page(end(page, lease).num(0)).arg("")).await?)
 }
 
 /// Ends the lease and notes that the page can not be stored, so that nobody waits for it for a while.
@@ -34,7 +59,7 @@ pub async fn give_back(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), 
 /// # Errors
 /// [`Error::Redis`].
 pub async fn note_unstorable(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(end(page, lease).num(UNSTORABLE.as_millis()).arg("").arg("").num(0).arg("unstorable")).await?)
+    Ok(redis.run(without_page(end(page, lease).num(UNSTORABLE.as_millis())).arg("unstorable")).await?)
 }
 
 /// Voids what is stored under the URLs of `pages`, all variants of it, and whatever is being rendered for them now: who renders
@@ -43,22 +68,42 @@ pub async fn note_unstorable(redis: &Redis, page: &Page, lease: &Lease) -> Resul
 /// # Errors
 /// [`Error::Redis`].
 pub async fn invalidate(redis: &Redis, pages: &[Page]) -> Result<(), Error> {
-    let keys =
-        pages.iter().map(Page::hash).flat_map(|hash| [keys::page(hash), keys::variants(hash), keys::render(hash)]);
-    Ok(redis.run(Command::write("DEL").args(keys).repeatable()).await?)
+    evict(redis, pages.iter().map(|page| (page.hash(), ""))).await
+}
+
+/// Deletes pages (hash, when it was stored), unless they have been stored again since then; with an empty moment in any case, and with
+/// the lease. Doing it twice does it once.
+async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
+    let account = [keys::PAGES, keys::DYING, keys::BYTES].map(str::to_owned).into_iter();
+    let of_page = |(hash, _): (&str, &str)| [keys::page(hash), keys::variants(hash), keys::render(hash)];
+    let call = Command::script(&EVICT, account.chain(pages.clone().flat_map(of_page)));
+    Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }
 
 fn end(page: &Page, lease: &Lease) -> Command {
     let hash = page.hash();
-    Command::script(&STORE, [&keys::page(hash), &keys::variants(hash), &keys::render(hash), keys::PURGED])
+    let (page_key, variants, render) = (keys::page(hash), keys::variants(hash), keys::render(hash));
+    Command::script(&STORE, [&page_key, &variants, &render, keys::PURGED, keys::PAGES, keys::DYING, keys::BYTES])
         .arg(page.item().map_or("", ItemId::as_str))
         .arg(hash)
         .arg(&lease.id)
+}
+
+/// The arguments that only a page needs.
+fn without_page(end: Command) -> Command {
+    end.arg("").arg("").num(0).num(0).num(0)
 }
 
 /// Ends a render.
 pub static STORE: Script = Script {
     name: "store",
     source: include_str!("../scripts/store.lua"),
-    sha1: "76c8f6aa4aba5b26389038a94799715827fa812c",
+    sha1: "aaa059919e5f0244cc6dc624d5fb56bfd45bd34c",
+};
+
+/// Deletes stored pages.
+pub static EVICT: Script = Script {
+    name: "evict",
+    source: include_str!("../scripts/evict.lua"),
+    sha1: "0c4859ad997bdc91abbe8b0c12f9a13e42a3bc84",
 };

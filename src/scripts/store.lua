@@ -1,43 +1,107 @@
 #!lua flags=allow-key-locking
--- Ends a render: stores the page, unless another renders it by now or it was purged meanwhile, and gives the lease back.
--- KEYS cache:{hash} variants:{hash} render:{hash} purged:
+-- Ends a render: stores the page, unless another renders it by now or it was purged meanwhile, and gives the lease back. Keeps the account
+-- of what all pages together take: never less than there is, and never more than the limit.
+-- KEYS cache:{hash} variants:{hash} render:{hash} purged: pages: dying: bytes:
 -- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, variants at the most,
---   entry ('' = nothing to store, 'unstorable' = note that)
--- Returns 1 if the page is stored
-local page, variants, lease, purged = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local item, hash, lease_id, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local vary, variant, most, entry = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
+--   bytes of all pages at the most, bytes that a page takes besides its own, entry ('' = nothing to store, 'unstorable' = note that)
+-- Returns {1 if the page is stored, {hash, when it was stored}* flat}: where pages must go first, nothing is done, and the lease stays
+local page, variants, lease, purged, pages, dying, bytes = unpack(KEYS)
+local item, hash, lease_id, ttl, vary, variant = unpack(ARGV)
+local most, limit, besides, entry = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 
-if redis.call('GET', lease) ~= lease_id then return 0 end
+-- Takes pages out of the account; what they had counted for.
+local function forget(gone)
+  local freed = 0
+  for _, size in ipairs(redis.call('HMGET', bytes, unpack(gone))) do freed = freed + (tonumber(size) or 0) end
+  redis.call('HDEL', bytes, unpack(gone))
+  redis.call('ZREM', pages, unpack(gone))
+  redis.call('ZREM', dying, unpack(gone))
+  if freed > 0 then redis.call('HINCRBY', bytes, 'total', -freed) end
+end
+
+if redis.call('GET', lease) ~= lease_id then return {0, {}} end
 if entry == 'unstorable' then
   -- Nobody gets the lease for a while; and what is stored is not what the origin answers any more.
   redis.call('SET', lease, entry, 'PX', ttl)
-  redis.call('DEL', page, variants)
-  return 0
+  if redis.call('DEL', page, variants) > 0 then forget({hash}) end
+  return {0, {}}
 end
-redis.call('DEL', lease)
 
+local function give_up()
+  redis.call('DEL', lease)
+  return {0, {}}
+end
 local rendered, tags = string.match(entry, '^edgefront/2 (%d+) %d+ %d+ %d+ ([^\n]*)\n')
-if not rendered then return 0 end
+if not rendered then return give_up() end
 local names = {'all', 'item:' .. item, 'url:' .. hash}
 for tag in string.gmatch(tags, '[^,]+') do names[#names + 1] = 'tag:' .. tag end
 for _, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
-  if mark and tonumber(mark) >= tonumber(rendered) then return 0 end
+  if mark and tonumber(mark) >= tonumber(rendered) then return give_up() end
 end
 
+-- Each store forgets more pages than it adds, so those that have expired are never many.
+local time = redis.call('TIME')
+local now = time[1] .. string.format('%06d', time[2])
+local over = redis.call('ZRANGEBYSCORE', dying, '-inf', '(' .. now, 'LIMIT', 0, 100)
+if #over > 0 then forget(over) end
+
+local known = redis.call('HMGET', bytes, hash, 'total')
+local before, total = tonumber(known[1]) or 0, tonumber(known[2]) or 0
+local index = 'edgefront/2 vary ' .. vary
+local size, gives_way = besides + #entry, false
+-- The other variants stay, as long as they are told apart by the same headers and counted.
+local stay = vary ~= '' and before > 0 and redis.call('GETRANGE', page, 0, #index) == index
+if vary ~= '' then
+  size = size + #variant + #index
+  local there = stay and redis.call('HSTRLEN', variants, variant) or 0
+  local count = there == 0 and stay and redis.call('HLEN', variants)
+  if there > 0 then
+    size = before - there + #entry
+  elseif count and count > 0 then
+    size = before + #entry + #variant
+    gives_way = count >= most and redis.call('HRANDFIELD', variants)
+    if gives_way then size = size - redis.call('HSTRLEN', variants, gives_way) - #gives_way end
+  else
+    stay = false
+  end
+end
+
+if size > limit then return give_up() end
+-- Without a total, what is in `pages:` was not counted, and goes.
+local lacks = known[2] and total - before + size - limit or 1
+if lacks > 0 then
+  -- A sixteenth more than it takes, so that not every store has to make room.
+  local oldest, leave = redis.call('ZRANGE', pages, 0, 255, 'WITHSCORES'), {}
+  local asked = {}
+  for i = 1, #oldest, 2 do asked[#asked + 1] = oldest[i] end
+  local sizes = #asked > 0 and redis.call('HMGET', bytes, unpack(asked)) or {}
+  lacks = lacks + limit / 16
+  for i, other in ipairs(asked) do
+    if lacks <= 0 then break end
+    if other ~= hash then
+      lacks = lacks - (tonumber(sizes[i]) or 0)
+      leave[#leave + 1] = other
+      leave[#leave + 1] = oldest[i * 2]
+    end
+  end
+  if #leave > 0 then return {0, leave} end
+  -- There is no other page: this is the first one, or somebody else has deleted a part of the account.
+  redis.call('DEL', bytes, dying)
+  total = before
+end
+
+redis.call('DEL', lease, unpack(stay and {} or {variants}))
 if vary == '' then
   redis.call('SET', page, entry, 'PX', ttl)
-  redis.call('DEL', variants)
-  return 1
+else
+  if gives_way then redis.call('HDEL', variants, gives_way) end
+  redis.call('HSET', variants, variant, entry)
+  ttl = math.max(tonumber(ttl), redis.call('PTTL', variants))
+  redis.call('PEXPIRE', variants, ttl)
+  redis.call('SET', page, index, 'PX', ttl)
 end
-local index = 'edgefront/2 vary ' .. vary
--- A page that varies by other headers now: the old variants are found no more.
-if redis.call('GETRANGE', page, 0, #index) ~= index then redis.call('DEL', variants) end
-if redis.call('HEXISTS', variants, variant) == 0 and redis.call('HLEN', variants) >= most then
-  redis.call('HDEL', variants, redis.call('HRANDFIELD', variants))
-end
-redis.call('HSET', variants, variant, entry)
-local life = math.max(tonumber(ttl), redis.call('PTTL', variants))
-redis.call('PEXPIRE', variants, life)
-redis.call('SET', page, index, 'PX', life)
-return 1
+redis.call('ZADD', pages, now, hash)
+-- A millisecond later than it dies, which is how exactly Redis expires a key.
+redis.call('ZADD', dying, string.format('%.0f', now + (ttl + 1) * 1000), hash)
+redis.call('HSET', bytes, hash, size, 'total', total - before + size)
+return {1, {}}

@@ -136,6 +136,7 @@ tuple!(A, B, C);
 tuple!(A, B, C, D);
 tuple!(A, B, C, D, E);
 tuple!(A, B, C, D, E, F);
+tuple!(A, B, C, D, E, F, G);
 
 /// A flat list of pairs, as HGETALL and WITHSCORES answer: `a, 1, b, 2`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{call::Call, reply};
 use crate::{app::Answer, routes::problem::Problem, stats};
 
-/// The counts, and the cap that the sessions are held under.
+/// The counts, and the limits that sessions and pages are held under.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let stats = stats::count(&call.app.redis, call.now).await?;
     let document = json!({
@@ -15,6 +15,8 @@ pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
         "ranked_items": stats.ranked_items,
         "scheduled_rows": stats.scheduled_rows,
         "abandoned_carts": stats.abandoned_carts,
+        "page_bytes": stats.page_bytes,
+        "page_limit": call.app.config.page.total_bytes,
         "keys": stats.keys,
     });
     Ok(reply::json(reply::PERSONAL, &document).into())

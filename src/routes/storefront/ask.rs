@@ -248,7 +248,7 @@ fn takes_gzip(headers: &http::HeaderMap) -> bool {
 
 /// Stores what was rendered, and keeps a copy where that went well: a page that was purged meanwhile is nowhere then.
 async fn store(app: &App, page: &Page, lease: &Lease, entry: Entry) {
-    match page_cache::store(&app.redis, page, lease, &entry, app.clock.now()).await {
+    match page_cache::store(&app.redis, page, lease, &entry, app.clock.now(), app.config.page.total_bytes).await {
         Ok(true) => app.pages.keep(page.hash(), Rc::new(entry)),
         Ok(false) => {}
         Err(error) => log::warn!("behind an answer: {error}"),

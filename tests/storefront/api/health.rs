@@ -48,6 +48,8 @@ async fn the_stats_count_what_there_is(shop: &Shop) {
         "ranked_items": 2,
         "scheduled_rows": 0,
         "abandoned_carts": 0,
+        "page_bytes": 0,
+        "page_limit": 67_108_864,
         // login:, recent:, cart:{token}, viewed:
         "keys": 4,
     });

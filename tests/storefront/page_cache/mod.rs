@@ -1,6 +1,7 @@
 //! The page cache, from outside: what a visitor gets, what the origin is asked, what is in Redis.
 
 mod admission;
+mod bound;
 mod failures;
 mod purge;
 mod rfc9111;

@@ -1,0 +1,259 @@
+//! All stored pages together stay within `PAGE_TOTAL_BYTES`, and the account of what they take is right whatever happens to them.
+
+use std::time::Duration;
+
+use edgefront::{
+    item_routes::ItemRoutes,
+    page_cache::{
+        Ask, Entry, Extent, Lookup, Page, Purge, Selecting, invalidate, note_unstorable, purge, store, vary::Fields,
+    },
+    time::Timestamp,
+};
+use futures_util::future::join_all;
+use http::{HeaderMap, StatusCode};
+use proptest::prelude::*;
+
+use super::{is_hit, rfc9111};
+use crate::support::{Shop, Store, scenarios};
+
+const LIMIT: u64 = 40_000;
+
+scenarios! {
+    &[("PAGE_TOTAL_BYTES", "40000")];
+    pages_that_are_visited_outlive_a_flood,
+}
+
+/// What Redis holds of pages.
+#[derive(Debug)]
+struct Held {
+    /// What `bytes:` says of all, and the sum of what it says of each.
+    total: u64,
+    sum: u64,
+    /// Of each page that is there: its hash, what its values take, and what `bytes:` says of it.
+    pages: Vec<(String, u64, u64)>,
+    /// Members of `pages:` and `dying:`.
+    listed: (u64, u64),
+}
+
+/// Reads all keys of pages at one moment.
+async fn held(store: &Store) -> Held {
+    let script = "
+        local pages, sum, fields = {}, 0, redis.call('HGETALL', 'bytes:')
+        for i = 1, #fields, 2 do if fields[i] ~= 'total' then sum = sum + fields[i + 1] end end
+        for _, key in ipairs(redis.call('KEYS', 'cache:*')) do
+            local hash = key:sub(7)
+            local size = redis.call('STRLEN', key)
+            for _, part in ipairs(redis.call('HGETALL', 'variants:' .. hash)) do size = size + #part end
+            pages[#pages + 1] = {hash, size, tonumber(redis.call('HGET', 'bytes:', hash)) or 0}
+        end
+        local total = tonumber(redis.call('HGET', 'bytes:', 'total')) or 0
+        return {total, sum, pages, {redis.call('ZCARD', 'pages:'), redis.call('ZCARD', 'dying:')}}";
+    let (total, sum, pages, listed) = serde_json::from_value(store.raw(&["EVAL", script, "0"]).await).unwrap();
+    Held { total, sum, pages, listed }
+}
+
+async fn pages_that_are_visited_outlive_a_flood(shop: &Shop) {
+    shop.origin.answer_with(|asked| rfc9111::fresh(&asked.path.repeat(300), "max-age=60"));
+    for page in 0..40 {
+        // As if its time had run out: it is asked for, and stored again.
+        rfc9111::ask(shop, "/hot", &[("cache-control", "no-cache")]).await;
+        rfc9111::ask(shop, &format!("/flood?page={page}"), &[]).await;
+        let held = held(&shop.store).await;
+        let stored: u64 = held.pages.iter().map(|(_, size, _)| size).sum();
+        assert!(stored <= held.total && held.total <= LIMIT, "{held:?}");
+    }
+    assert!(held(&shop.store).await.total > LIMIT / 2, "what there is room for is stored");
+    assert!(is_hit(&shop.visit("/hot").await));
+    assert!(is_hit(&shop.visit("/flood?page=39").await), "the last of the flood");
+    assert!(!is_hit(&shop.visit("/flood?page=0").await), "the first made room");
+}
+
+fn page(number: usize) -> Page {
+    Page::of_url(&format!("https://shop.example/page?number={number}"), &ItemRoutes::default()).unwrap()
+}
+
+/// A page of `size` bytes and a head that dies in `life`; one of several if `variant` is given.
+fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Option<u8>) -> Entry {
+    Entry {
+        stamp,
+        stored: now,
+        fresh_until: now + life,
+        stale_until: now + life,
+        error_until: now + life,
+        dies: now + life,
+        strict: false,
+        vary: Fields::from_text(if variant.is_some() { "foo" } else { "" }),
+        variant: variant.map_or_else(String::new, |variant| format!("foo={variant}\n")),
+        own_etag: false,
+        tags: Vec::new(),
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        body: vec![b'x'; size].into(),
+    }
+}
+
+/// Renders and stores a page; whether it is stored.
+async fn put(at: &Store, page: &Page, life: Duration, size: usize, variant: Option<u8>, limit: u64) -> bool {
+    let now = Timestamp::from_millis(1_795_000_000_000);
+    at.raw(&["DEL", &format!("render:{}", page.hash())]).await;
+    let selecting = Selecting::default();
+    let lookup = Lookup::new(page, &selecting, now, Duration::from_secs(9), Ask::Always).unwrap();
+    let reply = at.redis.run(lookup.command()).await.unwrap();
+    let lease = lookup.read(reply).unwrap().lease.expect("nobody else renders it");
+    let entry = entry(lease.stamp(), now, life, size, variant);
+    store(&at.redis, page, &lease, &entry, now, limit).await.unwrap()
+}
+
+const LONG: Duration = Duration::from_mins(10);
+
+#[tokio::test]
+async fn the_page_stored_longest_ago_makes_room_and_no_other_than_must() {
+    let at = Store::new().await;
+    for number in 0..10 {
+        assert!(put(&at, &page(number), LONG, 2_900, None, LIMIT).await);
+    }
+    // Stored again, page 0 is the newest. An eleventh takes what one and a sixteenth of all leave.
+    put(&at, &page(0), LONG, 2_900, None, LIMIT).await;
+    assert!(put(&at, &page(10), LONG, 2_900, None, LIMIT).await);
+    let there = held(&at).await.pages;
+    let is_there = |number| there.iter().any(|(hash, ..)| hash == page(number).hash());
+    assert_eq!((0..11).filter(|number| !is_there(*number)).collect::<Vec<_>>(), [1]);
+}
+
+#[tokio::test]
+async fn a_page_for_which_there_is_no_room_at_all_is_not_stored_and_takes_nobody_elses() {
+    let at = Store::new().await;
+    assert!(put(&at, &page(0), LONG, 3_000, None, LIMIT).await);
+    assert!(!put(&at, &page(1), LONG, 40_000, None, LIMIT).await);
+    assert!(!put(&at, &page(2), LONG, 0, None, 0).await, "without a byte nothing is stored");
+    assert_eq!(held(&at).await.pages.len(), 1);
+    assert_eq!(at.raw(&["KEYS", "render:*"]).await, serde_json::json!([]), "the leases are given back");
+}
+
+#[tokio::test]
+async fn stores_that_come_at_once_stay_within_the_limit() {
+    let at = Store::new().await;
+    let pages: Vec<_> = (0..40).map(page).collect();
+    let stored = join_all(pages.iter().map(|page| put(&at, page, LONG, 3_000, None, LIMIT))).await;
+    let held = held(&at).await;
+    // Room that one has made may be another's: who finds none four times is not stored.
+    assert!(stored.into_iter().filter(|is_stored| *is_stored).count() >= 10);
+    assert!(held.total <= LIMIT && held.pages.len() >= 8, "{held:?}");
+}
+
+#[tokio::test]
+async fn what_has_died_makes_room_before_what_lives() {
+    let at = Store::new().await;
+    assert!(put(&at, &page(0), LONG, 3_000, None, LIMIT).await);
+    for number in 1..10 {
+        put(&at, &page(number), Duration::from_millis(1), 3_000, None, LIMIT).await;
+    }
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(put(&at, &page(10), LONG, 30_000, None, LIMIT).await);
+    let held = held(&at).await;
+    assert_eq!((held.pages.len(), held.listed), (2, (2, 2)), "{held:?}");
+}
+
+#[tokio::test]
+async fn an_account_that_somebody_deleted_is_built_anew() {
+    for lost in [&["bytes:"][..], &["pages:"], &["dying:"], &["pages:", "dying:"], &["bytes:", "dying:"]] {
+        let at = Store::new().await;
+        for number in 0..9 {
+            put(&at, &page(number), LONG, 3_000, None, LIMIT).await;
+        }
+        for key in lost {
+            at.raw(&["DEL", key]).await;
+        }
+        for number in 20..50 {
+            put(&at, &page(number), LONG, 3_000, None, LIMIT).await;
+        }
+        let held = held(&at).await;
+        let counted: u64 = held.pages.iter().map(|(_, _, counted)| counted).sum();
+        assert_eq!((held.total, held.sum), (counted, counted), "without {lost:?}: {held:?}");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Store {
+        page: usize,
+        size: usize,
+        variant: Option<u8>,
+        long: bool,
+    },
+    /// Somebody changes it.
+    Invalidate(usize),
+    Unstorable(usize),
+    Purge(usize),
+    /// Another program, or a server that evicts.
+    Lose(usize),
+    /// What was to live for a millisecond dies.
+    Wait,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let page = || 0..12_usize;
+    let size = prop_oneof![4 => 0..4_000_usize, 1 => 4_000..45_000_usize];
+    let variant = prop_oneof![2 => Just(None), 3 => (0..20_u8).prop_map(Some)];
+    prop_oneof![
+        12 => (page(), size, variant, prop::bool::weighted(0.8))
+            .prop_map(|(page, size, variant, long)| Event::Store { page, size, variant, long }),
+        1 => page().prop_map(Event::Invalidate),
+        1 => page().prop_map(Event::Unstorable),
+        1 => page().prop_map(Event::Purge),
+        1 => page().prop_map(Event::Lose),
+        1 => Just(Event::Wait),
+    ]
+}
+
+async fn step(at: &Store, event: &Event) {
+    match event {
+        Event::Store { page: number, size, variant, long } => {
+            let life = if *long { LONG } else { Duration::from_millis(1) };
+            put(at, &page(*number), life, *size, *variant, LIMIT).await;
+        }
+        Event::Invalidate(number) => invalidate(&at.redis, &[page(*number)]).await.unwrap(),
+        Event::Unstorable(number) => {
+            let (page, selecting) = (page(*number), Selecting::default());
+            let now = Timestamp::from_millis(1_795_000_000_000);
+            let lookup = Lookup::new(&page, &selecting, now, Duration::from_secs(9), Ask::Always).unwrap();
+            let reply = at.redis.run(lookup.command()).await.unwrap();
+            if let Some(lease) = lookup.read(reply).unwrap().lease {
+                note_unstorable(&at.redis, &page, &lease).await.unwrap();
+            }
+        }
+        Event::Purge(number) => purge(&at.redis, &[Purge::Url(page(*number))], Extent::Hard).await.unwrap(),
+        Event::Lose(number) => {
+            let hash = page(*number).hash().to_owned();
+            at.raw(&["DEL", &format!("cache:{hash}"), &format!("variants:{hash}")]).await;
+        }
+        Event::Wait => tokio::time::sleep(Duration::from_millis(4)).await,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_happens_to_pages_they_are_counted_and_within_the_limit(events in prop::collection::vec(event(), 1..40)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let at = Store::new().await;
+            for event in &events {
+                step(&at, event).await;
+                let held = held(&at).await;
+                assert!(held.total == held.sum && held.total <= LIMIT, "{held:?}");
+                for (_, takes, counted) in &held.pages {
+                    assert_eq!(takes + 512, *counted, "{held:?}");
+                }
+            }
+            // Nothing is counted for ever: what died leaves with the next page, what was lost is deleted as the oldest.
+            tokio::time::sleep(Duration::from_millis(4)).await;
+            for number in 20..40 {
+                put(&at, &page(number), LONG, 4_000, None, LIMIT).await;
+            }
+            let held = held(&at).await;
+            let pages = held.pages.len() as u64;
+            assert_eq!((held.total, held.listed), (pages * (held.pages[0].2), (pages, pages)), "{held:?}");
+        });
+    }
+}
