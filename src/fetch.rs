@@ -34,6 +34,18 @@ pub trait Fetch {
     /// [`FetchError::Timeout`] if no complete response head has arrived `deadline` after the call, and
     /// [`FetchError::Unreachable`] if there can be none.
     fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>>;
+
+    /// Sends a POST and resolves with the whole response, whose body has at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`FetchError::Timeout`] if all of it has not arrived `deadline` after the call, and [`FetchError::Unreachable`] if it never
+    /// will, or is too large.
+    fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+        deadline: Duration,
+        limit: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>>;
 }
 
 /// Why there is no response. Neither says whether the server has executed the request.

@@ -3,22 +3,16 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::{Either, LocalBoxFuture, select};
 use http::{HeaderMap, Method, StatusCode, header};
-use js_sys::Promise;
-use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use js_sys::{Array, Reflect, Uint8Array};
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{self, AbortController, RequestInit, RequestRedirect};
+use worker::web_sys::{self, AbortController};
 
-use super::{body, clock::Sleep, headers};
-use crate::fetch::{Fetch, FetchError, Request, Response};
-
-#[wasm_bindgen]
-extern "C" {
-    /// Caught, since what a visitor can make the platform refuse (a method that it does not know) must not end the isolate.
-    #[wasm_bindgen(catch, js_name = fetch)]
-    fn platform_fetch(address: &str, init: &RequestInit) -> Result<Promise, JsValue>;
-}
+use super::{body, clock::Sleep, glue, headers};
+use crate::fetch::{Body, Fetch, FetchError, Request, Response};
 
 /// The platform's `fetch`.
 pub struct PlatformFetch;
@@ -30,24 +24,45 @@ impl Fetch for PlatformFetch {
             send(request, deadline).await.unwrap_or(Err(FetchError::Unreachable))
         })
     }
+
+    fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+        deadline: Duration,
+        limit: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let (address, headers) = (head.uri.to_string(), headers::write(&head.headers));
+            #[expect(clippy::cast_precision_loss, reason = "far below 2⁵³")]
+            let (millis, limit) = (deadline.as_millis() as f64, limit as f64);
+            let answer =
+                glue::exchange(&address, &headers, &body, millis, limit).await.map_err(|error| failure(&error))?;
+            let answer = answer.dyn_into::<Array>().map_err(|_| FetchError::Unreachable)?;
+            let head = answer.get(0).as_string().ok_or(FetchError::Unreachable)?;
+            let body = answer.get(1).unchecked_into::<Uint8Array>().to_vec();
+            Ok(read_head(&head).ok_or(FetchError::Unreachable)?.map(|()| body.into()))
+        })
+    }
+}
+
+/// What a failed `fetch` says: `AbortSignal.timeout` names itself.
+fn failure(error: &JsValue) -> FetchError {
+    let name = Reflect::get(error, &"name".into()).ok().and_then(|name| name.as_string());
+    if name.as_deref() == Some("TimeoutError") { FetchError::Timeout } else { FetchError::Unreachable }
 }
 
 async fn send(request: Request, deadline: Duration) -> Result<Result<Response, FetchError>, JsValue> {
     let abort = AbortController::new()?;
     let (head, body) = request.into_parts();
-    let init = RequestInit::new();
-    init.set_method(head.method.as_str());
-    init.set_headers_headers(&headers::write(&without_the_platforms(head.headers))?);
-    init.set_redirect(RequestRedirect::Manual);
-    init.set_signal(Some(&abort.signal()));
     // The platform refuses a GET with a body, which means nothing anyway (RFC 9110 §9.3.1).
-    if !matches!(head.method, Method::GET | Method::HEAD) {
-        init.set_body(&body::write(body));
-    }
-    let answer = JsFuture::from(platform_fetch(&head.uri.to_string(), &init)?);
+    let is_read = matches!(head.method, Method::GET | Method::HEAD);
+    let body = if is_read { JsValue::UNDEFINED } else { body::write(body) };
+    let headers = headers::write(&without_the_platforms(head.headers));
+    let answer = glue::send(&head.uri.to_string(), head.method.as_str(), &headers, &body, &abort.signal())?;
     // The signal is not a timeout's: that would cut off a body which is still on its way.
-    match select(answer, Sleep::new(deadline)).await {
-        Either::Left((answer, _)) => read(&answer?.unchecked_into()).map(Ok),
+    match select(JsFuture::from(answer), Sleep::new(deadline)).await {
+        Either::Left((answer, _)) => Ok(read(&answer?.unchecked_into()).ok_or(FetchError::Unreachable)),
         Either::Right(_) => {
             abort.abort();
             Ok(Err(FetchError::Timeout))
@@ -63,9 +78,15 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-fn read(answer: &web_sys::Response) -> Result<Response, JsValue> {
-    let mut response = Response::new(body::read(answer.body()));
-    *response.status_mut() = StatusCode::from_u16(answer.status()).map_err(|_| JsValue::NULL)?;
-    *response.headers_mut() = headers::read(&answer.headers());
-    Ok(response)
+fn read(answer: &web_sys::Response) -> Option<Response> {
+    let body: Body = body::read(answer.body());
+    Some(read_head(&glue::read_response(answer))?.map(|()| body))
+}
+
+fn read_head(text: &str) -> Option<http::Response<()>> {
+    let mut lines = text.split('\n');
+    let mut response = http::Response::new(());
+    *response.status_mut() = StatusCode::from_u16(lines.next()?.parse().ok()?).ok()?;
+    *response.headers_mut() = headers::read(lines);
+    Some(response)
 }

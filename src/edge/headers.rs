@@ -1,30 +1,31 @@
-//! Headers, both ways. The platform takes the bytes of a value for UTF-8: a lone latin1 byte arrives as U+FFFD, and there is no
-//! way to see what it was. So text is carried as UTF-8 here too, and no value can break an answer.
+//! Headers, both ways, as the text that `glue.js` reads and writes. The platform takes the bytes of a value for UTF-8: a lone latin1
+//! byte arrives as U+FFFD, and there is no way to see what it was. So text is carried as UTF-8 here too, and no value can break an answer.
+
+use std::str::Split;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use js_sys::Array;
-use wasm_bindgen::JsValue;
-use worker::web_sys::Headers;
 
 /// Reads all headers; each `Set-Cookie` is one of its own.
-pub fn read(from: &Headers) -> HeaderMap {
-    let pairs = from.entries().into_iter().filter_map(|entry| entry.ok().map(|entry| Array::from(&entry)));
-    // Collected by appending: a name that comes again keeps its values.
-    let headers = pairs.filter_map(|pair| {
-        let name = HeaderName::try_from(pair.get(0).as_string()?).ok()?;
-        Some((name, HeaderValue::try_from(pair.get(1).as_string()?).ok()?))
-    });
-    headers.collect()
+pub fn read(mut lines: Split<'_, char>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(16);
+    while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
 }
 
 /// Writes all headers.
-///
-/// # Errors
-/// If the platform refuses a value.
-pub fn write(from: &HeaderMap) -> Result<Headers, JsValue> {
-    let headers = Headers::new()?;
+pub fn write(from: &HeaderMap) -> String {
+    let mut text = String::with_capacity(512);
     for (name, value) in from {
-        headers.append(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))?;
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(name.as_str());
+        text.push('\n');
+        text.push_str(&String::from_utf8_lossy(value.as_bytes()));
     }
-    Ok(headers)
+    text
 }

@@ -5,6 +5,7 @@
 //! - [`request`], [`response`]: an event's request and its answer.
 //! - [`headers`], [`body`]: what both have.
 //! - [`fetch`]: requests of ours.
+//! - [`glue`]: the few calls that cross the border; `entry.js` is where an event comes in.
 //! - [`clock`], [`console`], [`database`]: time, the log, D1.
 
 mod body;
@@ -13,13 +14,22 @@ mod console;
 mod database;
 mod environment;
 mod fetch;
+mod glue;
 mod headers;
 mod request;
 mod response;
 
-use std::{cell::OnceCell, rc::Rc};
+use std::{
+    cell::OnceCell,
+    rc::Rc,
+    task::{Context, Poll, Waker},
+};
 
-use worker::{Context, Env, ScheduleContext, ScheduledEvent, event, web_sys};
+use futures_util::future::LocalBoxFuture;
+use http::StatusCode;
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use wasm_bindgen_futures::future_to_promise;
+use worker::{console_error, event, web_sys};
 
 use crate::{app::App, maintenance, routes};
 
@@ -44,20 +54,36 @@ fn app() -> Option<Rc<App>> {
     APP.with(|cell| cell.get().cloned())
 }
 
-#[event(fetch)]
-async fn fetch(request: web_sys::Request, _env: Env, context: Context) -> worker::Result<web_sys::Response> {
-    let app = app().ok_or("not started")?;
-    let Some(request) = request::read(&request) else { return response::bad_request() };
-    let answer = routes::handle(&app, request).await;
-    for work in answer.later {
-        context.wait_until(work);
+/// A request's answer, or the promise of one. What needs nobody else's word, as a page that this isolate holds, is answered at once:
+/// a promise costs as much as the rest of such an answer.
+#[wasm_bindgen]
+pub fn fetch(request: &web_sys::Request, context: glue::Context) -> JsValue {
+    let request = request::read(request);
+    let mut answer: LocalBoxFuture<'static, Result<JsValue, JsValue>> = Box::pin(async move {
+        let (Some(app), Some(request)) = (app(), request) else { return response::bare(StatusCode::BAD_REQUEST) };
+        let answer = routes::handle(&app, request).await;
+        for work in answer.later {
+            context.wait_until(&future_to_promise(async move {
+                work.await;
+                Ok(JsValue::UNDEFINED)
+            }));
+        }
+        response::write(answer.response).or_else(|refused| {
+            console_error!("an answer was refused: {refused:?}");
+            response::bare(StatusCode::INTERNAL_SERVER_ERROR)
+        })
+    });
+    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        // Its error can not be: a bare answer is never refused.
+        Poll::Ready(answer) => answer.unwrap_or_else(|error| error),
+        Poll::Pending => future_to_promise(answer).into(),
     }
-    response::write(answer.response)
 }
 
-#[event(scheduled)]
-async fn scheduled(event: ScheduledEvent, _env: Env, _context: ScheduleContext) {
+/// A cron trigger's run, to its end.
+#[wasm_bindgen]
+pub async fn scheduled(trigger: glue::Trigger) {
     if let Some(app) = app() {
-        maintenance::run_cron(&app, &event.cron(), app.clock.now()).await;
+        maintenance::run_cron(&app, &trigger.cron(), app.clock.now()).await;
     }
 }

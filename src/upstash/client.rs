@@ -4,7 +4,6 @@
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::future::{Either, select};
 use http::{HeaderValue, Method, header};
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ use super::{
     reply::{FromReply, Reply},
 };
 use crate::{
-    fetch::{Collected, Fetch, FetchError, Request, Response},
+    fetch::{Fetch, FetchError},
     time::{Clock, Timestamp},
 };
 
@@ -173,7 +172,7 @@ impl Redis {
         if left.is_zero() {
             return Err(FetchError::Timeout.into());
         }
-        let mut request = Request::new(body.clone().into());
+        let mut request = http::Request::new(body.clone());
         *request.method_mut() = Method::POST;
         *request.uri_mut() =
             format!("{}{path}", self.credentials.url).parse().map_err(|_| Error::Transport(FetchError::Unreachable))?;
@@ -184,23 +183,11 @@ impl Redis {
         if let Some(token) = self.sync_token.borrow().as_ref() {
             headers.insert("upstash-sync-token", token.clone());
         }
-        let response = self.fetch.fetch(request, left).await?;
-        let late = self.clock.sleep(until.since(self.clock.now()));
-        match select(Box::pin(self.read(response)), late).await {
-            Either::Left((reply, _)) => reply,
-            Either::Right(_) => Err(FetchError::Timeout.into()),
-        }
-    }
-
-    async fn read(&self, response: Response) -> Result<Value, Error> {
-        let status = response.status().as_u16();
+        let response = self.fetch.exchange(request, left, REPLY_LIMIT).await?;
         if let Some(token) = response.headers().get("upstash-sync-token") {
             self.sync_token.replace(Some(token.clone()));
         }
-        let Ok(Collected::Whole(body)) = response.into_body().collect(REPLY_LIMIT).await else {
-            return Err(Error::NotRest { status });
-        };
-        read_answer(status, &body)
+        read_answer(response.status().as_u16(), response.body())
     }
 }
 

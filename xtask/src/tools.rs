@@ -1,8 +1,7 @@
-//! What turns the crate into a Worker: the wasm target, wasm-bindgen and worker-build. Their versions are those that Cargo.lock pins for the
-//! libraries they belong to: wasm-bindgen refuses a wasm that another version of itself wrote.
+//! What turns the crate into a Worker: the wasm target, wasm-bindgen. Its version is the one that Cargo.lock pins for the
+//! library: wasm-bindgen refuses a wasm that another version of itself wrote.
 
 use std::{
-    cell::Cell,
     fs::{self, File, TryLockError},
     io,
     path::PathBuf,
@@ -16,14 +15,12 @@ use crate::{
     steps::{self, Done, Step, step},
 };
 
-const TARGET: &str = "wasm32-unknown-unknown";
-/// Both tools share most of their dependencies: built into one directory they take 2 minutes on 2 cores, apart 3.
+pub const TARGET: &str = "wasm32-unknown-unknown";
 const BUILD_DIRECTORY: &str = ".cache/tools/target";
 
-/// The paths of the programs.
+/// The path of the program.
 pub struct Tools {
     pub wasm_bindgen: PathBuf,
-    pub worker_build: PathBuf,
 }
 
 /// Installs what is missing.
@@ -34,12 +31,8 @@ pub async fn install() -> Result<Tools, Failure> {
     let lock = fs::read_to_string("Cargo.lock").map_err(|cause| Failure::file("Cargo.lock", &cause))?;
     rust_target().await?;
     let _alone = alone().await?;
-    let locked = Cell::new(true);
-    let tools = Tools {
-        wasm_bindgen: tool("wasm-bindgen-cli", &locked_version(&lock, "wasm-bindgen")?, "wasm-bindgen", &locked)
-            .await?,
-        worker_build: tool("worker-build", &locked_version(&lock, "worker")?, "worker-build", &locked).await?,
-    };
+    let version = locked_version(&lock, "wasm-bindgen")?;
+    let tools = Tools { wasm_bindgen: tool("wasm-bindgen-cli", &version, "wasm-bindgen").await? };
     // 500 MB that only the next change of a version could use.
     let _ = fs::remove_dir_all(BUILD_DIRECTORY);
     Ok(tools)
@@ -78,7 +71,7 @@ async fn rust_target() -> Result<(), Failure> {
 }
 
 /// Builds a tool from source, if it is not there in this version.
-async fn tool(package: &str, version: &str, program: &str, locked: &Cell<bool>) -> Result<PathBuf, Failure> {
+async fn tool(package: &str, version: &str, program: &str) -> Result<PathBuf, Failure> {
     step(&format!("{package} {version}"), async |step| {
         let root = format!(".cache/tools/{package}-{version}");
         let path =
@@ -87,13 +80,13 @@ async fn tool(package: &str, version: &str, program: &str, locked: &Cell<bool>) 
             return Ok(Done { what: "installed".to_owned(), value: path });
         }
         step.note("built from source once, a minute or two");
-        build(&step, package, version, &["--root", &root, "--bin", program], locked).await?;
+        build(&step, package, version, &["--root", &root, "--bin", program]).await?;
         Ok(Done { what: "built".to_owned(), value: path })
     })
     .await
 }
 
-async fn build(step: &Step, package: &str, version: &str, what: &[&str], locked: &Cell<bool>) -> Result<(), Failure> {
+async fn build(step: &Step, package: &str, version: &str, what: &[&str]) -> Result<(), Failure> {
     let install = |more: &[&str]| {
         let mut cargo = Command::new("cargo");
         // A debug build, without what only a debugger reads, takes a third of the time, and the tools have little to do.
@@ -104,12 +97,10 @@ async fn build(step: &Step, package: &str, version: &str, what: &[&str], locked:
             .env("CARGO_INCREMENTAL", "0");
         cargo
     };
-    if locked.get() && step.try_run(install(&["--locked"])).await?.is_ok() {
+    if step.try_run(install(&["--locked"])).await?.is_ok() {
         return Ok(());
     }
-    // A package's own lock file can name versions that were withdrawn since. Then the other tool takes the newest dependencies too: so they share
-    // them, which halves its time.
-    locked.set(false);
+    // A package's own lock file can name versions that were withdrawn since.
     step.note("with the newest dependencies, not those of its own lock file");
     step.run(install(&[]), "check the network and the C compiler (cc), then try again").await.map(drop)
 }
@@ -140,8 +131,8 @@ mod tests {
     }
 
     #[test]
-    fn our_own_lock_file_names_both() {
+    fn our_own_lock_file_names_it() {
         let lock = include_str!("../../Cargo.lock");
-        assert!(locked_version(lock, "wasm-bindgen").is_ok() && locked_version(lock, "worker").is_ok());
+        assert!(locked_version(lock, "wasm-bindgen").is_ok());
     }
 }

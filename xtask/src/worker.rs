@@ -1,6 +1,6 @@
-//! The Worker's bundle in build/: worker-build with the pinned tools, only when something it is made of has changed.
+//! The Worker's bundle in build/, made only when something it is made of has changed: compiled, bound to JavaScript, optimised, bundled.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use tokio::{process::Command, try_join};
 
@@ -9,8 +9,8 @@ use crate::{
     failure::Failure,
     npm,
     stamp::Stamp,
-    steps::{self, step},
-    tools::{self, Tools},
+    steps::{self, Step, step},
+    tools::{self, TARGET, Tools},
 };
 
 /// All that the bundle is made of. package-lock.json and Cargo.lock pin the tools.
@@ -24,6 +24,22 @@ const SOURCES: [&str; 8] = [
     "templates",
     "assets",
 ];
+
+/// What the compiler and wasm-bindgen make use of, and the runtime has.
+const FEATURES: [&str; 7] = [
+    "--enable-bulk-memory",
+    "--enable-exception-handling",
+    "--enable-multivalue",
+    "--enable-mutable-globals",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+];
+
+/// What wrangler.toml names.
+const BUNDLE: &str = "build";
+/// Where the bundle is made, so that what runs from the last one sees a whole new one.
+const STAGE: &str = "build/.stage";
 
 /// `cargo xtask build`: all that the bundle needs, and the bundle.
 ///
@@ -40,7 +56,6 @@ pub async fn build_alone() -> Result<(), Failure> {
 /// When the crate does not compile; the compiler's own words are printed.
 pub async fn build(tools: &Tools) -> Result<(), Failure> {
     compile(tools).await?;
-    // Behind it: worker-build empties the directory that both write to.
     assets::build().await
 }
 
@@ -51,21 +66,50 @@ async fn compile(tools: &Tools) -> Result<(), Failure> {
             return Ok(steps::done("up to date"));
         }
         step.note("compiled for release, a minute or two at the first time");
-        let mut build = Command::new(&tools.worker_build);
-        build
-            .arg("--release")
-            .env("PATH", npm::path()?)
-            .env("WASM_BINDGEN_BIN", &tools.wasm_bindgen)
-            .env("WASM_OPT_BIN", npm::program("wasm-opt")?)
-            .env("ESBUILD_BIN", npm::program("esbuild")?);
-        if let Err(ended) = step.try_run(build).await? {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["build", "--release", "--lib", "--target", TARGET, "-p", "edgefront"]).env("PATH", npm::path()?);
+        if let Err(ended) = step.try_run(cargo).await? {
             eprintln!("{}", ended.output.trim_end());
             return Err(step.failure(&ended, "mend what the compiler names above"));
         }
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        bundle_up(&step, tools, &target.join(TARGET).join("release/edgefront.wasm")).await?;
         stamp.set()?;
         Ok(steps::done("built"))
     })
     .await
+}
+
+/// Makes the two modules of the bundle, `index.js` and `index_bg.wasm`.
+async fn bundle_up(step: &Step, tools: &Tools, wasm: &std::path::Path) -> Result<(), Failure> {
+    let failed = |cause: std::io::Error| Failure::file(STAGE, &cause);
+    let _ = fs::remove_dir_all(STAGE);
+    fs::create_dir_all(STAGE).map_err(failed)?;
+
+    let mut bindgen = Command::new(&tools.wasm_bindgen);
+    bindgen.arg(wasm).args(["--out-dir", STAGE, "--out-name", "index", "--target", "module", "--no-typescript"]);
+    // What `entry.js` needs to begin anew after a panic.
+    bindgen.args(["--experimental-reset-state-function", "--force-enable-abort-handler"]);
+    step.run(bindgen, "run `cargo xtask build` again; if that does not help, remove target/").await?;
+
+    let module = format!("{STAGE}/index_bg.wasm");
+    let mut optimise = Command::new(npm::program("wasm-opt")?);
+    optimise.args([&module, "-o", &module, "-O"]).args(FEATURES).env("PATH", npm::path()?);
+    step.run(optimise, "reinstall the npm packages: remove node_modules/ and try again").await?;
+
+    let entry = format!("{STAGE}/entry.js");
+    fs::copy("src/edge/entry.js", &entry).map_err(failed)?;
+    let mut esbuild = Command::new(npm::program("esbuild")?);
+    esbuild.args([&entry, "--bundle", "--minify", "--format=esm", "--log-level=warning"]);
+    esbuild.args(["--external:./index_bg.wasm", "--external:cloudflare:*", "--outfile=build/.stage/worker.js"]);
+    esbuild.env("PATH", npm::path()?);
+    step.run(esbuild, "mend the file that it names").await?;
+
+    // The runtime gives a compiled module by the plain form of an import, too, and knows no other yet.
+    let script = fs::read_to_string(format!("{STAGE}/worker.js")).map_err(failed)?;
+    fs::write(format!("{BUNDLE}/index.js"), script.replace("import source ", "import ")).map_err(failed)?;
+    fs::rename(module, format!("{BUNDLE}/index_bg.wasm")).map_err(failed)?;
+    fs::remove_dir_all(STAGE).map_err(failed)
 }
 
 /// The absolute path of the bundle's directory.
@@ -73,5 +117,5 @@ async fn compile(tools: &Tools) -> Result<(), Failure> {
 /// # Errors
 /// When the working directory is gone.
 pub fn bundle() -> Result<PathBuf, Failure> {
-    std::path::absolute("build").map_err(|cause| Failure::file("build", &cause))
+    std::path::absolute(BUNDLE).map_err(|cause| Failure::file(BUNDLE, &cause))
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use edgefront::fetch::{Body, ByteStream, Fetch, FetchError, Request, Response};
+use edgefront::fetch::{Body, ByteStream, Collected, Fetch, FetchError, Request, Response};
 use futures_util::{
     Stream, StreamExt, TryStreamExt,
     future::LocalBoxFuture,
@@ -44,6 +44,24 @@ impl Fetch for NativeFetch {
                 _ => stream_body(http_body_util::BodyDataStream::new(body).map_err(io::Error::other)),
             };
             Ok(Response::from_parts(head, body))
+        })
+    }
+
+    fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+        deadline: Duration,
+        limit: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+        Box::pin(async move {
+            let whole = async {
+                let (head, body) = self.fetch(request.map(Body::from), deadline).await?.into_parts();
+                match body.collect(limit).await {
+                    Ok(Collected::Whole(body)) => Ok(http::Response::from_parts(head, body)),
+                    _ => Err(FetchError::Unreachable),
+                }
+            };
+            tokio::time::timeout(deadline, whole).await.unwrap_or(Err(FetchError::Timeout))
         })
     }
 }

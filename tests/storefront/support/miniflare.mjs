@@ -44,12 +44,12 @@ const observer = `
 				later++;
 				context.waitUntil(work.finally(() => later--));
 			};
-			const answer = await Shop.prototype.fetch.call({ env, ctx: { waitUntil } }, request);
+			const answer = await Shop.fetch(request, env, { waitUntil });
 			blocking = waited ?? sent - before;
 			return answer;
 		},
 		scheduled(event, env, ctx) {
-			return Shop.prototype.scheduled.call({ env, ctx }, event);
+			return Shop.scheduled(event, env, ctx);
 		},
 	};
 `;

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use edgefront::{
     app::App,
     fetch::{Collected, Fetch, FetchError, Request, Response},
@@ -153,6 +154,20 @@ impl Fetch for CountedFetch {
         self.in_flight.update(|count| count + 1);
         Box::pin(async move {
             let response = async { whole(self.fetch.fetch(request, deadline).await?).await }.await;
+            self.in_flight.update(|count| count - 1);
+            response
+        })
+    }
+
+    fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+        deadline: Duration,
+        limit: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+        self.in_flight.update(|count| count + 1);
+        Box::pin(async move {
+            let response = self.fetch.exchange(request, deadline, limit).await;
             self.in_flight.update(|count| count - 1);
             response
         })

@@ -1,0 +1,41 @@
+//! What `glue.js` does, seen from here.
+
+use js_sys::Promise;
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::web_sys::{self, AbortSignal};
+
+#[wasm_bindgen(module = "/src/edge/glue.js")]
+extern "C" {
+    #[wasm_bindgen(js_name = readRequest)]
+    pub fn read_request(request: &web_sys::Request) -> String;
+    #[wasm_bindgen(js_name = readResponse)]
+    pub fn read_response(response: &web_sys::Response) -> String;
+    /// Caught: the platform refuses some statuses and values.
+    #[wasm_bindgen(catch)]
+    pub fn respond(status: u16, head: &str, body: &JsValue) -> Result<JsValue, JsValue>;
+    /// Caught, since what a visitor can make the platform refuse (a method that it does not know) must not end the isolate.
+    #[wasm_bindgen(catch)]
+    pub fn send(
+        address: &str,
+        method: &str,
+        head: &str,
+        body: &JsValue,
+        signal: &AbortSignal,
+    ) -> Result<Promise, JsValue>;
+    /// A list of the answer's head and its bytes, or null.
+    #[wasm_bindgen(catch)]
+    pub async fn exchange(address: &str, head: &str, body: &[u8], millis: f64, limit: f64) -> Result<JsValue, JsValue>;
+}
+
+#[wasm_bindgen]
+extern "C" {
+    /// What the platform gives along with an event.
+    pub type Context;
+    #[wasm_bindgen(method, js_name = waitUntil)]
+    pub fn wait_until(this: &Context, work: &Promise);
+
+    /// A cron trigger.
+    pub type Trigger;
+    #[wasm_bindgen(method, getter)]
+    pub fn cron(this: &Trigger) -> String;
+}
