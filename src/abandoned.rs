@@ -1,6 +1,6 @@
 //! Carts that ended with their session, as `reap` and `log_in` record them: a stream, the newest 10,000 or so.
 
-use std::{collections::BTreeMap, fmt};
+use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
 use bytes::Bytes;
 
@@ -8,7 +8,7 @@ use crate::{
     cart::Line,
     error::Error,
     ids::ItemId,
-    keys,
+    keys::Shard,
     time::Timestamp,
     upstash::{Command, Redis},
 };
@@ -34,11 +34,12 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
-/// A place in the list: an id of the stream, milliseconds since the Unix epoch and a number within them.
+/// A place in the list: an id of the stream, milliseconds since the Unix epoch and a number within them; and of whose stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     millis: u64,
     number: u64,
+    shard: u16,
 }
 
 impl Cursor {
@@ -47,9 +48,22 @@ impl Cursor {
     /// # Errors
     /// [`Error::Invalid`] if it is no cursor.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let parts = text.split_once('-').and_then(|(millis, number)| Some((number_of(millis)?, number_of(number)?)));
-        let (millis, number) = parts.ok_or_else(|| Error::invalid("before", "must be the `next` of another page"))?;
-        Ok(Self { millis, number })
+        let (id, shard) = text.split_once('.').unwrap_or((text, "0"));
+        let shard = number_of(shard).and_then(|shard| u16::try_from(shard).ok());
+        let cursor = shard.and_then(|shard| Self::of_entry(id, shard));
+        cursor.ok_or_else(|| Error::invalid("before", "must be the `next` of another page"))
+    }
+
+    fn of_entry(id: &str, shard: u16) -> Option<Self> {
+        let (millis, number) = id.split_once('-')?;
+        Some(Self { millis: number_of(millis)?, number: number_of(number)?, shard })
+    }
+
+    /// From where what comes after it in the list is to be read, in another shard's stream or its own. Of carts with the same id the
+    /// one in the last shard comes first.
+    fn from(self, shard: Shard) -> String {
+        let Self { millis, number, .. } = self;
+        format!("{}{millis}-{number}", if shard.number() < self.shard { "" } else { "(" })
     }
 }
 
@@ -60,7 +74,8 @@ fn number_of(text: &str) -> Option<u64> {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.millis, self.number)
+        write!(f, "{}-{}", self.millis, self.number)?;
+        if self.shard == 0 { Ok(()) } else { write!(f, ".{}", self.shard) }
     }
 }
 
@@ -70,17 +85,25 @@ impl fmt::Display for Cursor {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn page(redis: &Redis, before: Option<Cursor>, limit: usize) -> Result<Page, Error> {
-    let from = before.map_or_else(|| "+".to_owned(), |cursor| format!("({cursor}"));
-    // One more than asked for: if it is there, so is another page.
-    let read = Command::read("XREVRANGE").arg(keys::ABANDONED).arg(from).arg("-").arg("COUNT").num(limit + 1);
-    let mut entries: Vec<(String, Vec<Bytes>)> = redis.run(read).await?;
+    let read = |shard: Shard| {
+        let from = before.map_or_else(|| "+".to_owned(), |cursor| cursor.from(shard));
+        // One more than asked for: if it is there, so is another page.
+        Command::read("XREVRANGE").arg(shard.abandoned()).arg(from).arg("-").arg("COUNT").num(limit + 1)
+    };
+    let shards = redis.keys().shards();
+    let lists: Vec<Vec<(String, Vec<Bytes>)>> = redis.all(&shards.clone().map(read).collect::<Vec<_>>()).await?;
+    let place = |shard: Shard, (id, fields)| Some((Cursor::of_entry(String::as_str(&id), shard.number())?, fields));
+    let entries =
+        shards.zip(lists).flat_map(|(shard, list)| list.into_iter().filter_map(move |entry| place(shard, entry)));
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_by_key(|(cursor, _)| Reverse(*cursor));
     let is_last = entries.len() <= limit;
     entries.truncate(limit);
-    let next = if is_last { None } else { entries.last().and_then(|(id, _)| Cursor::parse(id).ok()) };
-    Ok(Page { carts: entries.iter().filter_map(|(id, fields)| read_cart(id, fields)).collect(), next })
+    let next = if is_last { None } else { entries.last().map(|(cursor, _)| *cursor) };
+    Ok(Page { carts: entries.iter().filter_map(|(cursor, fields)| read_cart(*cursor, fields)).collect(), next })
 }
 
-fn read_cart(id: &str, fields: &[Bytes]) -> Option<AbandonedCart> {
+fn read_cart(id: Cursor, fields: &[Bytes]) -> Option<AbandonedCart> {
     let field = |name: &str| {
         let mut pairs = fields.chunks_exact(2);
         pairs.find_map(|pair| match pair {
@@ -88,7 +111,6 @@ fn read_cart(id: &str, fields: &[Bytes]) -> Option<AbandonedCart> {
             _ => None,
         })
     };
-    let id = Cursor::parse(id).ok()?;
     let items: BTreeMap<String, u32> = serde_json::from_str(field("items")?).ok()?;
     let lines = items.into_iter().filter(|(_, quantity)| *quantity > 0);
     let lines: Vec<_> =
@@ -111,9 +133,26 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back_and_nothing_else_is() {
-        let cursor = Cursor { millis: 1_795_000_000_000, number: 3 };
-        assert_eq!(Cursor::parse(&cursor.to_string()), Ok(cursor));
-        for text in ["", "-", "1", "1-", "-1", "1-x", "+1-1", "1-1-1", "1 - 1", "99999999999999999999-0"] {
+        for (shard, text) in [(0, "1795000000000-3"), (7, "1795000000000-3.7")] {
+            let cursor = Cursor { millis: 1_795_000_000_000, number: 3, shard };
+            assert_eq!((cursor.to_string().as_str(), Cursor::parse(text)), (text, Ok(cursor)));
+        }
+        for text in [
+            "",
+            "-",
+            "1-1.",
+            "1-1.x",
+            "1-1.1.1",
+            "1-1.65536",
+            "1",
+            "1-",
+            "-1",
+            "1-x",
+            "+1-1",
+            "1-1-1",
+            "1 - 1",
+            "99999999999999999999-0",
+        ] {
             assert!(Cursor::parse(text).is_err(), "{text}");
         }
     }
@@ -122,7 +161,7 @@ mod tests {
     fn what_is_no_cart_is_left_out() {
         let entry = |fields: &[&str]| {
             let fields: Vec<_> = fields.iter().map(|field| Bytes::copy_from_slice(field.as_bytes())).collect();
-            read_cart("5-0", &fields)
+            read_cart(Cursor { millis: 5, number: 0, shard: 0 }, &fields)
         };
         let cart = entry(&["user", "", "seen", "x", "items", r#"{"mug":2,"a:b":1,"cup":0}"#]).unwrap();
         assert_eq!((cart.user, cart.seen, cart.lines.len()), (None, None, 1));

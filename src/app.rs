@@ -6,7 +6,7 @@ use std::rc::Rc;
 use futures_util::future::LocalBoxFuture;
 
 use crate::{
-    config::Config,
+    config::{Config, RedisConfig},
     database::Database,
     fetch::{Fetch, Response},
     page_cache::Memory,
@@ -45,7 +45,8 @@ impl App {
     /// Puts the parts together.
     #[must_use]
     pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
-        let redis = Redis::new(fetch.clone(), clock.clone(), config.redis.credentials.clone(), config.redis.timeout);
+        let RedisConfig { credentials, timeout, keys } = config.redis.clone();
+        let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
         let keyring = Keyring::new(&config.session);
         let traffic = Traffic::new(config.traffic_interval);
         Self { config, keyring, redis, fetch, clock, traffic, database, pages: Memory::default() }

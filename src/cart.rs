@@ -8,7 +8,7 @@ use crate::{
     config::{CartConfig, Config, SessionConfig},
     error::Error,
     ids::{ItemId, Token},
-    keys,
+    keys::{Keys, ONCE_TTL},
     session::{self, Session},
     time::Timestamp,
     upstash::{Command, Pairs, Redis, Script},
@@ -137,9 +137,9 @@ impl Change {
 /// The reads of [`read`], for a caller who puts them beside its own in one pipeline: those of
 /// [`session::check_commands`], and the cart.
 #[must_use]
-pub fn read_commands(token: &Token) -> [Command; 3] {
-    let [user, seen] = session::check_commands(token);
-    [user, seen, Command::read("HGETALL").arg(keys::cart(token))]
+pub fn read_commands(keys: Keys, token: &Token) -> [Command; 3] {
+    let [user, seen] = session::check_commands(keys, token);
+    [user, seen, Command::read("HGETALL").arg(keys.shard_of(token).cart(token))]
 }
 
 /// The session of `token` and its cart; None if it does not live. One pipeline: the reads are independent.
@@ -152,7 +152,7 @@ pub async fn read(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<(Session, Cart)>, Error> {
-    let (user, seen, cart) = redis.all(&read_commands(token)).await?;
+    let (user, seen, cart) = redis.all(&read_commands(redis.keys(), token)).await?;
     Ok(session::from_check(token, user, seen, now, config).map(|session| (session, Cart::from_pairs(cart))))
 }
 
@@ -168,7 +168,7 @@ pub async fn set_item(
     now: Timestamp,
     config: &Config,
 ) -> Result<CartWrite, Error> {
-    Write::new(token, now)?.run(redis, "set", Some(item), quantity, None, config).await
+    Write::new(redis.keys(), token, now)?.run(redis, "set", Some(item), quantity, None, config).await
 }
 
 /// Adds to the quantity of `item`, up to what a cart may hold of one. With an idempotency `key` a living session's request
@@ -189,7 +189,7 @@ pub async fn add_item(
     if quantity == Quantity::ZERO {
         return Err(Error::invalid("quantity", "must be at least 1"));
     }
-    Write::new(token, now)?.run(redis, "add", Some(item), quantity, key, config).await
+    Write::new(redis.keys(), token, now)?.run(redis, "add", Some(item), quantity, key, config).await
 }
 
 /// Takes `item` out. That it was not there is no error.
@@ -211,7 +211,7 @@ pub async fn remove_item(
 /// # Errors
 /// [`Error::Redis`].
 pub async fn clear(redis: &Redis, token: Option<&Token>, now: Timestamp, config: &Config) -> Result<CartWrite, Error> {
-    Write::new(token, now)?.run(redis, "clear", None, Quantity::ZERO, None, config).await
+    Write::new(redis.keys(), token, now)?.run(redis, "clear", None, Quantity::ZERO, None, config).await
 }
 
 /// Does what a [`Change`] says.
@@ -241,9 +241,10 @@ struct Write {
 }
 
 impl Write {
-    /// A visitor without a token is one whose session does not live: the fresh token stands in for it.
-    fn new(token: Option<&Token>, now: Timestamp) -> Result<Self, Error> {
-        let fresh = Token::new(now)?;
+    /// A visitor without a token is one whose session does not live: the fresh token stands in for it. Both are in one shard, so
+    /// that one script can have them.
+    fn new(keys: Keys, token: Option<&Token>, now: Timestamp) -> Result<Self, Error> {
+        let fresh = token.map_or_else(|| Token::new(now), |token| Token::new_in(keys.shard_of(token), keys, now))?;
         Ok(Self { token: token.unwrap_or(&fresh).clone(), fresh, now })
     }
 
@@ -258,8 +259,9 @@ impl Write {
         config: &Config,
     ) -> Result<CartWrite, Error> {
         let Self { token, fresh, now } = self;
-        let mut keys = vec![keys::LOGIN.to_owned(), keys::RECENT.to_owned(), keys::cart(&token), keys::cart(&fresh)];
-        keys.extend(key.map(|key| keys::once(token.as_str(), key)));
+        let shard = redis.keys().shard_of(&fresh);
+        let mut keys = vec![shard.login(), shard.recent(), shard.cart(&token), shard.cart(&fresh)];
+        keys.extend(key.map(|key| shard.once(token.as_str(), key)));
         let write = Command::script(&CART_WRITE, keys)
             .args([token.as_str(), fresh.as_str()])
             .num(now)
@@ -268,7 +270,7 @@ impl Write {
             .num(quantity.0)
             .num(config.cart.max_lines)
             .num(config.cart.max_quantity)
-            .num(keys::ONCE_TTL);
+            .num(ONCE_TTL);
         // To set, remove or clear twice is to do it once; what was added may not be added again after a lost reply.
         let write = if operation == "add" { write } else { write.repeatable() };
         let reply: Option<(String, String, Pairs<String, String>)> = redis.run(write).await?;

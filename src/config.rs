@@ -10,7 +10,7 @@ use url::Url;
 mod reader;
 
 use self::reader::Reader;
-use crate::{item_routes::ItemRoutes, upstash::Credentials};
+use crate::{item_routes::ItemRoutes, keys::Keys, upstash::Credentials};
 
 /// What edgefront is told from outside.
 #[derive(Clone)]
@@ -38,6 +38,8 @@ pub struct RedisConfig {
     pub credentials: Credentials,
     /// `REDIS_TIMEOUT_MS`, default 300 ms: what a visitor waits for Redis at the most.
     pub timeout: Duration,
+    /// `SHARDS`, default 1 (the book's layout) to 256: over how many parts the sessions are spread.
+    pub keys: Keys,
 }
 
 #[derive(Clone)]
@@ -209,6 +211,7 @@ pub(crate) mod tests {
     fn the_defaults_are_the_books() {
         let config = read(&[]).ok().unwrap();
         assert_eq!(config.session.limit, 10_000_000);
+        assert_eq!(config.redis.keys, Keys::BOOK);
         assert_eq!((config.page.ttl.as_secs(), config.page.rank_limit), (300, 10_000));
         assert_eq!((config.ranking.keep, config.ranking.half_life.as_secs()), (20_000, 300));
         assert_eq!((config.insights.keep, config.insights.half_life.as_secs()), (20_000, 604_800));
@@ -229,6 +232,8 @@ pub(crate) mod tests {
             ("ORIGIN_KEY", "short-secret"),
             ("SESSION_LIMIT", "-1"),
             ("SESSION_IDLE", "soon"),
+            ("SHARDS", "0"),
+            ("SHARDS", "257"),
             ("PAGE_TTL", "1.5"),
             ("RANKING_HALF_LIFE", "0"),
             ("ITEM_ROUTES", "/products"),

@@ -1,11 +1,16 @@
 //! Names that may become part of a Redis key. Each has only a checking constructor, so one that exists holds no separator,
 //! is never empty (`viewed:` + an empty token *is* the ranking) and can not reach another key.
 
-use std::fmt;
+use std::{fmt, num::NonZeroU16};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::{error::Error, random, time::Timestamp};
+use crate::{
+    error::Error,
+    keys::{Keys, Shard},
+    random,
+    time::Timestamp,
+};
 
 /// A session's token: when the session began and 128 random bits, as 28 characters of base64url.
 ///
@@ -22,8 +27,27 @@ impl Token {
     /// # Errors
     /// [`Error::Platform`] if the platform has no random bits.
     pub fn new(now: Timestamp) -> Result<Self, Error> {
+        Self::draw(now, |bits| bits)
+    }
+
+    /// A new token whose session is in `shard`: of its random bits the last are chosen so, and at least 120 left to chance.
+    ///
+    /// # Errors
+    /// As [`Token::new`].
+    pub fn new_in(shard: Shard, keys: Keys, now: Timestamp) -> Result<Self, Error> {
+        Self::draw(now, |bits| {
+            let (round, shards) = (bits - bits % keys.count(), keys.count().get());
+            // The last round is not a whole one: the one before it is.
+            round.checked_add(shard.number()).unwrap_or(round.saturating_sub(shards).saturating_add(shard.number()))
+        })
+    }
+
+    /// `place` makes the last two bytes of the random ones, which the shard is read from.
+    fn draw(now: Timestamp, place: impl Fn(u16) -> u16) -> Result<Self, Error> {
         let mut bytes = random::bytes::<TOKEN_BYTES>()?;
         bytes.split_at_mut(5).0.copy_from_slice(now.as_secs().to_be_bytes().split_at(3).1);
+        let [.., high, low] = &mut bytes;
+        [*high, *low] = place(u16::from_be_bytes([*high, *low])).to_be_bytes();
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
@@ -38,13 +62,24 @@ impl Token {
     /// When the session began.
     #[must_use]
     pub fn began(&self) -> Timestamp {
-        let mut bytes = [0; TOKEN_BYTES + 3];
         let mut second = [0; 8];
-        // A Token that exists decodes: `new` encoded it, `parse` checked it.
-        if URL_SAFE_NO_PAD.decode_slice(&self.0, &mut bytes).is_ok() {
-            second.split_at_mut(3).1.copy_from_slice(bytes.split_at(5).0);
-        }
+        second.split_at_mut(3).1.copy_from_slice(self.bytes().split_at(5).0);
         Timestamp::from_millis(u64::from_be_bytes(second) * 1000)
+    }
+
+    /// Which of so many shards its session is in, from 0: they are random bits, so no shard gets more than another.
+    #[must_use]
+    pub fn shard(&self, shards: NonZeroU16) -> u16 {
+        let [.., high, low, _, _, _] = self.bytes();
+        u16::from_be_bytes([high, low]) % shards
+    }
+
+    /// What the text stands for, and three zeros, for which the decoder wants room.
+    fn bytes(&self) -> [u8; TOKEN_BYTES + 3] {
+        let mut bytes = [0; TOKEN_BYTES + 3];
+        // A Token that exists decodes: `draw` encoded it, `parse` checked it.
+        let _ = URL_SAFE_NO_PAD.decode_slice(&self.0, &mut bytes);
+        bytes
     }
 
     /// The token as it stands in keys and in the cookie.

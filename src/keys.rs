@@ -35,120 +35,223 @@
 //!
 //! The first column of the book's own keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) is
 //! kept to the letter, so that code written against the book works on the same Redis.
+//!
+//! # Shards
+//!
+//! With `SHARDS` > 1 every key but `traffic:` and `jobs:` has a hash tag behind its first colon, which puts all keys of a tag
+//! into one slot of a Redis Cluster. Each script stays within one tag.
+//!
+//! | tag | keys | why |
+//! |---|---|---|
+//! | `{0}` … `{n-1}` | sessions: `login:{3}` `recent:{3}` `abandoned:{3}` `viewed:{3}TOKEN` `cart:{3}TOKEN` `sessions:{3}USER` `devices:{3}USER` `order:{3}ORDER` `once:{3}HASH` | they grow with the visitors. A token has its shard in itself; one that follows another is drawn for the same shard |
+//! | `{pages}` | ranking and stored pages | a page is let in by its rank; both are bounded (`RANKING_KEEP`, `PAGE_RANK_LIMIT`) |
+//! | `{rows}` | rows, their schedule, flash sales | a sale reads its row; both are bounded by what is scheduled |
+//! | `{orders}` | insights | an order counts for all its items at once; bounded by `RANKING_KEEP` |
+//!
+//! A user's sessions are listed in the shard that each is in, so the list and the session change in one step; who wants all of
+//! them asks every shard, in one pipeline.
 
-use std::fmt::Write as _;
+mod shard;
+
+use std::{fmt::Write as _, num::NonZeroU16};
 
 use sha2::{Digest, Sha256};
 
-use crate::ids::{ItemId, OrderId, RowId, Token, UserId};
+pub use shard::Shard;
 
-pub const LOGIN: &str = "login:";
-pub const RECENT: &str = "recent:";
-pub const ABANDONED: &str = "abandoned:";
-pub const PURGED: &str = "purged:";
-pub const PAGES: &str = "pages:";
-pub const DYING: &str = "dying:";
-pub const BYTES: &str = "bytes:";
-pub const SCHEDULE: &str = "schedule:";
-pub const DELAY: &str = "delay:";
-pub const RANKING: &str = "viewed:";
-pub const RESCALED: &str = "rescaled:";
-pub const RANKED: &str = "ranked:";
+use crate::ids::{ItemId, OrderId, RowId, Token};
+
 pub const TRAFFIC: &str = "traffic:";
-pub const BOUGHT: &str = "bought:";
-pub const BOUGHT_RESCALED: &str = "rescaled:bought";
 pub const JOBS: &str = "jobs:";
 /// How long `order:{order}` lives, in seconds: 14 days, as long as the queues of the large platforms keep what a shop has put
 /// there, so that no report is repeated later. Each takes 112 bytes of Valkey's memory.
 pub const ORDER_TTL: u64 = 14 * 86_400;
 /// How long `once:{hash}` lives, in seconds: a day.
 pub const ONCE_TTL: u64 = 86_400;
-/// `sessions:` of nobody. It never exists: it stands in for the keys that a script declares and a guest does not have.
-pub const NO_SESSIONS: &str = "sessions:";
 
-#[must_use]
-pub fn viewed(token: &Token) -> String {
-    format!("viewed:{}", token.as_str())
+/// Where the keys lie: in the book's layout, or spread over shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keys {
+    shards: NonZeroU16,
 }
 
-#[must_use]
-pub fn cart(token: &Token) -> String {
-    format!("cart:{}", token.as_str())
+const PAGES: &str = "{pages}";
+const ROWS: &str = "{rows}";
+const ORDERS: &str = "{orders}";
+
+impl Keys {
+    /// The book's layout.
+    pub const BOOK: Self = Self { shards: NonZeroU16::MIN };
+    /// With so many, 256 million sessions fit into Upstash's limit of 100 MB for a record.
+    pub const MOST_SHARDS: u16 = 256;
+
+    /// The layout for so many shards; one is the book's.
+    #[must_use]
+    pub const fn new(shards: NonZeroU16) -> Self {
+        Self { shards }
+    }
+
+    /// Whether keys of different parts may be in different slots, so that no script can have both.
+    #[must_use]
+    pub const fn is_sharded(self) -> bool {
+        self.shards.get() > 1
+    }
+
+    /// How many shards there are.
+    #[must_use]
+    pub const fn count(self) -> NonZeroU16 {
+        self.shards
+    }
+
+    /// All shards, in order.
+    #[must_use]
+    pub fn shards(self) -> impl ExactSizeIterator<Item = Shard> + Clone {
+        (0..self.shards.get()).map(move |number| self.shard(number))
+    }
+
+    /// The shard of a token's session.
+    #[must_use]
+    pub fn shard_of(self, token: &Token) -> Shard {
+        self.shard(token.shard(self.shards))
+    }
+
+    /// The shard of whoever comes without a token, but with an idempotency `key`: the same for the same.
+    #[must_use]
+    pub fn shard_of_key(self, who: &str, key: &str) -> Shard {
+        let [high, low, ..] = hash_of(who, key);
+        self.shard(u16::from_be_bytes([high, low]) % self.shards)
+    }
+
+    fn shard(self, number: u16) -> Shard {
+        Shard::new(self.is_sharded().then_some(number))
+    }
+
+    /// The ranking.
+    #[must_use]
+    pub fn ranking(self) -> String {
+        self.key("viewed:", PAGES, "")
+    }
+
+    #[must_use]
+    pub fn rescaled(self) -> String {
+        self.key("rescaled:", PAGES, "")
+    }
+
+    #[must_use]
+    pub fn ranked(self) -> String {
+        self.key("ranked:", PAGES, "")
+    }
+
+    /// `key` is the idempotency key of a reported view. Nobody's: these visitors have no session that could tell them apart.
+    #[must_use]
+    pub fn once_viewed(self, key: &str) -> String {
+        self.key("once:", PAGES, &hex(&hash_of("", key)))
+    }
+
+    /// `hash` is the page's SHA-256 in hexadecimal.
+    #[must_use]
+    pub fn page(self, hash: &str) -> String {
+        self.key("cache:", PAGES, hash)
+    }
+
+    /// `hash` as in [`Keys::page`].
+    #[must_use]
+    pub fn variants(self, hash: &str) -> String {
+        self.key("variants:", PAGES, hash)
+    }
+
+    /// `hash` as in [`Keys::page`].
+    #[must_use]
+    pub fn render(self, hash: &str) -> String {
+        self.key("render:", PAGES, hash)
+    }
+
+    #[must_use]
+    pub fn purged(self) -> String {
+        self.key("purged:", PAGES, "")
+    }
+
+    /// When each stored page was stored.
+    #[must_use]
+    pub fn pages(self) -> String {
+        self.key("pages:", PAGES, "")
+    }
+
+    #[must_use]
+    pub fn dying(self) -> String {
+        self.key("dying:", PAGES, "")
+    }
+
+    /// What each stored page takes.
+    #[must_use]
+    pub fn bytes(self) -> String {
+        self.key("bytes:", PAGES, "")
+    }
+
+    #[must_use]
+    pub fn schedule(self) -> String {
+        self.key("schedule:", ROWS, "")
+    }
+
+    #[must_use]
+    pub fn delay(self) -> String {
+        self.key("delay:", ROWS, "")
+    }
+
+    #[must_use]
+    pub fn row(self, row: &RowId) -> String {
+        self.key("inv:", ROWS, row.as_str())
+    }
+
+    /// A flash sale has its row's name.
+    #[must_use]
+    pub fn flash(self, sale: &RowId) -> String {
+        self.key("flash:", ROWS, sale.as_str())
+    }
+
+    /// As [`Keys::flash`].
+    #[must_use]
+    pub fn held(self, sale: &RowId) -> String {
+        self.key("held:", ROWS, sale.as_str())
+    }
+
+    /// What the insights know of an order; what its cart knows is in [`Shard::order`].
+    #[must_use]
+    pub fn order(self, order: &OrderId) -> String {
+        self.key("order:", ORDERS, order.as_str())
+    }
+
+    /// How often each item was bought.
+    #[must_use]
+    pub fn totals(self) -> String {
+        self.key("bought:", ORDERS, "")
+    }
+
+    /// Of which half-life [`Keys::totals`] is.
+    #[must_use]
+    pub fn totals_rescaled(self) -> String {
+        self.key("rescaled:", ORDERS, "bought")
+    }
+
+    #[must_use]
+    pub fn bought(self, item: &ItemId) -> String {
+        self.key("bought:", ORDERS, item.as_str())
+    }
+
+    #[must_use]
+    pub fn led_to(self, item: &ItemId) -> String {
+        self.key("led-to:", ORDERS, item.as_str())
+    }
+
+    fn key(self, family: &str, tag: &str, name: &str) -> String {
+        let tag = if self.is_sharded() { tag } else { "" };
+        format!("{family}{tag}{name}")
+    }
 }
 
-/// `viewed:` and `cart:` of a member of `recent:`, which need not be a token of ours: other code of the book writes there too.
-/// None if it is empty, since `viewed:` alone is the ranking.
-#[must_use]
-pub fn of_member(member: &str) -> Option<(String, String)> {
-    (!member.is_empty()).then(|| (format!("viewed:{member}"), format!("cart:{member}")))
-}
-
-#[must_use]
-pub fn sessions(user: &UserId) -> String {
-    format!("sessions:{user}")
-}
-
-#[must_use]
-pub fn devices(user: &UserId) -> String {
-    format!("devices:{user}")
-}
-
-#[must_use]
-pub fn order(order: &OrderId) -> String {
-    format!("order:{order}")
-}
-
-#[must_use]
-pub fn bought(item: &ItemId) -> String {
-    format!("bought:{item}")
-}
-
-#[must_use]
-pub fn led_to(item: &ItemId) -> String {
-    format!("led-to:{item}")
-}
-
-#[must_use]
-pub fn row(row: &RowId) -> String {
-    format!("inv:{row}")
-}
-
-/// A flash sale has its row's name.
-#[must_use]
-pub fn flash(sale: &RowId) -> String {
-    format!("flash:{sale}")
-}
-
-/// As [`flash`].
-#[must_use]
-pub fn held(sale: &RowId) -> String {
-    format!("held:{sale}")
-}
-
-/// `hash` is the page's SHA-256 in hexadecimal.
-#[must_use]
-pub fn page(hash: &str) -> String {
-    format!("cache:{hash}")
-}
-
-/// `hash` as in [`page`].
-#[must_use]
-pub fn variants(hash: &str) -> String {
-    format!("variants:{hash}")
-}
-
-/// `hash` as in [`page`].
-#[must_use]
-pub fn render(hash: &str) -> String {
-    format!("render:{hash}")
-}
-
-/// `who` is a token or a user, `key` their idempotency key: hashed together, so that two visitors' keys never meet.
-#[must_use]
-pub fn once(who: &str, key: &str) -> String {
+fn hash_of(who: &str, key: &str) -> [u8; 32] {
     // Neither a token nor a user holds a brace.
-    let hash = Sha256::new().chain_update(who).chain_update("{").chain_update(key).finalize();
-    format!("once:{}", hex(&hash))
+    Sha256::new().chain_update(who).chain_update("{").chain_update(key).finalize().into()
 }
 
 /// Lower-case hexadecimal digits, as the hashes in keys are written.
@@ -157,4 +260,54 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    #[test]
+    fn one_shard_is_the_books_layout() {
+        let (keys, token) = (Keys::BOOK, Token::new(Timestamp::from_millis(1_795_000_000_000)).unwrap());
+        let shard = keys.shard_of(&token);
+        assert_eq!(
+            (shard.login(), shard.recent(), keys.ranking()),
+            ("login:".into(), "recent:".into(), "viewed:".into())
+        );
+        assert_eq!((keys.schedule(), keys.page("ab")), ("schedule:".to_owned(), "cache:ab".to_owned()));
+        assert_eq!(shard.cart(&token), format!("cart:{}", token.as_str()));
+        assert_eq!(keys.shards().collect::<Vec<_>>(), [shard]);
+    }
+
+    #[test]
+    fn a_shard_has_its_tag_behind_the_first_colon() {
+        let keys = Keys::new(NonZeroU16::new(8).unwrap());
+        let now = Timestamp::from_millis(1_795_000_000_000);
+        for shard in keys.shards() {
+            let token = Token::new_in(shard, keys, now).unwrap();
+            assert_eq!((keys.shard_of(&token), token.began()), (shard, now));
+            let tag = format!("{{{}}}", shard.number());
+            assert_eq!(shard.login(), format!("login:{tag}"));
+            assert_eq!(shard.viewed(&token), format!("viewed:{tag}{}", token.as_str()));
+        }
+        let order = OrderId::parse("A-1").unwrap();
+        assert_eq!(
+            (keys.ranking(), keys.totals_rescaled()),
+            ("viewed:{pages}".into(), "rescaled:{orders}bought".into())
+        );
+        assert_eq!(keys.order(&order), "order:{orders}A-1");
+    }
+
+    #[test]
+    fn tokens_spread_evenly_over_the_shards() {
+        let keys = Keys::new(NonZeroU16::new(10).unwrap());
+        let mut counts = [0_u32; 10];
+        for _ in 0..20_000 {
+            let token = Token::new(Timestamp::from_millis(0)).unwrap();
+            counts[usize::from(keys.shard_of(&token).number())] += 1;
+        }
+        // 2,000 each; 8 standard deviations of 42.
+        assert!(counts.iter().all(|count| (1_660..=2_340).contains(count)), "{counts:?}");
+    }
 }

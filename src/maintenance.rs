@@ -152,7 +152,7 @@ pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<Report, Erro
 /// [`Error::Redis`].
 pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
     let (Pairs::<String, String>(fields), Earliest(earliest)) =
-        redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due()]).await?;
+        redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due(redis.keys())]).await?;
     let next = Job::ALL.into_iter().map(|job| (job.name(), job.next(now))).collect();
     let mut jobs = Jobs { heartbeat: None, rows_late: 0.0, next, reports: BTreeMap::new() };
     jobs.rows_late = earliest.map_or(0.0, |due| now.since(due).as_secs_f64());

@@ -10,7 +10,8 @@ use crate::{
     error::Error,
     flash_sale::{self, ReservationId},
     ids::{ItemId, OrderId, RowId, Token, UserId},
-    keys, session,
+    keys::{Keys, ORDER_TTL, Shard},
+    session,
     time::Timestamp,
     upstash::{Command, FromReply, Redis, Script},
 };
@@ -95,7 +96,7 @@ fn text<'a>(field: &'static str, value: Option<&'a Value>) -> Result<&'a str, Er
 ///
 /// One request, and none for a visitor without a session: the parts do not depend on each other, so they share a pipeline. What stays
 /// in a cart depends on what is in it, and what a sale does with an order on the hold, so these are scripts. All may be repeated after
-/// a lost reply. Only where a piece was bought and nobody knows by whom, it takes another request.
+/// a lost reply. Only where a piece was bought and nobody knows by whom, it takes another request; and one in the sharded layout.
 ///
 /// # Errors
 /// [`Error::Redis`]; what was done until then stays done, and the same call again does the rest.
@@ -109,7 +110,10 @@ pub async fn settle(
 ) -> Result<Vec<ItemId>, Error> {
     let mut commands = Vec::new();
     if let Some(token) = token {
-        commands.extend([session::viewed_command(token), buy(order, token)]);
+        commands.push(session::viewed_command(redis.keys(), token));
+        if is_of_shard(redis, order, redis.keys().shard_of(token)).await? {
+            commands.push(buy(redis.keys(), order, token));
+        }
     }
     if let Some(Reserved { sale, id }) = &order.reservation {
         let user = match (user, token) {
@@ -117,7 +121,7 @@ pub async fn settle(
             _ => user.cloned(),
         };
         match user {
-            Some(user) => commands.push(flash_sale::confirm(sale, id, &user, &order.id)),
+            Some(user) => commands.push(flash_sale::confirm(redis.keys(), sale, id, &user, &order.id)),
             None => log::error!("an order of nobody names a reservation: it is not confirmed"),
         }
     }
@@ -127,9 +131,25 @@ pub async fn settle(
     Ok(session::viewed_items(&viewed))
 }
 
+/// Whether the order's cart is one of `shard`. Each shard notes for itself which orders were taken out of its carts; so that
+/// two reports of one order with two sessions do it once, the shard of the first one is noted with the order. One request, and none in
+/// the book's layout.
+async fn is_of_shard(redis: &Redis, order: &Order, shard: Shard) -> Result<bool, Error> {
+    if !redis.keys().is_sharded() {
+        return Ok(true);
+    }
+    let key = redis.keys().order(&order.id);
+    let note = Command::write("HSETNX").arg(&key).arg("shard").num(shard.number()).repeatable();
+    let noted = Command::read("HGET").arg(&key).arg("shard");
+    let expire = Command::write("EXPIRE").arg(&key).num(ORDER_TTL).repeatable();
+    let ((), noted, ()): ((), u32, ()) = redis.all(&[note, noted, expire]).await?;
+    Ok(noted == u32::from(shard.number()))
+}
+
 /// Takes what was bought out of the cart. No session is needed: where none lives, there is no cart.
-fn buy(order: &Order, token: &Token) -> Command {
-    let buy = Command::script(&BUY, [keys::cart(token), keys::order(&order.id)]).num(keys::ORDER_TTL);
+fn buy(keys: Keys, order: &Order, token: &Token) -> Command {
+    let shard = keys.shard_of(token);
+    let buy = Command::script(&BUY, [shard.cart(token), shard.order(&order.id)]).num(ORDER_TTL);
     let lines = order.lines.iter();
     lines.fold(buy, |buy, line| buy.arg(line.item.as_str()).num(line.quantity)).repeatable()
 }

@@ -11,7 +11,7 @@ use crate::{
     config::RankingConfig,
     error::Error,
     ids::ItemId,
-    keys,
+    keys::{Keys, ONCE_TTL},
     time::Timestamp,
     upstash::{Command, Pairs, Redis, Script},
 };
@@ -68,22 +68,18 @@ pub struct RescaleReport {
 
 /// Counts a view of `item`, for a visitor without a session. The caller has seen the origin answer 200 for this item.
 #[must_use]
-pub fn count(item: &ItemId) -> Command {
-    Command::write("ZINCRBY").arg(keys::RANKING).arg("-1").arg(item.as_str())
+pub fn count(keys: Keys, item: &ItemId) -> Command {
+    Command::write("ZINCRBY").arg(keys.ranking()).arg("-1").arg(item.as_str())
 }
 
 /// Counts a view of `item` if it ranks already: for who only claims that there is such an item. So made-up names can not push
 /// real items out. With an idempotency `key` once in a day, which takes a script, and makes a retry after a lost reply harmless.
 #[must_use]
-pub fn count_if_ranked(item: &ItemId, key: Option<&str>) -> Command {
+pub fn count_if_ranked(keys: Keys, item: &ItemId, key: Option<&str>) -> Command {
     let Some(key) = key else {
-        return Command::write("ZADD").arg(keys::RANKING).arg("XX").arg("INCR").arg("-1").arg(item.as_str());
+        return Command::write("ZADD").arg(keys.ranking()).arg("XX").arg("INCR").arg("-1").arg(item.as_str());
     };
-    // Nobody's key: these visitors have no session that could tell them apart.
-    Command::script(&COUNT_ONCE, [keys::RANKING, &keys::once("", key)])
-        .arg(item.as_str())
-        .num(keys::ONCE_TTL)
-        .repeatable()
+    Command::script(&COUNT_ONCE, [keys.ranking(), keys.once_viewed(key)]).arg(item.as_str()).num(ONCE_TTL).repeatable()
 }
 
 /// The rank of `item`, 0 for the most viewed one; None if it does not rank.
@@ -91,7 +87,7 @@ pub fn count_if_ranked(item: &ItemId, key: Option<&str>) -> Command {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn rank(redis: &Redis, item: &ItemId) -> Result<Option<u64>, Error> {
-    Ok(redis.run(Command::read("ZRANK").arg(keys::RANKING).arg(item.as_str())).await?)
+    Ok(redis.run(Command::read("ZRANK").arg(redis.keys().ranking()).arg(item.as_str())).await?)
 }
 
 /// The `limit` most viewed items. A member that is no [`ItemId`] (somebody else wrote it) is left out, and keeps its rank.
@@ -102,7 +98,7 @@ pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<Ranked>, Error> {
     if limit == 0 {
         return Ok(Vec::new());
     }
-    Ok(ranked(redis.run(first(limit)).await?))
+    Ok(ranked(redis.run(first(redis.keys(), limit)).await?))
 }
 
 /// As [`top`], with where each item stood at the last rescale: one pipeline, since the two lists do not depend on each other.
@@ -110,16 +106,16 @@ pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<Ranked>, Error> {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn movement(redis: &Redis, limit: u32) -> Result<Vec<Moved>, Error> {
-    let before = Command::read("ZRANGE").arg(keys::RANKED).arg("0").arg("-1");
-    let (scores, before): (_, Vec<String>) = redis.all(&[first(limit.max(1)), before]).await?;
+    let before = Command::read("ZRANGE").arg(redis.keys().ranked()).arg("0").arg("-1");
+    let (scores, before): (_, Vec<String>) = redis.all(&[first(redis.keys(), limit.max(1)), before]).await?;
     let before: HashMap<_, _> = before.iter().map(String::as_str).zip(0..).collect();
     let moved = |now: Ranked| Moved { before: before.get(now.item.as_str()).copied(), now };
     Ok(ranked(scores).into_iter().map(moved).collect())
 }
 
 /// The `limit` first, at least 1, with their scores.
-fn first(limit: u32) -> Command {
-    Command::read("ZRANGE").arg(keys::RANKING).arg("0").num(limit.saturating_sub(1)).arg("WITHSCORES")
+fn first(keys: Keys, limit: u32) -> Command {
+    Command::read("ZRANGE").arg(keys.ranking()).arg("0").num(limit.saturating_sub(1)).arg("WITHSCORES")
 }
 
 fn ranked(Pairs(scores): Pairs<String, f64>) -> Vec<Ranked> {
@@ -143,7 +139,8 @@ pub async fn rescale(redis: &Redis, now: Timestamp, config: &RankingConfig) -> R
     let half_life = config.half_life.as_secs().max(1);
     // A moment and not a number of half-lives, so that another RANKING_HALF_LIFE does not turn into years of decay.
     let began = now.as_secs() / half_life * half_life;
-    let command = Command::script(&RESCALE, [keys::RANKING, keys::RESCALED, keys::RANKED])
+    let keys = redis.keys();
+    let command = Command::script(&RESCALE, [keys.ranking(), keys.rescaled(), keys.ranked()])
         .num(began)
         .num(half_life)
         .num(config.keep);

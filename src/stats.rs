@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::{
     error::Error,
-    keys,
+    keys::Shard,
     time::Timestamp,
-    upstash::{Command, Redis},
+    upstash::{self, Command, Redis},
 };
 
 /// Who was seen so recently is there now: long enough to read a page.
@@ -32,23 +32,45 @@ pub struct Stats {
     pub keys: u64,
 }
 
-/// Counts, in one pipeline: the figures do not depend on each other.
+/// Counts, in one pipeline: the figures do not depend on each other. Those of the sessions are sums over the shards.
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub async fn count(redis: &Redis, now: Timestamp) -> Result<Stats, Error> {
-    let (sessions, online, ranked_items, scheduled_rows, abandoned_carts, page_bytes, keys) = redis
-        .all(&[
-            Command::read("ZCARD").arg(keys::RECENT),
-            Command::read("ZCOUNT").arg(keys::RECENT).num(now - ONLINE).arg("+inf"),
-            Command::read("ZCARD").arg(keys::RANKING),
-            Command::read("ZCARD").arg(keys::SCHEDULE),
-            Command::read("XLEN").arg(keys::ABANDONED),
-            Command::read("HGET").arg(keys::BYTES).arg("total"),
-            Command::read("DBSIZE"),
-        ])
-        .await?;
-    // There is no total before the first page.
-    let page_bytes = Option::unwrap_or(page_bytes, 0);
-    Ok(Stats { sessions, online, ranked_items, scheduled_rows, abandoned_carts, page_bytes, keys })
+    let layout = redis.keys();
+    let of_shard = |shard: Shard| {
+        [
+            Command::read("ZCARD").arg(shard.recent()),
+            Command::read("ZCOUNT").arg(shard.recent()).num(now - ONLINE).arg("+inf"),
+            Command::read("XLEN").arg(shard.abandoned()),
+        ]
+    };
+    let of_all = [
+        Command::read("ZCARD").arg(layout.ranking()),
+        Command::read("ZCARD").arg(layout.schedule()),
+        // There is no total before the first page.
+        Command::read("HGET").arg(layout.bytes()).arg("total"),
+        Command::read("DBSIZE"),
+    ];
+    let commands: Vec<_> = of_all.into_iter().chain(layout.shards().flat_map(of_shard)).collect();
+    let counts: Vec<Option<u64>> = redis.all(&commands).await?;
+    let counts: Vec<_> = counts.into_iter().map(Option::unwrap_or_default).collect();
+    let [ranked_items, scheduled_rows, page_bytes, keys, of_shards @ ..] = &*counts else {
+        return Err(upstash::Error::UnexpectedType.into());
+    };
+    let mut stats = Stats {
+        sessions: 0,
+        online: 0,
+        ranked_items: *ranked_items,
+        scheduled_rows: *scheduled_rows,
+        abandoned_carts: 0,
+        page_bytes: *page_bytes,
+        keys: *keys,
+    };
+    for [sessions, online, abandoned_carts] in of_shards.as_chunks().0 {
+        stats.sessions += sessions;
+        stats.online += online;
+        stats.abandoned_carts += abandoned_carts;
+    }
+    Ok(stats)
 }

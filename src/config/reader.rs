@@ -1,6 +1,6 @@
 //! Reads the variables: one function for each kind of value, and one for each variable that is of no kind.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, num::NonZeroU16, str::FromStr, time::Duration};
 
 use http::{HeaderName, HeaderValue};
 use url::Url;
@@ -9,7 +9,7 @@ use super::{
     CartConfig, Config, ConfigError, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig, RankingConfig,
     RedisConfig, RowsConfig, SessionConfig,
 };
-use crate::{item_routes::ItemRoutes, upstash::Credentials};
+use crate::{item_routes::ItemRoutes, keys::Keys, upstash::Credentials};
 
 /// Reads one variable after another and remembers what is wrong.
 pub(super) struct Reader<'a> {
@@ -76,6 +76,7 @@ impl Reader<'_> {
     }
 
     fn redis(&mut self) -> Option<RedisConfig> {
+        let keys = self.layout();
         let timeout = Duration::from_millis(self.number("REDIS_TIMEOUT_MS", 300, 1));
         let remedy = "is not set: put it into .dev.vars, or `wrangler secret put` it (Upstash's console shows it)";
         let (url, token) = (self.text("UPSTASH_REDIS_REST_URL"), self.text("UPSTASH_REDIS_REST_TOKEN"));
@@ -91,7 +92,15 @@ impl Reader<'_> {
             return None;
         };
         authorization.set_sensitive(true);
-        Some(RedisConfig { credentials: Credentials { url, authorization }, timeout })
+        Some(RedisConfig { credentials: Credentials { url, authorization }, timeout, keys })
+    }
+
+    fn layout(&mut self) -> Keys {
+        let shards = self.number("SHARDS", NonZeroU16::MIN, NonZeroU16::MIN);
+        if shards.get() > Keys::MOST_SHARDS {
+            self.wrong("SHARDS", format!("is {shards}, and must be at most {}", Keys::MOST_SHARDS));
+        }
+        Keys::new(shards)
     }
 
     fn session_keys(&mut self) -> Option<Vec<String>> {

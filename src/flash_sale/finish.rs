@@ -1,11 +1,11 @@
 //! The ends of a hold: the visitor gives it back, or an order makes it a sold piece.
 
-use super::{GRACE, KEEP, ReservationId};
+use super::{GRACE, KEEP, ReservationId, who::Who};
 use crate::{
     config::SessionConfig,
     error::Error,
     ids::{OrderId, RowId, Token, UserId},
-    keys,
+    keys::Keys,
     time::Timestamp,
     upstash::{self, Command, Redis, Script},
 };
@@ -25,11 +25,10 @@ pub async fn cancel(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<(), Error> {
-    let cancel = Command::script(&FLASH_CANCEL, [keys::LOGIN, keys::RECENT, &keys::flash(sale), &keys::held(sale)])
-        .arg(token.as_str())
-        .num(now - config.idle)
-        .num(now - GRACE)
-        .arg(id.as_str());
+    let (layout, who) = (redis.keys(), Who::find(redis, Some(token), now, config).await?);
+    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
+    let cancel =
+        Command::script(&FLASH_CANCEL, keys).arg(who.name()).num(now - config.idle).num(now - GRACE).arg(id.as_str());
     let outcome: String = redis.run(cancel).await?;
     match outcome.as_str() {
         "returned" => Ok(()),
@@ -44,8 +43,8 @@ pub async fn cancel(
 ///
 /// An order of another window than the one that runs changes nothing: it is in that sale's rows, and that sale is over.
 #[must_use]
-pub fn confirm(sale: &RowId, reservation: &ReservationId, user: &UserId, order: &OrderId) -> Command {
-    Command::script(&FLASH_CONFIRM, [keys::flash(sale), keys::held(sale)])
+pub fn confirm(keys: Keys, sale: &RowId, reservation: &ReservationId, user: &UserId, order: &OrderId) -> Command {
+    Command::script(&FLASH_CONFIRM, [keys.flash(sale), keys.held(sale)])
         .args([reservation.window(), order.as_str(), user.as_str()])
         .num(KEEP.as_secs())
         .repeatable()
@@ -54,7 +53,7 @@ pub fn confirm(sale: &RowId, reservation: &ReservationId, user: &UserId, order: 
 pub static FLASH_CANCEL: Script = Script {
     name: "flash_cancel",
     source: include_str!("../scripts/flash_cancel.lua"),
-    sha1: "fc5b85835ae1b806791b44c4cbd59e2a8c9e345d",
+    sha1: "3630a4ca13caaeadb4669afbc949eaa882fce836",
 };
 
 pub static FLASH_CONFIRM: Script = Script {

@@ -14,7 +14,7 @@
 //! A hold is told to the visitor as [`FlashConfig::hold`](crate::config::FlashConfig) long and kept [`GRACE`] longer: a payment
 //! that began in its last second does not lose its piece. The clock is the Worker's, in every decision.
 //!
-//! - [`ReservationId`], [`Reservation`], [`held_for`]: a piece that is held.
+//! - [`ReservationId`], [`Reservation`], [`held_for`], [`held_by`]: a piece that is held.
 //! - [`look`], [`reserve`]: one script, so that what is shown and what decides is the same.
 //! - [`cancel`], [`confirm`]: the two ends of a hold; its third is time.
 //!
@@ -24,12 +24,13 @@
 mod finish;
 mod reservation;
 mod visit;
+mod who;
 
 use std::time::Duration;
 
 pub use self::{
     finish::{FLASH_CANCEL, FLASH_CONFIRM, cancel, confirm},
-    reservation::{FLASH_HELD, Reservation, ReservationId, held_for},
+    reservation::{FLASH_HELD, Reservation, ReservationId, held_by, held_for},
     visit::{FLASH, Reserved, look, reserve},
 };
 use crate::time::Timestamp;

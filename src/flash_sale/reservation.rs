@@ -4,12 +4,14 @@ use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
+use super::who::Who;
 use crate::{
     error::Error,
-    ids::{RowId, Token},
-    keys, random,
+    ids::{RowId, Token, UserId},
+    keys::Keys,
+    random,
     time::Timestamp,
-    upstash::{self, Command, FromReply, Reply, Script},
+    upstash::{self, Command, FromReply, Redis, Reply, Script},
 };
 
 /// A piece that is held for a user.
@@ -29,12 +31,30 @@ pub struct ReservationId(String);
 
 /// Asks for the [`Reservation`] of the visitor of `token`, whose session the caller checks in the same pipeline. It needs no row:
 /// whoever holds a piece can buy it, also while the row has no copy. A script, since the session tells whose it would be.
+///
+/// None in the sharded layout: no script has both keys, and the caller asks [`held_by`] when it knows whose session it is.
 #[must_use]
-pub fn held_for(sale: &RowId, token: &Token, now: Timestamp) -> Command {
-    Command::script(&FLASH_HELD, [keys::LOGIN, &keys::flash(sale), &keys::held(sale)])
-        .arg(token.as_str())
-        .num(now)
-        .repeatable()
+pub fn held_for(keys: Keys, sale: &RowId, token: &Token, now: Timestamp) -> Option<Command> {
+    (!keys.is_sharded()).then(|| held(keys, sale, &Who::Session(token), now))
+}
+
+/// The piece of `sale` that is held for `user`, whose session is `token`.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn held_by(
+    redis: &Redis,
+    sale: &RowId,
+    token: &Token,
+    user: &UserId,
+    now: Timestamp,
+) -> Result<Option<Reservation>, Error> {
+    Ok(redis.run(held(redis.keys(), sale, &Who::User(token, user.clone()), now)).await?)
+}
+
+fn held(layout: Keys, sale: &RowId, who: &Who<'_>, now: Timestamp) -> Command {
+    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
+    Command::script(&FLASH_HELD, keys).arg(who.name()).num(now).repeatable()
 }
 
 /// The reply to [`held_for`].
@@ -91,7 +111,7 @@ pub(super) fn draw() -> Result<String, Error> {
 pub static FLASH_HELD: Script = Script {
     name: "flash_held",
     source: include_str!("../scripts/flash_held.lua"),
-    sha1: "121e18101bb1682eafe55e9daad2cff75fa09428",
+    sha1: "37e3736ade55b11a46572b1da09c9d9a4843cbe4",
 };
 
 #[cfg(test)]

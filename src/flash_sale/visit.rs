@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{FlashSale, GRACE, KEEP, Reservation, ReservationId, reservation};
+use super::{FlashSale, GRACE, KEEP, Reservation, ReservationId, reservation, who::Who};
 use crate::{
     config::Config,
     error::{Error, Refusal},
     ids::{RowId, Token},
-    keys,
+    keys::Keys,
     row_cache::{self, Schedule, Source},
     time::Timestamp,
     upstash::{self, Command, FromReply, Redis, Reply, Script},
@@ -37,8 +37,9 @@ pub async fn look(
     now: Timestamp,
     config: &Config,
 ) -> Result<FlashSale, Error> {
-    let ask = command("look", sale, token, now, "", config);
-    find(redis, source, sale, now, &ask).await?.sale(now)
+    let who = Who::find(redis, token, now, &config.session).await?;
+    let ask = command(redis.keys(), "look", sale, &who, now, "", config);
+    find(redis, source, sale, now, &[ask]).await?.sale(now)
 }
 
 /// Holds a piece for the visitor, or finds the one that is held for them already.
@@ -57,7 +58,9 @@ pub async fn reserve(
     config: &Config,
 ) -> Result<Reserved, Error> {
     let random = reservation::draw()?;
-    let ask = command("reserve", sale, Some(token), now, &random, config);
+    let (keys, who) = (redis.keys(), Who::find(redis, Some(token), now, &config.session).await?);
+    let ask = command(keys, "reserve", sale, &who, now, &random, config);
+    let ask: Vec<_> = [ask].into_iter().chain(who.seen(keys, now)).collect();
     let found = find(redis, source, sale, now, &ask).await?;
     match found.outcome.as_str() {
         "nobody" => return Err(Error::NotSignedIn),
@@ -74,17 +77,18 @@ pub async fn reserve(
 }
 
 fn command(
+    layout: Keys,
     operation: &str,
     sale: &RowId,
-    token: Option<&Token>,
+    who: &Who<'_>,
     now: Timestamp,
     random: &str,
     config: &Config,
 ) -> Command {
-    let (copy, own, held) = (keys::row(sale), keys::flash(sale), keys::held(sale));
+    let keys = [layout.schedule(), layout.delay(), layout.row(sale), layout.flash(sale), layout.held(sale)];
     let keep = config.flash.hold + GRACE + KEEP;
-    Command::script(&FLASH, [keys::LOGIN, keys::RECENT, keys::SCHEDULE, keys::DELAY, &copy, &own, &held])
-        .args([operation, token.map_or("", Token::as_str)])
+    Command::script(&FLASH, keys.into_iter().chain(who.keys(layout)))
+        .args([operation, who.name()])
         .num(now - config.session.idle)
         .arg(sale.as_str())
         .num(now)
@@ -95,20 +99,25 @@ fn command(
         .repeatable()
 }
 
-/// Asks; and, if the row is scheduled and has no copy, loads it and asks once more.
+/// Asks by the first of the commands; and, if the row is scheduled and has no copy, loads it and asks once more.
 async fn find(
     redis: &Redis,
     source: Option<&Source<'_>>,
     sale: &RowId,
     now: Timestamp,
-    ask: &Command,
+    ask: &[Command],
 ) -> Result<Found, Error> {
-    let found: Found = redis.run(ask.clone()).await?;
+    let found = first(redis, ask).await?;
     if found.outcome != "no-copy" {
         return Ok(found);
     }
     row_cache::read(redis, source, sale, now).await?;
-    Ok(redis.run(ask.clone()).await?)
+    first(redis, ask).await
+}
+
+async fn first(redis: &Redis, commands: &[Command]) -> Result<Found, Error> {
+    let reply = redis.pipeline(commands).await?.into_iter().next();
+    Ok(Found::from_reply(reply.ok_or(upstash::Error::UnexpectedType)??)?)
 }
 
 /// The script's answer.
@@ -180,5 +189,5 @@ fn seconds(seconds: u64) -> Timestamp {
 pub static FLASH: Script = Script {
     name: "flash",
     source: include_str!("../scripts/flash.lua"),
-    sha1: "debc0d40e9b8fc4fe19e273e75c4dceb525e165a",
+    sha1: "52af7a7ed6e6021726c5c3d7c3ef44f30db12baa",
 };

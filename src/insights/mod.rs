@@ -52,9 +52,10 @@ pub async fn learn(
 ) -> Result<bool, Error> {
     let HalfLife { began, length } = HalfLife::of(now, config.half_life);
     let bought: Vec<_> = order.lines.iter().map(|line| &line.item).take(MOST_BOUGHT).collect();
-    let mut keys = vec![keys::order(&order.id), keys::BOUGHT.to_owned(), keys::BOUGHT_RESCALED.to_owned()];
-    keys.extend(bought.iter().map(|item| keys::bought(item)));
-    keys.extend(viewed.iter().take(MOST_VIEWED).map(keys::led_to));
+    let layout = redis.keys();
+    let mut keys = vec![layout.order(&order.id), layout.totals(), layout.totals_rescaled()];
+    keys.extend(bought.iter().map(|item| layout.bought(item)));
+    keys.extend(viewed.iter().take(MOST_VIEWED).map(|item| layout.led_to(item)));
     let learn = Command::script(&LEARN, keys)
         .num(began)
         .num(length)

@@ -5,7 +5,6 @@ use crate::{
     config::InsightsConfig,
     error::Error,
     ids::ItemId,
-    keys,
     time::Timestamp,
     upstash::{Command, Redis},
 };
@@ -31,13 +30,14 @@ pub async fn item_stats(
     now: Timestamp,
     config: &InsightsConfig,
 ) -> Result<ItemStats, Error> {
-    let of = |command, key| Command::read(command).arg(key).arg(item.as_str());
+    let keys = redis.keys();
+    let of = |command, key: String| Command::read(command).arg(key).arg(item.as_str());
     let (rank, views, orders, rescaled): (_, Option<f64>, Option<f64>, Option<f64>) = redis
         .all(&[
-            of("ZRANK", keys::RANKING),
-            of("ZSCORE", keys::RANKING),
-            of("ZSCORE", keys::BOUGHT),
-            Command::read("GET").arg(keys::BOUGHT_RESCALED),
+            of("ZRANK", keys.ranking()),
+            of("ZSCORE", keys.ranking()),
+            of("ZSCORE", keys.totals()),
+            Command::read("GET").arg(keys.totals_rescaled()),
         ])
         .await?;
     let present = HalfLife::of(now, config.half_life);

@@ -59,7 +59,7 @@ pub async fn explain(redis: &Redis, url: &str, now: Timestamp, config: &PageConf
         Err(pass) => return Ok(Explanation { cacheable: false, why: pass.detail(), page: None, stored: None }),
     };
     let selecting = Selecting::default();
-    let lookup = Lookup::only(&page, &selecting, now);
+    let lookup = Lookup::only(redis.keys(), &page, &selecting, now);
     let reply = redis.run(lookup.command()).await?;
     let look = lookup.read(reply)?;
     let stored = look.entry.map(|entry| Stored {
@@ -78,7 +78,7 @@ pub async fn explain(redis: &Redis, url: &str, now: Timestamp, config: &PageConf
     let named = Named {
         item: page.item().map(ToString::to_string),
         url: page.url().to_owned(),
-        key: crate::keys::page(page.hash()),
+        key: redis.keys().page(page.hash()),
         rank: look.rank,
         varies_by: look.vary.to_text(),
     };

@@ -12,7 +12,8 @@ use super::{
 use crate::{
     error::Error,
     ids::ItemId,
-    keys, random,
+    keys::{Keys, hex},
+    random,
     time::Timestamp,
     upstash::{self, Command, FromReply, Redis, Reply, Script},
 };
@@ -85,23 +86,25 @@ impl<'a> Lookup<'a> {
     /// # Errors
     /// [`Error::Platform`] if there are no random bits for the lease.
     pub fn new(
+        keys: Keys,
         page: &'a Page,
         selecting: &'a Selecting,
         now: Timestamp,
         lease: Duration,
         ask: Ask,
     ) -> Result<Self, Error> {
-        let id = keys::hex(&random::bytes::<8>()?);
-        Ok(Self::with(page, selecting, now, lease, id, ask))
+        let id = hex(&random::bytes::<8>()?);
+        Ok(Self::with(keys, page, selecting, now, lease, id, ask))
     }
 
     /// Only looks: no lease is taken.
     #[must_use]
-    pub fn only(page: &'a Page, selecting: &'a Selecting, now: Timestamp) -> Self {
-        Self::with(page, selecting, now, Duration::ZERO, String::new(), Ask::Never)
+    pub fn only(keys: Keys, page: &'a Page, selecting: &'a Selecting, now: Timestamp) -> Self {
+        Self::with(keys, page, selecting, now, Duration::ZERO, String::new(), Ask::Never)
     }
 
     fn with(
+        keys: Keys,
         page: &'a Page,
         selecting: &'a Selecting,
         now: Timestamp,
@@ -110,7 +113,7 @@ impl<'a> Lookup<'a> {
         ask: Ask,
     ) -> Self {
         let hash = page.hash();
-        let keys = [keys::RANKING, &keys::page(hash), &keys::variants(hash), &keys::render(hash), keys::PURGED];
+        let keys = [keys.ranking(), keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged()];
         let below = if let Ask::IfPopular(limit) = ask { limit.to_string() } else { String::new() };
         let command = Command::script(&PAGE, keys)
             .arg(page.item().map_or("", ItemId::as_str))

@@ -5,7 +5,6 @@ use super::{key::Page, storable::LONGEST};
 use crate::{
     error::Error,
     ids::{ItemId, Tag},
-    keys,
     upstash::{Command, Redis, Script},
 };
 
@@ -53,7 +52,7 @@ pub async fn purge(redis: &Redis, purges: &[Purge], extent: Extent) -> Result<()
     let keep = LONGEST * 2;
     let soft = if extent == Extent::Soft { "~" } else { "" };
     let marks = purges.iter().map(|purge| format!("{soft}{}", purge.mark()));
-    let call = Command::script(&PURGE, [keys::PURGED]).num(keep.as_micros()).args(marks);
+    let call = Command::script(&PURGE, [redis.keys().purged()]).num(keep.as_micros()).args(marks);
     Ok(redis.run(call.repeatable()).await?)
 }
 

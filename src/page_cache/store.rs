@@ -6,7 +6,7 @@ use super::{entry::Entry, key::Page, lookup::Lease, memory::UNSTORABLE, vary::MO
 use crate::{
     error::Error,
     ids::ItemId,
-    keys,
+    keys::Keys,
     time::Timestamp,
     upstash::{Command, Pairs, Redis, Script},
 };
@@ -32,7 +32,7 @@ pub async fn store(
     limit: u64,
 ) -> Result<bool, Error> {
     let ttl = entry.dies.since(now).as_millis().max(1);
-    let end = end(page, lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
+    let end = end(redis.keys(), page, lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
     // The last argument: the only place where a body may be any bytes.
     let end = end.num(MOST_VARIANTS).num(limit).num(BESIDES).arg(entry.encode(page));
     for _ in 0..ROUNDS {
@@ -51,7 +51,7 @@ pub async fn store(
 /// # Errors
 /// [`Error::Redis`].
 pub async fn give_back(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(without_page(end(page, lease).num(0)).arg("")).await?)
+    Ok(redis.run(without_page(end(redis.keys(), page, lease).num(0)).arg("")).await?)
 }
 
 /// Ends the lease and notes that the page can not be stored, so that nobody waits for it for a while.
@@ -59,7 +59,7 @@ pub async fn give_back(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), 
 /// # Errors
 /// [`Error::Redis`].
 pub async fn note_unstorable(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(without_page(end(page, lease).num(UNSTORABLE.as_millis())).arg("unstorable")).await?)
+    Ok(redis.run(without_page(end(redis.keys(), page, lease).num(UNSTORABLE.as_millis())).arg("unstorable")).await?)
 }
 
 /// Voids what is stored under the URLs of `pages`, all variants of it, and whatever is being rendered for them now: who renders
@@ -74,16 +74,18 @@ pub async fn invalidate(redis: &Redis, pages: &[Page]) -> Result<(), Error> {
 /// Deletes pages (hash, when it was stored), unless they have been stored again since then; with an empty moment in any case, and with
 /// the lease. Doing it twice does it once.
 async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
-    let account = [keys::PAGES, keys::DYING, keys::BYTES].map(str::to_owned).into_iter();
-    let of_page = |(hash, _): (&str, &str)| [keys::page(hash), keys::variants(hash), keys::render(hash)];
+    let keys = redis.keys();
+    let account = [keys.pages(), keys.dying(), keys.bytes()].into_iter();
+    let of_page = |(hash, _): (&str, &str)| [keys.page(hash), keys.variants(hash), keys.render(hash)];
     let call = Command::script(&EVICT, account.chain(pages.clone().flat_map(of_page)));
     Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }
 
-fn end(page: &Page, lease: &Lease) -> Command {
+fn end(keys: Keys, page: &Page, lease: &Lease) -> Command {
     let hash = page.hash();
-    let (page_key, variants, render) = (keys::page(hash), keys::variants(hash), keys::render(hash));
-    Command::script(&STORE, [&page_key, &variants, &render, keys::PURGED, keys::PAGES, keys::DYING, keys::BYTES])
+    let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
+    let of_all = [keys.purged(), keys.pages(), keys.dying(), keys.bytes()];
+    Command::script(&STORE, of_page.into_iter().chain(of_all))
         .arg(page.item().map_or("", ItemId::as_str))
         .arg(hash)
         .arg(&lease.id)

@@ -28,6 +28,7 @@ use crate::{
     session::{self, Session, View, device::Label},
     time::Timestamp,
     traffic::Count,
+    upstash::{FromReply, Reply},
 };
 
 /// What a call of Redis may take behind the answer of an order: nobody waits, and there is no other report of it.
@@ -114,14 +115,23 @@ impl Visit {
         })
     }
 
-    /// As [`Visit::visitor`], where a piece of `sale` is bought. The cart is read whether it is told or not: one pipeline for both.
+    /// As [`Visit::visitor`], where a piece of `sale` is bought. The cart is read whether it is told or not: one pipeline for all,
+    /// but for the hold in the sharded layout.
     async fn buyer(&self, token: &Token, sale: &RowId) -> Result<Visitor, Error> {
-        let [user, seen, cart] = cart::read_commands(token);
-        let held = flash_sale::held_for(sale, token, self.now);
-        let (user, seen, cart, held) = self.app.redis.all(&[user, seen, cart, held]).await?;
+        let redis = &self.app.redis;
+        let mut commands = Vec::from(cart::read_commands(redis.keys(), token));
+        commands.extend(flash_sale::held_for(redis.keys(), sale, token, self.now));
+        let mut replies = redis.pipeline(&commands).await?.into_iter();
+        let check = Reply::List(replies.by_ref().take(3).collect::<Result<_, _>>()?);
+        let (user, seen, cart) = FromReply::from_reply(check)?;
         let session = session::from_check(token, user, seen, self.now, &self.app.config.session);
         let cart = if session.is_some() { Cart::from_pairs(cart) } else { Cart::default() };
-        let held: Option<Reservation> = held;
+        let user = session.as_ref().and_then(|session| session.user.as_ref());
+        let held: Option<Reservation> = match (replies.next(), user) {
+            (Some(held), _) => FromReply::from_reply(held?)?,
+            (None, Some(user)) => flash_sale::held_by(redis, sale, token, user, self.now).await?,
+            (None, None) => None,
+        };
         let reservation = held.filter(|_| session.is_some()).map(|reservation| (sale.clone(), reservation));
         Ok(Visitor { cart: self.with_cart.then_some(cart), reservation, ..session.into() })
     }
@@ -286,7 +296,7 @@ async fn note(app: &App, token: Option<&Token>, item: Option<&ItemId>, now: Time
     }
     // A session that has ended is a visitor without one.
     match item {
-        Some(item) => Ok(app.redis.run(ranking::count(item)).await?),
+        Some(item) => Ok(app.redis.run(ranking::count(app.redis.keys(), item)).await?),
         None => Ok(()),
     }
 }

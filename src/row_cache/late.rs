@@ -6,7 +6,6 @@ use super::{Schedule, read::age};
 use crate::{
     error::Error,
     ids::RowId,
-    keys,
     time::Timestamp,
     upstash::{self, Command, FromReply, Pairs, Redis},
 };
@@ -44,9 +43,10 @@ fn as_text<S: serde::Serializer>(row: &RowId, serializer: S) -> Result<S::Ok, S:
 /// # Errors
 /// [`Error::Redis`].
 pub async fn latest(redis: &Redis, limit: u32, now: Timestamp) -> Result<Lateness, Error> {
-    let first = Command::read("ZRANGE").arg(keys::SCHEDULE).num(0).num(limit.max(1) - 1).arg("WITHSCORES");
+    let keys = redis.keys();
+    let first = Command::read("ZRANGE").arg(keys.schedule()).num(0).num(limit.max(1) - 1).arg("WITHSCORES");
     let (scheduled, Pairs(dues)): (_, Pairs<String, f64>) =
-        redis.all(&[Command::read("ZCARD").arg(keys::SCHEDULE), first]).await?;
+        redis.all(&[Command::read("ZCARD").arg(keys.schedule()), first]).await?;
     // A name that is no RowId was written by somebody else and has no reader here.
     let dues: Vec<_> = dues
         .into_iter()
@@ -55,8 +55,8 @@ pub async fn latest(redis: &Redis, limit: u32, now: Timestamp) -> Result<Latenes
     if dues.is_empty() {
         return Ok(Lateness { scheduled, rows: Vec::new() });
     }
-    let periods = Command::read("ZMSCORE").arg(keys::DELAY).args(dues.iter().map(|(row, _)| row.as_str()));
-    let lives = dues.iter().map(|(row, _)| Command::read("PTTL").arg(keys::row(row)));
+    let periods = Command::read("ZMSCORE").arg(keys.delay()).args(dues.iter().map(|(row, _)| row.as_str()));
+    let lives = dues.iter().map(|(row, _)| Command::read("PTTL").arg(keys.row(row)));
     let commands: Vec<_> = [periods].into_iter().chain(lives).collect();
     let mut replies = redis.pipeline(&commands).await?.into_iter();
     let periods = Vec::<Option<f64>>::from_reply(replies.next().ok_or(upstash::Error::UnexpectedType)??)?;

@@ -26,7 +26,6 @@ pub use source::Source;
 use crate::{
     error::Error,
     ids::RowId,
-    keys,
     time::Timestamp,
     upstash::{Command, Redis},
 };
@@ -59,8 +58,9 @@ pub async fn schedule(redis: &Redis, row: &RowId, every: f64, now: Timestamp) ->
     if !(SHORTEST..=LONGEST).contains(&every) {
         return Err(Error::invalid("every", "must be 0.1 to 31536000 seconds, or 0 for no copy at all"));
     }
-    let add = |key, score: String| Command::write("ZADD").arg(key).arg(score).arg(row.as_str()).repeatable();
-    redis.transaction::<()>(&[add(keys::DELAY, every.to_string()), add(keys::SCHEDULE, now.to_string())]).await?;
+    let keys = redis.keys();
+    let add = |key: String, score: String| Command::write("ZADD").arg(key).arg(score).arg(row.as_str()).repeatable();
+    redis.transaction::<()>(&[add(keys.delay(), every.to_string()), add(keys.schedule(), now.to_string())]).await?;
     Ok(())
 }
 
@@ -70,9 +70,10 @@ pub async fn schedule(redis: &Redis, row: &RowId, every: f64, now: Timestamp) ->
 /// # Errors
 /// [`Error::Redis`].
 pub async fn unschedule(redis: &Redis, row: &RowId) -> Result<(), Error> {
-    let remove = |key| Command::write("ZREM").arg(key).arg(row.as_str()).repeatable();
-    let delete = Command::write("DEL").arg(keys::row(row)).repeatable();
-    redis.transaction::<()>(&[remove(keys::SCHEDULE), remove(keys::DELAY), delete]).await?;
+    let keys = redis.keys();
+    let remove = |key: String| Command::write("ZREM").arg(key).arg(row.as_str()).repeatable();
+    let delete = Command::write("DEL").arg(keys.row(row)).repeatable();
+    redis.transaction::<()>(&[remove(keys.schedule()), remove(keys.delay()), delete]).await?;
     Ok(())
 }
 
@@ -81,8 +82,9 @@ pub async fn unschedule(redis: &Redis, row: &RowId) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn schedule_of(redis: &Redis, row: &RowId) -> Result<Option<Schedule>, Error> {
-    let score = |key| Command::read("ZSCORE").arg(key).arg(row.as_str());
-    let (every, next) = redis.all(&[score(keys::DELAY), score(keys::SCHEDULE)]).await?;
+    let keys = redis.keys();
+    let score = |key: String| Command::read("ZSCORE").arg(key).arg(row.as_str());
+    let (every, next) = redis.all(&[score(keys.delay()), score(keys.schedule())]).await?;
     Ok(Schedule::new(every, next))
 }
 

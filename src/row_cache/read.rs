@@ -8,7 +8,6 @@ use super::{RefreshReport, Schedule, Source, refresh::load};
 use crate::{
     error::Error,
     ids::RowId,
-    keys,
     time::Timestamp,
     upstash::{self, Command, FromReply, Redis, Reply},
 };
@@ -84,10 +83,11 @@ async fn look(redis: &Redis, rows: &[RowId], now: Timestamp) -> Result<Vec<Found
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let scores = |key| Command::read("ZMSCORE").arg(key).args(rows.iter().map(RowId::as_str));
-    let copies = Command::read("MGET").args(rows.iter().map(keys::row));
-    let lives = rows.iter().map(|row| Command::read("PTTL").arg(keys::row(row)));
-    let commands: Vec<_> = [copies, scores(keys::DELAY), scores(keys::SCHEDULE)].into_iter().chain(lives).collect();
+    let keys = redis.keys();
+    let scores = |key: String| Command::read("ZMSCORE").arg(key).args(rows.iter().map(RowId::as_str));
+    let copies = Command::read("MGET").args(rows.iter().map(|row| keys.row(row)));
+    let lives = rows.iter().map(|row| Command::read("PTTL").arg(keys.row(row)));
+    let commands: Vec<_> = [copies, scores(keys.delay()), scores(keys.schedule())].into_iter().chain(lives).collect();
     let mut replies = redis.pipeline(&commands).await?.into_iter();
     let copies: Vec<Option<Bytes>> = next(&mut replies)?;
     let periods: Vec<Option<f64>> = next(&mut replies)?;

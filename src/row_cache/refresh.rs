@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::Error,
     ids::RowId,
-    keys,
+    keys::Keys,
     time::{Clock, Timestamp},
     upstash::{self, Command, FromReply, Pairs, Redis, Reply, Script},
 };
@@ -75,7 +75,7 @@ pub async fn refresh_due(
     span: Span,
 ) -> Result<RefreshReport, Error> {
     let mut report = RefreshReport::default();
-    let Earliest(mut earliest) = redis.run(earliest_due()).await?;
+    let Earliest(mut earliest) = redis.run(earliest_due(redis.keys())).await?;
     while let Some(due) = earliest.filter(|due| *due <= span.due_by) {
         let now = clock.now();
         if now >= span.until {
@@ -135,7 +135,8 @@ struct Claims {
 async fn claim(redis: &Redis, named: &[RowId], now: Timestamp) -> Result<Claims, Error> {
     // Scores of the book's code are finer than a millisecond: what is due within this one is due.
     let due_by = now + Duration::from_millis(1);
-    let command = Command::script(&CLAIM, [keys::SCHEDULE, keys::DELAY])
+    let keys = redis.keys();
+    let command = Command::script(&CLAIM, [keys.schedule(), keys.delay()])
         .num(due_by)
         .num(now + LEASE)
         .num(BATCH)
@@ -164,8 +165,9 @@ async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut R
     let loaded = if wanted.is_empty() { Ok(HashMap::new()) } else { source.load(&wanted).await };
     let turns: Vec<_> =
         claims.rows.iter().map(|(row, every)| Turn::new(row, *every, claims.now, loaded.as_ref())).collect();
-    let commits = turns.iter().map(|turn| turn.commit(claims.now));
-    let commands: Vec<_> = commits.chain([earliest_due()]).collect();
+    let keys = redis.keys();
+    let commits = turns.iter().map(|turn| turn.commit(keys, claims.now));
+    let commands: Vec<_> = commits.chain([earliest_due(keys)]).collect();
     let mut replies = redis.pipeline(&commands).await?;
     let Earliest(earliest) = Earliest::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
     // Also our own next turns: a server that had to be sent the script in full has answered the question before the commits.
@@ -221,8 +223,8 @@ impl<'a> Turn<'a> {
         Self { row, schedule, next, copy: copy.ok().flatten() }
     }
 
-    fn commit(&self, leased: Timestamp) -> Command {
-        Command::script(&COMMIT, [keys::SCHEDULE, keys::DELAY, &keys::row(self.row)])
+    fn commit(&self, keys: Keys, leased: Timestamp) -> Command {
+        Command::script(&COMMIT, [keys.schedule(), keys.delay(), keys.row(self.row)])
             .arg(self.row.as_str())
             .num(leased + LEASE)
             .arg(self.next.map(|next| next.to_string()).unwrap_or_default())
@@ -232,8 +234,8 @@ impl<'a> Turn<'a> {
 }
 
 /// Asks for the [`Earliest`] row.
-pub fn earliest_due() -> Command {
-    Command::read("ZRANGE").arg(keys::SCHEDULE).arg("0").arg("0").arg("WITHSCORES")
+pub fn earliest_due(keys: Keys) -> Command {
+    Command::read("ZRANGE").arg(keys.schedule()).arg("0").arg("0").arg("WITHSCORES")
 }
 
 /// When the first row is due; None if no row is scheduled.

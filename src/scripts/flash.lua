@@ -1,14 +1,14 @@
 #!lua flags=allow-key-locking
 -- A flash sale as one visitor finds it; takes a piece for them where that is asked. All that decides is read here, at one moment.
--- KEYS login: recent: schedule: delay: inv:{sale} flash:{sale} held:{sale}
--- ARGV operation T idle_cutoff sale now gone_by hold_ends id keep
---      operation look or reserve; T '' = nobody; gone_by: a hold that ended by then is a piece again; hold_ends and id: of a new
---      hold, the id without its window; keep: seconds for which the keys outlive the sale
+-- KEYS schedule: delay: inv:{sale} flash:{sale} held:{sale} [login: recent:]
+-- ARGV operation who idle_cutoff sale now gone_by hold_ends id keep
+--      operation look or reserve; who: with login: a token, without it a user, '' = nobody; gone_by: a hold that ended by then is a
+--      piece again; hold_ends and id: of a new hold, the id without its window; keep: seconds for which the keys outlive the sale
 -- returns a JSON object: {outcome}, and where there is such a sale: due every starts ends pieces left held price_cents list_cents
 --      id until (of the visitor's hold) bought
 --      outcome: seen, held, or why not: nobody, already-bought, not-started, ended, sold-out; no-copy, no-sale
-local login, recent, schedule, delay, copy, sale, held = unpack(KEYS)
-local operation, token, idle_cutoff, name = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local schedule, delay, copy, sale, held, login, recent = unpack(KEYS)
+local operation, who, idle_cutoff, name = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local now, gone_by, hold_ends, id, keep = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
 
 local due, every = redis.call('ZSCORE', schedule, name), redis.call('ZSCORE', delay, name)
@@ -26,9 +26,9 @@ end
 local starts, ends, pieces = column('sale_starts_at'), column('sale_ends_at'), column('sale_pieces')
 if not starts or not ends or not pieces then return '{"outcome":"no-sale"}' end
 
-local user = token ~= '' and redis.call('HGET', login, token) or ''
-if user ~= '' then
-  local seen = redis.call('ZSCORE', recent, token)
+local user = login and (redis.call('HGET', login, who) or '') or who
+if login and user ~= '' then
+  local seen = redis.call('ZSCORE', recent, who)
   if not seen or tonumber(seen) < idle_cutoff then user = '' end
 end
 
@@ -60,7 +60,7 @@ local function take()
   if redis.call('ZADD', held, mine_ends, user) == 1 then left, holds = left - 1, holds + 1 end
   redis.call('EXPIREAT', sale, ends + keep)
   redis.call('EXPIREAT', held, ends + keep)
-  redis.call('ZADD', recent, 'GT', ARGV[5], token)
+  if login then redis.call('ZADD', recent, 'GT', ARGV[5], who) end
   return 'held'
 end
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::reap::{REAP_AT_ONCE, Victim, reap};
+use super::reap::{REAP_AT_ONCE, Victim, reap, share};
 use crate::{
     config::SessionConfig,
     error::Error,
     ids::UserId,
-    keys,
+    keys::Shard,
     time::{Clock, Timestamp},
     upstash::{Command, Pairs, Redis},
 };
@@ -19,7 +19,7 @@ use crate::{
 /// How many sessions go in one request: 10 calls of the script, about 250 kB of JSON.
 const BATCH: usize = 10 * REAP_AT_ONCE;
 
-/// What is looked for before anything is done. A probe is one command, so a cron that has nothing to do costs one.
+/// What is looked for before anything is done. A probe is one command for each shard, so a cron that has nothing to do costs one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// Are there more sessions than [`SessionConfig::limit`]?
@@ -55,64 +55,72 @@ pub async fn clean(
     let started = clock.now();
     let idle_cutoff = started - config.idle;
     let mut cleaned = Cleaned::default();
-    if !probe.finds(redis, idle_cutoff, config).await? {
-        return Ok(cleaned);
+    for shard in probe.finds(redis, idle_cutoff, config).await? {
+        loop {
+            let victims = victims(redis, shard, idle_cutoff, config).await?;
+            if victims.is_empty() {
+                break;
+            }
+            if clock.now().since(started) >= budget {
+                return Ok(Cleaned { unfinished: true, ..cleaned });
+            }
+            let reaped = reap(redis, &victims, idle_cutoff, config).await?;
+            cleaned.sessions += reaped.sessions;
+            cleaned.carts += reaped.carts;
+            if reaped.sessions == 0 {
+                // They all came back, or another cleaner was here first: it goes on with the rest, if not the next run.
+                break;
+            }
+        }
     }
-    loop {
-        let victims = victims(redis, idle_cutoff, config).await?;
-        if victims.is_empty() {
-            return Ok(cleaned);
-        }
-        if clock.now().since(started) >= budget {
-            return Ok(Cleaned { unfinished: true, ..cleaned });
-        }
-        let reaped = reap(redis, &victims, idle_cutoff, config).await?;
-        cleaned.sessions += reaped.sessions;
-        cleaned.carts += reaped.carts;
-        if reaped.sessions == 0 {
-            // They all came back, or another cleaner was here first: it goes on with the rest, if not the next run.
-            return Ok(cleaned);
-        }
-    }
+    Ok(cleaned)
 }
 
 impl Probe {
-    async fn finds(self, redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) -> Result<bool, Error> {
-        let probe = match self {
-            Self::Skip => return Ok(true),
-            // The last but `limit`: there is one only if there are more.
-            Self::Overflow => {
-                let place = format!("-{}", config.limit.saturating_add(1));
-                Command::read("ZRANGE").arg(keys::RECENT).arg(&place).arg(&place)
-            }
+    /// The shards to clean.
+    async fn finds(self, redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) -> Result<Vec<Shard>, Error> {
+        let shards = redis.keys().shards();
+        // The last but `limit`: there is one only if there are more.
+        let place = format!("-{}", share(redis.keys(), config).saturating_add(1));
+        let below = format!("({idle_cutoff}");
+        let probe = |shard: Shard| match self {
+            Self::Skip => None,
+            Self::Overflow => Some(Command::read("ZRANGE").arg(shard.recent()).args([&place, &place])),
             Self::Idle => {
-                let below = format!("({idle_cutoff}");
-                Command::read("ZRANGEBYSCORE").arg(keys::RECENT).arg("-inf").arg(below).args(["LIMIT", "0", "1"])
+                let oldest = Command::read("ZRANGEBYSCORE").arg(shard.recent()).arg("-inf").arg(&below);
+                Some(oldest.args(["LIMIT", "0", "1"]))
             }
         };
-        let found: Vec<Bytes> = redis.run(probe).await?;
-        Ok(!found.is_empty())
+        let probes: Option<Vec<_>> = shards.clone().map(probe).collect();
+        let Some(probes) = probes else { return Ok(shards.collect()) };
+        let found: Vec<Vec<Bytes>> = redis.all(&probes).await?;
+        Ok(shards.zip(found).filter(|(_, found)| !found.is_empty()).map(|(shard, _)| shard).collect())
     }
 }
 
-/// The next batch of those that are over the cap or idle, with their users. They stand at the beginning of all sessions by
+/// The next batch of those in `shard` that are over the cap or idle, with their users. They stand at the beginning of all sessions by
 /// age; a session that ends or comes back before its turn is spared by the script.
-async fn victims(redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) -> Result<Vec<Victim>, Error> {
-    let count = Command::read("ZCARD").arg(keys::RECENT);
-    let oldest = Command::read("ZRANGE").arg(keys::RECENT).num(0).num(BATCH - 1).arg("WITHSCORES");
+async fn victims(
+    redis: &Redis,
+    shard: Shard,
+    idle_cutoff: Timestamp,
+    config: &SessionConfig,
+) -> Result<Vec<Victim>, Error> {
+    let count = Command::read("ZCARD").arg(shard.recent());
+    let oldest = Command::read("ZRANGE").arg(shard.recent()).num(0).num(BATCH - 1).arg("WITHSCORES");
     // Scores as Redis wrote them: they are compared with what it has by then.
     let (count, Pairs(oldest)): (u64, Pairs<Bytes, String>) = redis.all(&[count, oldest]).await?;
 
-    let over = usize::try_from(count.saturating_sub(config.limit)).unwrap_or(usize::MAX);
+    let over = usize::try_from(count.saturating_sub(share(redis.keys(), config))).unwrap_or(usize::MAX);
     let is_idle = |score: &str| score.parse().is_ok_and(|score| Timestamp::from_score(score) < idle_cutoff);
     let mut victims = Vec::new();
     for (number, (member, score)) in oldest.into_iter().enumerate() {
         if number >= over && !is_idle(&score) {
             break;
         }
-        match String::from_utf8(member.clone().into()).ok().and_then(|text| Victim::expired(text, score)) {
+        match String::from_utf8(member.clone().into()).ok().and_then(|text| Victim::expired(shard, text, score)) {
             Some(victim) => victims.push(victim),
-            None => drop_stray(redis, &member).await?,
+            None => drop_stray(redis, shard, &member).await?,
         }
     }
     if victims.is_empty() {
@@ -120,7 +128,7 @@ async fn victims(redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) 
     }
     let members = victims.iter().map(|victim| &victim.member);
     // Bytes, since other code of the book may have any user; one that is none of ours has no list of sessions here.
-    let users: Vec<Option<Bytes>> = redis.run(Command::read("HMGET").arg(keys::LOGIN).args(members)).await?;
+    let users: Vec<Option<Bytes>> = redis.run(Command::read("HMGET").arg(shard.login()).args(members)).await?;
     for (victim, user) in victims.iter_mut().zip(users) {
         victim.user = user.and_then(|user| UserId::parse(std::str::from_utf8(&user).ok()?).ok());
     }
@@ -129,8 +137,8 @@ async fn victims(redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) 
 
 /// Drops what stands in `recent:` and can be nobody's token: an empty name, or bytes that are no text. Such a member has no
 /// keys of its own, and it must not keep the cleaning from what stands behind it.
-async fn drop_stray(redis: &Redis, member: &[u8]) -> Result<(), Error> {
+async fn drop_stray(redis: &Redis, shard: Shard, member: &[u8]) -> Result<(), Error> {
     // One by one, since only a single command can carry any bytes.
-    redis.run::<()>(Command::write("HDEL").arg(keys::LOGIN).arg(member).repeatable()).await?;
-    Ok(redis.run(Command::write("ZREM").arg(keys::RECENT).arg(member).repeatable()).await?)
+    redis.run::<()>(Command::write("HDEL").arg(shard.login()).arg(member).repeatable()).await?;
+    Ok(redis.run(Command::write("ZREM").arg(shard.recent()).arg(member).repeatable()).await?)
 }

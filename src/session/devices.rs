@@ -1,6 +1,8 @@
 //! The devices of a user: each is a session, which any of the others may end. Only the first request tells whose the session is
 //! that asks, and the keys of a script must be known before it runs: so each of these calls takes two.
 
+use std::cmp::Reverse;
+
 use super::{
     Session, check, check_commands,
     device::{DeviceId, Label},
@@ -11,10 +13,13 @@ use crate::{
     config::SessionConfig,
     error::Error,
     ids::{Token, UserId},
-    keys,
+    keys::Shard,
     time::Timestamp,
     upstash::{Command, Redis, Script},
 };
+
+/// So many sessions of a user are listed; `devices.lua` has the number, too.
+const MOST: usize = 100;
 
 /// A living session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +48,7 @@ pub struct Ended {
     tokens: Vec<Token>,
 }
 
-/// The sessions of whose session `token` is, newest login first and 100 at the most; a guest has that one. Empty if it does not
+/// The sessions of whose session `token` is, newest login first and [`MOST`] at the most; a guest has that one. Empty if it does not
 /// live.
 ///
 /// # Errors
@@ -54,7 +59,7 @@ pub async fn devices(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Vec<Device>, Error> {
-    let (user, seen): (_, Option<f64>) = redis.all(&check_commands(token)).await?;
+    let (user, seen): (_, Option<f64>) = redis.all(&check_commands(redis.keys(), token)).await?;
     let Some(session) = from_check(token, user, seen, now, config) else { return Ok(Vec::new()) };
     let mut devices = match session.user {
         Some(user) => of_user(redis, &user, now, config).await?,
@@ -81,18 +86,25 @@ pub async fn newest(
     Ok(of_user(redis, user, now, config).await?.into_iter().next().map(|device| device.token))
 }
 
-/// One script, so that who logs in and out meanwhile is there with all or not at all.
+/// One script for each shard, so that who logs in and out meanwhile is there with all or not at all.
 async fn of_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionConfig) -> Result<Vec<Device>, Error> {
-    let keys = [keys::LOGIN, keys::RECENT, &keys::sessions(user), &keys::devices(user)];
-    let found: Vec<(String, f64, String)> =
-        redis.run(Command::script(&DEVICES, keys).arg(user.as_str()).repeatable()).await?;
+    let list = |shard: Shard| {
+        let keys = [shard.login(), shard.recent(), shard.sessions(user), shard.devices(user)];
+        Command::script(&DEVICES, keys).arg(user.as_str()).repeatable()
+    };
+    let found: Vec<Vec<(String, f64, String)>> =
+        redis.all(&redis.keys().shards().map(list).collect::<Vec<_>>()).await?;
     let device = |(token, seen, value): (String, f64, String)| {
         let token = Token::parse(&token)?;
         from_check(&token, Some(user.to_string()), Some(seen), now, config)?;
         let label = value.split_once(' ').and_then(|(_, label)| Label::parse(label).ok());
         Some(Device { token, seen: Timestamp::from_score(seen), label })
     };
-    Ok(found.into_iter().filter_map(device).collect())
+    let mut devices: Vec<_> = found.into_iter().flatten().filter_map(device).collect();
+    // Each shard's are in order already; which of a second's logins was the newest is told by one shard only.
+    devices.sort_by_key(|device| Reverse(device.token.began()));
+    devices.truncate(MOST);
+    Ok(devices)
 }
 
 /// Ends sessions of whose session `token` is: their logins now, the rest by [`Ended::clear_away`]. None if there is no such
@@ -124,10 +136,15 @@ pub async fn log_out_devices(
         Which::One(_) if is_own => "own",
         Which::One(id) => id.as_str(),
     };
-    let keys = [keys::LOGIN, &keys::sessions(&user), &keys::devices(&user)];
-    let end = Command::script(&END_LOGINS, keys).args([user.as_str(), token.as_str(), device]).repeatable();
-    let tokens: Vec<String> = redis.run(end).await?;
-    let tokens: Vec<_> = tokens.iter().filter_map(|token| Token::parse(token)).collect();
+    let own_shard = redis.keys().shard_of(token);
+    let end = |shard: Shard| {
+        let keys = [shard.login(), shard.sessions(&user), shard.devices(&user)];
+        let own = if shard == own_shard { token.as_str() } else { "" };
+        Command::script(&END_LOGINS, keys).args([user.as_str(), own, device]).repeatable()
+    };
+    let shards: Vec<_> = redis.keys().shards().filter(|shard| !is_own || *shard == own_shard).map(end).collect();
+    let tokens: Vec<Vec<String>> = redis.all(&shards).await?;
+    let tokens: Vec<_> = tokens.iter().flatten().filter_map(|token| Token::parse(token)).collect();
     if tokens.is_empty() && matches!(which, Which::One(_)) {
         return Ok(None);
     }
@@ -141,7 +158,8 @@ impl Ended {
     /// # Errors
     /// [`Error::Redis`].
     pub async fn clear_away(&self, redis: &Redis, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
-        let victims: Vec<_> = self.tokens.iter().map(|token| Victim::logged_out(token, self.user.as_ref())).collect();
+        let victim = |token| Victim::logged_out(redis.keys(), token, self.user.as_ref());
+        let victims: Vec<_> = self.tokens.iter().map(victim).collect();
         reap(redis, &victims, now - config.idle, config).await.map(drop)
     }
 }
@@ -155,5 +173,5 @@ pub static DEVICES: Script = Script {
 pub static END_LOGINS: Script = Script {
     name: "end_logins",
     source: include_str!("../scripts/end_logins.lua"),
-    sha1: "7cf84e228c711916bf8deae2b9a64b3855a94ebb",
+    sha1: "2587d505a07e9180dcfefe19ec72ec3d7ed7afec",
 };

@@ -9,7 +9,7 @@ use crate::{
     config::SessionConfig,
     error::Error,
     ids::{Token, UserId},
-    keys,
+    keys::{ONCE_TTL, Shard},
     time::Timestamp,
     upstash::{self, Command, Redis, Script},
 };
@@ -46,20 +46,28 @@ pub async fn log_in_once(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Token, Error> {
-    let new = Token::new(now)?;
+    let layout = redis.keys();
+    // All that one script needs is in one shard: that of the session which ends, or else the one that the key always leads to.
+    let shard = match (old, key) {
+        (Some(old), _) => Some(layout.shard_of(old)),
+        (None, Some(key)) => Some(layout.shard_of_key(user.as_str(), key)),
+        (None, None) => None,
+    };
+    let new = shard.map_or_else(|| Token::new(now), |shard| Token::new_in(shard, layout, now))?;
+    let shard = layout.shard_of(&new);
     let mut keys = vec![
-        keys::LOGIN.to_owned(),
-        keys::RECENT.to_owned(),
-        keys::ABANDONED.to_owned(),
-        keys::sessions(user),
-        keys::devices(user),
-        keys::viewed(&new),
-        keys::cart(&new),
+        shard.login(),
+        shard.recent(),
+        shard.abandoned(),
+        shard.sessions(user),
+        shard.devices(user),
+        shard.viewed(&new),
+        shard.cart(&new),
     ];
     if let Some(old) = old {
-        keys.extend([keys::viewed(old), keys::cart(old)]);
+        keys.extend([shard.viewed(old), shard.cart(old)]);
     }
-    keys.extend(key.map(|key| keys::once(user.as_str(), key)));
+    keys.extend(key.map(|key| shard.once(user.as_str(), key)));
     let log_in = Command::script(&LOG_IN, keys)
         .arg(new.as_str())
         .arg(user.as_str())
@@ -67,7 +75,7 @@ pub async fn log_in_once(
         .num(now - config.idle)
         .num(config.max_age.as_secs())
         .arg(old.map_or("", Token::as_str))
-        .num(keys::ONCE_TTL)
+        .num(ONCE_TTL)
         .arg(format!("{} {}", DeviceId::of(&new), label.map_or("", Label::as_str)));
     let token: String = redis.run(log_in.repeatable()).await?;
     Token::parse(&token).ok_or(upstash::Error::UnexpectedType.into())
@@ -78,21 +86,21 @@ pub async fn log_in_once(
 /// # Errors
 /// [`Error::Redis`].
 pub async fn log_out(redis: &Redis, token: &Token, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
-    let victim = Victim::logged_out(token, None);
+    let victim = Victim::logged_out(redis.keys(), token, None);
     reap(redis, &[victim], now - config.idle, config).await.map(drop)
 }
 
 /// Ends all sessions of `user` and returns how many there were.
 ///
-/// Two requests: the list, and the end of what is in it. A login that comes between the two stays.
+/// Two requests: the list (of every shard), and the end of what is in it. A login that comes between the two stays.
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionConfig) -> Result<u64, Error> {
-    let list = Command::read("ZRANGE").arg(keys::sessions(user)).num(0).num(-1);
-    let tokens: Vec<String> = redis.run(list).await?;
-    let tokens = tokens.iter().filter_map(|token| Token::parse(token));
-    let victims: Vec<_> = tokens.map(|token| Victim::logged_out(&token, Some(user))).collect();
+    let list = |shard: Shard| Command::read("ZRANGE").arg(shard.sessions(user)).num(0).num(-1);
+    let lists: Vec<Vec<String>> = redis.all(&redis.keys().shards().map(list).collect::<Vec<_>>()).await?;
+    let tokens = lists.iter().flatten().filter_map(|token| Token::parse(token));
+    let victims: Vec<_> = tokens.map(|token| Victim::logged_out(redis.keys(), &token, Some(user))).collect();
     Ok(reap(redis, &victims, now - config.idle, config).await?.sessions)
 }
 

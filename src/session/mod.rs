@@ -26,7 +26,7 @@ use crate::{
     config::SessionConfig,
     error::Error,
     ids::{ItemId, Token, UserId},
-    keys,
+    keys::Keys,
     time::Timestamp,
     upstash::{Command, Redis, Script},
 };
@@ -63,10 +63,11 @@ impl View {
 
 /// The two reads that tell whether a session lives, for [`from_check`]: a caller puts them beside its own in one pipeline.
 #[must_use]
-pub fn check_commands(token: &Token) -> [Command; 2] {
+pub fn check_commands(keys: Keys, token: &Token) -> [Command; 2] {
+    let shard = keys.shard_of(token);
     [
-        Command::read("HGET").arg(keys::LOGIN).arg(token.as_str()),
-        Command::read("ZSCORE").arg(keys::RECENT).arg(token.as_str()),
+        Command::read("HGET").arg(shard.login()).arg(token.as_str()),
+        Command::read("ZSCORE").arg(shard.recent()).arg(token.as_str()),
     ]
 }
 
@@ -103,7 +104,7 @@ pub async fn check(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<Session>, Error> {
-    let (user, seen) = redis.all(&check_commands(token)).await?;
+    let (user, seen) = redis.all(&check_commands(redis.keys(), token)).await?;
     Ok(from_check(token, user, seen, now, config))
 }
 
@@ -122,7 +123,8 @@ pub async fn touch(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<Session>, Error> {
-    let touch = Command::script(&TOUCH, [keys::LOGIN, keys::RECENT, &keys::viewed(token), keys::RANKING])
+    let shard = redis.keys().shard_of(token);
+    let touch = Command::script(&TOUCH, [shard.login(), shard.recent(), shard.viewed(token), redis.keys().ranking()])
         .arg(token.as_str())
         .num(now)
         .num(now - config.idle)
@@ -135,8 +137,8 @@ pub async fn touch(
 
 /// Reads what was last viewed with `token`, for [`viewed_items`]: a caller puts it beside its own in one pipeline.
 #[must_use]
-pub fn viewed_command(token: &Token) -> Command {
-    Command::read("ZREVRANGE").arg(keys::viewed(token)).num(0).num(VIEWED_ITEMS - 1)
+pub fn viewed_command(keys: Keys, token: &Token) -> Command {
+    Command::read("ZREVRANGE").arg(keys.shard_of(token).viewed(token)).num(0).num(VIEWED_ITEMS - 1)
 }
 
 /// The items of the reply to [`viewed_command`], newest first. What other code of the book put there need not be an item of ours.
@@ -155,8 +157,9 @@ pub async fn recent_items(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<(Session, Vec<ItemId>)>, Error> {
-    let [user, seen] = check_commands(token);
-    let (user, seen, members): (_, _, Vec<String>) = redis.all(&[user, seen, viewed_command(token)]).await?;
+    let [user, seen] = check_commands(redis.keys(), token);
+    let (user, seen, members): (_, _, Vec<String>) =
+        redis.all(&[user, seen, viewed_command(redis.keys(), token)]).await?;
     Ok(from_check(token, user, seen, now, config).map(|session| (session, viewed_items(&members))))
 }
 

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     fetch::{Fetch, FetchError},
+    keys::Keys,
     time::{Clock, Timestamp},
 };
 
@@ -36,6 +37,7 @@ pub struct Redis {
     clock: Rc<dyn Clock>,
     credentials: Credentials,
     deadline: Duration,
+    keys: Keys,
     /// Upstash's token for reading one's own writes: the last one seen is sent with the next request.
     sync_token: RefCell<Option<HeaderValue>>,
     meter: Rc<Meter>,
@@ -44,15 +46,28 @@ pub struct Redis {
 impl Redis {
     /// A database whose every call ends within `deadline`.
     #[must_use]
-    pub fn new(fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, credentials: Credentials, deadline: Duration) -> Self {
-        Self { fetch, clock, credentials, deadline, sync_token: RefCell::new(None), meter: Rc::default() }
+    pub fn new(
+        fetch: Rc<dyn Fetch>,
+        clock: Rc<dyn Clock>,
+        credentials: Credentials,
+        deadline: Duration,
+        keys: Keys,
+    ) -> Self {
+        Self { fetch, clock, credentials, deadline, keys, sync_token: RefCell::new(None), meter: Rc::default() }
+    }
+
+    /// Where the keys lie in this database. It is carried here for whoever makes commands, and never looked at.
+    #[must_use]
+    pub const fn keys(&self) -> Keys {
+        self.keys
     }
 
     /// The same database for calls that nobody waits for, each of which ends within `deadline`.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         let (fetch, clock, credentials) = (self.fetch.clone(), self.clock.clone(), self.credentials.clone());
-        Self { fetch, clock, credentials, deadline, sync_token: self.sync_token.clone(), meter: self.meter.clone() }
+        let (sync_token, meter) = (self.sync_token.clone(), self.meter.clone());
+        Self { fetch, clock, credentials, deadline, keys: self.keys, sync_token, meter }
     }
 
     /// What is sent to this database, by this handle and by those that [`Redis::with_deadline`] makes of it.

@@ -19,9 +19,10 @@ use crate::support::Store;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// A store with a limit of sessions, which end after a minute that nobody was seen.
+/// A store with a limit of sessions, which end after a minute that nobody was seen. In the book's layout: what is over the cap is
+/// told of all sessions, and other code of the book is there.
 async fn store(limit: &str) -> (Store, Rc<App>) {
-    let store = Store::new().await;
+    let store = Store::book().await;
     let app = store.app(&[("SESSION_LIMIT", limit), ("SESSION_IDLE", "60")]);
     (store, app)
 }

@@ -63,5 +63,5 @@ async fn count(
             return Ok(());
         }
     }
-    Ok(app.redis.run(ranking::count_if_ranked(item, key)).await?)
+    Ok(app.redis.run(ranking::count_if_ranked(app.redis.keys(), item, key)).await?)
 }

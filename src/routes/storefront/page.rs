@@ -105,10 +105,10 @@ impl Visit {
         } else {
             Ask::IfNeeded
         };
-        let lookup = Lookup::new(page, selecting, app.clock.now(), lease, ask)?;
+        let lookup = Lookup::new(app.redis.keys(), page, selecting, app.clock.now(), lease, ask)?;
         let mut commands = vec![lookup.command()];
         let token = self.token.as_ref().filter(|_| with_session);
-        commands.extend(token.into_iter().flat_map(session::check_commands));
+        commands.extend(token.into_iter().flat_map(|token| session::check_commands(app.redis.keys(), token)));
         let replies = app.redis.pipeline(&commands).await;
         app.pages.note_redis(&replies, app.clock.now());
         let mut replies = replies?.into_iter();

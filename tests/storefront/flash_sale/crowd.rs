@@ -105,7 +105,7 @@ async fn what_half_of_the_holders_do_not_buy_comes_back_until_100_are_sold() {
                 0 | 2 => {
                     let (user, order) = (UserId::parse(&buyer.name).unwrap(), format!("order-of-{}", buyer.name));
                     let (id, order) = (ReservationId::parse(id).unwrap(), OrderId::parse(&order).unwrap());
-                    let confirm = flash_sale::confirm(&row("pan"), &id, &user, &order);
+                    let confirm = flash_sale::confirm(shop.store.redis.keys(), &row("pan"), &id, &user, &order);
                     shop.store.redis.run::<()>(confirm).await.unwrap();
                     paid.insert(buyer.name.clone());
                 }

@@ -87,7 +87,7 @@ impl Sale {
 
     pub async fn confirm(&self, reservation: &ReservationId, user: &str, order: &str) {
         let order = OrderId::parse(order).unwrap();
-        let confirm = flash_sale::confirm(&self.id, reservation, &user_id(user), &order);
+        let confirm = flash_sale::confirm(self.store.redis.keys(), &self.id, reservation, &user_id(user), &order);
         self.app.redis.run::<()>(confirm).await.unwrap();
     }
 

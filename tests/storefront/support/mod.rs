@@ -4,6 +4,8 @@
 mod clock;
 /// HTTP out, natively.
 mod fetch;
+/// The book's keys, wherever they lie.
+mod layout;
 /// What edgefront logs.
 mod logs;
 /// edgefront behind a native HTTP server.

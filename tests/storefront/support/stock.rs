@@ -43,7 +43,8 @@ impl Stock {
         let fetch = Rc::new(CountedFetch { fetch: NativeFetch::new(), in_flight: in_flight.clone() });
         let clock = Rc::new(LeapingClock { clock: store.clock.clone(), in_flight });
         let config = app.config.redis.clone();
-        let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), config.credentials, config.timeout);
+        let redis =
+            Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), config.credentials, config.timeout, config.keys);
         let stock = Self { store, origin, app: App { redis, fetch, clock, ..app }, rows: Arc::default() };
         stock.works();
         stock

@@ -11,7 +11,8 @@ use std::{
 
 use edgefront::{
     app::App,
-    config::Config,
+    config::{Config, RedisConfig},
+    keys::Keys,
     upstash::{Credentials, Redis},
 };
 use edgefront_gateway::{
@@ -21,11 +22,13 @@ use edgefront_gateway::{
 use http::HeaderValue;
 use serde_json::{Value, json};
 
-use super::{NativeFetch, TestClock};
+use super::{NativeFetch, TestClock, layout};
 
 /// Databases of the one server: more than there are tests, since none is used twice.
 const DATABASES: u32 = 4096;
 const TOKEN: &str = "token-of-the-tests";
+/// The variable that sets the layout which the tests run in; 1 is the book's.
+const SHARDS: &str = "EDGEFRONT_TEST_SHARDS";
 /// What a call may take on a machine that compiles beside the tests. Tests of deadlines set their own.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -50,15 +53,26 @@ pub struct Store {
 }
 
 impl Store {
+    /// In the layout that the tests run in: the book's, or that of [`SHARDS`].
     pub async fn new() -> Self {
+        let shards = std::env::var(SHARDS).ok().and_then(|shards| shards.parse().ok());
+        Self::with(layout::sharded(shards.unwrap_or(1))).await
+    }
+
+    /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of all sessions.
+    pub async fn book() -> Self {
+        Self::with(Keys::BOOK).await
+    }
+
+    async fn with(keys: Keys) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let database = NEXT.fetch_add(1, Ordering::Relaxed);
         assert!(database < DATABASES, "more stores than databases: raise DATABASES");
         let url = format!("{}/{database}", SERVER.url());
         let (gateway, aside_gateway) = (gateway(&url).await, gateway(&url).await);
         Self {
-            redis: client(&gateway),
-            aside: client(&aside_gateway),
+            redis: client(&gateway, keys),
+            aside: client(&aside_gateway, keys),
             gateway,
             aside_gateway,
             clock: TestClock::standing(),
@@ -66,11 +80,20 @@ impl Store {
         }
     }
 
-    /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`. Strings, numbers, null and lists
-    /// come as JSON; bytes that are not UTF-8 are lost (use `aside` for them).
+    /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`, in the book's layout whatever the
+    /// store's is. Strings, numbers, null and lists come as JSON; bytes that are not UTF-8 are lost (use `aside` for them).
     ///
     /// Panics if Redis refuses it.
     pub async fn raw(&self, command: &[&str]) -> Value {
+        let (commands, gather) = layout::translate(self.redis.keys(), command);
+        let mut answers = Vec::new();
+        for command in &commands {
+            answers.push(self.send(command).await);
+        }
+        gather(command, answers)
+    }
+
+    async fn send(&self, command: &[String]) -> Value {
         let request = self.client.post(self.aside_gateway.url()).bearer_auth(TOKEN).body(json!(command).to_string());
         let answer = request.send().await.expect("the gateway answers").bytes().await.expect("a whole answer");
         let mut answer: Value = serde_json::from_slice(&answer).expect("JSON");
@@ -85,13 +108,14 @@ impl Store {
 
     /// The variables of an edgefront that uses this store; `more` comes first.
     pub fn variables(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
-        let url = self.gateway.url();
+        let (url, shards) = (self.gateway.url(), self.redis.keys().count().to_string());
         let defaults = [
             ("UPSTASH_REDIS_REST_URL", url.as_str()),
             ("UPSTASH_REDIS_REST_TOKEN", TOKEN),
             ("SESSION_KEYS", SESSION_KEYS),
             ("SERVICE_KEY", SERVICE_KEY),
             ("ORIGIN_KEY", ORIGIN_KEY),
+            ("SHARDS", &shards),
             // Five seconds and not 300 ms: the machine may be busy with other tests.
             ("REDIS_TIMEOUT_MS", "5000"),
             // Tests assert what a call costs: whether two seconds have passed since the last one must not matter.
@@ -125,8 +149,8 @@ pub fn config(variables: &[(String, String)]) -> Config {
 /// An app whose Redis keeps its deadlines in real time, while all else goes by `clock`.
 pub fn app(config: Config, clock: TestClock) -> App {
     let fetch = Rc::new(NativeFetch::new());
-    let (credentials, timeout) = (config.redis.credentials.clone(), config.redis.timeout);
-    let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout);
+    let RedisConfig { credentials, timeout, keys } = config.redis.clone();
+    let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
     App { redis, ..App::new(config, fetch, Rc::new(clock), None) }
 }
 
@@ -134,8 +158,8 @@ async fn gateway(redis_url: &str) -> Arc<Gateway> {
     Arc::new(Gateway::start(Options::new(redis_url, TOKEN)).await.unwrap_or_else(|error| panic!("{error}")))
 }
 
-fn client(gateway: &Gateway) -> Redis {
+fn client(gateway: &Gateway, keys: Keys) -> Redis {
     let authorization = HeaderValue::try_from(format!("Bearer {TOKEN}")).expect("ASCII");
     let credentials = Credentials { url: gateway.url(), authorization };
-    Redis::new(Rc::new(NativeFetch::new()), Rc::new(TestClock::ticking()), credentials, PATIENCE)
+    Redis::new(Rc::new(NativeFetch::new()), Rc::new(TestClock::ticking()), credentials, PATIENCE, keys)
 }

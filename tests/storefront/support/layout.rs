@@ -1,0 +1,134 @@
+//! What the tests say in the book's layout, said in the store's: `recent:` is that of a token's shard where the command names a
+//! token, and else that of every shard. So a test reads the same in both.
+
+use std::num::NonZeroU16;
+
+use edgefront::{
+    ids::Token,
+    keys::{Keys, Shard},
+};
+use serde_json::{Value, json};
+
+/// Makes one answer of those to the commands that a command became.
+type Gather = fn(&[&str], Vec<Value>) -> Value;
+
+/// A command in the book's layout → the commands that say it in `keys`, and what makes one answer of theirs.
+pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
+    let said = |command: &[&str]| command.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let [name, key, rest @ ..] = command else { return (vec![said(command)], only) };
+    if !keys.is_sharded() {
+        return (vec![said(command)], only);
+    }
+    match *name {
+        "KEYS" => (vec![said(command)], untagged),
+        // Keys of different slots.
+        "DEL" | "EXISTS" => {
+            let each =
+                command[1..].iter().flat_map(|key| tags(keys, name, key, &[]).into_iter().map(move |tag| (key, tag)));
+            (each.map(|(key, tag)| vec![(*name).to_owned(), tagged(key, &tag)]).collect(), gathered)
+        }
+        _ => {
+            let words = |tag: &String| {
+                let mut words = said(&[&[*name, &tagged(key, tag)], rest].concat());
+                if *name == "ZRANGE" && !rest.contains(&"WITHSCORES") {
+                    words.push("WITHSCORES".to_owned());
+                }
+                words
+            };
+            match &*tags(keys, name, key, rest) {
+                [tag] => (vec![said(&[&[*name, &tagged(key, tag)], rest].concat())], only),
+                tags => (tags.iter().map(words).collect(), gathered),
+            }
+        }
+    }
+}
+
+/// The layout with so many shards.
+pub fn sharded(shards: u16) -> Keys {
+    Keys::new(NonZeroU16::new(shards).expect("one at least"))
+}
+
+/// The hash tags of the places where a key of the book may be; none: it has no tag.
+fn tags(keys: Keys, command: &str, key: &str, rest: &[&str]) -> Vec<String> {
+    let (family, name) = key.split_once(':').unwrap_or((key, ""));
+    let number = |shard: Shard| format!("{{{}}}", shard.number());
+    let of_token = |text: &&str| Token::parse(text).map(|token| number(keys.shard_of(&token)));
+    let everywhere = || keys.shards().map(number).collect::<Vec<_>>();
+    let one = |tag: &str| vec![tag.to_owned()];
+    match family {
+        "viewed" if name.is_empty() => one("{pages}"),
+        "cache" | "variants" | "render" | "purged" | "pages" | "dying" | "bytes" | "ranked" => one("{pages}"),
+        "rescaled" => one(if name.is_empty() { "{pages}" } else { "{orders}" }),
+        "schedule" | "delay" | "inv" | "flash" | "held" => one("{rows}"),
+        "bought" | "led-to" => one("{orders}"),
+        "viewed" | "cart" => vec![of_token(&name).expect("a token of ours: other code's are for Store::book")],
+        "order" => everywhere().into_iter().chain(one("{orders}")).collect(),
+        "login" | "recent" | "abandoned" | "sessions" | "devices" | "once" => match rest.iter().find_map(of_token) {
+            Some(tag) => vec![tag],
+            None if ["HSET", "ZADD", "XADD", "SET"].contains(&command) => one("{0}"),
+            None => everywhere(),
+        },
+        _ => one(""),
+    }
+}
+
+fn tagged(key: &str, tag: &str) -> String {
+    match key.split_once(':') {
+        Some((family, name)) => format!("{family}:{tag}{name}"),
+        None => key.to_owned(),
+    }
+}
+
+fn only(_: &[&str], mut answers: Vec<Value>) -> Value {
+    answers.remove(0)
+}
+
+/// Keys without their tags, each once.
+fn untagged(command: &[&str], answers: Vec<Value>) -> Value {
+    let keys: Vec<String> = serde_json::from_value(only(command, answers)).expect("a list of keys");
+    let bare = |key: &String| match (key.find(":{"), key.find('}')) {
+        (Some(start), Some(end)) => format!("{}:{}", &key[..start], &key[end + 1..]),
+        _ => key.clone(),
+    };
+    let mut keys: Vec<_> = keys.iter().map(bare).collect();
+    // What the tag matched is none of the name.
+    if let Some(family) = command[1].strip_suffix("?*") {
+        keys.retain(|key| key != family);
+    }
+    keys.sort();
+    keys.dedup();
+    json!(keys)
+}
+
+fn gathered(command: &[&str], answers: Vec<Value>) -> Value {
+    let numbers = || answers.iter().map(|answer| answer.as_i64().expect("a number"));
+    match command[0] {
+        "TTL" | "PTTL" => json!(numbers().max()),
+        "HGET" | "ZSCORE" | "GET" => answers.into_iter().find(|answer| !answer.is_null()).unwrap_or_default(),
+        "ZRANGE" => {
+            let lists =
+                answers.into_iter().flat_map(|list| serde_json::from_value::<Vec<String>>(list).expect("pairs"));
+            let words: Vec<_> = lists.collect();
+            let mut pairs: Vec<_> =
+                words.chunks(2).map(|pair| (pair[1].parse::<f64>().expect("a score"), pair)).collect();
+            pairs.sort_by(|one, other| one.0.total_cmp(&other.0).then_with(|| one.1.cmp(other.1)));
+            // The last of so many, counted from the end: -1.
+            let place = |text: &str| match text.parse::<i64>().expect("a rank") {
+                rank if rank < 0 => pairs.len().saturating_sub(usize::try_from(-rank).expect("a rank")),
+                rank => usize::try_from(rank).expect("a rank"),
+            };
+            let end = (place(command[3]) + 1).min(pairs.len());
+            let with_scores = if command.contains(&"WITHSCORES") { 2 } else { 1 };
+            let range = pairs[place(command[2]).min(end)..end].iter();
+            json!(range.flat_map(|(_, pair)| &pair[..with_scores]).collect::<Vec<_>>())
+        }
+        "XRANGE" | "HKEYS" | "HGETALL" => {
+            let mut all: Vec<_> = answers.iter().flat_map(|list| list.as_array().expect("a list")).cloned().collect();
+            if command[0] == "XRANGE" {
+                all.sort_by_key(|entry| entry[0].to_string());
+            }
+            json!(all)
+        }
+        _ => json!(numbers().sum::<i64>()),
+    }
+}
