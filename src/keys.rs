@@ -6,7 +6,7 @@
 //! | `recent:` | zset | token → last seen, Unix seconds |
 //! | `viewed:{token}` | zset | item → last viewed, Unix seconds; the 25 newest |
 //! | `cart:{token}` | hash | item → quantity |
-//! | `sessions:{user}` | zset | token → when it logged in, Unix seconds; may name tokens that have ended, `login:` decides |
+//! | `sessions:{user}` | zset | token → when it logged in, Unix seconds; may name tokens that have ended, `login:` decides; lives as long after the last login as a session can |
 //! | `devices:{user}` | hash | token → the device's id and what the user calls it, as `0123456789abcdef Firefox on Windows`; else as `sessions:{user}` |
 //! | `abandoned:` | stream | `user`, `seen`, `items` (JSON) of carts that ended with their session; the newest 10,000 or so |
 //! | `cache:{hash}` | string | a stored response, or by which headers its variants are told apart; `{hash}` = SHA-256 of the canonical request, hexadecimal |

@@ -28,7 +28,7 @@ pub const EVERY_FIVE_MINUTES: &str = "*/5 * * * *";
 
 /// What a call of a job may take: nobody waits, and a batch is larger than what a visitor asks for.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Less than the 30 s of CPU time that an invocation has; some 10,000 sessions a second go in it.
+/// Less than the 30 s of CPU time that an invocation has; tens of thousands of sessions a second go in it.
 const CLEANING: Duration = Duration::from_secs(25);
 /// Nearly the minute after which the next run begins.
 const REFRESHING: Duration = Duration::from_secs(55);

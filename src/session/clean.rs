@@ -1,22 +1,25 @@
 //! Ends sessions that nobody was seen in for the idle time, and the oldest of those over the cap. Why it exists: only a
 //! sorted set knows which session is old, and Redis expires whole keys. Safe to run twice or overlapping (the script decides
 //! by the count and the scores of its own moment) and safe to miss (the next run finds the same sessions).
+//!
+//! Two requests are under way at a time, so that Redis ends one batch while this side reads the replies to the other and
+//! writes the next. Each request ends its batch and then reads who comes next: one request a batch in all.
 
-use std::time::Duration;
+use std::{cell::RefCell, collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future::try_join;
 
-use super::reap::{REAP_AT_ONCE, Victim, reap, share};
+use super::reap::{REAP_AT_ONCE, Reaped, Victim, reap_commands, share};
 use crate::{
     config::SessionConfig,
     error::Error,
-    ids::UserId,
     keys::Shard,
     time::{Clock, Timestamp},
-    upstash::{Command, Pairs, Redis},
+    upstash::{self, Command, FromReply, Pairs, Redis, Reply},
 };
 
-/// How many sessions go in one request: 10 calls of the script, about 250 kB of JSON.
+/// How many sessions go in one request: 10 calls of the script, about 140 kB of JSON.
 const BATCH: usize = 10 * REAP_AT_ONCE;
 
 /// What is looked for before anything is done. A probe is one command for each shard, so a cron that has nothing to do costs one.
@@ -54,24 +57,12 @@ pub async fn clean(
 ) -> Result<Cleaned, Error> {
     let started = clock.now();
     let idle_cutoff = started - config.idle;
+    let has_time = || clock.now().since(started) < budget;
     let mut cleaned = Cleaned::default();
     for shard in probe.finds(redis, idle_cutoff, config).await? {
-        loop {
-            let victims = victims(redis, shard, idle_cutoff, config).await?;
-            if victims.is_empty() {
-                break;
-            }
-            if clock.now().since(started) >= budget {
-                return Ok(Cleaned { unfinished: true, ..cleaned });
-            }
-            let reaped = reap(redis, &victims, idle_cutoff, config).await?;
-            cleaned.sessions += reaped.sessions;
-            cleaned.carts += reaped.carts;
-            if reaped.sessions == 0 {
-                // They all came back, or another cleaner was here first: it goes on with the rest, if not the next run.
-                break;
-            }
-        }
+        let run = Run { redis, shard, config, idle_cutoff, state: RefCell::new(State::new(cleaned)) };
+        run.clean(&has_time).await?;
+        cleaned = run.state.into_inner().cleaned;
     }
     Ok(cleaned)
 }
@@ -98,41 +89,122 @@ impl Probe {
     }
 }
 
-/// The next batch of those in `shard` that are over the cap or idle, with their users. They stand at the beginning of all sessions by
-/// age; a session that ends or comes back before its turn is spared by the script.
-async fn victims(
-    redis: &Redis,
+/// The cleaning of a shard.
+struct Run<'a> {
+    redis: &'a Redis,
     shard: Shard,
+    config: &'a SessionConfig,
     idle_cutoff: Timestamp,
-    config: &SessionConfig,
-) -> Result<Vec<Victim>, Error> {
-    let count = Command::read("ZCARD").arg(shard.recent());
-    let oldest = Command::read("ZRANGE").arg(shard.recent()).num(0).num(BATCH - 1).arg("WITHSCORES");
-    // Scores as Redis wrote them: they are compared with what it has by then.
-    let (count, Pairs(oldest)): (u64, Pairs<Bytes, String>) = redis.all(&[count, oldest]).await?;
+    state: RefCell<State>,
+}
 
-    let over = usize::try_from(count.saturating_sub(share(redis.keys(), config))).unwrap_or(usize::MAX);
-    let is_idle = |score: &str| score.parse().is_ok_and(|score| Timestamp::from_score(score) < idle_cutoff);
-    let mut victims = Vec::new();
-    for (number, (member, score)) in oldest.into_iter().enumerate() {
-        if number >= over && !is_idle(&score) {
-            break;
+struct State {
+    /// Who was read and is to end next, oldest first.
+    next: VecDeque<Victim>,
+    /// How many of them are on their way to Redis.
+    under_way: usize,
+    cleaned: Cleaned,
+}
+
+impl State {
+    fn new(cleaned: Cleaned) -> Self {
+        Self { next: VecDeque::new(), under_way: 0, cleaned }
+    }
+}
+
+impl Run<'_> {
+    async fn clean(&self, has_time: &impl Fn() -> bool) -> Result<(), Error> {
+        loop {
+            let before = self.state.borrow().cleaned.sessions;
+            self.look().await?;
+            if self.state.borrow().next.is_empty() {
+                return Ok(());
+            }
+            if !has_time() {
+                self.state.borrow_mut().cleaned.unfinished = true;
+                return Ok(());
+            }
+            let work = || Box::pin(self.work(has_time));
+            try_join(work(), work()).await?;
+            if self.state.borrow().cleaned.sessions == before {
+                // They all came back, or another cleaner was here first: it goes on with the rest, if not the next run.
+                return Ok(());
+            }
         }
-        match String::from_utf8(member.clone().into()).ok().and_then(|text| Victim::expired(shard, text, score)) {
-            Some(victim) => victims.push(victim),
-            None => drop_stray(redis, shard, &member).await?,
+    }
+
+    /// Reads the oldest, for both requests that are to be under way.
+    async fn look(&self) -> Result<(), Error> {
+        self.state.borrow_mut().next.clear();
+        let replies = self.redis.pipeline(&oldest(self.shard, 0, 2 * BATCH)).await?;
+        self.queue(0, replies).await
+    }
+
+    /// Ends batch after batch, as long as there is one and time for it, and it is of use.
+    async fn work(&self, has_time: &impl Fn() -> bool) -> Result<(), Error> {
+        while has_time() {
+            let (batch, ahead) = {
+                let mut state = self.state.borrow_mut();
+                let count = state.next.len().min(BATCH);
+                let batch: Vec<_> = state.next.drain(..count).collect();
+                // Those on the way and those to come still stand before the ones that nobody has read.
+                let ahead = state.under_way + state.next.len();
+                state.under_way += count;
+                (batch, ahead)
+            };
+            if batch.is_empty() {
+                break;
+            }
+            let mut commands = reap_commands(self.redis.keys(), &batch, None, self.idle_cutoff, self.config);
+            let calls = commands.len();
+            commands.extend(oldest(self.shard, ahead, BATCH));
+            let mut replies = self.redis.pipeline(&commands).await?;
+            let reads = replies.split_off(calls);
+            let ended = replies.into_iter().map(|reply| <(u64, u64)>::from_reply(reply?));
+            let Reaped { sessions, carts } = Reaped::of(ended.collect::<Result<Vec<_>, _>>()?);
+            {
+                let mut state = self.state.borrow_mut();
+                state.under_way -= batch.len();
+                state.cleaned.sessions += sessions;
+                state.cleaned.carts += carts;
+            }
+            if sessions == 0 {
+                break;
+            }
+            self.queue(ahead, reads).await?;
         }
+        Ok(())
     }
-    if victims.is_empty() {
-        return Ok(victims);
+
+    /// Queues those of the replies to [`oldest`] that are over the cap or idle. They stand at the beginning of all
+    /// sessions by age; what is queued twice (a batch came late), ends or comes back before its turn is spared by the script.
+    async fn queue(&self, ahead: usize, replies: Vec<Result<Reply, upstash::Error>>) -> Result<(), Error> {
+        // Scores as Redis wrote them: they are compared with what it has by then.
+        let replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let (count, Pairs(oldest)): (u64, Pairs<Bytes, String>) = FromReply::from_reply(Reply::List(replies))?;
+        let over = usize::try_from(count.saturating_sub(share(self.redis.keys(), self.config))).unwrap_or(usize::MAX);
+        let is_idle = |score: &str| score.parse().is_ok_and(|score| Timestamp::from_score(score) < self.idle_cutoff);
+        for (number, (member, score)) in oldest.into_iter().enumerate() {
+            if ahead + number >= over && !is_idle(&score) {
+                break;
+            }
+            match String::from_utf8(member.clone().into())
+                .ok()
+                .and_then(|text| Victim::expired(self.shard, text, score))
+            {
+                Some(victim) => self.state.borrow_mut().next.push_back(victim),
+                None => drop_stray(self.redis, self.shard, &member).await?,
+            }
+        }
+        Ok(())
     }
-    let members = victims.iter().map(|victim| &victim.member);
-    // Bytes, since other code of the book may have any user; one that is none of ours has no list of sessions here.
-    let users: Vec<Option<Bytes>> = redis.run(Command::read("HMGET").arg(shard.login()).args(members)).await?;
-    for (victim, user) in victims.iter_mut().zip(users) {
-        victim.user = user.and_then(|user| UserId::parse(std::str::from_utf8(&user).ok()?).ok());
-    }
-    Ok(victims)
+}
+
+/// Asks how many sessions there are, and for `count` of them by age, but for the `ahead` oldest.
+fn oldest(shard: Shard, ahead: usize, count: usize) -> [Command; 2] {
+    let last = ahead + count - 1;
+    let range = Command::read("ZRANGE").arg(shard.recent()).num(ahead).num(last).arg("WITHSCORES");
+    [Command::read("ZCARD").arg(shard.recent()), range]
 }
 
 /// Drops what stands in `recent:` and can be nobody's token: an empty name, or bytes that are no text. Such a member has no

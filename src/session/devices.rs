@@ -158,9 +158,8 @@ impl Ended {
     /// # Errors
     /// [`Error::Redis`].
     pub async fn clear_away(&self, redis: &Redis, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
-        let victim = |token| Victim::logged_out(redis.keys(), token, self.user.as_ref());
-        let victims: Vec<_> = self.tokens.iter().map(victim).collect();
-        reap(redis, &victims, now - config.idle, config).await.map(drop)
+        let victims: Vec<_> = self.tokens.iter().map(|token| Victim::logged_out(redis.keys(), token)).collect();
+        reap(redis, &victims, self.user.as_ref(), now - config.idle, config).await.map(drop)
     }
 }
 

@@ -86,8 +86,7 @@ pub async fn log_in_once(
 /// # Errors
 /// [`Error::Redis`].
 pub async fn log_out(redis: &Redis, token: &Token, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
-    let victim = Victim::logged_out(redis.keys(), token, None);
-    reap(redis, &[victim], now - config.idle, config).await.map(drop)
+    reap(redis, &[Victim::logged_out(redis.keys(), token)], None, now - config.idle, config).await.map(drop)
 }
 
 /// Ends all sessions of `user` and returns how many there were.
@@ -100,8 +99,8 @@ pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: 
     let list = |shard: Shard| Command::read("ZRANGE").arg(shard.sessions(user)).num(0).num(-1);
     let lists: Vec<Vec<String>> = redis.all(&redis.keys().shards().map(list).collect::<Vec<_>>()).await?;
     let tokens = lists.iter().flatten().filter_map(|token| Token::parse(token));
-    let victims: Vec<_> = tokens.map(|token| Victim::logged_out(redis.keys(), &token, Some(user))).collect();
-    Ok(reap(redis, &victims, now - config.idle, config).await?.sessions)
+    let victims: Vec<_> = tokens.map(|token| Victim::logged_out(redis.keys(), &token)).collect();
+    Ok(reap(redis, &victims, Some(user), now - config.idle, config).await?.sessions)
 }
 
 pub static LOG_IN: Script = Script {

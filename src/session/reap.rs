@@ -1,5 +1,9 @@
 //! The end of sessions. The script `reap` alone ends them (but for the one that a login replaces, which `log_in` does): token,
 //! last seen, views and cart go in one step, so there is never a login that the cleaning can not see.
+//!
+//! The lists of a user (`sessions:`, `devices:`) are not part of it. They may name what has ended, and live as long as the last
+//! login in them could. Who ends all sessions of a user knows whose lists they are, and clears them too; for the cleaning that
+//! would be one more request for each batch, and two calls for each session.
 
 use std::collections::BTreeMap;
 
@@ -12,40 +16,32 @@ use crate::{
     upstash::{Command, Redis, Script},
 };
 
-/// How many sessions one call of the script ends. While it runs Redis serves nobody else: 2 to 3 ms if each has a cart.
+/// How many sessions one call of the script ends. While it runs Redis serves nobody else: 1 to 2 ms if each has a cart.
 pub(super) const REAP_AT_ONCE: usize = 100;
 
 /// A session to end.
 pub(super) struct Victim {
     shard: Shard,
     /// As it stands in `recent:`.
-    pub member: String,
+    member: String,
     viewed: String,
     cart: String,
     /// The score that must not have changed, as Redis wrote it; empty = end it in any case.
     score: String,
-    /// Whose it is, or was before the login ended. None for a guest, and if it is not known.
-    pub user: Option<UserId>,
 }
 
 impl Victim {
     /// A session that is to end if `score` still is when it was last seen. None if `member` can not be a token of anybody.
     pub fn expired(shard: Shard, member: String, score: String) -> Option<Self> {
         let (viewed, cart) = shard.of_member(&member)?;
-        Some(Self { shard, member, viewed, cart, score, user: None })
+        Some(Self { shard, member, viewed, cart, score })
     }
 
-    /// A session that is to end in any case. Without a `user`, the token stays in `sessions:` and `devices:` until its user's next login.
-    pub fn logged_out(keys: Keys, token: &Token, user: Option<&UserId>) -> Self {
+    /// A session that is to end in any case.
+    pub fn logged_out(keys: Keys, token: &Token) -> Self {
         let shard = keys.shard_of(token);
-        Self {
-            shard,
-            member: token.as_str().to_owned(),
-            viewed: shard.viewed(token),
-            cart: shard.cart(token),
-            score: String::new(),
-            user: user.cloned(),
-        }
+        let (viewed, cart) = (shard.viewed(token), shard.cart(token));
+        Self { shard, member: token.as_str().to_owned(), viewed, cart, score: String::new() }
     }
 }
 
@@ -56,57 +52,72 @@ pub(super) fn share(keys: Keys, config: &SessionConfig) -> u64 {
     (config.limit / u64::from(keys.count().get())).max(1)
 }
 
-/// What [`reap`] did.
+/// What came of it.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reaped {
     pub sessions: u64,
     /// Recorded in `abandoned:`.
     pub carts: u64,
 }
 
-/// Ends sessions, each in its shard: one request, and none for nobody.
+impl Reaped {
+    /// Adds up the replies to [`reap_commands`].
+    pub fn of(replies: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let add = |sum: Self, (sessions, carts)| Self { sessions: sum.sessions + sessions, carts: sum.carts + carts };
+        replies.into_iter().fold(Self::default(), add)
+    }
+}
+
+/// Ends sessions, each in its shard: one request, and none for nobody. Of a `user`, they leave the user's lists, too.
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub(super) async fn reap(
     redis: &Redis,
     victims: &[Victim],
+    user: Option<&UserId>,
     idle_cutoff: Timestamp,
     config: &SessionConfig,
 ) -> Result<Reaped, Error> {
-    let limit = share(redis.keys(), config);
+    let calls = reap_commands(redis.keys(), victims, user, idle_cutoff, config);
+    Ok(Reaped::of(redis.all::<Vec<(u64, u64)>>(&calls).await?))
+}
+
+/// The calls of the script that end `victims`, for one pipeline; each replies how many sessions it ended and how many carts
+/// it recorded.
+///
+/// They may be sent twice after a lost reply: what is ended is not there the second time.
+pub(super) fn reap_commands(
+    keys: Keys,
+    victims: &[Victim],
+    user: Option<&UserId>,
+    idle_cutoff: Timestamp,
+    config: &SessionConfig,
+) -> Vec<Command> {
+    let limit = share(keys, config);
     let mut shards = BTreeMap::<Shard, Vec<&Victim>>::new();
     for victim in victims {
         shards.entry(victim.shard).or_default().push(victim);
     }
     let calls = shards.iter().flat_map(|(shard, victims)| {
-        victims.chunks(REAP_AT_ONCE).map(|victims| call(*shard, victims, idle_cutoff, limit))
+        let nobody = || [shard.no_sessions(), shard.no_sessions()];
+        let lists = user.map_or_else(nobody, |user| [shard.sessions(user), shard.devices(user)]);
+        let own = [shard.recent(), shard.login(), shard.abandoned()].into_iter().chain(lists).collect::<Vec<_>>();
+        victims.chunks(REAP_AT_ONCE).map(move |victims| {
+            let of_each = victims.iter().flat_map(|victim| [&victim.viewed, &victim.cart]);
+            Command::script(&REAP, own.iter().chain(of_each))
+                .num(limit)
+                .num(idle_cutoff)
+                .arg(user.map_or("", UserId::as_str))
+                .args(victims.iter().flat_map(|victim| [&victim.member, &victim.score]))
+                .repeatable()
+        })
     });
-    let calls: Vec<_> = calls.collect();
-    let ended: Vec<(u64, u64)> = redis.all(&calls).await?;
-    let sum = |(sessions, carts), (more, others)| (sessions + more, carts + others);
-    let (sessions, carts) = ended.into_iter().fold((0, 0), sum);
-    Ok(Reaped { sessions, carts })
-}
-
-/// One call of the script. It replies how many sessions it ended and how many carts it recorded.
-///
-/// It may be sent twice after a lost reply: what it has ended is not there the second time.
-fn call(shard: Shard, victims: &[&Victim], idle_cutoff: Timestamp, limit: u64) -> Command {
-    let mut keys = vec![shard.recent(), shard.login(), shard.abandoned()];
-    for Victim { viewed, cart, user, .. } in victims {
-        let nobody = || shard.no_sessions();
-        let sessions = user.as_ref().map_or_else(nobody, |user| shard.sessions(user));
-        let devices = user.as_ref().map_or_else(nobody, |user| shard.devices(user));
-        keys.extend([viewed.clone(), cart.clone(), sessions, devices]);
-    }
-    let command = Command::script(&REAP, keys).num(limit).num(idle_cutoff).repeatable();
-    victims.iter().fold(command, |command, Victim { member, score, user, .. }| {
-        command.arg(member).arg(score).arg(user.as_ref().map_or("", UserId::as_str))
-    })
+    calls.collect()
 }
 
 pub static REAP: Script = Script {
     name: "reap",
     source: include_str!("../scripts/reap.lua"),
-    sha1: "d9c5a5dbd6865bc369427589bf01bf67566a2a2c",
+    sha1: "6df2f725b34c4101f60f2672286917a8b167db99",
 };

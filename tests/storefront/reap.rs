@@ -1,9 +1,6 @@
 //! The cleaning of sessions on a real server, and whom it must spare.
 
-use std::{
-    rc::Rc,
-    time::{Duration, Instant},
-};
+use std::{rc::Rc, time::Duration};
 
 use edgefront::{
     app::App,
@@ -83,7 +80,12 @@ async fn all_that_is_stored_of_a_session_goes_in_one_step() {
     assert_eq!(clean(&app, Probe::Idle).await, Cleaned { sessions: 1, carts: 1, unfinished: false });
     let mut left: Vec<String> = serde_json::from_value(store.raw(&["KEYS", "*"]).await).unwrap();
     left.sort();
-    assert_eq!(left, ["abandoned:", "viewed:"]);
+    // The lists of a user may name what has ended, and end by themselves.
+    assert_eq!(left, ["abandoned:", "devices:ada", "sessions:ada", "viewed:"]);
+    for list in ["devices:ada", "sessions:ada"] {
+        let left = store.raw(&["TTL", list]).await.as_u64().unwrap();
+        assert!((1..=app.config.session.max_age.as_secs()).contains(&left), "{list}: {left}");
+    }
 }
 
 // D7
@@ -132,17 +134,15 @@ async fn oldest_two(store: &Store) -> Vec<String> {
 }
 
 /// What the cleaning then does with them.
-fn reap(app: &Rc<App>, oldest: &[String], sessions: &[(&Token, &str)]) -> Command {
-    let own = ["recent:", "login:", "abandoned:"].map(str::to_owned);
-    let keys = sessions.iter().flat_map(|(token, name)| {
-        let token = token.as_str();
-        [format!("viewed:{token}"), format!("cart:{token}"), format!("sessions:{name}"), format!("devices:{name}")]
-    });
-    let command = Command::script(&session::REAP, own.into_iter().chain(keys))
+fn reap(app: &Rc<App>, oldest: &[String]) -> Command {
+    let own = ["recent:", "login:", "abandoned:", "sessions:", "sessions:"].map(str::to_owned);
+    let tokens = oldest.iter().step_by(2);
+    let keys = tokens.flat_map(|token| [format!("viewed:{token}"), format!("cart:{token}")]);
+    Command::script(&session::REAP, own.into_iter().chain(keys))
         .num(app.config.session.limit)
-        .num(app.clock.now() - app.config.session.idle);
-    let scores = oldest.chunks(2).zip(sessions);
-    scores.fold(command, |command, (read, (_, name))| command.args(read).arg(name))
+        .num(app.clock.now() - app.config.session.idle)
+        .arg("")
+        .args(oldest)
 }
 
 // D4
@@ -150,13 +150,13 @@ fn reap(app: &Rc<App>, oldest: &[String], sessions: &[(&Token, &str)]) -> Comman
 async fn a_user_who_came_back_after_the_cleaning_read_the_oldest_keeps_login_and_cart() {
     let (store, app) = store("1").await;
     let back = session(&store, &app, "ada").await;
-    let next = session(&store, &app, "bob").await;
+    session(&store, &app, "bob").await;
     let young = session(&store, &app, "eve").await;
     let oldest = oldest_two(&store).await;
     store.clock.advance(Duration::from_secs(1));
     session::touch(&app.redis, &back, None, View::Served, app.clock.now(), &app.config.session).await.unwrap();
 
-    assert_eq!(app.redis.run(reap(&app, &oldest, &[(&back, "ada"), (&next, "bob")])).await, Ok((1_u64, 1_u64)));
+    assert_eq!(app.redis.run(reap(&app, &oldest)).await, Ok((1_u64, 1_u64)));
     assert_eq!(living(&store).await, [young.as_str(), back.as_str()]);
     assert_eq!(store.raw(&["HGET", "login:", back.as_str()]).await, "ada");
     assert_eq!(store.raw(&["HGET", &format!("cart:{}", back.as_str()), "mug"]).await, "2");
@@ -166,12 +166,12 @@ async fn a_user_who_came_back_after_the_cleaning_read_the_oldest_keeps_login_and
 #[tokio::test]
 async fn a_logout_after_the_cleaning_read_the_oldest_saves_one_of_them() {
     let (store, app) = store("1").await;
-    let oldest = session(&store, &app, "ada").await;
+    session(&store, &app, "ada").await;
     let next = session(&store, &app, "bob").await;
     let young = session(&store, &app, "eve").await;
     let read = oldest_two(&store).await;
     session::log_out(&app.redis, &young, app.clock.now(), &app.config.session).await.unwrap();
-    assert_eq!(app.redis.run(reap(&app, &read, &[(&oldest, "ada"), (&next, "bob")])).await, Ok((1_u64, 1_u64)));
+    assert_eq!(app.redis.run(reap(&app, &read)).await, Ok((1_u64, 1_u64)));
     assert_eq!(living(&store).await, [next.as_str()]);
 }
 
@@ -185,7 +185,7 @@ async fn overlapping_cleaners_do_not_trim_below_the_cap() {
     assert_eq!(cleaned.iter().map(|cleaned| cleaned.carts).sum::<u64>(), 2_500);
     assert_eq!(living(&store).await.len(), 500);
     assert_eq!(store.raw(&["HLEN", "login:"]).await, 500);
-    assert_eq!((keys(&store, "cart:*").await, keys(&store, "sessions:*").await), (500, 500));
+    assert_eq!((keys(&store, "cart:*").await, keys(&store, "viewed:?*").await), (500, 500));
 }
 
 // D5
@@ -283,18 +283,17 @@ async fn what_other_code_left_under_a_sessions_keys_does_not_stop_the_cleaning()
     assert_eq!(abandoned[0][1][5], r#"{"cup":3}"#);
 }
 
-/// The budget is 10,000 sessions a second, through the gateway. It is held to where it can be measured, on optimised code
-/// (`cargo test --release … -- --nocapture cleaning_keeps`); anywhere, what it rests on: three requests a thousand sessions.
+/// What its pace (`cargo bench --bench cleanup`) rests on.
 #[tokio::test]
-async fn cleaning_keeps_its_pace() {
+async fn a_thousand_sessions_end_in_one_request() {
     let (store, app) = store("1").await;
-    fill(&store, &app, 10_001).await;
-    let (started, before) = (Instant::now(), store.counts());
+    // So that the server knows the script.
+    fill(&store, &app, 2).await;
+    assert_eq!(clean(&app, Probe::Overflow).await.sessions, 1);
+    fill(&store, &app, 10_000).await;
+    let before = store.counts();
     let cleaned = clean(&app, Probe::Overflow).await;
-    let rate = 10_000.0 / started.elapsed().as_secs_f64();
     assert_eq!(cleaned, Cleaned { sessions: 10_000, carts: 10_000, unfinished: false });
-    // The first and the last look, and the script in full once.
-    assert!(store.counts().requests - before.requests <= 10 * 3 + 3);
-    println!("cleaning: {rate:.0} sessions a second");
-    assert!(cfg!(debug_assertions) || rate >= 10_000.0, "{rate:.0} sessions a second");
+    // The probe, the first and the last look.
+    assert_eq!(store.counts().requests - before.requests, 10 + 3);
 }

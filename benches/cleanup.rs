@@ -1,0 +1,186 @@
+//! How many sessions a second the cleaning ends through the gateway: `cargo bench --bench cleanup`.
+//!
+//! The cleaning has a thread, the gateway another, and a real Valkey a process: as in production, but on one machine. Every
+//! session was seen long ago, has 8 viewed items, and belongs to a user of its own or to a guest. Two mixes, in turn:
+//! - `shop`: half are guests, who all have a cart (a guest's session begins with one); of the users, three in ten do.
+//! - `carts`: every session has a cart. A cart has 2 lines.
+
+use std::{
+    fmt::Write as _,
+    io::{self, BufReader, Read, Write},
+    net::TcpStream,
+    rc::Rc,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use edgefront::{
+    config::SessionConfig,
+    ids::Token,
+    keys::Keys,
+    session::{self, Cleaned, Probe},
+    time::{Clock, Timestamp},
+    upstash::{Credentials, Redis},
+};
+use edgefront_gateway::{
+    Gateway, Options,
+    server::{Server, ServerOptions},
+};
+use futures_util::future::LocalBoxFuture;
+use tokio::runtime::{self, Runtime};
+
+#[path = "../tests/storefront/support/fetch.rs"]
+mod fetch;
+
+/// Sessions of one round.
+const SESSIONS: u32 = 100_000;
+const ROUNDS: usize = 5;
+const TOKEN: &str = "token-of-the-bench";
+
+fn main() {
+    let server = Server::start(ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let gateway = serve_gateway(&server);
+    let runtime = runtime();
+    for (mix, users_with_cart) in [("shop", 3), ("carts", 10)] {
+        let mut rates = Vec::new();
+        for _ in 0..ROUNDS {
+            let carts = fill(&server, users_with_cart).expect("the server reads");
+            let before = busy(&server);
+            let started = Instant::now();
+            let cleaned = runtime.block_on(clean(&gateway));
+            let seconds = started.elapsed().as_secs_f64();
+            assert_eq!(cleaned, Cleaned { sessions: SESSIONS.into(), carts, unfinished: false });
+            let rate = f64::from(SESSIONS) / seconds;
+            let share = (busy(&server) - before) / seconds * 100.0;
+            println!("  {mix}: {rate:.0} a second; Valkey is busy for {share:.0} % of it; {}", longest(&server));
+            rates.push(rate);
+        }
+        rates.sort_by(f64::total_cmp);
+        println!("{mix}: {:.0} sessions a second (median of {ROUNDS})", rates[ROUNDS / 2]);
+    }
+}
+
+fn runtime() -> Runtime {
+    runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+async fn clean(gateway: &str) -> Cleaned {
+    let authorization = http::HeaderValue::try_from(format!("Bearer {TOKEN}")).expect("ASCII");
+    let credentials = Credentials { url: gateway.to_owned(), authorization };
+    let fetch = Rc::new(fetch::NativeFetch::new());
+    let redis = Redis::new(fetch, Rc::new(SystemClock), credentials, Duration::from_secs(10), Keys::BOOK);
+    let config = SessionConfig {
+        keys: Vec::new(),
+        limit: 10_000_000,
+        idle: Duration::from_mins(1),
+        max_age: Duration::from_hours(1),
+        view_window: Duration::ZERO,
+    };
+    session::clean(&redis, &SystemClock, &config, Probe::Idle, Duration::from_mins(1)).await.expect("Redis answers")
+}
+
+/// Fills an empty database by the server's own protocol; returns how many carts there are.
+fn fill(server: &Server, users_with_cart: u32) -> io::Result<u64> {
+    let mut stream = connect(server)?;
+    let mut carts = 0;
+    let mut text = String::new();
+    let mut command = |words: &[&str]| {
+        // Writing to a String can not fail.
+        let _ = write!(text, "*{}\r\n", words.len());
+        for word in words {
+            let _ = write!(text, "${}\r\n{word}\r\n", word.len());
+        }
+    };
+    command(&["FLUSHALL"]);
+    command(&["CONFIG", "RESETSTAT"]);
+    for number in 0..SESSIONS {
+        let token = Token::new(Timestamp::from_millis(1_000_000_000_000)).expect("random bits");
+        let token = token.as_str();
+        let is_guest = number % 2 == 0;
+        let user = if is_guest { String::new() } else { format!("user-{number}") };
+        command(&["HSET", "login:", token, &user]);
+        command(&["ZADD", "recent:", &format!("{}.{:03}", 1_000_000_000 + number / 1000, number % 1000), token]);
+        let key = format!("viewed:{token}");
+        let items: Vec<_> = (0..8).map(|item| format!("item-{}", number % 97 + item)).collect();
+        let viewed = items.iter().flat_map(|item| ["1000000000", item]);
+        command(&["ZADD", &key].into_iter().chain(viewed).collect::<Vec<_>>());
+        if is_guest || number / 2 % 10 < users_with_cart {
+            carts += 1;
+            command(&["HSET", &format!("cart:{token}"), "enamel-mug", "2", "carbon-steel-pan", "1"]);
+        }
+        if !is_guest {
+            command(&["ZADD", &format!("sessions:{user}"), "1000000000", token]);
+            command(&["HSET", &format!("devices:{user}"), token, "0123456789abcdef Firefox on Windows"]);
+        }
+    }
+    command(&["PING"]);
+    let mut replies = BufReader::new(stream.try_clone()?);
+    // Read meanwhile, else both ends would come to wait for each other.
+    let reader = thread::spawn(move || -> io::Result<()> {
+        let (mut end, mut chunk) = (Vec::new(), vec![0; 1 << 16]);
+        while !end.ends_with(b"+PONG\r\n") {
+            let count = replies.read(&mut chunk)?;
+            end.extend_from_slice(&chunk[..count]);
+            end.drain(..end.len().saturating_sub(16));
+        }
+        Ok(())
+    });
+    stream.write_all(text.as_bytes())?;
+    reader.join().expect("no panic")?;
+    Ok(carts)
+}
+
+/// CPU seconds of the server's main thread until now.
+fn busy(server: &Server) -> f64 {
+    let info = ask(server, "INFO cpu").expect("the server answers");
+    let seconds = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+    let [user, system] = ["used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"].map(seconds);
+    user.expect("a figure") + system.expect("a figure")
+}
+
+/// How long one call of the script held the server up.
+fn longest(server: &Server) -> String {
+    let info = ask(server, "INFO latencystats").expect("the server answers");
+    let figures = info.lines().find_map(|line| line.strip_prefix("latency_percentiles_usec_evalsha:"));
+    format!("its script takes, in us: {}", figures.expect("a script ran").trim())
+}
+
+fn ask(server: &Server, command: &str) -> io::Result<String> {
+    let mut stream = connect(server)?;
+    write!(stream, "{command}\r\nQUIT\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn connect(server: &Server) -> io::Result<TcpStream> {
+    TcpStream::connect(("127.0.0.1", server.port()))
+}
+
+/// A gateway on a thread of its own, to the end of the process; returns its address.
+fn serve_gateway(server: &Server) -> String {
+    let redis = format!("{}/0", server.url());
+    let (started, url) = mpsc::channel();
+    thread::spawn(move || {
+        runtime().block_on(async {
+            let gateway = Gateway::start(Options::new(redis, TOKEN)).await.unwrap_or_else(|error| panic!("{error}"));
+            started.send(gateway.url()).expect("somebody waits");
+            std::future::pending::<()>().await;
+        });
+    });
+    url.recv().expect("the gateway starts")
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
+        Timestamp::from_millis(u64::try_from(since_epoch.as_millis()).expect("before the year 500 million"))
+    }
+
+    fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
