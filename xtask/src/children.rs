@@ -48,6 +48,11 @@ impl Group {
         Ok(Self { leader, id, output: BufReader::new(output).lines() })
     }
 
+    /// The leader's process id; None when it has ended.
+    pub fn leader(&self) -> Option<u32> {
+        self.leader.id()
+    }
+
     /// The next line of output; None when all processes have closed it.
     pub async fn line(&mut self) -> Option<String> {
         self.output.next_line().await.ok().flatten()

@@ -1,9 +1,11 @@
-//! `cargo xtask dev` and `cargo xtask test`, each with all of its own set-up; `cargo xtask build` is what wrangler calls.
+//! `cargo xtask dev`, `cargo xtask test` and `cargo xtask bench`, each with all of its own set-up; `cargo xtask build` is what wrangler calls.
 //!
 //! Reading order: the commands (`dev`, `test`, `worker`, `deny`), what they set up (`tools`, `npm`, `redis`, `wheel`, `dev_vars`, `settings`), what they run
+//! Reading order: the commands (`dev`, `test`, `bench`, `worker`), what they set up (`tools`, `npm`, `redis`, `dev_vars`, `settings`), what they run
 //! (`wrangler`, `crons`, `sale`), and below that processes, steps, stamps and failures.
 
 mod assets;
+mod bench;
 mod children;
 mod crons;
 mod deny;
@@ -49,6 +51,8 @@ enum Command {
     Test(test::Arguments),
     /// Check what comes into the build: licences, duplicates, sources, and known vulnerabilities where their list can be reached.
     Deny,
+    /// Measure edgefront beside what one would write instead, in one run.
+    Bench(bench::Arguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build,
 }
@@ -84,6 +88,7 @@ fn start(command: Command) -> Result<(), Failure> {
                 Command::Dev(arguments) => dev::run(arguments).await,
                 Command::Test(arguments) => test::run(arguments).await,
                 Command::Deny => deny::run().await,
+                Command::Bench(arguments) => bench::run(arguments).await,
                 Command::Build => worker::build_alone().await,
             }
         };

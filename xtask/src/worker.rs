@@ -38,8 +38,6 @@ const FEATURES: [&str; 7] = [
 
 /// What wrangler.toml names.
 const BUNDLE: &str = "build";
-/// Where the bundle is made, so that what runs from the last one sees a whole new one.
-const STAGE: &str = "build/.stage";
 
 /// `cargo xtask build`: all that the bundle needs, and the bundle.
 ///
@@ -66,50 +64,64 @@ async fn compile(tools: &Tools) -> Result<(), Failure> {
             return Ok(steps::done("up to date"));
         }
         step.note("compiled for release, a minute or two at the first time");
-        let mut cargo = Command::new("cargo");
-        cargo.args(["build", "--release", "--lib", "--target", TARGET, "-p", "edgefront"]).env("PATH", npm::path()?);
-        if let Err(ended) = step.try_run(cargo).await? {
-            eprintln!("{}", ended.output.trim_end());
-            return Err(step.failure(&ended, "mend what the compiler names above"));
-        }
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-        bundle_up(&step, tools, &target.join(TARGET).join("release/edgefront.wasm")).await?;
+        bundle_crate(&step, tools, "edgefront", "src/edge/entry.js", BUNDLE).await?;
         stamp.set()?;
         Ok(steps::done("built"))
     })
     .await
 }
 
-/// Makes the two modules of the bundle, `index.js` and `index_bg.wasm`.
-async fn bundle_up(step: &Step, tools: &Tools, wasm: &std::path::Path) -> Result<(), Failure> {
-    let failed = |cause: std::io::Error| Failure::file(STAGE, &cause);
-    let _ = fs::remove_dir_all(STAGE);
-    fs::create_dir_all(STAGE).map_err(failed)?;
+/// Makes the two modules of a Worker, `index.js` and `index_bg.wasm`, from a crate of the workspace and its `entry.js`.
+///
+/// # Errors
+/// When the crate does not compile; the compiler's own words are printed.
+pub async fn bundle_crate(
+    step: &Step,
+    tools: &Tools,
+    package: &str,
+    entry_source: &str,
+    bundle: &str,
+) -> Result<(), Failure> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--lib", "--target", TARGET, "-p", package]).env("PATH", npm::path()?);
+    if let Err(ended) = step.try_run(cargo).await? {
+        eprintln!("{}", ended.output.trim_end());
+        return Err(step.failure(&ended, "mend what the compiler names above"));
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let wasm = target.join(TARGET).join(format!("release/{}.wasm", package.replace('-', "_")));
+
+    // Made here, so that what runs from the last one sees a whole new one.
+    let stage = format!("{bundle}/.stage");
+    let failed = |cause: std::io::Error| Failure::file(&stage, &cause);
+    let _ = fs::remove_dir_all(&stage);
+    fs::create_dir_all(&stage).map_err(failed)?;
 
     let mut bindgen = Command::new(&tools.wasm_bindgen);
-    bindgen.arg(wasm).args(["--out-dir", STAGE, "--out-name", "index", "--target", "module", "--no-typescript"]);
+    bindgen.arg(wasm).args(["--out-dir", &stage, "--out-name", "index", "--target", "module", "--no-typescript"]);
     // What `entry.js` needs to begin anew after a panic.
     bindgen.args(["--experimental-reset-state-function", "--force-enable-abort-handler"]);
     step.run(bindgen, "run `cargo xtask build` again; if that does not help, remove target/").await?;
 
-    let module = format!("{STAGE}/index_bg.wasm");
+    let module = format!("{stage}/index_bg.wasm");
     let mut optimise = Command::new(npm::program("wasm-opt")?);
     optimise.args([&module, "-o", &module, "-O"]).args(FEATURES).env("PATH", npm::path()?);
     step.run(optimise, "reinstall the npm packages: remove node_modules/ and try again").await?;
 
-    let entry = format!("{STAGE}/entry.js");
-    fs::copy("src/edge/entry.js", &entry).map_err(failed)?;
+    let entry = format!("{stage}/entry.js");
+    fs::copy(entry_source, &entry).map_err(failed)?;
     let mut esbuild = Command::new(npm::program("esbuild")?);
     esbuild.args([&entry, "--bundle", "--minify", "--format=esm", "--log-level=warning"]);
-    esbuild.args(["--external:./index_bg.wasm", "--external:cloudflare:*", "--outfile=build/.stage/worker.js"]);
+    esbuild.args(["--external:./index_bg.wasm", "--external:cloudflare:*"]);
+    esbuild.arg(format!("--outfile={stage}/worker.js"));
     esbuild.env("PATH", npm::path()?);
     step.run(esbuild, "mend the file that it names").await?;
 
     // The runtime gives a compiled module by the plain form of an import, too, and knows no other yet.
-    let script = fs::read_to_string(format!("{STAGE}/worker.js")).map_err(failed)?;
-    fs::write(format!("{BUNDLE}/index.js"), script.replace("import source ", "import ")).map_err(failed)?;
-    fs::rename(module, format!("{BUNDLE}/index_bg.wasm")).map_err(failed)?;
-    fs::remove_dir_all(STAGE).map_err(failed)
+    let script = fs::read_to_string(format!("{stage}/worker.js")).map_err(failed)?;
+    fs::write(format!("{bundle}/index.js"), script.replace("import source ", "import ")).map_err(failed)?;
+    fs::rename(module, format!("{bundle}/index_bg.wasm")).map_err(failed)?;
+    fs::remove_dir_all(&stage).map_err(failed)
 }
 
 /// The absolute path of the bundle's directory.
