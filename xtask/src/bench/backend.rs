@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use edgefront::{config::Config, ids::Token, keys, session::Keyring, time::Timestamp};
+use edgefront::{config::Config, ids::Token, session::Keyring, time::Timestamp};
 use edgefront_gateway::{
     Fault, Gateway, Options,
     server::{Server, ServerOptions},
