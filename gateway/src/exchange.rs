@@ -12,12 +12,13 @@ use redis::Value;
 use crate::{
     Fault, Form,
     access::{Access, Tokens},
+    node::Failure,
     policy,
     reply::{self, Encoding, Json, Outcome, Refusal},
     request::{self, Command},
     script::{self, Scripts},
     tally::Tally,
-    upstream::{Failure, Upstream},
+    upstream::Upstream,
 };
 
 /// JSON writes a byte with at most six (`\u0000`): the largest command still fits, 6 × 10 MiB and some.
@@ -151,8 +152,7 @@ async fn run(
 
 async fn send(shared: &Shared, form: Form, commands: &[Command]) -> Result<Vec<Value>, Refusal> {
     if form == Form::Transaction {
-        let discarded = |error| Refusal::bad_request(reply::error_text(&error));
-        shared.upstream.run_atomically(commands).await?.map_err(discarded)
+        shared.upstream.run_atomically(commands).await?.map_err(Refusal::bad_request)
     } else {
         Ok(shared.upstream.run(commands).await?)
     }

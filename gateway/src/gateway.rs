@@ -26,7 +26,8 @@ use crate::{
 /// What a gateway needs to know.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `redis://[user:password@]host[:port][/database]`.
+    /// `redis://[user:password@]host[:port][/database]`, or `redis://[user:password@]host[:port]?cluster` for the cluster that this
+    /// server is of.
     pub redis_url: String,
     /// The token that may do everything; not empty.
     pub token: String,
@@ -53,7 +54,9 @@ impl Options {
 pub enum StartError {
     #[error("the token is empty: choose one, clients send it as UPSTASH_REDIS_REST_TOKEN")]
     EmptyToken,
-    #[error("cannot use the Redis URL: {0}; it looks like redis://127.0.0.1:6379/0")]
+    #[error(
+        "cannot use the Redis URL: {0}; it looks like redis://127.0.0.1:6379/0, or for a cluster redis://127.0.0.1:6379?cluster"
+    )]
     Url(String),
     #[error("cannot use Redis at {address}: {cause}; is it running, are address, password and database right?")]
     Redis { address: String, cause: String },

@@ -23,6 +23,10 @@
 //! | `upstash-sync-token` | accepted and returned; one server always reads its own writes |
 //! | `#!lua flags=allow-key-locking` | taken out before the server sees it; the script keeps its own SHA |
 //!
+//! In front of a Redis Cluster (`redis://…?cluster`) the same holds, but that the parts of a pipeline which are on different servers run
+//! beside each other, that the keys of a command, a script or a transaction must be in one slot (`CROSSSLOT`), and that there is no SCAN.
+//! DBSIZE, KEYS, FLUSHALL and SCRIPT ask all servers. edgefront needs `SHARDS` > 1 there.
+//!
 //! | refused | answer |
 //! |---|---|
 //! | null or nested arguments | 400, nothing is executed |
@@ -52,8 +56,17 @@ mod policy;
 /// Which script is meant, when a flag had to be taken out of it.
 mod script;
 
-/// The connection to Redis.
+/// Redis: one server, or a cluster.
 mod upstream;
+
+/// The connection to a server.
+mod node;
+
+/// Which server of a cluster a command goes to, and where else if that has moved.
+mod cluster;
+
+/// The slot that a command belongs to.
+mod slots;
 
 /// What Redis said, as JSON, base64 or RESP2.
 mod reply;

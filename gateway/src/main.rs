@@ -12,7 +12,7 @@ use edgefront_gateway::{Gateway, Options};
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// redis://[user:password@]host[:port][/database]
+    /// redis://[user:password@]host[:port][/database]; redis://host:port?cluster for the Redis Cluster that this server is of
     #[arg(long, env = "REDIS_URL", hide_env_values = true, default_value = "redis://127.0.0.1:6379/0")]
     redis_url: String,
     /// Address and port to listen on; port 0 takes a free one

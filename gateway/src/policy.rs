@@ -1,12 +1,7 @@
 //! What a command may be and weigh. All requests share one connection: nothing passes that would change its state, hold
 //! it up, or take over the server.
 
-use crate::{
-    access::Access,
-    reply::Refusal,
-    request::Command,
-    upstream::{Failure, Upstream},
-};
+use crate::{access::Access, node::Failure, reply::Refusal, request::Command, upstream::Upstream};
 
 /// Arguments, or result, of one command: 10 MiB.
 pub(crate) const MAX_COMMAND: usize = 10 << 20;
@@ -50,6 +45,10 @@ pub(crate) async fn check(
 ) -> Result<Result<(), Refusal>, Failure> {
     if let Some(error) = forbidden(command) {
         return Ok(Err(Refusal::bad_request(error)));
+    }
+    // A cursor is one server's.
+    if upstream.is_cluster() && command.name() == "SCAN" {
+        return Ok(Err(Refusal::bad_request(unavailable("SCAN"))));
     }
     let size = command.size();
     if size > MAX_COMMAND {

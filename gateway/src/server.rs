@@ -13,6 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+mod cluster;
+
+pub use cluster::ServerCluster;
+
 /// From start to the first answer. A server without data needs 20 ms; a loaded machine, or one with data, more.
 const START_DEADLINE: Duration = Duration::from_secs(20);
 /// How often another free port is tried after somebody else took the first.
@@ -47,11 +51,13 @@ pub struct ServerOptions {
     pub dir: Option<PathBuf>,
     /// The port; 0 takes a free one.
     pub port: u16,
+    /// Whether it is to be of a cluster, see [`ServerCluster`]: then it has one database.
+    pub cluster: bool,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { binary: None, databases: 1000, dir: None, port: 0 }
+        Self { binary: None, databases: 1000, dir: None, port: 0, cluster: false }
     }
 }
 
@@ -71,6 +77,8 @@ pub enum ServerError {
     Silent { binary: PathBuf, log: String },
     #[error("no free port on 127.0.0.1: {0}")]
     Port(io::Error),
+    #[error("the servers do not find each other: {0}")]
+    Join(io::Error),
 }
 
 /// A running server; killed and reaped on drop.
@@ -85,8 +93,8 @@ impl Server {
     ///
     /// # Errors
     /// When there is no binary, or it does not come up; the message has the end of its log.
-    pub fn start(options: ServerOptions) -> Result<Self, ServerError> {
-        let binary = match options.binary {
+    pub fn start(mut options: ServerOptions) -> Result<Self, ServerError> {
+        let binary = match options.binary.take() {
             Some(binary) => binary,
             None => find_binary().ok_or(ServerError::NoBinary)?,
         };
@@ -97,7 +105,7 @@ impl Server {
                 0 => free_port().map_err(ServerError::Port)?,
                 port => port,
             };
-            let mut command = command_line(&binary, port, options.databases, options.dir.as_deref());
+            let mut command = command_line(&binary, port, &options);
             let keeper = command.spawn().map_err(|cause| ServerError::Spawn { binary: binary.clone(), cause })?;
             let server = Self { keeper, port };
             match server.ready(&binary) {
@@ -189,19 +197,38 @@ fn find_below(dir: &Path, name: &str) -> Option<PathBuf> {
         .find_map(|path| find_below(&path, name))
 }
 
+/// A port that nobody listens on, nor on its [`bus_port`].
 fn free_port() -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    Ok(listener.local_addr()?.port())
+    let port = listener.local_addr()?.port();
+    TcpListener::bind((Ipv4Addr::LOCALHOST, bus_port(port)))?;
+    Ok(port)
 }
 
-fn command_line(binary: &Path, port: u16, databases: u32, dir: Option<&Path>) -> Command {
+/// Where the servers of a cluster talk to each other: 10,000 up is their custom, which is beyond the last port for some.
+fn bus_port(port: u16) -> u16 {
+    port.checked_add(10_000).unwrap_or(port - 10_000)
+}
+
+/// The file of a server's notes about its cluster.
+fn cluster_notes(port: u16) -> PathBuf {
+    env::temp_dir().join(format!("edgefront-cluster-{}-{port}.conf", std::process::id()))
+}
+
+fn command_line(binary: &Path, port: u16, options: &ServerOptions) -> Command {
+    let dir = options.dir.as_deref();
     let mut command = Command::new("sh");
     // With data, the server is asked to end, so that it writes its file out; without, there is nothing to wait for.
     let signal = if dir.is_some() { "TERM" } else { "KILL" };
     command.args(["-c", KEEPER, "keeper", signal]).arg(binary);
     command.args(["--bind", "127.0.0.1", "--save", "", "--loglevel", "warning"]);
     command.args(["--port", &port.to_string()]);
-    command.args(["--databases", &databases.to_string()]);
+    if options.cluster {
+        command.args(["--cluster-enabled", "yes", "--cluster-port", &bus_port(port).to_string()]);
+        command.args(["--cluster-config-file".as_ref(), cluster_notes(port).as_os_str()]);
+    } else {
+        command.args(["--databases", &options.databases.to_string()]);
+    }
     command.args(["--appendonly", if dir.is_some() { "yes" } else { "no" }]);
     command.arg("--dir");
     command.arg(dir.map_or_else(env::temp_dir, Path::to_path_buf));
@@ -215,18 +242,25 @@ fn command_line(binary: &Path, port: u16, databases: u32, dir: Option<&Path>) ->
 
 /// The process id of the server that answers on `port`; an error while it still loads its data.
 fn process_id(port: u16) -> io::Result<String> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
-    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-    stream.write_all(b"INFO server\r\nPING\r\nQUIT\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
+    let answer = say(port, "INFO server\r\nPING\r\n")?;
     answer
         .lines()
         .find_map(|line| line.strip_prefix("process_id:"))
         .filter(|_| answer.contains("+PONG"))
         .map(str::to_owned)
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Sends lines to the server on `port` and returns all that it answers.
+fn say(port: u16, lines: &str) -> io::Result<String> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.write_all(lines.as_bytes())?;
+    stream.write_all(b"QUIT\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 /// The server's output: read to its end, so that the server never waits for a full pipe.

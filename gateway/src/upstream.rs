@@ -1,149 +1,91 @@
-//! The one connection to Redis, shared by all requests. What a request sends, a pipeline or MULTI … EXEC, goes out in
-//! one piece, so nothing of another request comes between. A lost connection is opened again by the next request.
+//! Redis: one server, or a cluster of them.
 
-use std::{collections::HashSet, io, time::Duration};
+use std::collections::HashSet;
 
-use redis::{
-    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, Value,
-    aio::MultiplexedConnection,
-};
-use tokio::{
-    net::TcpStream,
-    sync::{Mutex, OnceCell},
-    task::JoinHandle,
-    time::timeout,
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
+use tokio::sync::OnceCell;
+
+use crate::{
+    cluster::Cluster,
+    node::{Failure, Node},
+    reply::error_text,
+    request::Command,
 };
 
-use crate::request::Command;
-
-/// For reaching the server and logging in.
-const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-
-/// Why Redis did not answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    /// Nothing was sent.
-    #[error("ERR Redis is unreachable, nothing was executed")]
-    Unreachable,
-    /// What was sent may have been executed.
-    #[error("ERR the connection to Redis broke, the command may have been executed")]
-    Broken,
-}
-
-/// The server, and the connection to it while there is one.
+/// Where the commands go.
 pub(crate) struct Upstream {
-    host: String,
-    port: u16,
-    /// User, password and database: applied to every new connection.
-    login: RedisConnectionInfo,
-    link: Mutex<Option<Link>>,
+    servers: Servers,
     readable: OnceCell<HashSet<String>>,
 }
 
-struct Link {
-    connection: MultiplexedConnection,
-    /// Ends when the connection does, which is how the next request learns of it.
-    driver: JoinHandle<()>,
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
+enum Servers {
+    One(Node),
+    Cluster(Cluster),
 }
 
 impl Upstream {
-    /// Understands `redis://[user:password@]host[:port][/database]`; connects to nothing yet.
+    /// Understands `redis://[user:password@]host[:port][/database]` and, for a cluster that this server is of,
+    /// `redis://[user:password@]host[:port]?cluster`; connects to nothing yet.
     ///
     /// # Errors
     /// With the cause, which never has the password.
     pub(crate) fn new(url: &str) -> Result<Self, String> {
-        let info: ConnectionInfo = url.into_connection_info().map_err(|error| error.to_string())?;
-        match info.addr() {
-            ConnectionAddr::Tcp(host, port) => Ok(Self {
-                host: host.clone(),
-                port: *port,
-                login: info.redis_settings().clone(),
-                link: Mutex::new(None),
-                readable: OnceCell::new(),
-            }),
-            _ => Err("only redis:// is supported, neither TLS nor a socket file".to_owned()),
+        let of_cluster = url.strip_suffix("?cluster");
+        let info: ConnectionInfo =
+            of_cluster.unwrap_or(url).into_connection_info().map_err(|error| error.to_string())?;
+        let ConnectionAddr::Tcp(host, port) = info.addr() else {
+            return Err("only redis:// is supported, neither TLS nor a socket file".to_owned());
+        };
+        let login = info.redis_settings();
+        if of_cluster.is_some() && login.db() != 0 {
+            return Err("a cluster has database 0 only".to_owned());
         }
+        let node = Node::new(host.clone(), *port, login.clone());
+        let servers = match of_cluster {
+            Some(_) => Servers::Cluster(Cluster::new(node, login.clone())),
+            None => Servers::One(node),
+        };
+        Ok(Self { servers, readable: OnceCell::new() })
     }
 
     /// `host:port`, for messages.
     pub(crate) fn address(&self) -> String {
-        format!("{}:{}", self.host, self.port)
+        match &self.servers {
+            Servers::One(node) => node.address(),
+            Servers::Cluster(cluster) => cluster.address(),
+        }
     }
 
-    /// Opens the connection, if there is none.
+    /// Whether the keys are spread over several servers.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.servers, Servers::Cluster(_))
+    }
+
+    /// Opens the connection, if there is none; of a cluster also looks up which server has what.
     ///
     /// # Errors
-    /// When the server can not be reached, refuses the login, or has no such database.
-    pub(crate) async fn connect(&self) -> Result<MultiplexedConnection, String> {
-        let mut link = self.link.lock().await;
-        if let Some(link) = &*link
-            && !link.driver.is_finished()
-        {
-            return Ok(link.connection.clone());
+    /// When the server can not be reached, refuses the login, has no such database, or is of no cluster.
+    pub(crate) async fn connect(&self) -> Result<(), String> {
+        match &self.servers {
+            Servers::One(node) => node.connect().await.map(drop),
+            Servers::Cluster(cluster) => cluster.connect().await,
         }
-        let opened = timeout(CONNECT_DEADLINE, self.open())
-            .await
-            .map_err(|_| format!("no answer within {} s", CONNECT_DEADLINE.as_secs()))??;
-        Ok(link.insert(opened).connection.clone())
     }
 
-    async fn open(&self) -> Result<Link, String> {
-        let open = || TcpStream::connect((self.host.as_str(), self.port));
-        let stream = open().await.map_err(|error: io::Error| error.to_string())?;
-        stream.set_nodelay(true).map_err(|error| error.to_string())?;
-        // A slow command is slow for its client too, who has a deadline of its own.
-        let config = AsyncConnectionConfig::new().set_response_timeout(None);
-        let (connection, driver) = MultiplexedConnection::new_with_config(&self.login, stream, config)
-            .await
-            .map_err(|error| error.to_string())?;
-        let driver = tokio::spawn(driver);
-        Ok(Link { connection, driver })
-    }
-
-    /// Sends the commands in one batch and returns a reply for each; [`Value::ServerError`] is a reply too.
+    /// Sends the commands in one batch (to each server of a cluster its own, which run beside each other) and returns a reply for
+    /// each; [`Value::ServerError`] is a reply too.
     pub(crate) async fn run(&self, commands: impl IntoIterator<Item = &Command>) -> Result<Vec<Value>, Failure> {
-        let mut pipeline = redis::pipe();
-        pipeline.ignore_errors();
-        for command in commands {
-            let mut packed = redis::Cmd::new();
-            for arg in &command.args {
-                packed.arg(arg.as_slice());
-            }
-            pipeline.add_command(packed);
-        }
-        let expected = pipeline.len();
-        let mut connection = self.connect().await.map_err(|_| Failure::Unreachable)?;
-        match pipeline.query_async(&mut connection).await {
-            Ok(Value::Array(replies)) if replies.len() == expected => Ok(replies),
-            _ => Err(Failure::Broken),
+        match &self.servers {
+            Servers::One(node) => node.run(commands).await,
+            Servers::Cluster(cluster) => cluster.run(&commands.into_iter().collect::<Vec<_>>()).await,
         }
     }
 
     /// Runs the commands as one transaction: a reply for each, or the error for which the server discarded them all.
-    pub(crate) async fn run_atomically(
-        &self,
-        commands: &[Command],
-    ) -> Result<Result<Vec<Value>, redis::ServerError>, Failure> {
-        let [multi, exec] = [b"MULTI", b"EXEC".as_slice()].map(|name| Command { args: vec![name.to_vec()] });
-        let batch = std::iter::once(&multi).chain(commands).chain(std::iter::once(&exec));
-        let mut replies = self.run(batch).await?;
-        match replies.pop() {
-            Some(Value::Array(results)) if results.len() == commands.len() => Ok(Ok(results)),
-            Some(Value::ServerError(discarded)) => {
-                // The reply to EXEC only says that there was an error; the first one says which.
-                let first = replies.into_iter().find_map(|reply| match reply {
-                    Value::ServerError(error) => Some(error),
-                    _ => None,
-                });
-                Ok(Err(first.unwrap_or(discarded)))
-            }
-            _ => Err(Failure::Broken),
+    pub(crate) async fn run_atomically(&self, commands: &[Command]) -> Result<Result<Vec<Value>, String>, Failure> {
+        match &self.servers {
+            Servers::One(node) => Ok(node.run_atomically(commands).await?.map_err(|error| error_text(&error))),
+            Servers::Cluster(cluster) => cluster.run_atomically(commands).await,
         }
     }
 

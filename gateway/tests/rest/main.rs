@@ -6,6 +6,7 @@ mod support;
 mod access;
 mod batches;
 mod client;
+mod cluster;
 mod commands;
 mod encodings;
 mod faults;

@@ -1,0 +1,111 @@
+//! A real Redis Cluster for tests: servers that share all slots, each without a replica.
+
+use std::{
+    fs, io,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{START_DEADLINE, Server, ServerError, ServerOptions, say};
+
+const SLOTS: usize = 16_384;
+
+/// A running cluster; killed on drop.
+#[derive(Debug)]
+pub struct ServerCluster {
+    servers: Vec<Server>,
+    /// Where each server notes what it knows of the others; gone on drop.
+    notes: Vec<PathBuf>,
+}
+
+impl ServerCluster {
+    /// Starts so many servers, gives each its part of the slots, and returns when every one knows that all are served: that takes
+    /// 2 s, since a server without a past waits so long before it takes writes.
+    ///
+    /// # Errors
+    /// As [`Server::start`], and when they do not find each other.
+    pub fn start(count: usize) -> Result<Self, ServerError> {
+        let mut cluster = Self { servers: Vec::new(), notes: Vec::new() };
+        for _ in 0..count {
+            let server = Server::start(ServerOptions { cluster: true, ..ServerOptions::default() })?;
+            cluster.notes.push(super::cluster_notes(server.port()));
+            cluster.servers.push(server);
+        }
+        cluster.join().map_err(ServerError::Join)?;
+        Ok(cluster)
+    }
+
+    /// `redis://127.0.0.1:PORT?cluster`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}?cluster", self.servers.first().map(Server::url).unwrap_or_default())
+    }
+
+    /// The servers' ports.
+    #[must_use]
+    pub fn ports(&self) -> Vec<u16> {
+        self.servers.iter().map(Server::port).collect()
+    }
+
+    /// Ends a server, as if it had crashed.
+    pub fn stop(&mut self, server: usize) {
+        if server < self.servers.len() {
+            drop(self.servers.swap_remove(server));
+        }
+    }
+
+    /// Says something to the server on `port`, as one would by telnet, and returns what it answers.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn say(&self, port: u16, command: &str) -> io::Result<String> {
+        say(port, &format!("{command}\r\n"))
+    }
+
+    fn join(&self) -> io::Result<()> {
+        let ports = self.ports();
+        let share = SLOTS.div_ceil(ports.len().max(1));
+        for (number, port) in ports.iter().enumerate() {
+            let (first, last) = (number * share, ((number + 1) * share).min(SLOTS) - 1);
+            let epoch = number + 1;
+            // The second port is for what they say to each other.
+            let meet =
+                ports.first().map(|first| format!("CLUSTER MEET 127.0.0.1 {first} {}\r\n", super::bus_port(*first)));
+            let answer = say(
+                *port,
+                &format!(
+                    "CLUSTER SET-CONFIG-EPOCH {epoch}\r\nCLUSTER ADDSLOTSRANGE {first} {last}\r\n{}",
+                    meet.filter(|_| number > 0).unwrap_or_default()
+                ),
+            )?;
+            if let Some(error) = answer.lines().find(|line| line.starts_with('-')) {
+                return Err(io::Error::other(error.to_owned()));
+            }
+        }
+        let known = format!("cluster_known_nodes:{}", ports.len());
+        let deadline = Instant::now() + START_DEADLINE;
+        for port in &ports {
+            loop {
+                let info = say(*port, "CLUSTER INFO\r\n")?;
+                if info.contains("cluster_state:ok") && info.contains(&known) {
+                    break;
+                }
+                if Instant::now() > deadline {
+                    return Err(io::Error::other(info));
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ServerCluster {
+    fn drop(&mut self) {
+        self.servers.clear();
+        for notes in &self.notes {
+            let _ = fs::remove_file(notes);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! In front of a cluster of three real servers. `foo` is in slot 12182, on the third; `{0}` too, `{2}` on the second, `{3}` on the first.
+
+use edgefront_gateway::{Gateway, Options, server::ServerCluster};
+
+use crate::support::{Rest, TOKEN};
+
+async fn rest() -> (ServerCluster, Rest) {
+    let cluster = tokio::task::spawn_blocking(|| ServerCluster::start(3)).await.expect("no panic").expect("a cluster");
+    let gateway = Gateway::start(Options::new(cluster.url(), TOKEN)).await.expect("a gateway");
+    (cluster, Rest { gateway })
+}
+
+/// A server's answer to what is said past the gateway, without the line breaks around it.
+fn say(cluster: &ServerCluster, server: usize, command: &str) -> String {
+    let answer = cluster.say(cluster.ports()[server], command).expect("an answer");
+    answer.trim_end_matches("+OK\r\n").trim().to_owned()
+}
+
+fn id(cluster: &ServerCluster, server: usize) -> String {
+    say(cluster, server, "CLUSTER MYID").lines().nth(1).expect("an id").to_owned()
+}
+
+#[tokio::test]
+async fn a_cluster_answers_as_one_server() {
+    let (cluster, rest) = rest().await;
+    let sets: Vec<_> = (0..90).map(|number| format!(r#"["SET","key-{number}","{number}"]"#)).collect();
+    let gets: Vec<_> = (0..90).rev().map(|number| format!(r#"["GET","key-{number}"]"#)).collect();
+    let results: Vec<_> = (0..90).rev().map(|number| format!(r#"{{"result":"{number}"}}"#)).collect();
+    rest.send("POST", "/pipeline", &[], format!("[{}]", sets.join(",")).as_bytes()).await;
+    let answer = rest.send("POST", "/pipeline", &[], format!("[{}]", gets.join(",")).as_bytes()).await;
+    assert_eq!(answer.text(), format!("[{}]", results.join(",")), "each in its place");
+
+    let held: Vec<usize> = (0..3)
+        .map(|server| say(&cluster, server, "DBSIZE").trim_start_matches(':').parse().expect("a number"))
+        .collect();
+    assert!(held.iter().all(|count| *count > 10), "each server has some: {held:?}");
+    assert_eq!(rest.command(r#"["DBSIZE"]"#).await, r#"{"result":90}"#);
+    assert_eq!(rest.command(r#"["KEYS","key-8?"]"#).await.matches("key-8").count(), 10);
+    rest.golden(
+        "/",
+        &[
+            (r#"["MGET","{key}a","{key}b"]"#, 200, r#"{"result":[null,null]}"#),
+            (r#"["FLUSHALL"]"#, 200, r#"{"result":"OK"}"#),
+            (r#"["DBSIZE"]"#, 200, r#"{"result":0}"#),
+        ],
+    )
+    .await;
+    assert!(rest.command(r#"["MGET","a","b"]"#).await.contains("CROSSSLOT"));
+    assert!(rest.command(r#"["SCAN","0"]"#).await.contains("not available"), "a cursor is one server's");
+}
+
+#[tokio::test]
+async fn a_transaction_and_a_script_have_one_slot_each() {
+    let (_cluster, rest) = rest().await;
+    rest.golden("/multi-exec", &[
+        (r#"[["SET","a:{0}","1"],["INCR","a:{0}"]]"#, 200, r#"[{"result":"OK"},{"result":2}]"#),
+        (r#"[["SET","a:{2}","1"],["NO"],["PING"]]"#, 400, r#"{"error":"ERR Command is not available: 'NO'. See https://upstash.com/docs/redis/overall/rediscompatibility for details"}"#),
+        (r#"[["SET","a:{2}","1"],["SET","a:{3}","1"]]"#, 400, r#"{"error":"CROSSSLOT Keys in request don't hash to the same slot"}"#),
+    ])
+    .await;
+    assert_eq!(rest.command(r#"["EXISTS","a:{2}"]"#).await, r#"{"result":0}"#, "nothing of it was done");
+    let loaded = rest.command(r#"["SCRIPT","LOAD","return KEYS[1]"]"#).await;
+    let sha = loaded.split('"').nth(3).expect("a hash").to_owned();
+    for tag in 0..4 {
+        let call = format!(r#"["EVALSHA","{sha}","1","a:{{{tag}}}"]"#);
+        assert_eq!(rest.command(&call).await, format!(r#"{{"result":"a:{{{tag}}}"}}"#), "it is on every server");
+    }
+    let exists = format!(r#"["SCRIPT","EXISTS","{sha}","0123456789012345678901234567890123456789"]"#);
+    assert_eq!(rest.command(&exists).await, r#"{"result":[1,0]}"#);
+}
+
+#[tokio::test]
+async fn a_slot_that_moves_is_followed() {
+    let (cluster, rest) = rest().await;
+    rest.command(r#"["SET","old:{foo}","1"]"#).await;
+    let (source, target) = (2, 0);
+
+    // On its way: what is not there any more, or not yet, is where it goes.
+    say(&cluster, target, &format!("CLUSTER SETSLOT 12182 IMPORTING {}", id(&cluster, source)));
+    say(&cluster, source, &format!("CLUSTER SETSLOT 12182 MIGRATING {}", id(&cluster, target)));
+    let batch = r#"[["INCR","new:{foo}"],["GET","old:{foo}"],["INCR","new:{foo}"],["SET","x:{2}","2"]]"#;
+    let answer = rest.send("POST", "/pipeline", &[], batch.as_bytes()).await;
+    assert_eq!(answer.text(), r#"[{"result":1},{"result":"1"},{"result":2},{"result":"OK"}]"#, "each once, in order");
+    assert_eq!(
+        say(&cluster, source, "EXISTS new:{foo}").lines().next().map(|line| line.starts_with("-ASK")),
+        Some(true)
+    );
+
+    // There.
+    let migrate = format!(r"MIGRATE 127.0.0.1 {} old:{{foo}} 0 1000", cluster.ports()[target]);
+    say(&cluster, source, &migrate);
+    for server in [target, source, 1] {
+        say(&cluster, server, &format!("CLUSTER SETSLOT 12182 NODE {}", id(&cluster, target)));
+    }
+    assert!(say(&cluster, source, "GET old:{foo}").starts_with("-MOVED"));
+    let batch = r#"[["INCR","new:{foo}"],["INCR","old:{foo}"]]"#;
+    let answer = rest.send("POST", "/pipeline", &[], batch.as_bytes()).await;
+    assert_eq!(answer.text(), r#"[{"result":3},{"result":2}]"#);
+    let answer = rest.send("POST", "/multi-exec", &[], batch.as_bytes()).await;
+    assert_eq!(answer.text(), r#"[{"result":4},{"result":3}]"#);
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_takes_its_slots_along_and_no_others() {
+    let (mut cluster, rest) = rest().await;
+    cluster.stop(2);
+    assert_eq!(rest.send("POST", "/", &[], br#"["GET","foo"]"#).await.status, 503);
+    assert_eq!(rest.command(r#"["SET","x:{2}","1"]"#).await, r#"{"result":"OK"}"#);
+    let mixed = rest.send("POST", "/pipeline", &[], br#"[["INCR","x:{2}"],["GET","foo"]]"#).await;
+    assert_eq!(mixed.status, 502, "a part may have been executed, and was");
+    assert_eq!(rest.command(r#"["GET","x:{2}"]"#).await, r#"{"result":"2"}"#);
+}
+
+#[tokio::test]
+async fn a_cluster_has_one_database_and_must_be_one() {
+    let start =
+        async |url: String| Gateway::start(Options::new(url, TOKEN)).await.err().expect("no gateway").to_string();
+    assert!(start("redis://127.0.0.1:1/3?cluster".to_owned()).await.contains("database 0 only"));
+    let single = crate::support::fresh_database().rsplit_once('/').expect("a URL").0.to_owned() + "?cluster";
+    assert!(start(single).await.contains("no cluster"));
+}
