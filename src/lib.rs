@@ -25,6 +25,7 @@
 //! - [`stats`]: how much Redis holds.
 //! - [`traffic`]: what happened, counted: where answers came from, what visitors did, what it cost.
 //! - [`origin`]: the storefront behind us: any HTTP server, or the demo shop.
+//! - [`journal`]: what is logged, a line of JSON each.
 //! - [`assets`]: the addresses of the static files.
 //! - [`demo`]: the built-in shop.
 //! - [`routes`]: HTTP in, HTTP out; the dashboard's page.
@@ -48,6 +49,7 @@ pub mod flash_sale;
 pub mod ids;
 pub mod insights;
 pub mod item_routes;
+pub mod journal;
 pub mod keys;
 pub mod maintenance;
 pub mod orders;

@@ -7,14 +7,14 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use futures_util::future::join;
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
     app::App,
     error::Error,
-    keys, ranking,
+    journal, keys, ranking,
     row_cache::{self, Earliest, Source, Span},
     session::{self, Probe},
     time::Timestamp,
@@ -122,19 +122,20 @@ impl Jobs {
     }
 }
 
-/// What a cron trigger stands for: runs its jobs side by side, and logs a line for each that did something or failed.
+/// What a cron trigger stands for: runs its jobs side by side, and logs a line. A job that failed is reported there and in `jobs:`; the
+/// next run makes up for it.
 pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
-    let run = async |job| {
-        // The failure is logged and reported; the next run makes up for it.
-        let _ = run(app, job, Occasion::Cron, now).await;
+    let jobs: &[Job] = match cron {
+        EVERY_MINUTE => &[Job::CleanSessions, Job::RefreshRows],
+        EVERY_FIVE_MINUTES => &[Job::Rescale],
+        _ => return log::error!("no job belongs to the cron {cron:?}: wrangler.toml and the code differ"),
     };
-    match cron {
-        EVERY_MINUTE => {
-            join(run(Job::CleanSessions), run(Job::RefreshRows)).await;
-        }
-        EVERY_FIVE_MINUTES => run(Job::Rescale).await,
-        _ => log::error!("no job belongs to the cron {cron:?}: wrangler.toml and the code differ"),
-    }
+    let runs = join_all(jobs.iter().map(async |job| {
+        let (report, _) = run(app, *job, Occasion::Cron, now).await;
+        (job.name(), report.done, report.error)
+    }));
+    let runs = runs.await;
+    journal::cron(cron, app.clock.now().since(now).as_secs_f64(), &runs);
 }
 
 /// Runs a job once, because somebody asked for it, and does not wait for rows that are due later. What could be done in
@@ -143,7 +144,9 @@ pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
 /// # Errors
 /// [`Error`], if the job could not be done.
 pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<Report, Error> {
-    run(app, job, Occasion::Asked, now).await
+    let (report, result) = run(app, job, Occasion::Asked, now).await;
+    journal::job((job.name(), report.done.clone(), report.error.clone()), report.finished - report.started);
+    result.map(|()| report)
 }
 
 /// The last reports, and how late the jobs are: one pipeline, since the two do not depend on each other.
@@ -184,7 +187,8 @@ impl From<Value> for Work {
     }
 }
 
-async fn run(app: &App, job: Job, occasion: Occasion, now: Timestamp) -> Result<Report, Error> {
+/// Runs a job and keeps its report. The result is an error if the job could not be done at all.
+async fn run(app: &App, job: Job, occasion: Occasion, now: Timestamp) -> (Report, Result<(), Error>) {
     let redis = app.redis.with_deadline(PATIENCE);
     let work = match job {
         Job::CleanSessions => clean_sessions(app, &redis, occasion, now).await,
@@ -199,20 +203,14 @@ async fn run(app: &App, job: Job, occasion: Occasion, now: Timestamp) -> Result<
     let is_idle = done.values().all(|count| matches!(count.as_u64(), Some(0)) || *count == Value::Bool(false));
     let report = Report { started: now.as_score(), finished: app.clock.now().as_score(), error, done };
     if !is_idle || report.error.is_some() || occasion == Occasion::Asked {
-        tell(&redis, job, occasion, &report).await;
+        keep(&redis, job, occasion, &report).await;
     }
-    work.map(|_| report)
+    (report, work.map(drop))
 }
 
-/// Logs a run and keeps its report, and with that of a cron its heartbeat: it is the same command. A report that can not be kept does
-/// not undo the job: that is logged, too.
-async fn tell(redis: &Redis, job: Job, occasion: Occasion, report: &Report) {
-    let seconds = report.finished - report.started;
-    let done = Value::from(report.done.clone());
-    match &report.error {
-        Some(error) => log::error!("{job}: {error}; done in {seconds:.1} s: {done}"),
-        None => log::info!("{job}: done in {seconds:.1} s: {done}"),
-    }
+/// Keeps a report, and with that of a cron its heartbeat: it is the same command. A report that can not be kept does not undo the job:
+/// that is logged.
+async fn keep(redis: &Redis, job: Job, occasion: Occasion, report: &Report) {
     let text = json!(report).to_string();
     let mut keep = Command::write("HSET").arg(keys::JOBS).arg(job.name()).arg(text).repeatable();
     if occasion == Occasion::Cron {

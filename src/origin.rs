@@ -1,6 +1,8 @@
 //! The storefront behind us: any HTTP server, or the demo shop. What belongs to a connection, and every `Edge-*` header that
 //! is not ours to send, stays on its side.
 
+use std::time::Duration;
+
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Uri,
     header::{self, Entry},
@@ -125,6 +127,30 @@ pub async fn ask_for_page(app: &App, url: &str, headers: HeaderMap, now: Timesta
     send(app, request, now).await
 }
 
+/// What whoever asks whether the origin answers waits for it at the most.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Finds out whether the origin answers, with any status below 500; of the demo shop, whether its database does.
+///
+/// # Errors
+/// [`Error::Origin`], [`Error::Database`], or [`Error::Platform`] with the status that it answered.
+pub async fn answers(app: &App) -> Result<(), Error> {
+    let Some(url) = &app.config.origin.url else {
+        let database = app.database.as_ref().ok_or_else(no_origin)?;
+        return Ok(database.query("SELECT 1", &[]).await.map(drop)?);
+    };
+    let mut request = Request::new(Body::Empty);
+    *request.method_mut() = Method::HEAD;
+    *request.uri_mut() = url.as_str().parse().map_err(|_| no_origin())?;
+    request.headers_mut().extend(app.config.origin.key.clone().map(|key| (HeaderName::from_static("edge-key"), key)));
+    let status = app.fetch.fetch(request, app.config.origin.timeout.min(PATIENCE)).await?.status();
+    if status.is_server_error() { Err(Error::Platform(format!("the origin answers {status}"))) } else { Ok(()) }
+}
+
+fn no_origin() -> Error {
+    Error::Platform("neither ORIGIN_URL nor the demo shop's database is there".to_owned())
+}
+
 async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Response, Says), Error> {
     let config = &app.config.origin;
     forwarded(&mut request);
@@ -134,8 +160,7 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
     let origin = config.url.as_ref().map_or(Origin::Demo, Origin::Proxy);
     let mut response = match origin {
         Origin::Demo => {
-            let missing = || Error::Platform("neither ORIGIN_URL nor the demo shop's database is there".to_owned());
-            let database = app.database.as_ref().ok_or_else(missing)?;
+            let database = app.database.as_ref().ok_or_else(no_origin)?;
             demo::respond(database.as_ref(), request, now).await
         }
         Origin::Proxy(url) => {

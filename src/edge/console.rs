@@ -3,6 +3,8 @@
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use worker::{console_error, console_log, console_warn};
 
+use crate::journal;
+
 struct Console;
 
 impl Log for Console {
@@ -11,11 +13,14 @@ impl Log for Console {
     }
 
     fn log(&self, record: &Record) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        let line = journal::line(record);
         match record.level() {
-            Level::Error => console_error!("{}", record.args()),
-            Level::Warn => console_warn!("{}", record.args()),
-            _ if self.enabled(record.metadata()) => console_log!("{}", record.args()),
-            _ => {}
+            Level::Error => console_error!("{line}"),
+            Level::Warn => console_warn!("{line}"),
+            _ => console_log!("{line}"),
         }
     }
 
@@ -28,5 +33,5 @@ pub fn install() {
     if log::set_logger(&Console).is_ok() {
         log::set_max_level(LevelFilter::Info);
     }
-    std::panic::set_hook(Box::new(|panic| console_error!("{panic}")));
+    std::panic::set_hook(Box::new(|panic| log::error!("{panic}")));
 }

@@ -64,7 +64,7 @@ struct Dashboard {
 /// The page; `path` is [`PATH`], or the same without its last slash.
 pub fn show(method: &Method, path: &str) -> Response {
     if !matches!(*method, Method::GET | Method::HEAD) {
-        return Problem::WrongMethod { allow: HeaderValue::from_static("GET, HEAD") }.respond("dashboard");
+        return Problem::WrongMethod { allow: HeaderValue::from_static("GET, HEAD") }.respond(PATH);
     }
     if path != PATH {
         let mut response = Response::default();
@@ -85,5 +85,5 @@ pub fn show(method: &Method, path: &str) -> Response {
 }
 
 fn failed(error: impl Display) -> Response {
-    Problem::from(Error::Platform(error.to_string())).respond("dashboard")
+    Problem::from(Error::Platform(error.to_string())).respond(PATH)
 }

@@ -12,6 +12,7 @@ use http::{HeaderValue, Method, header};
 use crate::{
     app::{Answer, App, Later},
     fetch::{Body, Request, Response},
+    journal,
     traffic::{self, Count},
     upstash::Waits,
 };
@@ -24,8 +25,9 @@ mod storefront;
 /// Answers a request whose URI is absolute. The answer's `later` is still to be run.
 pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let now = app.clock.now();
-    let is_head = request.method() == Method::HEAD;
+    let method = request.method().clone();
     let path = request.uri().path();
+    let asked = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
@@ -35,7 +37,8 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     };
     // Whoever's answer it is: what visitors left behind is written as soon as it is due.
     answer.later.extend(traffic::flush(app, now));
-    if is_head {
+    journal::request(&method, asked, &answer.response, app.clock.now().since(now).as_millis());
+    if method == Method::HEAD {
         drop_body(&mut answer);
     }
     answer

@@ -1,7 +1,7 @@
 //! Errors as RFC 9457 problem documents. This is the only place that picks a status for an error.
 //!
-//! What the caller can correct is told in full. What only an operator can help is logged, once and here, and answered
-//! generically: no answer quotes Redis, the database or a secret.
+//! What the caller can correct is told in full. What only an operator can help is marked, logged once when the answer goes out, and
+//! answered generically: no answer quotes Redis, the database or a secret.
 
 use std::fmt::Display;
 
@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{
     error::{Error, Refusal},
     fetch::{FetchError, Response},
+    journal,
 };
 
 /// What a caller should wait before the next try, in seconds. A lost connection is back sooner, a used-up quota later;
@@ -41,12 +42,11 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// The problem as a response to `asked`, which is what the log calls the request (a method and a route; no ids).
+    /// The problem as a response to a request of `route`, which is what the log calls it: a pattern, no ids.
     #[must_use]
-    pub fn respond(self, asked: impl Display) -> Response {
+    pub fn respond(self, route: impl Display) -> Response {
         let (status, kind, title) = self.class();
         let detail = if status.is_server_error() {
-            log::error!("{asked}: {self}");
             "it is not your request; try again later".to_owned()
         } else {
             self.to_string()
@@ -62,6 +62,9 @@ impl Problem {
         }
         let mut response = Response::new(document.to_string().into());
         *response.status_mut() = status;
+        if status.is_server_error() {
+            journal::mark(&mut response, route.to_string(), self.to_string());
+        }
         self.headers(status, response.headers_mut());
         response
     }
@@ -129,7 +132,7 @@ mod tests {
     use crate::{database::DatabaseError, fetch::Body, upstash};
 
     fn document(problem: impl Into<Problem>) -> (u16, serde_json::Value, HeaderMap) {
-        let (parts, body) = problem.into().respond("GET /test").into_parts();
+        let (parts, body) = problem.into().respond("/test").into_parts();
         let Body::Bytes(bytes) = body else { panic!("a problem has a body") };
         (parts.status.as_u16(), serde_json::from_slice(&bytes).unwrap(), parts.headers)
     }

@@ -25,6 +25,8 @@ mod edge_reservation;
 mod flash_sale;
 /// What orders tell.
 mod insights;
+/// What is logged.
+mod journal;
 /// The jobs of the crons.
 mod maintenance;
 /// What follows from an order.

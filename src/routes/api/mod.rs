@@ -120,12 +120,12 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     let (head, body) = request.into_parts();
     let (route, names) = match find(&head) {
         Ok(found) => found,
-        Err(problem) => return problem.respond(format_args!("{} {PREFIX}", head.method)).into(),
+        Err(problem) => return problem.respond(PREFIX).into(),
     };
     let answer = async {
         match call(app, now, &head, body, route, names).await {
             Ok(answer) => answer,
-            Err(problem) => problem.respond(format_args!("{} {PREFIX}{}", route.method, route.path)).into(),
+            Err(problem) => problem.respond(format_args!("{PREFIX}{}", route.path)).into(),
         }
     };
     match route.access {

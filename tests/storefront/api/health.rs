@@ -5,10 +5,11 @@ use http::Method;
 use serde_json::json;
 
 use super::{Answer, Visitor, service};
-use crate::support::{Shop, scenarios};
+use crate::support::{Reply, Shop, scenarios};
 
 scenarios!(&[];
-    alive_is_whoever_answers_and_ready_is_who_has_redis_and_crons,
+    alive_is_whoever_answers,
+    readiness_tells_which_part_is_ill,
     the_stats_count_what_there_is,
 );
 
@@ -16,19 +17,34 @@ async fn get(shop: &Shop, path: &str) -> Answer {
     Answer::read(shop.visit(&format!("/_edge/v1{path}")).await).await
 }
 
-async fn alive_is_whoever_answers_and_ready_is_who_has_redis_and_crons(shop: &Shop) {
-    let ready = get(shop, "/readyz").await;
-    assert_eq!((ready.status, &ready.json), (200, &json!({"redis": "ok", "crons": "ok"})), "a new shop is ready");
-    shop.store.raw(&["HSET", "jobs:", "heartbeat", "1700000000.000"]).await;
-    let ready = get(shop, "/readyz").await;
-    assert_eq!((ready.status, &ready.json["crons"]), (503, &json!("silent")));
-    assert_eq!(ready.header("cache-control"), "private, no-store");
-
+async fn alive_is_whoever_answers(shop: &Shop) {
     shop.store.gateway.set_fault(Some(Fault::Refuse));
-
-    assert_eq!(get(shop, "/readyz").await.status, 503);
+    shop.origin.answer(Reply::nothing());
     let alive = get(shop, "/healthz").await;
     assert_eq!((alive.status, alive.json), (200, json!({"status": "ok"})));
+}
+
+async fn readiness_tells_which_part_is_ill(shop: &Shop) {
+    let ready = async |status: u16, [redis, crons, rows, origin]: [&str; 4]| {
+        let ready = get(shop, "/readyz").await;
+        let parts = json!({"redis": redis, "crons": crons, "rows": rows, "origin": origin});
+        assert_eq!((ready.status, &ready.json), (status, &parts));
+        assert_eq!(ready.header("cache-control"), "private, no-store");
+    };
+    ready(200, ["ok"; 4]).await;
+    shop.origin.answer(Reply::status(404));
+    // It answers: what it thinks of its own home page is its matter.
+    ready(200, ["ok"; 4]).await;
+    shop.store.raw(&["ZADD", "schedule:", "1700000000", "mug"]).await;
+    ready(503, ["ok", "ok", "late", "ok"]).await;
+    shop.store.raw(&["HSET", "jobs:", "heartbeat", "1700000000.000"]).await;
+    shop.origin.answer(Reply::status(500));
+    ready(503, ["ok", "silent", "late", "ill"]).await;
+    shop.store.gateway.set_fault(Some(Fault::Refuse));
+    shop.origin.answer(Reply::nothing());
+    ready(503, ["ill", "unknown", "unknown", "ill"]).await;
+    let line = shop.logged("origin: no connection").await;
+    assert!(line.contains(r#""route":"/_edge/v1/readyz""#), "{line}");
 }
 
 async fn the_stats_count_what_there_is(shop: &Shop) {

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, Once, PoisonError},
 };
 
+use edgefront::journal;
+
 /// Lines of one shop.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<String>>>);
@@ -52,7 +54,7 @@ impl log::Log for Logger {
     fn log(&self, record: &log::Record) {
         LINES.with_borrow(|lines| {
             if let Some(lines) = lines {
-                lines.push(format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
+                lines.push(format!("{}: {}", record.level().as_str().to_lowercase(), journal::line(record)));
             }
         });
     }

@@ -30,4 +30,4 @@ pub use server::HttpServer;
 pub(crate) use shop::scenarios;
 pub use shop::{Shop, client, eventually};
 pub use stock::{Stock, row};
-pub use store::{ORIGIN_KEY, SERVICE_KEY, Store};
+pub use store::{ORIGIN_KEY, SERVICE_KEY, SESSION_KEYS, Store};
