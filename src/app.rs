@@ -1,5 +1,5 @@
 //! All parts put together. There is one [`App`] for each isolate, made before the first request; all that
-//! changes in it is numbers: [`Traffic`], and what [`Redis`] counts.
+//! changes in it is plain data: no request's own things.
 
 use std::rc::Rc;
 
@@ -10,6 +10,7 @@ use crate::{
     database::Database,
     fetch::{Fetch, Response},
     page_cache::Memory,
+    seen::Seen,
     session::Keyring,
     time::Clock,
     traffic::Traffic,
@@ -30,6 +31,8 @@ pub struct App {
     pub database: Option<Rc<dyn Database>>,
     /// What this isolate remembers of pages.
     pub pages: Memory,
+    /// Who was here since that was last written to Redis.
+    pub seen: Seen,
 }
 
 /// Work that the visitor does not wait for.
@@ -49,7 +52,8 @@ impl App {
         let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
         let keyring = Keyring::new(&config.session);
         let traffic = Traffic::new(config.traffic_interval);
-        Self { config, keyring, redis, fetch, clock, traffic, database, pages: Memory::default() }
+        let (pages, seen) = (Memory::new(config.page.memory), Seen::default());
+        Self { config, keyring, redis, fetch, clock, traffic, database, pages, seen }
     }
 }
 

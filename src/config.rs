@@ -80,6 +80,9 @@ pub struct PageConfig {
     pub total_bytes: u64,
     /// `PAGE_WAIT_MS`, default 2,000 ms: how long a visitor waits for a page that somebody else is rendering.
     pub wait: Duration,
+    /// `PAGE_MEMORY`, default 5 s: how long an isolate's own copy of a page answers without Redis. So long a purge may take to reach
+    /// another isolate than the one that it came to. 0: Redis is asked each time.
+    pub memory: Duration,
     /// `PAGE_FORWARD_HEADERS`, default `accept, accept-language, user-agent`: which headers of the client may reach the origin
     /// with a request whose answer may be stored.
     pub forward: Forward,

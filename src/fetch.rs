@@ -5,7 +5,7 @@
 
 use std::{
     any::Any,
-    cell::RefCell,
+    cell::{OnceCell, RefCell},
     fmt, io,
     pin::Pin,
     rc::Rc,
@@ -18,6 +18,7 @@ use futures_util::{
     Stream, StreamExt,
     future::{Either, LocalBoxFuture, select},
 };
+use http::HeaderMap;
 
 /// A request as it comes in or goes out. The URI is absolute.
 pub type Request = http::Request<Body>;
@@ -63,7 +64,28 @@ pub enum Body {
     #[default]
     Empty,
     Bytes(Bytes),
+    /// Bytes that are sent again and again.
+    Kept(Rc<Kept>),
     Stream(Box<dyn ByteStream>),
+}
+
+/// Bytes that are sent again and again, with headers that go along each time: what the platform makes of them is made once.
+pub struct Kept {
+    pub bytes: Bytes,
+    pub headers: HeaderMap,
+    made: OnceCell<Box<dyn Any>>,
+}
+
+impl Kept {
+    #[must_use]
+    pub const fn new(bytes: Bytes, headers: HeaderMap) -> Self {
+        Self { bytes, headers, made: OnceCell::new() }
+    }
+
+    /// What the platform has made of it; `make` is asked the first time.
+    pub fn made(&self, make: impl FnOnce() -> Box<dyn Any>) -> &dyn Any {
+        self.made.get_or_init(make).as_ref()
+    }
 }
 
 /// A stream of body chunks. `as_any` lets the edge recognise a stream of its own and hand it back to the platform
@@ -118,6 +140,8 @@ impl Body {
             Self::Empty => return whole(Bytes::new()),
             Self::Bytes(bytes) if bytes.len() > limit => return too_large(Self::Bytes(bytes)),
             Self::Bytes(bytes) => return whole(bytes),
+            Self::Kept(kept) if kept.bytes.len() > limit => return too_large(Self::Kept(kept)),
+            Self::Kept(kept) => return whole(kept.bytes.clone()),
             Self::Stream(stream) => stream,
         };
         let mut read = BytesMut::new();
@@ -150,6 +174,10 @@ impl Body {
                 let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(bytes.clone()))));
                 return (Self::Bytes(bytes), copy);
             }
+            Self::Kept(kept) => {
+                let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(kept.bytes.clone()))));
+                return (Self::Kept(kept), copy);
+            }
         };
         let copy = Rc::new(RefCell::new(Copying::Growing { read: BytesMut::new(), reader: None }));
         (Self::Stream(Box::new(Copied { rest, limit, copy: copy.clone() })), BodyCopy(copy))
@@ -161,6 +189,7 @@ impl Body {
         match self {
             Self::Empty => Some(0),
             Self::Bytes(bytes) => Some(bytes.len()),
+            Self::Kept(kept) => Some(kept.bytes.len()),
             Self::Stream(_) => None,
         }
     }

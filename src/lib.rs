@@ -17,6 +17,7 @@
 //! - [`abandoned`]: carts that ended with their session.
 //! - [`orders`]: what somebody bought, and what follows from it once.
 //! - [`insights`]: bought also bought, and what those bought who viewed an item.
+//! - [`seen`]: who was here, written behind the answers of many at once.
 //! - [`ranking`]: count views, rank, top, rescale.
 //! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.
@@ -60,6 +61,7 @@ pub mod ranking;
 pub mod routes;
 pub mod row_cache;
 pub mod scripts;
+pub mod seen;
 pub mod session;
 pub mod stats;
 pub mod time;

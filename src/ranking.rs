@@ -66,19 +66,22 @@ pub struct RescaleReport {
     pub forgotten: u64,
 }
 
-/// Counts a view of `item`, for a visitor without a session. The caller has seen the origin answer 200 for this item.
+/// Counts `views` of `item`. The caller has seen the origin answer 200 for this item.
 #[must_use]
-pub fn count(keys: Keys, item: &ItemId) -> Command {
-    Command::write("ZINCRBY").arg(keys.ranking()).arg("-1").arg(item.as_str())
+pub fn count(keys: Keys, item: &ItemId, views: u32) -> Command {
+    Command::write("ZINCRBY").arg(keys.ranking()).arg(format!("-{views}")).arg(item.as_str())
 }
 
-/// Counts a view of `item` if it ranks already: for who only claims that there is such an item. So made-up names can not push
-/// real items out. With an idempotency `key` once in a day, which takes a script, and makes a retry after a lost reply harmless.
+/// Counts `views` of `item` if it ranks already: for who only claims that there is such an item. So made-up names can not push real items
+/// out.
 #[must_use]
-pub fn count_if_ranked(keys: Keys, item: &ItemId, key: Option<&str>) -> Command {
-    let Some(key) = key else {
-        return Command::write("ZADD").arg(keys.ranking()).arg("XX").arg("INCR").arg("-1").arg(item.as_str());
-    };
+pub fn count_if_ranked(keys: Keys, item: &ItemId, views: u32) -> Command {
+    Command::write("ZADD").arg(keys.ranking()).arg("XX").arg("INCR").arg(format!("-{views}")).arg(item.as_str())
+}
+
+/// As [`count_if_ranked`], one view, once in a day for an idempotency `key`: a script, which makes a retry after a lost reply harmless.
+#[must_use]
+pub fn count_once(keys: Keys, item: &ItemId, key: &str) -> Command {
     Command::script(&COUNT_ONCE, [keys.ranking(), keys.once_viewed(key)]).arg(item.as_str()).num(ONCE_TTL).repeatable()
 }
 

@@ -42,6 +42,7 @@ impl Reader<'_> {
             max_bytes: self.number("PAGE_MAX_BYTES", 1 << 20, 0),
             total_bytes: self.number("PAGE_TOTAL_BYTES", 64 << 20, 0),
             wait: Duration::from_millis(self.number("PAGE_WAIT_MS", 2_000, 0)),
+            memory: self.seconds("PAGE_MEMORY", 5, 0),
             forward: self.forward_headers(),
             item_routes: self.item_routes(),
         };

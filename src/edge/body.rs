@@ -26,6 +26,7 @@ pub fn write(body: Body) -> JsValue {
     match body {
         Body::Empty => JsValue::NULL,
         Body::Bytes(bytes) => Uint8Array::from(bytes.as_ref()).into(),
+        Body::Kept(kept) => Uint8Array::from(kept.bytes.as_ref()).into(),
         Body::Stream(stream) => write_stream(stream),
     }
 }

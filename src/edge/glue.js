@@ -1,43 +1,63 @@
 // Whatever crosses the border of wasm is copied and re-coded, so these carry as much at once as they can. The head of a message
 // is text, a line each: what begins it, then the name of a header and its value by turns. No value has a line break.
 
-const lines = (headers) => {
-	let text = "";
-	for (const [name, value] of headers) text += `\n${name}\n${value}`;
-	return text;
+// A list made by the platform in one call is read faster than an iterator that it is asked for again and again.
+const lines = (headers) => [...headers].flat().join("\n");
+
+// An object is the form that the platform takes fastest; it has no place for a name that comes twice.
+const init = (head) => {
+	const parts = head === "" ? [] : head.split("\n");
+	const record = {};
+	for (let n = 0; n + 1 < parts.length; n += 2) {
+		if (parts[n] in record) return repeated(parts);
+		record[parts[n]] = parts[n + 1];
+	}
+	return record;
 };
 
-const pairs = (head) => {
-	const parts = head === "" ? [] : head.split("\n");
-	const headers = [];
-	for (let n = 0; n + 1 < parts.length; n += 2) headers.push([parts[n], parts[n + 1]]);
+const repeated = (parts) => {
+	const headers = new Headers();
+	for (let n = 0; n + 1 < parts.length; n += 2) headers.append(parts[n], parts[n + 1]);
 	return headers;
 };
 
 /** Method, address and headers of a request. */
 export function readRequest(request) {
-	return `${request.method}\n${request.url}${lines(request.headers)}`;
+	return `${request.method}\n${request.url}\n${lines(request.headers)}`;
 }
 
 /** Status and headers of a response. */
 export function readResponse(response) {
-	return `${response.status}${lines(response.headers)}`;
+	return `${response.status}\n${lines(response.headers)}`;
 }
 
 /** A response; `body` is null, bytes or a stream. */
 export function respond(status, head, body) {
-	return new Response(body, { status, headers: pairs(head) });
+	return new Response(body, { status, headers: init(head) });
+}
+
+/** What is sent again and again: headers and bytes, as the platform takes them. */
+export function keep(head, bytes) {
+	return { headers: new Headers(init(head)), bytes };
+}
+
+/** A response of what is kept, and of the headers in `head` beside it. */
+export function respondKept(status, kept, head) {
+	const response = new Response(kept.bytes, { status, headers: kept.headers });
+	const more = init(head);
+	for (const name in more) response.headers.set(name, more[name]);
+	return response;
 }
 
 /** Sends a request whose answer may be a stream: resolves with its head. */
 export function send(address, method, head, body, signal) {
-	return fetch(address, { method, headers: pairs(head), body, signal, redirect: "manual" });
+	return fetch(address, { method, headers: init(head), body, signal, redirect: "manual" });
 }
 
 /** Sends a POST and reads the whole answer within `millis`: `[head, bytes]`, null if it has more than `limit` bytes. */
 export async function exchange(address, head, body, millis, limit) {
 	const signal = AbortSignal.timeout(millis);
-	const response = await fetch(address, { method: "POST", headers: pairs(head), body, signal, redirect: "manual" });
+	const response = await fetch(address, { method: "POST", headers: init(head), body, signal, redirect: "manual" });
 	if (Number(response.headers.get("content-length")) > limit) {
 		await response.body.cancel();
 		return null;

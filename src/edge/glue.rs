@@ -13,6 +13,9 @@ extern "C" {
     /// Caught: the platform refuses some statuses and values.
     #[wasm_bindgen(catch)]
     pub fn respond(status: u16, head: &str, body: &JsValue) -> Result<JsValue, JsValue>;
+    pub fn keep(head: &str, bytes: &js_sys::Uint8Array) -> JsValue;
+    #[wasm_bindgen(catch, js_name = respondKept)]
+    pub fn respond_kept(status: u16, kept: &JsValue, head: &str) -> Result<JsValue, JsValue>;
     /// Caught, since what a visitor can make the platform refuse (a method that it does not know) must not end the isolate.
     #[wasm_bindgen(catch)]
     pub fn send(

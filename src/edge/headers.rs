@@ -16,10 +16,10 @@ pub fn read(mut lines: Split<'_, char>) -> HeaderMap {
     headers
 }
 
-/// Writes all headers.
-pub fn write(from: &HeaderMap) -> String {
+/// Writes headers.
+pub fn write<'a>(headers: impl IntoIterator<Item = (&'a HeaderName, &'a HeaderValue)>) -> String {
     let mut text = String::with_capacity(512);
-    for (name, value) in from {
+    for (name, value) in headers {
         if !text.is_empty() {
             text.push('\n');
         }

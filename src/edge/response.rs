@@ -1,10 +1,10 @@
 //! [`Response`] as the answer to an event.
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use wasm_bindgen::JsValue;
 
 use super::{body, glue, headers};
-use crate::fetch::{Body, Response};
+use crate::fetch::{Body, Kept, Response};
 
 /// The platform's response.
 ///
@@ -12,10 +12,22 @@ use crate::fetch::{Body, Response};
 /// If the platform refuses the status or a header.
 pub fn write(response: Response) -> Result<JsValue, JsValue> {
     let (head, body) = response.into_parts();
+    if let Body::Kept(kept) = &body {
+        return write_kept(head.status, &head.headers, kept);
+    }
     // With these the platform takes no body, not even an empty one.
     let bodiless = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED].contains(&head.status);
     let body = body::write(if bodiless { Body::Empty } else { body });
     glue::respond(head.status.as_u16(), &headers::write(&head.headers), &body)
+}
+
+/// The platform gets what it has made of `kept` the first time, and the headers that this answer has beside it.
+fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &Kept) -> Result<JsValue, JsValue> {
+    let made = kept.made(|| Box::new(glue::keep(&headers::write(&kept.headers), &kept.bytes.as_ref().into())));
+    let made = made.downcast_ref::<JsValue>().ok_or(JsValue::UNDEFINED)?;
+    let is_kept = |name, value| kept.headers.get_all(name).iter().any(|other| other == value);
+    let others = headers.iter().filter(|(name, value)| !is_kept(*name, *value));
+    glue::respond_kept(status.as_u16(), made, &headers::write(others))
 }
 
 /// An answer of the status alone, for what can not be answered better.

@@ -1,8 +1,8 @@
 //! Which requests the page cache may answer. Everything else passes to the origin as it came, and the answer says why.
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Uri};
 
-use super::{key::Page, reuse::Wish};
+use super::{key::Page, memory::Memory, reuse::Wish};
 use crate::{config::Forward, fetch::Request, item_routes::ItemRoutes, origin::is_hop_by_hop};
 
 /// Why a request passes the cache by.
@@ -54,11 +54,11 @@ const PASSED: [&str; 4] = ["authorization", "if-match", "if-unmodified-since", "
 ///
 /// # Errors
 /// Why the cache has no part in it.
-pub fn admit(request: &Request, routes: &ItemRoutes) -> Result<(Page, Wish), Pass> {
+pub fn admit(request: &Request, routes: &ItemRoutes, memory: &Memory) -> Result<(Page, Wish), Pass> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(Pass::Method);
     }
-    let page = Page::of_url(&request.uri().to_string(), routes)?;
+    let page = memory.page(text(request.uri()), routes)?;
     if let Some(name) = PASSED.into_iter().find(|name| request.headers().contains_key(*name)) {
         return Err(Pass::Header(name));
     }
@@ -68,6 +68,14 @@ pub fn admit(request: &Request, routes: &ItemRoutes) -> Result<(Page, Wish), Pas
         return Err(Pass::Header("cache-control"));
     }
     Ok((page, wish))
+}
+
+/// An absolute URI as its text.
+fn text(uri: &Uri) -> String {
+    match (uri.scheme_str(), uri.authority(), uri.path_and_query()) {
+        (Some(scheme), Some(authority), Some(rest)) => [scheme, "://", authority.as_str(), rest.as_str()].concat(),
+        _ => uri.to_string(),
+    }
 }
 
 /// What browsers send with every request, and the platform with what it passes on: nothing by which an origin tells people apart.
@@ -125,7 +133,8 @@ mod tests {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::Empty).unwrap();
-        let page = admit(&request, &ItemRoutes::default()).map(|(page, _)| page);
+        let memory = Memory::new(std::time::Duration::ZERO);
+        let page = admit(&request, &ItemRoutes::default(), &memory).map(|(page, _)| page);
         page.map(|page| page.item().map(ToString::to_string).unwrap_or_default())
     }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     key::Page,
-    lookup::{Lookup, State},
+    lookup::{State, look},
     vary::Selecting,
 };
 use crate::{config::PageConfig, error::Error, time::Timestamp, upstash::Redis};
@@ -59,9 +59,7 @@ pub async fn explain(redis: &Redis, url: &str, now: Timestamp, config: &PageConf
         Err(pass) => return Ok(Explanation { cacheable: false, why: pass.detail(), page: None, stored: None }),
     };
     let selecting = Selecting::default();
-    let lookup = Lookup::only(redis.keys(), &page, &selecting, now);
-    let reply = redis.run(lookup.command()).await?;
-    let look = lookup.read(reply)?;
+    let look = look(redis, &page, &selecting, now).await?;
     let stored = look.entry.map(|entry| Stored {
         age: entry.age(now),
         ttl: entry.ttl(now),

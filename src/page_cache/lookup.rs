@@ -97,9 +97,7 @@ impl<'a> Lookup<'a> {
         Ok(Self::with(keys, page, selecting, now, lease, id, ask))
     }
 
-    /// Only looks: no lease is taken.
-    #[must_use]
-    pub fn only(keys: Keys, page: &'a Page, selecting: &'a Selecting, now: Timestamp) -> Self {
+    fn only(keys: Keys, page: &'a Page, selecting: &'a Selecting, now: Timestamp) -> Self {
         Self::with(keys, page, selecting, now, Duration::ZERO, String::new(), Ask::Never)
     }
 
@@ -155,6 +153,16 @@ impl<'a> Lookup<'a> {
         let lease = stamp.map(|stamp| Lease { id: self.lease_id, stamp });
         Ok(Look { rank, entry: entry.map(Box::new), lease, state, vary })
     }
+}
+
+/// Only looks for `page`: no lease is taken.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn look(redis: &Redis, page: &Page, selecting: &Selecting, now: Timestamp) -> Result<Look, Error> {
+    let lookup = Lookup::only(redis.keys(), page, selecting, now);
+    let reply = redis.run(lookup.command()).await?;
+    Ok(lookup.read(reply)?)
 }
 
 /// Finds out whether Redis answers at all.

@@ -1,16 +1,20 @@
 //! What this isolate remembers of pages, for seconds to minutes, in bounded space: plain data, which requests may share.
 //!
-//! Nothing here is ever fresher than Redis: a copy is served only where Redis is silent, or to those who waited for its render.
+//! - `copies`: pages as Redis had them a moment ago.
+
+mod copies;
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, LazyCell, RefCell},
     collections::{HashMap, HashSet},
     rc::Rc,
     time::Duration,
 };
 
-use super::{entry::Entry, vary::Selecting};
-use crate::{fetch::FetchError, time::Timestamp, upstash};
+use self::copies::Copies;
+pub use self::copies::{Asked, Hot};
+use super::{admission::Pass, entry::Entry, key::Page, vary::Selecting};
+use crate::{fetch::FetchError, item_routes::ItemRoutes, time::Timestamp, upstash};
 
 /// So long a page that could not be stored is not looked for: its visitors go to the origin at once (hit-for-miss).
 pub const UNSTORABLE: Duration = Duration::from_mins(2);
@@ -18,30 +22,24 @@ pub const UNSTORABLE: Duration = Duration::from_mins(2);
 const FAILED: Duration = Duration::from_secs(5);
 /// Pages that are remembered as unstorable, or as failed, at the most: about 100 bytes each.
 const MOST_NOTES: usize = 10_000;
-/// Copies of pages, and their bytes, at the most. An isolate has 128 MB.
-const MOST_COPIES: usize = 256;
-const MOST_BYTES: usize = 8 << 20;
 /// Deadlines of Redis in a row after which visitors do not wait for it any more.
 const DEADLINES: u32 = 3;
 /// So long nobody waits for it; then one visit in so many seconds finds out, behind its answer, whether it is back.
 const OPEN: Duration = Duration::from_secs(5);
 
+/// URLs whose canonical form is remembered: to find it takes as long as all the rest of a page that this isolate holds.
+const MOST_URLS: usize = 2_000;
+/// Longer URLs are not remembered.
+const LONGEST_URL: usize = 500;
+
 /// The isolate's memory of pages.
-#[derive(Default)]
 pub struct Memory {
+    urls: RefCell<HashMap<String, Page>>,
     unstorable: RefCell<HashMap<String, (Timestamp, &'static str)>>,
     failed: RefCell<HashMap<String, Timestamp>>,
     copies: RefCell<Copies>,
     rendering: Rc<RefCell<HashSet<String>>>,
     breaker: Breaker,
-}
-
-#[derive(Default)]
-struct Copies {
-    /// By the page's hash; variants of one page side by side.
-    pages: HashMap<String, Vec<Rc<Entry>>>,
-    count: usize,
-    bytes: usize,
 }
 
 /// Whether visitors wait for Redis.
@@ -62,6 +60,32 @@ pub enum Waiting {
 }
 
 impl Memory {
+    /// An empty one, whose copies answer by themselves for `span`.
+    #[must_use]
+    pub fn new(span: Duration) -> Self {
+        let (urls, unstorable, failed, rendering, breaker) = Default::default();
+        Self { urls, unstorable, failed, copies: RefCell::new(Copies::new(span)), rendering, breaker }
+    }
+
+    /// [`Page::of_url`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn page(&self, url: String, routes: &ItemRoutes) -> Result<Page, Pass> {
+        let mut urls = self.urls.borrow_mut();
+        if let Some(page) = urls.get(&url) {
+            return Ok(page.clone());
+        }
+        let page = Page::of_url(&url, routes)?;
+        if url.len() <= LONGEST_URL {
+            if urls.len() >= MOST_URLS {
+                urls.clear();
+            }
+            urls.insert(url, page.clone());
+        }
+        Ok(page)
+    }
+
     /// Why the page could not be stored when it was last asked for; None if that is long ago, or it could.
     #[must_use]
     pub fn unstorable(&self, hash: &str, now: Timestamp) -> Option<&'static str> {
@@ -71,6 +95,7 @@ impl Memory {
 
     /// Remembers that the page can not be stored.
     pub fn note_unstorable(&self, hash: &str, why: &'static str, now: Timestamp) {
+        self.copies.borrow_mut().forget(hash);
         let mut notes = self.unstorable.borrow_mut();
         make_room(&mut notes, |(until, _)| now < *until);
         notes.insert(hash.to_owned(), (now + UNSTORABLE, why));
@@ -89,42 +114,44 @@ impl Memory {
         notes.insert(hash.to_owned(), now + FAILED);
     }
 
-    /// The copy of a page for a request like `selecting`.
+    /// To be called before Redis is asked for a page, for [`Memory::keep`].
     #[must_use]
-    pub fn copy(&self, hash: &str, selecting: &Selecting, now: Timestamp) -> Option<Rc<Entry>> {
-        let copies = self.copies.borrow();
-        let is_for = |entry: &&Rc<Entry>| selecting.variant(&entry.vary).is_some_and(|name| name == entry.variant);
-        copies.pages.get(hash)?.iter().find(is_for).filter(|entry| now < entry.dies).cloned()
+    pub fn asked(&self, now: Timestamp) -> Asked {
+        self.copies.borrow().asked(now)
     }
 
-    /// Keeps a copy of a page that Redis holds, or makes room for it by forgetting others.
-    pub fn keep(&self, hash: &str, entry: Rc<Entry>) {
-        let mut copies = self.copies.borrow_mut();
-        let size = entry.body.len();
-        if size > MOST_BYTES / 8 {
-            return;
-        }
-        if copies.count >= MOST_COPIES || copies.bytes + size > MOST_BYTES {
-            // What is hot is here again in a moment.
-            *copies = Copies::default();
-        }
-        let variants = copies.pages.entry(hash.to_owned()).or_default();
-        let before: Vec<_> =
-            variants.extract_if(.., |other| other.variant == entry.variant || other.vary != entry.vary).collect();
-        variants.push(entry);
-        copies.count = copies.count + 1 - before.len();
-        copies.bytes = copies.bytes + size - before.iter().map(|entry| entry.body.len()).sum::<usize>();
+    /// The copy of a page for a request like `selecting`, for an answer without Redis.
+    #[must_use]
+    pub fn hot<F: FnOnce() -> Selecting>(
+        &self,
+        hash: &str,
+        selecting: &LazyCell<Selecting, F>,
+        now: Timestamp,
+    ) -> Option<Hot> {
+        self.copies.borrow_mut().hot(hash, selecting, now)
+    }
+
+    /// The copy of a page for a request like `selecting`, however long ago Redis was asked: it stands in where Redis is silent.
+    #[must_use]
+    pub fn copy(&self, hash: &str, selecting: &Selecting, now: Timestamp) -> Option<Rc<Entry>> {
+        let selecting = LazyCell::new(|| selecting.clone());
+        self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.entry.clone())
+    }
+
+    /// Keeps a copy of a page that Redis holds, unless it was voided since that was `asked`.
+    pub fn keep(&self, hash: &str, entry: Rc<Entry>, asked: Asked) {
+        self.copies.borrow_mut().keep(hash, entry, asked);
     }
 
     /// Forgets the copies of a page.
     pub fn forget(&self, hash: &str) {
-        let mut copies = self.copies.borrow_mut();
-        if let Some(before) = copies.pages.remove(hash) {
-            copies.count -= before.len();
-            copies.bytes -= before.iter().map(|entry| entry.body.len()).sum::<usize>();
-        }
-        drop(copies);
+        self.copies.borrow_mut().forget(hash);
         self.unstorable.borrow_mut().remove(hash);
+    }
+
+    /// Forgets all copies.
+    pub fn forget_all(&self) {
+        self.copies.borrow_mut().forget_all();
     }
 
     /// Whether a request of this isolate renders the page now.
@@ -190,39 +217,17 @@ fn make_room<T>(notes: &mut HashMap<String, T>, holds: impl Fn(&T) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::entry::tests::entry, *};
-    use crate::config::Forward;
+    use super::*;
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
 
-    fn asked(foo: &'static str) -> Selecting {
-        let headers = [("foo".parse().unwrap(), http::HeaderValue::from_static(foo))].into_iter().collect();
-        Selecting::of(&headers, &Forward::All, false)
-    }
-
-    #[test]
-    fn copies_are_bounded_and_told_apart() {
-        let memory = Memory::default();
-        let mut other = entry(b"", vec![2; 10]);
-        other.variant = "foo=2\n".to_owned();
-        memory.keep("a", Rc::new(entry(b"", vec![1; 10])));
-        memory.keep("a", Rc::new(other));
-        assert_eq!(memory.copy("a", &asked("1"), START).unwrap().body[0], 1);
-        assert_eq!(memory.copy("a", &asked("2"), START).unwrap().body[0], 2);
-        assert!(memory.copy("a", &asked("3"), START).is_none());
-        assert!(memory.copy("a", &asked("1"), START + Duration::from_mins(15)).is_none(), "it is over");
-        for number in 0..100 {
-            memory.keep(&number.to_string(), Rc::new(entry(b"", vec![0; 500_000])));
-            let copies = memory.copies.borrow();
-            assert!(copies.bytes <= MOST_BYTES && copies.count == copies.pages.values().map(Vec::len).sum::<usize>());
-        }
-        memory.forget("99");
-        assert!(memory.copy("99", &asked("1"), START).is_none());
+    fn memory() -> Memory {
+        Memory::new(Duration::from_secs(5))
     }
 
     #[test]
     fn what_could_not_be_stored_is_tried_again_later() {
-        let memory = Memory::default();
+        let memory = memory();
         memory.note_unstorable("a", "private", START);
         assert_eq!(memory.unstorable("a", START), Some("private"));
         assert_eq!(memory.unstorable("a", START + UNSTORABLE), None);
@@ -234,7 +239,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_redis_that_does_not_answer() {
-        let memory = Memory::default();
+        let memory = memory();
         for _ in 0..DEADLINES {
             assert_eq!(memory.waiting(START), Waiting::Worth);
             memory.note_redis::<()>(&Err(upstash::Error::Unauthorized), START);

@@ -24,8 +24,7 @@ use crate::{
     orders::{self, Order},
     origin::{self, Logout, Says, Visitor},
     page_cache::{self, CacheStatus, Pass, Waiting},
-    ranking,
-    session::{self, Session, View, device::Label},
+    session::{self, Session, device::Label},
     time::Timestamp,
     traffic::Count,
     upstash::{FromReply, Reply},
@@ -45,7 +44,7 @@ pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         with_cart: config.origin.cart_routes.iter().any(|route| route == path),
         sale: config.flash.checkout.item(path, query).map(RowId::from),
     };
-    match page_cache::admit(&request, &config.page.item_routes) {
+    match page_cache::admit(&request, &config.page.item_routes, &app.pages) {
         // What the origin is told of the visitor there is in no key.
         Ok((page, _)) if visit.with_cart || visit.sale.is_some() => {
             let why = page.by_popularity().err().unwrap_or("personal");
@@ -193,7 +192,8 @@ impl Visit {
             headers.append(header::SET_COOKIE, cookie);
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
         }
-        Answer { response, later: self.seen(method, status).into_iter().chain(order).collect() }
+        self.note_seen(method, status);
+        Answer { response, later: order.into_iter().collect() }
     }
 
     /// Settles what the visitor has bought; what comes back feeds the insights. The order did happen, whatever goes wrong here: the
@@ -270,35 +270,18 @@ impl Visit {
 
     /// Notes that the session was here, and the view of an item: counted only if the origin answered 200 for it, so that
     /// made-up names can not push real items out of the ranking.
-    fn seen(&self, method: &Method, status: StatusCode) -> Option<Later> {
-        let item = self.item.clone().filter(|_| method == Method::GET && status == StatusCode::OK);
+    fn note_seen(&self, method: &Method, status: StatusCode) {
+        let item = self.item.as_ref().filter(|_| method == Method::GET && status == StatusCode::OK);
         if item.is_some() {
             self.app.traffic.count(Count::View);
         }
-        if item.is_none() && self.token.is_none() {
-            return None;
-        }
-        let (app, token, now) = (self.app.clone(), self.token.clone(), self.now);
-        Some(Box::pin(async move { log_failure(note(&app, token.as_ref(), item.as_ref(), now).await) }))
+        self.app.seen.note(self.token.as_ref(), item, self.now);
     }
 }
 
 /// Whether the origin could know the visitor: as our user, or by a cookie of its own.
 fn is_somebody(session: Option<&Session>, headers: &HeaderMap) -> bool {
     session.is_some_and(|session| session.user.is_some()) || session::cookie::strip(headers).is_some()
-}
-
-async fn note(app: &App, token: Option<&Token>, item: Option<&ItemId>, now: Timestamp) -> Result<(), Error> {
-    if let Some(token) = token
-        && session::touch(&app.redis, token, item, View::Served, now, &app.config.session).await?.is_some()
-    {
-        return Ok(());
-    }
-    // A session that has ended is a visitor without one.
-    match item {
-        Some(item) => Ok(app.redis.run(ranking::count(app.redis.keys(), item)).await?),
-        None => Ok(()),
-    }
 }
 
 /// Finds out whether Redis is back.

@@ -1,27 +1,40 @@
 #!lua flags=allow-key-locking
--- Notes that a session was seen, and which item it looked at.
--- KEYS login: recent: viewed:T viewed:
--- ARGV T now idle_cutoff item window view       item '' = none; view 'reported' = counts only if the item ranks already
--- returns the user ('' = guest); nil = no such session, and nothing was written
-local login, recent, viewed, ranking = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local token, now, idle_cutoff, item, window, view = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+-- Notes that sessions were seen, and which items they looked at.
+-- KEYS login: recent: (viewed:T)*
+-- ARGV idle_cutoff window touch_every (T now item)*     seconds; a triple for each viewed:T; item '' = none
+-- returns for each: 0 = no such session, and nothing was written; 1 = noted; 2 = and the view counts
+local login, recent = KEYS[1], KEYS[2]
+local idle_cutoff, window, touch_every = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local user = redis.call('HGET', login, token)
-local seen = redis.call('ZSCORE', recent, token)
-if not user or not seen or tonumber(seen) < tonumber(idle_cutoff) then return false end
+local tokens = {}
+for i = 4, #ARGV, 3 do tokens[#tokens + 1] = ARGV[i] end
+local users = redis.call('HMGET', login, unpack(tokens))
+local seen = redis.call('ZMSCORE', recent, unpack(tokens))
 
--- GT: a request that was slow, or an isolate whose clock is behind, moves nothing back.
-redis.call('ZADD', recent, 'GT', now, token)
-if item ~= '' then
-  local last = redis.call('ZSCORE', viewed, item)
+-- A view counts once in a window. A new item makes room for itself; one that stands there already only moves.
+local function view(viewed, now, item)
+  if redis.call('ZADD', viewed, 'NX', now, item) == 1 then
+    redis.call('ZREMRANGEBYRANK', viewed, 0, -26)
+    return true
+  end
+  local last = tonumber(redis.call('ZSCORE', viewed, item))
   redis.call('ZADD', viewed, 'GT', now, item)
-  redis.call('ZREMRANGEBYRANK', viewed, 0, -26)
-  if not last or now - last >= tonumber(window) then
-    if view == 'reported' then
-      redis.call('ZADD', ranking, 'XX', 'INCR', -1, item)
-    else
-      redis.call('ZINCRBY', ranking, -1, item)
+  return now - last >= window
+end
+
+local touched, noted = {}, {}
+for i, token in ipairs(tokens) do
+  local now, item = ARGV[i * 3 + 2], ARGV[i * 3 + 3]
+  if not users[i] or not seen[i] or tonumber(seen[i]) < idle_cutoff then
+    noted[i] = 0
+  else
+    if now - seen[i] >= touch_every then
+      touched[#touched + 1] = now
+      touched[#touched + 1] = token
     end
+    noted[i] = item ~= '' and view(KEYS[i + 2], now, item) and 2 or 1
   end
 end
-return user
+-- GT: a request that was slow, or an isolate whose clock is behind, moves nothing back.
+if #touched > 0 then redis.call('ZADD', recent, 'GT', unpack(touched)) end
+return noted

@@ -7,6 +7,7 @@
 //! - `devices`: the sessions of one user, as that user sees and ends them; [`device`]: what each is called.
 //! - `clean`: end what has expired, and what is over the cap, oldest first.
 //! - `reap`: how a session ends, whoever ends it.
+//! - `touch`: who was here, many at once.
 
 pub mod cookie;
 pub mod device;
@@ -15,12 +16,14 @@ mod clean;
 mod devices;
 mod login;
 mod reap;
+mod touch;
 
 pub use clean::{Cleaned, Probe, clean};
 pub use cookie::Keyring;
 pub use devices::{DEVICES, Device, END_LOGINS, Ended, Which, devices, log_out_devices, newest};
 pub use login::{LOG_IN, log_in, log_in_once, log_out, log_out_user};
 pub use reap::REAP;
+pub use touch::{Noted, Sight, TOUCH, TOUCH_EVERY, touch, touch_command};
 
 use crate::{
     config::SessionConfig,
@@ -28,7 +31,7 @@ use crate::{
     ids::{ItemId, Token, UserId},
     keys::Keys,
     time::Timestamp,
-    upstash::{Command, Redis, Script},
+    upstash::{Command, Redis},
 };
 
 /// How many items a session remembers as last viewed.
@@ -40,25 +43,6 @@ pub struct Session {
     pub token: Token,
     /// None for a guest's session.
     pub user: Option<UserId>,
-}
-
-/// How we know of a view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum View {
-    /// We served the item's page, with status 200: it exists.
-    Served,
-    /// Somebody says that another cache served it. It counts only if the item ranks already: made-up names can not push
-    /// real items out of the ranking.
-    Reported,
-}
-
-impl View {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Served => "served",
-            Self::Reported => "reported",
-        }
-    }
 }
 
 /// The two reads that tell whether a session lives, for [`from_check`]: a caller puts them beside its own in one pipeline.
@@ -108,33 +92,6 @@ pub async fn check(
     Ok(from_check(token, user, seen, now, config))
 }
 
-/// Checks the session and notes that it was seen `now`; an `item` becomes the newest of its viewed ones and counts in the
-/// ranking, once in [`SessionConfig::view_window`]. None: there is no such session, and nothing was written.
-///
-/// A script, because the writes depend on the check.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn touch(
-    redis: &Redis,
-    token: &Token,
-    item: Option<&ItemId>,
-    view: View,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<Option<Session>, Error> {
-    let shard = redis.keys().shard_of(token);
-    let touch = Command::script(&TOUCH, [shard.login(), shard.recent(), shard.viewed(token), redis.keys().ranking()])
-        .arg(token.as_str())
-        .num(now)
-        .num(now - config.idle)
-        .arg(item.map_or("", ItemId::as_str))
-        .num(config.view_window.as_secs())
-        .arg(view.as_str());
-    let user: Option<String> = redis.run(touch).await?;
-    Ok(user.and_then(|user| from_login(token, &user)))
-}
-
 /// Reads what was last viewed with `token`, for [`viewed_items`]: a caller puts it beside its own in one pipeline.
 #[must_use]
 pub fn viewed_command(keys: Keys, token: &Token) -> Command {
@@ -162,9 +119,3 @@ pub async fn recent_items(
         redis.all(&[user, seen, viewed_command(redis.keys(), token)]).await?;
     Ok(from_check(token, user, seen, now, config).map(|session| (session, viewed_items(&members))))
 }
-
-pub static TOUCH: Script = Script {
-    name: "touch",
-    source: include_str!("../scripts/touch.lua"),
-    sha1: "ccf0ee4b8a071f7f7cedd4b3e5c173ed8081febc",
-};

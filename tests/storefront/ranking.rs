@@ -69,10 +69,11 @@ async fn the_most_viewed_item_has_rank_0_and_an_unknown_one_has_none() {
 #[tokio::test]
 async fn a_view_counts_and_a_claimed_one_only_for_an_item_that_ranks() {
     let store = Store::new().await;
-    store.redis.run::<()>(ranking::count_if_ranked(store.redis.keys(), &item("made-up"), None)).await.unwrap();
+    let keys = store.redis.keys();
+    store.redis.run::<()>(ranking::count_if_ranked(keys, &item("made-up"), 1)).await.unwrap();
     assert_eq!(views(&store, "made-up").await, None);
-    store.redis.run::<()>(ranking::count(store.redis.keys(), &item("mug"))).await.unwrap();
-    store.redis.run::<()>(ranking::count_if_ranked(store.redis.keys(), &item("mug"), None)).await.unwrap();
+    store.redis.run::<()>(ranking::count(keys, &item("mug"), 1)).await.unwrap();
+    store.redis.run::<()>(ranking::count_if_ranked(keys, &item("mug"), 1)).await.unwrap();
     assert_eq!(views(&store, "mug").await, Some(2.0));
 }
 

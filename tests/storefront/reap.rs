@@ -6,7 +6,7 @@ use edgefront::{
     app::App,
     cart::{self, Quantity},
     ids::{ItemId, Token, UserId},
-    session::{self, Cleaned, Probe, View},
+    session::{self, Cleaned, Probe, Sight, TOUCH_EVERY},
     upstash::Command,
 };
 use futures_util::future::join_all;
@@ -24,6 +24,11 @@ async fn store(limit: &str) -> (Store, Rc<App>) {
     (store, app)
 }
 
+async fn touch(app: &App, token: &Token, item: Option<ItemId>) {
+    let sight = Sight { token: token.clone(), item, at: app.clock.now() };
+    session::touch(&app.redis, &sight, &app.config.session).await.unwrap();
+}
+
 /// A session of `name` that viewed something and has something in its cart, a moment younger than all before.
 async fn session(store: &Store, app: &Rc<App>, name: &str) -> Token {
     store.clock.advance(Duration::from_millis(10));
@@ -32,7 +37,7 @@ async fn session(store: &Store, app: &Rc<App>, name: &str) -> Token {
     let token = session::log_in(&app.redis, None, &user, now, &app.config.session).await.unwrap();
     let quantity = Quantity::parse(&json!(2), &app.config.cart).unwrap();
     cart::set_item(&app.redis, Some(&token), &mug, quantity, now, &app.config).await.unwrap();
-    session::touch(&app.redis, &token, Some(&mug), View::Served, now, &app.config.session).await.unwrap();
+    touch(app, &token, Some(mug)).await;
     token
 }
 
@@ -81,7 +86,7 @@ async fn all_that_is_stored_of_a_session_goes_in_one_step() {
     let mut left: Vec<String> = serde_json::from_value(store.raw(&["KEYS", "*"]).await).unwrap();
     left.sort();
     // The lists of a user may name what has ended, and end by themselves.
-    assert_eq!(left, ["abandoned:", "devices:ada", "sessions:ada", "viewed:"]);
+    assert_eq!(left, ["abandoned:", "devices:ada", "sessions:ada"]);
     for list in ["devices:ada", "sessions:ada"] {
         let left = store.raw(&["TTL", list]).await.as_u64().unwrap();
         assert!((1..=app.config.session.max_age.as_secs()).contains(&left), "{list}: {left}");
@@ -153,8 +158,8 @@ async fn a_user_who_came_back_after_the_cleaning_read_the_oldest_keeps_login_and
     session(&store, &app, "bob").await;
     let young = session(&store, &app, "eve").await;
     let oldest = oldest_two(&store).await;
-    store.clock.advance(Duration::from_secs(1));
-    session::touch(&app.redis, &back, None, View::Served, app.clock.now(), &app.config.session).await.unwrap();
+    store.clock.advance(TOUCH_EVERY);
+    touch(&app, &back, None).await;
 
     assert_eq!(app.redis.run(reap(&app, &oldest)).await, Ok((1_u64, 1_u64)));
     assert_eq!(living(&store).await, [young.as_str(), back.as_str()]);
@@ -196,12 +201,8 @@ async fn touches_during_the_cleaning_leave_no_login_that_was_never_seen() {
     for number in 0..60 {
         tokens.push(session(&store, &app, &format!("user-{number}")).await);
     }
-    store.clock.advance(Duration::from_secs(1));
-    let touches = join_all(
-        tokens
-            .iter()
-            .map(|token| session::touch(&app.redis, token, None, View::Served, app.clock.now(), &app.config.session)),
-    );
+    store.clock.advance(TOUCH_EVERY);
+    let touches = join_all(tokens.iter().map(|token| touch(&app, token, None)));
     let (_, one, other) = tokio::join!(touches, clean(&app, Probe::Overflow), clean(&app, Probe::Overflow));
     assert_eq!(one.sessions + other.sessions, 50);
     let mut logins: Vec<String> = serde_json::from_value(store.raw(&["HKEYS", "login:"]).await).unwrap();

@@ -6,7 +6,8 @@ use edgefront::{
     app::App,
     cart::{self, Quantity},
     ids::{ItemId, Token, UserId},
-    session::{self, View},
+    seen,
+    session::{self, Noted, Sight, TOUCH_EVERY},
     time::Timestamp,
 };
 use edgefront_gateway::Fault;
@@ -37,14 +38,19 @@ async fn who(app: &Rc<App>, token: &Token) -> Option<String> {
     Some(session.user.map_or_else(String::new, |user| user.to_string()))
 }
 
-/// Whether the session lived.
-async fn view_at(app: &Rc<App>, token: &Token, name: &str, view: View, now: Timestamp) -> bool {
-    let item = item(name);
-    session::touch(&app.redis, token, Some(&item), view, now, &app.config.session).await.unwrap().is_some()
+/// Notes a session at once, without the ranking.
+async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) -> Noted {
+    let sight = Sight { token: token.clone(), item: name.map(item), at };
+    session::touch(&app.redis, &sight, &app.config.session).await.unwrap()
 }
 
-async fn view(app: &Rc<App>, token: &Token, name: &str) -> bool {
-    view_at(app, token, name, View::Served, app.clock.now()).await
+/// A view as the storefront notes it, written.
+async fn view(app: &Rc<App>, token: &Token, name: &str) {
+    let now = app.clock.now();
+    app.seen.note(Some(token), Some(&item(name)), now);
+    if let Some(work) = seen::flush(app, now) {
+        work.await;
+    }
 }
 
 async fn recent(app: &Rc<App>, token: &Token) -> Option<Vec<String>> {
@@ -73,9 +79,9 @@ async fn the_books_login_cookie() {
     let token = log_in(&app, None, "ada").await;
     assert_eq!(who(&app, &token).await.as_deref(), Some("ada"));
 
-    store.clock.advance(Duration::from_millis(1500));
-    assert!(view(&app, &token, "mug").await);
-    assert!(view(&app, &token, "cup").await);
+    store.clock.advance(TOUCH_EVERY + Duration::from_millis(500));
+    view(&app, &token, "mug").await;
+    view(&app, &token, "cup").await;
 
     // As code that was written against the book reads it.
     let (text, now) = (token.as_str(), app.clock.now());
@@ -109,7 +115,7 @@ async fn a_login_takes_a_guests_cart_and_views_along() {
     let app = store.app(&[]);
     let guest = guest(&app).await;
     assert_eq!(who(&app, &guest).await.as_deref(), Some(""));
-    assert!(view(&app, &guest, "cup").await);
+    view(&app, &guest, "cup").await;
 
     let token = log_in(&app, Some(&guest), "ada").await;
     assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", token.as_str())]).await, json!(["mug", "2"]));
@@ -128,7 +134,7 @@ async fn a_login_leaves_another_users_cart_and_views_behind() {
     let app = store.app(&[]);
     let guest = guest(&app).await;
     let adas = log_in(&app, Some(&guest), "ada").await;
-    assert!(view(&app, &adas, "cup").await);
+    view(&app, &adas, "cup").await;
 
     let bobs = log_in(&app, Some(&adas), "bob").await;
     assert_eq!(who(&app, &adas).await, None);
@@ -146,13 +152,8 @@ async fn a_stale_token_cannot_revive_a_session() {
     let token = log_in(&app, None, "ada").await;
     log_out(&app, &token).await;
     let before = keys(&store).await;
-    assert!(!view(&app, &token, "mug").await);
-    assert!(
-        session::touch(&app.redis, &token, None, View::Served, app.clock.now(), &app.config.session)
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert_eq!(touch(&app, &token, Some("mug"), app.clock.now()).await, Noted::Ended);
+    assert_eq!(touch(&app, &token, None, app.clock.now()).await, Noted::Ended);
     assert_eq!(recent(&app, &token).await, None);
     assert_eq!(keys(&store).await, before);
 }
@@ -167,8 +168,8 @@ async fn a_session_that_was_not_seen_for_the_idle_time_is_none_even_before_it_is
     assert_eq!(who(&app, &token).await.as_deref(), Some("ada"));
     store.clock.advance(Duration::from_millis(1));
     assert_eq!(who(&app, &token).await, None);
-    assert!(!view(&app, &token, "mug").await);
-    assert_eq!(store.raw(&["EXISTS", "viewed:"]).await, 0);
+    assert_eq!(touch(&app, &token, Some("mug"), app.clock.now()).await, Noted::Ended);
+    assert_eq!(recent(&app, &token).await, None);
 }
 
 // D26
@@ -178,13 +179,14 @@ async fn a_late_touch_moves_nothing_back_and_fractions_of_a_second_count() {
     let app = store.app(&[]);
     let now = app.clock.now();
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
-    assert!(view_at(&app, &other, "mug", View::Served, now + Duration::from_millis(1)).await);
-    assert!(view_at(&app, &one, "mug", View::Served, now + Duration::from_millis(2)).await);
-    assert!(view_at(&app, &one, "cup", View::Served, now - Duration::from_secs(9)).await);
+    let later = now + TOUCH_EVERY;
+    assert_eq!(touch(&app, &other, Some("mug"), later + Duration::from_millis(1)).await, Noted::Counts);
+    assert_eq!(touch(&app, &one, Some("mug"), later + Duration::from_millis(2)).await, Noted::Counts);
+    assert_eq!(touch(&app, &one, Some("cup"), now - Duration::from_secs(9)).await, Noted::Counts);
     assert_eq!(store.raw(&["ZRANGE", "recent:", "0", "-1"]).await, json!([other.as_str(), one.as_str()]));
     assert_eq!(recent(&app, &one).await.unwrap(), ["mug", "cup"]);
     // A view that arrives late is none of the newest, not even of an item that was viewed since.
-    assert!(view_at(&app, &one, "mug", View::Served, now - Duration::from_secs(10)).await);
+    assert_eq!(touch(&app, &one, Some("mug"), now - Duration::from_secs(10)).await, Noted::Seen);
     assert_eq!(recent(&app, &one).await.unwrap(), ["mug", "cup"]);
 }
 
@@ -195,7 +197,7 @@ async fn a_session_remembers_the_25_newest_items() {
     let token = log_in(&app, None, "ada").await;
     for number in 0..30 {
         store.clock.advance(Duration::from_millis(10));
-        assert!(view(&app, &token, &format!("item-{number}")).await);
+        view(&app, &token, &format!("item-{number}")).await;
     }
     let newest: Vec<_> = (5..30).rev().map(|number| format!("item-{number}")).collect();
     assert_eq!(recent(&app, &token).await.unwrap(), newest);
@@ -208,13 +210,13 @@ async fn a_view_counts_once_in_a_session_and_window() {
     let app = store.app(&[("VIEW_WINDOW", "60")]);
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
     for _ in 0..3 {
-        assert!(view(&app, &one, "mug").await);
+        view(&app, &one, "mug").await;
     }
     assert_eq!(store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-1");
-    assert!(view(&app, &other, "mug").await);
+    view(&app, &other, "mug").await;
     assert_eq!(store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-2");
     store.clock.advance(Duration::from_mins(1));
-    assert!(view(&app, &one, "mug").await);
+    view(&app, &one, "mug").await;
     assert_eq!(store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-3");
 }
 
@@ -224,10 +226,11 @@ async fn a_reported_view_counts_only_for_an_item_that_ranks_already() {
     let store = Store::new().await;
     let app = store.app(&[]);
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
-    assert!(view(&app, &one, "mug").await);
-    let now = app.clock.now();
-    assert!(view_at(&app, &other, "mug", View::Reported, now).await);
-    assert!(view_at(&app, &other, "made-up", View::Reported, now).await);
+    view(&app, &one, "mug").await;
+    for name in ["mug", "made-up"] {
+        app.seen.note_reported(Some(&other), &item(name), None, app.clock.now());
+    }
+    seen::flush(&app, app.clock.now()).unwrap().await;
     assert_eq!(store.raw(&["ZRANGE", "viewed:", "0", "-1", "WITHSCORES"]).await, json!(["mug", "-2"]));
 }
 
@@ -294,7 +297,7 @@ async fn every_call_is_one_request() {
     who(&app, &token).await;
     recent(&app, &token).await;
     log_out(&app, &token).await;
-    assert_eq!(store.counts().requests - before, 5);
+    assert_eq!(store.counts().requests - before, 6, "a view that counts is noted by one, and counted by the next");
 }
 
 // D3, D5
@@ -323,7 +326,7 @@ async fn logins_logouts_and_touches_at_once_leave_no_login_that_was_never_seen()
                     next,
                     view(&app, &old, "mug"),
                     view(&app, &old, "cup"),
-                    session::touch(&app.redis, &old, None, View::Served, app.clock.now(), &app.config.session),
+                    touch(&app, &old, None, app.clock.now()),
                 );
                 token = next.unwrap_or(old);
             }

@@ -51,7 +51,10 @@ pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
         return Err(Error::invalid("body", "must name items, urls or tags, or have all: true").into());
     }
     if !purges.is_empty() {
+        // Before and after: what is asked meanwhile may be answered by either side of it.
+        call.app.pages.forget_all();
         page_cache::purge(&call.app.redis, &purges, extent).await?;
+        call.app.pages.forget_all();
     }
     Ok(reply::json(reply::PERSONAL, &json!({"purged": purges.len(), "skipped": skipped})).into())
 }

@@ -4,16 +4,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{call::Call, reply};
-use crate::{
-    app::{Answer, App},
-    error::Error,
-    ids::{ItemId, Token},
-    ranking,
-    routes::problem::Problem,
-    session::{self, View},
-    time::Timestamp,
-    traffic::Count,
-};
+use crate::{app::Answer, ids::ItemId, ranking, routes::problem::Problem, traffic::Count};
 
 /// The longest list: more would be a page of its own, and nobody knows where it stood before.
 const MOST: u32 = ranking::REMEMBERED;
@@ -41,27 +32,6 @@ pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
     let key = call.idempotency_key()?.map(str::to_owned);
     let (app, now, token) = (call.app.clone(), call.now, call.token());
     app.traffic.count(Count::View);
-    let count = async move {
-        if let Err(error) = count(&app, token.as_ref(), &item, key.as_deref(), now).await {
-            log::warn!("a reported view was not counted: {error}");
-        }
-    };
-    Ok(Answer { response: reply::empty(StatusCode::ACCEPTED), later: vec![Box::pin(count)] })
-}
-
-/// A session's view, or else one of nobody's.
-async fn count(
-    app: &App,
-    token: Option<&Token>,
-    item: &ItemId,
-    key: Option<&str>,
-    now: Timestamp,
-) -> Result<(), Error> {
-    if let Some(token) = token {
-        let session = session::touch(&app.redis, token, Some(item), View::Reported, now, &app.config.session).await?;
-        if session.is_some() {
-            return Ok(());
-        }
-    }
-    Ok(app.redis.run(ranking::count_if_ranked(app.redis.keys(), item, key)).await?)
+    app.seen.note_reported(token.as_ref(), &item, key.as_deref(), now);
+    Ok(reply::empty(StatusCode::ACCEPTED).into())
 }

@@ -20,7 +20,7 @@ impl Visit {
     /// Asks the origin for everybody: the visitor waits, and whoever has the lease stores what came.
     pub(super) async fn render(self, wanted: Wanted, found: Found, question: Question) -> Answer {
         let app = self.app.clone();
-        let Found { look: Look { entry: stored, lease, vary, .. }, session } = found;
+        let Found { look: Look { entry: stored, lease, vary, .. }, session, .. } = found;
         let Question { why, popularity } = question;
         let rendering = lease.as_ref().map(|_| app.pages.render(wanted.page.hash()));
         let order = Order {
@@ -75,8 +75,8 @@ impl Visit {
                     None => CacheStatus::not_stored(why, "in-render"),
                 };
                 status.append_to(&mut response);
-                let mut later: Vec<Later> = self.seen(wanted.request.method(), response.status()).into_iter().collect();
-                later.extend(lease.map(|lease| -> Later {
+                self.note_seen(wanted.request.method(), response.status());
+                let later = lease.map(|lease| -> Later {
                     Box::pin(async move {
                         match growing.whole().await {
                             Some(entry) => store(&app, &wanted.page, &lease, entry).await,
@@ -84,8 +84,8 @@ impl Visit {
                         }
                         drop(rendering);
                     })
-                }));
-                Answer { response: *response, later }
+                });
+                Answer { response: *response, later: later.into_iter().collect() }
             }
             Ok(Rendered::Other { mut response, says, reason }) => {
                 let ended = if has_failed {
@@ -125,7 +125,7 @@ impl Visit {
     /// Asks as the visitor's own. An answer that says that it is for everybody is asked for again behind it, for everybody.
     pub(super) async fn own(self, wanted: Wanted, found: Found, question: Question) -> Answer {
         let (app, now) = (self.app.clone(), self.now);
-        let Found { look, session } = found;
+        let Found { look, session, .. } = found;
         let popularity = question.popularity.and(Err("spelling"));
         let is_get = wanted.request.method() == Method::GET;
         let mut claim = Err("status");
@@ -248,8 +248,10 @@ fn takes_gzip(headers: &http::HeaderMap) -> bool {
 
 /// Stores what was rendered, and keeps a copy where that went well: a page that was purged meanwhile is nowhere then.
 async fn store(app: &App, page: &Page, lease: &Lease, entry: Entry) {
-    match page_cache::store(&app.redis, page, lease, &entry, app.clock.now(), app.config.page.total_bytes).await {
-        Ok(true) => app.pages.keep(page.hash(), Rc::new(entry)),
+    let now = app.clock.now();
+    let asked = app.pages.asked(now);
+    match page_cache::store(&app.redis, page, lease, &entry, now, app.config.page.total_bytes).await {
+        Ok(true) => app.pages.keep(page.hash(), Rc::new(entry), asked),
         Ok(false) => {}
         Err(error) => log::warn!("behind an answer: {error}"),
     }

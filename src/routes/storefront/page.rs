@@ -2,7 +2,7 @@
 //!
 //! What is not known to be for everybody is asked for as it came, unless it came with nothing that could make it somebody's.
 
-use std::{rc::Rc, time::Duration};
+use std::{cell::LazyCell, rc::Rc, time::Duration};
 
 use http::{Method, StatusCode, header};
 
@@ -12,13 +12,13 @@ use super::{
     failure, find_out,
 };
 use crate::{
-    app::Answer,
+    app::{Answer, Later},
     error::Error,
-    fetch::{FetchError, Request, Response},
+    fetch::{Body, FetchError, Request, Response},
     origin::Visitor,
     page_cache::{
-        self, Ask, CacheStatus, Entry, Lease, Look, Lookup, Page, Pass, Reuse, Selecting, State, Waiting, Wish,
-        admission::is_plain, storable,
+        self, Ask, Asked, CacheStatus, Entry, Hot, Lease, Look, Lookup, Page, Pass, Reuse, Selecting, State, Waiting,
+        Wish, admission::is_plain, storable,
     },
     session::{self, Session, cookie},
     time::Timestamp,
@@ -39,6 +39,7 @@ pub(super) struct Wanted {
 pub(super) struct Found {
     pub(super) look: Look,
     pub(super) session: Option<Session>,
+    pub(super) asked: Asked,
 }
 
 /// A page that is asked of the origin: why, and whether popularity lets it in if the origin says nothing of freshness.
@@ -59,9 +60,19 @@ impl Visit {
     pub(super) async fn page(self, page: Page, wish: Wish, request: Request) -> Answer {
         let (app, now) = (self.app.clone(), self.now);
         let forward = &app.config.page.forward;
-        let has_cookies = cookie::strip(request.headers()).is_some();
-        let is_own = has_cookies || !is_plain(request.headers(), forward);
-        let selecting = Selecting::of(request.headers(), forward, has_cookies);
+        let has_cookies = LazyCell::new(|| cookie::strip(request.headers()).is_some());
+        let selecting = LazyCell::new(|| Selecting::of(request.headers(), forward, *has_cookies));
+        if let Some(hot) = app.pages.hot(page.hash(), &selecting, now)
+            && wish.reuse(&hot.entry, now) == Reuse::Fresh
+        {
+            // Asked again by one visit, before it would have to be: then nobody waits for that.
+            let confirm = hot.again.then(|| self.confirm(page, selecting.clone()));
+            let mut answer = self.serve_hot(&request, hot);
+            answer.later.extend(confirm);
+            return answer;
+        }
+        let selecting = selecting.clone();
+        let is_own = *has_cookies || !is_plain(request.headers(), forward);
         let wanted = Wanted { page, wish, selecting, is_own, request };
         if let Some(why) = self.known_unstorable(&wanted)
             && !wanted.wish.only_if_cached()
@@ -106,6 +117,7 @@ impl Visit {
             Ask::IfNeeded
         };
         let lookup = Lookup::new(app.redis.keys(), page, selecting, app.clock.now(), lease, ask)?;
+        let asked = app.pages.asked(app.clock.now());
         let mut commands = vec![lookup.command()];
         let token = self.token.as_ref().filter(|_| with_session);
         commands.extend(token.into_iter().flat_map(|token| session::check_commands(app.redis.keys(), token)));
@@ -121,7 +133,7 @@ impl Visit {
                 session::from_check(token, user, seen, self.now, &app.config.session)
             }
         };
-        Ok(Found { look, session })
+        Ok(Found { look, session, asked })
     }
 
     /// Redis said what is stored.
@@ -148,7 +160,7 @@ impl Visit {
                         } else {
                             CacheStatus::hit(entry, now)
                         };
-                        return self.serve_stored(wanted, found.look, status, now);
+                        return self.serve_stored(wanted, found, status, now);
                     }
                 },
                 None if look.vary.is_empty() => "uri-miss",
@@ -162,7 +174,7 @@ impl Visit {
                 && wanted.wish.stands_in(entry, false, now)
             {
                 let status = CacheStatus::stand_in(entry, now, "origin-down");
-                return self.serve_stored(wanted, found.look, status, now);
+                return self.serve_stored(wanted, found, status, now);
             }
             let popularity = wanted.page.by_popularity().and_then(|()| app.config.page.popularity(look.rank));
             let question = Question { why, popularity };
@@ -186,7 +198,7 @@ impl Visit {
                     .await;
             }
             match self.look_up(&wanted, false).await {
-                Ok(again) => found.look = again.look,
+                Ok(again) => (found.look, found.asked) = (again.look, again.asked),
                 Err(error) => {
                     log::warn!("page cache: {error}");
                     return self.without_redis(wanted, Silence::New).await;
@@ -195,14 +207,39 @@ impl Visit {
         }
     }
 
+    /// A page that this isolate holds, without Redis.
+    fn serve_hot(&self, request: &Request, hot: Hot) -> Answer {
+        let now = self.now;
+        let mut answer = self.answer_from(&hot.entry, CacheStatus::hit(&hot.entry, now), request, now);
+        // An answer with all of the page has all of its headers.
+        if request.method() == Method::GET && answer.response.status() == hot.entry.status {
+            *answer.response.body_mut() = Body::Kept(hot.kept);
+        }
+        answer
+    }
+
+    /// Asks Redis again for a page that this isolate holds.
+    fn confirm(&self, page: Page, selecting: Selecting) -> Later {
+        let (app, now) = (self.app.clone(), self.now);
+        Box::pin(async move {
+            let asked = app.pages.asked(now);
+            match page_cache::look(&app.redis, &page, &selecting, now).await {
+                Ok(Look { entry: Some(entry), .. }) => app.pages.keep(page.hash(), Rc::from(entry), asked),
+                Ok(_) => app.pages.forget(page.hash()),
+                Err(error) => log::warn!("page cache: {error}"),
+            }
+        })
+    }
+
     /// The stored page, which the lease's holder renders anew behind its answer.
-    fn serve_stored(&self, wanted: Wanted, look: Look, status: CacheStatus, now: Timestamp) -> Answer {
+    fn serve_stored(&self, wanted: Wanted, found: Found, status: CacheStatus, now: Timestamp) -> Answer {
+        let Found { look, asked, .. } = found;
         let Some(entry) = look.entry else {
             return failure(FetchError::Unreachable.into(), wanted.request.headers()).into();
         };
         let mut answer = self.answer_from(&entry, status, &wanted.request, now);
         let entry: Rc<Entry> = Rc::from(entry);
-        self.app.pages.keep(wanted.page.hash(), entry.clone());
+        self.app.pages.keep(wanted.page.hash(), entry.clone(), asked);
         let is_due = !entry.is_fresh(now) && !self.app.pages.has_failed(wanted.page.hash(), now);
         answer.later.extend(look.lease.map(|lease| {
             if is_due {
@@ -227,7 +264,8 @@ impl Visit {
     pub(super) fn answer_from(&self, entry: &Entry, status: CacheStatus, request: &Request, now: Timestamp) -> Answer {
         let response = page_cache::serve(entry, request.method(), request.headers(), status, now);
         // A 304 is a view too: the visitor looks at the page that the 200 was.
-        Answer { response, later: self.seen(request.method(), entry.status).into_iter().collect() }
+        self.note_seen(request.method(), entry.status);
+        response.into()
     }
 
     /// Redis is silent: pages come from the origin. Where that fails too, or Redis has been silent for some time and the origin would

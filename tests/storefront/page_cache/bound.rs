@@ -19,7 +19,7 @@ use crate::support::{Shop, Store, scenarios};
 const LIMIT: u64 = 40_000;
 
 scenarios! {
-    &[("PAGE_TOTAL_BYTES", "40000")];
+    &[("PAGE_TOTAL_BYTES", "40000"), ("PAGE_MEMORY", "0")];
     pages_that_are_visited_outlive_a_flood,
 }
 

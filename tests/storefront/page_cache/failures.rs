@@ -8,7 +8,7 @@ use super::{cache_status, header, make_popular, store_page, stored_pages};
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
-    &[("REDIS_TIMEOUT_MS", "2000")];
+    &[("REDIS_TIMEOUT_MS", "2000"), ("PAGE_MEMORY", "0")];
     without_redis_pages_come_from_the_origin,
     nobody_waits_for_a_redis_that_is_silent,
     a_page_that_breaks_off_is_no_page,

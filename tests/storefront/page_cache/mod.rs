@@ -3,6 +3,7 @@
 mod admission;
 mod bound;
 mod failures;
+mod memory;
 mod purge;
 mod rfc9111;
 mod served;

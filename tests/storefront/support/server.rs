@@ -117,6 +117,7 @@ fn write_response(response: Response) -> http::Response<Either<Full<Bytes>, Stre
     response.map(|body| match body {
         Body::Empty => Either::Left(Full::default()),
         Body::Bytes(bytes) => Either::Left(Full::new(bytes)),
+        Body::Kept(kept) => Either::Left(Full::new(kept.bytes.clone())),
         Body::Stream(chunks) => Either::Right(StreamBody::new(chunks.map_ok(Frame::data).boxed_local())),
     })
 }

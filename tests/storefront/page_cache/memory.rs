@@ -1,0 +1,140 @@
+//! Pages that the isolate holds: what they cost, and that a purge reaches them.
+
+use std::time::Duration;
+
+use edgefront::page_cache::{Extent, Purge, purge};
+use futures_util::future::join_all;
+use http::Method;
+use serde_json::json;
+
+use super::{is_hit, rfc9111::fresh, store_page};
+use crate::{
+    api::service,
+    support::{Shop, eventually, scenarios},
+};
+
+scenarios! {
+    &[("PAGE_MEMORY", "3600"), ("VIEW_WINDOW", "3600")];
+    a_page_that_this_isolate_holds_costs_no_request_of_a_visitor,
+    a_purge_is_seen_at_once_where_it_came_in,
+    a_write_is_seen_at_once_where_it_passed,
+    views_that_come_together_are_written_together,
+    a_page_that_is_over_is_asked_for,
+}
+
+/// A short memory, and purges that come in elsewhere.
+mod elsewhere {
+    use super::{Duration, Extent, Purge, Shop, eventually, is_hit, purge, scenarios, store_page};
+
+    scenarios! {
+        &[("PAGE_MEMORY", "2")];
+        a_purge_elsewhere_is_seen_within_the_time_of_the_memory,
+        visits_that_go_on_wait_for_no_request,
+    }
+
+    async fn a_purge_elsewhere_is_seen_within_the_time_of_the_memory(shop: &Shop) {
+        store_page(shop, "mug").await;
+        assert!(is_hit(&shop.visit("/products/mug").await));
+        purge(&shop.store.aside, &[Purge::All], Extent::Hard).await.unwrap();
+        eventually("the purge is seen", async || {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            !is_hit(&shop.visit("/products/mug").await)
+        })
+        .await;
+    }
+
+    async fn visits_that_go_on_wait_for_no_request(shop: &Shop) {
+        store_page(shop, "mug").await;
+        // The script is known from here on.
+        shop.visit("/products/mug").await;
+        for _ in 0..50 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert!(is_hit(&shop.visit("/products/mug").await));
+            assert_eq!(shop.blocking_requests().await, 0);
+        }
+    }
+}
+
+async fn a_page_that_this_isolate_holds_costs_no_request_of_a_visitor(shop: &Shop) {
+    store_page(shop, "mug").await;
+    let logged_in = service(shop, Method::POST, "/sessions", Some(&json!({"user": "ada"}))).await;
+    let cookie = logged_in.json["cookie"].as_str().unwrap().to_owned();
+    for cookie in ["", cookie.as_str(), "theme=dark"] {
+        for headers in [&[("x-own", "1")][..], &[("range", "bytes=0-3")], &[]] {
+            let mut request = shop.get("/products/mug").header("cookie", cookie);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let answer = request.send().await.unwrap();
+            assert!(is_hit(&answer), "{cookie} {headers:?}");
+            assert_eq!(shop.blocking_requests().await, 0, "{cookie} {headers:?}");
+            shop.settled().await;
+        }
+    }
+    assert_eq!(shop.origin.count(), 1);
+}
+
+async fn a_purge_is_seen_at_once_where_it_came_in(shop: &Shop) {
+    for soft in [false, true] {
+        shop.store.raw(&["FLUSHDB"]).await;
+        service(shop, Method::POST, "/purge", Some(&json!({"all": true}))).await;
+        store_page(shop, "mug").await;
+        assert!(is_hit(&shop.visit("/products/mug").await));
+        shop.settled().await;
+        let before = shop.origin.count();
+        let purged = service(shop, Method::POST, "/purge", Some(&json!({"items": ["mug"], "soft": soft}))).await;
+        assert_eq!(purged.status, 200);
+        assert_eq!(is_hit(&shop.visit("/products/mug").await), soft);
+        shop.settled().await;
+        assert_eq!(shop.origin.count() - before, 1, "rendered anew, soft: {soft}");
+    }
+}
+
+async fn a_write_is_seen_at_once_where_it_passed(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=60"));
+    shop.visit("/page").await;
+    shop.settled().await;
+    assert!(is_hit(&shop.visit("/page").await));
+    shop.request(Method::POST, "/page").body("x").send().await.unwrap();
+    assert!(!is_hit(&shop.visit("/page").await));
+}
+
+async fn views_that_come_together_are_written_together(shop: &Shop) {
+    const VIEWS: usize = 200;
+    store_page(shop, "mug").await;
+    shop.store.raw(&["ZADD", "viewed:", "-1000", "mug"]).await;
+    let mut cookies = Vec::new();
+    for number in 0..=VIEWS {
+        let user = json!({"user": format!("user-{number}")});
+        let logged_in = service(shop, Method::POST, "/sessions", Some(&user)).await;
+        cookies.push(logged_in.json["cookie"].as_str().unwrap().to_owned());
+    }
+    let view = |cookie: &String| shop.get("/products/mug").header("cookie", cookie).send();
+    // Each script is in Redis from here on.
+    view(&cookies.pop().unwrap()).await.unwrap();
+    shop.settled().await;
+    let before = shop.store.counts().requests;
+    for answer in join_all(cookies.iter().map(view)).await {
+        assert!(is_hit(&answer.unwrap()));
+    }
+    shop.settled().await;
+    let requests = shop.store.counts().requests - before;
+    assert!(requests < VIEWS as u64 / 2, "{requests} requests for {VIEWS} views");
+    assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, format!("-{}", 1001 + VIEWS));
+
+    // The same again, at once: nothing that Redis would have to know.
+    let before = shop.store.counts().requests;
+    view(&cookies[0]).await.unwrap();
+    shop.settled().await;
+    assert_eq!(shop.store.counts().requests, before);
+}
+
+async fn a_page_that_is_over_is_asked_for(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=1"));
+    shop.visit("/page").await;
+    shop.settled().await;
+    assert!(is_hit(&shop.visit("/page").await));
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    assert!(!is_hit(&shop.visit("/page").await));
+    assert_eq!(shop.origin.count(), 2);
+}
