@@ -6,13 +6,15 @@
 //! - [`worker`], [`backend`], [`origin`], [`process`]: what a candidate runs in and stands on, and what is counted there.
 //! - [`load`], [`answer`]: who asks.
 //! - [`results`], [`statistics`]: what came of it, and the figures that it gives.
-//! - [`report`], [`table`]: these as tables and as JSON.
+//! - [`report`], [`table`], [`plot`]: these as tables, as JSON and as a picture; [`documents`]: where they are published.
 
 mod answer;
 mod backend;
 mod candidate;
+mod documents;
 mod load;
 mod origin;
+mod plot;
 mod process;
 mod report;
 mod results;
@@ -76,6 +78,9 @@ pub struct Arguments {
     /// For a look: two rounds of half a second, without the latency, with all connections only.
     #[arg(long)]
     quick: bool,
+    /// Write what was measured into docs/bench.md, docs/bench.svg and the README. Do it on a machine that has nothing else to do.
+    #[arg(long)]
+    write_docs: bool,
 }
 
 /// Runs the benchmark.
@@ -118,7 +123,8 @@ pub async fn run(mut arguments: Arguments) -> Result<(), Failure> {
         running.push(step(&name, started).await?);
     }
     let results = measure(&arguments, &running, &visitors).await?;
-    tell(&results)
+    tell(&results)?;
+    if arguments.write_docs { documents::write(&results) } else { Ok(()) }
 }
 
 /// Prints the tables, the ratios last (that is where one looks in a terminal), and writes the JSON.

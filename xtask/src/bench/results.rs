@@ -164,3 +164,68 @@ pub enum Best {
 fn to_number(count: u64) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// edgefront with 3,000 requests a second, a peer with 1,000 that waits once for Redis, one with 500 that waits twice, and a Worker that
+    /// does nothing; two rounds, the second on a machine half as fast.
+    pub fn run() -> Results {
+        let all = Candidate::all();
+        let candidates = ["edgefront", "eval", "book", "bare-js"];
+        let of_name = |name: &str| all.iter().find(|candidate| candidate.name == name).cloned();
+        let mut results = Results::new(candidates.iter().filter_map(|name| of_name(name)).collect());
+        results.round_trip = 5.0;
+        for (name, rate, waits) in
+            [("edgefront", 3_000.0, 0.0), ("eval", 1_000.0, 1.0), ("book", 500.0, 2.0), ("bare-js", 9_000.0, 0.0)]
+        {
+            for speed in [1.0, 0.5] {
+                for latency in [0, 5] {
+                    let p50 = 1.0 + f64::from(latency) * waits;
+                    let measured =
+                        Measured { answered: 10, rate: rate * speed, p50, cpu: Some(400.0), ..Measured::default() };
+                    results.add(cell(name, latency), measured);
+                }
+            }
+        }
+        results
+    }
+
+    fn cell(candidate: &str, latency: u32) -> Cell {
+        Cell { workload: Workload::Hot, latency, connections: 1, candidate: candidate.to_owned() }
+    }
+
+    #[test]
+    fn a_ratio_is_taken_within_a_round() {
+        let results = run();
+        assert_eq!(results.ratio(&cell("edgefront", 0), &cell("eval", 0), |round| round.rate), Some(3.0));
+        assert_eq!(results.ratio(&cell("edgefront", 0), &cell("pipelined", 0), |round| round.rate), None);
+        assert_eq!(results.figures(&cell("edgefront", 0)).map(|figures| figures.rate), Some(2_250.0));
+    }
+
+    #[test]
+    fn what_redis_saw_is_told_for_each_request_that_was_sent() {
+        let mut results = run();
+        let counts = |requests, commands| Counts { requests, commands };
+        results.count(&cell("eval", 0), 10, counts(5, 5), counts(15, 95));
+        let figures = results.figures(&cell("eval", 0)).unwrap();
+        assert_eq!((figures.requests, figures.commands, figures.cpu), (1.0, 9.0, Some(40.0)));
+    }
+
+    #[test]
+    fn who_waits_how_often_shows_in_the_time_that_a_far_redis_costs() {
+        let results = run();
+        let waits = ["edgefront", "eval", "book"].map(|name| results.waits(Workload::Hot, name));
+        assert_eq!(waits, [Some(0.0), Some(1.0), Some(2.0)]);
+        assert_eq!(results.waits(Workload::Row, "eval"), None);
+    }
+
+    #[test]
+    fn the_best_peer_is_none_of_us() {
+        let results = run();
+        assert_eq!(results.best_peer(Workload::Hot, 0, 1, Best::Rate).as_deref(), Some("eval"));
+        assert_eq!(results.best_peer(Workload::Hot, 5, 1, Best::P50).as_deref(), Some("eval"));
+        assert_eq!(results.best_peer(Workload::Row, 0, 1, Best::Rate), None);
+    }
+}

@@ -18,6 +18,11 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     if values.len().is_multiple_of(2) { Some((values.get(half - 1)? + upper) / 2.0) } else { Some(upper) }
 }
 
+/// The largest; 0 of none.
+pub fn most(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, f64::max)
+}
+
 /// A count as a number to calculate with.
 #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
 pub fn number(count: usize) -> f64 {

@@ -1,0 +1,135 @@
+//! `cargo bench`: what a page view does besides waiting, one part at a time, natively. The figures tell which part a change made slower or
+//! faster; how fast edgefront is, `cargo xtask bench` tells.
+
+use std::{hint::black_box, rc::Rc, time::Duration};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use criterion::{Criterion, criterion_group, criterion_main};
+use edgefront::{
+    config::Config,
+    fetch::{Body, Fetch, FetchError, Request, Response},
+    ids::Token,
+    item_routes::ItemRoutes,
+    keys::Keys,
+    page_cache::{Entry, Page, Selecting, vary::Fields},
+    session::Keyring,
+    time::{Clock, Timestamp},
+    upstash::{Command, Credentials, Redis},
+};
+use futures_util::{FutureExt, future::LocalBoxFuture};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+const URL: &str = "https://shop.example/products/mug?utm_source=letter&utm_medium=mail";
+const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
+
+/// A stored page of 20 KB, written and read.
+fn entry(criterion: &mut Criterion) {
+    let page = page();
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+    let entry = Entry {
+        stamp: 1_795_000_000_123_456,
+        stored: NOW,
+        fresh_until: NOW + Duration::from_mins(5),
+        stale_until: NOW + Duration::from_mins(6),
+        error_until: NOW + Duration::from_mins(6),
+        dies: NOW + Duration::from_mins(6),
+        strict: false,
+        vary: Fields::from_text(""),
+        variant: String::new(),
+        own_etag: true,
+        tags: Vec::new(),
+        status: StatusCode::OK,
+        headers,
+        body: vec![b'x'; 20_000].into(),
+    };
+    let value = Bytes::from(entry.encode(&page));
+    let selecting = Selecting::default();
+    criterion.bench_function("entry, written", |bench| bench.iter(|| black_box(&entry).encode(&page)));
+    criterion.bench_function("entry, read", |bench| {
+        bench.iter(|| Entry::decode(black_box(&value), &page, &selecting).unwrap());
+    });
+}
+
+/// The canonical form of a URL, and its hash.
+fn key(criterion: &mut Criterion) {
+    let routes = ItemRoutes::default();
+    criterion.bench_function("canonical key", |bench| {
+        bench.iter(|| Page::of_url(black_box(URL), &routes).unwrap());
+    });
+}
+
+/// The session cookie among others: found, decoded, its signature checked.
+fn cookie(criterion: &mut Criterion) {
+    let variables = [
+        ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1"),
+        ("UPSTASH_REDIS_REST_TOKEN", "token"),
+        ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
+    ];
+    let value = |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+    let Ok(config) = Config::from_lookup(value) else { panic!("these variables are enough") };
+    let keyring = Keyring::new(&config.session);
+    let cookie = keyring.pair(&Token::new(NOW).unwrap()).unwrap();
+    let headers =
+        [(header::COOKIE, format!("theme=dark; {cookie}; lang=en").try_into().unwrap())].into_iter().collect();
+    criterion.bench_function("cookie check", |bench| {
+        bench.iter(|| keyring.read(black_box(&headers), NOW).unwrap());
+    });
+}
+
+/// A request to Redis without the network: the command written, the reply read; a number, and a page of 20 KB.
+fn reply(criterion: &mut Criterion) {
+    let page = format!("{{\"result\":\"{}\"}}", STANDARD.encode(vec![b'x'; 20_000]));
+    for (name, reply) in [("reply, a number", r#"{"result":1}"#.to_owned()), ("reply, a page", page)] {
+        let credentials =
+            Credentials { url: "http://127.0.0.1".to_owned(), authorization: HeaderValue::from_static("Bearer token") };
+        let fetch = Rc::new(Canned(reply.into()));
+        let redis = Redis::new(fetch, Rc::new(Still), credentials, Duration::from_secs(1), Keys::BOOK);
+        criterion.bench_function(name, |bench| {
+            bench.iter(|| {
+                let get = redis.run::<edgefront::upstash::Reply>(Command::read("GET").arg("cache:0123456789abcdef"));
+                get.now_or_never().unwrap().unwrap()
+            });
+        });
+    }
+}
+
+/// Has its answer at once.
+struct Canned(Bytes);
+
+impl Fetch for Canned {
+    fn fetch(&self, _: Request, _: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        std::future::ready(Ok(Response::new(Body::Bytes(self.0.clone())))).boxed_local()
+    }
+
+    fn exchange(
+        &self,
+        _: http::Request<Bytes>,
+        _: Duration,
+        _: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+        std::future::ready(Ok(http::Response::new(self.0.clone()))).boxed_local()
+    }
+}
+
+/// Time stands still.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        NOW
+    }
+
+    fn sleep(&self, _: Duration) -> LocalBoxFuture<'static, ()> {
+        std::future::pending().boxed_local()
+    }
+}
+
+fn page() -> Page {
+    Page::of_url(URL, &ItemRoutes::default()).unwrap()
+}
+
+criterion_group!(benches, entry, key, cookie, reply);
+criterion_main!(benches);
