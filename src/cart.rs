@@ -11,7 +11,7 @@ use crate::{
     keys::{Keys, ONCE_TTL},
     session::{self, Session},
     time::Timestamp,
-    upstash::{Command, Pairs, Redis, Script},
+    upstash::{Command, Pairs, Redis, Script, script},
 };
 
 /// What is in a cart, ordered by item. The same content is always the same sequence.
@@ -288,11 +288,7 @@ impl Write {
     }
 }
 
-pub static CART_WRITE: Script = Script {
-    name: "cart_write",
-    source: include_str!("scripts/cart_write.lua"),
-    sha1: "0910361814814d3c56af68d6742506411368be06",
-};
+pub static CART_WRITE: Script = script!("cart_write", "8677aee4eb3db1466fcf0d3531a43ba665fdbe87");
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use crate::{
     keys::{Keys, ORDER_TTL, Shard},
     session,
     time::Timestamp,
-    upstash::{Command, FromReply, Redis, Script},
+    upstash::{Command, FromReply, Redis, Script, script},
 };
 
 /// How many different items an order may have: as many as a cart by default.
@@ -154,8 +154,7 @@ fn buy(keys: Keys, order: &Order, token: &Token) -> Command {
     lines.fold(buy, |buy, line| buy.arg(line.item.as_str()).num(line.quantity)).repeatable()
 }
 
-pub static BUY: Script =
-    Script { name: "buy", source: include_str!("scripts/buy.lua"), sha1: "9c0bb30b0fdf8a745a8819549f0af214f7033d6f" };
+pub static BUY: Script = script!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 #[cfg(test)]
 mod tests {

@@ -13,20 +13,12 @@ use crate::{
     ids::ItemId,
     keys::{Keys, ONCE_TTL},
     time::Timestamp,
-    upstash::{Command, Pairs, Redis, Script},
+    upstash::{Command, Pairs, Redis, Script, script},
 };
 
-pub static RESCALE: Script = Script {
-    name: "rescale",
-    source: include_str!("scripts/rescale.lua"),
-    sha1: "b27e33f466cb075f002d309e20918dc33a8e208d",
-};
+pub static RESCALE: Script = script!("rescale", "c0e1b44c75b5a806c7e1f3ae6814a72bf837178d");
 
-pub static COUNT_ONCE: Script = Script {
-    name: "count_once",
-    source: include_str!("scripts/count_once.lua"),
-    sha1: "77de3fb19e4cb35bd15fd892b2e9ae93ea2455fa",
-};
+pub static COUNT_ONCE: Script = script!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
 
 /// An item in the ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]

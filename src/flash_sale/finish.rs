@@ -7,7 +7,7 @@ use crate::{
     ids::{OrderId, RowId, Token, UserId},
     keys::Keys,
     time::Timestamp,
-    upstash::{self, Command, Redis, Script},
+    upstash::{self, Command, Redis, Script, script},
 };
 
 /// Gives the visitor's piece back: it can be reserved again at once.
@@ -50,14 +50,6 @@ pub fn confirm(keys: Keys, sale: &RowId, reservation: &ReservationId, user: &Use
         .repeatable()
 }
 
-pub static FLASH_CANCEL: Script = Script {
-    name: "flash_cancel",
-    source: include_str!("../scripts/flash_cancel.lua"),
-    sha1: "3630a4ca13caaeadb4669afbc949eaa882fce836",
-};
+pub static FLASH_CANCEL: Script = script!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
 
-pub static FLASH_CONFIRM: Script = Script {
-    name: "flash_confirm",
-    source: include_str!("../scripts/flash_confirm.lua"),
-    sha1: "9aa8c95d050c7442f7807c284d9cbed9a7cc147c",
-};
+pub static FLASH_CONFIRM: Script = script!("flash_confirm", "540c0e3227f17bd56fffaaaa85c60b28f8569790");

@@ -11,7 +11,7 @@ use crate::{
     keys::Keys,
     random,
     time::Timestamp,
-    upstash::{self, Command, FromReply, Redis, Reply, Script},
+    upstash::{self, Command, FromReply, Redis, Reply, Script, script},
 };
 
 /// A piece that is held for a user.
@@ -108,11 +108,7 @@ pub(super) fn draw() -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(random::bytes::<RANDOM_BYTES>()?))
 }
 
-pub static FLASH_HELD: Script = Script {
-    name: "flash_held",
-    source: include_str!("../scripts/flash_held.lua"),
-    sha1: "37e3736ade55b11a46572b1da09c9d9a4843cbe4",
-};
+pub static FLASH_HELD: Script = script!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ use crate::{
     keys::Keys,
     row_cache::{self, Schedule, Source},
     time::Timestamp,
-    upstash::{self, Command, FromReply, Redis, Reply, Script},
+    upstash::{self, Command, FromReply, Redis, Reply, Script, script},
 };
 
 /// A sale, with the piece that is the visitor's now.
@@ -186,8 +186,4 @@ fn seconds(seconds: u64) -> Timestamp {
     Timestamp::from_millis(seconds.saturating_mul(1000))
 }
 
-pub static FLASH: Script = Script {
-    name: "flash",
-    source: include_str!("../scripts/flash.lua"),
-    sha1: "52af7a7ed6e6021726c5c3d7c3ef44f30db12baa",
-};
+pub static FLASH: Script = script!("flash", "2dcf4c5345d86cbfb03cc5745874c53703dcfe8e");

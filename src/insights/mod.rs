@@ -27,7 +27,7 @@ use crate::{
     orders::Order,
     session::VIEWED_ITEMS,
     time::Timestamp,
-    upstash::{Command, Redis, Script},
+    upstash::{Command, Redis, Script, script},
 };
 
 /// How many items of an order count, the first ones: what a shop buys at a wholesaler's says nothing about visitors, and each item
@@ -65,8 +65,4 @@ pub async fn learn(
     Ok(redis.run(learn.repeatable()).await?)
 }
 
-pub static LEARN: Script = Script {
-    name: "learn",
-    source: include_str!("../scripts/learn.lua"),
-    sha1: "9f5f5b7a39f82cd1eb4750e94b22d2dc543326cb",
-};
+pub static LEARN: Script = script!("learn", "7d48c92a3e0e2acb06646ee0f417cf4d97798d44");

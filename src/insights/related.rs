@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     ids::ItemId,
     time::Timestamp,
-    upstash::{Command, Redis, Script},
+    upstash::{Command, Redis, Script, script},
 };
 
 /// An item that is bought together with another.
@@ -119,8 +119,4 @@ fn descending(one: f64, other: f64) -> Ordering {
     other.total_cmp(&one)
 }
 
-pub static RELATED: Script = Script {
-    name: "related",
-    source: include_str!("../scripts/related.lua"),
-    sha1: "464dc1dc4aa818ab7bd203fc3c2a04ef88fd6e9d",
-};
+pub static RELATED: Script = script!("related", "760aeae07be2f1155879a992c80f3adf577f8b71");

@@ -15,7 +15,7 @@ use crate::{
     keys::{Keys, hex},
     random,
     time::Timestamp,
-    upstash::{self, Command, FromReply, Redis, Reply, Script},
+    upstash::{self, Command, FromReply, Redis, Reply, Script, script},
 };
 
 /// The right to render a page and to store it, until it runs out.
@@ -174,8 +174,4 @@ pub async fn ping(redis: &Redis) -> Result<(), upstash::Error> {
 }
 
 /// Reads a page and hands out the lease to render it.
-pub static PAGE: Script = Script {
-    name: "page",
-    source: include_str!("../scripts/page.lua"),
-    sha1: "9ece34a459e880409b8c3bc2fe2d24853ed102fc",
-};
+pub static PAGE: Script = script!("page", "44eef7675adba074243a9514c3b51bced6249f91");

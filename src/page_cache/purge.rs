@@ -5,7 +5,7 @@ use super::{key::Page, storable::LONGEST};
 use crate::{
     error::Error,
     ids::{ItemId, Tag},
-    upstash::{Command, Redis, Script},
+    upstash::{Command, Redis, Script, script},
 };
 
 /// What is no longer to be served.
@@ -57,8 +57,4 @@ pub async fn purge(redis: &Redis, purges: &[Purge], extent: Extent) -> Result<()
 }
 
 /// Notes a purge.
-pub static PURGE: Script = Script {
-    name: "purge",
-    source: include_str!("../scripts/purge.lua"),
-    sha1: "18ba9ec7094aeb2b7adcdfd9c837ea75666b5025",
-};
+pub static PURGE: Script = script!("purge", "7799451a622e0e1ad30686e863bffb8adf088446");

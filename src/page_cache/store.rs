@@ -8,7 +8,7 @@ use crate::{
     ids::ItemId,
     keys::Keys,
     time::Timestamp,
-    upstash::{Command, Pairs, Redis, Script},
+    upstash::{Command, Pairs, Redis, Script, script},
 };
 
 /// How often a store makes room before it gives up: 256 of the smallest pages at a time, it is enough for one of 1 MiB.
@@ -97,15 +97,7 @@ fn without_page(end: Command) -> Command {
 }
 
 /// Ends a render.
-pub static STORE: Script = Script {
-    name: "store",
-    source: include_str!("../scripts/store.lua"),
-    sha1: "aaa059919e5f0244cc6dc624d5fb56bfd45bd34c",
-};
+pub static STORE: Script = script!("store", "4d404b54c245d1f289177dda5d43c733871d504f");
 
 /// Deletes stored pages.
-pub static EVICT: Script = Script {
-    name: "evict",
-    source: include_str!("../scripts/evict.lua"),
-    sha1: "0c4859ad997bdc91abbe8b0c12f9a13e42a3bc84",
-};
+pub static EVICT: Script = script!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");

@@ -17,19 +17,11 @@ use crate::{
     ids::RowId,
     keys::Keys,
     time::{Clock, Timestamp},
-    upstash::{self, Command, FromReply, Pairs, Redis, Reply, Script},
+    upstash::{self, Command, FromReply, Pairs, Redis, Reply, Script, script},
 };
 
-pub static CLAIM: Script = Script {
-    name: "claim",
-    source: include_str!("../scripts/claim.lua"),
-    sha1: "0ac94eb52ed8b69f12e83356fb8416f688141011",
-};
-pub static COMMIT: Script = Script {
-    name: "commit",
-    source: include_str!("../scripts/commit.lua"),
-    sha1: "27011ba4482dfe40a69d4641a8c8bf55caa02bf5",
-};
+pub static CLAIM: Script = script!("claim", "91542c5d5d7798e2b5c8ef85caf1e9ec33cfc37b");
+pub static COMMIT: Script = script!("commit", "724c882d4fe2ab6eac87128d5b689ac27491bc8c");
 
 /// Three times what the source may take, so that a lease ends only under a run that has died.
 const LEASE: Duration = Duration::from_secs(30);

@@ -15,7 +15,7 @@ use crate::{
     ids::{Token, UserId},
     keys::Shard,
     time::Timestamp,
-    upstash::{Command, Redis, Script},
+    upstash::{Command, Redis, Script, script},
 };
 
 /// So many sessions of a user are listed; `devices.lua` has the number, too.
@@ -163,14 +163,6 @@ impl Ended {
     }
 }
 
-pub static DEVICES: Script = Script {
-    name: "devices",
-    source: include_str!("../scripts/devices.lua"),
-    sha1: "99bb4fdb14f8163879661ec5f579b2624e9e0e54",
-};
+pub static DEVICES: Script = script!("devices", "6709dd51779de0a21dca037da67e68433ebe41d0");
 
-pub static END_LOGINS: Script = Script {
-    name: "end_logins",
-    source: include_str!("../scripts/end_logins.lua"),
-    sha1: "2587d505a07e9180dcfefe19ec72ec3d7ed7afec",
-};
+pub static END_LOGINS: Script = script!("end_logins", "c5c4d00ebc83454c4069a39cbafb6481069f005f");

@@ -11,7 +11,7 @@ use crate::{
     ids::{Token, UserId},
     keys::{ONCE_TTL, Shard},
     time::Timestamp,
-    upstash::{self, Command, Redis, Script},
+    upstash::{self, Command, Redis, Script, script},
 };
 
 /// Starts a session of `user` and returns its token. The session `old`, if it lives, ends; what it viewed and what is in
@@ -103,8 +103,4 @@ pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: 
     Ok(reap(redis, &victims, Some(user), now - config.idle, config).await?.sessions)
 }
 
-pub static LOG_IN: Script = Script {
-    name: "log_in",
-    source: include_str!("../scripts/log_in.lua"),
-    sha1: "18bc1e0e9c4b4030dab5b1bca9d4fd98adb4f583",
-};
+pub static LOG_IN: Script = script!("log_in", "7ee4dee98eab9f5524578692db76d21bc58ddc82");

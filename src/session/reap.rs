@@ -13,7 +13,7 @@ use crate::{
     ids::{Token, UserId},
     keys::{Keys, Shard},
     time::Timestamp,
-    upstash::{Command, Redis, Script},
+    upstash::{Command, Redis, Script, script},
 };
 
 /// How many sessions one call of the script ends. While it runs Redis serves nobody else: 1 to 2 ms if each has a cart.
@@ -116,8 +116,4 @@ pub(super) fn reap_commands(
     calls.collect()
 }
 
-pub static REAP: Script = Script {
-    name: "reap",
-    source: include_str!("../scripts/reap.lua"),
-    sha1: "6df2f725b34c4101f60f2672286917a8b167db99",
-};
+pub static REAP: Script = script!("reap", "d97b53aac2e4477bcb317d1cde9cc00f673e0c9b");

@@ -8,7 +8,7 @@ use crate::{
     ids::{ItemId, Token},
     keys::Shard,
     time::Timestamp,
-    upstash::{self, Command, FromReply, Redis, Reply, Script},
+    upstash::{self, Command, FromReply, Redis, Reply, Script, script},
 };
 
 /// A session is noted as seen once in so long at the most: by so much may the order in which sessions leave be wrong.
@@ -68,8 +68,4 @@ pub async fn touch(redis: &Redis, sight: &Sight, config: &SessionConfig) -> Resu
     Ok(noted.first().copied().ok_or(upstash::Error::UnexpectedType)?)
 }
 
-pub static TOUCH: Script = Script {
-    name: "touch",
-    source: include_str!("../scripts/touch.lua"),
-    sha1: "d298f683b170aeb349122f4083dfd527806f5a29",
-};
+pub static TOUCH: Script = script!("touch", "f017f7a744939b78599f3ac6bea0e877b7e1797a");

@@ -22,5 +22,6 @@ pub use client::{Credentials, Redis};
 pub use command::Command;
 pub use error::Error;
 pub use meter::{Meter, Sent, Waits};
-pub use reply::{FromReply, Pairs, Reply};
+pub use reply::{FromReply, Pairs, Reply, number};
 pub use script::Script;
+pub(crate) use script::{dense, script};
