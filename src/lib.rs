@@ -28,7 +28,7 @@
 //! - [`origin`]: the storefront behind us: any HTTP server, or the demo shop.
 //! - [`journal`]: what is logged, a line of JSON each.
 //! - [`assets`]: the addresses of the static files.
-//! - [`demo`]: the built-in shop.
+//! - `demo`: the built-in shop, if the feature of that name is on.
 //! - [`routes`]: HTTP in, HTTP out; the dashboard's page.
 //! - [`app`]: all of these put together.
 //! - [`error`]: what can go wrong, by what the caller can do next.
@@ -41,6 +41,7 @@ pub mod assets;
 pub mod cart;
 pub mod config;
 pub mod database;
+#[cfg(feature = "demo")]
 pub mod demo;
 #[cfg(target_arch = "wasm32")]
 mod edge;

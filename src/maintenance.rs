@@ -18,7 +18,7 @@ use crate::{
     row_cache::{self, Earliest, Source, Span},
     session::{self, Probe},
     time::Timestamp,
-    upstash::{Command, Pairs, Redis},
+    upstash::{Command, Pairs, Redis, number},
 };
 
 /// Cleans sessions and refreshes rows.
@@ -161,7 +161,7 @@ pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
     jobs.rows_late = earliest.map_or(0.0, |due| now.since(due).as_secs_f64());
     for (name, text) in fields {
         if name == HEARTBEAT {
-            jobs.heartbeat = text.parse().ok();
+            jobs.heartbeat = number(&text);
         } else if let Ok(report) = serde_json::from_str(&text) {
             jobs.reports.insert(name, report);
         }

@@ -14,7 +14,6 @@ use crate::{
     app::App,
     cart::{self, Cart},
     config::CartConfig,
-    demo,
     error::Error,
     fetch::{Body, FetchError, Request, Response},
     flash_sale::Reservation,
@@ -23,14 +22,6 @@ use crate::{
     session::{Session, cookie},
     time::Timestamp,
 };
-
-/// Where pages come from.
-pub enum Origin<'a> {
-    /// The storefront of `ORIGIN_URL`, whose path goes before every other.
-    Proxy(&'a Url),
-    /// The built-in shop.
-    Demo,
-}
 
 /// What the origin is told of whoever asks.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -157,26 +148,39 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
     if let Some(key) = &config.key {
         request.headers_mut().insert("edge-key", key.clone());
     }
-    let origin = config.url.as_ref().map_or(Origin::Demo, Origin::Proxy);
-    let mut response = match origin {
-        Origin::Demo => {
-            let database = app.database.as_ref().ok_or_else(no_origin)?;
-            demo::respond(database.as_ref(), request, now).await
-        }
-        Origin::Proxy(url) => {
-            *request.uri_mut() = address(url, request.uri())?;
-            let mut response = app.fetch.fetch(request, config.timeout).await?;
-            // Neither an answer nor one that the platform could pass on: interim (101 too, as no upgrade was asked for), or none of HTTP's.
-            if !(200..600).contains(&response.status().as_u16()) {
-                return Err(FetchError::Unreachable.into());
-            }
-            remove_hop_by_hop(response.headers_mut());
-            keep_here(response.headers_mut(), url);
-            response
-        }
+    let mut response = match &config.url {
+        Some(url) => proxy(app, url, request).await?,
+        None => demo(app, request, now).await?,
     };
     let says = Says::take(response.headers_mut(), app.config.cart);
     Ok((response, says))
+}
+
+/// Asks the storefront of `ORIGIN_URL`, whose path goes before every other.
+async fn proxy(app: &App, url: &Url, mut request: Request) -> Result<Response, Error> {
+    *request.uri_mut() = address(url, request.uri())?;
+    let mut response = app.fetch.fetch(request, app.config.origin.timeout).await?;
+    // Neither an answer nor one that the platform could pass on: interim (101 too, as no upgrade was asked for), or none of HTTP's.
+    if !(200..600).contains(&response.status().as_u16()) {
+        return Err(FetchError::Unreachable.into());
+    }
+    remove_hop_by_hop(response.headers_mut());
+    keep_here(response.headers_mut(), url);
+    Ok(response)
+}
+
+/// Asks the built-in shop.
+#[cfg(feature = "demo")]
+async fn demo(app: &App, request: Request, now: Timestamp) -> Result<Response, Error> {
+    let database = app.database.as_ref().ok_or_else(no_origin)?;
+    Ok(crate::demo::respond(database.as_ref(), request, now).await)
+}
+
+/// Can not be: such a Worker does not start without `ORIGIN_URL`.
+#[cfg(not(feature = "demo"))]
+#[expect(clippy::unused_async, reason = "as the other one")]
+async fn demo(_: &App, _: Request, _: Timestamp) -> Result<Response, Error> {
+    Err(FetchError::Unreachable.into())
 }
 
 impl Says {

@@ -53,7 +53,7 @@ impl Reader<'_> {
         let flash = FlashConfig { hold: self.seconds("FLASH_HOLD", 120, 1), checkout: self.flash_checkout() };
         let insights = InsightsConfig { half_life: self.seconds("INSIGHTS_HALF_LIFE", 7 * DAY, 1), keep: ranking.keep };
         let origin = OriginConfig {
-            url: self.url("ORIGIN_URL"),
+            url: self.origin_url(),
             key: self.header("ORIGIN_KEY"),
             timeout: self.seconds("ORIGIN_TIMEOUT", 30, 1),
             cart_routes: self.cart_routes(),
@@ -74,6 +74,14 @@ impl Reader<'_> {
             traffic_interval,
             service_key,
         })
+    }
+
+    fn origin_url(&mut self) -> Option<Url> {
+        if !cfg!(feature = "demo") && self.text("ORIGIN_URL").is_none() {
+            let remedy = "is not set, and this Worker has no shop of its own: set it, or build with the feature `demo`";
+            self.wrong("ORIGIN_URL", remedy);
+        }
+        self.url("ORIGIN_URL")
     }
 
     fn redis(&mut self) -> Option<RedisConfig> {

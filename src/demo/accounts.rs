@@ -56,7 +56,7 @@ pub(super) async fn of(shop: Shop<'_>, visitor: &Visitor) -> Result<Option<Accou
 /// Says what is wrong with a mail address, and brings it into the form that is kept: people type theirs with capitals at times, and no
 /// provider of today tells two by them.
 pub(super) fn check_mail(mut input: Input) -> Input {
-    input.value = input.value.to_lowercase();
+    input.value = input.value.to_ascii_lowercase();
     input = input.check_text();
     if input.problem.is_none() && !is_mail(&input.value) {
         input.problem = Some("This is no mail address such as ada@example.org.".to_owned());

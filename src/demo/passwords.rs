@@ -55,9 +55,11 @@ pub(super) fn problem(password: &str, mail: &str, name: &str) -> Option<&'static
     if password.len() > LONGEST {
         return Some("At most 512 bytes, please.");
     }
-    let plain: String = password.to_lowercase().chars().filter(|character| !character.is_whitespace()).collect();
+    let plain: String = password.to_ascii_lowercase().chars().filter(|character| !character.is_whitespace()).collect();
     let own = |known: &str| {
-        !plain.is_empty() && known.len() > 3 && plain.replace(&known.to_lowercase().replace(' ', ""), "").len() < 5
+        !plain.is_empty()
+            && known.len() > 3
+            && plain.replace(&known.to_ascii_lowercase().replace(' ', ""), "").len() < 5
     };
     let name_of_mail = mail.split('@').next().unwrap_or_default();
     if [mail, name, name_of_mail].into_iter().any(own) {

@@ -166,11 +166,18 @@ fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     }
     let mut languages: Vec<_> = members.drain(..).map(|member| member.replace(' ', "").to_ascii_lowercase()).collect();
     // The order of equals says nothing (RFC 9110 §12.4.2). Highest weight first; no weight means 1.
-    let weight =
-        |language: &str| language.split_once(";q=").map_or(1.0, |(_, weight)| weight.parse::<f64>().unwrap_or(0.0));
-    languages.sort_by(|one, other| weight(other).total_cmp(&weight(one)).then_with(|| one.cmp(other)));
+    languages.sort_by(|one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
     languages.dedup();
     Some(languages.join(","))
+}
+
+/// The weight of `en;q=0.8` in thousandths, of which it has three digits at the most (RFC 9110 §12.4.2).
+fn weight(language: &str) -> u32 {
+    let Some((_, weight)) = language.split_once(";q=") else { return 1000 };
+    let (whole, parts) = weight.split_once('.').unwrap_or((weight, ""));
+    let digits = parts.bytes().chain(std::iter::repeat(b'0')).take(3);
+    let parts = digits.fold(0, |parts, digit| parts * 10 + u32::from(digit.wrapping_sub(b'0').min(9)));
+    if whole == "1" { 1000 } else { parts }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::{
     error::Error,
     keys::Shard,
     time::{Clock, Timestamp},
-    upstash::{self, Command, FromReply, Pairs, Redis, Reply},
+    upstash::{self, Command, FromReply, Pairs, Redis, Reply, number},
 };
 
 /// How many sessions go in one request: 10 calls of the script, about 140 kB of JSON.
@@ -183,7 +183,7 @@ impl Run<'_> {
         let replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;
         let (count, Pairs(oldest)): (u64, Pairs<Bytes, String>) = FromReply::from_reply(Reply::List(replies))?;
         let over = usize::try_from(count.saturating_sub(share(self.redis.keys(), self.config))).unwrap_or(usize::MAX);
-        let is_idle = |score: &str| score.parse().is_ok_and(|score| Timestamp::from_score(score) < self.idle_cutoff);
+        let is_idle = |score: &str| number(score).is_some_and(|score| Timestamp::from_score(score) < self.idle_cutoff);
         for (number, (member, score)) in oldest.into_iter().enumerate() {
             if ahead + number >= over && !is_idle(&score) {
                 break;

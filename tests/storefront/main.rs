@@ -47,6 +47,8 @@ mod rows_table;
 mod scripts;
 /// Login tokens.
 mod session;
+/// What the Worker weighs.
+mod size;
 /// What the other tests stand on.
 mod store;
 /// What happened, counted.

@@ -1,7 +1,7 @@
 //! `cargo xtask dev`, `cargo xtask test` and `cargo xtask bench`, each with all of its own set-up; `cargo xtask build` is what wrangler calls.
+//! `cargo xtask size` holds the Worker small.
 //!
-//! Reading order: the commands (`dev`, `test`, `worker`, `deny`), what they set up (`tools`, `npm`, `redis`, `wheel`, `dev_vars`, `settings`), what they run
-//! Reading order: the commands (`dev`, `test`, `bench`, `worker`), what they set up (`tools`, `npm`, `redis`, `dev_vars`, `settings`), what they run
+//! Reading order: the commands (`dev`, `test`, `bench`, `worker`, `size`, `deny`), what they set up (`tools`, `npm`, `redis`, `wheel`, `dev_vars`, `settings`), what they run
 //! (`wrangler`, `crons`, `sale`), and below that processes, steps, stamps and failures.
 
 mod assets;
@@ -16,6 +16,7 @@ mod npm;
 mod redis;
 mod sale;
 mod settings;
+mod size;
 mod stamp;
 mod steps;
 mod test;
@@ -54,7 +55,9 @@ enum Command {
     /// Measure edgefront beside what one would write instead, in one run.
     Bench(bench::Arguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
-    Build,
+    Build(worker::Arguments),
+    /// Build the Worker without the demo shop, and hold its size.
+    Size,
 }
 
 fn main() -> ExitCode {
@@ -89,7 +92,8 @@ fn start(command: Command) -> Result<(), Failure> {
                 Command::Test(arguments) => test::run(arguments).await,
                 Command::Deny => deny::run().await,
                 Command::Bench(arguments) => bench::run(arguments).await,
-                Command::Build => worker::build_alone().await,
+                Command::Build(arguments) => worker::build_alone(arguments).await,
+                Command::Size => size::run().await,
             }
         };
         // Whichever ends first drops the work, and with it every process it started.

@@ -36,16 +36,52 @@ const FEATURES: [&str; 7] = [
     "--enable-sign-ext",
 ];
 
+/// No offset has to be kept out of the lowest addresses, which are the far end of the stack: rustc puts it first. Functions of like names stand
+/// side by side, since gzip finds only within 32 KB what is alike; then the names go, for a panic tells its place by itself.
+const OPTIMISE: [&str; 4] = ["-O", "--low-memory-unused", "--reorder-functions-by-name", "--strip-debug"];
+
+/// For cargo: the Worker without its feature `demo`.
+const WITHOUT_DEMO: [&str; 1] = ["--no-default-features"];
+
+/// Of the bundle with the demo.
+const STAMP: &str = "build/.stamp";
 /// What wrangler.toml names.
 const BUNDLE: &str = "build";
+const ENTRY: &str = "src/edge/entry.js";
+
+/// What is left out of the bundle.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Without the built-in shop: smaller, and it needs `ORIGIN_URL`.
+    #[arg(long)]
+    no_demo: bool,
+}
 
 /// `cargo xtask build`: all that the bundle needs, and the bundle.
 ///
 /// # Errors
 /// When a tool can not be installed, or the crate does not compile.
-pub async fn build_alone() -> Result<(), Failure> {
+pub async fn build_alone(Arguments { no_demo }: Arguments) -> Result<(), Failure> {
     let (tools, ()) = try_join!(tools::install(), npm::install_if_missing())?;
-    build(&tools).await
+    if !no_demo {
+        return build(&tools).await;
+    }
+    // What stands there afterwards is not what the stamp says.
+    let _ = fs::remove_file(STAMP);
+    build_without_demo(&tools, BUNDLE).await?;
+    assets::build().await
+}
+
+/// Builds the Worker without the demo shop into the directory `bundle`.
+///
+/// # Errors
+/// As [`build`].
+pub async fn build_without_demo(tools: &Tools, bundle: &str) -> Result<(), Failure> {
+    step("worker without the demo", async |step| {
+        bundle_crate(&step, tools, ("edgefront", &WITHOUT_DEMO), ENTRY, bundle).await?;
+        Ok(steps::done("built"))
+    })
+    .await
 }
 
 /// Builds the bundle.
@@ -59,37 +95,38 @@ pub async fn build(tools: &Tools) -> Result<(), Failure> {
 
 async fn compile(tools: &Tools) -> Result<(), Failure> {
     step("worker", async |step| {
-        let stamp = Stamp::new("build/.stamp", &SOURCES)?;
+        let stamp = Stamp::new(STAMP, &SOURCES)?;
         if stamp.is_current() {
             return Ok(steps::done("up to date"));
         }
         step.note("compiled for release, a minute or two at the first time");
-        bundle_crate(&step, tools, "edgefront", "src/edge/entry.js", BUNDLE).await?;
+        bundle_crate(&step, tools, ("edgefront", &[]), ENTRY, BUNDLE).await?;
         stamp.set()?;
         Ok(steps::done("built"))
     })
     .await
 }
 
-/// Makes the two modules of a Worker, `index.js` and `index_bg.wasm`, from a crate of the workspace and its `entry.js`.
+/// Makes the two modules of a Worker, `index.js` and `index_bg.wasm`, from a crate of the workspace (with options for cargo) and its `entry.js`.
 ///
 /// # Errors
 /// When the crate does not compile; the compiler's own words are printed.
 pub async fn bundle_crate(
     step: &Step,
     tools: &Tools,
-    package: &str,
+    (package, options): (&str, &[&str]),
     entry_source: &str,
     bundle: &str,
 ) -> Result<(), Failure> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "--lib", "--target", TARGET, "-p", package]).env("PATH", npm::path()?);
+    cargo.args(["build", "--profile", "worker", "--lib", "--target", TARGET, "-p", package]).args(options);
+    cargo.env("PATH", npm::path()?);
     if let Err(ended) = step.try_run(cargo).await? {
         eprintln!("{}", ended.output.trim_end());
         return Err(step.failure(&ended, "mend what the compiler names above"));
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    let wasm = target.join(TARGET).join(format!("release/{}.wasm", package.replace('-', "_")));
+    let wasm = target.join(TARGET).join(format!("worker/{}.wasm", package.replace('-', "_")));
 
     // Made here, so that what runs from the last one sees a whole new one.
     let stage = format!("{bundle}/.stage");
@@ -105,7 +142,7 @@ pub async fn bundle_crate(
 
     let module = format!("{stage}/index_bg.wasm");
     let mut optimise = Command::new(npm::program("wasm-opt")?);
-    optimise.args([&module, "-o", &module, "-O"]).args(FEATURES).env("PATH", npm::path()?);
+    optimise.args([&module, "-o", &module]).args(OPTIMISE).args(FEATURES).env("PATH", npm::path()?);
     step.run(optimise, "reinstall the npm packages: remove node_modules/ and try again").await?;
 
     let entry = format!("{stage}/entry.js");

@@ -70,7 +70,7 @@ impl Candidate {
                 step("bare Worker in Rust", async |step| {
                     let directory = format!("{DIRECTORY}/bare-rust");
                     let entry = "benches/bare-rust/entry.js";
-                    crate::worker::bundle_crate(&step, tools, "edgefront-bare-rust", entry, &directory).await?;
+                    crate::worker::bundle_crate(&step, tools, ("edgefront-bare-rust", &[]), entry, &directory).await?;
                     Ok(steps::done("built"))
                 })
                 .await

@@ -1,0 +1,18 @@
+//! The Worker's size as it is deployed. An isolate starts by fetching and compiling all of it, so what makes it larger is to be seen.
+
+use std::{env, fs, io::Write, path::PathBuf};
+
+use flate2::{Compression, write::GzEncoder};
+
+/// Gzipped, at the most. Without the demo shop: `xtask/src/size.rs`.
+const LIMIT: usize = 520_000;
+
+#[test]
+fn the_worker_in_workerd_is_no_larger_than_it_was() {
+    let bundle = env::var_os("EDGEFRONT_BUNDLE").expect("EDGEFRONT_BUNDLE: use cargo xtask test");
+    let wasm = fs::read(PathBuf::from(bundle).join("index_bg.wasm")).unwrap();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(&wasm).unwrap();
+    let gzipped = gzip.finish().unwrap().len();
+    assert!(gzipped <= LIMIT, "{gzipped} bytes gzipped, {} as they are, at the most {LIMIT}", wasm.len());
+}
