@@ -66,7 +66,7 @@ async fn find(redis: &Redis, source: Option<&Source<'_>>, rows: &[RowId], now: T
     let is_absent = |(_, found): &(&RowId, &Found)| matches!(found, Found::NotYet);
     let absent: Vec<_> = rows.iter().zip(&found).filter(is_absent).map(|(row, _)| row.clone()).collect();
     if let (Some(source), false) = (source, absent.is_empty()) {
-        let loaded = load(redis, source, &absent, now, &mut RefreshReport::default()).await?;
+        let loaded = load(redis, source, &absent, true, now, &mut RefreshReport::default()).await?;
         for (row, found) in rows.iter().zip(&mut found) {
             match loaded.get(row).cloned() {
                 Some(Some(json)) => *found = Found::Copy(CachedRow { json, age: Duration::ZERO, overdue: false }),

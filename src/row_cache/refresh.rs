@@ -6,11 +6,12 @@
 use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use serde::Serialize;
 
 use super::{
     Schedule,
-    source::{BATCH, Source},
+    source::{DEADLINE, Source},
 };
 use crate::{
     error::Error,
@@ -20,8 +21,17 @@ use crate::{
     upstash::{self, Command, FromReply, Pairs, Redis, Reply, Script, script},
 };
 
-pub static CLAIM: Script = script!("claim", "91542c5d5d7798e2b5c8ef85caf1e9ec33cfc37b");
-pub static COMMIT: Script = script!("commit", "724c882d4fe2ab6eac87128d5b689ac27491bc8c");
+pub static CLAIM: Script = script!("claim", "c91f91a75c59610083a73b9afc2518f0cf7ce249");
+pub static COMMIT: Script = script!("commit", "ffa91851d80eda4038fb227e7c8171fd0da56c48");
+
+/// How many rows a round leases: one of 10,000 rows every 5 s then is 2 rounds a second.
+const BATCH: usize = 1_000;
+/// How many rows one call of the script commits. While it runs Redis serves nobody else: half a millisecond.
+const COMMIT_AT_ONCE: usize = 100;
+/// How many bytes of rows go in one request, give or take a call: Upstash takes 10 MB.
+const COMMIT_BYTES: usize = 4 << 20;
+/// How many queries of a round are under way at once: an invocation has six connections, two of which the cleaning may hold.
+const QUERIES: usize = 4;
 
 /// Three times what the source may take, so that a lease ends only under a run that has died.
 const LEASE: Duration = Duration::from_secs(30);
@@ -76,7 +86,7 @@ pub async fn refresh_due(
         if due > now {
             clock.sleep(due.since(now)).await;
         }
-        let claims = claim(redis, &[], clock.now()).await?;
+        let claims = claim(redis, &[], false, clock.now()).await?;
         earliest = work(redis, source, claims, &mut report).await?.earliest;
     }
     Ok(report)
@@ -94,21 +104,22 @@ pub async fn refresh(
     now: Timestamp,
 ) -> Result<RefreshReport, Error> {
     let mut report = RefreshReport::default();
-    load(redis, source, rows, now, &mut report).await?;
+    load(redis, source, rows, false, now, &mut report).await?;
     Ok(report)
 }
 
-/// As [`refresh`]; also returns what was loaded.
+/// As [`refresh`]; also returns what was loaded. Rows whose copies are `absent` are loaded though their turn has not come.
 pub(super) async fn load(
     redis: &Redis,
     source: &Source<'_>,
     rows: &[RowId],
+    absent: bool,
     now: Timestamp,
     report: &mut RefreshReport,
 ) -> Result<Loaded, Error> {
     let mut loaded = HashMap::new();
     for batch in rows.chunks(BATCH) {
-        let claims = claim(redis, batch, now).await?;
+        let claims = claim(redis, batch, absent, now).await?;
         if !claims.rows.is_empty() {
             loaded.extend(work(redis, source, claims, report).await?.loaded);
         }
@@ -123,8 +134,8 @@ struct Claims {
     rows: Vec<(RowId, f64)>,
 }
 
-/// Leases rows that are due, or of `named` those that may be.
-async fn claim(redis: &Redis, named: &[RowId], now: Timestamp) -> Result<Claims, Error> {
+/// Leases rows that are due, or of `named` those that may be; `absent`: their copies are missing.
+async fn claim(redis: &Redis, named: &[RowId], absent: bool, now: Timestamp) -> Result<Claims, Error> {
     // Scores of the book's code are finer than a millisecond: what is due within this one is due.
     let due_by = now + Duration::from_millis(1);
     let keys = redis.keys();
@@ -132,6 +143,8 @@ async fn claim(redis: &Redis, named: &[RowId], now: Timestamp) -> Result<Claims,
         .num(due_by)
         .num(now + LEASE)
         .num(BATCH)
+        // Who works on a row has at least as much of the lease left as the source may not take.
+        .arg(if absent { (now + (LEASE - DEADLINE)).to_string() } else { String::new() })
         .args(named.iter().map(RowId::as_str));
     let Pairs::<Bytes, f64>(granted) = redis.run(command).await?;
     // A name that is no RowId was written by somebody else and has no reader here. Its lease keeps it out of the way.
@@ -150,41 +163,96 @@ struct Work {
     earliest: Option<Timestamp>,
 }
 
-/// Loads the leased rows in one query and commits each in one pipeline, which asks for the next row that is due too: 3
-/// requests in all, since an invocation on the Free plan has only 50.
+/// Loads the leased rows and commits them in one request, which asks for the next row that is due too: 3 requests in all for
+/// up to 1,000 rows of a table, since an invocation on the Free plan has only 50; with an address one more for each further
+/// hundred.
 async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut RefreshReport) -> Result<Work, Error> {
-    let wanted: Vec<_> = claims.rows.iter().filter(|(_, every)| *every > 0.0).map(|(row, _)| row).collect();
-    let loaded = if wanted.is_empty() { Ok(HashMap::new()) } else { source.load(&wanted).await };
-    let turns: Vec<_> =
-        claims.rows.iter().map(|(row, every)| Turn::new(row, *every, claims.now, loaded.as_ref())).collect();
-    let keys = redis.keys();
-    let commits = turns.iter().map(|turn| turn.commit(keys, claims.now));
-    let commands: Vec<_> = commits.chain([earliest_due(keys)]).collect();
-    let mut replies = redis.pipeline(&commands).await?;
-    let Earliest(earliest) = Earliest::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
-    // Also our own next turns: a server that had to be sent the script in full has answered the question before the commits.
-    let earliest = turns.iter().filter_map(|turn| turn.next).chain(earliest).min();
-    for reply in replies {
-        match (reply.and_then(String::from_reply).as_deref(), &loaded) {
-            (Ok("lost"), _) => report.lost += 1,
-            (Ok("removed"), _) => report.removed += 1,
-            (Ok(_), Ok(_)) => report.refreshed += 1,
-            (Ok(_), Err(_)) => report.failed += 1,
-            // Its lease stands, so that it is tried again in 30 s.
-            (Err(error), _) => {
-                report.failed += 1;
-                report.cause.get_or_insert_with(|| error.clone().into());
+    let query = async |rows| (rows, source.load(&wanted(rows)).await);
+    let queries = stream::iter(claims.rows.chunks(source.batch())).map(query).buffered(QUERIES);
+    let answers: Vec<(&[(RowId, f64)], _)> = queries.collect().await;
+    let turns = answers.iter().flat_map(|(rows, loaded)| {
+        rows.chunks(COMMIT_AT_ONCE).map(move |rows| {
+            let turns = rows.iter().map(|(row, every)| Turn::new(row, *every, claims.now, loaded.as_ref()));
+            (turns.collect::<Vec<_>>(), loaded.as_ref().err())
+        })
+    });
+    let turns: Vec<_> = turns.collect();
+    let earliest = commit(redis, &turns, claims.now, report).await?;
+
+    let mut loaded = HashMap::new();
+    for (rows, answer) in &answers {
+        match answer {
+            Ok(found) => {
+                loaded.extend(wanted(rows).into_iter().map(|row| (row.clone(), found.get(row.as_str()).cloned())));
+            }
+            Err(cause) => {
+                report.cause.get_or_insert_with(|| cause.clone());
             }
         }
     }
-    let loaded = match &loaded {
-        Ok(rows) => wanted.into_iter().map(|row| (row.clone(), rows.get(row.as_str()).cloned())).collect(),
-        Err(cause) => {
-            report.cause.get_or_insert_with(|| cause.clone());
-            HashMap::new()
-        }
-    };
     Ok(Work { loaded, earliest })
+}
+
+/// Those that have a period; the others are only un-scheduled.
+fn wanted(rows: &[(RowId, f64)]) -> Vec<&RowId> {
+    rows.iter().filter(|(_, every)| *every > 0.0).map(|(row, _)| row).collect()
+}
+
+/// Commits turns, each list of them in one call of the script, and returns when the next row is due.
+async fn commit(
+    redis: &Redis,
+    turns: &[(Vec<Turn<'_>>, Option<&Error>)],
+    leased: Timestamp,
+    report: &mut RefreshReport,
+) -> Result<Option<Timestamp>, Error> {
+    // Our own next turns count too: a server that had to be sent the script in full has answered the question before the commits.
+    let mut earliest = turns.iter().flat_map(|(turns, _)| turns).filter_map(|turn| turn.next).min();
+    let mut rest = turns;
+    loop {
+        let mut bytes = 0;
+        let fits = |(turns, _): &&(Vec<Turn>, _)| {
+            let fits = bytes < COMMIT_BYTES;
+            bytes += turns.iter().map(|turn| turn.copy.map_or(0, Bytes::len)).sum::<usize>();
+            fits
+        };
+        let (now, later) = rest.split_at(rest.iter().take_while(fits).count());
+        rest = later;
+        let calls = now.iter().map(|(turns, _)| commit_call(redis.keys(), turns, leased));
+        let commands: Vec<_> = calls.chain([earliest_due(redis.keys())]).collect();
+        let mut replies = redis.pipeline(&commands).await?;
+        let Earliest(next) = Earliest::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
+        earliest = earliest.into_iter().chain(next).min();
+        for (reply, (turns, failed)) in replies.into_iter().zip(now) {
+            match reply.and_then(<(u64, u64, u64)>::from_reply) {
+                Ok((kept, removed, lost)) => {
+                    let counter = if failed.is_some() { &mut report.failed } else { &mut report.refreshed };
+                    *counter += kept;
+                    report.removed += removed;
+                    report.lost += lost;
+                }
+                // Their leases stand, so that they are tried again in 30 s.
+                Err(error) => {
+                    report.failed += turns.len() as u64;
+                    report.cause.get_or_insert_with(|| error.into());
+                }
+            }
+        }
+        if rest.is_empty() {
+            return Ok(earliest);
+        }
+    }
+}
+
+fn commit_call(keys: Keys, turns: &[Turn], leased: Timestamp) -> Command {
+    let own = [keys.schedule(), keys.delay()].into_iter();
+    let copies = turns.iter().map(|turn| keys.row(turn.row));
+    let call = Command::script(&COMMIT, own.chain(copies)).num(leased + LEASE);
+    turns.iter().fold(call, |call, turn| {
+        call.arg(turn.row.as_str())
+            .arg(turn.next.map(|next| next.to_string()).unwrap_or_default())
+            .num(turn.schedule.lifetime().as_millis())
+            .arg(turn.copy.map_or(&[][..], |json| json))
+    })
 }
 
 /// What becomes of a leased row.
@@ -213,15 +281,6 @@ impl<'a> Turn<'a> {
         };
         let next = wait.filter(|_| every > 0.0).map(|wait| leased + wait);
         Self { row, schedule, next, copy: copy.ok().flatten() }
-    }
-
-    fn commit(&self, keys: Keys, leased: Timestamp) -> Command {
-        Command::script(&COMMIT, [keys.schedule(), keys.delay(), keys.row(self.row)])
-            .arg(self.row.as_str())
-            .num(leased + LEASE)
-            .arg(self.next.map(|next| next.to_string()).unwrap_or_default())
-            .num(self.schedule.lifetime().as_millis())
-            .arg(self.copy.map_or(&[][..], |json| json))
     }
 }
 

@@ -1,20 +1,24 @@
 #!lua flags=allow-key-locking
 -- Leases rows to one refresher: until the lease ends nobody else gets them.
 -- KEYS schedule: delay:
--- ARGV now  lease_end  limit  [row …]     (without rows: the first `limit` that are due)
+-- ARGV now  lease_end  limit  free_by  [row …]     (without rows: the first `limit` that are due)
+--      free_by: of the rows named, one due by then is not leased (its copy is missing); '' = that is not to be assumed
 -- returns the rows granted, flat: row, delay ('0' if it has none), …
 local schedule, delay = KEYS[1], KEYS[2]
-local now, lease_end, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local now, lease_end, limit, free_by = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]) or 0
 
 local rows = {}
-if #ARGV == 3 then
+if #ARGV == 4 then
   rows = redis.call('ZRANGEBYSCORE', schedule, '-inf', ARGV[1], 'LIMIT', 0, limit)
 else
   -- A row asked for by name need not be due, but must not be leased or backing off: both are at most one lease ahead.
-  local named = {unpack(ARGV, 4)}
+  local named = {unpack(ARGV, 5)}
+  local delays = free_by > 0 and redis.call('ZMSCORE', delay, unpack(named)) or {}
   for i, due in ipairs(redis.call('ZMSCORE', schedule, unpack(named))) do
     due = tonumber(due)
-    if due and (due <= now or due > lease_end) then rows[#rows + 1] = named[i] end
+    -- Its last turn, whatever came of it, was a second ago or more: readers do not hammer a source that fails.
+    local missing = due and due <= free_by and due <= now + (tonumber(delays[i]) or 0) - 1
+    if due and (due <= now or due > lease_end or missing) then rows[#rows + 1] = named[i] end
   end
 end
 if #rows == 0 then return {} end

@@ -1,19 +1,35 @@
 #!lua flags=allow-key-locking
--- Ends the lease of one row. Who has lost the lease (too slow, or the row was scheduled anew) writes nothing.
--- KEYS schedule: delay: inv:{row}
--- ARGV row  lease_end  next ('' = there is no such row any more)  lifetime (ms)  json ('' = keep the old copy)
--- returns 'kept', 'removed' or 'lost'
-local schedule, delay, copy = KEYS[1], KEYS[2], KEYS[3]
-local row, lease_end, due, lifetime, json = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+-- Ends the leases of rows. Who has lost a lease (too slow, or the row was scheduled anew) writes nothing of that row.
+-- KEYS schedule: delay: (inv:{row})*
+-- ARGV lease_end  (row  next ('' = there is no such row any more)  lifetime (ms)  json ('' = keep the old copy))*
+-- returns {kept, removed, lost}, in rows
+local schedule, delay = KEYS[1], KEYS[2]
+local lease_end = tonumber(ARGV[1])
 
-if tonumber(redis.call('ZSCORE', schedule, row)) ~= lease_end then return 'lost' end
-local every = tonumber(redis.call('ZSCORE', delay, row)) or 0
-if due == '' or every <= 0 then
-  redis.call('ZREM', schedule, row)
-  redis.call('ZREM', delay, row)
-  redis.call('DEL', copy)
-  return 'removed'
+local rows = {}
+for i = 2, #ARGV, 4 do rows[#rows + 1] = ARGV[i] end
+local leases = redis.call('ZMSCORE', schedule, unpack(rows))
+local delays = redis.call('ZMSCORE', delay, unpack(rows))
+
+local kept, gone, copies, lost = {}, {}, {}, 0
+for i, row in ipairs(rows) do
+  local due, lifetime, json = unpack(ARGV, i * 4 - 1, i * 4 + 1)
+  local copy, every = KEYS[i + 2], tonumber(delays[i]) or 0
+  if tonumber(leases[i]) ~= lease_end then
+    lost = lost + 1
+  elseif due == '' or every <= 0 then
+    gone[#gone + 1], copies[#copies + 1] = row, copy
+  else
+    if json ~= '' then redis.call('SET', copy, json, 'PX', lifetime) end
+    kept[#kept + 1] = due
+    kept[#kept + 1] = row
+  end
 end
-if json ~= '' then redis.call('SET', copy, json, 'PX', lifetime) end
-redis.call('ZADD', schedule, due, row)
-return 'kept'
+-- Together, because every call within a script is billed, and costs as much as what it does.
+if #kept > 0 then redis.call('ZADD', schedule, unpack(kept)) end
+if #gone > 0 then
+  redis.call('ZREM', schedule, unpack(gone))
+  redis.call('ZREM', delay, unpack(gone))
+  redis.call('DEL', unpack(copies))
+end
+return {#kept / 2, #gone, lost}
