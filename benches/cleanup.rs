@@ -16,6 +16,7 @@ use std::{
 };
 
 use edgefront::{
+    budget::Budget,
     config::SessionConfig,
     ids::Token,
     keys::Keys,
@@ -77,7 +78,8 @@ async fn clean(gateway: &str) -> Cleaned {
         max_age: Duration::from_hours(1),
         view_window: Duration::ZERO,
     };
-    session::clean(&redis, &SystemClock, &config, Probe::Idle, Duration::from_mins(1)).await.expect("Redis answers")
+    let budget = Budget::new(Rc::new(SystemClock), Duration::from_mins(1), 1_000_000);
+    session::clean(&redis, &config, Probe::Idle, &budget).await.expect("Redis answers")
 }
 
 /// Fills an empty database by the server's own protocol; returns how many carts there are.

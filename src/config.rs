@@ -25,6 +25,8 @@ pub struct Config {
     pub origin: OriginConfig,
     /// `ROWS_TABLE` or `ROWS_URL`; without either there is no row cache.
     pub rows: Option<RowsConfig>,
+    /// `SUBREQUESTS`, default 50: requests that one run of a cron may send, to Redis, to the rows' source and to D1 together.
+    pub subrequests: u64,
     /// `TRAFFIC_INTERVAL`, default 2 s: an isolate under load writes what it counted that often, for one command. 0: nothing is
     /// counted.
     pub traffic_interval: Duration,
@@ -247,6 +249,7 @@ pub(crate) mod tests {
             ("PAGE_FORWARD_HEADERS", "accept language"),
             ("ORIGIN_URL", "shop.example"),
             ("ROWS_TABLE", "a; DROP TABLE b"),
+            ("SUBREQUESTS", "9"),
         ] {
             let errors = read(&[(variable, value)]).err().unwrap();
             assert_eq!(errors.0.len(), 1, "{errors}");

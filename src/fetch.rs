@@ -49,13 +49,16 @@ pub trait Fetch {
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>>;
 }
 
-/// Why there is no response. Neither says whether the server has executed the request.
+/// Why there is no response. The first two do not say whether the server has executed the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     #[error("no answer in time")]
     Timeout,
     #[error("no connection, or it broke")]
     Unreachable,
+    /// It was not sent: see [`Budget`](crate::budget::Budget).
+    #[error("no requests are left for this run: see SUBREQUESTS")]
+    Spent,
 }
 
 /// A message body: known bytes, or a stream that is passed on without being held.

@@ -22,6 +22,7 @@
 //! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
 //! - [`row_cache`]: schedule, claim, refresh, un-schedule.
 //! - [`flash_sale`]: limited pieces, each held for a visitor until it is bought or comes back.
+//! - [`budget`]: what one run of the crons may spend.
 //! - [`maintenance`]: the three jobs of the crons.
 //! - [`stats`]: how much Redis holds.
 //! - [`traffic`]: what happened, counted: where answers came from, what visitors did, what it cost.
@@ -38,6 +39,7 @@
 pub mod abandoned;
 pub mod app;
 pub mod assets;
+pub mod budget;
 pub mod cart;
 pub mod config;
 pub mod database;

@@ -13,9 +13,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     app::App,
+    budget::Budget,
     error::Error,
     journal, keys, ranking,
-    row_cache::{self, Earliest, Source, Span},
+    row_cache::{self, Earliest, Source},
     session::{self, Probe},
     time::Timestamp,
     upstash::{Command, Pairs, Redis, number},
@@ -130,8 +131,9 @@ pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
         EVERY_FIVE_MINUTES => &[Job::Rescale],
         _ => return log::error!("no job belongs to the cron {cron:?}: wrangler.toml and the code differ"),
     };
+    let budget = budget(app);
     let runs = join_all(jobs.iter().map(async |job| {
-        let (report, _) = run(app, *job, Occasion::Cron, now).await;
+        let (report, _) = run(app, *job, Occasion::Cron, &budget, now).await;
         (job.name(), report.done, report.error)
     }));
     let runs = runs.await;
@@ -144,9 +146,14 @@ pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
 /// # Errors
 /// [`Error`], if the job could not be done.
 pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<Report, Error> {
-    let (report, result) = run(app, job, Occasion::Asked, now).await;
+    let (report, result) = run(app, job, Occasion::Asked, &budget(app), now).await;
     journal::job((job.name(), report.done.clone(), report.error.clone()), report.finished - report.started);
     result.map(|()| report)
+}
+
+/// What one invocation has.
+fn budget(app: &App) -> Budget {
+    Budget::new(app.clock.clone(), REFRESHING, app.config.subrequests)
 }
 
 /// The last reports, and how late the jobs are: one pipeline, since the two do not depend on each other.
@@ -188,11 +195,11 @@ impl From<Value> for Work {
 }
 
 /// Runs a job and keeps its report. The result is an error if the job could not be done at all.
-async fn run(app: &App, job: Job, occasion: Occasion, now: Timestamp) -> (Report, Result<(), Error>) {
-    let redis = app.redis.with_deadline(PATIENCE);
+async fn run(app: &App, job: Job, occasion: Occasion, budget: &Budget, now: Timestamp) -> (Report, Result<(), Error>) {
+    let redis = app.redis.with_deadline(PATIENCE).through(budget.fetch(app.fetch.clone()));
     let work = match job {
-        Job::CleanSessions => clean_sessions(app, &redis, occasion, now).await,
-        Job::RefreshRows => refresh_rows(app, &redis, occasion, now).await,
+        Job::CleanSessions => clean_sessions(app, &redis, occasion, budget, now).await,
+        Job::RefreshRows => refresh_rows(app, &redis, occasion, budget, now).await,
         Job::Rescale => rescale(app, &redis, now).await,
     };
     let (done, cause) = match &work {
@@ -222,7 +229,13 @@ async fn keep(redis: &Redis, job: Job, occasion: Occasion, report: &Report) {
 }
 
 /// Looks for sessions to end. A run of the cron asks one question, in turn by the minute; what it finds, it does in full.
-async fn clean_sessions(app: &App, redis: &Redis, occasion: Occasion, now: Timestamp) -> Result<Work, Error> {
+async fn clean_sessions(
+    app: &App,
+    redis: &Redis,
+    occasion: Occasion,
+    budget: &Budget,
+    now: Timestamp,
+) -> Result<Work, Error> {
     let probe = match (occasion, now.as_secs() / 60 % 3) {
         (Occasion::Asked, _) => Probe::Skip,
         (Occasion::Cron, 0) => Probe::Overflow,
@@ -233,18 +246,26 @@ async fn clean_sessions(app: &App, redis: &Redis, occasion: Occasion, now: Times
             return Ok(json!({}).into());
         }
     };
-    let cleaned = session::clean(redis, &*app.clock, &app.config.session, probe, CLEANING).await?;
+    let cleaned = session::clean(redis, &app.config.session, probe, &budget.within(CLEANING)).await?;
     Ok(json!({"sessions": cleaned.sessions, "carts": cleaned.carts, "unfinished": cleaned.unfinished}).into())
 }
 
 /// Refreshes rows, if there is a source of them. The cron stays until the minute is nearly over.
-async fn refresh_rows(app: &App, redis: &Redis, occasion: Occasion, now: Timestamp) -> Result<Work, Error> {
-    let Some(source) = Source::of(app) else { return Ok(json!({}).into()) };
-    let span = match occasion {
-        Occasion::Cron => Span { due_by: now + REFRESHING, until: now + REFRESHING },
-        Occasion::Asked => Span { due_by: now, until: now + REFRESHING_NOW },
+async fn refresh_rows(
+    app: &App,
+    redis: &Redis,
+    occasion: Occasion,
+    budget: &Budget,
+    now: Timestamp,
+) -> Result<Work, Error> {
+    let fetch = budget.fetch(app.fetch.clone());
+    let database = app.database.clone().map(|database| budget.database(database));
+    let Some(source) = Source::through(app, &*fetch, database.as_deref()) else { return Ok(json!({}).into()) };
+    let (time, due_by) = match occasion {
+        Occasion::Cron => (REFRESHING, now + REFRESHING),
+        Occasion::Asked => (REFRESHING_NOW, now),
     };
-    let mut report = row_cache::refresh_due(redis, &source, &*app.clock, span).await?;
+    let mut report = row_cache::refresh_due(redis, &source, &budget.within(time), due_by).await?;
     let cause = report.cause.take();
     Ok(Work { done: json!(report), cause })
 }

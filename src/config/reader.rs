@@ -59,6 +59,8 @@ impl Reader<'_> {
             cart_routes: self.cart_routes(),
         };
         let rows = self.rows();
+        // Fewer would not do for a round of the rows.
+        let subrequests = self.number("SUBREQUESTS", 50, 10);
         let traffic_interval = self.seconds("TRAFFIC_INTERVAL", 2, 0);
         let service_key = self.secret("SERVICE_KEY", 16);
         Some(Config {
@@ -71,6 +73,7 @@ impl Reader<'_> {
             flash,
             origin,
             rows,
+            subrequests,
             traffic_interval,
             service_key,
         })

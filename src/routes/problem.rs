@@ -99,7 +99,7 @@ impl Problem {
                 Error::Origin(FetchError::Timeout) => {
                     (StatusCode::GATEWAY_TIMEOUT, "origin-slow", "The shop is too slow")
                 }
-                Error::Origin(FetchError::Unreachable) => {
+                Error::Origin(FetchError::Unreachable | FetchError::Spent) => {
                     (StatusCode::BAD_GATEWAY, "origin-down", "The shop does not answer")
                 }
                 Error::Platform(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Something is wrong here"),

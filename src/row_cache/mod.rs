@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use late::{Late, Lateness, latest};
 pub use read::{CachedRow, read, read_many};
 pub(crate) use refresh::{CLAIM, COMMIT, Earliest, earliest_due};
-pub use refresh::{RefreshReport, Span, refresh, refresh_due};
+pub use refresh::{RefreshReport, refresh, refresh_due};
 pub use source::Source;
 
 use crate::{

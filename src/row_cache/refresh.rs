@@ -14,10 +14,11 @@ use super::{
     source::{DEADLINE, Source},
 };
 use crate::{
+    budget::Budget,
     error::Error,
     ids::RowId,
     keys::Keys,
-    time::{Clock, Timestamp},
+    time::Timestamp,
     upstash::{self, Command, FromReply, Pairs, Redis, Reply, Script, script},
 };
 
@@ -26,6 +27,10 @@ pub static COMMIT: Script = script!("commit", "ffa91851d80eda4038fb227e7c8171fd0
 
 /// How many rows a round leases: one of 10,000 rows every 5 s then is 2 rounds a second.
 const BATCH: usize = 1_000;
+/// The requests of a round that needs one query: the lease, the query, the commit.
+const ROUND: u64 = 3;
+/// A row this late at the end of a run waits for the next one.
+const LATE: Duration = Duration::from_secs(1);
 /// How many rows one call of the script commits. While it runs Redis serves nobody else: half a millisecond.
 const COMMIT_AT_ONCE: usize = 100;
 /// How many bytes of rows go in one request, give or take a call: Upstash takes 10 MB.
@@ -49,47 +54,56 @@ pub struct RefreshReport {
     pub failed: u64,
     /// Rows that somebody scheduled anew or un-scheduled meanwhile.
     pub lost: u64,
+    /// Rows were left to the next run: there was no time for them, or no request.
+    pub unfinished: bool,
     /// Why the first of the failed ones failed.
     #[serde(skip)]
     pub cause: Option<Error>,
 }
 
-/// How long [`refresh_due`] works.
-#[derive(Debug, Clone, Copy)]
-pub struct Span {
-    /// Rows due later are left to the next run.
-    pub due_by: Timestamp,
-    /// No row is leased after this.
-    pub until: Timestamp,
-}
-
-/// Refreshes what is due, sleeping until the next row is, until nothing more is due within `span`.
+/// Refreshes what is due, sleeping until the next row is, until nothing more is due by `due_by`, or `budget` is over.
 ///
 /// This is why a row with a period of 5 s needs no daemon: a cron run works on for nearly the minute that it is for. Idle it
 /// costs one command. Safe to run twice: a row leased by one run is not due for the other.
+///
+/// Where requests are few (50 on the Free plan) rounds keep such a distance that they last for the whole time: rows are then
+/// some seconds late in turn, and not all of them for the rest of the minute.
 ///
 /// # Errors
 /// [`Error::Redis`]; the rows leased then are due again within 30 s. A source that fails is no error, but counted.
 pub async fn refresh_due(
     redis: &Redis,
     source: &Source<'_>,
-    clock: &dyn Clock,
-    span: Span,
+    budget: &Budget,
+    due_by: Timestamp,
 ) -> Result<RefreshReport, Error> {
     let mut report = RefreshReport::default();
     let Earliest(mut earliest) = redis.run(earliest_due(redis.keys())).await?;
-    while let Some(due) = earliest.filter(|due| *due <= span.due_by) {
-        let now = clock.now();
-        if now >= span.until {
+    let mut not_before = budget.now();
+    while let Some(due) = earliest.filter(|due| *due <= due_by) {
+        let (now, limit) = (budget.now(), round(source, budget));
+        if limit == 0 {
+            report.unfinished = !budget.is_over() || now.since(due) > LATE;
             break;
         }
-        if due > now {
-            clock.sleep(due.since(now)).await;
+        let wait = due.max(not_before).since(now);
+        if !wait.is_zero() {
+            budget.sleep(wait).await;
         }
-        let claims = claim(redis, &[], false, clock.now()).await?;
+        let now = budget.now();
+        let pace = budget.pace((budget.spare() / ROUND).min(source.spare_queries(budget)));
+        // What comes to be due before the next round can begin is taken along.
+        let claims = claim(redis, Wanted::Due { by: due_by.min(now + pace), limit }, now).await?;
+        not_before = if claims.rows.len() < limit { now + pace } else { now };
         earliest = work(redis, source, claims, &mut report).await?.earliest;
     }
     Ok(report)
+}
+
+/// How many rows the next round may lease: no more than there are requests for, to load and commit them.
+fn round(source: &Source<'_>, budget: &Budget) -> usize {
+    let queries = source.spare_queries(budget).min(budget.spare().saturating_sub(ROUND - 1));
+    usize::try_from(queries).unwrap_or(usize::MAX).saturating_mul(source.batch()).min(BATCH)
 }
 
 /// Refreshes those of `rows` that are scheduled and neither leased nor backing off: for a row whose turn was missed, or that was
@@ -119,7 +133,7 @@ pub(super) async fn load(
 ) -> Result<Loaded, Error> {
     let mut loaded = HashMap::new();
     for batch in rows.chunks(BATCH) {
-        let claims = claim(redis, batch, absent, now).await?;
+        let claims = claim(redis, Wanted::Named { rows: batch, absent }, now).await?;
         if !claims.rows.is_empty() {
             loaded.extend(work(redis, source, claims, report).await?.loaded);
         }
@@ -134,18 +148,29 @@ struct Claims {
     rows: Vec<(RowId, f64)>,
 }
 
-/// Leases rows that are due, or of `named` those that may be; `absent`: their copies are missing.
-async fn claim(redis: &Redis, named: &[RowId], absent: bool, now: Timestamp) -> Result<Claims, Error> {
-    // Scores of the book's code are finer than a millisecond: what is due within this one is due.
-    let due_by = now + Duration::from_millis(1);
+/// Which rows to lease.
+enum Wanted<'a> {
+    /// The first `limit` that are due `by` then.
+    Due { by: Timestamp, limit: usize },
+    /// Of these those that are neither leased nor backing off; `absent`: their copies are missing.
+    Named { rows: &'a [RowId], absent: bool },
+}
+
+async fn claim(redis: &Redis, wanted: Wanted<'_>, now: Timestamp) -> Result<Claims, Error> {
+    let (due_by, limit, rows, free_by) = match wanted {
+        Wanted::Due { by, limit } => (by, limit, [].as_slice(), String::new()),
+        // Who works on a row has at least as much of the lease left as the source may not take.
+        Wanted::Named { rows, absent: true } => (now, rows.len(), rows, (now + LEASE - DEADLINE).to_string()),
+        Wanted::Named { rows, absent: false } => (now, rows.len(), rows, String::new()),
+    };
     let keys = redis.keys();
     let command = Command::script(&CLAIM, [keys.schedule(), keys.delay()])
-        .num(due_by)
+        // Scores of the book's code are finer than a millisecond: what is due within this one is due.
+        .num(due_by + Duration::from_millis(1))
         .num(now + LEASE)
-        .num(BATCH)
-        // Who works on a row has at least as much of the lease left as the source may not take.
-        .arg(if absent { (now + (LEASE - DEADLINE)).to_string() } else { String::new() })
-        .args(named.iter().map(RowId::as_str));
+        .num(limit)
+        .arg(free_by)
+        .args(rows.iter().map(RowId::as_str));
     let Pairs::<Bytes, f64>(granted) = redis.run(command).await?;
     // A name that is no RowId was written by somebody else and has no reader here. Its lease keeps it out of the way.
     let row = |name: Bytes| RowId::parse(std::str::from_utf8(&name).ok()?).ok();
@@ -167,7 +192,7 @@ struct Work {
 /// up to 1,000 rows of a table, since an invocation on the Free plan has only 50; with an address one more for each further
 /// hundred.
 async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut RefreshReport) -> Result<Work, Error> {
-    let query = async |rows| (rows, source.load(&wanted(rows)).await);
+    let query = async |rows| (rows, source.load(&with_period(rows)).await);
     let queries = stream::iter(claims.rows.chunks(source.batch())).map(query).buffered(QUERIES);
     let answers: Vec<(&[(RowId, f64)], _)> = queries.collect().await;
     let turns = answers.iter().flat_map(|(rows, loaded)| {
@@ -183,7 +208,7 @@ async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut R
     for (rows, answer) in &answers {
         match answer {
             Ok(found) => {
-                loaded.extend(wanted(rows).into_iter().map(|row| (row.clone(), found.get(row.as_str()).cloned())));
+                loaded.extend(with_period(rows).into_iter().map(|row| (row.clone(), found.get(row.as_str()).cloned())));
             }
             Err(cause) => {
                 report.cause.get_or_insert_with(|| cause.clone());
@@ -194,7 +219,7 @@ async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut R
 }
 
 /// Those that have a period; the others are only un-scheduled.
-fn wanted(rows: &[(RowId, f64)]) -> Vec<&RowId> {
+fn with_period(rows: &[(RowId, f64)]) -> Vec<&RowId> {
     rows.iter().filter(|(_, every)| *every > 0.0).map(|(row, _)| row).collect()
 }
 

@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::{
     app::App,
+    budget::Budget,
     config::RowsConfig,
     database::{Database, Row},
     error::Error,
@@ -44,11 +45,25 @@ impl<'a> Source<'a> {
     /// The source that `ROWS_TABLE` or `ROWS_URL` names; None without either.
     #[must_use]
     pub fn of(app: &'a App) -> Option<Self> {
+        Self::through(app, &*app.fetch, app.database.as_deref())
+    }
+
+    /// As [`Source::of`], by other ways out than the app's.
+    #[must_use]
+    pub fn through(app: &'a App, fetch: &'a dyn Fetch, database: Option<&'a dyn Database>) -> Option<Self> {
         let from = match app.config.rows.as_ref()? {
-            RowsConfig::Table(table) => From::Table { database: app.database.as_deref(), table },
-            RowsConfig::Url(url) => From::Url { fetch: &*app.fetch, url },
+            RowsConfig::Table(table) => From::Table { database, table },
+            RowsConfig::Url(url) => From::Url { fetch, url },
         };
         Some(Self { from, clock: &*app.clock })
+    }
+
+    /// How many queries `budget` has for it.
+    pub(super) fn spare_queries(&self, budget: &Budget) -> u64 {
+        match self.from {
+            From::Table { .. } => budget.spare_queries(),
+            From::Url { .. } => budget.spare(),
+        }
     }
 
     /// How many rows one query may ask for.

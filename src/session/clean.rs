@@ -5,17 +5,18 @@
 //! Two requests are under way at a time, so that Redis ends one batch while this side reads the replies to the other and
 //! writes the next. Each request ends its batch and then reads who comes next: one request a batch in all.
 
-use std::{cell::RefCell, collections::VecDeque, time::Duration};
+use std::{cell::RefCell, collections::VecDeque};
 
 use bytes::Bytes;
 use futures_util::future::try_join;
 
 use super::reap::{REAP_AT_ONCE, Reaped, Victim, reap_commands, share};
 use crate::{
+    budget::Budget,
     config::SessionConfig,
     error::Error,
     keys::Shard,
-    time::{Clock, Timestamp},
+    time::Timestamp,
     upstash::{self, Command, FromReply, Pairs, Redis, Reply, number},
 };
 
@@ -40,7 +41,7 @@ pub struct Cleaned {
     pub sessions: u64,
     /// Carts that ended with them, recorded in `abandoned:`.
     pub carts: u64,
-    /// The time was over before the work was.
+    /// There may be more: the time was over before the work was, or there were no requests left.
     pub unfinished: bool,
 }
 
@@ -48,20 +49,12 @@ pub struct Cleaned {
 ///
 /// # Errors
 /// [`Error::Redis`]; what was done until then stays done.
-pub async fn clean(
-    redis: &Redis,
-    clock: &dyn Clock,
-    config: &SessionConfig,
-    probe: Probe,
-    budget: Duration,
-) -> Result<Cleaned, Error> {
-    let started = clock.now();
-    let idle_cutoff = started - config.idle;
-    let has_time = || clock.now().since(started) < budget;
+pub async fn clean(redis: &Redis, config: &SessionConfig, probe: Probe, budget: &Budget) -> Result<Cleaned, Error> {
+    let idle_cutoff = budget.now() - config.idle;
     let mut cleaned = Cleaned::default();
     for shard in probe.finds(redis, idle_cutoff, config).await? {
-        let run = Run { redis, shard, config, idle_cutoff, state: RefCell::new(State::new(cleaned)) };
-        run.clean(&has_time).await?;
+        let run = Run { redis, shard, config, budget, idle_cutoff, state: RefCell::new(State::new(cleaned)) };
+        run.clean().await?;
         cleaned = run.state.into_inner().cleaned;
     }
     Ok(cleaned)
@@ -94,6 +87,7 @@ struct Run<'a> {
     redis: &'a Redis,
     shard: Shard,
     config: &'a SessionConfig,
+    budget: &'a Budget,
     idle_cutoff: Timestamp,
     state: RefCell<State>,
 }
@@ -113,18 +107,18 @@ impl State {
 }
 
 impl Run<'_> {
-    async fn clean(&self, has_time: &impl Fn() -> bool) -> Result<(), Error> {
+    async fn clean(&self) -> Result<(), Error> {
         loop {
             let before = self.state.borrow().cleaned.sessions;
+            if self.budget.spare() == 0 {
+                self.state.borrow_mut().cleaned.unfinished = true;
+                return Ok(());
+            }
             self.look().await?;
             if self.state.borrow().next.is_empty() {
                 return Ok(());
             }
-            if !has_time() {
-                self.state.borrow_mut().cleaned.unfinished = true;
-                return Ok(());
-            }
-            let work = || Box::pin(self.work(has_time));
+            let work = || Box::pin(self.work());
             try_join(work(), work()).await?;
             if self.state.borrow().cleaned.sessions == before {
                 // They all came back, or another cleaner was here first: it goes on with the rest, if not the next run.
@@ -140,9 +134,9 @@ impl Run<'_> {
         self.queue(0, replies).await
     }
 
-    /// Ends batch after batch, as long as there is one and time for it, and it is of use.
-    async fn work(&self, has_time: &impl Fn() -> bool) -> Result<(), Error> {
-        while has_time() {
+    /// Ends batch after batch, as long as there is one and `budget` has something left for it, and it is of use.
+    async fn work(&self) -> Result<(), Error> {
+        while self.budget.spare() > 0 {
             let (batch, ahead) = {
                 let mut state = self.state.borrow_mut();
                 let count = state.next.len().min(BATCH);

@@ -70,6 +70,12 @@ impl Redis {
         Self { fetch, clock, credentials, deadline, keys: self.keys, sync_token, meter }
     }
 
+    /// The same database by another way out.
+    #[must_use]
+    pub fn through(self, fetch: Rc<dyn Fetch>) -> Self {
+        Self { fetch, ..self }
+    }
+
     /// What is sent to this database, by this handle and by those that [`Redis::with_deadline`] makes of it.
     #[must_use]
     pub fn meter(&self) -> Rc<Meter> {

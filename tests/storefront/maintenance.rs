@@ -87,7 +87,7 @@ async fn one_run_keeps_a_row_of_5_s_new_for_the_minute() {
 
 #[tokio::test]
 async fn a_row_that_is_always_due_does_not_keep_a_run_beyond_its_minute() {
-    let stock = Stock::new().await;
+    let stock = with_requests(Stock::new().await, 10_000);
     stock.put("mug", 1);
     stock.schedule("mug", 0.5).await;
     let started = stock.now();
@@ -231,4 +231,88 @@ fn a_job_goes_by_its_name() {
         assert_eq!(Job::from_name(job.name()), Some(job));
     }
     assert_eq!(Job::from_name("clean-all"), None);
+}
+
+/// An edgefront whose crons may send so many requests.
+fn with_requests(stock: Stock, subrequests: u64) -> Stock {
+    let mut stock = stock;
+    stock.app.config.subrequests = subrequests;
+    stock
+}
+
+/// Requests of a run, to Redis and to the rows' address.
+async fn requests_of(stock: &Stock, cron_trigger: &str) -> u64 {
+    let (redis, rows) = (stock.store.counts().requests, stock.origin.count());
+    cron(stock, cron_trigger).await;
+    stock.store.counts().requests - redis + (stock.origin.count() - rows) as u64
+}
+
+#[tokio::test]
+async fn a_run_never_sends_more_than_it_may_and_the_next_ones_do_what_is_left() {
+    let stock = with_requests(Stock::new().await, 20);
+    // Each due at another moment, so that without a budget each would be a round of its own.
+    for number in 0..40 {
+        let id = format!("row-{number}");
+        stock.put(&id, number);
+        stock.schedule(&id, 3_600.0).await;
+        let due = (stock.now() + Duration::from_millis(1_000 + u64::from(number) * 700)).to_string();
+        stock.store.raw(&["ZADD", "schedule:", &due, &id]).await;
+    }
+    let mut refreshed = 0;
+    for minute in 0..4 {
+        let started = stock.now();
+        assert!(requests_of(&stock, EVERY_MINUTE).await <= 20, "minute {minute}");
+        assert!(stock.now().since(started) <= Duration::from_secs(56), "minute {minute}");
+        let report = jobs(&stock).await.reports.remove("refresh-rows").unwrap();
+        assert_eq!(report.error, None, "minute {minute}");
+        refreshed += report.done["refreshed"].as_u64().unwrap();
+        if refreshed == 40 {
+            break;
+        }
+        assert_eq!(report.done["unfinished"], true, "minute {minute}");
+        stock.store.clock.advance(Duration::from_mins(1).saturating_sub(stock.now().since(started)));
+    }
+    assert_eq!(refreshed, 40, "nothing is lost");
+}
+
+#[tokio::test]
+async fn few_requests_are_spread_over_the_minute() {
+    let stock = with_requests(Stock::new().await, 50);
+    for number in 0..10_u64 {
+        let id = format!("row-{number}");
+        stock.put(&id, 1);
+        stock.schedule(&id, 5.0).await;
+        let due = (stock.now() + Duration::from_millis(500 * number)).to_string();
+        stock.store.raw(&["ZADD", "schedule:", &due, &id]).await;
+    }
+    let started = stock.now();
+    assert!(requests_of(&stock, EVERY_MINUTE).await <= 50);
+    assert!(stock.now().since(started) > Duration::from_secs(45), "there are some left for the minute's end");
+    let refreshed = jobs(&stock).await.reports["refresh-rows"].done["refreshed"].as_u64().unwrap();
+    assert!(refreshed >= 90, "{refreshed} of 110 turns");
+}
+
+#[tokio::test]
+async fn a_cleaning_stops_with_its_requests_and_the_next_one_goes_on() {
+    let stock = with_requests(Stock::new().await, 10);
+    // One that went before has sent the script in full.
+    forgotten_session(&stock).await;
+    next_minute(&stock, 1);
+    cron(&stock, EVERY_MINUTE).await;
+    for start in (0..8_000).step_by(500) {
+        let tokens: Vec<_> = (start..start + 500).map(|number| format!("token-{number}")).collect();
+        for (command, key, value) in [("HSET", "login:", None), ("ZADD", "recent:", Some("1000"))] {
+            let pairs = tokens.iter().flat_map(|token| value.map_or([token, ""], |value| [value, token]));
+            stock.store.raw(&[command, key].into_iter().chain(pairs).collect::<Vec<_>>()).await;
+        }
+    }
+    let mut runs = 0;
+    while stock.store.raw(&["EXISTS", "recent:"]).await == 1 {
+        next_minute(&stock, 1);
+        assert!(requests_of(&stock, EVERY_MINUTE).await <= 10);
+        runs += 1;
+        assert!(runs < 10, "each run does something");
+    }
+    assert!(runs > 1, "one run has no requests for all of them");
+    assert_eq!(stock.store.raw(&["EXISTS", "login:"]).await, 0);
 }

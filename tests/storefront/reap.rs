@@ -4,6 +4,7 @@ use std::{rc::Rc, time::Duration};
 
 use edgefront::{
     app::App,
+    budget::Budget,
     cart::{self, Quantity},
     ids::{ItemId, Token, UserId},
     session::{self, Cleaned, Probe, Sight, TOUCH_EVERY},
@@ -42,7 +43,12 @@ async fn session(store: &Store, app: &Rc<App>, name: &str) -> Token {
 }
 
 async fn clean(app: &Rc<App>, probe: Probe) -> Cleaned {
-    session::clean(&app.redis, app.clock.as_ref(), &app.config.session, probe, MINUTE).await.unwrap()
+    clean_within(app, probe, &Budget::new(app.clock.clone(), MINUTE, 1_000_000)).await
+}
+
+async fn clean_within(app: &Rc<App>, probe: Probe, budget: &Budget) -> Cleaned {
+    let redis = app.redis.with_deadline(MINUTE).through(budget.fetch(app.fetch.clone()));
+    session::clean(&redis, &app.config.session, probe, budget).await.unwrap()
 }
 
 async fn living(store: &Store) -> Vec<String> {
@@ -228,9 +234,8 @@ async fn a_run_that_finds_nothing_costs_one_command() {
 async fn a_run_ends_with_its_time_and_says_that_there_is_more() {
     let (store, app) = store("10").await;
     fill(&store, &app, 20).await;
-    let config = &app.config.session;
-    let cleaned =
-        session::clean(&app.redis, app.clock.as_ref(), config, Probe::Overflow, Duration::ZERO).await.unwrap();
+    let budget = Budget::new(app.clock.clone(), Duration::ZERO, 1_000_000);
+    let cleaned = clean_within(&app, Probe::Overflow, &budget).await;
     assert_eq!(cleaned, Cleaned { unfinished: true, ..Cleaned::default() });
     assert_eq!(living(&store).await.len(), 20);
 }

@@ -107,7 +107,9 @@ async fn ten_thousand_rows_take_two_requests_for_each_thousand() {
     let due = stock.now().to_string();
     for start in (0..10_000).step_by(1_000) {
         let ids: Vec<_> = (start..start + 1_000).map(|number| format!("row-{number}")).collect();
-        ids.iter().for_each(|id| stock.put(id, 1));
+        for id in &ids {
+            stock.put(id, 1);
+        }
         for (key, score) in [("delay:", "5"), ("schedule:", due.as_str())] {
             let members = ids.iter().flat_map(|id| [score, id]);
             stock.store.raw(&["ZADD", key].into_iter().chain(members).collect::<Vec<_>>()).await;

@@ -11,9 +11,10 @@ use std::{
 use bytes::Bytes;
 use edgefront::{
     app::App,
+    budget::Budget,
     fetch::{Collected, Fetch, FetchError, Request, Response},
     ids::RowId,
-    row_cache::{self, CachedRow, RefreshReport, Source, Span},
+    row_cache::{self, CachedRow, RefreshReport, Source},
     time::{Clock, Timestamp},
     upstash::Redis,
 };
@@ -92,8 +93,8 @@ impl Stock {
 
     /// Refreshes whatever comes to be due within `time`.
     pub async fn refresh_for(&self, time: Duration) -> RefreshReport {
-        let span = Span { due_by: self.now() + time, until: self.now() + time + Duration::from_mins(1) };
-        row_cache::refresh_due(&self.app.redis, &self.source(), &*self.app.clock, span).await.unwrap()
+        let budget = Budget::new(self.app.clock.clone(), time + Duration::from_mins(1), 1_000_000);
+        row_cache::refresh_due(&self.app.redis, &self.source(), &budget, self.now() + time).await.unwrap()
     }
 
     /// Reads the copy of a row.
