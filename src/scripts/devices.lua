@@ -2,17 +2,18 @@
 -- The living logins of a user, the newest first. It only reads.
 -- KEYS login: recent: sessions:U devices:U
 -- ARGV U
--- returns {token, last seen, value of devices:U or ''}*; of the 100 newest at the most
+-- returns {token, last seen, value of devices:U or '', when it logged in}*; of the 100 newest at the most
 local login, recent, sessions, devices = unpack(KEYS)
 local user = ARGV[1]
 
-local tokens = redis.call('ZREVRANGE', sessions, 0, 99)
-if #tokens == 0 then return {} end
+local listed, tokens = redis.call('ZREVRANGE', sessions, 0, 99, 'WITHSCORES'), {}
+if #listed == 0 then return {} end
+for i = 1, #listed, 2 do tokens[#tokens + 1] = listed[i] end
 local users = redis.call('HMGET', login, unpack(tokens))
 local seen = redis.call('ZMSCORE', recent, unpack(tokens))
 local values = redis.call('HMGET', devices, unpack(tokens))
 local living = {}
 for i, token in ipairs(tokens) do
-  if users[i] == user and seen[i] then living[#living + 1] = {token, seen[i], values[i] or ''} end
+  if users[i] == user and seen[i] then living[#living + 1] = {token, seen[i], values[i] or '', listed[i * 2]} end
 end
 return living

@@ -1,8 +1,6 @@
 //! The devices of a user: each is a session, which any of the others may end. Only the first request tells whose the session is
 //! that asks, and the keys of a script must be known before it runs: so each of these calls takes two.
 
-use std::cmp::Reverse;
-
 use super::{
     Session, check, check_commands,
     device::{DeviceId, Label},
@@ -86,25 +84,26 @@ pub async fn newest(
     Ok(of_user(redis, user, now, config).await?.into_iter().next().map(|device| device.token))
 }
 
+/// What `devices.lua` says of a session.
+type Found = (String, f64, String, f64);
+
 /// One script for each shard, so that who logs in and out meanwhile is there with all or not at all.
 async fn of_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionConfig) -> Result<Vec<Device>, Error> {
     let list = |shard: Shard| {
         let keys = [shard.login(), shard.recent(), shard.sessions(user), shard.devices(user)];
         Command::script(&DEVICES, keys).arg(user.as_str()).repeatable()
     };
-    let found: Vec<Vec<(String, f64, String)>> =
-        redis.all(&redis.keys().shards().map(list).collect::<Vec<_>>()).await?;
-    let device = |(token, seen, value): (String, f64, String)| {
+    let lists: Vec<Vec<Found>> = redis.all(&redis.keys().shards().map(list).collect::<Vec<_>>()).await?;
+    let mut found: Vec<_> = lists.into_iter().flatten().collect();
+    found.sort_by(|(.., one), (.., other)| other.total_cmp(one));
+    found.truncate(MOST);
+    let device = |(token, seen, value, _): Found| {
         let token = Token::parse(&token)?;
         from_check(&token, Some(user.to_string()), Some(seen), now, config)?;
         let label = value.split_once(' ').and_then(|(_, label)| Label::parse(label).ok());
         Some(Device { token, seen: Timestamp::from_score(seen), label })
     };
-    let mut devices: Vec<_> = found.into_iter().flatten().filter_map(device).collect();
-    // Each shard's are in order already; which of a second's logins was the newest is told by one shard only.
-    devices.sort_by_key(|device| Reverse(device.token.began()));
-    devices.truncate(MOST);
-    Ok(devices)
+    Ok(found.into_iter().filter_map(device).collect())
 }
 
 /// Ends sessions of whose session `token` is: their logins now, the rest by [`Ended::clear_away`]. None if there is no such
@@ -163,6 +162,6 @@ impl Ended {
     }
 }
 
-pub static DEVICES: Script = script!("devices", "6709dd51779de0a21dca037da67e68433ebe41d0");
+pub static DEVICES: Script = script!("devices", "53d2b4a70149386ef9c3d5691840e4f80e0f9296");
 
 pub static END_LOGINS: Script = script!("end_logins", "c5c4d00ebc83454c4069a39cbafb6481069f005f");

@@ -47,6 +47,8 @@ mod rows_table;
 mod scripts;
 /// Login tokens.
 mod session;
+/// Sessions over several shards, on a cluster.
+mod shards;
 /// What the Worker weighs.
 mod size;
 /// What the other tests stand on.

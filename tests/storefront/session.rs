@@ -254,7 +254,7 @@ async fn a_logout_of_a_user_ends_all_their_sessions_and_nobody_elses() {
 
 #[tokio::test]
 async fn a_token_that_was_logged_out_leaves_its_users_list_at_the_next_login() {
-    let store = Store::new().await;
+    let store = Store::book().await;
     let app = store.app(&[("SESSION_MAX_AGE", "7776000")]);
     let first = log_in(&app, None, "ada").await;
     log_out(&app, &first).await;

@@ -10,6 +10,9 @@ use crate::{children::Group, failure::Failure, npm, redis, tools, worker};
 /// `EDGEFRONT_BUNDLE` (the Worker's directory), absolute paths, and `EDGEFRONT_CHROMIUM` where there is one.
 #[derive(clap::Args)]
 pub struct Arguments {
+    /// Run all tests on Redis Clusters of three servers, and not only those of the sharded layout.
+    #[arg(long)]
+    cluster: bool,
     /// For cargo test: a part of a test's name, `-p gateway`, or `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     cargo_test: Vec<String>,
@@ -35,6 +38,9 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
 
     if let Some(chromium) = &chromium {
         cargo.env("EDGEFRONT_CHROMIUM", chromium);
+    }
+    if arguments.cluster {
+        cargo.env("EDGEFRONT_TEST_CLUSTER", "1");
     }
 
     let mut summary = Summary::default();

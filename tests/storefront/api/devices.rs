@@ -49,7 +49,7 @@ async fn is_logged_in(visitor: &Visitor<'_>) -> bool {
     !Visitor::with_cookie(visitor.shop, cookie).get("/session").await.json["user"].is_null()
 }
 
-fn token(visitor: &Visitor<'_>) -> String {
+pub(super) fn token(visitor: &Visitor<'_>) -> String {
     let cookie = visitor.cookie.as_deref().expect("a cookie");
     cookie.trim_start_matches("__Host-session=").split('.').next().expect("a token").to_owned()
 }

@@ -162,17 +162,17 @@ async fn a_call_costs_one_request(shop: &Shop) {
     // The first calls may have to send the scripts.
     let id = reserve(&mut ada).await.json["reservation"]["id"].clone();
     ada.delete(&format!("/flash/pan/reservations/{}", id.as_str().expect("an id"))).await;
-    for visitor in [&mut Visitor::new(shop), &mut ada] {
+    for (visitor, apart) in [(&mut Visitor::new(shop), 0), (&mut ada, shop.store.apart())] {
         assert_eq!(visitor.get("/flash/pan").await.status, 200);
-        assert_eq!(shop.blocking_requests().await, 1);
+        assert_eq!(shop.blocking_requests().await, 1 + apart);
     }
     for status in [201, 200] {
         let reserved = ada.send(with_json(ada.request(Method::POST, "/flash/pan/reservations"), &json!({}))).await;
-        assert_eq!((reserved.status, shop.blocking_requests().await), (status, 1));
+        assert_eq!((reserved.status, shop.blocking_requests().await), (status, 1 + shop.store.apart()));
     }
     let id = ada.get("/flash/pan").await.json["reservation"]["id"].clone();
     ada.delete(&format!("/flash/pan/reservations/{}", id.as_str().expect("an id"))).await;
-    assert_eq!(shop.blocking_requests().await, 1);
+    assert_eq!(shop.blocking_requests().await, 1 + shop.store.apart());
     assert_eq!(shop.store.raw(&["ZCARD", "held:pan"]).await, 0);
 }
 

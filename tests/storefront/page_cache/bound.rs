@@ -38,17 +38,23 @@ struct Held {
 /// Reads all keys of pages at one moment.
 async fn held(store: &Store) -> Held {
     let script = "
-        local pages, sum, fields = {}, 0, redis.call('HGETALL', 'bytes:')
+        local bytes, listed, dying, page, variants = unpack(ARGV)
+        local pages, sum, fields = {}, 0, redis.call('HGETALL', bytes)
         for i = 1, #fields, 2 do if fields[i] ~= 'total' then sum = sum + fields[i + 1] end end
-        for _, key in ipairs(redis.call('KEYS', 'cache:*')) do
-            local hash = key:sub(7)
+        for _, key in ipairs(redis.call('KEYS', page .. '*')) do
+            local hash = key:sub(#page + 1)
             local size = redis.call('STRLEN', key)
-            for _, part in ipairs(redis.call('HGETALL', 'variants:' .. hash)) do size = size + #part end
-            pages[#pages + 1] = {hash, size, tonumber(redis.call('HGET', 'bytes:', hash)) or 0}
+            for _, part in ipairs(redis.call('HGETALL', variants .. hash)) do size = size + #part end
+            pages[#pages + 1] = {hash, size, tonumber(redis.call('HGET', bytes, hash)) or 0}
         end
-        local total = tonumber(redis.call('HGET', 'bytes:', 'total')) or 0
-        return {total, sum, pages, {redis.call('ZCARD', 'pages:'), redis.call('ZCARD', 'dying:')}}";
-    let (total, sum, pages, listed) = serde_json::from_value(store.raw(&["EVAL", script, "0"]).await).unwrap();
+        local total = tonumber(redis.call('HGET', bytes, 'total')) or 0
+        return {total, sum, pages, {redis.call('ZCARD', listed), redis.call('ZCARD', dying)}}";
+    let keys = store.redis.keys();
+    let names = [keys.bytes(), keys.pages(), keys.dying(), keys.page(""), keys.variants("")];
+    // One key is named, so that the server is asked that has them all.
+    let call = ["EVAL", script, "1", &names[0]].into_iter().chain(names.iter().map(String::as_str));
+    let reply = store.raw(&call.collect::<Vec<_>>()).await;
+    let (total, sum, pages, listed) = serde_json::from_value(reply).unwrap();
     Held { total, sum, pages, listed }
 }
 

@@ -1,8 +1,6 @@
 //! What the tests say in the book's layout, said in the store's: `recent:` is that of a token's shard where the command names a
 //! token, and else that of every shard. So a test reads the same in both.
 
-use std::num::NonZeroU16;
-
 use edgefront::{
     ids::Token,
     keys::{Keys, Shard},
@@ -21,6 +19,11 @@ pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
     }
     match *name {
         "KEYS" => (vec![said(command)], untagged),
+        "COPY" => {
+            let [other, rest @ ..] = rest else { panic!("COPY takes two keys") };
+            let tag = tags(keys, name, key, &[]).remove(0);
+            (vec![said(&[&[*name, &tagged(key, &tag), &tagged(other, &tag)], rest].concat())], only)
+        }
         // Keys of different slots.
         "DEL" | "EXISTS" => {
             let each =
@@ -41,11 +44,6 @@ pub fn translate(keys: Keys, command: &[&str]) -> (Vec<Vec<String>>, Gather) {
             }
         }
     }
-}
-
-/// The layout with so many shards.
-pub fn sharded(shards: u16) -> Keys {
-    Keys::new(NonZeroU16::new(shards).expect("one at least"))
 }
 
 /// The hash tags of the places where a key of the book may be; none: it has no tag.

@@ -2,6 +2,8 @@
 
 /// Time that a test moves.
 mod clock;
+/// A cluster of real servers.
+mod cluster;
 /// HTTP out, natively.
 mod fetch;
 /// The book's keys, wherever they lie.

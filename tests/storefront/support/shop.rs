@@ -31,7 +31,21 @@ impl Shop {
     ///
     /// Panics if a variable is wrong.
     pub async fn native(variables: &[(&str, &str)]) -> Self {
-        let (store, origin) = (Store::new().await, TestOrigin::start());
+        Self::native_on(Store::new().await, variables)
+    }
+
+    /// As [`Shop::native`], in the book's layout whatever the tests run in.
+    pub async fn book(variables: &[(&str, &str)]) -> Self {
+        Self::native_on(Store::book().await, variables)
+    }
+
+    /// As [`Shop::native`], on a cluster whatever the tests run in.
+    pub async fn spread(variables: &[(&str, &str)]) -> Self {
+        Self::native_on(Store::spread().await, variables)
+    }
+
+    fn native_on(store: Store, variables: &[(&str, &str)]) -> Self {
+        let origin = TestOrigin::start();
         let native = Native::start(&store, &with_origin(&store, &origin, variables));
         Self { url: native.url(), client: client(), platform: Platform::Native(native), origin, store }
     }

@@ -1,6 +1,7 @@
-//! A database of a real server, behind a gateway of its own. No two tests share one.
+//! A database of a real server, or a cluster of three, behind a gateway of its own. No two tests share one.
 
 use std::{
+    num::NonZeroU16,
     rc::Rc,
     sync::{
         Arc, LazyLock,
@@ -13,22 +14,25 @@ use edgefront::{
     app::App,
     config::{Config, RedisConfig},
     keys::Keys,
+    scripts,
     upstash::{Credentials, Redis},
 };
 use edgefront_gateway::{
-    Gateway, Options,
+    Counts, Gateway, Options,
     server::{Server, ServerOptions},
 };
 use http::HeaderValue;
 use serde_json::{Value, json};
 
-use super::{NativeFetch, TestClock, layout};
+use super::{NativeFetch, TestClock, cluster::OwnCluster, layout};
 
 /// Databases of the one server: more than there are tests, since none is used twice.
 const DATABASES: u32 = 4096;
 const TOKEN: &str = "token-of-the-tests";
-/// The variable that sets the layout which the tests run in; 1 is the book's.
-const SHARDS: &str = "EDGEFRONT_TEST_SHARDS";
+/// The variable with which all tests run on clusters; `cargo xtask test --cluster` sets it.
+const CLUSTER: &str = "EDGEFRONT_TEST_CLUSTER";
+/// Shards of the sessions there: on each of three servers is one at least.
+const SHARDS: NonZeroU16 = NonZeroU16::new(4).expect("not 0");
 /// What a call may take on a machine that compiles beside the tests. Tests of deadlines set their own.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -50,26 +54,44 @@ pub struct Store {
     pub aside: Redis,
     aside_gateway: Arc<Gateway>,
     client: reqwest::Client,
+    /// The last field: who gets it next must be alone.
+    cluster: Option<OwnCluster>,
 }
 
 impl Store {
-    /// In the layout that the tests run in: the book's, or that of [`SHARDS`].
+    /// In the layout that the tests run in: the book's, or spread over a cluster, where the variable [`CLUSTER`] is set.
     pub async fn new() -> Self {
-        let shards = std::env::var(SHARDS).ok().and_then(|shards| shards.parse().ok());
-        Self::with(layout::sharded(shards.unwrap_or(1))).await
+        if std::env::var_os(CLUSTER).is_some() { Self::spread().await } else { Self::book().await }
     }
 
     /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of all sessions.
     pub async fn book() -> Self {
-        Self::with(Keys::BOOK).await
-    }
-
-    async fn with(keys: Keys) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let database = NEXT.fetch_add(1, Ordering::Relaxed);
         assert!(database < DATABASES, "more stores than databases: raise DATABASES");
-        let url = format!("{}/{database}", SERVER.url());
-        let (gateway, aside_gateway) = (gateway(&url).await, gateway(&url).await);
+        Self::with(Keys::BOOK, &format!("{}/{database}", SERVER.url()), None).await
+    }
+
+    /// Over [`SHARDS`] shards on a cluster, whatever the tests run in.
+    pub async fn spread() -> Self {
+        let cluster = OwnCluster::get().await;
+        let url = cluster.url();
+        let store = Self::with(Keys::new(SHARDS), &url, Some(cluster)).await;
+        store.load_scripts().await;
+        store
+    }
+
+    /// Makes every script known to all servers: which of them a test has asked before would be a matter of chance.
+    async fn load_scripts(&self) {
+        let scripts: Vec<_> = scripts::ALL.iter().map(|script| ["SCRIPT", "LOAD", script.source]).collect();
+        let url = format!("{}/pipeline", self.gateway.url());
+        let load = self.client.post(url).bearer_auth(TOKEN).body(json!(scripts).to_string());
+        let answer = load.send().await.expect("the gateway answers").text().await.expect("a whole answer");
+        assert!(!answer.contains("error"), "{answer}");
+    }
+
+    async fn with(keys: Keys, url: &str, cluster: Option<OwnCluster>) -> Self {
+        let (gateway, aside_gateway) = (gateway(url).await, gateway(url).await);
         Self {
             redis: client(&gateway, keys),
             aside: client(&aside_gateway, keys),
@@ -77,7 +99,18 @@ impl Store {
             aside_gateway,
             clock: TestClock::standing(),
             client: reqwest::Client::builder().no_proxy().build().expect("a client"),
+            cluster,
         }
+    }
+
+    /// How many requests more than in the book's layout a call takes whose script needs a session and what is in another slot.
+    pub fn apart(&self) -> u64 {
+        self.redis.keys().is_sharded().into()
+    }
+
+    /// How many shards there are: some calls take a command for each.
+    pub fn shards(&self) -> u64 {
+        self.redis.keys().count().get().into()
     }
 
     /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`, in the book's layout whatever the
@@ -102,8 +135,11 @@ impl Store {
     }
 
     /// How many requests and commands `redis` (or a shop) has sent until now.
-    pub fn counts(&self) -> edgefront_gateway::Counts {
-        self.gateway.counts()
+    pub fn counts(&self) -> Counts {
+        let Counts { requests, commands } = self.gateway.counts();
+        let scripts = if self.cluster.is_some() { scripts::ALL.len() as u64 } else { 0 };
+        // But for the scripts of the start.
+        Counts { requests: requests - scripts.min(1), commands: commands - scripts }
     }
 
     /// The variables of an edgefront that uses this store; `more` comes first.
