@@ -176,6 +176,15 @@ pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
     Ok(jobs)
 }
 
+/// Finds out whether Redis takes writes: one that is full answers every read. This one changes nothing.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn takes_writes(redis: &Redis) -> Result<(), Error> {
+    let nothing = Command::write("ZADD").arg(redis.keys().ranking()).arg("XX").num(0).arg("").repeatable();
+    Ok(redis.run(nothing).await?)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Occasion {
     Cron,

@@ -1,6 +1,6 @@
 //! `/healthz` and `/readyz`: for whoever watches from outside, without a key.
 
-use futures_util::future::join;
+use futures_util::future::join3;
 use http::StatusCode;
 use serde_json::json;
 
@@ -14,10 +14,12 @@ pub async fn alive(_: Call<'_>) -> Result<Answer, Problem> {
 
 /// Each part, `ok` or what is wrong with it: 200, or 503 where one is ill. Why it is ill is for the log: anybody may ask here.
 pub async fn ready(call: Call<'_>) -> Result<Answer, Problem> {
-    let (jobs, origin) = join(maintenance::jobs(&call.app.redis, call.now), origin::answers(call.app)).await;
+    let redis = &call.app.redis;
+    let jobs = maintenance::jobs(redis, call.now);
+    let (jobs, writes, origin) = join3(jobs, maintenance::takes_writes(redis), origin::answers(call.app)).await;
     let (redis, crons, rows) = match &jobs {
         Ok(jobs) => (
-            "ok",
+            if writes.is_ok() { "ok" } else { "ill" },
             if jobs.are_ticking(call.now) { "ok" } else { "silent" },
             if jobs.rows_late < LATE { "ok" } else { "late" },
         ),
@@ -33,7 +35,7 @@ pub async fn ready(call: Call<'_>) -> Result<Answer, Problem> {
     let mut response = reply::json(reply::PERSONAL, &parts);
     if !is_ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        let causes = [jobs.err(), origin.err()].into_iter().flatten().map(|error| format!("; {error}"));
+        let causes = [jobs.and(writes).err(), origin.err()].into_iter().flatten().map(|error| format!("; {error}"));
         journal::mark(&mut response, "/_edge/v1/readyz".to_owned(), format!("{parts}{}", causes.collect::<String>()));
     }
     Ok(response.into())

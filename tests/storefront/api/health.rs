@@ -1,6 +1,9 @@
 //! `/healthz`, `/readyz`, `/stats`.
 
-use edgefront_gateway::Fault;
+use edgefront_gateway::{
+    Fault, Gateway, Options,
+    server::{Server, ServerOptions},
+};
 use http::Method;
 use serde_json::json;
 
@@ -69,4 +72,18 @@ async fn the_stats_count_what_there_is(shop: &Shop) {
         "keys": shop.store.raw(&["DBSIZE"]).await,
     });
     assert_eq!((stats.status, stats.json), (200, counted));
+}
+
+// A full Redis, or a token for a replica.
+#[tokio::test]
+async fn a_redis_that_answers_reads_only_is_ill() {
+    let server = Server::start(ServerOptions::default()).unwrap();
+    let options = Options { read_only_token: Some("reader".to_owned()), ..Options::new(server.url(), "writer") };
+    let gateway = Gateway::start(options).await.unwrap();
+    let token = |token| [("UPSTASH_REDIS_REST_URL", gateway.url()), ("UPSTASH_REDIS_REST_TOKEN", token)];
+    for (token, status, redis) in [(token("writer".to_owned()), 200, "ok"), (token("reader".to_owned()), 503, "ill")] {
+        let variables = token.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let ready = get(&Shop::native(&variables).await, "/readyz").await;
+        assert_eq!((ready.status, &ready.json["redis"], &ready.json["crons"]), (status, &json!(redis), &json!("ok")));
+    }
 }
