@@ -34,7 +34,7 @@ pub fn svg(results: &Results) -> String {
     let (crowd, far) = (results.connections(), results.latency());
     let panels = [
         Panel {
-            title: format!("requests/s, {crowd} connections, Redis near (more is better)"),
+            title: format!("requests/s, {crowd} connections (more is better)"),
             left: NAMES,
             latency: 0,
             connections: crowd,
