@@ -67,7 +67,7 @@ pub enum Body {
     #[default]
     Empty,
     Bytes(Bytes),
-    /// Bytes that are sent again and again.
+    /// Bytes that are sent again and again; their headers go along with those of the response.
     Kept(Rc<Kept>),
     Stream(Box<dyn ByteStream>),
 }

@@ -28,8 +28,8 @@ const REQUEST: &str = "request";
 const CRON: &str = "cron";
 const JOB: &str = "job";
 
-/// Logs an answer if it is a failure. `asked` is where it was asked for, should nobody have said it better; `millis` is how long it took.
-pub fn request(method: &Method, asked: &str, response: &Response, millis: u128) {
+/// Logs an answer if it is a failure. `asked` is where it was asked for, should nobody have said it better; `millis` says how long it took.
+pub fn request(method: &Method, asked: &str, response: &Response, millis: impl FnOnce() -> u128) {
     if !response.status().is_server_error() {
         return;
     }
@@ -42,7 +42,7 @@ pub fn request(method: &Method, asked: &str, response: &Response, millis: u128) 
         "route": told.map_or(asked, |failure| &failure.route),
         "status": response.status().as_u16(),
         "cause": without_names(cause),
-        "ms": u64::try_from(millis).unwrap_or(u64::MAX),
+        "ms": u64::try_from(millis()).unwrap_or(u64::MAX),
         "cache": cache,
     });
     log!(target: REQUEST, Level::Error, "{fields}");

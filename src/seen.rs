@@ -9,6 +9,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
+    hash::BuildHasher,
     rc::Rc,
     time::Duration,
 };
@@ -41,8 +42,8 @@ const LONGEST_TURN: Duration = Duration::from_secs(15);
 const MOST_AT_ONCE: usize = 200;
 /// Sights, and counts, that wait at the most: more can only be where Redis is silent.
 const MOST_WAITING: usize = 10_000;
-/// Sessions and their views that are remembered for [`TOUCH_EVERY`].
-const MOST_RECENT: usize = 10_000;
+/// Visits that are remembered, at 24 bytes each, in each of two generations: the last [`TOUCH_EVERY`], or as many of them as fit.
+const MOST_RECENT: usize = 20_000;
 
 /// What waits to be written, of one isolate.
 #[derive(Default)]
@@ -51,7 +52,7 @@ pub struct Seen {
     counts: RefCell<HashMap<(ItemId, View), u32>>,
     /// Reported views of nobody's, each with its idempotency key.
     once: RefCell<Vec<(ItemId, String)>>,
-    recent: RefCell<HashMap<(Token, Option<ItemId>), Timestamp>>,
+    recent: RefCell<Recent>,
     /// Until when the request that sends is trusted to be alive.
     turn: Cell<Option<Timestamp>>,
 }
@@ -61,19 +62,9 @@ impl Seen {
     /// always counts.
     pub fn note(&self, token: Option<&Token>, item: Option<&ItemId>, now: Timestamp) {
         let Some(token) = token else { return item.into_iter().for_each(|item| self.count(item, View::Served, 1)) };
-        let sight = (token.clone(), item.cloned());
-        let mut recent = self.recent.borrow_mut();
-        if recent.get(&sight).is_some_and(|last| now.since(*last) < TOUCH_EVERY) {
+        if self.recent.borrow_mut().is_repeated(token, item, now) {
             return;
         }
-        if recent.len() >= MOST_RECENT {
-            recent.retain(|_, last| now.since(*last) < TOUCH_EVERY);
-        }
-        if recent.len() < MOST_RECENT {
-            recent.insert((token.clone(), None), now);
-            recent.insert(sight, now);
-        }
-        drop(recent);
         self.push(Sight { token: token.clone(), item: item.cloned(), at: now }, View::Served, None);
     }
 
@@ -145,6 +136,32 @@ impl Seen {
         let mut once = self.once.borrow_mut();
         let first = once.len().min(MOST_AT_ONCE);
         Batch { sights, counts, once: once.drain(..first).collect() }
+    }
+}
+
+/// Who was here a moment ago and what they looked at, by a hash of both: two that share one leave out a touch, which nobody sees.
+#[derive(Default)]
+struct Recent {
+    young: HashMap<u64, Timestamp>,
+    old: HashMap<u64, Timestamp>,
+}
+
+impl Recent {
+    /// Whether the same was noted within [`TOUCH_EVERY`]; if not, it is from now on.
+    fn is_repeated(&mut self, token: &Token, item: Option<&ItemId>, now: Timestamp) -> bool {
+        let is_recent = |last: &Timestamp| now.since(*last) < TOUCH_EVERY;
+        let visit = self.young.hasher().hash_one((token, item));
+        if [&self.young, &self.old].iter().any(|visits| visits.get(&visit).is_some_and(is_recent)) {
+            return true;
+        }
+        if self.young.len() >= MOST_RECENT {
+            let hasher = self.young.hasher().clone();
+            self.old = std::mem::replace(&mut self.young, HashMap::with_hasher(hasher));
+        }
+        // Whoever looks at an item is here, too.
+        let visits = [Some(visit), item.map(|_| self.young.hasher().hash_one((token, None::<&ItemId>)))];
+        self.young.extend(visits.into_iter().flatten().map(|visit| (visit, now)));
+        false
     }
 }
 

@@ -21,13 +21,11 @@ pub fn write(response: Response) -> Result<JsValue, JsValue> {
     glue::respond(head.status.as_u16(), &headers::write(&head.headers), &body)
 }
 
-/// The platform gets what it has made of `kept` the first time, and the headers that this answer has beside it.
+/// The platform gets what it has made of `kept` the first time, and the answer's own headers.
 fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &Kept) -> Result<JsValue, JsValue> {
     let made = kept.made(|| Box::new(glue::keep(&headers::write(&kept.headers), &kept.bytes.as_ref().into())));
     let made = made.downcast_ref::<JsValue>().ok_or(JsValue::UNDEFINED)?;
-    let is_kept = |name, value| kept.headers.get_all(name).iter().any(|other| other == value);
-    let others = headers.iter().filter(|(name, value)| !is_kept(*name, *value));
-    glue::respond_kept(status.as_u16(), made, &headers::write(others))
+    glue::respond_kept(status.as_u16(), made, &headers::write(headers))
 }
 
 /// An answer of the status alone, for what can not be answered better.

@@ -48,6 +48,6 @@ pub use memory::{Asked, Hot, Memory, Waiting};
 pub use purge::{Extent, PURGE, Purge, purge};
 pub use render::{Order, Rendered, render};
 pub use reuse::{Reuse, Wish};
-pub use serve::serve;
+pub use serve::{is_for_all, serve, serve_kept};
 pub use store::{EVICT, STORE, give_back, invalidate, note_unstorable, store};
 pub use vary::Selecting;

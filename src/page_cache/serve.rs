@@ -1,5 +1,7 @@
 //! A stored page as an answer to one visitor: the whole, a part, or only that they have it already.
 
+use std::rc::Rc;
+
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::{
@@ -9,9 +11,26 @@ use super::{
     range::{self, Part},
 };
 use crate::{
-    fetch::{Body, Response},
+    fetch::{Body, Kept, Response},
     time::Timestamp,
 };
+
+/// All of a page for a request that wants it whole, without a condition: what it has for everybody stays where it is kept.
+#[must_use]
+pub fn serve_kept(entry: &Entry, kept: Rc<Kept>, status: CacheStatus, now: Timestamp) -> Response {
+    let mut response = Response::new(Body::Kept(kept));
+    *response.status_mut() = entry.status;
+    response.headers_mut().insert(header::AGE, HeaderValue::from(entry.age(now)));
+    status.append_to(&mut response);
+    response
+}
+
+/// Whether a request is a GET for all of a page, whatever its visitor has of it.
+#[must_use]
+pub fn is_for_all(method: &Method, request: &HeaderMap) -> bool {
+    let asks_less = [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::RANGE];
+    method == Method::GET && !asks_less.iter().any(|name| request.contains_key(name))
+}
 
 /// The page for a request of `method` with the headers `request`. `status` says where it comes from.
 #[must_use]

@@ -39,7 +39,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let seen = seen::flush(app, now).map(|work| -> Later { Box::pin(app.redis.meter().during(Waits::Nobody, work)) });
     answer.later.extend(seen);
     answer.later.extend(traffic::flush(app, now));
-    journal::request(&method, asked, &answer.response, app.clock.now().since(now).as_millis());
+    journal::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());
     if method == Method::HEAD {
         drop_body(&mut answer);
     }

@@ -143,8 +143,9 @@ impl Redis {
     }
 
     async fn run_as(&self, command: &Command, form: ScriptForm, until: Timestamp) -> Result<Reply, Error> {
-        let (path, body) = match command.to_json(form) {
-            Ok(json) => (String::new(), json.to_string().into()),
+        let mut json = Vec::new();
+        let (path, body) = match command.write_json(form, &mut json) {
+            Ok(()) => (String::new(), json.into()),
             Err(error) => command.to_path(form).ok_or(error)?,
         };
         read_item(self.send(&path, &body, Load { commands: 1, repeatable: command.is_repeatable() }, until).await?)
@@ -157,9 +158,16 @@ impl Redis {
         form: ScriptForm,
         until: Timestamp,
     ) -> Result<Vec<Result<Reply, Error>>, Error> {
-        let body = commands.iter().map(|command| command.to_json(form)).collect::<Result<Vec<_>, _>>()?;
+        let mut body = vec![b'['];
+        for (number, command) in commands.iter().enumerate() {
+            if number > 0 {
+                body.push(b',');
+            }
+            command.write_json(form, &mut body)?;
+        }
+        body.push(b']');
         let load = Load { commands: commands.len(), repeatable: commands.iter().all(Command::is_repeatable) };
-        match self.send(path, &Value::Array(body).to_string().into(), load, until).await? {
+        match self.send(path, &body.into(), load, until).await? {
             Value::Array(items) if items.len() == commands.len() => Ok(items.into_iter().map(read_item).collect()),
             // A discarded transaction is one error for all.
             item @ Value::Object(_) => Err(read_item(item).err().unwrap_or(Error::UnexpectedType)),

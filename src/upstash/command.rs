@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
-use serde_json::Value;
 
 use super::{error::Error, script::Script};
 
@@ -97,13 +96,21 @@ impl Command {
         std::iter::once(name.as_bytes()).chain(script.map(str::as_bytes)).chain(arguments)
     }
 
-    /// The command as a JSON array.
+    /// Writes the command as a JSON array.
     ///
     /// # Errors
-    /// [`Error::NotUtf8`] if an argument can not be a JSON string.
-    pub(super) fn to_json(&self, form: ScriptForm) -> Result<Value, Error> {
-        let word = |word| std::str::from_utf8(word).map(Value::from).map_err(|_| Error::NotUtf8);
-        self.words(form).map(word).collect::<Result<Vec<_>, _>>().map(Value::Array)
+    /// [`Error::NotUtf8`] if an argument can not be a JSON string; then `json` is of no use.
+    pub(super) fn write_json(&self, form: ScriptForm, json: &mut Vec<u8>) -> Result<(), Error> {
+        json.push(b'[');
+        for (number, word) in self.words(form).enumerate() {
+            if number > 0 {
+                json.push(b',');
+            }
+            let word = std::str::from_utf8(word).map_err(|_| Error::NotUtf8)?;
+            serde_json::to_writer(&mut *json, word).map_err(|_| Error::NotUtf8)?;
+        }
+        json.push(b']');
+        Ok(())
     }
 
     /// The command's path and body for the form that carries any bytes: `/NAME/argument/argument`, the last in the body.
@@ -128,19 +135,25 @@ mod tests {
     static SCRIPT: Script =
         Script { name: "one", source: "return 1", sha1: "e0e1f9fabfc9d4800c877a703b823ac0578ff8db" };
 
+    fn json(command: &Command, form: ScriptForm) -> Result<serde_json::Value, Error> {
+        let mut json = Vec::new();
+        command.write_json(form, &mut json)?;
+        Ok(serde_json::from_slice(&json).unwrap())
+    }
+
     #[test]
     fn a_command_is_an_array_of_strings() {
         let command = Command::write("SET").arg("k").arg("ü\"\0").num(1.5);
-        assert_eq!(command.to_json(ScriptForm::Hash).unwrap(), serde_json::json!(["SET", "k", "ü\"\0", "1.5"]));
+        assert_eq!(json(&command, ScriptForm::Hash).unwrap(), serde_json::json!(["SET", "k", "ü\"\0", "1.5"]));
     }
 
     #[test]
     fn a_script_goes_by_its_hash_or_in_full() {
         let call = Command::script(&SCRIPT, ["a", "b"]).arg("x");
         let hash = serde_json::json!(["EVALSHA", SCRIPT.sha1, "2", "a", "b", "x"]);
-        assert_eq!(call.to_json(ScriptForm::Hash).unwrap(), hash);
+        assert_eq!(json(&call, ScriptForm::Hash).unwrap(), hash);
         assert_eq!(
-            call.to_json(ScriptForm::Source).unwrap(),
+            json(&call, ScriptForm::Source).unwrap(),
             serde_json::json!(["EVAL", "return 1", "2", "a", "b", "x"])
         );
     }
@@ -148,7 +161,7 @@ mod tests {
     #[test]
     fn bytes_that_json_can_not_carry_travel_as_the_body() {
         let command = Command::write("SET").arg("a/b").arg([0xff, 0x00]);
-        assert_eq!(command.to_json(ScriptForm::Hash), Err(Error::NotUtf8));
+        assert_eq!(json(&command, ScriptForm::Hash), Err(Error::NotUtf8));
         let (path, body) = command.to_path(ScriptForm::Hash).unwrap();
         assert_eq!((path.as_str(), body.as_ref()), ("/SET/a%2Fb", [0xff, 0x00].as_slice()));
         assert_eq!(Command::write("SET").arg([0xff]).arg("v").to_path(ScriptForm::Hash), None);

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     app::{Answer, Later},
     error::Error,
-    fetch::{Body, FetchError, Request, Response},
+    fetch::{FetchError, Request, Response},
     origin::Visitor,
     page_cache::{
         self, Ask, Asked, CacheStatus, Entry, Hot, Lease, Look, Lookup, Page, Pass, Reuse, Selecting, State, Waiting,
@@ -209,13 +209,13 @@ impl Visit {
 
     /// A page that this isolate holds, without Redis.
     fn serve_hot(&self, request: &Request, hot: Hot) -> Answer {
-        let now = self.now;
-        let mut answer = self.answer_from(&hot.entry, CacheStatus::hit(&hot.entry, now), request, now);
-        // An answer with all of the page has all of its headers.
-        if request.method() == Method::GET && answer.response.status() == hot.entry.status {
-            *answer.response.body_mut() = Body::Kept(hot.kept);
+        let Hot { entry, kept, .. } = hot;
+        let status = CacheStatus::hit(&entry, self.now);
+        if page_cache::is_for_all(request.method(), request.headers()) {
+            self.note_seen(request.method(), entry.status);
+            return page_cache::serve_kept(&entry, kept, status, self.now).into();
         }
-        answer
+        self.answer_from(&entry, status, request, self.now)
     }
 
     /// Asks Redis again for a page that this isolate holds.

@@ -114,7 +114,11 @@ fn read_request(request: hyper::Request<Incoming>) -> Request {
 type Frames = Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>>>>;
 
 fn write_response(response: Response) -> http::Response<Either<Full<Bytes>, StreamBody<Frames>>> {
-    response.map(|body| match body {
+    let (mut head, body) = response.into_parts();
+    if let Body::Kept(kept) = &body {
+        head.headers.extend(kept.headers.clone());
+    }
+    Response::from_parts(head, body).map(|body| match body {
         Body::Empty => Either::Left(Full::default()),
         Body::Bytes(bytes) => Either::Left(Full::new(bytes)),
         Body::Kept(kept) => Either::Left(Full::new(kept.bytes.clone())),
