@@ -10,6 +10,7 @@ use std::{
 use edgefront::{
     abandoned,
     app::App,
+    budget::Budget,
     cart::{self, Quantity},
     ids::{ItemId, OrderId, Token, UserId},
     keys::Keys,
@@ -141,7 +142,8 @@ async fn each_shard_keeps_its_share_and_its_youngest() {
         }
     }
     let clean = async || {
-        session::clean(&app.redis, app.clock.as_ref(), &app.config.session, Probe::Overflow, MINUTE).await.unwrap()
+        let budget = Budget::new(app.clock.clone(), MINUTE, 1_000);
+        session::clean(&app.redis, &app.config.session, Probe::Overflow, &budget).await.unwrap()
     };
     assert_eq!(clean().await.sessions, 12);
     let mut left: Vec<String> = serde_json::from_value(store.raw(&["HKEYS", "login:"]).await).unwrap();
