@@ -10,9 +10,8 @@ use std::{
     io::{self, BufReader, Read, Write},
     net::TcpStream,
     rc::Rc,
-    sync::mpsc,
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use edgefront::{
@@ -21,23 +20,18 @@ use edgefront::{
     ids::Token,
     keys::Keys,
     session::{self, Cleaned, Probe},
-    time::{Clock, Timestamp},
+    time::Timestamp,
     upstash::{Credentials, Redis},
 };
-use edgefront_gateway::{
-    Gateway, Options,
-    server::{Server, ServerOptions},
-};
-use futures_util::future::LocalBoxFuture;
-use tokio::runtime::{self, Runtime};
+use edgefront_gateway::server::{Server, ServerOptions};
 
-#[path = "../tests/storefront/support/fetch.rs"]
-mod fetch;
+mod parts;
+
+use self::parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway};
 
 /// Sessions of one round.
 const SESSIONS: u32 = 100_000;
 const ROUNDS: usize = 5;
-const TOKEN: &str = "token-of-the-bench";
 
 fn main() {
     let server = Server::start(ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -49,7 +43,7 @@ fn main() {
             let carts = fill(&server, users_with_cart).expect("the server reads");
             let before = busy(&server);
             let started = Instant::now();
-            let cleaned = runtime.block_on(clean(&gateway));
+            let cleaned = runtime.block_on(clean(&gateway.url()));
             let seconds = started.elapsed().as_secs_f64();
             assert_eq!(cleaned, Cleaned { sessions: SESSIONS.into(), carts, unfinished: false });
             let rate = f64::from(SESSIONS) / seconds;
@@ -60,10 +54,6 @@ fn main() {
         rates.sort_by(f64::total_cmp);
         println!("{mix}: {:.0} sessions a second (median of {ROUNDS})", rates[ROUNDS / 2]);
     }
-}
-
-fn runtime() -> Runtime {
-    runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
 async fn clean(gateway: &str) -> Cleaned {
@@ -158,31 +148,4 @@ fn ask(server: &Server, command: &str) -> io::Result<String> {
 
 fn connect(server: &Server) -> io::Result<TcpStream> {
     TcpStream::connect(("127.0.0.1", server.port()))
-}
-
-/// A gateway on a thread of its own, to the end of the process; returns its address.
-fn serve_gateway(server: &Server) -> String {
-    let redis = format!("{}/0", server.url());
-    let (started, url) = mpsc::channel();
-    thread::spawn(move || {
-        runtime().block_on(async {
-            let gateway = Gateway::start(Options::new(redis, TOKEN)).await.unwrap_or_else(|error| panic!("{error}"));
-            started.send(gateway.url()).expect("somebody waits");
-            std::future::pending::<()>().await;
-        });
-    });
-    url.recv().expect("the gateway starts")
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let since_epoch = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
-        Timestamp::from_millis(u64::try_from(since_epoch.as_millis()).expect("before the year 500 million"))
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(duration))
-    }
 }

@@ -29,6 +29,8 @@ pub static COMMIT: Script = script!("commit", "ffa91851d80eda4038fb227e7c8171fd0
 const BATCH: usize = 1_000;
 /// The requests of a round that needs one query: the lease, the query, the commit.
 const ROUND: u64 = 3;
+/// The least time from one round to the next, which is the shortest period: commands are billed, and whoever is due in between comes along.
+const AT_LEAST: Duration = Duration::from_millis(100);
 /// A row this late at the end of a run waits for the next one.
 const LATE: Duration = Duration::from_secs(1);
 /// How many rows one call of the script commits. While it runs Redis serves nobody else: half a millisecond.
@@ -91,7 +93,7 @@ pub async fn refresh_due(
             budget.sleep(wait).await;
         }
         let now = budget.now();
-        let pace = budget.pace((budget.spare() / ROUND).min(source.spare_queries(budget)));
+        let pace = budget.pace((budget.spare() / ROUND).min(source.spare_queries(budget))).max(AT_LEAST);
         // What comes to be due before the next round can begin is taken along.
         let claims = claim(redis, Wanted::Due { by: due_by.min(now + pace), limit }, now).await?;
         not_before = if claims.rows.len() < limit { now + pace } else { now };
