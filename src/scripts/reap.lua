@@ -34,7 +34,7 @@ for i, token in ipairs(tokens) do
     local lines = #items > 0 and cart_lines(items)
     if lines and next(lines) then
       local entry = {'user', user or whose, 'seen', score or '', 'items', cjson.encode(lines)}
-      redis.call('XADD', abandoned, '*', unpack(entry))
+      redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', unpack(entry))
       carts = carts + 1
     end
     if score then over = over - 1 end
@@ -44,7 +44,6 @@ for i, token in ipairs(tokens) do
   end
 end
 -- Together, because every call within a script is billed, and costs as much as what it does.
-if carts > 0 then redis.call('XTRIM', abandoned, 'MAXLEN', '~', 10000) end
 if #data > 0 then redis.call('DEL', unpack(data)) end
 if #gone > 0 then
   redis.call('ZREM', recent, unpack(gone))

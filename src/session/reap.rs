@@ -116,4 +116,4 @@ pub(super) fn reap_commands(
     calls.collect()
 }
 
-pub static REAP: Script = script!("reap", "d97b53aac2e4477bcb317d1cde9cc00f673e0c9b");
+pub static REAP: Script = script!("reap", "c8421d3ceacd39bc4aab9911169bce5fb7eba7da");
