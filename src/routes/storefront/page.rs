@@ -211,7 +211,8 @@ impl Visit {
     fn serve_hot(&self, request: &Request, hot: Hot) -> Answer {
         let Hot { entry, kept, .. } = hot;
         let status = CacheStatus::hit(&entry, self.now);
-        if page_cache::is_for_all(request.method(), request.headers()) {
+        // Without a body there is nothing to keep, and with some statuses (204) the platform takes none.
+        if !entry.body.is_empty() && page_cache::is_for_all(request.method(), request.headers()) {
             self.note_seen(request.method(), entry.status);
             return page_cache::serve_kept(&entry, kept, status, self.now).into();
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{is_hit, rfc9111::fresh, store_page};
 use crate::{
     api::service,
-    support::{Shop, eventually, scenarios},
+    support::{Reply, Shop, eventually, scenarios},
 };
 
 scenarios! {
@@ -20,6 +20,7 @@ scenarios! {
     a_write_is_seen_at_once_where_it_passed,
     views_that_come_together_are_written_together,
     a_page_that_is_over_is_asked_for,
+    a_page_without_a_body_stays_one,
 }
 
 /// A short memory, and purges that come in elsewhere.
@@ -137,4 +138,13 @@ async fn a_page_that_is_over_is_asked_for(shop: &Shop) {
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert!(!is_hit(&shop.visit("/page").await));
     assert_eq!(shop.origin.count(), 2);
+}
+
+async fn a_page_without_a_body_stays_one(shop: &Shop) {
+    shop.origin.answer(Reply::status(204).header("cache-control", "max-age=60"));
+    for is_stored in [false, true, true] {
+        let answer = shop.visit("/nothing").await;
+        assert_eq!((answer.status().as_u16(), is_hit(&answer)), (204, is_stored));
+        shop.settled().await;
+    }
 }
