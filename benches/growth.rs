@@ -9,9 +9,8 @@ use std::{
     io::{self, BufReader, Read, Write},
     net::TcpStream,
     rc::Rc,
-    sync::mpsc,
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use edgefront::{
@@ -23,18 +22,14 @@ use edgefront::{
     keys::Keys,
     page_cache::{Ask, Lookup, Page, Selecting},
     session::{self, Probe, Sight},
-    time::{Clock, Timestamp},
+    time::Clock,
     upstash::{Credentials, Redis, Reply},
 };
-use edgefront_gateway::{
-    Gateway, Options,
-    server::{Server, ServerOptions},
-};
-use futures_util::future::LocalBoxFuture;
-use tokio::runtime::{self, Runtime};
+use edgefront_gateway::server::{Server, ServerOptions};
 
-#[path = "../tests/storefront/support/fetch.rs"]
-mod fetch;
+mod parts;
+
+use self::parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway};
 
 const SIZES: [u32; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 const ROUNDS: usize = 9;
@@ -42,7 +37,6 @@ const ROUNDS: usize = 9;
 const CALLS: usize = 300;
 /// Sessions that end in a round of cleaning.
 const VICTIMS: u32 = 3_000;
-const TOKEN: &str = "token-of-the-bench";
 const OPERATIONS: [&str; 4] = ["session check", "page view", "cart write", "cleanup of a session"];
 
 /// A database of some size, and who asks for it.
@@ -63,7 +57,7 @@ fn main() {
         let tokens = fill(&server, size, 10, false).expect("the server reads");
         let (seconds, took) = (started.elapsed().as_secs(), (memory(&server) - before) / u64::from(size));
         println!("{size} sessions: {took} bytes each, filled in {seconds} s");
-        let redis = client(&serve_gateway(&server));
+        let redis = client(serve_gateway(&server).url());
         Place { size, server, redis, tokens }
     });
     let runtime = runtime();
@@ -237,9 +231,9 @@ fn config() -> Config {
     Config::from_lookup(find).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn client(gateway: &str) -> Redis {
+fn client(url: String) -> Redis {
     let authorization = http::HeaderValue::try_from(format!("Bearer {TOKEN}")).expect("ASCII");
-    let credentials = Credentials { url: gateway.to_owned(), authorization };
+    let credentials = Credentials { url, authorization };
     Redis::new(
         Rc::new(fetch::NativeFetch::new()),
         Rc::new(SystemClock),
@@ -259,35 +253,4 @@ fn ask(server: &Server, command: &str) -> io::Result<String> {
 
 fn connect(server: &Server) -> io::Result<TcpStream> {
     TcpStream::connect(("127.0.0.1", server.port()))
-}
-
-fn runtime() -> Runtime {
-    runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
-}
-
-/// A gateway on a thread of its own, to the end of the process; returns its address.
-fn serve_gateway(server: &Server) -> String {
-    let redis = format!("{}/0", server.url());
-    let (started, url) = mpsc::channel();
-    thread::spawn(move || {
-        runtime().block_on(async {
-            let gateway = Gateway::start(Options::new(redis, TOKEN)).await.unwrap_or_else(|error| panic!("{error}"));
-            started.send(gateway.url()).expect("somebody waits");
-            std::future::pending::<()>().await;
-        });
-    });
-    url.recv().expect("the gateway starts")
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let since_epoch = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
-        Timestamp::from_millis(u64::try_from(since_epoch.as_millis()).expect("before the year 500 million"))
-    }
-
-    fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(duration))
-    }
 }

@@ -1,4 +1,4 @@
-//! What the benchmarks of the crons stand on: a real server, a gateway on a thread of its own, and the system's clock.
+//! What the benchmarks of whole operations stand on: a real server, a gateway on a thread of its own, and the system's clock.
 
 use std::{
     sync::{Arc, mpsc},
