@@ -1,10 +1,10 @@
 //! One HTTP exchange, from request to answer. A request is refused as a whole before anything of it is sent to Redis, or
 //! every one of its commands gets an outcome.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use redis::Value;
@@ -12,6 +12,7 @@ use redis::Value;
 use crate::{
     Fault, Form,
     access::{Access, Tokens},
+    fault::Faults,
     node::Failure,
     policy,
     reply::{self, Encoding, Json, Outcome, Refusal},
@@ -23,6 +24,7 @@ use crate::{
 
 /// JSON writes a byte with at most six (`\u0000`): the largest command still fits, 6 × 10 MiB and some.
 const MAX_BODY: usize = 64 << 20;
+const SYNC_TOKEN: &str = "upstash-sync-token";
 const UNAUTHORIZED: &str = "WRONGPASS invalid or missing auth token";
 
 /// What all exchanges of a gateway share.
@@ -31,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) upstream: Upstream,
     pub(crate) scripts: Scripts,
     pub(crate) tally: Tally,
-    pub(crate) fault: Mutex<Option<Fault>>,
+    pub(crate) faults: Faults,
 }
 
 /// The connection is to be closed without an answer.
@@ -52,7 +54,7 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
         return Ok(refused(&Refusal { status: StatusCode::UNAUTHORIZED, error: UNAUTHORIZED.to_owned() }));
     };
 
-    let fault = shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let fault = shared.faults.next();
     match &fault {
         Some(Fault::Refuse) => return Err(HangUp),
         Some(Fault::Status(status, body)) => {
@@ -66,10 +68,10 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
             return Ok(plain(StatusCode::OK, Bytes::from_static(b"<html>Log in to the Wi-Fi</html>"), None));
         }
         Some(Fault::Slow(delay)) => tokio::time::sleep(*delay).await,
-        Some(Fault::LoseReply | Fault::Truncate) | None => {}
+        Some(Fault::LoseReply | Fault::Truncate | Fault::HalfPipeline | Fault::StaleReads(_)) | None => {}
     }
 
-    let executed = execute(&shared, access, &query, request).await;
+    let executed = execute(&shared, access, &query, request, fault.as_ref()).await;
     let answer = executed.unwrap_or_else(|refusal| refused(&refusal));
     match fault {
         Some(Fault::LoseReply) => Err(HangUp),
@@ -84,6 +86,7 @@ async fn execute(
     access: Access,
     query: &[(Vec<u8>, Vec<u8>)],
     request: Request<Incoming>,
+    fault: Option<&Fault>,
 ) -> Result<Answer, Refusal> {
     let mut encoding = Encoding::asked_for(request.headers())?;
     let (parts, body) = request.into_parts();
@@ -101,7 +104,12 @@ async fn execute(
         // Upstash answers transactions in JSON only.
         encoding = Encoding::Plain;
     }
-    let (outcomes, requests) = run(shared, access, form, commands).await?;
+    if let Some(Fault::StaleReads(replica)) = fault
+        && let Some(stale) = stale(shared, replica, &parts.headers, &commands).await?
+    {
+        return Ok(succeeded(form, encoding, &stale, shared.faults.since()));
+    }
+    let (outcomes, requests) = run(shared, access, form, commands, fault).await?;
     Ok(succeeded(form, encoding, &outcomes, requests))
 }
 
@@ -121,11 +129,15 @@ async fn run(
     access: Access,
     form: Form,
     mut commands: Vec<Command>,
+    fault: Option<&Fault>,
 ) -> Result<(Vec<Outcome>, u64), Refusal> {
     let mut refusals = Vec::with_capacity(commands.len());
-    for command in &commands {
+    for (number, command) in commands.iter().enumerate() {
         let checked = policy::check(command, access, &shared.upstream).await?;
         match (checked, form) {
+            (Ok(()), Form::Pipeline) if number % 2 == 1 && fault == Some(&Fault::HalfPipeline) => {
+                refusals.push(Some("ERR not executed, as the fault demands".to_owned()));
+            }
             (Ok(()), _) => refusals.push(None),
             (Err(refusal), Form::Pipeline) => refusals.push(Some(refusal.error)),
             (Err(refusal), Form::Single | Form::Transaction) => return Err(refusal),
@@ -148,6 +160,28 @@ async fn run(
         None => reply::outcome(script::translate_back(replies.next().unwrap_or(Value::Nil), known_as)),
     });
     Ok((outcomes.collect(), requests))
+}
+
+/// What a replica at `url` says of commands that only read; None if one writes, or if the client shows the token of an answer since
+/// the fault began: it reads its own writes.
+async fn stale(
+    shared: &Shared,
+    url: &str,
+    headers: &HeaderMap,
+    commands: &[Command],
+) -> Result<Option<Vec<Outcome>>, Refusal> {
+    let seen = headers.get(SYNC_TOKEN).and_then(|token| token.to_str().ok()?.parse::<u64>().ok());
+    if seen.is_some_and(|seen| seen > shared.faults.since()) {
+        return Ok(None);
+    }
+    for command in commands {
+        if !policy::only_reads(command, &shared.upstream).await? {
+            return Ok(None);
+        }
+    }
+    let replica = Upstream::new(url).map_err(Refusal::bad_request)?;
+    let replies = replica.run(commands).await?;
+    Ok(Some(replies.into_iter().map(reply::outcome).collect()))
 }
 
 async fn send(shared: &Shared, form: Form, commands: &[Command]) -> Result<Vec<Value>, Refusal> {
@@ -212,7 +246,7 @@ fn plain(status: StatusCode, body: Bytes, executed: Option<(&'static str, u64)>)
     if let Some((content_type, requests)) = executed {
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        headers.insert("upstash-sync-token", HeaderValue::from(requests));
+        headers.insert(SYNC_TOKEN, HeaderValue::from(requests));
     }
     answer
 }

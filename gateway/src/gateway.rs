@@ -3,7 +3,7 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,9 +15,10 @@ use tokio::{
 };
 
 use crate::{
-    Counts, Entry, Fault,
+    Counts, Entry, Fault, When,
     access::Tokens,
     exchange::{self, Shared},
+    fault::Faults,
     script::Scripts,
     tally::Tally,
     upstream::Upstream,
@@ -94,7 +95,7 @@ impl Gateway {
             upstream,
             scripts: Scripts::default(),
             tally: Tally::default(),
-            fault: Mutex::default(),
+            faults: Faults::default(),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
         Ok(Self { address, server, shared, accepting })
@@ -126,7 +127,18 @@ impl Gateway {
 
     /// Lets every authorised request from now on meet this fault; `None` ends it.
     pub fn set_fault(&self, fault: Option<Fault>) {
-        *self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        self.shared.faults.set(fault.map(|fault| (fault, When::Always)), self.counts().requests);
+    }
+
+    /// Lets some of the authorised requests from now on meet this fault.
+    pub fn set_fault_when(&self, fault: Fault, when: When) {
+        self.shared.faults.set(Some((fault, when)), self.counts().requests);
+    }
+
+    /// How many requests have met a fault since the start. Those that were not executed are not in [`Gateway::counts`].
+    #[must_use]
+    pub fn faults_met(&self) -> u64 {
+        self.shared.faults.met()
     }
 }
 

@@ -80,7 +80,7 @@ mod fault;
 /// A throw-away Redis or Valkey, for tests and local development.
 pub mod server;
 
-pub use fault::Fault;
+pub use fault::{Fault, When};
 pub use gateway::{Gateway, Options, StartError};
 pub use request::Form;
 pub use tally::{Counts, Entry};

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, process::ExitCode};
 
 use clap::Parser;
-use edgefront_gateway::{Gateway, Options};
+use edgefront_gateway::{Fault, Gateway, Options, When};
 
 /// The Upstash REST protocol in front of a Redis or Valkey.
 ///
@@ -24,6 +24,17 @@ struct Args {
     /// A token that may only read
     #[arg(long, env = "UPSTASH_REDIS_REST_READONLY_TOKEN", hide_env_values = true)]
     read_only_token: Option<String>,
+    /// What goes wrong, to see what a client makes of it
+    #[arg(long, value_name = "NAME", long_help = fault_help())]
+    fault: Option<Fault>,
+    /// One request in so many meets the fault
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "fault", value_parser = clap::value_parser!(u32).range(1..))]
+    fault_every: u32,
+}
+
+fn fault_help() -> String {
+    let names = Fault::NAMES.map(|(name, does)| format!("\n  {name:<16} {does}"));
+    format!("What goes wrong, to see what a client makes of it:\n{}", names.concat())
 }
 
 #[tokio::main]
@@ -36,6 +47,9 @@ async fn main() -> ExitCode {
     };
     match Gateway::start(options).await {
         Ok(gateway) => {
+            if let Some(fault) = args.fault {
+                gateway.set_fault_when(fault, When::Every(args.fault_every));
+            }
             println!("{} in front of {}", gateway.url(), gateway.server());
             // Without a signal handler there is no way to end it gracefully, and it has nothing to save.
             let _ = tokio::signal::ctrl_c().await;

@@ -114,7 +114,8 @@ async fn oversized_key(command: &Command, upstream: &Upstream) -> Result<Option<
     Ok(keys.iter().any(|key| key == stand_in).then_some(longest))
 }
 
-async fn only_reads(command: &Command, upstream: &Upstream) -> Result<bool, Failure> {
+/// Whether a command reads one place and writes nothing, by the server's own list.
+pub(crate) async fn only_reads(command: &Command, upstream: &Upstream) -> Result<bool, Failure> {
     let name = command.name().to_ascii_lowercase();
     if READS_NOTHING.contains(&name.as_str()) {
         return Ok(true);

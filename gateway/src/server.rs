@@ -86,6 +86,7 @@ pub enum ServerError {
 pub struct Server {
     keeper: Child,
     port: u16,
+    options: ServerOptions,
 }
 
 impl Server {
@@ -107,13 +108,31 @@ impl Server {
             };
             let mut command = command_line(&binary, port, &options);
             let keeper = command.spawn().map_err(|cause| ServerError::Spawn { binary: binary.clone(), cause })?;
-            let server = Self { keeper, port };
+            let server =
+                Self { keeper, port, options: ServerOptions { binary: Some(binary.clone()), port, ..options.clone() } };
             match server.ready(&binary) {
                 // Between `free_port` and the server's bind, somebody else was faster.
                 Err(ServerError::Ended { log, .. }) if attempts_left > 0 && log.contains("already in use") => {}
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Ends the server; it can be started again on the same port. Scripts are gone then, and without [`ServerOptions::dir`] all data.
+    pub fn stop(&mut self) {
+        // The keeper sees the end of its input, ends the server and then itself; nothing is left to do if it is gone.
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+
+    /// Starts the server again, where [`Server::stop`] has ended it, and returns when it answers.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_again(&mut self) -> Result<(), ServerError> {
+        self.stop();
+        *self = Self::start(self.options.clone())?;
+        Ok(())
     }
 
     /// `redis://127.0.0.1:PORT`; append `/N` for database N.
@@ -158,9 +177,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The keeper sees the end of its input, ends the server and then itself; nothing is left to do if it is gone.
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
+        self.stop();
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use edgefront_gateway::Fault;
+use edgefront_gateway::{Fault, When};
 
-use crate::support::{Answer, Rest, TOKEN, rest};
+use crate::support::{Answer, Rest, TOKEN, fresh_database, rest};
 
 async fn increment(rest: &Rest) -> Option<Answer> {
     let authorization = format!("Authorization: Bearer {TOKEN}");
@@ -69,4 +69,66 @@ async fn slow_waits_before_it_executes() {
     let start = Instant::now();
     assert_eq!(increment(&rest).await.expect("an answer").text(), r#"{"result":1}"#);
     assert!(start.elapsed() >= delay);
+}
+
+#[tokio::test]
+async fn half_a_pipeline_fails_and_a_transaction_and_a_single_command_do_not() {
+    let rest = rest().await;
+    rest.gateway.set_fault(Some(Fault::HalfPipeline));
+    let commands = br#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#;
+    let failed = r#"{"error":"ERR not executed, as the fault demands"}"#;
+    let answer = rest.send("POST", "/pipeline", &[], commands).await;
+    assert_eq!((answer.status, answer.text()), (200, &*format!(r#"[{{"result":1}},{failed},{{"result":2}}]"#)));
+    let answer = rest.send("POST", "/multi-exec", &[], commands).await;
+    assert_eq!(answer.text(), r#"[{"result":3},{"result":4},{"result":5}]"#);
+    assert_eq!(rest.command(r#"["INCR","n"]"#).await, r#"{"result":6}"#);
+}
+
+#[tokio::test]
+async fn stale_reads_come_from_a_replica_until_the_client_shows_a_newer_token() {
+    let rest = rest().await;
+    let replica = fresh_database();
+    let (_, number) = replica.rsplit_once('/').expect("a database number");
+    rest.command(r#"["SET","k","old"]"#).await;
+    rest.command(&format!(r#"["COPY","k","k","DB","{number}"]"#)).await;
+    let before = rest.send("GET", "/get/k", &[], b"").await;
+    let token =
+        |answer: &Answer| format!("upstash-sync-token: {}", answer.header("upstash-sync-token").expect("a token"));
+    rest.gateway.set_fault(Some(Fault::StaleReads(replica.clone())));
+    let written = rest.send("POST", "/", &[], br#"["SET","k","new"]"#).await;
+    for (seen, value) in [(None, "old"), (Some(token(&before)), "old"), (Some(token(&written)), "new")] {
+        let seen: Vec<_> = seen.iter().map(String::as_str).collect();
+        let answer = rest.send("GET", "/get/k", &seen, b"").await;
+        assert_eq!(answer.text(), format!(r#"{{"result":"{value}"}}"#), "{seen:?}");
+    }
+    let script = br#"["EVAL","return redis.call('GET', KEYS[1])","1","k"]"#;
+    assert_eq!(rest.send("POST", "/", &[], script).await.text(), r#"{"result":"new"}"#, "a script is no read");
+}
+
+#[tokio::test]
+async fn a_fault_may_meet_the_next_requests_or_one_in_some() {
+    for (when, met) in [
+        (When::Always, [true, true, true, true]),
+        (When::Next(2), [true, true, false, false]),
+        (When::Every(2), [false, true, false, true]),
+    ] {
+        let rest = rest().await;
+        rest.gateway.set_fault_when(Fault::Refuse, when);
+        for (number, met) in met.into_iter().enumerate() {
+            assert_eq!(increment(&rest).await.is_none(), met, "{when:?}, request {number}");
+        }
+        assert_eq!(rest.gateway.faults_met(), met.into_iter().filter(|met| *met).count() as u64);
+    }
+}
+
+#[test]
+fn every_name_of_a_fault_is_one() {
+    for (name, _) in Fault::NAMES {
+        let name = name.replace("SECONDS", "0.5").replace("REDIS_URL", "redis://127.0.0.1:6380");
+        assert!(name.parse::<Fault>().is_ok(), "{name}");
+    }
+    assert_eq!("slow=0.5".parse(), Ok(Fault::Slow(Duration::from_millis(500))));
+    for wrong in ["", "404", "refuse=1", "slow", "slow=soon", "slow=-1", "stale="] {
+        assert!(wrong.parse::<Fault>().is_err(), "{wrong}");
+    }
 }

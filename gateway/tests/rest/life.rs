@@ -71,20 +71,19 @@ async fn after_a_restart_of_the_server_the_same_database_answers_again() {
     let data = std::env::temp_dir().join(format!("edgefront-gateway-{}", std::process::id()));
     std::fs::create_dir_all(&data).expect("a directory");
     let options = ServerOptions { dir: Some(data.clone()), databases: 9, ..ServerOptions::default() };
-    let server = Server::start(options.clone()).expect("a server");
-    let (port, database) = (server.port(), format!("{}/7", server.url()));
-    let gateway = Gateway::start(Options::new(database, TOKEN)).await.expect("a gateway");
+    let mut server = Server::start(options).expect("a server");
+    let gateway = Gateway::start(Options::new(format!("{}/7", server.url()), TOKEN)).await.expect("a gateway");
     let rest = Rest { gateway };
     rest.command(r#"["SET","k","kept in 7"]"#).await;
 
-    drop(server);
+    server.stop();
     let down = rest.send("GET", "/get/k", &[], b"").await;
     assert!([502, 503].contains(&down.status), "{down:?}");
     let down = rest.send("GET", "/get/k", &[], b"").await;
     let error = r#"{"error":"ERR Redis is unreachable, nothing was executed"}"#;
     assert_eq!((down.status, down.text()), (503, error));
 
-    let _server = Server::start(ServerOptions { port, ..options }).expect("the server again");
+    server.start_again().expect("the server again");
     assert_eq!(rest.command(r#"["GET","k"]"#).await, r#"{"result":"kept in 7"}"#);
     std::fs::remove_dir_all(&data).expect("the directory is ours");
 }

@@ -8,7 +8,9 @@ use tokio::{
     process::Command,
 };
 
-use crate::support::fresh_database;
+use edgefront_gateway::Fault;
+
+use crate::support::{TOKEN, fresh_database, send};
 
 fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_edgefront-gateway"));
@@ -28,6 +30,26 @@ async fn it_prints_its_address_and_its_server_and_listens_on_loopback() {
     let address = url.strip_prefix("http://").expect("an address");
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     TcpStream::connect(address).await.expect("it listens");
+}
+
+#[tokio::test]
+async fn it_fails_as_it_is_told_and_its_help_says_how() {
+    let mut command = program(&["--listen", "127.0.0.1:0", "--fault", "quota", "--fault-every", "2"]);
+    command.env("REDIS_URL", fresh_database()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
+    let mut running = command.stdout(Stdio::piped()).spawn().expect("the program");
+    let line = BufReader::new(running.stdout.take().expect("its output")).lines().next_line().await;
+    let line = line.expect("its output").expect("a first line");
+    let url = line.split(' ').next().expect("an address").to_owned();
+    for expected in [r#"{"result":"PONG"}"#, r#"{"error":"ERR max requests limit exceeded."#] {
+        let answer = send(&url, "GET", "/ping", &[&format!("Authorization: Bearer {TOKEN}")], b"").await;
+        let answer = answer.expect("an answer");
+        assert!(answer.text().starts_with(expected), "{}", answer.text());
+    }
+    let help = program(&["--help"]).output().await.expect("the program").stdout;
+    let help = String::from_utf8_lossy(&help);
+    for (name, does) in Fault::NAMES {
+        assert!(help.contains(name) && help.contains(does), "{name}: {help}");
+    }
 }
 
 #[tokio::test]

@@ -69,20 +69,7 @@ impl Rest {
 
     /// Sends a request with these headers only; `None` when the connection closes without an answer.
     pub async fn send_as_is(&self, method: &str, target: &str, headers: &[&str], body: &[u8]) -> Option<Answer> {
-        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n");
-        for header in headers {
-            head.push_str(header);
-            head.push_str("\r\n");
-        }
-        write!(head, "Content-Length: {}\r\n\r\n", body.len()).expect("a string");
-        let address = self.gateway.url().replace("http://", "");
-        let mut stream = TcpStream::connect(address).await.expect("a connection");
-        stream.write_all(head.as_bytes()).await.expect("room for the head");
-        // A refused request may be answered, and its connection closed, before its body is sent.
-        let _ = stream.write_all(body).await;
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer).await;
-        (!answer.is_empty()).then(|| parse(&answer))
+        send(&self.gateway.url(), method, target, headers, body).await
     }
 
     /// The body of the answer to `POST /`.
@@ -97,6 +84,23 @@ impl Rest {
             assert_eq!((answer.status, answer.text()), (*status, *expected), "{path} {body}");
         }
     }
+}
+
+/// Sends a request to the gateway at `url`; `None` when the connection closes without an answer.
+pub async fn send(url: &str, method: &str, target: &str, headers: &[&str], body: &[u8]) -> Option<Answer> {
+    let mut head = format!("{method} {target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n");
+    for header in headers {
+        head.push_str(header);
+        head.push_str("\r\n");
+    }
+    write!(head, "Content-Length: {}\r\n\r\n", body.len()).expect("a string");
+    let mut stream = TcpStream::connect(url.replace("http://", "")).await.expect("a connection");
+    stream.write_all(head.as_bytes()).await.expect("room for the head");
+    // A refused request may be answered, and its connection closed, before its body is sent.
+    let _ = stream.write_all(body).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    (!answer.is_empty()).then(|| parse(&answer))
 }
 
 fn parse(answer: &[u8]) -> Answer {
