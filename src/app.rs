@@ -9,6 +9,7 @@ use crate::{
     config::{Config, RedisConfig},
     database::Database,
     fetch::{Fetch, Response},
+    limits::Limits,
     page_cache::Memory,
     seen::Seen,
     session::Keyring,
@@ -29,6 +30,8 @@ pub struct App {
     pub traffic: Traffic,
     /// D1, where there is one: the demo's catalogue and the row cache's table.
     pub database: Option<Rc<dyn Database>>,
+    /// How often somebody may try; by default, without limits.
+    pub limits: Limits,
     /// What this isolate remembers of pages.
     pub pages: Memory,
     /// Who was here since that was last written to Redis.
@@ -53,7 +56,8 @@ impl App {
         let keyring = Keyring::new(&config.session);
         let traffic = Traffic::new(config.traffic_interval);
         let (pages, seen) = (Memory::new(config.page.memory), Seen::default());
-        Self { config, keyring, redis, fetch, clock, traffic, database, pages, seen }
+        let limits = Limits::default();
+        Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, seen }
     }
 }
 

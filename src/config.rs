@@ -148,6 +148,8 @@ pub struct OriginConfig {
     pub timeout: Duration,
     /// `CART_ROUTES`, default `/cart, /checkout`: the paths whose requests tell the origin what is in the visitor's cart.
     pub cart_routes: Vec<String>,
+    /// `LOGIN_ROUTES`, default `/login, /signup`: the paths at or below which passwords are tried.
+    pub login_routes: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -244,6 +246,7 @@ pub(crate) mod tests {
             ("ITEM_ROUTES", "/products"),
             ("CART_ROUTES", "/cart, checkout"),
             ("CART_ROUTES", "/{item}"),
+            ("LOGIN_ROUTES", "login"),
             ("FLASH_HOLD", "0"),
             ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
             ("PAGE_FORWARD_HEADERS", "accept language"),

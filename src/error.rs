@@ -20,6 +20,9 @@ pub enum Error {
     /// It needs a user's session, and this is a guest's or none.
     #[error("this is for visitors who are signed in")]
     NotSignedIn,
+    /// Within a minute, more than the platform's rate limits let through.
+    #[error("that was too often: wait a minute")]
+    TooOften,
     /// There is no piece of the flash sale for this visitor.
     #[error(transparent)]
     Refused(#[from] Refusal),

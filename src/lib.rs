@@ -7,10 +7,13 @@
 //! - [`ids`]: the names that may become part of a key; whatever exists of these types is well formed.
 //! - [`time`]: a moment and where it comes from; nothing below reads a clock by itself.
 //! - [`item_routes`]: which URLs name an item.
+//! - [`network`]: where a request comes from.
+//! - [`recent`]: what happened a moment ago, in bounded space.
 //! - [`config`]: every variable, read once and checked.
 //! - [`fetch`]: the one way out, an HTTP request in and an HTTP response out.
 //! - [`database`]: the other way out, SQL with bound parameters.
 //! - [`upstash`]: Redis over REST; knows nothing of shops.
+//! - [`limits`]: how often somebody may try.
 //! - [`scripts`]: the Lua scripts, in one list; a test pins their hashes.
 //! - [`session`]: check, touch, log in, log out.
 //! - [`cart`]: set, add, remove, clear, and the merge at login.
@@ -55,12 +58,15 @@ pub mod insights;
 pub mod item_routes;
 pub mod journal;
 pub mod keys;
+pub mod limits;
 pub mod maintenance;
+pub mod network;
 pub mod orders;
 pub mod origin;
 pub mod page_cache;
 mod random;
 pub mod ranking;
+pub mod recent;
 pub mod routes;
 pub mod row_cache;
 pub mod scripts;

@@ -173,7 +173,7 @@ async fn proxy(app: &App, url: &Url, mut request: Request) -> Result<Response, E
 #[cfg(feature = "demo")]
 async fn demo(app: &App, request: Request, now: Timestamp) -> Result<Response, Error> {
     let database = app.database.as_ref().ok_or_else(no_origin)?;
-    Ok(crate::demo::respond(database.as_ref(), request, now).await)
+    Ok(crate::demo::respond(database.as_ref(), &app.limits.logins, request, now).await)
 }
 
 /// Can not be: such a Worker does not start without `ORIGIN_URL`.

@@ -56,7 +56,8 @@ impl Reader<'_> {
             url: self.origin_url(),
             key: self.header("ORIGIN_KEY"),
             timeout: self.seconds("ORIGIN_TIMEOUT", 30, 1),
-            cart_routes: self.cart_routes(),
+            cart_routes: self.paths("CART_ROUTES", "/cart, /checkout"),
+            login_routes: self.paths("LOGIN_ROUTES", "/login, /signup"),
         };
         let rows = self.rows();
         // Fewer would not do for a round of the rows.
@@ -150,11 +151,11 @@ impl Reader<'_> {
         }))
     }
 
-    fn cart_routes(&mut self) -> Vec<String> {
-        let text = self.text("CART_ROUTES").unwrap_or_else(|| "/cart, /checkout".to_owned());
+    fn paths(&mut self, variable: &'static str, default: &str) -> Vec<String> {
+        let text = self.text(variable).unwrap_or_else(|| default.to_owned());
         let paths: Vec<_> = text.split(',').map(|path| path.trim().to_owned()).collect();
         if paths.iter().any(|path| !path.starts_with('/') || path.contains(['?', '#', '{'])) {
-            self.wrong("CART_ROUTES", format!("is {text:?}, and must be paths separated by commas, such as /cart"));
+            self.wrong(variable, format!("is {text:?}, and must be paths separated by commas, such as /cart"));
         }
         paths
     }

@@ -39,6 +39,7 @@ use crate::{
     database::Database,
     error::Error,
     fetch::{Body, Request, Response},
+    limits::Limit,
     time::Timestamp,
 };
 
@@ -82,11 +83,11 @@ const SECURITY: [(HeaderName, HeaderValue); 3] = [
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
 ];
 
-/// Answers `request` as the storefront; `now` decides which sales run.
-pub async fn respond(database: &dyn Database, request: Request, now: Timestamp) -> Response {
+/// Answers `request` as the storefront; `now` decides which sales run, and `logins` how often an account may be tried.
+pub async fn respond(database: &dyn Database, logins: &Limit, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
-    let answer = dispatch(Shop { database, now }, &head, body).await.unwrap_or_else(|error| match error {
+    let answer = dispatch(Shop { database, logins, now }, &head, body).await.unwrap_or_else(|error| match error {
         Error::NotFound(_) => pages::not_found(),
         error => {
             log::error!("demo shop: {error}");
@@ -107,6 +108,7 @@ pub async fn respond(database: &dyn Database, request: Request, now: Timestamp) 
 #[derive(Clone, Copy)]
 struct Shop<'a> {
     database: &'a dyn Database,
+    logins: &'a Limit,
     now: Timestamp,
 }
 

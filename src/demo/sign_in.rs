@@ -1,10 +1,10 @@
 //! Signing up, in and out, as any origin does it: it answers with `Edge-Login` or `Edge-Logout`, and the edge does the rest: a new
 //! token, and the guest's cart along with it.
 //!
-//! Failed tries are not counted here: in front of a real shop, the platform's rate limits are the place for that.
+//! Tries are counted by the platform: those of a network at the edge, those of an account here, since only the shop knows its name.
 
 use askama::Template;
-use http::{HeaderName, HeaderValue, StatusCode, request::Parts};
+use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, request::Parts};
 use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use url::form_urlencoded;
 
@@ -15,7 +15,7 @@ use super::{
     passwords,
     visitor::Visitor,
 };
-use crate::{error::Error, fetch::Response};
+use crate::{error::Error, fetch::Response, limits::PERIOD};
 
 const EDGE_LOGIN: HeaderName = HeaderName::from_static("edge-login");
 const EDGE_LOGOUT: HeaderName = HeaderName::from_static("edge-logout");
@@ -84,6 +84,13 @@ pub(super) async fn log_in(shop: Shop<'_>, form: &Form) -> Result<Response, Erro
     let missing = form.as_typed("password").is_empty().then_some("Password is missing.");
     if mail.problem.is_some() || missing.is_some() {
         return login_page(StatusCode::UNPROCESSABLE_ENTITY, &[mail, password.with_problem(missing)], next);
+    }
+    if shop.logins.check("account", Some(&mail.value)).await.is_err() {
+        let problem = "This was tried too often: please wait a minute.";
+        let inputs = [mail, password.with_problem(Some(problem))];
+        let mut page = login_page(StatusCode::TOO_MANY_REQUESTS, &inputs, next)?;
+        page.headers_mut().insert(RETRY_AFTER, HeaderValue::from(PERIOD.as_secs()));
+        return Ok(page);
     }
     let account = shop.accounts().find(&mail.value).await?;
     let kept = account.as_ref().map(|account| account.password.as_str());

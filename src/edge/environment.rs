@@ -7,7 +7,7 @@ use js_sys::Reflect;
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use worker::Env;
 
-use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch};
+use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, limits};
 use crate::{
     app::App,
     config::{Config, ConfigErrors},
@@ -37,6 +37,7 @@ pub fn app() -> Result<Rc<App>, ConfigErrors> {
     ENV.with(|env| {
         let config = Config::from_lookup(|name| Reflect::get(env, &name.into()).ok()?.as_string())?;
         let database = env.unchecked_ref::<Env>().d1(DATABASE).ok().map(|database| Rc::new(D1(database)) as _);
-        Ok(Rc::new(App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), database)))
+        let app = App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), database);
+        Ok(Rc::new(App { limits: limits::of(env), ..app }))
     })
 }

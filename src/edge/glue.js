@@ -64,3 +64,8 @@ export async function exchange(address, head, body, millis, limit) {
 	}
 	return [readResponse(response), new Uint8Array(await response.arrayBuffer())];
 }
+
+/** Counts one more of `key`: whether the rate limit lets it through. */
+export async function count(binding, key) {
+	return (await binding.limit({ key })).success;
+}

@@ -28,6 +28,9 @@ extern "C" {
     /// A list of the answer's head and its bytes, or null.
     #[wasm_bindgen(catch)]
     pub async fn exchange(address: &str, head: &str, body: &[u8], millis: f64, limit: f64) -> Result<JsValue, JsValue>;
+    /// Whether the rate limit `binding` lets one more of `key` through.
+    #[wasm_bindgen(catch)]
+    pub async fn count(binding: &JsValue, key: &str) -> Result<JsValue, JsValue>;
 }
 
 #[wasm_bindgen]

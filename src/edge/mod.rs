@@ -6,7 +6,7 @@
 //! - [`headers`], [`body`]: what both have.
 //! - [`fetch`]: requests of ours.
 //! - [`glue`]: the few calls that cross the border; `entry.js` is where an event comes in.
-//! - [`clock`], [`console`], [`database`]: time, the log, D1.
+//! - [`clock`], [`console`], [`database`], [`limits`]: time, the log, D1, rate limits.
 
 mod body;
 mod clock;
@@ -16,6 +16,7 @@ mod environment;
 mod fetch;
 mod glue;
 mod headers;
+mod limits;
 mod request;
 mod response;
 

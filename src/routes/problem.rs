@@ -12,6 +12,7 @@ use crate::{
     error::{Error, Refusal},
     fetch::{FetchError, Response},
     journal,
+    limits::PERIOD,
 };
 
 /// What a caller should wait before the next try, in seconds. A lost connection is back sooner, a used-up quota later;
@@ -85,6 +86,7 @@ impl Problem {
                 Error::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid", "Wrong value"),
                 Error::NotFound(_) => (StatusCode::NOT_FOUND, "not-found", "Not found"),
                 Error::CartFull { .. } => (StatusCode::CONFLICT, "cart-full", "The cart is full"),
+                Error::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too-often", "Too often"),
                 Error::NotSignedIn => (StatusCode::FORBIDDEN, "sign-in", "Sign in first"),
                 Error::Refused(refusal) => match refusal {
                     Refusal::NotStarted => (StatusCode::CONFLICT, "not-started", "Not begun yet"),
@@ -117,6 +119,9 @@ impl Problem {
             // RFC 9110 §11.6.1: a 401 must say how.
             Self::NotTheService | Self::NoServiceKey => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"edgefront\""));
+            }
+            Self::Domain(Error::TooOften) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(PERIOD.as_secs()));
             }
             _ if status == StatusCode::SERVICE_UNAVAILABLE => {
                 headers.insert(header::RETRY_AFTER, RETRY_AFTER);

@@ -21,6 +21,7 @@ use crate::{
     flash_sale::{self, Reservation},
     ids::{ItemId, RowId, Token, UserId},
     insights,
+    network::Network,
     orders::{self, Order},
     origin::{self, Logout, Says, Visitor},
     page_cache::{self, CacheStatus, Pass, Waiting},
@@ -227,6 +228,10 @@ impl Visit {
     /// that follows from it.
     async fn obey(&self, says: Says, user: Option<&UserId>, asked: &HeaderMap) -> Result<Option<HeaderValue>, Error> {
         let Self { app, now, .. } = self;
+        // First of all: what is refused has no effect.
+        if says.cart.is_some() {
+            app.limits.writes.check("cart", Network::of(asked)).await?;
+        }
         let (mut token, mut cookie) = (self.token.clone(), None);
         if let Some(user) = says.user {
             let (old, label, config) = (token.as_ref(), Label::of(asked), &app.config.session);

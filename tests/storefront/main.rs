@@ -45,6 +45,8 @@ mod row_cache;
 mod rows_table;
 /// The Lua scripts as a whole.
 mod scripts;
+/// What an attacker tries, by the chapters of OWASP's ASVS 5.0.
+mod security;
 /// Login tokens.
 mod session;
 /// Sessions over several shards, on a cluster.

@@ -30,6 +30,8 @@ pub async fn ready(call: Call<'_>) -> Result<Answer, Problem> {
         "crons": crons,
         "rows": rows,
         "origin": if origin.is_ok() { "ok" } else { "ill" },
+        // Without them the shop works.
+        "limits": if call.app.limits.are_set() { "ok" } else { "none" },
     });
     let is_ready = [redis, crons, rows] == ["ok"; 3] && origin.is_ok();
     let mut response = reply::json(reply::PERSONAL, &parts);

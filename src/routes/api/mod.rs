@@ -19,6 +19,7 @@ use self::{
 use crate::{
     app::{Answer, App},
     fetch::{Body, Collected, Request},
+    network::Network,
     routes::{counted, problem::Problem},
     time::Timestamp,
     traffic::Count,
@@ -144,7 +145,7 @@ async fn call(
     route: &Route,
     names: Names,
 ) -> Result<Answer, Problem> {
-    route.access.check(&head.method, &head.uri, &head.headers, app.config.service_key.as_deref())?;
+    let_in(app, now, head, route).await?;
     let too_large = Problem::TooLarge { limit: BODY_LIMIT };
     // A length that is told saves reading what would be refused.
     let told = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -157,6 +158,24 @@ async fn call(
         Err(broken) => return Err(Problem::Malformed(broken.to_string())),
     };
     (route.handler)(Call::new(app, now, head, names, body)).await
+}
+
+/// Lets a request in that is its caller's to make, and is not one of too many.
+async fn let_in(app: &App, now: Timestamp, head: &Parts, route: &Route) -> Result<(), Problem> {
+    let network = Network::of(&head.headers);
+    if route.access == Access::Service {
+        app.limits.check_barred(network, now)?;
+    }
+    let access = route.access.check(&head.method, &head.uri, &head.headers, app.config.service_key.as_deref());
+    // Who sends none does not guess.
+    if matches!(access, Err(Problem::NotTheService)) && head.headers.contains_key(header::AUTHORIZATION) {
+        app.limits.check_guess(network, now).await?;
+    }
+    access?;
+    if route.access == Access::Visitor && !head.method.is_safe() {
+        app.limits.writes.check(route.path, network).await?;
+    }
+    Ok(())
 }
 
 /// The route of a request, and what stands at its `{…}`. HEAD is GET without the body.

@@ -1,14 +1,16 @@
 //! A request that changes something: it passes, and what it changed is void (RFC 9111 §4.4).
 
 use http::{Method, header};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
-use super::{Visit, log_failure};
+use super::{Visit, failure, log_failure};
 use crate::{
     app::Answer,
     fetch::{Request, Response},
     item_routes::ItemRoutes,
-    page_cache::{self, Page, Pass},
+    network::Network,
+    page_cache::{self, CacheStatus, Page, Pass},
 };
 
 impl Visit {
@@ -16,7 +18,16 @@ impl Visit {
     /// this isolate at once, everywhere as soon as Redis has it; that is on its way when the visitor gets the answer.
     pub(super) async fn write(self, request: Request) -> Answer {
         let (app, now) = (self.app.clone(), self.now);
+        let config = &app.config.origin;
         let is_safe = [Method::OPTIONS, Method::TRACE].contains(request.method());
+        if !is_safe && config.login_routes.iter().any(|route| is_at(route, request.uri().path())) {
+            let checked = app.limits.logins.check("login", Network::of(request.headers())).await;
+            if let Err(error) = checked {
+                let mut response = failure(error, request.headers());
+                CacheStatus::pass(Pass::Method).append_to(&mut response);
+                return response.into();
+            }
+        }
         let url = request.uri().to_string();
         let mut answer = self.pass(Pass::Method, request).await;
         let status = answer.response.status();
@@ -37,6 +48,16 @@ impl Visit {
     }
 }
 
+/// Whether a path is `route`, or below it, in any spelling that some origin may take for it: no other one is a way around the limit.
+fn is_at(route: &str, path: &str) -> bool {
+    let names = |path: &str| {
+        let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+        let names = path.split(['/', '\\']).map(|name| name.split(';').next().unwrap_or_default().to_owned());
+        names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
+    };
+    names(path).starts_with(&names(route))
+}
+
 /// The pages under the request's URL and under those of its `Location` and `Content-Location` that are of the same origin.
 fn changed(url: &str, response: &Response, routes: &ItemRoutes) -> Vec<Page> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
@@ -48,4 +69,20 @@ fn changed(url: &str, response: &Response, routes: &ItemRoutes) -> Vec<Page> {
     let mut pages: Vec<_> = urls.iter().filter_map(|url| Page::of_url(url.as_str(), routes).ok()).collect();
     pages.dedup();
     pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_path_is_a_way_around_its_limit() {
+        for path in ["/login", "/login/", "//login", "/Login", "/%6cogin", "/login;a=b", "/login%2f", "/login/again"] {
+            assert!(is_at("/login", path), "{path}");
+        }
+        for path in ["/", "/logins", "/a/login"] {
+            assert!(!is_at("/login", path), "{path}");
+        }
+        assert!(is_at("/", "/anything"));
+    }
 }

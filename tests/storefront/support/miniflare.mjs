@@ -1,8 +1,10 @@
 // Runs the built Worker in workerd for the tests, through Miniflare's API; any number of them, each apart from the others.
 //
 // stdin, a line of JSON each:
-//   {id, bundle, vars?, migrations?}   starts a Worker. bundle and migrations are directories, vars the Worker's variables and secrets;
-//                                      with migrations it gets a D1 database `DB` of its own that they were applied to
+//   {id, bundle, vars?, migrations?, limits?}
+//                                      starts a Worker. bundle and migrations are directories, vars the Worker's variables and secrets;
+//                                      with migrations it gets a D1 database `DB` of its own that they were applied to, with limits
+//                                      (true) the rate limits of wrangler.toml
 //   {id, stop: true}                   ends it
 // stdout, a line of JSON each:
 //   {id, url} or {id, error}           it has started, or why not
@@ -19,6 +21,12 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 
 const config = await readFile(new URL("../../../wrangler.toml", import.meta.url), "utf8");
 const [, compatibilityDate] = config.match(/^compatibility_date = "(.+)"/m);
+const ratelimits = {};
+for (const [, name, namespace, limit, period] of config.matchAll(
+	/^name = "(\w+)"\nnamespace_id = "(\d+)"\nsimple = { limit = (\d+), period = (\d+) }/gm,
+)) {
+	ratelimits[name] = { namespace_id: namespace, simple: { limit: Number(limit), period: Number(period) } };
+}
 const running = new Map();
 
 // Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`later`), and how many requests to
@@ -56,7 +64,7 @@ const observer = `
 
 const tell = (message) => console.log(JSON.stringify(message));
 
-async function start({ id, bundle, vars = {}, migrations }) {
+async function start({ id, bundle, vars = {}, migrations, limits }) {
 	const root = path.resolve(bundle);
 	const options = convertV4MiniflareOptions({
 		name: "edgefront",
@@ -68,6 +76,7 @@ async function start({ id, bundle, vars = {}, migrations }) {
 			{ type: "CompiledWasm", path: path.join(root, "index_bg.wasm") },
 		],
 		bindings: vars,
+		ratelimits: limits ? ratelimits : {},
 		d1Databases: migrations ? { DB: "test" } : {},
 		host: "127.0.0.1",
 		port: 0,

@@ -57,10 +57,19 @@ impl Shop {
         Self::try_workerd(variables).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// As [`Shop::workerd`], with the rate limits of `wrangler.toml`; all that comes without `CF-Connecting-IP` comes from 127.0.0.1.
+    pub async fn limited(variables: &[(&str, &str)]) -> Self {
+        Self::in_workerd(variables, true).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// Like [`Shop::workerd`], for a Worker that may refuse to start: what it logged, and why.
     pub async fn try_workerd(variables: &[(&str, &str)]) -> Result<Self, String> {
+        Self::in_workerd(variables, false).await
+    }
+
+    async fn in_workerd(variables: &[(&str, &str)], limited: bool) -> Result<Self, String> {
         let (store, origin) = (Store::new().await, TestOrigin::start());
-        let workerd = Workerd::start(&with_origin(&store, &origin, variables)).await?;
+        let workerd = Workerd::start(&with_origin(&store, &origin, variables), limited).await?;
         Ok(Self { url: workerd.url.clone(), client: client(), platform: Platform::Workerd(workerd), origin, store })
     }
 

@@ -27,14 +27,16 @@ pub struct Workerd {
 }
 
 impl Workerd {
-    /// Starts a Worker with these variables and secrets, or says why it did not start.
-    pub async fn start(variables: &[(String, String)]) -> Result<Self, String> {
+    /// Starts a Worker with these variables and secrets, or says why it did not start; with the rate limits of `wrangler.toml` where
+    /// `limited`.
+    pub async fn start(variables: &[(String, String)], limited: bool) -> Result<Self, String> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (started, start) = oneshot::channel();
         let mut workerd = Self { url: String::new(), id, lines: Lines::default() };
         NODE.watched().insert(id, Watched { started: Some(started), lines: workerd.lines.clone() });
-        NODE.say(&options(id, variables)).map_err(|error| format!("miniflare.mjs does not listen: {error}"))?;
+        NODE.say(&options(id, variables, limited))
+            .map_err(|error| format!("miniflare.mjs does not listen: {error}"))?;
         match start.await {
             Ok(Ok(url)) => {
                 workerd.url = url;
@@ -123,7 +125,7 @@ fn listen(stdout: ChildStdout) {
     }
 }
 
-fn options(id: u64, variables: &[(String, String)]) -> Value {
+fn options(id: u64, variables: &[(String, String)], limited: bool) -> Value {
     let bundle = env::var_os("EDGEFRONT_BUNDLE").map(PathBuf::from);
     let bundle = bundle
         .expect("EDGEFRONT_BUNDLE is not set: run `cargo xtask test`, which builds the Worker and says where it is");
@@ -131,6 +133,7 @@ fn options(id: u64, variables: &[(String, String)]) -> Value {
     let mut options = json!({
         "id": id,
         "bundle": bundle,
+        "limits": limited,
         "vars": variables.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect::<Map<_, Value>>(),
     });
     if !is_set("ORIGIN_URL") || is_set("ROWS_TABLE") {

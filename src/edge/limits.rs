@@ -1,0 +1,39 @@
+//! Rate limiting bindings as [`Counter`].
+
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+use js_sys::Reflect;
+use wasm_bindgen::JsValue;
+
+use super::glue;
+use crate::limits::{Counter, Limit, Limits};
+
+/// The bindings' names in `wrangler.toml`.
+const LOGINS: &str = "LOGIN_LIMIT";
+const WRITES: &str = "WRITE_LIMIT";
+
+/// A binding.
+struct RateLimit(JsValue);
+
+impl Counter for RateLimit {
+    fn count(&self, key: String) -> LocalBoxFuture<'_, bool> {
+        Box::pin(async move {
+            let counted = glue::count(&self.0, &key).await;
+            let Ok(is_within) = counted else {
+                log::warn!("a rate limit does not answer, and lets everybody through");
+                return true;
+            };
+            is_within.is_truthy()
+        })
+    }
+}
+
+/// Those that `env` has.
+pub fn of(env: &JsValue) -> Limits {
+    let limit = |name: &str| {
+        let binding = Reflect::get(env, &name.into()).ok().filter(JsValue::is_object);
+        Limit::new(binding.map(|binding| Rc::new(RateLimit(binding)) as _))
+    };
+    Limits::new(limit(LOGINS), limit(WRITES))
+}

@@ -1,0 +1,58 @@
+//! Where a request comes from, as far as limits tell people apart, and whether a person sent it. Only `CF-Connecting-IP` is believed: the
+//! platform sets it, over whatever a client sends. Elsewhere it is missing, and nobody is told apart.
+
+use std::{fmt, net::IpAddr};
+
+use http::HeaderMap;
+
+/// An IPv4 address, or the /64 of an IPv6 address: whoever has one of that network has 2⁶⁴.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network(IpAddr);
+
+/// The bits of an IPv6 address that name its network.
+const NETWORK: u128 = !0 << 64;
+
+impl Network {
+    /// That of the client; None off the platform.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let address: IpAddr = headers.get("cf-connecting-ip")?.to_str().ok()?.parse().ok()?;
+        Some(Self(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & NETWORK).into()),
+            address @ IpAddr::V4(_) => address,
+        }))
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(address: &'static str) -> Option<String> {
+        let headers = [("cf-connecting-ip".parse().unwrap(), address.parse().unwrap())].into_iter().collect();
+        Network::of(&headers).map(|network| network.to_string())
+    }
+
+    #[test]
+    fn who_shares_a_network_is_one() {
+        for (address, same) in [
+            ("203.0.113.7", Some("203.0.113.7")),
+            ("::ffff:203.0.113.7", Some("203.0.113.7")),
+            ("2001:db8:1:2:3:4:5:6", Some("2001:db8:1:2::")),
+            ("2001:DB8:1:2::ffff", Some("2001:db8:1:2::")),
+            ("2001:db8:1:3::1", Some("2001:db8:1:3::")),
+            ("203.0.113.7, 203.0.113.8", None),
+            ("unknown", None),
+            ("", None),
+        ] {
+            assert_eq!(network(address).as_deref(), same, "{address}");
+        }
+        assert_eq!(Network::of(&HeaderMap::new()), None);
+    }
+}
