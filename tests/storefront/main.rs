@@ -35,6 +35,8 @@ mod orders;
 mod page_cache;
 /// The storefront behind us.
 mod proxy;
+/// Everything at once, in any order.
+mod races;
 /// Views: counted, ranked, rescaled.
 mod ranking;
 /// The cleaning of sessions.

@@ -66,10 +66,12 @@ impl Store {
 
     /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of all sessions.
     pub async fn book() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let database = NEXT.fetch_add(1, Ordering::Relaxed);
-        assert!(database < DATABASES, "more stores than databases: raise DATABASES");
-        Self::with(Keys::BOOK, &format!("{}/{database}", SERVER.url()), None).await
+        Self::with(Keys::BOOK, &database(), None).await
+    }
+
+    /// Over [`SHARDS`] shards, all of them in one database: for who reads all of it at one moment.
+    pub async fn sharded() -> Self {
+        Self::with(Keys::new(SHARDS), &database(), None).await
     }
 
     /// Over [`SHARDS`] shards on a cluster, whatever the tests run in.
@@ -82,7 +84,7 @@ impl Store {
     }
 
     /// Makes every script known to all servers: which of them a test has asked before would be a matter of chance.
-    async fn load_scripts(&self) {
+    pub async fn load_scripts(&self) {
         let scripts: Vec<_> = scripts::ALL.iter().map(|script| ["SCRIPT", "LOAD", script.source]).collect();
         let url = format!("{}/pipeline", self.gateway.url());
         let load = self.client.post(url).bearer_auth(TOKEN).body(json!(scripts).to_string());
@@ -188,6 +190,14 @@ pub fn app(config: Config, clock: TestClock) -> App {
     let RedisConfig { credentials, timeout, keys } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
     App { redis, ..App::new(config, fetch, Rc::new(clock), None) }
+}
+
+/// A database of the server that nobody has used.
+fn database() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let database = NEXT.fetch_add(1, Ordering::Relaxed);
+    assert!(database < DATABASES, "more stores than databases: raise DATABASES");
+    format!("{}/{database}", SERVER.url())
 }
 
 async fn gateway(redis_url: &str) -> Arc<Gateway> {
