@@ -55,7 +55,7 @@ impl App {
         let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
         let keyring = Keyring::new(&config.session);
         let traffic = Traffic::new(config.traffic_interval);
-        let (pages, seen) = (Memory::new(config.page.memory), Seen::default());
+        let (pages, seen) = (Memory::new(config.page.memory), Seen::new(&config.session));
         let limits = Limits::default();
         Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, seen }
     }

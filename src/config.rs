@@ -54,7 +54,7 @@ pub struct SessionConfig {
     pub idle: Duration,
     /// `SESSION_MAX_AGE`, default 90 days, in seconds: a session ends so long after it began, whatever happens.
     pub max_age: Duration,
-    /// `VIEW_WINDOW`, default 1,800 s: a session's views of one item count once in so long.
+    /// `VIEW_WINDOW`, default 1,800 s: views of one item count once in so long, of a user's session, and of a network without one.
     pub view_window: Duration,
 }
 

@@ -8,6 +8,7 @@
 //! - [`time`]: a moment and where it comes from; nothing below reads a clock by itself.
 //! - [`item_routes`]: which URLs name an item.
 //! - [`network`]: where a request comes from.
+//! - [`person`]: whether a person looks.
 //! - [`recent`]: what happened a moment ago, in bounded space.
 //! - [`config`]: every variable, read once and checked.
 //! - [`fetch`]: the one way out, an HTTP request in and an HTTP response out.
@@ -64,6 +65,7 @@ pub mod network;
 pub mod orders;
 pub mod origin;
 pub mod page_cache;
+pub mod person;
 mod random;
 pub mod ranking;
 pub mod recent;

@@ -26,6 +26,8 @@ pub struct Limits {
     pub logins: Limit,
     /// `WRITE_LIMIT`: unsafe calls of the API, each route for itself, and changes of carts that the origin asks for; of a network.
     pub writes: Limit,
+    /// `VIEW_LIMIT`: views of an item by a network, but for those of users.
+    pub views: Limit,
     barred: RefCell<Recent>,
 }
 
@@ -51,14 +53,14 @@ impl Limit {
 
 impl Limits {
     #[must_use]
-    pub fn new(logins: Limit, writes: Limit) -> Self {
-        Self { logins, writes, barred: RefCell::new(Recent::new(PERIOD, MOST_BARRED)) }
+    pub fn new(logins: Limit, writes: Limit, views: Limit) -> Self {
+        Self { logins, writes, views, barred: RefCell::new(Recent::new(PERIOD, MOST_BARRED)) }
     }
 
     /// Whether the platform has them all.
     #[must_use]
     pub const fn are_set(&self) -> bool {
-        self.logins.0.is_some() && self.writes.0.is_some()
+        self.logins.0.is_some() && self.writes.0.is_some() && self.views.0.is_some()
     }
 
     /// Counts a wrong service key. Whoever has sent too many is barred for a while, with the right one too: else a guess that is
@@ -85,6 +87,6 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self::new(Limit::default(), Limit::default())
+        Self::new(Limit::default(), Limit::default(), Limit::default())
     }
 }

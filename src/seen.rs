@@ -3,22 +3,27 @@
 //! All that concurrent requests leave goes into one pipeline: the first of them sends it, and whatever comes while it is on its way waits
 //! for the next, which the same request sends. So a quiet shop writes at once, and a busy one ten views with one request.
 //!
+//! A session is made by whoever wants one, so only a user's counts by itself: once in a window, as Redis knows. All other views count once
+//! for a network, item and window, as this isolate knows, and once in a minute, as the platform's rate limit knows that all isolates ask.
+//!
 //! An isolate that is evicted loses what waits at that moment: what came while one pipeline was on its way, some milliseconds of views.
 //! A pipeline that fails is not repeated, since nobody knows whether it was executed: its views are lost, and so is nothing else.
 
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
-    hash::BuildHasher,
     rc::Rc,
     time::Duration,
 };
 
 use crate::{
     app::{App, Later},
+    config::SessionConfig,
     error::Error,
     ids::{ItemId, Token},
+    network::Network,
     ranking,
+    recent::Recent,
     session::{self, Noted, Sight, TOUCH_EVERY},
     time::Timestamp,
     upstash::{FromReply, Redis},
@@ -34,6 +39,15 @@ pub enum View {
     Reported,
 }
 
+/// Who views, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Viewer<'a> {
+    /// Whose MAC is right; whether the session lives, Redis says.
+    pub token: Option<&'a Token>,
+    /// None off the platform: then every view counts that is no session's.
+    pub network: Option<Network>,
+}
+
 /// What a pipeline may take; nobody waits for it.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long one request goes on sending what others leave; a Worker has 30 s after its answer.
@@ -42,40 +56,60 @@ const LONGEST_TURN: Duration = Duration::from_secs(15);
 const MOST_AT_ONCE: usize = 200;
 /// Sights, and counts, that wait at the most: more can only be where Redis is silent.
 const MOST_WAITING: usize = 10_000;
-/// Visits that are remembered, at 24 bytes each, in each of two generations: the last [`TOUCH_EVERY`], or as many of them as fit.
+/// Visits that are remembered for [`TOUCH_EVERY`], and views of networks for [`SessionConfig::view_window`], in each of two generations:
+/// 2 MB of them all.
 const MOST_RECENT: usize = 20_000;
 
 /// What waits to be written, of one isolate.
-#[derive(Default)]
 pub struct Seen {
     sights: RefCell<Vec<Waiting>>,
+    /// Views that the rate limit has not let through yet.
+    claims: RefCell<Vec<(Network, Claim)>>,
     counts: RefCell<HashMap<(ItemId, View), u32>>,
     /// Reported views of nobody's, each with its idempotency key.
     once: RefCell<Vec<(ItemId, String)>>,
-    recent: RefCell<Recent>,
+    /// Who was here and what they looked at: two that share a hash leave out a touch, which nobody sees.
+    visits: RefCell<Recent>,
+    /// What networks looked at.
+    viewed: RefCell<Recent>,
     /// Until when the request that sends is trusted to be alive.
     turn: Cell<Option<Timestamp>>,
 }
 
 impl Seen {
-    /// Notes a visit, and the view of `item`. What the same session did a moment ago changes nothing and is left out; a view of nobody's
-    /// always counts.
-    pub fn note(&self, token: Option<&Token>, item: Option<&ItemId>, now: Timestamp) {
-        let Some(token) = token else { return item.into_iter().for_each(|item| self.count(item, View::Served, 1)) };
-        if self.recent.borrow_mut().is_repeated(token, item, now) {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(config: &SessionConfig) -> Self {
+        let (sights, claims, counts, once, turn) = Default::default();
+        let visits = RefCell::new(Recent::new(TOUCH_EVERY, MOST_RECENT));
+        let viewed = RefCell::new(Recent::new(config.view_window, MOST_RECENT));
+        Self { sights, claims, counts, once, visits, viewed, turn }
+    }
+
+    /// Notes a visit, and the view of `item`. What the same session did a moment ago changes nothing and is left out.
+    pub fn note(&self, viewer: Viewer<'_>, item: Option<&ItemId>, now: Timestamp) {
+        let Some(token) = viewer.token else {
+            return item.into_iter().for_each(|item| self.claim(viewer.network, (item, View::Served, None), now));
+        };
+        let mut visits = self.visits.borrow_mut();
+        if visits.is_repeated(&(token, item), now) {
             return;
         }
-        self.push(Sight { token: token.clone(), item: item.cloned(), at: now }, View::Served, None);
+        if item.is_some() {
+            // Whoever looks at an item is here, too.
+            visits.note(&(token, None::<&ItemId>), now);
+        }
+        self.push(viewer, Sight { token: token.clone(), item: item.cloned(), at: now }, View::Served, None);
     }
 
     /// Notes a view that somebody reports; `key` makes it count once, where no session does.
-    pub fn note_reported(&self, token: Option<&Token>, item: &ItemId, key: Option<&str>, now: Timestamp) {
-        let key = key.map(str::to_owned);
-        match token {
+    pub fn note_reported(&self, viewer: Viewer<'_>, item: &ItemId, key: Option<&str>, now: Timestamp) {
+        match viewer.token {
             Some(token) => {
-                self.push(Sight { token: token.clone(), item: Some(item.clone()), at: now }, View::Reported, key);
+                let sight = Sight { token: token.clone(), item: Some(item.clone()), at: now };
+                self.push(viewer, sight, View::Reported, key.map(str::to_owned));
             }
-            None => self.count_reported(item, key),
+            None => self.claim(viewer.network, (item, View::Reported, key), now),
         }
     }
 
@@ -88,10 +122,27 @@ impl Seen {
         is_free
     }
 
-    fn push(&self, sight: Sight, view: View, key: Option<String>) {
+    fn push(&self, viewer: Viewer<'_>, sight: Sight, view: View, key: Option<String>) {
         let mut sights = self.sights.borrow_mut();
         if sights.len() < MOST_WAITING {
-            sights.push((sight, view, key));
+            sights.push(Waiting { sight, view, key, network: viewer.network });
+        }
+    }
+
+    /// A view that no user's session vouches for.
+    fn claim(&self, network: Option<Network>, (item, view, key): (&ItemId, View, Option<&str>), now: Timestamp) {
+        let claim = || (item.clone(), view, key.map(str::to_owned));
+        let Some(network) = network else { return self.admit(claim()) };
+        if !self.viewed.borrow_mut().is_repeated(&(network, item), now) && self.claims.borrow().len() < MOST_WAITING {
+            self.claims.borrow_mut().push((network, claim()));
+        }
+    }
+
+    fn admit(&self, (item, view, key): Claim) {
+        match key {
+            Some(key) if self.once.borrow().len() < MOST_WAITING => self.once.borrow_mut().push((item, key)),
+            Some(_) => {}
+            None => self.count(&item, view, 1),
         }
     }
 
@@ -102,27 +153,21 @@ impl Seen {
         }
     }
 
-    fn count_reported(&self, item: &ItemId, key: Option<String>) {
-        match key {
-            Some(key) if self.once.borrow().len() < MOST_WAITING => self.once.borrow_mut().push((item.clone(), key)),
-            Some(_) => {}
-            None => self.count(item, View::Reported, 1),
-        }
-    }
-
     /// Redis knows of the session.
-    fn noted(&self, (sight, view, key): &Waiting, noted: Noted) {
+    fn noted(&self, Waiting { sight, view, key, network }: &Waiting, noted: Noted) {
         let Some(item) = &sight.item else { return };
-        match (noted, view) {
-            (Noted::Seen, _) => {}
-            (Noted::Counts, _) | (Noted::Ended, View::Served) => self.count(item, *view, 1),
+        match noted {
+            Noted::Seen => {}
+            Noted::Counts => self.count(item, *view, 1),
+            Noted::GuestCounts => self.claim(*network, (item, *view, None), sight.at),
             // A session that has ended is a visitor without one.
-            (Noted::Ended, View::Reported) => self.count_reported(item, key.clone()),
+            Noted::Ended => self.claim(*network, (item, *view, key.as_deref()), sight.at),
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.sights.borrow().is_empty() && self.counts.borrow().is_empty() && self.once.borrow().is_empty()
+        let is_known = self.counts.borrow().is_empty() && self.once.borrow().is_empty();
+        is_known && self.sights.borrow().is_empty() && self.claims.borrow().is_empty()
     }
 
     /// Takes what one pipeline carries.
@@ -139,34 +184,17 @@ impl Seen {
     }
 }
 
-/// Who was here a moment ago and what they looked at, by a hash of both: two that share one leave out a touch, which nobody sees.
-#[derive(Default)]
-struct Recent {
-    young: HashMap<u64, Timestamp>,
-    old: HashMap<u64, Timestamp>,
+/// A visit.
+struct Waiting {
+    sight: Sight,
+    view: View,
+    /// The idempotency key of who reported it.
+    key: Option<String>,
+    network: Option<Network>,
 }
 
-impl Recent {
-    /// Whether the same was noted within [`TOUCH_EVERY`]; if not, it is from now on.
-    fn is_repeated(&mut self, token: &Token, item: Option<&ItemId>, now: Timestamp) -> bool {
-        let is_recent = |last: &Timestamp| now.since(*last) < TOUCH_EVERY;
-        let visit = self.young.hasher().hash_one((token, item));
-        if [&self.young, &self.old].iter().any(|visits| visits.get(&visit).is_some_and(is_recent)) {
-            return true;
-        }
-        if self.young.len() >= MOST_RECENT {
-            let hasher = self.young.hasher().clone();
-            self.old = std::mem::replace(&mut self.young, HashMap::with_hasher(hasher));
-        }
-        // Whoever looks at an item is here, too.
-        let visits = [Some(visit), item.map(|_| self.young.hasher().hash_one((token, None::<&ItemId>)))];
-        self.young.extend(visits.into_iter().flatten().map(|visit| (visit, now)));
-        false
-    }
-}
-
-/// A visit, how we know of it, and the idempotency key of who reported it.
-type Waiting = (Sight, View, Option<String>);
+/// A view that counts if nobody of the same network had it of late, with the idempotency key of who reported it.
+type Claim = (ItemId, View, Option<String>);
 
 struct Batch {
     sights: Vec<Waiting>,
@@ -197,16 +225,30 @@ async fn write(app: Rc<App>) {
     app.seen.turn.set(None);
 }
 
+/// Asks the platform's rate limit which views are new to all isolates. It answers out of memory, so they wait for each other.
+async fn ask_limit(app: &App) {
+    let mut claims = app.seen.claims.take();
+    let later = claims.split_off(claims.len().min(MOST_AT_ONCE));
+    app.seen.claims.borrow_mut().extend(later);
+    for (network, claim) in claims {
+        let who = format!("{network} {}", claim.0);
+        if app.limits.views.check("view", Some(who)).await.is_ok() {
+            app.seen.admit(claim);
+        }
+    }
+}
+
 /// Sends one pipeline. What counts as a view is known by its reply, and is written by the next one.
 async fn send(app: &App, redis: &Redis) -> Result<(), Error> {
+    ask_limit(app).await;
     let (keys, Batch { mut sights, counts, once }) = (redis.keys(), app.seen.take());
     // Each call of the script is for the sessions of one shard.
-    sights.sort_by_key(|(sight, ..)| keys.shard_of(&sight.token));
+    sights.sort_by_key(|waiting| keys.shard_of(&waiting.sight.token));
     let shards: Vec<_> =
-        sights.chunk_by(|(one, ..), (next, ..)| keys.shard_of(&one.token) == keys.shard_of(&next.token)).collect();
+        sights.chunk_by(|one, next| keys.shard_of(&one.sight.token) == keys.shard_of(&next.sight.token)).collect();
     let touches = shards.iter().filter_map(|sights| {
-        let shard = keys.shard_of(&sights.first()?.0.token);
-        let sights: Vec<_> = sights.iter().map(|(sight, ..)| sight).collect();
+        let shard = keys.shard_of(&sights.first()?.sight.token);
+        let sights: Vec<_> = sights.iter().map(|waiting| &waiting.sight).collect();
         Some(session::touch_command(shard, &sights, &app.config.session))
     });
     let counts = counts.iter().map(|((item, view), number)| match view {
@@ -220,7 +262,7 @@ async fn send(app: &App, redis: &Redis) -> Result<(), Error> {
     let mut result = Ok(());
     for (sights, reply) in shards.into_iter().zip(replies.by_ref()) {
         match reply.and_then(Vec::<Noted>::from_reply) {
-            Ok(noted) => sights.iter().zip(noted).for_each(|(sight, noted)| app.seen.noted(sight, noted)),
+            Ok(noted) => sights.iter().zip(noted).for_each(|(waiting, noted)| app.seen.noted(waiting, noted)),
             Err(error) => result = Err(error),
         }
     }

@@ -12,6 +12,7 @@ use crate::limits::{Counter, Limit, Limits};
 /// The bindings' names in `wrangler.toml`.
 const LOGINS: &str = "LOGIN_LIMIT";
 const WRITES: &str = "WRITE_LIMIT";
+const VIEWS: &str = "VIEW_LIMIT";
 
 /// A binding.
 struct RateLimit(JsValue);
@@ -35,5 +36,5 @@ pub fn of(env: &JsValue) -> Limits {
         let binding = Reflect::get(env, &name.into()).ok().filter(JsValue::is_object);
         Limit::new(binding.map(|binding| Rc::new(RateLimit(binding)) as _))
     };
-    Limits::new(limit(LOGINS), limit(WRITES))
+    Limits::new(limit(LOGINS), limit(WRITES), limit(VIEWS))
 }

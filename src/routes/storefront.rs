@@ -25,6 +25,8 @@ use crate::{
     orders::{self, Order},
     origin::{self, Logout, Says, Visitor},
     page_cache::{self, CacheStatus, Pass, Waiting},
+    person,
+    seen::Viewer,
     session::{self, Session, device::Label},
     time::Timestamp,
     traffic::Count,
@@ -41,7 +43,8 @@ pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         app: app.clone(),
         now,
         token: app.keyring.read(request.headers(), now),
-        item: config.page.item_routes.item(path, query),
+        viewed: config.page.item_routes.item(path, query).filter(|_| person::is_here(request.headers())),
+        network: Network::of(request.headers()),
         with_cart: config.origin.cart_routes.iter().any(|route| route == path),
         sale: config.flash.checkout.item(path, query).map(RowId::from),
     };
@@ -63,7 +66,9 @@ struct Visit {
     now: Timestamp,
     /// Whose MAC is right; whether the session lives is not known yet.
     token: Option<Token>,
-    item: Option<ItemId>,
+    /// The item that somebody looks at here.
+    viewed: Option<ItemId>,
+    network: Option<Network>,
     /// The origin is told what is in the visitor's cart (`CART_ROUTES`).
     with_cart: bool,
     /// The flash sale that a piece is bought of here (`FLASH_CHECKOUT`).
@@ -230,7 +235,7 @@ impl Visit {
         let Self { app, now, .. } = self;
         // First of all: what is refused has no effect.
         if says.cart.is_some() {
-            app.limits.writes.check("cart", Network::of(asked)).await?;
+            app.limits.writes.check("cart", self.network).await?;
         }
         let (mut token, mut cookie) = (self.token.clone(), None);
         if let Some(user) = says.user {
@@ -276,11 +281,11 @@ impl Visit {
     /// Notes that the session was here, and the view of an item: counted only if the origin answered 200 for it, so that
     /// made-up names can not push real items out of the ranking.
     fn note_seen(&self, method: &Method, status: StatusCode) {
-        let item = self.item.as_ref().filter(|_| method == Method::GET && status == StatusCode::OK);
+        let item = self.viewed.as_ref().filter(|_| method == Method::GET && status == StatusCode::OK);
         if item.is_some() {
             self.app.traffic.count(Count::View);
         }
-        self.app.seen.note(self.token.as_ref(), item, self.now);
+        self.app.seen.note(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
     }
 }
 

@@ -2,7 +2,7 @@
 -- Notes that sessions were seen, and which items they looked at.
 -- KEYS login: recent: (viewed:T)*
 -- ARGV idle_cutoff window touch_every (T now item)*     seconds; a triple for each viewed:T; item '' = none
--- returns for each: 0 = no such session, and nothing was written; 1 = noted; 2 = and the view counts
+-- returns for each: 0 = no such session, and nothing was written; 1 = noted; 2 = and the view counts; 3 = and it is a guest's
 local login, recent = KEYS[1], KEYS[2]
 local idle_cutoff, window, touch_every = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
@@ -32,7 +32,8 @@ for i, token in ipairs(tokens) do
       touched[#touched + 1] = now
       touched[#touched + 1] = token
     end
-    noted[i] = item ~= '' and view(KEYS[i + 2], now, item) and 2 or 1
+    local counts = item ~= '' and view(KEYS[i + 2], now, item)
+    noted[i] = counts and (users[i] == '' and 3 or 2) or 1
   end
 end
 -- GT: a request that was slow, or an isolate whose clock is behind, moves nothing back.

@@ -32,6 +32,8 @@ pub enum Noted {
     Seen,
     /// The same, and the view counts in the ranking: the first in [`SessionConfig::view_window`].
     Counts,
+    /// The same of a guest, who may have begun the session for that.
+    GuestCounts,
 }
 
 impl FromReply for Noted {
@@ -39,7 +41,8 @@ impl FromReply for Noted {
         Ok(match u32::from_reply(reply)? {
             0 => Self::Ended,
             1 => Self::Seen,
-            _ => Self::Counts,
+            2 => Self::Counts,
+            _ => Self::GuestCounts,
         })
     }
 }
@@ -68,4 +71,4 @@ pub async fn touch(redis: &Redis, sight: &Sight, config: &SessionConfig) -> Resu
     Ok(noted.first().copied().ok_or(upstash::Error::UnexpectedType)?)
 }
 
-pub static TOUCH: Script = script!("touch", "f017f7a744939b78599f3ac6bea0e877b7e1797a");
+pub static TOUCH: Script = script!("touch", "b8c6f1dbe17f919a9becf03046959b6f6405b8b4");

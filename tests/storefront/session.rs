@@ -6,7 +6,7 @@ use edgefront::{
     app::App,
     cart::{self, Quantity},
     ids::{ItemId, Token, UserId},
-    seen,
+    seen::{self, Viewer},
     session::{self, Noted, Sight, TOUCH_EVERY},
     time::Timestamp,
 };
@@ -47,7 +47,7 @@ async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) 
 /// A view as the storefront notes it, written.
 async fn view(app: &Rc<App>, token: &Token, name: &str) {
     let now = app.clock.now();
-    app.seen.note(Some(token), Some(&item(name)), now);
+    app.seen.note(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
     if let Some(work) = seen::flush(app, now) {
         work.await;
     }
@@ -228,7 +228,7 @@ async fn a_reported_view_counts_only_for_an_item_that_ranks_already() {
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
     view(&app, &one, "mug").await;
     for name in ["mug", "made-up"] {
-        app.seen.note_reported(Some(&other), &item(name), None, app.clock.now());
+        app.seen.note_reported(Viewer { token: Some(&other), network: None }, &item(name), None, app.clock.now());
     }
     seen::flush(&app, app.clock.now()).unwrap().await;
     assert_eq!(store.raw(&["ZRANGE", "viewed:", "0", "-1", "WITHSCORES"]).await, json!(["mug", "-2"]));

@@ -4,7 +4,9 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{call::Call, reply};
-use crate::{app::Answer, ids::ItemId, ranking, routes::problem::Problem, traffic::Count};
+use crate::{
+    app::Answer, ids::ItemId, network::Network, person, ranking, routes::problem::Problem, seen::Viewer, traffic::Count,
+};
 
 /// The longest list: more would be a page of its own, and nobody knows where it stood before.
 const MOST: u32 = ranking::REMEMBERED;
@@ -31,7 +33,11 @@ pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
     fields.end()?;
     let key = call.idempotency_key()?.map(str::to_owned);
     let (app, now, token) = (call.app.clone(), call.now, call.token());
-    app.traffic.count(Count::View);
-    app.seen.note_reported(token.as_ref(), &item, key.as_deref(), now);
+    // A crawler that runs the page's script is answered like everybody.
+    if person::is_here(call.headers()) {
+        app.traffic.count(Count::View);
+        let viewer = Viewer { token: token.as_ref(), network: Network::of(call.headers()) };
+        app.seen.note_reported(viewer, &item, key.as_deref(), now);
+    }
     Ok(reply::empty(StatusCode::ACCEPTED).into())
 }

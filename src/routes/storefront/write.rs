@@ -9,7 +9,6 @@ use crate::{
     app::Answer,
     fetch::{Request, Response},
     item_routes::ItemRoutes,
-    network::Network,
     page_cache::{self, CacheStatus, Page, Pass},
 };
 
@@ -21,7 +20,7 @@ impl Visit {
         let config = &app.config.origin;
         let is_safe = [Method::OPTIONS, Method::TRACE].contains(request.method());
         if !is_safe && config.login_routes.iter().any(|route| is_at(route, request.uri().path())) {
-            let checked = app.limits.logins.check("login", Network::of(request.headers())).await;
+            let checked = app.limits.logins.check("login", self.network).await;
             if let Err(error) = checked {
                 let mut response = failure(error, request.headers());
                 CacheStatus::pass(Pass::Method).append_to(&mut response);

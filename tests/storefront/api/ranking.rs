@@ -68,9 +68,13 @@ async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {
     }
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-2");
     assert_eq!(guest.get("/recent").await.json, json!({"items": ["mug"]}));
-    // Nobody's views can not be told apart.
-    Visitor::new(shop).post("/views", &json!({"item": "mug"})).await;
-    Visitor::with_cookie(shop, "__Host-session=forged").post("/views", &json!({"item": "mug"})).await;
+    // Nobody's views are told apart by their network only.
+    for (mut visitor, network) in
+        [(Visitor::new(shop), "203.0.113.1"), (Visitor::with_cookie(shop, "__Host-session=forged"), "203.0.113.2")]
+    {
+        let report = visitor.request(Method::POST, "/views").header("cf-connecting-ip", network);
+        visitor.send(with_json(report, &json!({"item": "mug"}))).await;
+    }
     shop.settled().await;
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-4");
 }
@@ -78,8 +82,10 @@ async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {
 async fn a_retried_report_of_a_view_counts_once(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
     let mut nobody = Visitor::new(shop);
-    for key in ["first", "first", "second", "first"] {
+    // From one network, it would count once anyway.
+    for (number, key) in ["first", "first", "second", "first"].into_iter().enumerate() {
         let report = nobody.request(Method::POST, "/views").header("idempotency-key", key);
+        let report = report.header("cf-connecting-ip", format!("203.0.113.{number}"));
         assert_eq!(nobody.send(with_json(report, &json!({"item": "mug"}))).await.status, 202);
         shop.settled().await;
     }

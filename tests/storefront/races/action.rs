@@ -288,7 +288,7 @@ impl World {
             Deed::Touch(token, item) => {
                 let sight = Sight { token: token.clone(), item: Some(item.clone()), at: now };
                 let noted = session::touch(redis, &sight, session).await?;
-                if noted == Noted::Counts {
+                if matches!(noted, Noted::Counts | Noted::GuestCounts) {
                     redis.run::<()>(ranking::count(redis.keys(), item, 1)).await?;
                 }
                 format!("{noted:?}")

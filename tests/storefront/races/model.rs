@@ -153,9 +153,8 @@ impl<'a> Model<'a> {
     }
 
     fn touch(&self, next: &mut State, token: &str, item: &str, now: Timestamp) -> &'static str {
-        if self.user(next, token, now).is_none() {
-            return "Ended";
-        }
+        let Some(user) = self.user(next, token, now) else { return "Ended" };
+        let counts = if user.is_empty() { "GuestCounts" } else { "Counts" };
         if now.as_score() - next.recent[token].as_score() >= TOUCH_EVERY.as_secs_f64() {
             seen(next, token, now);
         }
@@ -164,7 +163,7 @@ impl<'a> Model<'a> {
         let window = self.config.session.view_window.as_secs_f64();
         match before {
             Some(last) if now.as_score() - last.as_score() < window => "Seen",
-            _ => "Counts",
+            _ => counts,
         }
     }
 

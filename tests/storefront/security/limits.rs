@@ -13,6 +13,7 @@ use crate::{
 /// As in `wrangler.toml`.
 const LOGINS: usize = 20;
 const WRITES: usize = 120;
+const VIEWS: usize = 1;
 /// Windows begin with the minute: a run that crosses one is let through twice as often, and no more.
 const TWO_WINDOWS: usize = 2;
 
@@ -133,7 +134,7 @@ async fn the_service_key_in_workerd_is_not_guessed_without_end() {
 #[tokio::test]
 async fn the_limits_are_those_of_wrangler_toml_and_readyz_says_so() {
     let text = include_str!("../../../wrangler.toml");
-    for (name, limit) in [("LOGIN_LIMIT", LOGINS), ("WRITE_LIMIT", WRITES)] {
+    for (name, limit) in [("LOGIN_LIMIT", LOGINS), ("WRITE_LIMIT", WRITES), ("VIEW_LIMIT", VIEWS)] {
         let (_, section) = text.split_once(&format!("name = \"{name}\"\n")).unwrap();
         assert_eq!(section.lines().nth(1).unwrap(), format!("simple = {{ limit = {limit}, period = 60 }}"));
     }

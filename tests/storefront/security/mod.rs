@@ -3,3 +3,5 @@
 
 /// V2.4, V6.3: anti-automation.
 mod limits;
+/// V2.3, V2.4: what moves the ranking.
+mod views;

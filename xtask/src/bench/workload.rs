@@ -106,7 +106,11 @@ impl Visits {
         };
         out.extend_from_slice(HEADERS.as_bytes());
         // A row is for everybody; a browser sends its cookie all the same.
-        if self.workload != Workload::Guest {
+        if self.workload == Workload::Guest {
+            // As the platform says it of each visitor; by it edgefront tells apart who has no session.
+            let [.., high, low] = (number % SESSIONS).to_be_bytes();
+            let _ = write!(out, "CF-Connecting-IP: 203.0.{high}.{low}\r\n");
+        } else {
             let session = usize::try_from(number % SESSIONS).unwrap_or_default();
             let cookie = self.cookies.get(session).map_or("", String::as_str);
             let _ = write!(out, "Cookie: {cookie}\r\n");
