@@ -1,6 +1,6 @@
 //! Carts that ended with their session, as `reap` and `log_in` record them: a stream, the newest 10,000 or so.
 
-use std::{cmp::Reverse, collections::BTreeMap, fmt};
+use std::{cmp::Reverse, fmt};
 
 use bytes::Bytes;
 
@@ -111,10 +111,14 @@ fn read_cart(id: Cursor, fields: &[Bytes]) -> Option<AbandonedCart> {
             _ => None,
         })
     };
-    let items: BTreeMap<String, u32> = serde_json::from_str(field("items")?).ok()?;
-    let lines = items.into_iter().filter(|(_, quantity)| *quantity > 0);
-    let lines: Vec<_> =
-        lines.filter_map(|(item, quantity)| Some(Line { item: ItemId::parse(&item).ok()?, quantity })).collect();
+    // The hash as it was: what in it is no line of a cart was put there by other code.
+    let items: Vec<String> = serde_json::from_str(field("items")?).ok()?;
+    let line = |pair: &[String]| match pair {
+        [item, quantity] => Some(Line { item: ItemId::parse(item).ok()?, quantity: quantity.parse().ok()? }),
+        _ => None,
+    };
+    let mut lines: Vec<_> = items.chunks(2).filter_map(line).filter(|line| line.quantity > 0).collect();
+    lines.sort_by(|one, other| one.item.cmp(&other.item));
     if lines.is_empty() {
         return None;
     }
@@ -163,17 +167,18 @@ mod tests {
             let fields: Vec<_> = fields.iter().map(|field| Bytes::copy_from_slice(field.as_bytes())).collect();
             read_cart(Cursor { millis: 5, number: 0, shard: 0 }, &fields)
         };
-        let cart = entry(&["user", "", "seen", "x", "items", r#"{"mug":2,"a:b":1,"cup":0}"#]).unwrap();
+        let cart =
+            entry(&["user", "", "seen", "x", "items", r#"["mug","2","a:b","1","cup","0","pan","x","pot"]"#]).unwrap();
         assert_eq!((cart.user, cart.seen, cart.lines.len()), (None, None, 1));
         for fields in [
             &[][..],
             &["items"],
             &["user", "ada"],
             &["items", ""],
-            &["items", "{}"],
-            &["items", "[1]"],
-            &["items", r#"{"mug":-1}"#],
-            &["items", r#"{"mug":"2"}"#],
+            &["items", "[]"],
+            &["items", r#"{"mug":1}"#],
+            &["items", r#"["mug","-1"]"#],
+            &["items", r#"["mug",2]"#],
         ] {
             assert_eq!(entry(fields), None, "{fields:?}");
         }

@@ -8,7 +8,7 @@
 //! | `cart:{token}` | hash | item → quantity |
 //! | `sessions:{user}` | zset | token → when it logged in, Unix seconds; may name tokens that have ended, `login:` decides; lives as long after the last login as a session can |
 //! | `devices:{user}` | hash | token → the device's id and what the user calls it, as `0123456789abcdef Firefox on Windows`; else as `sessions:{user}` |
-//! | `abandoned:` | stream | `user`, `seen`, `items` (JSON) of carts that ended with their session; the newest 10,000 or so |
+//! | `abandoned:` | stream | `user`, `seen`, `items` (JSON: item, quantity, item …) of carts that ended with their session; the newest 10,000 or so |
 //! | `cache:{hash}` | string | a stored response, or by which headers its variants are told apart; `{hash}` = SHA-256 of the canonical request, hexadecimal |
 //! | `variants:{hash}` | hash | those headers of the request → the response stored for them; at most 16 |
 //! | `render:{hash}` | string | the lease of the one request that renders the page now, or for two minutes that it can not be stored |

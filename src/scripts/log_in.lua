@@ -24,12 +24,9 @@ if seen and tonumber(seen) >= tonumber(idle_cutoff) then
     if redis.call('EXISTS', old_viewed) == 1 then redis.call('RENAME', old_viewed, KEYS[6]) end
     if redis.call('EXISTS', old_cart) == 1 then redis.call('RENAME', old_cart, KEYS[7]) end
   else
-    local items, lines = redis.pcall('HGETALL', old_cart), {}
-    for n = 1, #items, 2 do
-      if #items[n + 1] < 10 and items[n + 1]:find('^%d+$') then lines[items[n]] = tonumber(items[n + 1]) end
-    end
-    if next(lines) then
-      redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', 'user', owner, 'seen', seen, 'items', cjson.encode(lines))
+    local items = redis.pcall('HGETALL', old_cart)
+    if #items > 0 then
+      redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', 'user', owner, 'seen', seen, 'items', cjson.encode(items))
     end
     redis.call('DEL', old_viewed, old_cart)
   end

@@ -2,38 +2,31 @@
 -- Ends sessions. All that is stored of one goes in one step, and its cart is recorded first. A session that was seen since the
 -- caller read its score is spared, and so is one that is neither idle nor, by the count of this moment, over the cap.
 -- KEYS recent: login: abandoned: sessions:U devices:U (viewed:T cart:T)*
--- ARGV limit idle_cutoff U (T score)*        oldest first; score '' = end it in any case: a logout;
+-- ARGV limit idle_cutoff U score*            oldest first; score '' = end it in any case: a logout;
 --                                         U: whose they are, '' = not known; then the lists of their users are left as they are
 -- returns {sessions ended, carts recorded}
 local recent, login, abandoned, sessions, devices = unpack(KEYS, 1, 5)
 local limit, idle_cutoff, whose = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 
--- Nothing that other code may have put there (another type, a quantity that is no number) may keep a session from ending.
-local function cart_lines(items)
-  local lines = {}
-  for n = 1, #items, 2 do
-    local quantity = items[n + 1]
-    if #quantity < 10 and quantity:find('^%d+$') then lines[items[n]] = tonumber(quantity) end
-  end
-  return lines
-end
-
+-- A key says whose it is, so no token is sent twice. Its name begins with its family and with what `abandoned:` has of the shard.
+local after_family = #abandoned - #'abandoned:' + #'cart:' + 1
 local tokens = {}
-for i = 4, #ARGV, 2 do tokens[#tokens + 1] = ARGV[i] end
+for i = 7, #KEYS, 2 do tokens[#tokens + 1] = KEYS[i]:sub(after_family) end
 local scores = redis.call('ZMSCORE', recent, unpack(tokens))
 local users = redis.call('HMGET', login, unpack(tokens))
 local over = redis.call('ZCARD', recent) - limit
 
 local gone, data, carts = {}, {}, 0
 for i, token in ipairs(tokens) do
-  local read_score, score, user = ARGV[i * 2 + 3], scores[i], users[i]
+  local read_score, score, user = ARGV[i + 3], scores[i], users[i]
   local unchanged = score and (score == read_score or tonumber(score) == tonumber(read_score))
   if read_score == '' or (unchanged and (over > 0 or tonumber(score) < idle_cutoff)) then
     local viewed, cart = KEYS[i * 2 + 4], KEYS[i * 2 + 5]
+    -- As it is: whatever other code may have put there (another type, a quantity that is no number), the session ends, and who
+    -- reads the list sees what of it is a cart.
     local items = redis.pcall('HGETALL', cart)
-    local lines = #items > 0 and cart_lines(items)
-    if lines and next(lines) then
-      local entry = {'user', user or whose, 'seen', score or '', 'items', cjson.encode(lines)}
+    if #items > 0 then
+      local entry = {'user', user or whose, 'seen', score or '', 'items', cjson.encode(items)}
       redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', unpack(entry))
       carts = carts + 1
     end

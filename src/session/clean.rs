@@ -182,10 +182,7 @@ impl Run<'_> {
             if ahead + number >= over && !is_idle(&score) {
                 break;
             }
-            match String::from_utf8(member.clone().into())
-                .ok()
-                .and_then(|text| Victim::expired(self.shard, text, score))
-            {
+            match std::str::from_utf8(&member).ok().and_then(|text| Victim::expired(self.shard, text, score)) {
                 Some(victim) => self.state.borrow_mut().next.push_back(victim),
                 None => drop_stray(self.redis, self.shard, &member).await?,
             }

@@ -103,4 +103,4 @@ pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: 
     Ok(reap(redis, &victims, Some(user), now - config.idle, config).await?.sessions)
 }
 
-pub static LOG_IN: Script = script!("log_in", "7ee4dee98eab9f5524578692db76d21bc58ddc82");
+pub static LOG_IN: Script = script!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");

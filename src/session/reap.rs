@@ -22,8 +22,6 @@ pub(super) const REAP_AT_ONCE: usize = 100;
 /// A session to end.
 pub(super) struct Victim {
     shard: Shard,
-    /// As it stands in `recent:`.
-    member: String,
     viewed: String,
     cart: String,
     /// The score that must not have changed, as Redis wrote it; empty = end it in any case.
@@ -32,16 +30,16 @@ pub(super) struct Victim {
 
 impl Victim {
     /// A session that is to end if `score` still is when it was last seen. None if `member` can not be a token of anybody.
-    pub fn expired(shard: Shard, member: String, score: String) -> Option<Self> {
-        let (viewed, cart) = shard.of_member(&member)?;
-        Some(Self { shard, member, viewed, cart, score })
+    pub fn expired(shard: Shard, member: &str, score: String) -> Option<Self> {
+        let (viewed, cart) = shard.of_member(member)?;
+        Some(Self { shard, viewed, cart, score })
     }
 
     /// A session that is to end in any case.
     pub fn logged_out(keys: Keys, token: &Token) -> Self {
         let shard = keys.shard_of(token);
         let (viewed, cart) = (shard.viewed(token), shard.cart(token));
-        Self { shard, member: token.as_str().to_owned(), viewed, cart, score: String::new() }
+        Self { shard, viewed, cart, score: String::new() }
     }
 }
 
@@ -109,11 +107,11 @@ pub(super) fn reap_commands(
                 .num(limit)
                 .num(idle_cutoff)
                 .arg(user.map_or("", UserId::as_str))
-                .args(victims.iter().flat_map(|victim| [&victim.member, &victim.score]))
+                .args(victims.iter().map(|victim| &victim.score))
                 .repeatable()
         })
     });
     calls.collect()
 }
 
-pub static REAP: Script = script!("reap", "c8421d3ceacd39bc4aab9911169bce5fb7eba7da");
+pub static REAP: Script = script!("reap", "e5caf9b9af355cb8f829522a2a20ea12fa0628c0");

@@ -174,7 +174,7 @@ async fn abandoned_carts_of_all_shards_are_one_list() {
     let mut expected = Vec::new();
     for millis in 1..=5 {
         for shard in redis.keys().shards() {
-            let items = json!({format!("item-{millis}-{}", shard.number()): 1}).to_string();
+            let items = json!([format!("item-{millis}-{}", shard.number()), "1"]).to_string();
             let add = edgefront::upstash::Command::write("XADD").arg(shard.abandoned()).arg(format!("{millis}-0"));
             store.aside.run::<()>(add.args(["user", "", "seen", "1", "items", &items])).await.unwrap();
             expected.push(format!("item-{millis}-{}", shard.number()));

@@ -44,7 +44,7 @@ async fn carts_that_ended_are_listed_newest_first(shop: &Shop) {
 
 async fn the_list_comes_in_pages(shop: &Shop) {
     for number in 1..=5 {
-        let (id, items) = (format!("{number}-0"), format!(r#"{{"item-{number}":1}}"#));
+        let (id, items) = (format!("{number}-0"), format!(r#"["item-{number}","1"]"#));
         shop.store.raw(&["XADD", "abandoned:", &id, "user", "", "seen", "1", "items", &items]).await;
     }
     let mut pages = Vec::new();
@@ -60,8 +60,8 @@ async fn the_list_comes_in_pages(shop: &Shop) {
 }
 
 async fn what_other_code_wrote_is_left_out(shop: &Shop) {
-    let cart = r#"{"mug":2}"#;
-    for fields in [&["items", cart][..], &["items", "no JSON"], &["user", "ada"], &["items", "{}"]] {
+    let cart = r#"["mug","2"]"#;
+    for fields in [&["items", cart][..], &["items", "no JSON"], &["user", "ada"], &["items", "[]"]] {
         let command: Vec<_> = ["XADD", "abandoned:", "*"].iter().chain(fields).copied().collect();
         shop.store.raw(&command).await;
     }
