@@ -98,7 +98,9 @@ impl State {
             ("sessions", _) => self.lists.entry(name).or_default().extend(pairs().map(|(token, _)| token)),
             ("abandoned", _) => {
                 for entry in words.chunks(6) {
-                    self.abandoned.push((entry[1].clone(), serde_json::from_str(&entry[5]).expect("a cart")));
+                    let items: Vec<String> = serde_json::from_str(&entry[5]).expect("a cart");
+                    let lines = items.chunks(2).map(|line| (line[0].clone(), line[1].parse().expect("a quantity")));
+                    self.abandoned.push((entry[1].clone(), lines.collect()));
                 }
             }
             ("rescaled", true) => self.rescaled = words[0].parse().ok(),
