@@ -278,7 +278,8 @@ impl Write {
             return Ok(CartWrite { session: None, created: false, cart: Cart::default() });
         };
         let created = match outcome.as_str() {
-            "kept" => false,
+            // A visitor without a token is kept where the reply that told of their new session was lost.
+            "kept" => token == fresh,
             "created" => true,
             "full" => return Err(Error::CartFull { limit: config.cart.max_lines }),
             _ => return Err(Error::KeyReused),

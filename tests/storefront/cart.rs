@@ -9,7 +9,7 @@ use edgefront::{
     ids::{ItemId, Token, UserId},
     session,
 };
-use edgefront_gateway::Fault;
+use edgefront_gateway::{Fault, When};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -255,4 +255,17 @@ async fn every_call_is_one_request_and_a_write_says_that_somebody_was_here() {
         let now = app.clock.now().to_string();
         Some(now.parse())
     });
+}
+
+#[tokio::test]
+async fn a_guest_whose_first_reply_was_lost_gets_their_session_by_the_second() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    // Redis knows the script from now on.
+    try_set(&app, None, "cup", 1).await.unwrap();
+    store.gateway.set_fault_when(Fault::LoseReply, When::Next(1));
+    let write = try_set(&app, None, "mug", 2).await.unwrap();
+    assert!(write.created, "its cookie must be set");
+    let token = write.session.expect("a guest's").token;
+    assert_eq!(read(&app, &token).await, Some(holds(&[("mug", 2)])));
 }
