@@ -30,7 +30,7 @@
 //! | `rescaled:` | string | the Unix second in which the last half-life began that the ranking was rescaled in |
 //! | `ranked:` | zset | the first 100 of `viewed:` as they were at the last rescale that halved |
 //! | `traffic:` | stream | what an isolate counted since its last entry: a field for each figure that is not 0; the newest 10,000 or so |
-//! | `once:{hash}` | string | what a request with an `Idempotency-Key` asked for, or the token that it got; for a day |
+//! | `once:{hash}` | string | what a request with an `Idempotency-Key` asked for, or the token that it got; for a day. A token that a login ended → the one that it began; for ten minutes |
 //! | `jobs:` | hash | job → the last report that says something, as JSON; `heartbeat` → when the crons last ran, Unix seconds |
 //!
 //! The first column of the book's own keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) is
@@ -66,7 +66,7 @@ pub const JOBS: &str = "jobs:";
 /// How long `order:{order}` lives, in seconds: 14 days, as long as the queues of the large platforms keep what a shop has put
 /// there, so that no report is repeated later. Each takes 112 bytes of Valkey's memory.
 pub const ORDER_TTL: u64 = 14 * 86_400;
-/// How long `once:{hash}` lives, in seconds: a day.
+/// How long `once:{hash}` of an idempotency key lives, in seconds: a day.
 pub const ONCE_TTL: u64 = 86_400;
 
 /// Where the keys lie: in the book's layout, or spread over shards.

@@ -14,6 +14,9 @@ use crate::{
     upstash::{self, Command, Redis, Script, script},
 };
 
+/// How long the token of an ended session leads to the one that followed it, in seconds: ten minutes, for a retry.
+const RETRY_TTL: u64 = 600;
+
 /// Starts a session of `user` and returns its token. The session `old`, if it lives, ends; what it viewed and what is in
 /// its cart move to the new one, unless it belonged to another user (then its cart is recorded as abandoned).
 ///
@@ -34,6 +37,9 @@ pub async fn log_in(
 
 /// Like [`log_in`], from a device that has a `label`. With an idempotency `key` a user's login is executed once in a day, and
 /// again it finds the same session, as long as that lives.
+///
+/// A form has no such key; there `old` is one for ten minutes. For a visitor whose answer was lost, or who pressed twice, comes back with the
+/// token of a session that has ended, whose cart lies in the session that they never heard of.
 ///
 /// # Errors
 /// As [`log_in`].
@@ -67,7 +73,14 @@ pub async fn log_in_once(
     if let Some(old) = old {
         keys.extend([shard.viewed(old), shard.cart(old)]);
     }
-    keys.extend(key.map(|key| shard.once(user.as_str(), key)));
+    let once = match (key, old) {
+        (Some(key), _) => Some((shard.once(user.as_str(), key), ONCE_TTL)),
+        // No client can send this key: theirs have no space.
+        (None, Some(old)) => Some((shard.once(old.as_str(), "log in"), RETRY_TTL)),
+        (None, None) => None,
+    };
+    let (once, once_ttl) = once.unzip();
+    keys.extend(once);
     let log_in = Command::script(&LOG_IN, keys)
         .arg(new.as_str())
         .arg(user.as_str())
@@ -75,7 +88,7 @@ pub async fn log_in_once(
         .num(now - config.idle)
         .num(config.max_age.as_secs())
         .arg(old.map_or("", Token::as_str))
-        .num(ONCE_TTL)
+        .num(once_ttl.unwrap_or_default())
         .arg(format!("{} {}", DeviceId::of(&new), label.map_or("", Label::as_str)));
     let token: String = redis.run(log_in.repeatable()).await?;
     Token::parse(&token).ok_or(upstash::Error::UnexpectedType.into())

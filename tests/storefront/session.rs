@@ -267,6 +267,33 @@ async fn a_token_that_was_logged_out_leaves_its_users_list_at_the_next_login() {
 
 // D27
 #[tokio::test]
+async fn a_login_whose_answer_was_lost_is_found_by_the_old_token_and_by_its_own_user_only() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let guest = guest(&app).await;
+    let mugs = Quantity::parse(&json!(2), &app.config.cart).unwrap();
+    cart::set_item(&app.redis, Some(&guest), &item("mug"), mugs, app.clock.now(), &app.config).await.unwrap();
+    // Redis knows the script from now on.
+    let bobs = log_in(&app, None, "bob").await;
+    store.gateway.set_fault(Some(Fault::LoseReply));
+    let lost = session::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
+    store.gateway.set_fault(None);
+    assert!(lost.is_err());
+
+    let adas = log_in(&app, Some(&guest), "ada").await;
+
+    let (_, cart) = cart::read(&app.redis, &adas, app.clock.now(), &app.config.session).await.unwrap().expect("ada's");
+    assert_eq!(cart.quantity(), 2, "the cart came along");
+    assert_eq!(log_in(&app, Some(&guest), "ada").await, adas, "pressed twice");
+    assert_eq!(store.raw(&["HLEN", "login:"]).await, 2);
+    log_out(&app, &adas).await;
+    let again = log_in(&app, Some(&guest), "ada").await;
+    assert_ne!(again, adas, "what has ended is not found");
+    let others = log_in(&app, Some(&guest), "bob").await;
+    assert!(![&again, &bobs].contains(&&others), "nor what is somebody else's");
+}
+
+#[tokio::test]
 async fn a_login_that_is_sent_again_after_a_lost_reply_starts_one_session() {
     let store = Store::new().await;
     let app = store.app(&[]);

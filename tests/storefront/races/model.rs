@@ -31,11 +31,14 @@ pub struct Model<'a> {
     ended: BTreeSet<String>,
     /// In the sharded layout: which shard an order is taken out of.
     order_shards: BTreeMap<String, u16>,
+    /// Tokens that a login came with, and the token that it drew.
+    followed: BTreeMap<String, String>,
 }
 
 impl<'a> Model<'a> {
     pub fn new(config: &'a Config, keys: Keys, sale_ends: Timestamp) -> Self {
-        Self { config, keys, now: State::default(), sale_ends, ended: BTreeSet::new(), order_shards: BTreeMap::new() }
+        let (now, ended, order_shards, followed) = Default::default();
+        Self { config, keys, now, sale_ends, ended, order_shards, followed }
     }
 
     /// Redis has executed a request of what somebody is `doing`, and then was in the state `after`.
@@ -72,9 +75,13 @@ impl<'a> Model<'a> {
                 doing.expected = Some(self.touch(&mut next, token.as_str(), item.as_str(), now).to_owned());
             }
             Deed::Touch(_, item) => *next.ranking.entry(item.to_string()).or_default() -= 1.0,
+            Deed::LogIn(old, user) if self.followed_by(before, old.as_ref(), user.as_str()).is_some() => {
+                doing.expected = self.followed_by(before, old.as_ref(), user.as_str()).cloned();
+            }
             Deed::LogIn(old, user) => {
                 let new = drawn.ok_or("a login draws a token")?;
                 self.log_in(&mut next, old.as_ref(), new, user.as_str(), now);
+                self.followed.extend(old.as_ref().map(|old| (old.as_str().to_owned(), new.clone())));
                 doing.expected = Some(new.clone());
             }
             Deed::LogOut(token) => reap(&mut next, token.as_str(), ""),
@@ -165,6 +172,11 @@ impl<'a> Model<'a> {
             Some(last) if now.as_score() - last.as_score() < window => "Seen",
             _ => counts,
         }
+    }
+
+    /// The session of `user` that an earlier login with `old` began, if there still is one: this one is its retry.
+    fn followed_by(&self, before: &State, old: Option<&Token>, user: &str) -> Option<&String> {
+        self.followed.get(old?.as_str()).filter(|token| before.login.get(*token).is_some_and(|owner| owner == user))
     }
 
     fn log_in(&self, next: &mut State, old: Option<&Token>, new: &str, user: &str, now: Timestamp) {
