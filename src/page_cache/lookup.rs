@@ -122,7 +122,7 @@ impl<'a> Lookup<'a> {
             .num(u8::from(ask == Ask::Always))
             .arg(below)
             .args(selecting.pairs())
-            // A second run could at most miss the lease that the first one took.
+            // A second run finds the lease that the first one took.
             .repeatable();
         Self { page, selecting, lease_id, command }
     }
@@ -174,4 +174,4 @@ pub async fn ping(redis: &Redis) -> Result<(), upstash::Error> {
 }
 
 /// Reads a page and hands out the lease to render it.
-pub static PAGE: Script = script!("page", "44eef7675adba074243a9514c3b51bced6249f91");
+pub static PAGE: Script = script!("page", "de1f80cbeafa71019603290e657ad4235ff1b89b");

@@ -46,7 +46,8 @@ if lease_ms ~= '0' and is_wanted and (even_if_fresh or not fresh) then
   local holder = redis.call('GET', lease)
   if holder == 'unstorable' then
     state = holder
-  elseif not holder then
+  -- Its own id: the reply to its first question was lost.
+  elseif not holder or holder == lease_id then
     redis.call('SET', lease, lease_id, 'PX', lease_ms)
     -- Before the render: a purge that comes later than this wins over what is rendered now.
     local time = redis.call('TIME')

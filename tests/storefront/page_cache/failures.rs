@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgefront_gateway::Fault;
+use edgefront_gateway::{Fault, When};
 
 use super::{cache_status, header, make_popular, store_page, stored_pages};
 use crate::support::{Reply, Shop, eventually, scenarios};
@@ -11,6 +11,7 @@ scenarios! {
     &[("REDIS_TIMEOUT_MS", "2000"), ("PAGE_MEMORY", "0")];
     without_redis_pages_come_from_the_origin,
     nobody_waits_for_a_redis_that_is_silent,
+    who_has_the_lease_learns_it_though_the_reply_was_lost,
     a_page_that_breaks_off_is_no_page,
     a_failed_render_does_not_keep_the_next_from_being_stored,
     a_page_that_is_too_large_is_served_and_not_stored,
@@ -59,6 +60,13 @@ async fn nobody_waits_for_a_redis_that_is_silent(shop: &Shop) {
         status.starts_with("edgefront; hit; ttl=") && !status.contains("redis-down")
     })
     .await;
+}
+
+async fn who_has_the_lease_learns_it_though_the_reply_was_lost(shop: &Shop) {
+    store_page(shop, "mug").await;
+    make_popular(shop, "cup").await;
+    shop.store.gateway.set_fault_when(Fault::LoseReply, When::Next(1));
+    assert_eq!(cache_status(&shop.visit("/products/cup").await), "edgefront; fwd=uri-miss; stored");
 }
 
 async fn a_page_that_breaks_off_is_no_page(shop: &Shop) {
