@@ -1,5 +1,7 @@
 //! `/session`, `/recent`, and `POST /sessions`: who the visitor is, and what they looked at.
 
+use std::time::Duration;
+
 use http::{StatusCode, header};
 use serde_json::json;
 
@@ -13,16 +15,21 @@ use crate::{
     session::{self, cookie, device::Label},
 };
 
+/// How long a replica of Redis may not know yet of a session that has begun: with several regions this read may come from one that lags.
+const LAG: Duration = Duration::from_mins(1);
+
 /// `{user, guest, cart: {lines, quantity}}`. A visitor without a session is nobody, which is no error.
 ///
 /// A cookie that is worth nothing is cleared, and only here: a slower answer to another call might otherwise clear the
-/// cookie that a login has set meanwhile.
+/// cookie that a login has set meanwhile. One that was signed within the last [`LAG`] may be of a session that this replica lacks.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
-    let found = match call.token() {
+    let token = call.token();
+    let is_young = token.as_ref().is_some_and(|token| token.began() + LAG > call.now);
+    let found = match token {
         Some(token) => cart::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
         None => None,
     };
-    let is_nobody = found.is_none();
+    let is_worthless = found.is_none() && !is_young;
     let (session, cart) = found.unzip();
     let cart = cart.unwrap_or_default();
     let user = session.as_ref().and_then(|session| session.user.as_ref());
@@ -32,7 +39,7 @@ pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
         "cart": {"lines": cart.lines.len(), "quantity": cart.quantity()},
     });
     let mut response = reply::json(reply::PERSONAL, &document);
-    if is_nobody && cookie::is_sent(call.headers()) {
+    if is_worthless && cookie::is_sent(call.headers()) {
         response.headers_mut().insert(header::SET_COOKIE, cookie::clear());
     }
     Ok(response.into())
