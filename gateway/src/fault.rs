@@ -103,8 +103,8 @@ struct State {
     asked: u32,
     /// How many requests had reached Redis then.
     since: u64,
-    /// Requests that met one since the start.
-    met: u64,
+    /// Requests since the start, whether they met a fault or not.
+    received: u64,
 }
 
 impl Faults {
@@ -122,6 +122,7 @@ impl Faults {
     /// What the request that has just come meets.
     pub(crate) fn next(&self) -> Option<Fault> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.received += 1;
         state.asked = state.asked.saturating_add(1);
         let (fault, when) = state.set.as_ref()?;
         let is_met = match *when {
@@ -129,12 +130,10 @@ impl Faults {
             When::Next(requests) => state.asked <= requests,
             When::Every(requests) => state.asked.is_multiple_of(requests.max(1)),
         };
-        let fault = fault.clone();
-        state.met += u64::from(is_met);
-        is_met.then_some(fault)
+        is_met.then(|| fault.clone())
     }
 
-    pub(crate) fn met(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).met
+    pub(crate) fn received(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).received
     }
 }

@@ -135,10 +135,10 @@ impl Gateway {
         self.shared.faults.set(Some((fault, when)), self.counts().requests);
     }
 
-    /// How many requests have met a fault since the start. Those that were not executed are not in [`Gateway::counts`].
+    /// How many authorised requests have come since the start, those that met a fault and never reached Redis among them.
     #[must_use]
-    pub fn faults_met(&self) -> u64 {
-        self.shared.faults.met()
+    pub fn received(&self) -> u64 {
+        self.shared.faults.received()
     }
 }
 

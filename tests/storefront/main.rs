@@ -21,6 +21,8 @@ mod edge;
 mod edge_cart;
 /// The piece that is held for whoever buys it.
 mod edge_reservation;
+/// Whatever fails, while whatever is done.
+mod faults;
 /// Limited pieces, held and sold.
 mod flash_sale;
 /// What orders tell.

@@ -37,8 +37,18 @@ pub struct Stock {
 impl Stock {
     /// A shop without a row.
     pub async fn new() -> Self {
-        let (store, origin) = (Store::new().await, TestOrigin::start());
-        let app = store.app(&[("ROWS_URL", &format!("{}/rows", origin.url()))]);
+        Self::on(Store::new().await, &[])
+    }
+
+    /// As [`Stock::new`], on this store, and with these variables beside `ROWS_URL`; `{origin}` in a value is the origin's address.
+    pub fn on(store: Store, variables: &[(&str, &str)]) -> Self {
+        let origin = TestOrigin::start();
+        let url = origin.url();
+        let variables: Vec<_> =
+            variables.iter().map(|(name, value)| (*name, value.replace("{origin}", &url))).collect();
+        let rows = [("ROWS_URL", format!("{url}/rows"))];
+        let variables: Vec<_> = variables.iter().chain(&rows).map(|(name, value)| (*name, value.as_str())).collect();
+        let app = store.app(&variables);
         let app = Rc::into_inner(app).expect("nobody else has it");
         let in_flight = Rc::<Cell<usize>>::default();
         let fetch = Rc::new(CountedFetch { fetch: NativeFetch::new(), in_flight: in_flight.clone() });

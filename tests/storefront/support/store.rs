@@ -66,12 +66,25 @@ impl Store {
 
     /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of all sessions.
     pub async fn book() -> Self {
-        Self::with(Keys::BOOK, &database(), None).await
+        Self::on(&Self::unused_database()).await
+    }
+
+    /// In the book's layout, in the database at this URL.
+    pub async fn on(redis_url: &str) -> Self {
+        Self::with(Keys::BOOK, redis_url, None).await
     }
 
     /// Over [`SHARDS`] shards, all of them in one database: for who reads all of it at one moment.
     pub async fn sharded() -> Self {
-        Self::with(Keys::new(SHARDS), &database(), None).await
+        Self::with(Keys::new(SHARDS), &Self::unused_database(), None).await
+    }
+
+    /// The URL of an empty database of the server of all tests.
+    pub fn unused_database() -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let database = NEXT.fetch_add(1, Ordering::Relaxed);
+        assert!(database < DATABASES, "more stores than databases: raise DATABASES");
+        format!("{}/{database}", SERVER.url())
     }
 
     /// Over [`SHARDS`] shards on a cluster, whatever the tests run in.
@@ -190,14 +203,6 @@ pub fn app(config: Config, clock: TestClock) -> App {
     let RedisConfig { credentials, timeout, keys } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
     App { redis, ..App::new(config, fetch, Rc::new(clock), None) }
-}
-
-/// A database of the server that nobody has used.
-fn database() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let database = NEXT.fetch_add(1, Ordering::Relaxed);
-    assert!(database < DATABASES, "more stores than databases: raise DATABASES");
-    format!("{}/{database}", SERVER.url())
 }
 
 async fn gateway(redis_url: &str) -> Arc<Gateway> {

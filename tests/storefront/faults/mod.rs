@@ -1,0 +1,305 @@
+//! Every fault, while everything that a shop does: a table of the one by the other, each field of which is tried on real parts and judged
+//! by the same rules, whatever stands in it. What came out is `docs/faults.md`.
+//!
+//! The rules, see [`judge`]: a page is answered as long as anybody can render it; what is done is done once, or answered 503 with
+//! `Retry-After`, and then the retry finds it or does it; a call sends Redis twice as many requests as ever, at the most; what a cron has not
+//! done the next one does; nothing has to be restarted.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use edgefront_gateway::{
+    Fault, When,
+    server::{Server, ServerOptions},
+};
+use futures_util::{FutureExt, StreamExt, stream};
+
+use self::{
+    action::{ACTIONS, Action, Done},
+    table::Table,
+    world::{Seen, World},
+};
+use crate::support::{Reply, Store};
+
+/// What is done.
+mod action;
+/// What is told of it.
+mod table;
+/// Where it is done.
+mod world;
+
+/// How many fields are tried at once.
+const AT_ONCE: usize = 8;
+/// Later than [`DEADLINE`], and in time for what nobody waits for.
+const SLOW: &str = "slow=2.5";
+const DEADLINE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Copy)]
+enum Trouble {
+    Nothing,
+    /// A fault of the gateway by its name, for as long as it takes.
+    Redis(&'static str),
+    /// The same, for one request.
+    Once(&'static str),
+    /// Reads come from a replica that has nothing yet.
+    Stale,
+    /// The server behind the gateway is away.
+    Down,
+    /// The server behind the gateway was away before: it knows no script.
+    Restarted,
+    /// The origin answers so.
+    Origin(fn() -> Reply),
+    /// Neither Redis nor the origin answers.
+    Both,
+}
+
+use Trouble::*;
+
+const REDIS: [(&str, Trouble); 14] = [
+    ("no fault", Nothing),
+    ("connection refused", Redis("refuse")),
+    ("401", Redis("401")),
+    ("429", Redis("429")),
+    ("500", Redis("500")),
+    ("200 with an error", Redis("error")),
+    ("quota used up", Redis("quota")),
+    ("no JSON", Redis("garbage")),
+    ("server down", Down),
+    ("slow", Redis(SLOW)),
+    ("reply lost", Redis("lost-reply")),
+    ("reply cut off", Redis("truncated")),
+    ("half of a pipeline", Redis("half-pipeline")),
+    ("stale reads", Stale),
+];
+
+const ONCE: [(&str, Trouble); 11] = [
+    ("connection refused", Once("refuse")),
+    ("401", Once("401")),
+    ("429", Once("429")),
+    ("500", Once("500")),
+    ("200 with an error", Once("error")),
+    ("no JSON", Once("garbage")),
+    ("slow", Once(SLOW)),
+    ("reply lost", Once("lost-reply")),
+    ("reply cut off", Once("truncated")),
+    ("half of a pipeline", Once("half-pipeline")),
+    ("server restarted", Restarted),
+];
+
+const ORIGIN: [(&str, Trouble); 5] = [
+    ("connection refused", Origin(Reply::nothing)),
+    ("500", Origin(|| Reply::html("broken").with_status(500))),
+    ("slow", Origin(|| Reply::html("late").after(DEADLINE * 3))),
+    ("body cut off", Origin(|| Reply::truncated("<h1>half a"))),
+    ("refused, and so is Redis", Both),
+];
+
+#[tokio::test]
+async fn redis_fails_for_a_while() {
+    tried("redis", &REDIS).await;
+}
+
+#[tokio::test]
+async fn redis_fails_once() {
+    tried("once", &ONCE).await;
+}
+
+#[tokio::test]
+async fn the_origin_fails() {
+    tried("origin", &ORIGIN).await;
+}
+
+/// Tries every action in every trouble, and holds the table `name` of the docs to what came out.
+async fn tried(name: &str, troubles: &[(&'static str, Trouble)]) {
+    let usual = stream::iter(ACTIONS).then(async |(action, _)| (action, without_fault(action).await));
+    let usual: Vec<_> = usual.collect().await;
+    let fields = troubles.iter().flat_map(|(label, trouble)| usual.iter().map(|usual| (*label, *trouble, *usual)));
+    let (own, shared): (Vec<_>, Vec<_>) = fields.partition(|(_, trouble, _)| matches!(trouble, Down | Restarted));
+    let mut fields = Vec::new();
+    // Those that need a server of their own take it in turn.
+    let mut server = OwnServer::start();
+    for (label, trouble, usual) in own {
+        let store = Store::on(&server.unused_database()).await;
+        fields.push((label, usual.0, tried_one(store, trouble, usual, Some(&mut server)).await));
+    }
+    let shared = shared.into_iter().map(async |(label, trouble, usual)| {
+        (label, usual.0, tried_one(Store::book().await, trouble, usual, None).await)
+    });
+    fields.extend(stream::iter(shared).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
+
+    let broken: Vec<_> = fields
+        .iter()
+        .filter_map(|(label, action, field)| field.as_ref().err().map(|why| format!("{label}, {action:?}: {why}")))
+        .collect();
+    assert!(broken.is_empty(), "{} fields break a rule:\n{}", broken.len(), broken.join("\n"));
+    let labels: Vec<_> = troubles.iter().map(|(label, _)| *label).collect();
+    let mut table = Table::new(&labels);
+    for (action, title) in ACTIONS {
+        let of = |label: &&str| fields.iter().find(|(other, of, _)| other == label && *of == action);
+        let field = |label| of(label).and_then(|(.., field)| field.clone().ok()).expect("every field was tried");
+        table.row(title, labels.iter().map(field));
+    }
+    table.hold("docs/faults.md", name);
+}
+
+/// What came out; Err: which rule it breaks.
+async fn tried_one(
+    store: Store,
+    trouble: Trouble,
+    usual: (Action, u64),
+    own: Option<&mut OwnServer>,
+) -> Result<String, String> {
+    let tried = AssertUnwindSafe(judge(store, trouble, usual, own)).catch_unwind().await;
+    tried.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+    })
+}
+
+/// How many requests Redis gets where nothing fails.
+async fn without_fault(action: Action) -> u64 {
+    let world = World::new(Store::book().await);
+    action.prepare(&world).await;
+    let before = world.store.gateway.received();
+    action.act(&world).await;
+    world.store.gateway.received() - before
+}
+
+/// Lets an action, which without a fault sends so many requests, meet `trouble`; asserts the rules, and says what came out.
+async fn judge(
+    store: Store,
+    trouble: Trouble,
+    (action, ever): (Action, u64),
+    mut own: Option<&mut OwnServer>,
+) -> String {
+    let mut world = World::new(store);
+    action.prepare(&world).await;
+    world.begin(trouble, own.as_deref_mut()).await;
+    let before = world.store.gateway.received();
+    let seen = action.act(&world).await;
+    let sent = world.store.gateway.received() - before;
+    world.end(trouble, own).await;
+
+    let done = action.done(&world).await;
+    let field = tell(action, &seen, done);
+    let said = format!("{} {:?} {}, done {done:?}", seen.status, seen.headers, String::from_utf8_lossy(&seen.body));
+    if seen.status == 503 {
+        assert_eq!(seen.header("retry-after"), "5", "{said}");
+    }
+    if action.is_page() && !matches!(trouble, Origin(_) | Both) {
+        assert_eq!(seen.status, 200, "a page needs no Redis: {said}");
+    }
+    assert!(sent <= 2 * ever + 1, "{sent} requests instead of {ever}: {said}");
+    if action.is_read() {
+        // Whoever looked for the page may have taken the lease to render it along.
+        for lease in world.store.raw(&["KEYS", "render:*"]).await.as_array().into_iter().flatten() {
+            world.store.raw(&["DEL", lease.as_str().expect("a key")]).await;
+        }
+        world.store.clock.advance(Duration::from_secs(6));
+        action.act(&world).await;
+        let again = action.act(&world).await;
+        assert_eq!(again.status, 200, "after the fault: {again:?}");
+        assert!(!action.is_page() || again.header("cache-status").contains("; hit"), "after the fault: {again:?}");
+        action.check(&world).await;
+        return field;
+    }
+    assert!(done <= Done::Once, "{said}");
+    let is_claimed = seen.status < 400 && !action.is_cron() && action != Action::FormOrder;
+    assert!(!is_claimed || done == Done::Once, "{said}");
+    // The visitor, the shop or the cron tries again.
+    if done < Done::Once || seen.status >= 400 {
+        let again = action.repair(&world).await;
+        assert!(again.status < 400, "the retry: {again:?}");
+        // A guest without a cookie is a new guest.
+        assert!(action == Action::CartSet || action.done(&world).await == Done::Once, "after the retry of {said}");
+    }
+    action.check(&world).await;
+    field
+}
+
+/// A field of the table.
+fn tell(action: Action, seen: &Seen, done: Done) -> String {
+    let status = seen.status;
+    if action.is_page() {
+        let cache = seen.header("cache-status");
+        let ttl = cache.split_once("ttl=").map(|(_, ttl)| ttl.starts_with('-'));
+        return match ttl {
+            Some(true) => format!("{status} stale"),
+            Some(false) => format!("{status} stored"),
+            None if status == 200 => "200 origin".to_owned(),
+            None => status.to_string(),
+        };
+    }
+    let told = match done {
+        Done::Once => "done",
+        Done::Not => "not done",
+        _ => "half done",
+    };
+    match action {
+        Action::Session if status == 200 && seen.json()["user"].is_null() => "200, nobody".to_owned(),
+        Action::Session | Action::Row => status.to_string(),
+        _ if !action.is_cron() => format!("{status}, {told}"),
+        _ if done == Done::Once => "done".to_owned(),
+        _ => "the next run".to_owned(),
+    }
+}
+
+impl World {
+    async fn begin(&mut self, trouble: Trouble, own: Option<&mut OwnServer>) {
+        let gateway = self.store.gateway.clone();
+        let fault = |name: &str| name.parse::<Fault>().unwrap_or_else(|error| panic!("{error}"));
+        match trouble {
+            Nothing => {}
+            Redis(name) => gateway.set_fault(Some(fault(name))),
+            Once(name) => gateway.set_fault_when(fault(name), When::Next(1)),
+            Stale => gateway.set_fault(Some(Fault::StaleReads(Store::unused_database()))),
+            Down => own.expect("a server").0.stop(),
+            Restarted => {
+                own.expect("a server").0.start_again().expect("the server again");
+                // The connections of the gateways are new ones, too.
+                self.connected().await;
+            }
+            Origin(reply) => self.origin.answer(reply()),
+            Both => {
+                gateway.set_fault(Some(Fault::Refuse));
+                self.origin.answer(Reply::nothing());
+            }
+        }
+        match trouble {
+            Redis(SLOW) | Once(SLOW) => self.set_deadlines(DEADLINE, PATIENCE),
+            Origin(_) => self.set_deadlines(PATIENCE, DEADLINE),
+            _ => {}
+        }
+    }
+
+    async fn end(&mut self, trouble: Trouble, own: Option<&mut OwnServer>) {
+        self.store.gateway.set_fault(None);
+        self.origin_works();
+        if let (Down, Some(own)) = (trouble, own) {
+            own.0.start_again().expect("the server again");
+            self.connected().await;
+        }
+        self.set_deadlines(PATIENCE, PATIENCE);
+    }
+}
+
+/// A server that is stopped and started, and keeps its data.
+struct OwnServer(Server, u32);
+
+impl OwnServer {
+    fn start() -> Self {
+        let dir = std::env::temp_dir().join(format!(
+            "edgefront-faults-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let options = ServerOptions { dir: Some(dir), databases: 64, ..ServerOptions::default() };
+        Self(Server::start(options).expect("a server"), 0)
+    }
+
+    fn unused_database(&mut self) -> String {
+        self.1 += 1;
+        format!("{}/{}", self.0.url(), self.1 - 1)
+    }
+}
