@@ -321,9 +321,9 @@ fn remove_edge(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a header is part of what the origin and we say to each other. Also `Edge_User`: a storefront that knows its headers by
-/// their CGI names (RFC 3875 §4.1.18) reads it as `Edge-User`.
+/// Whether a header is part of what the origin and we say to each other. Also `Edge_User` and `Edge.User`: a storefront that knows its
+/// headers by their CGI names (RFC 3875 §4.1.18) reads them as `Edge-User`.
 #[must_use]
 pub fn is_edge(name: &HeaderName) -> bool {
-    name.as_str().strip_prefix("edge").is_some_and(|rest| rest.starts_with(['-', '_']))
+    name.as_str().strip_prefix("edge").is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
 }

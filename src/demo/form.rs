@@ -60,15 +60,15 @@ impl Refusal {
 /// Whether a browser says that another site sent this. Every browser of today sends `Sec-Fetch-Site`, older ones `Origin`;
 /// what sends neither is no browser, and carries nobody's cookies against their will.
 fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    match (text("sec-fetch-site"), text(ORIGIN.as_str())) {
-        (Some(site), _) => !matches!(site, "same-origin" | "none"),
-        (None, Some(origin)) => {
-            let origin = origin.parse::<Uri>().unwrap_or_default();
-            origin.authority().is_none() || origin.authority() != uri.authority()
-        }
-        (None, None) => false,
+    let sites = headers.get_all("sec-fetch-site");
+    if sites.iter().next().is_some() {
+        return sites.iter().any(|site| site != "same-origin" && site != "none");
     }
+    headers.get_all(ORIGIN).iter().any(|origin| {
+        let origin = origin.to_str().unwrap_or_default().parse::<Uri>().unwrap_or_default();
+        let is_own = origin.scheme() == uri.scheme() && origin.authority() == uri.authority();
+        origin.authority().is_none() || !is_own
+    })
 }
 
 /// A field as the template `input.html` shows it.

@@ -160,11 +160,15 @@ fn signing_out_is_a_post_that_says_so() {
 
 #[test]
 fn no_form_of_another_site_does_anything() {
-    let refused: [&[_]; 4] = [
+    let refused: [&[_]; 7] = [
         &[("sec-fetch-site", "cross-site")],
         &[("sec-fetch-site", "same-site"), ("origin", "https://shop.example")],
         &[("origin", "https://evil.example")],
         &[("origin", "null")],
+        // Whoever changes what is not encrypted on its way writes such a page.
+        &[("origin", "http://shop.example")],
+        &[("origin", "https://shop.example"), ("origin", "https://evil.example")],
+        &[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
     ];
     for headers in refused {
         for path in ["/login", "/logout", "/signup", "/cart", "/checkout"] {

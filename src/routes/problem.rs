@@ -19,6 +19,10 @@ use crate::{
 /// five keeps a crowd of clients from making it worse.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
+/// Nothing runs, loads, frames it or is sent from it.
+const NOTHING: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+
 /// Why a request was not done as asked: HTTP's own reasons, and those of the domain.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
@@ -112,6 +116,9 @@ impl Problem {
     fn headers(self, status: StatusCode, headers: &mut HeaderMap) {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // It is a plain page where that is asked for.
+        headers.insert(header::CONTENT_SECURITY_POLICY, NOTHING);
         match self {
             Self::WrongMethod { allow } => {
                 headers.insert(header::ALLOW, allow);

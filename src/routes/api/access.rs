@@ -48,14 +48,14 @@ impl Access {
 ///
 /// `Sec-Fetch-Site` is the browser's own word and no script can set it. `none` (the address bar, a bookmark) never comes
 /// with an unsafe method, so it is refused like `same-site` and `cross-site`. A browser without it sends `Origin`; a
-/// client that sends neither may be anything that carries cookies, and is refused too.
+/// client that sends neither may be anything that carries cookies, and is refused too, as is one that sends two.
 fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> bool {
-    if let Some(site) = headers.get("sec-fetch-site") {
-        return site == "same-origin";
+    let sites = headers.get_all("sec-fetch-site");
+    if sites.iter().next().is_some() {
+        return sites.iter().eq(["same-origin"]);
     }
     let own = Url::parse(&uri.to_string()).map(|url| url.origin());
-    let sent = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
-    own.is_ok_and(|own| own.is_tuple() && sent.is_some_and(|sent| sent == own.ascii_serialization()))
+    own.is_ok_and(|own| own.is_tuple() && headers.get_all(header::ORIGIN).iter().eq([&own.ascii_serialization()]))
 }
 
 /// Whether the request carries `key`. Both are hashed first: the comparison then takes the same time for every key, of
@@ -89,6 +89,8 @@ mod tests {
             (&[("origin", "http://shop.example")], false),
             (&[("origin", "https://shop.example.evil.example")], false),
             (&[("origin", "null")], false),
+            (&[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")], false),
+            (&[("origin", "https://shop.example"), ("origin", "https://evil.example")], false),
         ] {
             let check = |method| Access::Visitor.check(&method, &uri, &headers(sent), None).is_ok();
             assert_eq!(check(Method::POST), let_in, "{sent:?}");

@@ -7,7 +7,7 @@ mod cart;
 /// From a cart to an order.
 mod checkout;
 /// Somebody at the shop.
-mod person;
+pub mod person;
 
 use std::{
     collections::{BTreeSet, VecDeque},

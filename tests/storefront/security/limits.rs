@@ -105,7 +105,7 @@ async fn carts_that_the_origin_changes_in_workerd_are_limited_too() {
     assert_eq!(shop.store.raw(&["HLEN", "login:"]).await, sent);
 }
 
-/// V6.3.1, V13.2.1: the service's key.
+/// V6.3.1: the service's key.
 #[tokio::test]
 async fn the_service_key_in_workerd_is_not_guessed_without_end() {
     let shop = Shop::limited(&[]).await;
