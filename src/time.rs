@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::{
+    FutureExt,
+    future::{LocalBoxFuture, abortable},
+};
 
 /// A moment: milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,7 +90,23 @@ pub trait Clock {
     fn now(&self) -> Timestamp;
     /// Resolves after `duration`.
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()>;
+
+    /// Resolves when what had arrived before has been begun, also if the request that waits is ended meanwhile.
+    fn turn(&self) -> LocalBoxFuture<'static, ()> {
+        self.sleep(Duration::ZERO)
+    }
+
+    /// A sleep that any other request may end; whoever sleeps wakes as its own.
+    fn alarm(&self, duration: Duration) -> (Alarm, Bell) {
+        let (alarm, handle) = abortable(self.sleep(duration));
+        (Box::pin(alarm.map(drop)), Box::new(move || handle.abort()))
+    }
 }
+
+/// Resolves after a while, or when its [`Bell`] is rung.
+pub type Alarm = LocalBoxFuture<'static, ()>;
+/// Ends an [`Alarm`].
+pub type Bell = Box<dyn FnOnce()>;
 
 #[cfg(test)]
 mod tests {

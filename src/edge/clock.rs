@@ -11,7 +11,8 @@ use js_sys::{Function, Promise};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 
-use crate::time::{Clock, Timestamp};
+use super::glue;
+use crate::time::{Alarm, Bell, Clock, Timestamp};
 
 #[wasm_bindgen]
 extern "C" {
@@ -37,6 +38,16 @@ impl Clock for PlatformClock {
 
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
         Box::pin(Sleep::new(duration))
+    }
+
+    fn turn(&self) -> LocalBoxFuture<'static, ()> {
+        Box::pin(JsFuture::from(glue::turn()).map(drop))
+    }
+
+    fn alarm(&self, duration: Duration) -> (Alarm, Bell) {
+        let alarm = glue::alarm(duration.as_secs_f64() * 1000.0);
+        let over = JsFuture::from(alarm.over());
+        (Box::pin(over.map(drop)), Box::new(move || alarm.ring()))
     }
 }
 

@@ -1,3 +1,5 @@
+import { waitUntil } from "cloudflare:workers";
+
 // Whatever crosses the border of wasm is copied and re-coded, so these carry as much at once as they can. The head of a message
 // is text, a line each: what begins it, then the name of a header and its value by turns. No value has a line break.
 
@@ -54,8 +56,33 @@ export function send(address, method, head, body, signal) {
 	return fetch(address, { method, headers: init(head), body, signal, redirect: "manual" });
 }
 
+/** Resolves when what had arrived before has been begun. */
+export function turn() {
+	const over = new Promise((resolve) => setTimeout(resolve, 0));
+	// Others wait for what comes then, whatever becomes of this request.
+	waitUntil(over);
+	return over;
+}
+
+/**
+ * `over` resolves after `millis`, or when another request calls `ring`; whoever waits goes on as its own request, which the platform sees to.
+ * It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to nobody.
+ */
+export function alarm(millis) {
+	const { promise, resolve } = Promise.withResolvers();
+	const timer = setTimeout(resolve, millis);
+	return { over: promise.then(() => clearTimeout(timer)), ring: () => resolve() };
+}
+
 /** Sends a POST and reads the whole answer within `millis`: `[head, bytes]`, null if it has more than `limit` bytes. */
-export async function exchange(address, head, body, millis, limit) {
+export function exchange(address, head, body, millis, limit) {
+	const answer = exchanged(address, head, body, millis, limit);
+	// It may be others' too: it goes on if the client of this request goes.
+	waitUntil(answer.catch(() => {}));
+	return answer;
+}
+
+async function exchanged(address, head, body, millis, limit) {
 	const signal = AbortSignal.timeout(millis);
 	const response = await fetch(address, { method: "POST", headers: init(head), body, signal, redirect: "manual" });
 	if (Number(response.headers.get("content-length")) > limit) {

@@ -25,6 +25,15 @@ extern "C" {
         body: &JsValue,
         signal: &AbortSignal,
     ) -> Result<Promise, JsValue>;
+    pub fn turn() -> Promise;
+
+    pub type Alarm;
+    pub fn alarm(millis: f64) -> Alarm;
+    #[wasm_bindgen(method, getter)]
+    pub fn over(this: &Alarm) -> Promise;
+    #[wasm_bindgen(method)]
+    pub fn ring(this: &Alarm);
+
     /// A list of the answer's head and its bytes, or null.
     #[wasm_bindgen(catch)]
     pub async fn exchange(address: &str, head: &str, body: &[u8], millis: f64, limit: f64) -> Result<JsValue, JsValue>;

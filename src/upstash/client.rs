@@ -1,13 +1,14 @@
-//! Sends commands. One call is one HTTP request within one deadline; the only second request is the retry of what is
-//! harmless to repeat, and EVAL after `NOSCRIPT`, both within the same deadline.
+//! Sends commands. One call is one HTTP request within one deadline, which it may share with others; the only second request is the retry
+//! of what is harmless to repeat, and EVAL after `NOSCRIPT`, both within the same deadline. Those go alone: less time is left for them.
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{cell::RefCell, rc::Rc, slice, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, header};
 use serde_json::Value;
 
 use super::{
+    batch::{Answer, Batches, Call, Place},
     command::{Command, ScriptForm},
     error::Error,
     meter::Meter,
@@ -41,6 +42,8 @@ pub struct Redis {
     /// Upstash's token for reading one's own writes: the last one seen is sent with the next request.
     sync_token: RefCell<Option<HeaderValue>>,
     meter: Rc<Meter>,
+    /// Of this handle alone: what another one sends has another deadline.
+    batches: Batches,
 }
 
 impl Redis {
@@ -53,7 +56,8 @@ impl Redis {
         deadline: Duration,
         keys: Keys,
     ) -> Self {
-        Self { fetch, clock, credentials, deadline, keys, sync_token: RefCell::new(None), meter: Rc::default() }
+        let (sync_token, meter, batches) = (RefCell::new(None), Rc::default(), Batches::default());
+        Self { fetch, clock, credentials, deadline, keys, sync_token, meter, batches }
     }
 
     /// Where the keys lie in this database. It is carried here for whoever makes commands, and never looked at.
@@ -66,8 +70,8 @@ impl Redis {
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         let (fetch, clock, credentials) = (self.fetch.clone(), self.clock.clone(), self.credentials.clone());
-        let (sync_token, meter) = (self.sync_token.clone(), self.meter.clone());
-        Self { fetch, clock, credentials, deadline, keys: self.keys, sync_token, meter }
+        let (sync_token, meter, batches) = (self.sync_token.clone(), self.meter.clone(), Batches::default());
+        Self { fetch, clock, credentials, deadline, keys: self.keys, sync_token, meter, batches }
     }
 
     /// The same database by another way out.
@@ -105,7 +109,7 @@ impl Redis {
             return Ok(Vec::new());
         }
         let until = self.clock.now() + self.deadline;
-        let mut replies = self.send_list("/pipeline", commands, ScriptForm::Hash, until).await?;
+        let mut replies = self.ask(commands, ScriptForm::Hash, until).await?;
         let unknown = |reply: &Result<Reply, Error>| reply.as_ref().is_err_and(Error::is_no_script);
         // Only what the server did not know is sent again: the rest has been executed.
         let again: Vec<_> = commands
@@ -115,7 +119,7 @@ impl Redis {
             .map(|(command, _)| command.clone())
             .collect();
         if !again.is_empty() {
-            let late = self.send_list("/pipeline", &again, ScriptForm::Source, until).await?;
+            let late = self.ask(&again, ScriptForm::Source, until).await?;
             for (reply, late) in replies.iter_mut().filter(|reply| unknown(reply)).zip(late) {
                 *reply = late;
             }
@@ -138,57 +142,84 @@ impl Redis {
     /// Any [`Error`], of the request as a whole or the first of a command.
     pub async fn transaction<T: FromReply>(&self, commands: &[Command]) -> Result<T, Error> {
         let until = self.clock.now() + self.deadline;
-        let replies = self.send_list("/multi-exec", commands, ScriptForm::Source, until).await?;
-        T::from_reply(Reply::List(replies.into_iter().collect::<Result<_, _>>()?))
+        let call = Call::new(commands, ScriptForm::Source)?;
+        let items = self.send_again(self.send("/multi-exec", &call, until).await, "/multi-exec", &call, until).await?;
+        T::from_reply(Reply::List(items.into_iter().map(read_item).collect::<Result<_, _>>()?))
     }
 
     async fn run_as(&self, command: &Command, form: ScriptForm, until: Timestamp) -> Result<Reply, Error> {
-        let mut json = Vec::new();
-        let (path, body) = match command.write_json(form, &mut json) {
-            Ok(()) => (String::new(), json.into()),
-            Err(error) => command.to_path(form).ok_or(error)?,
-        };
-        read_item(self.send(&path, &body, Load { commands: 1, repeatable: command.is_repeatable() }, until).await?)
+        match self.ask(slice::from_ref(command), form, until).await {
+            // The form that carries any bytes is for one command alone.
+            Err(Error::NotUtf8) => {
+                let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
+                let send = || self.metered(1, 1, async { read_item(self.send_once(&path, &body, until).await?) });
+                match send().await {
+                    Err(error) if command.is_repeatable() && error.is_passing() => send().await.map_err(|_| error),
+                    reply => reply,
+                }
+            }
+            replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
+        }
     }
 
-    async fn send_list(
+    /// Runs independent commands.
+    async fn ask(
         &self,
-        path: &str,
         commands: &[Command],
         form: ScriptForm,
         until: Timestamp,
     ) -> Result<Vec<Result<Reply, Error>>, Error> {
-        let mut body = vec![b'['];
-        for (number, command) in commands.iter().enumerate() {
-            if number > 0 {
-                body.push(b',');
+        let call = Call::new(commands, form)?;
+        let first = match form {
+            ScriptForm::Hash => self.share(&call, until).await,
+            ScriptForm::Source => self.send("/pipeline", &call, until).await,
+        };
+        let items = self.send_again(first, "/pipeline", &call, until).await?;
+        Ok(items.into_iter().map(read_item).collect())
+    }
+
+    /// Sends a call in one request with those of others.
+    async fn share(&self, call: &Call, until: Timestamp) -> Answer {
+        match self.batches.join(call, &*self.clock, until) {
+            Place::First(batch) => {
+                self.metered(1, call.commands, async {
+                    let body = self.batches.close(&batch, &*self.clock).await.into();
+                    let answer = self.send_once("/pipeline", &body, until).await.and_then(read_items);
+                    batch.share_out(answer)
+                })
+                .await
             }
-            command.write_json(form, &mut body)?;
-        }
-        body.push(b']');
-        let load = Load { commands: commands.len(), repeatable: commands.iter().all(Command::is_repeatable) };
-        match self.send(path, &body.into(), load, until).await? {
-            Value::Array(items) if items.len() == commands.len() => Ok(items.into_iter().map(read_item).collect()),
-            // A discarded transaction is one error for all.
-            item @ Value::Object(_) => Err(read_item(item).err().unwrap_or(Error::UnexpectedType)),
-            _ => Err(Error::UnexpectedType),
+            Place::Behind(seat) => self.metered(0, call.commands, seat.wait()).await,
         }
     }
 
-    /// Sends one request; once more if that is harmless, the first failure may pass, and there is time left.
-    async fn send(&self, path: &str, body: &Bytes, load: Load, until: Timestamp) -> Result<Value, Error> {
-        let first = self.send_metered(path, body, load, until).await;
+    /// Sends a call in a request of its own.
+    async fn send(&self, path: &str, call: &Call, until: Timestamp) -> Answer {
+        self.metered(1, call.commands, async {
+            let items = read_items(self.send_once(path, &call.body().into(), until).await?)?;
+            if items.len() == call.commands { Ok(items) } else { Err(Error::UnexpectedType) }
+        })
+        .await
+    }
+
+    /// Sends a call once more if that is harmless, the first failure may pass, and there is time left.
+    async fn send_again(&self, first: Answer, path: &str, call: &Call, until: Timestamp) -> Answer {
         match first {
-            Err(error) if load.repeatable && error.is_passing() => {
-                self.send_metered(path, body, load, until).await.map_err(|_| error)
+            Err(error) if call.repeatable && error.is_passing() => {
+                self.send(path, call, until).await.map_err(|_| error)
             }
-            result => result,
+            answer => answer,
         }
     }
 
-    async fn send_metered(&self, path: &str, body: &Bytes, load: Load, until: Timestamp) -> Result<Value, Error> {
-        self.meter.sent(load.commands);
-        let answer = self.send_once(path, body, until).await;
+    async fn metered<T>(
+        &self,
+        requests: u64,
+        commands: usize,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.meter.sent(requests, commands);
+        let answer = work.await;
         // A command that Redis refuses has been answered.
         if answer.as_ref().is_err_and(|error| !matches!(error, Error::Refused { .. })) {
             self.meter.failed();
@@ -220,14 +251,6 @@ impl Redis {
     }
 }
 
-/// What one request carries.
-#[derive(Clone, Copy)]
-struct Load {
-    commands: usize,
-    /// Whether it may be sent again after a lost reply.
-    repeatable: bool,
-}
-
 /// Reads an HTTP answer. A success is JSON; a failure says in JSON why, or comes from somebody in between.
 fn read_answer(status: u16, body: &[u8]) -> Result<Value, Error> {
     let told = match (status, serde_json::from_slice(body)) {
@@ -241,6 +264,14 @@ fn read_answer(status: u16, body: &[u8]) -> Result<Value, Error> {
         (_, Some(error @ (Error::Refused { .. } | Error::Quota | Error::Unauthorized))) => error,
         _ => Error::NotRest { status },
     })
+}
+
+/// Reads the list of a pipeline's items. One object instead of it is one error for all.
+fn read_items(answer: Value) -> Answer {
+    match answer {
+        Value::Array(items) => Ok(items),
+        item => Err(read_item(item).err().unwrap_or(Error::UnexpectedType)),
+    }
 }
 
 /// Reads `{"result": …}` or `{"error": …}`. An error is one, whatever stands beside it.

@@ -11,6 +11,7 @@ pub struct Command {
     name: Name,
     arguments: Vec<Vec<u8>>,
     repeatable: bool,
+    expected: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -30,13 +31,13 @@ impl Command {
     /// A command that only reads. After a lost reply it is sent again.
     #[must_use]
     pub const fn read(name: &'static str) -> Self {
-        Self { name: Name::Plain(name), arguments: Vec::new(), repeatable: true }
+        Self { name: Name::Plain(name), arguments: Vec::new(), repeatable: true, expected: 0 }
     }
 
     /// A command that writes. It is never sent twice, since the first one may have been executed.
     #[must_use]
     pub const fn write(name: &'static str) -> Self {
-        Self { name: Name::Plain(name), arguments: Vec::new(), repeatable: false }
+        Self { name: Name::Plain(name), arguments: Vec::new(), repeatable: false, expected: 0 }
     }
 
     /// A call of `script` with `keys`; [`Command::arg`] adds ARGV. Like a write, it is never sent twice.
@@ -46,7 +47,7 @@ impl Command {
         let mut arguments = Vec::with_capacity(keys.len() + 8);
         arguments.push(keys.len().to_string().into_bytes());
         arguments.extend(keys);
-        Self { name: Name::Script(script), arguments, repeatable: false }
+        Self { name: Name::Script(script), arguments, repeatable: false, expected: 0 }
     }
 
     /// Adds an argument.
@@ -75,6 +76,17 @@ impl Command {
     pub const fn repeatable(mut self) -> Self {
         self.repeatable = true;
         self
+    }
+
+    /// Says that its reply may have so many bytes: few such commands share a request.
+    #[must_use]
+    pub const fn expecting(mut self, bytes: usize) -> Self {
+        self.expected = bytes;
+        self
+    }
+
+    pub(super) const fn expected(&self) -> usize {
+        self.expected
     }
 
     pub(super) const fn is_repeatable(&self) -> bool {

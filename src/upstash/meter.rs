@@ -22,11 +22,11 @@ pub enum Waits {
 /// What was sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// HTTP requests, retries included.
+    /// HTTP requests, retries included. One that several share counts for the first of them.
     pub requests: u64,
     /// Commands in them. A script is one, whatever it calls.
     pub commands: u64,
-    /// Requests that brought no reply of Redis: no connection, no answer in time, a refused token, a quota.
+    /// Calls that brought no reply of Redis: no connection, no answer in time, a refused token, a quota.
     pub failures: u64,
 }
 
@@ -58,9 +58,10 @@ impl Meter {
         (self.caller.take(), self.nobody.take())
     }
 
-    pub(super) fn sent(&self, commands: usize) {
+    /// Counts a call, and the request that it is the first of.
+    pub(super) fn sent(&self, requests: u64, commands: usize) {
         self.count(|sent| {
-            sent.requests += 1;
+            sent.requests += requests;
             sent.commands += commands as u64;
         });
     }
@@ -89,14 +90,14 @@ mod tests {
 
     /// Sends a command, lets others run, and sends two more.
     async fn work(meter: &Meter) {
-        meter.sent(1);
+        meter.sent(1, 1);
         let mut is_second = false;
         poll_fn(|context| {
             context.waker().wake_by_ref();
             if std::mem::replace(&mut is_second, true) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        meter.sent(2);
+        meter.sent(1, 2);
     }
 
     #[tokio::test]

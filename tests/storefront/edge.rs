@@ -7,10 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use edgefront_gateway::Fault;
 use futures_util::{StreamExt, future::join_all, stream};
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::api::log_in;
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
@@ -23,6 +25,8 @@ scenarios! {
     a_slow_head_is_given_up_and_a_slow_body_is_not,
     many_requests_are_under_way_at_once,
     a_visitor_who_leaves_harms_nobody,
+    visitors_of_one_moment_share_a_request_to_redis,
+    a_visitor_who_leaves_takes_nobodys_answer_along,
     a_request_that_the_platform_refuses_harms_nobody,
     a_cron_trigger_does_its_jobs,
 }
@@ -117,6 +121,34 @@ async fn a_visitor_who_leaves_harms_nobody(shop: &Shop) {
     assert_eq!(shop.visit("/about").await.text().await.unwrap(), "begun and ended");
 }
 
+async fn visitors_of_one_moment_share_a_request_to_redis(shop: &Shop) {
+    let visitors = join_all((0..4).map(async |number| log_in(shop, &format!("user-{number}")).await)).await;
+    shop.settled().await;
+    // So that all come while the first one's is on its way.
+    shop.store.gateway.set_fault(Some(Fault::Slow(Duration::from_millis(200))));
+    let before = shop.store.counts().requests;
+    let visits = visitors.iter().cycle().take(32).map(|visitor| visitor.request(Method::GET, "/session").send());
+    for (number, answer) in join_all(visits).await.into_iter().enumerate() {
+        let answer: Value = answer.unwrap().json().await.unwrap();
+        assert_eq!(answer["user"], format!("user-{}", number % 4));
+    }
+    let requests = shop.store.counts().requests - before;
+    assert!(requests <= 16, "{requests}");
+}
+
+async fn a_visitor_who_leaves_takes_nobodys_answer_along(shop: &Shop) {
+    let path = "/_edge/v1/rows/mug";
+    shop.store.gateway.set_fault(Some(Fault::Slow(Duration::from_millis(300))));
+    for _ in 0..3 {
+        let leave: Vec<_> = (0..8).map(|_| tokio::spawn(shop.get(path).send())).collect();
+        let stays = tokio::spawn(shop.get(path).send());
+        let before = shop.store.counts().requests;
+        eventually("the first are on their way", async || shop.store.counts().requests > before).await;
+        leave.iter().for_each(tokio::task::JoinHandle::abort);
+        assert_eq!(stays.await.unwrap().unwrap().status(), 404);
+    }
+}
+
 async fn a_request_that_the_platform_refuses_harms_nobody(shop: &Shop) {
     shop.origin.answer(Reply::then_held("begun", " and ended"));
     shop.origin.hold();
@@ -169,7 +201,7 @@ async fn a_header_that_is_not_utf8_costs_its_odd_bytes_only() {
 #[tokio::test]
 async fn a_failure_is_logged_by_level_and_without_secrets() {
     let shop = Shop::workerd(&[]).await;
-    shop.store.gateway.set_fault(Some(edgefront_gateway::Fault::Garbage));
+    shop.store.gateway.set_fault(Some(Fault::Garbage));
     let answer = shop.get("/_edge/v1/popular").send().await.unwrap();
     assert_eq!(answer.status(), 503);
     let log = shop.logged(r#"error: {"level":"error","event":"request""#).await;

@@ -1,6 +1,9 @@
 //! The client against a real server behind the gateway: what is sent how often, and what is made of the answer.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use edgefront::{
@@ -8,6 +11,7 @@ use edgefront::{
     upstash::{Command, Error, Pairs, Reply, Script},
 };
 use edgefront_gateway::Fault;
+use futures_util::future::{join, join_all, join3};
 
 use crate::support::Store;
 
@@ -18,6 +22,11 @@ static THRICE: Script = Script {
     name: "thrice",
     source: "return ARGV[1] .. ARGV[1] .. ARGV[1]",
     sha1: "a8d01b13e8a36dbea273fe25d2bc719c46f9e87b",
+};
+static FOURFOLD: Script = Script {
+    name: "fourfold",
+    source: "return ARGV[1] .. ARGV[1] .. ARGV[1] .. ARGV[1]",
+    sha1: "d0d2f3f33cbc33cdf1da22e7cd088763f13877d2",
 };
 
 fn call(script: &'static Script, text: impl AsRef<[u8]>) -> Command {
@@ -122,6 +131,67 @@ async fn no_call_outlives_its_deadline() {
     let begin = Instant::now();
     assert_eq!(app.redis.run::<Reply>(get()).await, Err(Error::Transport(FetchError::Timeout)));
     assert!(begin.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn concurrent_calls_share_a_request() {
+    let store = Store::new().await;
+    let calls = (0..20).map(|_| store.redis.run::<u64>(incr()));
+    let numbers: HashSet<_> = join_all(calls).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(numbers, (1..=20).collect());
+    // The first has nothing to wait for and goes alone.
+    assert_eq!((store.counts().requests, store.counts().commands), (2, 20));
+}
+
+#[tokio::test]
+async fn each_call_of_a_shared_request_gets_its_own_replies() {
+    let store = Store::new().await;
+    let wrong = Command::write("LPUSH").arg("n").arg("x");
+    let several = [incr(), wrong.clone(), incr()];
+    let ahead = store.redis.run::<u64>(incr());
+    let shared = join3(store.redis.run::<u64>(wrong), store.redis.pipeline(&several), store.redis.run::<u64>(incr()));
+    let (_, (one, several, last)) = join(ahead, shared).await;
+    assert_eq!((one, last), (refused("WRONGTYPE"), Ok(4)));
+    assert_eq!(several.unwrap(), [Ok(Reply::Integer(2)), refused("WRONGTYPE"), Ok(Reply::Integer(3))]);
+    assert_eq!(store.counts().requests, 2);
+}
+
+#[tokio::test]
+async fn of_calls_that_shared_a_lost_reply_only_the_harmless_are_sent_again() {
+    let store = Store::new().await;
+    store.gateway.set_fault(Some(Fault::LoseReply));
+    let calls = [incr(), incr(), get(), incr(), get()].map(|command| store.redis.run::<Reply>(command));
+    let lost = || Err(Error::Transport(FetchError::Unreachable));
+    assert_eq!(join_all(calls).await, [(); 5].map(|()| lost()));
+    assert_eq!(store.raw(&["GET", "n"]).await, "3");
+    assert_eq!((store.counts().requests, store.counts().commands), (4, 7));
+}
+
+#[tokio::test]
+async fn calls_of_a_script_that_nobody_knows_find_their_way_one_by_one() {
+    let store = Store::new().await;
+    let ahead = store.redis.run::<u64>(incr());
+    let calls = join_all(["a", "b"].map(|text| store.redis.run::<String>(call(&FOURFOLD, text))));
+    let (_, calls) = join(ahead, calls).await;
+    assert_eq!(calls, [Ok("aaaa".to_owned()), Ok("bbbb".to_owned())]);
+}
+
+#[tokio::test]
+async fn calls_with_large_replies_share_with_few() {
+    let store = Store::new().await;
+    let large = || store.redis.run::<Reply>(get().expecting(3 << 20));
+    let (_, replies) = join(large(), join_all((0..4).map(|_| large()))).await;
+    assert!(replies.iter().all(|reply| *reply == Ok(Reply::Nil)), "{replies:?}");
+    assert_eq!(store.counts().requests, 3);
+}
+
+#[tokio::test]
+async fn nobody_waits_beyond_the_deadline_for_what_another_sends() {
+    let store = Store::new().await;
+    let app = store.app(&[("REDIS_TIMEOUT_MS", "100")]);
+    store.gateway.set_fault(Some(Fault::Slow(Duration::from_secs(30))));
+    let answers = join_all((0..5).map(|_| app.redis.run::<Reply>(get()))).await;
+    assert_eq!(answers, [(); 5].map(|()| Err(Error::Transport(FetchError::Timeout))));
 }
 
 #[tokio::test]

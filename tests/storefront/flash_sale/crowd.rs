@@ -85,7 +85,8 @@ async fn of_500_who_try_twice_for_100_pieces_exactly_100_get_one() {
     let got = rush(&shop, buyers.iter(), 2).await;
 
     assert_eq!(got.len() as u64, PIECES);
-    assert_eq!(shop.store.counts().requests - before, 1_000 * (1 + shop.store.apart()), "one for each try");
+    let requests = shop.store.counts().requests - before;
+    assert!(requests <= 1_000 * (1 + shop.store.apart()), "one for each try at the most: {requests}");
     let found = call(&shop, Method::GET, "", &buyers[0]).await.json;
     assert_eq!((&found["state"], &found["left"], &found["held"]), (&json!("sold_out"), &json!(0), &json!(PIECES)));
 }

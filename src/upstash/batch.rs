@@ -1,0 +1,217 @@
+//! What concurrent requests of one isolate ask of Redis, in one pipeline: to send a request of its own for each costs a Worker more than all
+//! else that such an answer takes. Plain data only; whose call it is, is known by its place.
+//!
+//! The first call of a batch sends it, for all that join until then. A call that finds nothing on its way goes at once, alone: who has the
+//! isolate for themselves waits for nobody. Otherwise it lets the platform begin what has arrived meanwhile, a turn of its loop: the busier
+//! the isolate is, the more calls share a request. Each call has its own deadline, its own retry, and its own error from what is the
+//! same for all.
+//!
+//! A request that is ended (its client may go) does not end the batch that it sends: the platform keeps what it awaits, a turn and an
+//! exchange. If it is ended all the same, those who joined learn it when its work is dropped, or run into their deadlines, and nobody
+//! joins after [`PATIENCE`].
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::{Rc, Weak},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::{
+    command::{Command, ScriptForm},
+    error::Error,
+};
+use crate::{
+    fetch::FetchError,
+    time::{Alarm, Bell, Clock, Timestamp},
+};
+
+/// Calls in one batch. Their commands run one after the other, so the last waits for all.
+const MOST_CALLS: usize = 32;
+/// Bytes of commands that others may join.
+const MOST_BYTES: usize = 64 << 10;
+/// Bytes of the replies that are expected to be large, together: a third of what one answer may have.
+const MOST_REPLIES: usize = 8 << 20;
+/// How long a batch may wait for its first call to send it; a turn of a busy isolate takes some 10 ms.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Commands that are sent together.
+pub(super) struct Call {
+    /// Without the brackets of their list.
+    pub json: Vec<u8>,
+    pub commands: usize,
+    /// Whether they may be sent again after a lost reply.
+    pub repeatable: bool,
+    replies: usize,
+}
+
+impl Call {
+    /// # Errors
+    /// [`Error::NotUtf8`].
+    pub fn new(commands: &[Command], form: ScriptForm) -> Result<Self, Error> {
+        let mut json = Vec::with_capacity(256);
+        for (number, command) in commands.iter().enumerate() {
+            if number > 0 {
+                json.push(b',');
+            }
+            command.write_json(form, &mut json)?;
+        }
+        let replies = commands.iter().map(Command::expected).sum();
+        let repeatable = commands.iter().all(Command::is_repeatable);
+        Ok(Self { json, commands: commands.len(), repeatable, replies })
+    }
+
+    /// The body of a request of its own.
+    pub fn body(&self) -> Vec<u8> {
+        [b"[", self.json.as_slice(), b"]"].concat()
+    }
+}
+
+/// The replies to one call.
+pub(super) type Answer = Result<Vec<Value>, Error>;
+
+/// The batches of one database.
+#[derive(Default)]
+pub(super) struct Batches {
+    /// The one that may be joined.
+    open: RefCell<Weak<Batch>>,
+    /// On its way. Not every request that is ended drops its work: then calls that could go at once wait a turn.
+    under_way: Rc<Cell<usize>>,
+}
+
+/// Calls that are sent together.
+pub(super) struct Batch {
+    opened: Timestamp,
+    body: RefCell<Vec<u8>>,
+    replies: Cell<usize>,
+    /// How many commands its first call has.
+    first: usize,
+    others: RefCell<Vec<Other>>,
+    is_sent: Cell<bool>,
+    under_way: Rc<Cell<usize>>,
+}
+
+/// A call that joined.
+struct Other {
+    commands: usize,
+    answer: Slot,
+    bell: Bell,
+}
+
+/// Where the answer is put.
+type Slot = Rc<Cell<Option<Answer>>>;
+
+/// Where a call has its place.
+pub(super) enum Place {
+    /// It sends the batch.
+    First(Rc<Batch>),
+    /// Another one does.
+    Behind(Seat),
+}
+
+/// Waits for what another call sends.
+pub(super) struct Seat {
+    answer: Slot,
+    alarm: Alarm,
+}
+
+impl Batches {
+    /// Finds the place of a call that is to be answered `until` then.
+    pub fn join(&self, call: &Call, clock: &dyn Clock, until: Timestamp) -> Place {
+        let now = clock.now();
+        let mut open = self.open.borrow_mut();
+        if let Some(batch) = open.upgrade().filter(|batch| batch.has_room(call, now)) {
+            return Place::Behind(batch.seat(call, clock, until.since(now)));
+        }
+        let batch = Rc::new(Batch {
+            opened: now,
+            body: RefCell::new([b"[", call.json.as_slice()].concat()),
+            replies: Cell::new(call.replies),
+            first: call.commands,
+            others: RefCell::default(),
+            is_sent: Cell::new(false),
+            under_way: self.under_way.clone(),
+        });
+        *open = Rc::downgrade(&batch);
+        Place::First(batch)
+    }
+
+    /// Lets nobody join any more, once what arrives meanwhile had its turn; the body to be sent.
+    pub async fn close(&self, batch: &Batch, clock: &dyn Clock) -> Vec<u8> {
+        if self.under_way.get() > 0 {
+            clock.turn().await;
+        }
+        let mut open = self.open.borrow_mut();
+        if std::ptr::eq(open.as_ptr(), batch) {
+            *open = Weak::new();
+        }
+        self.under_way.set(self.under_way.get() + 1);
+        batch.is_sent.set(true);
+        let mut body = batch.body.take();
+        body.push(b']');
+        body
+    }
+}
+
+impl Batch {
+    fn has_room(&self, call: &Call, now: Timestamp) -> bool {
+        now.since(self.opened) < PATIENCE
+            && self.others.borrow().len() + 1 < MOST_CALLS
+            && self.body.borrow().len() + call.json.len() <= MOST_BYTES
+            && self.replies.get() + call.replies <= MOST_REPLIES
+    }
+
+    fn seat(&self, call: &Call, clock: &dyn Clock, patience: Duration) -> Seat {
+        let mut body = self.body.borrow_mut();
+        body.push(b',');
+        body.extend_from_slice(&call.json);
+        self.replies.set(self.replies.get() + call.replies);
+        let (alarm, bell) = clock.alarm(patience);
+        let answer = Slot::default();
+        self.others.borrow_mut().push(Other { commands: call.commands, answer: answer.clone(), bell });
+        Seat { answer, alarm }
+    }
+
+    /// Gives each call its part of the answer; the first one's comes back.
+    pub fn share_out(&self, answer: Answer) -> Answer {
+        let others = self.others.take();
+        let expected: usize = others.iter().map(|other| other.commands).sum();
+        let mut items = match answer {
+            Ok(items) if items.len() == self.first + expected => Ok(items.into_iter()),
+            Ok(_) => Err(Error::UnexpectedType),
+            Err(error) => Err(error),
+        };
+        let mut part = |commands| match &mut items {
+            Ok(items) => Ok(items.by_ref().take(commands).collect()),
+            Err(error) => Err(error.clone()),
+        };
+        let first = part(self.first);
+        for Other { commands, answer, bell } in others {
+            answer.set(Some(part(commands)));
+            bell();
+        }
+        first
+    }
+}
+
+/// Whoever is left without an answer is told so.
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if self.is_sent.get() {
+            self.under_way.set(self.under_way.get().saturating_sub(1));
+        }
+        for Other { answer, bell, .. } in self.others.take() {
+            answer.set(Some(Err(FetchError::Unreachable.into())));
+            bell();
+        }
+    }
+}
+
+impl Seat {
+    /// The answer, if it comes in time.
+    pub async fn wait(self) -> Answer {
+        self.alarm.await;
+        self.answer.take().unwrap_or(Err(FetchError::Timeout.into()))
+    }
+}
