@@ -8,12 +8,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use js_sys::Uint8Array;
-use wasm_bindgen::{JsCast, JsValue};
-use wasm_streams::{ReadableStream, readable::IntoStream};
+use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::JsFuture;
+use wasm_streams::ReadableStream;
 use worker::web_sys;
 
+use super::glue::{self, Reader};
 use crate::fetch::{Body, ByteStream};
 
 /// A body of the platform.
@@ -45,7 +47,15 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
 /// A stream of the platform, untouched until it is read here.
 enum PlatformStream {
     Untouched(web_sys::ReadableStream),
-    Reading(IntoStream<'static>),
+    Reading(Reading),
+    /// It was read to its end, or broke off.
+    Over,
+}
+
+/// A stream that is read, and the chunk that is on its way.
+struct Reading {
+    reader: Reader,
+    chunk: JsFuture,
 }
 
 impl Stream for PlatformStream {
@@ -53,16 +63,36 @@ impl Stream for PlatformStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Self::Untouched(stream) = &*self {
-            let stream = ReadableStream::from_raw(stream.clone().unchecked_into());
-            *self = Self::Reading(stream.try_into_stream().map_err(|_| io::ErrorKind::InvalidData)?);
+            let reader = glue::reader(stream).map_err(|_| io::ErrorKind::InvalidData)?;
+            let chunk = glue::next_chunk(&reader).into();
+            *self = Self::Reading(Reading { reader, chunk });
         }
-        let Self::Reading(stream) = &mut *self else { return Poll::Ready(None) };
-        let chunk = std::task::ready!(stream.poll_next_unpin(context));
+        let Self::Reading(reading) = &mut *self else { return Poll::Ready(None) };
+        let chunk = std::task::ready!(reading.chunk.poll_unpin(context));
         // Whatever ends a stream early, the reason is in the platform's log; what counts is that it is not whole.
-        Poll::Ready(chunk.map(|chunk| match chunk.map(JsCast::dyn_into::<Uint8Array>) {
-            Ok(Ok(chunk)) => Ok(chunk.to_vec().into()),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }))
+        Poll::Ready(match chunk.map(glue::bytes_of) {
+            Ok(Some(chunk)) => {
+                reading.chunk = glue::next_chunk(&reading.reader).into();
+                Some(Ok(chunk.to_vec().into()))
+            }
+            Ok(None) => {
+                *self = Self::Over;
+                None
+            }
+            Err(_) => {
+                *self = Self::Over;
+                Some(Err(io::ErrorKind::UnexpectedEof.into()))
+            }
+        })
+    }
+}
+
+/// Who stops reading wants no more of it.
+impl Drop for PlatformStream {
+    fn drop(&mut self) {
+        if let Self::Reading(reading) = self {
+            glue::cancel(&reading.reader);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What `glue.js` does, seen from here.
 
-use js_sys::Promise;
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use js_sys::{Promise, Uint8Array};
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use worker::web_sys::{self, AbortSignal};
 
 #[wasm_bindgen(module = "/src/edge/glue.js")]
@@ -26,6 +26,15 @@ extern "C" {
         signal: &AbortSignal,
     ) -> Result<Promise, JsValue>;
     pub fn turn() -> Promise;
+
+    pub type Reader;
+    /// Caught: what somebody else reads can not be read.
+    #[wasm_bindgen(catch)]
+    pub fn reader(stream: &web_sys::ReadableStream) -> Result<Reader, JsValue>;
+    /// Resolves with bytes, or undefined at the end.
+    #[wasm_bindgen(js_name = nextChunk)]
+    pub fn next_chunk(reader: &Reader) -> Promise;
+    pub fn cancel(reader: &Reader);
 
     pub type Alarm;
     pub fn alarm(millis: f64) -> Alarm;
@@ -53,4 +62,9 @@ extern "C" {
     pub type Trigger;
     #[wasm_bindgen(method, getter)]
     pub fn cron(this: &Trigger) -> String;
+}
+
+/// What [`next_chunk`] resolved with.
+pub fn bytes_of(chunk: JsValue) -> Option<Uint8Array> {
+    (!chunk.is_undefined()).then(|| chunk.unchecked_into())
 }
