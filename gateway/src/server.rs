@@ -47,7 +47,7 @@ pub struct ServerOptions {
     pub binary: Option<PathBuf>,
     /// Number of databases, so that each test can have its own: `redis://…/0` to `redis://…/{databases - 1}`.
     pub databases: u32,
-    /// Where data is kept (append-only file) over restarts; `None` keeps nothing.
+    /// Where data is kept over restarts and crashes, in an append-only file: what was answered is on the disk. `None` keeps nothing.
     pub dir: Option<PathBuf>,
     /// The port; 0 takes a free one.
     pub port: u16,
@@ -125,7 +125,18 @@ impl Server {
         let _ = self.keeper.wait();
     }
 
-    /// Starts the server again, where [`Server::stop`] has ended it, and returns when it answers.
+    /// Kills the server, as a crash does: it writes nothing out any more.
+    ///
+    /// # Errors
+    /// When there is nobody to kill.
+    pub fn crash(&mut self) -> io::Result<()> {
+        let pid = process_id(self.port)?;
+        Command::new("kill").args(["-KILL", &pid]).status()?;
+        self.stop();
+        Ok(())
+    }
+
+    /// Starts the server again, where it was ended, and returns when it answers.
     ///
     /// # Errors
     /// As [`Server::start`].
@@ -249,7 +260,7 @@ fn command_line(binary: &Path, port: u16, options: &ServerOptions) -> Command {
     } else {
         command.args(["--databases", &options.databases.to_string()]);
     }
-    command.args(["--appendonly", if dir.is_some() { "yes" } else { "no" }]);
+    command.args(["--appendonly", if dir.is_some() { "yes" } else { "no" }, "--appendfsync", "always"]);
     command.arg("--dir");
     command.arg(dir.map_or_else(env::temp_dir, Path::to_path_buf));
     command.stdin(Stdio::piped());

@@ -1,7 +1,7 @@
 //! `cargo xtask dev`, `cargo xtask test` and `cargo xtask bench`, each with all of its own set-up; `cargo xtask build` is what wrangler calls.
-//! `cargo xtask size` holds the Worker small.
+//! `cargo xtask soak` lets it run while parts of it are killed; `cargo xtask size` holds the Worker small.
 //!
-//! Reading order: the commands (`dev`, `test`, `bench`, `worker`, `size`, `deny`), what they set up (`tools`, `npm`, `redis`, `wheel`, `dev_vars`, `settings`), what they run
+//! Reading order: the commands (`dev`, `test`, `bench`, `soak`, `worker`, `size`, `deny`), what they set up (`tools`, `npm`, `redis`, `wheel`, `dev_vars`, `settings`), what they run
 //! (`wrangler`, `crons`, `sale`), and below that processes, steps, stamps and failures.
 
 mod assets;
@@ -17,6 +17,7 @@ mod redis;
 mod sale;
 mod settings;
 mod size;
+mod soak;
 mod stamp;
 mod steps;
 mod test;
@@ -54,6 +55,8 @@ enum Command {
     Deny,
     /// Measure edgefront beside what one would write instead, in one run.
     Bench(bench::Arguments),
+    /// Let visitors shop while Redis and the Worker are killed again and again, and see that nothing is lost.
+    Soak(soak::Arguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build(worker::Arguments),
     /// Build the Worker without the demo shop, and hold its size.
@@ -92,6 +95,7 @@ fn start(command: Command) -> Result<(), Failure> {
                 Command::Test(arguments) => test::run(arguments).await,
                 Command::Deny => deny::run().await,
                 Command::Bench(arguments) => bench::run(arguments).await,
+                Command::Soak(arguments) => soak::run(arguments).await,
                 Command::Build(arguments) => worker::build_alone(arguments).await,
                 Command::Size => size::run().await,
             }

@@ -18,6 +18,9 @@ use edgefront::time::Timestamp;
 /// Where all that a run makes lies, its results too.
 pub const DIRECTORY: &str = "target/bench";
 
+/// Opens the service's part of edgefront's API.
+pub const SERVICE_KEY: &str = "0123456789abcdef0123456789abcdef";
+
 /// What a candidate is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
@@ -144,7 +147,7 @@ pub fn variables_of(redis: &str, origin: &str) -> Vec<(String, String)> {
         ("UPSTASH_REDIS_REST_URL", redis),
         ("UPSTASH_REDIS_REST_TOKEN", backend::TOKEN),
         ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
-        ("SERVICE_KEY", "0123456789abcdef0123456789abcdef"),
+        ("SERVICE_KEY", SERVICE_KEY),
         ("ORIGIN_URL", origin),
         ("ROWS_TABLE", ""),
         ("ROWS_URL", &rows),

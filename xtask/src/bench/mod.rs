@@ -10,19 +10,19 @@
 //! - [`report`], [`table`], [`plot`]: these as tables, as JSON and as a picture; [`documents`]: where they are published.
 
 mod answer;
-mod backend;
-mod candidate;
+pub mod backend;
+pub mod candidate;
 mod documents;
 mod load;
-mod origin;
+pub mod origin;
 mod plot;
-mod process;
+pub mod process;
 mod report;
 mod results;
 mod rounds;
-mod statistics;
-mod table;
-mod worker;
+pub mod statistics;
+pub mod table;
+pub mod worker;
 mod workload;
 
 use std::{

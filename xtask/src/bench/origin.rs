@@ -1,12 +1,14 @@
 //! The storefront behind all candidates: every path is a page of 20 KB, made without any work, so that what is measured is not the origin.
+//! Only `/rows` answers with rows.
 
 use std::{convert::Infallible, io, net::Ipv4Addr};
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
-use hyper::{server::conn::http1, service::service_fn};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::workload::PAGE_BYTES;
@@ -45,7 +47,7 @@ async fn serve(listener: TcpListener) {
                 let _ = stream.set_nodelay(true);
                 let page = page.clone();
                 connections.spawn(async move {
-                    let answer = service_fn(|_| std::future::ready(Ok::<_, Infallible>(answer(page.clone()))));
+                    let answer = service_fn(|request| std::future::ready(Ok::<_, Infallible>(answer(&request, page.clone()))));
                     // A client that goes away is no failure.
                     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
                 });
@@ -55,7 +57,12 @@ async fn serve(listener: TcpListener) {
     }
 }
 
-fn answer(page: Bytes) -> Response<Full<Bytes>> {
+fn answer(request: &Request<Incoming>, page: Bytes) -> Response<Full<Bytes>> {
+    if request.uri().path() == "/rows" {
+        let ids = request.uri().query().and_then(|query| query.strip_prefix("ids=")).unwrap_or_default();
+        let rows: Vec<_> = ids.split(',').map(|id| json!({"id": id, "stock": 42})).collect();
+        return Response::new(Full::new(json!(rows).to_string().into()));
+    }
     let mut answer = Response::new(Full::new(page));
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     answer

@@ -1,4 +1,4 @@
-//! What a process has used of the CPU.
+//! What a process has used of the CPU, and what memory it has.
 
 use std::{fs, time::Duration};
 
@@ -12,6 +12,13 @@ impl Process {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
         let ticks = ticks(&stat)?;
         Duration::from_secs(ticks).checked_div(u32::try_from(rustix::param::clock_ticks_per_second()).ok()?)
+    }
+
+    /// Its memory that is not swapped out, MB; None where there is no `/proc`.
+    pub fn resident(self) -> Option<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1e3)
     }
 }
 
