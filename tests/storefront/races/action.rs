@@ -19,11 +19,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{
-    PIECES,
-    gate::{Door, Gate},
-    state::State,
-};
+use super::{PIECES, gate::Gate, state::State};
 use crate::support::{TestClock, row};
 
 /// Something that somebody does. The first number names a session: 0 is that of the token given out last, 1 the one before it, and so
@@ -159,6 +155,7 @@ pub struct World {
     pub app: Rc<App>,
     pub clock: TestClock,
     pub gate: Gate,
+    has_gate: bool,
     /// What each actor is doing.
     pub doing: Vec<RefCell<Option<Doing>>>,
     given: RefCell<Given>,
@@ -175,12 +172,31 @@ struct Given {
     orders: Vec<(Order, Option<UserId>)>,
     /// By the shop, whose database has the last word.
     sold: u64,
+    /// Pieces that carts have taken.
+    accepted: u64,
+    /// Tokens whose logout was answered.
+    logged_out: Vec<Token>,
 }
 
 impl World {
     pub fn new(app: Rc<App>, clock: &TestClock, actors: usize) -> Self {
         let doing = (0..actors).map(|_| RefCell::new(None)).collect();
-        Self { app, clock: clock.clone(), gate: Gate::new(clock), doing, given: RefCell::default() }
+        Self { app, clock: clock.clone(), gate: Gate::new(clock), has_gate: true, doing, given: RefCell::default() }
+    }
+
+    /// Where nothing is held.
+    pub fn without_gate(app: Rc<App>, clock: &TestClock, actors: usize) -> Self {
+        Self { has_gate: false, ..Self::new(app, clock, actors) }
+    }
+
+    /// How many pieces carts have taken by [`Action::Add`].
+    pub fn accepted(&self) -> u64 {
+        self.given.borrow().accepted
+    }
+
+    /// Tokens whose logout was answered.
+    pub fn logged_out(&self) -> Vec<Token> {
+        self.given.borrow().logged_out.clone()
     }
 
     fn token(&self, back: usize) -> Option<Token> {
@@ -299,7 +315,11 @@ impl World {
                 self.given.borrow_mut().users.insert(token.clone(), user.clone());
                 token.as_str().to_owned()
             }
-            Deed::LogOut(token) => format!("{:?}", session::log_out(redis, token, now, session).await?),
+            Deed::LogOut(token) => {
+                session::log_out(redis, token, now, session).await?;
+                self.given.borrow_mut().logged_out.push(token.clone());
+                String::new()
+            }
             Deed::LogOutDevices(token, which) => {
                 let ended = session::log_out_devices(redis, token, which, now, session).await?;
                 if let Some(ended) = &ended {
@@ -314,7 +334,9 @@ impl World {
             }
             Deed::Add(token, item, quantity) => {
                 let quantity = Quantity::parse(&json!(quantity), &config.cart)?;
-                self.wrote(cart::add_item(redis, token.as_ref(), item, quantity, None, now, config).await)
+                let wrote = cart::add_item(redis, token.as_ref(), item, quantity, None, now, config).await;
+                self.given.borrow_mut().accepted += wrote.as_ref().map_or(0, |_| quantity.get().into());
+                self.wrote(wrote)
             }
             Deed::Clear(token) => self.wrote(cart::clear(redis, Some(token), now, config).await),
             Deed::Order(token, order, user) => {
@@ -359,8 +381,8 @@ impl World {
 
     /// Redis as `actor` reaches it.
     pub fn redis(&self, actor: usize) -> Redis {
-        let door: Door = self.gate.door(actor);
-        self.app.redis.with_deadline(Duration::from_secs(20)).through(Rc::new(door))
+        let redis = self.app.redis.with_deadline(Duration::from_secs(20));
+        if self.has_gate { redis.through(Rc::new(self.gate.door(actor))) } else { redis }
     }
 }
 

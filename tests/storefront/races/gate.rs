@@ -36,6 +36,8 @@ struct Inner {
     fetch: NativeFetch,
     clock: TestClock,
     held: RefCell<Vec<Held>>,
+    /// Work that is to run beside the actors.
+    spawned: RefCell<Vec<Actor>>,
     /// What was let go, a line each.
     trace: RefCell<Vec<String>>,
 }
@@ -54,20 +56,25 @@ enum What {
     Send(LocalBoxFuture<'static, Deliver>),
     Deliver(Deliver),
     /// Until then the clock moves.
-    Sleep(Timestamp, Deliver),
+    Sleep(Timestamp, oneshot::Sender<()>),
 }
 
 type Deliver = Box<dyn FnOnce()>;
 
 impl Gate {
     pub fn new(clock: &TestClock) -> Self {
-        let (held, trace) = Default::default();
-        Self(Rc::new(Inner { fetch: NativeFetch::new(), clock: clock.clone(), held, trace }))
+        let (held, spawned, trace) = Default::default();
+        Self(Rc::new(Inner { fetch: NativeFetch::new(), clock: clock.clone(), held, spawned, trace }))
     }
 
     /// The way through for one actor, or one isolate.
     pub fn door(&self, number: usize) -> Door {
         Door { gate: self.clone(), number }
+    }
+
+    /// Runs `work` beside the actors.
+    pub fn spawn(&self, work: Actor) {
+        self.0.spawned.borrow_mut().push(work);
     }
 
     /// What was let go until now, and the requests through `door` among it.
@@ -80,7 +87,7 @@ impl Gate {
     }
 
     /// Plays `actors` to their end. Each number of `schedule` says which of the held things goes next, counted in the order of their
-    /// doors and around; beyond its end it is the first. So a schedule of zeros lets one actor after the other run to its end.
+    /// doors and around, sleepers last; beyond its end it is the first. So a schedule of zeros lets one actor after the other run to its end.
     /// `executed` is asked after each request, when Redis has executed it and nobody knows yet.
     ///
     /// The error is the first one of an actor or of `executed`.
@@ -94,6 +101,11 @@ impl Gate {
         let mut schedule = schedule.iter();
         loop {
             advance(&mut running)?;
+            let spawned = self.0.spawned.take();
+            if !spawned.is_empty() {
+                running.extend(spawned);
+                continue;
+            }
             let Some(next) = self.take(usize::from(*schedule.next().unwrap_or(&0))) else {
                 assert!(running.is_empty(), "an actor waits for nothing");
                 return Ok(());
@@ -111,8 +123,9 @@ impl Gate {
                     deliver();
                 }
                 What::Sleep(end, wake) => {
+                    self.0.trace.borrow_mut().push(format!("{door}: slept"));
                     self.0.clock.advance(end.since(self.0.clock.now()));
-                    wake();
+                    let _ = wake.send(());
                 }
             }
         }
@@ -121,8 +134,12 @@ impl Gate {
     /// Takes the `number`-th that is held out.
     fn take(&self, number: usize) -> Option<Held> {
         let mut held = self.0.held.borrow_mut();
-        // What belongs together stays in the order in which it came.
-        held.sort_by_key(|held| held.door);
+        held.retain(|held| !matches!(&held.what, What::Sleep(_, sleeper) if sleeper.is_closed()));
+        // Time passes when nothing else happens, and then by as little as may be. What else is of one door stays in its order.
+        held.sort_by_key(|held| match held.what {
+            What::Sleep(end, _) => (Some(end), held.door),
+            _ => (None, held.door),
+        });
         let place = number.checked_rem(held.len())?;
         Some(held.remove(place))
     }
@@ -205,7 +222,6 @@ impl Clock for Door {
 
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
         let (wake, woken) = oneshot::channel();
-        let wake: Deliver = Box::new(move || wake.send(()).unwrap_or_default());
         self.gate.hold(self.number, String::new(), What::Sleep(self.now() + duration, wake));
         wait(woken)
     }

@@ -21,14 +21,20 @@ use self::{
     model::{Model, at_rest},
     state::State,
 };
-use crate::support::Store;
+use crate::support::{Store, TestOrigin};
 
 /// What is done.
 mod action;
+/// The same, truly at once.
+mod crowd;
 /// The order of requests in the hand of the test.
 mod gate;
 /// What must come of it.
 mod model;
+/// Pages and purges.
+mod pages;
+/// Rows and their refreshes.
+mod rows;
 /// What is in Redis.
 mod state;
 
@@ -111,23 +117,36 @@ async fn put_sale(store: &Store, starts: Timestamp, ends: Timestamp) {
     store.raw(&["ZADD", "delay:", "3600", "pan"]).await;
 }
 
+/// A store, and an origin.
+struct Place {
+    store: Store,
+    origin: TestOrigin,
+}
+
+impl Place {
+    async fn new() -> Self {
+        Self { store: ready(Store::book().await).await, origin: TestOrigin::start() }
+    }
+}
+
+/// A script that is sent in full takes one request more: whether it is must not be a matter of chance.
+async fn ready(store: Store) -> Store {
+    store.load_scripts().await;
+    store
+}
+
 /// Plays `cases` of a kind, or the one that is asked for; a failing one is shrunk and printed.
-fn explore<C>(
+fn explore<P, C>(
     cases: u32,
     kind: &impl Strategy<Value = C>,
-    store: impl Future<Output = Store>,
-    play: &impl AsyncFn(&Store, &C) -> Result<(), String>,
+    place: impl Future<Output = P>,
+    play: &impl AsyncFn(&P, &C) -> Result<(), String>,
 ) where
     C: fmt::Debug + Clone + Serialize + DeserializeOwned,
 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let store = runtime.block_on(async {
-        let store = store.await;
-        // A script that is sent in full takes one request more: whether it is must not be a matter of chance.
-        store.load_scripts().await;
-        store
-    });
-    let play = |case: &C| runtime.block_on(play(&store, case));
+    let place = runtime.block_on(place);
+    let play = |case: &C| runtime.block_on(play(&place, case));
     if let Ok(text) = std::env::var("EDGEFRONT_RACE") {
         let case = serde_json::from_str(&text).expect("a case as it was printed");
         // Over shards a new token's shard is a matter of chance.
@@ -135,7 +154,7 @@ fn explore<C>(
     }
     let cases = std::env::var("EDGEFRONT_RACES").map_or(cases, |cases| cases.parse().expect("a number of cases"));
     let config =
-        ProptestConfig { cases, max_shrink_iters: 4096, failure_persistence: None, ..ProptestConfig::default() };
+        ProptestConfig { cases, max_shrink_iters: 600, failure_persistence: None, ..ProptestConfig::default() };
     match TestRunner::new(config).run(kind, |case| play(&case).map_err(TestCaseError::fail)) {
         Ok(()) => {}
         Err(TestError::Fail(wrong, case)) => panic!("{wrong}\nEDGEFRONT_RACE='{}'", json!(case)),
@@ -145,10 +164,10 @@ fn explore<C>(
 
 #[test]
 fn whatever_visitors_and_crons_do_at_once_comes_to_what_the_model_says() {
-    explore(80, &case(), Store::book(), &play);
+    explore(80, &case(), async { ready(Store::book().await).await }, &play);
 }
 
 #[test]
 fn over_shards_too_it_comes_to_what_the_model_says() {
-    explore(60, &case(), Store::sharded(), &play);
+    explore(60, &case(), async { ready(Store::sharded().await).await }, &play);
 }

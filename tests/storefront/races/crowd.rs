@@ -1,0 +1,65 @@
+//! The same actions truly at once, with no gate: in which order Redis takes them is its own, and what must hold holds in every one.
+
+use std::{rc::Rc, time::Duration};
+
+use futures_util::future::join_all;
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    PIECES,
+    action::{self, Action, World},
+    actor, explore,
+    model::at_rest,
+    put_sale, ready,
+    state::State,
+};
+use crate::support::Store;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Case {
+    actors: Vec<Vec<Action>>,
+}
+
+/// Without what takes mugs out of a cart, so that those that were put in can be counted.
+fn case() -> impl Strategy<Value = Case> {
+    use Action::*;
+    let visitor = action::visitor().prop_filter_map("it takes out", |action| match action {
+        Set(..) | Clear(..) | Order(..) | OrderAgain(..) => None,
+        Add(token, _, quantity) => Some(Add(token, action::Item::Mug, quantity)),
+        action => Some(action),
+    });
+    let visitors = prop::collection::vec(prop::collection::vec(visitor, 1..8), 4..=8);
+    let crons = prop::collection::vec(prop::collection::vec(action::cron(), 1..4), 2..=4);
+    (visitors, crons).prop_map(|(visitors, crons)| Case { actors: visitors.into_iter().chain(crons).collect() })
+}
+
+async fn play(store: &Store, case: &Case) -> Result<(), String> {
+    store.raw(&["FLUSHDB"]).await;
+    let app = store.app(&[("SESSION_LIMIT", "4"), ("SESSION_IDLE", "120"), ("FLASH_HOLD", "120")]);
+    let now = app.clock.now();
+    put_sale(store, now - Duration::from_mins(1), now + Duration::from_hours(1)).await;
+    let world = Rc::new(World::without_gate(app, &store.clock, case.actors.len()));
+    let actors = case.actors.iter().enumerate().map(|(number, actions)| actor(world.clone(), number, actions.clone()));
+    join_all(actors).await.into_iter().collect::<Result<(), _>>()?;
+
+    let state = State::read(&store.aside).await;
+    at_rest(&state)?;
+    let carts = state.carts.values().chain(state.abandoned.iter().map(|(_, cart)| cart));
+    let mugs: u64 = carts.filter_map(|cart| cart.get("mug")).sum();
+    if mugs != world.accepted() {
+        return Err(format!("{} mugs were accepted: {state:?}", world.accepted()));
+    }
+    if state.sold > PIECES || state.holds.len() as u64 > PIECES {
+        return Err(format!("more than there is: {state:?}"));
+    }
+    if world.logged_out().iter().any(|token| state.login.contains_key(token.as_str())) {
+        return Err(format!("a token that was logged out is there: {state:?}"));
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_accepted_at_once_is_kept_and_no_more() {
+    explore(40, &case(), async { ready(Store::book().await).await }, &play);
+}
