@@ -36,7 +36,9 @@ impl Page {
     pub fn of_url(text: &str, routes: &ItemRoutes) -> Result<Self, Pass> {
         // The parser has lower-cased scheme and host, dropped the default port and resolved the dot segments.
         let url = Url::parse(text).map_err(|_| Pass::NoPage)?;
-        let host = url.host_str().ok_or(Pass::NoPage)?;
+        // What else has a host has rules of its own for paths.
+        let is_http = matches!(url.scheme(), "http" | "https");
+        let host = url.host_str().filter(|_| is_http).ok_or(Pass::NoPage)?;
         if url.query_pairs().any(|(name, _)| name == "_") {
             return Err(Pass::Dynamic);
         }
@@ -233,6 +235,7 @@ mod tests {
             ("https://shop.example/about?%5F=1", Pass::Dynamic),
             ("/products/mug", Pass::NoPage),
             ("data:mug", Pass::NoPage),
+            ("gopher://shop.example?item=mug", Pass::NoPage),
         ] {
             assert_eq!(canonical(url), Err(reason), "{url}");
         }

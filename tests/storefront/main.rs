@@ -35,6 +35,8 @@ mod maintenance;
 mod orders;
 /// Pages of popular items.
 mod page_cache;
+/// Whatever bytes come.
+mod parsers;
 /// The storefront behind us.
 mod proxy;
 /// Everything at once, in any order.

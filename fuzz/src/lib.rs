@@ -1,0 +1,199 @@
+//! What must hold of each parser for any bytes. `cargo xtask test` tries these functions for some seconds with the corpora and what
+//! proptest makes of them; `cargo +nightly fuzz run NAME` for as long as you like.
+
+use std::{rc::Rc, time::Duration};
+
+use bytes::Bytes;
+use edgefront::{
+    cart::Change,
+    config::{CartConfig, Forward, SessionConfig},
+    fetch::{Fetch, FetchError, Request, Response},
+    item_routes::ItemRoutes,
+    keys::Keys,
+    orders::Order,
+    page_cache::{
+        Entry, Page, Selecting,
+        cache_control::CacheControl,
+        range::{self, Part},
+        vary::Fields,
+    },
+    session::{Keyring, cookie},
+    time::{Clock, Timestamp},
+    upstash::{Command, Credentials, Redis, Reply},
+};
+use futures_util::{FutureExt, future::LocalBoxFuture};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+/// A function that panics if what it stands for does not hold of these bytes.
+pub type Property = fn(&[u8]);
+
+/// Each with its name: of its target, and of the folder of its corpus.
+pub const ALL: [(&str, Property); 6] = [
+    ("cookie", cookie),
+    ("page_url", page_url),
+    ("headers", headers),
+    ("redis_reply", redis_reply),
+    ("stored_page", stored_page),
+    ("order", order),
+];
+
+const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
+
+/// Of a `Cookie` header: a token is only what stands there with its right MAC, and nothing of ours is passed on.
+pub fn cookie(data: &[u8]) {
+    let Ok(value) = HeaderValue::from_bytes(data) else { return };
+    let days = |days: u64| Duration::from_hours(24 * days);
+    let keyring = Keyring::new(&SessionConfig {
+        keys: vec!["0123456789abcdef0123456789abcdef".to_owned()],
+        limit: 1,
+        idle: days(30),
+        max_age: days(36_500),
+        view_window: Duration::ZERO,
+    });
+    let headers = HeaderMap::from_iter([(header::COOKIE, value)]);
+    if let Some(token) = keyring.read(&headers, NOW) {
+        let pair = keyring.pair(&token).expect("there is a key");
+        let stands_there = data.split(|byte| *byte == b';').any(|one| one.trim_ascii() == pair.as_bytes());
+        assert!(stands_there, "a token that nobody signed");
+    }
+    if let Some(others) = cookie::strip(&headers) {
+        let others = HeaderMap::from_iter([(header::COOKIE, others)]);
+        assert!(!cookie::is_sent(&others), "our cookie is not the origin's");
+        assert_eq!(cookie::strip(&others).as_ref(), others.get(header::COOKIE));
+    }
+}
+
+/// Of a URL: its canonical form is its own, its key is as long as any and tells apart what the canonical form does, and what is in
+/// it comes from the URL's own host.
+pub fn page_url(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let routes = ItemRoutes::default();
+    let urls = [text.to_owned(), format!("https://shop.example/{text}"), format!("https://shop.example/?item={text}")];
+    let pages: Vec<_> = urls.iter().filter_map(|url| Page::of_url(url, &routes).ok()).collect();
+    for page in &pages {
+        let again = Page::of_url(page.url(), &routes).expect("a canonical URL is a page's");
+        assert_eq!((again.url(), again.hash(), again.item()), (page.url(), page.hash(), page.item()));
+        assert!(again.is_exact() && again.by_popularity() == page.by_popularity());
+        assert!(page.hash().len() == 64 && page.hash().bytes().all(|digit| digit.is_ascii_hexdigit()));
+        assert!(!page.url().contains(['#', ' ', '\n']), "{}", page.url());
+        for other in &pages {
+            assert_eq!(page.hash() == other.hash(), page.url() == other.url());
+        }
+    }
+}
+
+/// Of a message's head, a line each: what is read of it is bounded and does not depend on where a line is broken.
+pub fn headers(data: &[u8]) {
+    let mut headers = HeaderMap::new();
+    for line in data.split(|byte| *byte == b'\n').take(64) {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+        let (name, value) = (HeaderName::from_bytes(&line[..colon]), HeaderValue::from_bytes(&line[colon + 1..]));
+        if let (Ok(name), Ok(value)) = (name, value) {
+            headers.append(name, value);
+        }
+    }
+    let said = CacheControl::of(&headers);
+    let (targeted, _) = (CacheControl::of_answer(&headers), said.wants_validation(&headers));
+    assert!(targeted.is_targeted() || targeted == said, "without a targeted field, Cache-Control counts");
+    for name in ["max-age", "s-maxage", "min-fresh", "stale-while-revalidate"] {
+        assert!(said.seconds(name).is_none() || said.has(name));
+    }
+
+    if let Some(fields) = Fields::of(&headers) {
+        assert_eq!(Fields::from_text(&fields.to_text()), fields);
+        let selecting = Selecting::of(&headers, &Forward::All, false);
+        if let Some(variant) = selecting.variant(&fields) {
+            assert_eq!(fields.is_empty(), variant.is_empty());
+            let again = Selecting::of(&selecting.headers(None), &Forward::All, false);
+            assert_eq!(again.variant(&fields), Some(variant), "what the origin is sent selects the same");
+        }
+    }
+
+    for length in [0, 1, 10, data.len()] {
+        if let Part::Bytes { start, end } = range::part(&headers, &headers, length) {
+            assert!(start < end && end <= length, "{start}..{end} of {length}");
+        }
+    }
+}
+
+/// Of an answer of Redis over REST: it is read whole or refused. Three commands get three replies or an error, and what a reply holds
+/// is in the answer.
+pub fn redis_reply(data: &[u8]) {
+    let credentials = Credentials { url: "http://redis".to_owned(), authorization: HeaderValue::from_static("x") };
+    let (answer, clock) = (Rc::new(Said(Bytes::copy_from_slice(data))), Rc::new(Still));
+    let redis = Redis::new(answer, clock, credentials, Duration::from_secs(1), Keys::BOOK);
+    let ping = || Command::write("PING");
+    let one = redis.run::<Reply>(ping()).now_or_never().expect("nothing waits");
+    if let Ok(reply) = one {
+        assert!(size(&reply) <= data.len(), "{reply:?}");
+    }
+    let three = [ping(), ping(), ping()];
+    if let Ok(replies) = redis.pipeline(&three).now_or_never().expect("nothing waits") {
+        assert_eq!(replies.len(), three.len());
+        assert!(replies.iter().flatten().map(size).sum::<usize>() <= data.len(), "{replies:?}");
+    }
+}
+
+/// Bytes and elements.
+fn size(reply: &Reply) -> usize {
+    match reply {
+        Reply::Nil | Reply::Integer(_) => 1,
+        Reply::Bytes(bytes) => bytes.len(),
+        Reply::List(items) => 1 + items.iter().map(size).sum::<usize>(),
+    }
+}
+
+/// Of what is stored as a page: only the page that was asked for is read, and it is written as it was read.
+pub fn stored_page(data: &[u8]) {
+    let page = |path| Page::of_url(path, &ItemRoutes::default()).expect("a page");
+    let (own, other) = (page("https://shop.example/products/mug"), page("https://shop.example/products/cup"));
+    let selecting = Selecting::default();
+    let Some(entry) = Entry::decode(&Bytes::copy_from_slice(data), &own, &selecting) else { return };
+    let written = Bytes::from(entry.encode(&own));
+    assert_eq!(Entry::decode(&written, &own, &selecting).as_ref(), Some(&entry));
+    assert_eq!(Entry::decode(&written, &other, &selecting), None, "another page");
+}
+
+/// Of what the origin says of an order or a cart: what is accepted keeps the limits.
+pub fn order(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let config = CartConfig { max_lines: 100, max_quantity: 999 };
+    if let Ok(order) = Order::parse(text, &config) {
+        assert!((1..=100).contains(&order.lines.len()) && order.lines.iter().all(|line| line.quantity > 0));
+        let items: std::collections::BTreeSet<_> = order.lines.iter().map(|line| &line.item).collect();
+        assert_eq!(items.len(), order.lines.len(), "each item once");
+    }
+    if let Ok(Change::Add(_, quantity) | Change::Set(_, quantity)) = Change::parse(text, &config) {
+        assert!(quantity.get() <= config.max_quantity);
+    }
+}
+
+/// Answers everything with the same bytes.
+struct Said(Bytes);
+
+impl Fetch for Said {
+    fn fetch(&self, _: Request, _: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        Box::pin(async { Err(FetchError::Unreachable) })
+    }
+
+    fn exchange(
+        &self,
+        _: http::Request<Bytes>,
+        _: Duration,
+        _: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+        Box::pin(async { Ok(http::Response::new(self.0.clone())) })
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        NOW
+    }
+
+    fn sleep(&self, _: Duration) -> LocalBoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+}
