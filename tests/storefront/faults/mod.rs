@@ -7,6 +7,7 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
+use edgefront::upstash::{Command, Redis as Client};
 use edgefront_gateway::{
     Fault, When,
     server::{Server, ServerOptions},
@@ -18,12 +19,14 @@ use self::{
     table::Table,
     world::{Seen, World},
 };
-use crate::support::{Reply, Store};
+use crate::support::{Reply, Store, eventually};
 
 /// What is done.
 mod action;
 /// What is told of it.
 mod table;
+/// Some of it in workerd.
+mod workerd;
 /// Where it is done.
 mod world;
 
@@ -257,7 +260,7 @@ impl World {
             Restarted => {
                 own.expect("a server").0.start_again().expect("the server again");
                 // The connections of the gateways are new ones, too.
-                self.connected().await;
+                connected(&self.store).await;
             }
             Origin(reply) => self.origin.answer(reply()),
             Both => {
@@ -277,10 +280,16 @@ impl World {
         self.origin_works();
         if let (Down, Some(own)) = (trouble, own) {
             own.0.start_again().expect("the server again");
-            self.connected().await;
+            connected(&self.store).await;
         }
         self.set_deadlines(PATIENCE, PATIENCE);
     }
+}
+
+/// Returns when the gateways have a connection to the server again.
+async fn connected(store: &Store) {
+    let ping = async |redis: &Client| redis.run::<()>(Command::read("PING")).await.is_ok();
+    eventually("the gateways are connected", async || ping(&store.redis).await && ping(&store.aside).await).await;
 }
 
 /// A server that is stopped and started, and keeps its data.

@@ -12,13 +12,12 @@ use edgefront::{
     fetch::{Body, Collected, Request},
     maintenance, routes,
     time::Clock,
-    upstash::{Command, Redis},
 };
 use futures_util::future::join_all;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
-use crate::support::{Reply, SERVICE_KEY, Stock, Store, TestOrigin, eventually};
+use crate::support::{Reply, SERVICE_KEY, Stock, Store, TestOrigin};
 
 pub const SHOP: &str = "https://shop.example";
 
@@ -64,15 +63,6 @@ impl World {
         let app = Rc::get_mut(&mut self.app).expect("no work is under way");
         app.redis = app.redis.with_deadline(redis);
         app.config.origin.timeout = origin;
-    }
-
-    /// Returns when the gateways have a connection to the server again.
-    pub async fn connected(&self) {
-        let ping = async |redis: &Redis| redis.run::<()>(Command::read("PING")).await.is_ok();
-        eventually("the gateways are connected", async || {
-            ping(&self.store.redis).await && ping(&self.store.aside).await
-        })
-        .await;
     }
 
     /// The origin renders pages, knows rows, logs `ada` in and takes the order `order-1` of two mugs.

@@ -59,16 +59,21 @@ impl Shop {
 
     /// As [`Shop::workerd`], with the rate limits of `wrangler.toml`; all that comes without `CF-Connecting-IP` comes from 127.0.0.1.
     pub async fn limited(variables: &[(&str, &str)]) -> Self {
-        Self::in_workerd(variables, true).await.unwrap_or_else(|error| panic!("{error}"))
+        Self::in_workerd(Store::new().await, variables, true).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Like [`Shop::workerd`], for a Worker that may refuse to start: what it logged, and why.
     pub async fn try_workerd(variables: &[(&str, &str)]) -> Result<Self, String> {
-        Self::in_workerd(variables, false).await
+        Self::in_workerd(Store::new().await, variables, false).await
     }
 
-    async fn in_workerd(variables: &[(&str, &str)], limited: bool) -> Result<Self, String> {
-        let (store, origin) = (Store::new().await, TestOrigin::start());
+    /// As [`Shop::workerd`], on this store.
+    pub async fn workerd_on(store: Store, variables: &[(&str, &str)]) -> Self {
+        Self::in_workerd(store, variables, false).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    async fn in_workerd(store: Store, variables: &[(&str, &str)], limited: bool) -> Result<Self, String> {
+        let origin = TestOrigin::start();
         let workerd = Workerd::start(&with_origin(&store, &origin, variables), limited).await?;
         Ok(Self { url: workerd.url.clone(), client: client(), platform: Platform::Workerd(workerd), origin, store })
     }
