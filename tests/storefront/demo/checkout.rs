@@ -14,7 +14,7 @@ const PAN: &str = "carbon-steel-frying-pan-20-cm";
 const MAIL: &str = "ada@example.org";
 
 /// Sends the form of a checkout page as it came, filled in.
-async fn buy(person: &Person<'_>, form: &Page) -> Page {
+pub async fn buy(person: &Person<'_>, form: &Page) -> Page {
     let (order, offer) = (form.field("order"), form.field("offer"));
     let address = "1 Analytical Street\r\nLondon";
     let fields =
@@ -22,11 +22,11 @@ async fn buy(person: &Person<'_>, form: &Page) -> Page {
     person.post("/checkout", &fields).await
 }
 
-async fn count(shop: &Shop, table: &str) -> u64 {
+pub async fn count(shop: &Shop, table: &str) -> u64 {
     shop.sql(&format!("SELECT count(*) AS n FROM {table}")).await[0]["n"].as_u64().expect("a number")
 }
 
-async fn stock(shop: &Shop, item: &str) -> i64 {
+pub async fn stock(shop: &Shop, item: &str) -> i64 {
     shop.sql(&format!("SELECT stock FROM inventory WHERE id = '{item}'")).await[0]["stock"].as_i64().expect("a number")
 }
 

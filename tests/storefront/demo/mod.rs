@@ -6,6 +6,8 @@ mod accounts;
 mod cart;
 /// From a cart to an order.
 mod checkout;
+/// The database fails.
+mod outage;
 /// Somebody at the shop.
 pub mod person;
 

@@ -1,0 +1,70 @@
+//! The database fails, for a while: what is stored is shown, what can not be done says so, and the same again does it once.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{
+    MUG,
+    checkout::{buy, count, stock},
+    open,
+    person::Person,
+};
+use crate::{
+    page_cache::cache_status,
+    support::{SERVICE_KEY, Shop, eventually},
+};
+
+/// Tables that are not there fail every query that names them.
+async fn rename(shop: &Shop, from: &str, to: &str) {
+    for table in ["products", "inventory"] {
+        shop.sql(&format!("ALTER TABLE {from}{table} RENAME TO {to}{table}")).await;
+    }
+}
+
+async fn row(shop: &Shop) -> (StatusCode, Value) {
+    let answer = shop.visit(&format!("/_edge/v1/rows/{MUG}")).await;
+    (answer.status(), serde_json::from_slice(&answer.bytes().await.expect("a body")).expect("JSON"))
+}
+
+/// Lets the copy of the row be due, and runs the cron's job: once, where the cron would try again for a minute.
+async fn refresh(shop: &Shop) {
+    shop.store.raw(&["ZADD", "schedule:", "1", MUG]).await;
+    let job = shop.request(Method::POST, "/_edge/v1/jobs/refresh-rows").bearer_auth(SERVICE_KEY);
+    assert_eq!(job.send().await.expect("an answer").status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn while_the_database_fails_what_is_stored_is_shown_and_an_order_can_be_sent_again() {
+    let shop = open().await;
+    let (guest, product) = (Person::at(&shop), format!("/products/{MUG}"));
+    guest.add(MUG, 1).await;
+    let pieces = stock(&shop, MUG).await;
+    let form = guest.get("/checkout").await;
+    eventually("the page is stored", async || cache_status(&shop.visit(&product).await).contains("; hit")).await;
+    let schedule = shop.request(Method::PUT, &format!("/_edge/v1/rows/{MUG}/schedule")).bearer_auth(SERVICE_KEY);
+    let schedule = schedule.header("content-type", "application/json").body(r#"{"every":600}"#);
+    assert_eq!(schedule.send().await.expect("an answer").status(), StatusCode::OK);
+    assert_eq!(row(&shop).await.1["stock"], json!(pieces));
+
+    rename(&shop, "", "away_").await;
+    assert_eq!(shop.visit(&product).await.status(), StatusCode::OK);
+    let unknown = guest.get("/categories/desk").await;
+    assert_eq!(unknown.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(unknown.headers.contains_key("retry-after") && !unknown.text.contains("no such table"), "{unknown:?}");
+    let refused = buy(&guest, &form).await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.headers.contains_key("retry-after"), "{refused:?}");
+    assert_eq!(count(&shop, "orders").await, 0);
+    refresh(&shop).await;
+    let (status, copy) = row(&shop).await;
+    assert_eq!((status, &copy["stock"]), (StatusCode::OK, &json!(pieces)), "the copy outlives a refresh that fails");
+    shop.logged("no such table").await;
+
+    rename(&shop, "away_", "").await;
+    assert_eq!(guest.get("/categories/desk").await.status, StatusCode::OK);
+    let bought = buy(&guest, &form).await;
+    assert_eq!(bought.status, StatusCode::SEE_OTHER);
+    assert_eq!((count(&shop, "orders").await, stock(&shop, MUG).await), (1, pieces - 1));
+    refresh(&shop).await;
+    assert_eq!(row(&shop).await.1["stock"], json!(pieces - 1), "the next run has what the last one had not");
+}
