@@ -49,12 +49,27 @@ impl Visit {
 
 /// Whether a path is `route`, or below it, in any spelling that some origin may take for it: no other one is a way around the limit.
 fn is_at(route: &str, path: &str) -> bool {
-    let names = |path: &str| {
-        let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
-        let names = path.split(['/', '\\']).map(|name| name.split(';').next().unwrap_or_default().to_owned());
-        names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
-    };
-    names(path).starts_with(&names(route))
+    let (route, path) = (names(route), names(path));
+    path.starts_with(&route) || resolved(path).starts_with(&route)
+}
+
+/// The names in a path, without what some origins overlook.
+fn names(path: &str) -> Vec<String> {
+    let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+    let names = path.split(['/', '\\']).map(|name| name.split(';').next().unwrap_or_default().to_owned());
+    names.filter(|name| !matches!(name.as_str(), "" | ".")).collect()
+}
+
+/// The same for an origin that goes up by `..` after it has decoded `%2f`, which the platform leaves as it is.
+fn resolved(names: Vec<String>) -> Vec<String> {
+    names.into_iter().fold(Vec::new(), |mut names, name| {
+        if name == ".." {
+            names.pop();
+        } else {
+            names.push(name);
+        }
+        names
+    })
 }
 
 /// The pages under the request's URL and under those of its `Location` and `Content-Location` that are of the same origin.
@@ -76,10 +91,23 @@ mod tests {
 
     #[test]
     fn no_spelling_of_a_path_is_a_way_around_its_limit() {
-        for path in ["/login", "/login/", "//login", "/Login", "/%6cogin", "/login;a=b", "/login%2f", "/login/again"] {
+        for path in [
+            "/login",
+            "/login/",
+            "//login",
+            "/Login",
+            "/%6cogin",
+            "/login;a=b",
+            "/login%2f",
+            "/login/again",
+            "/a/..%2flogin",
+            "/a%5c..%5clogin",
+            "/.%2flogin",
+            "/login/..%2fa",
+        ] {
             assert!(is_at("/login", path), "{path}");
         }
-        for path in ["/", "/logins", "/a/login"] {
+        for path in ["/", "/logins", "/a/login", "/a%2f..", "/a/..%2fb/login"] {
             assert!(!is_at("/login", path), "{path}");
         }
         assert!(is_at("/", "/anything"));
