@@ -1,6 +1,6 @@
 //! Carts that ended with their session, as `reap` and `log_in` record them: a stream, the newest 10,000 or so.
 
-use std::{cmp::Reverse, fmt};
+use std::fmt;
 
 use bytes::Bytes;
 
@@ -9,8 +9,9 @@ use crate::{
     error::Error,
     ids::ItemId,
     keys::Shard,
+    order,
     time::Timestamp,
-    upstash::{Command, Redis},
+    upstash::{self, Command, Redis},
 };
 
 /// A cart that nobody came back for.
@@ -96,7 +97,7 @@ pub async fn page(redis: &Redis, before: Option<Cursor>, limit: usize) -> Result
     let entries =
         shards.zip(lists).flat_map(|(shard, list)| list.into_iter().filter_map(move |entry| place(shard, entry)));
     let mut entries: Vec<_> = entries.collect();
-    entries.sort_by_key(|(cursor, _)| Reverse(*cursor));
+    order::sort_by(&mut entries, |(one, _), (other, _)| other.cmp(one));
     let is_last = entries.len() <= limit;
     entries.truncate(limit);
     let next = if is_last { None } else { entries.last().map(|(cursor, _)| *cursor) };
@@ -118,14 +119,14 @@ fn read_cart(id: Cursor, fields: &[Bytes]) -> Option<AbandonedCart> {
         _ => None,
     };
     let mut lines: Vec<_> = items.chunks(2).filter_map(line).filter(|line| line.quantity > 0).collect();
-    lines.sort_by(|one, other| one.item.cmp(&other.item));
+    order::sort_by(&mut lines, |one, other| one.item.cmp(&other.item));
     if lines.is_empty() {
         return None;
     }
     Some(AbandonedCart {
         id,
         user: field("user").filter(|user| !user.is_empty()).map(str::to_owned),
-        seen: field("seen").and_then(|seen| seen.parse().ok()).filter(|seen: &f64| seen.is_finite()),
+        seen: field("seen").and_then(upstash::number).filter(|seen| seen.is_finite()),
         ended: Timestamp::from_millis(id.millis),
         lines,
     })

@@ -9,6 +9,7 @@ use crate::{
     error::Error,
     ids::{ItemId, Token},
     keys::{Keys, ONCE_TTL},
+    order,
     session::{self, Session},
     time::Timestamp,
     upstash::{Command, Pairs, Redis, Script, script},
@@ -75,7 +76,7 @@ impl Cart {
             Some(Line { item: ItemId::parse(&item).ok()?, quantity })
         };
         let mut lines: Vec<_> = pairs.into_iter().filter_map(line).collect();
-        lines.sort_by(|one, other| one.item.cmp(&other.item));
+        order::sort_by(&mut lines, |one, other| one.item.cmp(&other.item));
         Self { lines }
     }
 }

@@ -7,6 +7,7 @@
 //! - [`ids`]: the names that may become part of a key; whatever exists of these types is well formed.
 //! - [`time`]: a moment and where it comes from; nothing below reads a clock by itself.
 //! - [`item_routes`]: which URLs name an item.
+//! - [`order`]: one sort for all types.
 //! - [`network`]: where a request comes from.
 //! - [`person`]: whether a person looks.
 //! - [`recent`]: what happened a moment ago, in bounded space.
@@ -62,6 +63,7 @@ pub mod keys;
 pub mod limits;
 pub mod maintenance;
 pub mod network;
+pub mod order;
 pub mod orders;
 pub mod origin;
 pub mod page_cache;

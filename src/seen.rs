@@ -22,7 +22,7 @@ use crate::{
     error::Error,
     ids::{ItemId, Token},
     network::Network,
-    ranking,
+    order, ranking,
     recent::Recent,
     session::{self, Noted, Sight, TOUCH_EVERY},
     time::Timestamp,
@@ -243,7 +243,8 @@ async fn send(app: &App, redis: &Redis) -> Result<(), Error> {
     ask_limit(app).await;
     let (keys, Batch { mut sights, counts, once }) = (redis.keys(), app.seen.take());
     // Each call of the script is for the sessions of one shard.
-    sights.sort_by_key(|waiting| keys.shard_of(&waiting.sight.token));
+    let shard_of = |waiting: &Waiting| keys.shard_of(&waiting.sight.token);
+    order::sort_by(&mut sights, |one, other| shard_of(one).cmp(&shard_of(other)));
     let shards: Vec<_> =
         sights.chunk_by(|one, next| keys.shard_of(&one.sight.token) == keys.shard_of(&next.sight.token)).collect();
     let touches = shards.iter().filter_map(|sights| {

@@ -32,12 +32,11 @@ impl Basket {
             return Ok(Self { lines: Vec::new() });
         }
         let ids: Vec<_> = cart.keys().cloned().collect();
-        let mut cards: BTreeMap<_, _> =
-            catalogue.cards(&ids).await?.into_iter().map(|card| (card.id.clone(), card)).collect();
+        let mut cards = catalogue.cards(&ids).await?;
         let line = |(id, quantity): (&String, &u32)| Line {
             id: id.clone(),
             quantity: *quantity,
-            card: cards.remove(id),
+            card: cards.iter().position(|card| card.id == *id).map(|place| cards.swap_remove(place)),
             typed: None,
         };
         Ok(Self { lines: cart.iter().map(line).collect() })

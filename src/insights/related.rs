@@ -9,6 +9,7 @@ use crate::{
     config::InsightsConfig,
     error::Error,
     ids::ItemId,
+    order,
     time::Timestamp,
     upstash::{Command, Redis, Script, script},
 };
@@ -83,7 +84,7 @@ pub async fn bought_together(
     });
     let mut scored: Vec<_> = scored.collect();
     // Of equals first the one that more orders speak for.
-    scored.sort_by(|(one, count), (other, other_count)| {
+    order::sort_by(&mut scored, |(one, count), (other, other_count)| {
         descending(one.score, other.score)
             .then_with(|| descending(*count, *other_count))
             .then_with(|| one.item.cmp(&other.item))
@@ -110,7 +111,9 @@ pub async fn bought_by_viewers(
     let Some(counts) = counts else { return Ok(BoughtByViewers::default()) };
     let share = |(item, count): (String, f64)| Some((ItemId::parse(&item).ok()?, (count / counts.orders).min(1.0)));
     let mut shares: Vec<_> = counts.items.into_iter().filter_map(share).collect();
-    shares.sort_by(|(one, share), (other, other_share)| descending(*share, *other_share).then_with(|| one.cmp(other)));
+    order::sort_by(&mut shares, |(one, share), (other, other_share)| {
+        descending(*share, *other_share).then_with(|| one.cmp(other))
+    });
     shares.truncate(limit);
     Ok(BoughtByViewers { orders: counts.orders * present.weight(counts.began), shares })
 }

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::{
     config::Forward,
+    order,
     origin::{is_edge, is_hop_by_hop},
 };
 
@@ -33,7 +34,7 @@ impl Fields {
             }
         }
         fields.retain(|field| field != "accept-encoding");
-        fields.sort();
+        order::sort_by(&mut fields, Ord::cmp);
         fields.dedup();
         Some(Self(fields))
     }
@@ -166,7 +167,7 @@ fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     }
     let mut languages: Vec<_> = members.drain(..).map(|member| member.replace(' ', "").to_ascii_lowercase()).collect();
     // The order of equals says nothing (RFC 9110 §12.4.2). Highest weight first; no weight means 1.
-    languages.sort_by(|one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
+    order::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
     languages.dedup();
     Some(languages.join(","))
 }

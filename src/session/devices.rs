@@ -12,6 +12,7 @@ use crate::{
     error::Error,
     ids::{Token, UserId},
     keys::Shard,
+    order,
     time::Timestamp,
     upstash::{Command, Redis, Script, script},
 };
@@ -95,7 +96,7 @@ async fn of_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionC
     };
     let lists: Vec<Vec<Found>> = redis.all(&redis.keys().shards().map(list).collect::<Vec<_>>()).await?;
     let mut found: Vec<_> = lists.into_iter().flatten().collect();
-    found.sort_by(|(.., one), (.., other)| other.total_cmp(one));
+    order::sort_by(&mut found, |(.., one), (.., other)| other.total_cmp(one));
     found.truncate(MOST);
     let device = |(token, seen, value, _): Found| {
         let token = Token::parse(&token)?;
