@@ -18,6 +18,16 @@ use crate::{
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
 
+/// What all pages have above their own: compiled once, not with each of them.
+#[derive(Template)]
+#[template(path = "top.html")]
+pub(super) struct Top;
+
+/// What all pages have below.
+#[derive(Template)]
+#[template(path = "foot.html")]
+pub(super) struct Foot;
+
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home<'a> {
@@ -120,7 +130,11 @@ pub(super) fn see_other(path: &str) -> Response {
 }
 
 pub(super) fn html(status: StatusCode, page: &impl Template) -> Result<Response, Error> {
-    let text = page.render().map_err(|error| Error::Platform(format!("a page does not render: {error}")))?;
+    respond(status, page.render())
+}
+
+fn respond(status: StatusCode, page: askama::Result<String>) -> Result<Response, Error> {
+    let text = page.map_err(|error| Error::Platform(format!("a page does not render: {error}")))?;
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
