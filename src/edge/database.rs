@@ -1,18 +1,21 @@
-//! D1 as [`Database`].
+//! D1 as [`Database`]. Statements and rows cross the border as one text each: D1's own objects would be read column by column.
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
-use wasm_bindgen::JsValue;
-use worker::{D1Database, D1PreparedStatement};
+use wasm_bindgen::{JsCast, JsValue};
 
+use super::glue;
 use crate::database::{Database, DatabaseError, Row, Statement};
 
 /// A D1 binding.
-pub struct D1(pub D1Database);
+pub struct D1(pub JsValue);
 
 impl Database for D1 {
     fn query<'a>(&'a self, sql: &'a str, params: &'a [Value]) -> LocalBoxFuture<'a, Result<Vec<Row>, DatabaseError>> {
-        Box::pin(async move { self.prepare(sql, params)?.all().await.map_err(failed)?.results().map_err(failed) })
+        Box::pin(async move {
+            let rows = self.run(&[(sql, params)]).await?;
+            Ok(rows.into_iter().next().unwrap_or_default())
+        })
     }
 
     /// D1's `batch`, which is one transaction.
@@ -21,37 +24,29 @@ impl Database for D1 {
         statements: &'a [Statement<'a>],
     ) -> LocalBoxFuture<'a, Result<Vec<Vec<Row>>, DatabaseError>> {
         Box::pin(async move {
-            let statements = statements.iter().map(|(sql, params)| self.prepare(sql, params));
-            let results = self.0.batch(statements.collect::<Result<_, _>>()?).await.map_err(failed)?;
-            results.iter().map(|result| result.results().map_err(failed)).collect()
+            let statements: Vec<_> = statements.iter().map(|(sql, params)| (*sql, params.as_slice())).collect();
+            self.run(&statements).await
         })
     }
 }
 
 impl D1 {
-    fn prepare(&self, sql: &str, params: &[Value]) -> Result<D1PreparedStatement, DatabaseError> {
-        let params = params.iter().map(parameter).collect::<Result<Vec<_>, _>>()?;
-        self.0.prepare(sql).bind(&params).map_err(failed)
+    async fn run(&self, statements: &[(&str, &[Value])]) -> Result<Vec<Vec<Row>>, DatabaseError> {
+        if statements.iter().flat_map(|(_, params)| *params).any(|param| param.is_array() || param.is_object()) {
+            return Err(DatabaseError::Failed("a list or an object can not be bound".to_owned()));
+        }
+        let text = serde_json::to_string(statements).map_err(|error| unreadable(&error))?;
+        let rows = glue::query(&self.0, &text).await.map_err(|error| failed(&error))?;
+        serde_json::from_str(&rows.as_string().unwrap_or_default()).map_err(|error| unreadable(&error))
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn failed(error: worker::Error) -> DatabaseError {
-    DatabaseError::from_message(match &error {
-        // Its text shows the cause only, which need not name the constraint; the message does.
-        worker::Error::D1(error) => AsRef::<js_sys::Error>::as_ref(error).message().into(),
-        error => error.to_string(),
-    })
+/// The message names a broken constraint; the cause need not.
+fn failed(error: &JsValue) -> DatabaseError {
+    let message = error.dyn_ref().map(|error: &js_sys::Error| error.message().into());
+    DatabaseError::from_message(message.unwrap_or_else(|| format!("{error:?}")))
 }
 
-/// The types that D1 binds. Numbers are JavaScript's: whole ones beyond 2⁵³ would not arrive as they are.
-fn parameter(value: &Value) -> Result<JsValue, DatabaseError> {
-    let unfit = |what: &str| DatabaseError::Failed(format!("{what} can not be bound"));
-    match value {
-        Value::Null => Ok(JsValue::NULL),
-        Value::Bool(bool) => Ok((*bool).into()),
-        Value::Number(number) => number.as_f64().map(Into::into).ok_or_else(|| unfit("this number")),
-        Value::String(text) => Ok(text.into()),
-        Value::Array(_) | Value::Object(_) => Err(unfit("a list or an object")),
-    }
+fn unreadable(error: &serde_json::Error) -> DatabaseError {
+    DatabaseError::Failed(error.to_string())
 }

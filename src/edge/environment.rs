@@ -4,8 +4,7 @@
 use std::rc::Rc;
 
 use js_sys::Reflect;
-use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
-use worker::Env;
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, limits};
 use crate::{
@@ -36,7 +35,8 @@ const DATABASE: &str = "DB";
 pub fn app() -> Result<Rc<App>, ConfigErrors> {
     ENV.with(|env| {
         let config = Config::from_lookup(|name| Reflect::get(env, &name.into()).ok()?.as_string())?;
-        let database = env.unchecked_ref::<Env>().d1(DATABASE).ok().map(|database| Rc::new(D1(database)) as _);
+        let database = Reflect::get(env, &DATABASE.into()).ok().filter(JsValue::is_object);
+        let database = database.map(|database| Rc::new(D1(database)) as _);
         let app = App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), database);
         Ok(Rc::new(App { limits: limits::of(env), ..app }))
     })

@@ -49,6 +49,9 @@ extern "C" {
     /// Whether the rate limit `binding` lets one more of `key` through.
     #[wasm_bindgen(catch)]
     pub async fn count(binding: &JsValue, key: &str) -> Result<JsValue, JsValue>;
+    /// The rows of each of `statements`: JSON, both.
+    #[wasm_bindgen(catch)]
+    pub async fn query(database: &JsValue, statements: &str) -> Result<JsValue, JsValue>;
 }
 
 #[wasm_bindgen]
