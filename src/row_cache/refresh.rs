@@ -18,11 +18,12 @@ use crate::{
     error::Error,
     ids::RowId,
     keys::Keys,
+    random,
     time::Timestamp,
     upstash::{self, Command, FromReply, Pairs, Redis, Reply, Script, script},
 };
 
-pub static CLAIM: Script = script!("claim", "c91f91a75c59610083a73b9afc2518f0cf7ce249");
+pub static CLAIM: Script = script!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
 pub static COMMIT: Script = script!("commit", "ffa91851d80eda4038fb227e7c8171fd0da56c48");
 
 /// How many rows a round leases: one of 10,000 rows every 5 s then is 2 rounds a second.
@@ -146,6 +147,8 @@ pub(super) async fn load(
 /// Rows leased to us.
 struct Claims {
     now: Timestamp,
+    /// The end of the lease, as its score is written.
+    lease: String,
     /// Each with its period in seconds, 0 if it has none.
     rows: Vec<(RowId, f64)>,
 }
@@ -166,10 +169,11 @@ async fn claim(redis: &Redis, wanted: Wanted<'_>, now: Timestamp) -> Result<Clai
         Wanted::Named { rows, absent: false } => (now, rows.len(), rows, String::new()),
     };
     let keys = redis.keys();
+    let lease = lease_from(now)?;
     let command = Command::script(&CLAIM, [keys.schedule(), keys.delay()])
         // Scores of the book's code are finer than a millisecond: what is due within this one is due.
         .num(due_by + Duration::from_millis(1))
-        .num(now + LEASE)
+        .arg(lease.as_str())
         .num(limit)
         .arg(free_by)
         .args(rows.iter().map(RowId::as_str));
@@ -177,7 +181,14 @@ async fn claim(redis: &Redis, wanted: Wanted<'_>, now: Timestamp) -> Result<Clai
     // A name that is no RowId was written by somebody else and has no reader here. Its lease keeps it out of the way.
     let row = |name: Bytes| RowId::parse(std::str::from_utf8(&name).ok()?).ok();
     let rows = granted.into_iter().filter_map(|(name, every)| Some((row(name)?, every))).collect();
-    Ok(Claims { now, rows })
+    Ok(Claims { now, lease, rows })
+}
+
+/// The end of a lease that begins now, and whose it is: one of a thousand ends within its millisecond, since two crons begin at once and
+/// a row may be scheduled anew between their claims. A score of this century is exact to a quarter of a microsecond.
+fn lease_from(now: Timestamp) -> Result<String, Error> {
+    let own = u16::from_ne_bytes(random::bytes()?) % 1000;
+    Ok(format!("{}{own:03}", now + LEASE))
 }
 
 /// What the source said of leased rows: None for one that does not exist. Empty if it failed.
@@ -204,7 +215,7 @@ async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut R
         })
     });
     let turns: Vec<_> = turns.collect();
-    let earliest = commit(redis, &turns, claims.now, report).await?;
+    let earliest = commit(redis, &turns, &claims.lease, report).await?;
 
     let mut loaded = HashMap::new();
     for (rows, answer) in &answers {
@@ -229,7 +240,7 @@ fn with_period(rows: &[(RowId, f64)]) -> Vec<&RowId> {
 async fn commit(
     redis: &Redis,
     turns: &[(Vec<Turn<'_>>, Option<&Error>)],
-    leased: Timestamp,
+    lease: &str,
     report: &mut RefreshReport,
 ) -> Result<Option<Timestamp>, Error> {
     // Our own next turns count too: a server that had to be sent the script in full has answered the question before the commits.
@@ -244,7 +255,7 @@ async fn commit(
         };
         let (now, later) = rest.split_at(rest.iter().take_while(fits).count());
         rest = later;
-        let calls = now.iter().map(|(turns, _)| commit_call(redis.keys(), turns, leased));
+        let calls = now.iter().map(|(turns, _)| commit_call(redis.keys(), turns, lease));
         let commands: Vec<_> = calls.chain([earliest_due(redis.keys())]).collect();
         let mut replies = redis.pipeline(&commands).await?;
         let Earliest(next) = Earliest::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
@@ -270,10 +281,10 @@ async fn commit(
     }
 }
 
-fn commit_call(keys: Keys, turns: &[Turn], leased: Timestamp) -> Command {
+fn commit_call(keys: Keys, turns: &[Turn], lease: &str) -> Command {
     let own = [keys.schedule(), keys.delay()].into_iter();
     let copies = turns.iter().map(|turn| keys.row(turn.row));
-    let call = Command::script(&COMMIT, own.chain(copies)).num(leased + LEASE);
+    let call = Command::script(&COMMIT, own.chain(copies)).arg(lease);
     turns.iter().fold(call, |call, turn| {
         call.arg(turn.row.as_str())
             .arg(turn.next.map(|next| next.to_string()).unwrap_or_default())

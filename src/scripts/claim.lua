@@ -11,14 +11,15 @@ local rows = {}
 if #ARGV == 4 then
   rows = redis.call('ZRANGEBYSCORE', schedule, '-inf', ARGV[1], 'LIMIT', 0, limit)
 else
-  -- A row asked for by name need not be due, but must not be leased or backing off: both are at most one lease ahead.
+  -- A row asked for by name need not be due, but must not be leased or backing off: both are at most one lease ahead, and the leases
+  -- of one millisecond end within it.
   local named = {unpack(ARGV, 5)}
   local delays = free_by > 0 and redis.call('ZMSCORE', delay, unpack(named)) or {}
   for i, due in ipairs(redis.call('ZMSCORE', schedule, unpack(named))) do
     due = tonumber(due)
     -- Its last turn, whatever came of it, was a second ago or more: readers do not hammer a source that fails.
     local missing = due and due <= free_by and due <= now + (tonumber(delays[i]) or 0) - 1
-    if due and (due <= now or due > lease_end or missing) then rows[#rows + 1] = named[i] end
+    if due and (due <= now or due > lease_end + 0.001 or missing) then rows[#rows + 1] = named[i] end
   end
 end
 if #rows == 0 then return {} end
