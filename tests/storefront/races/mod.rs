@@ -5,7 +5,7 @@
 //! - `EDGEFRONT_RACES=1000`: so many cases of each kind, instead of the number that `cargo xtask test` has time for.
 //! - `EDGEFRONT_RACE='…'`: the one case that a failure printed (for the test that printed it).
 
-use std::{fmt, rc::Rc, time::Duration};
+use std::{cell::Cell, fmt, panic, rc::Rc, sync::Once, time::Duration};
 
 use edgefront::time::Timestamp;
 use proptest::{
@@ -155,11 +155,32 @@ fn explore<P, C>(
     let cases = std::env::var("EDGEFRONT_RACES").map_or(cases, |cases| cases.parse().expect("a number of cases"));
     let config =
         ProptestConfig { cases, max_shrink_iters: 600, failure_persistence: None, ..ProptestConfig::default() };
-    match TestRunner::new(config).run(kind, |case| play(&case).map_err(TestCaseError::fail)) {
+    match quietly(|| TestRunner::new(config).run(kind, |case| play(&case).map_err(TestCaseError::fail))) {
         Ok(()) => {}
         Err(TestError::Fail(wrong, case)) => panic!("{wrong}\nEDGEFRONT_RACE='{}'", json!(case)),
         Err(aborted) => panic!("{aborted}"),
     }
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics of this thread print nothing meanwhile: while a case shrinks there are hundreds, and the last is told at the end.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let result = work();
+    IS_QUIET.set(false);
+    result
 }
 
 #[test]
