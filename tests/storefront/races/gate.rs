@@ -16,15 +16,19 @@ use std::{
 
 use bytes::Bytes;
 use edgefront::{
+    config::RedisConfig,
     fetch::{Body, Collected, Fetch, FetchError, Request, Response},
     scripts,
-    time::{Clock, Timestamp},
+    time::{Alarm, Bell, Clock, Timestamp},
+    upstash::Redis,
 };
 use futures_util::{Stream, future::LocalBoxFuture, stream::FuturesUnordered};
 use tokio::sync::oneshot;
 
 use crate::support::{NativeFetch, TestClock};
 
+/// Longer than the time of any case.
+const FOR_EVER: Duration = Duration::from_hours(24);
 /// The largest body that is carried through.
 const BODY: usize = 8 << 20;
 
@@ -173,6 +177,12 @@ pub struct Door {
 }
 
 impl Door {
+    /// Redis as an isolate has it whose requests and time go through here. No call is too late: time leaps.
+    pub fn redis(&self, config: &RedisConfig) -> Redis {
+        let (fetch, clock) = (Rc::new(self.clone()), Rc::new(self.clone()));
+        Redis::new(fetch, clock, config.credentials.clone(), FOR_EVER, config.keys)
+    }
+
     fn send<T: 'static>(
         &self,
         label: String,
@@ -223,6 +233,17 @@ impl Clock for Door {
         let (wake, woken) = oneshot::channel();
         self.gate.hold(self.number, String::new(), What::Sleep(self.now() + duration, wake));
         wait(woken)
+    }
+
+    /// What it waits for comes: the gate delivers everything in the end.
+    fn alarm(&self, _: Duration) -> (Alarm, Bell) {
+        let (bell, ringing) = oneshot::channel();
+        (
+            wait(ringing),
+            Box::new(move || {
+                let _ = bell.send(());
+            }),
+        )
     }
 }
 

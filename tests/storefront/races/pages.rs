@@ -188,7 +188,7 @@ async fn play(place: &Place, case: &Case) -> Result<(), String> {
         let app = store.app(&[("ORIGIN_URL", &origin.url()), ("TRAFFIC_INTERVAL", "3600")]);
         let app = Rc::into_inner(app).expect("nobody else has it");
         let door = Rc::new(gate.door(door));
-        let redis = app.redis.with_deadline(Duration::from_secs(20)).through(door.clone());
+        let redis = door.redis(&app.config.redis);
         Rc::new(App { redis, fetch: door.clone(), clock: door, ..app })
     };
     let isolates = (0..ISOLATES).map(isolate).collect();

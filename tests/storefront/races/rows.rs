@@ -201,7 +201,7 @@ async fn play(place: &Place, case: &Case) -> Result<(), String> {
         let app = store.app(&[("ROWS_URL", &format!("{}/rows", origin.url()))]);
         let app = Rc::into_inner(app).expect("nobody else has it");
         let door = Rc::new(gate.door(door));
-        let redis = app.redis.with_deadline(Duration::from_secs(20)).through(door.clone());
+        let redis = door.redis(&app.config.redis);
         World {
             app: App { redis, fetch: door.clone(), clock: door, ..app },
             clock: clock.clone(),
