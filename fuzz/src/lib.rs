@@ -21,6 +21,7 @@ use edgefront::{
     time::{Clock, Timestamp},
     upstash::{Command, Credentials, Redis, Reply},
 };
+use edgefront_gateway::request;
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -28,13 +29,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 pub type Property = fn(&[u8]);
 
 /// Each with its name: of its target, and of the folder of its corpus.
-pub const ALL: [(&str, Property); 6] = [
+pub const ALL: [(&str, Property); 7] = [
     ("cookie", cookie),
     ("page_url", page_url),
     ("headers", headers),
     ("redis_reply", redis_reply),
     ("stored_page", stored_page),
     ("order", order),
+    ("gateway_request", gateway_request),
 ];
 
 const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
@@ -195,5 +197,36 @@ impl Clock for Still {
 
     fn sleep(&self, _: Duration) -> LocalBoxFuture<'static, ()> {
         Box::pin(async {})
+    }
+}
+
+/// Of a request to the gateway: the commands that are read are those that they are written as, in either form; and a refusal quotes
+/// nothing of what was sent.
+pub fn gateway_request(data: &[u8]) {
+    for read in [request::single, request::batch] {
+        match read(data) {
+            Ok(commands) => {
+                assert!((1..=1_000).contains(&commands.len()));
+                let text = |arg: &Vec<u8>| String::from_utf8(arg.clone()).expect("JSON is UTF-8");
+                let lists: Vec<Vec<_>> =
+                    commands.iter().map(|command| command.args.iter().map(text).collect()).collect();
+                let written = serde_json::to_vec(&lists).expect("strings");
+                assert_eq!(request::batch(&written), Ok(commands));
+            }
+            Err(told) => {
+                let is_ours = ["ERR ", "EOF", "expected JSON array"].iter().any(|begin| told.starts_with(begin));
+                assert!(is_ours && told.len() < 100, "{told}");
+            }
+        }
+    }
+    // A line of path and query, then the body.
+    let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
+    let (head, body) = (String::from_utf8_lossy(&data[..end]), data.get(end + 1..).unwrap_or_default());
+    let (path, query) = head.split_once('?').unwrap_or((&head, ""));
+    if let Ok(commands) = request::path(path, &request::query_pairs(query), body) {
+        let [command] = &commands[..] else { panic!("one path is one command") };
+        let escaped = |arg: &Vec<u8>| arg.iter().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
+        let written = command.args.iter().map(|arg| format!("/{}", escaped(arg))).collect::<Vec<_>>().concat();
+        assert_eq!(request::path(&written, &[], b""), Ok(commands.clone()));
     }
 }

@@ -48,7 +48,7 @@ mod exchange;
 mod access;
 
 /// What it asks for: commands from body or path.
-mod request;
+pub mod request;
 
 /// Whether that may be sent: forbidden commands, limits, reading only.
 mod policy;

@@ -22,13 +22,15 @@ pub enum Form {
 
 /// A command's name and arguments: never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Command {
-    pub(crate) args: Vec<Vec<u8>>,
+pub struct Command {
+    /// The name first.
+    pub args: Vec<Vec<u8>>,
 }
 
 impl Command {
     /// The name in upper case; what is no plausible name is `?`, so that a misplaced value is never logged.
-    pub(crate) fn name(&self) -> String {
+    #[must_use]
+    pub fn name(&self) -> String {
         let name = self.arg(0);
         let plausible = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         if name.len() > 32 || !name.iter().all(plausible) {
@@ -38,12 +40,14 @@ impl Command {
     }
 
     /// The argument at `index`, the name being 0; empty when there is none.
-    pub(crate) fn arg(&self, index: usize) -> &[u8] {
+    #[must_use]
+    pub fn arg(&self, index: usize) -> &[u8] {
         self.args.get(index).map_or(&[], Vec::as_slice)
     }
 
     /// Bytes of name and arguments.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         self.args.iter().map(Vec::len).sum()
     }
 }
@@ -52,7 +56,7 @@ impl Command {
 ///
 /// # Errors
 /// With the text for the client: not JSON, no array, empty, null or nested arguments.
-pub(crate) fn single(body: &[u8]) -> Result<Vec<Command>, String> {
+pub fn single(body: &[u8]) -> Result<Vec<Command>, String> {
     Ok(vec![json(body)?])
 }
 
@@ -60,7 +64,7 @@ pub(crate) fn single(body: &[u8]) -> Result<Vec<Command>, String> {
 ///
 /// # Errors
 /// As [`single`], and for no or more than 1,000 commands.
-pub(crate) fn batch(body: &[u8]) -> Result<Vec<Command>, String> {
+pub fn batch(body: &[u8]) -> Result<Vec<Command>, String> {
     let commands: Vec<Command> = json(body)?;
     match commands.len() {
         0 => Err("ERR empty command".to_owned()),
@@ -76,7 +80,7 @@ pub(crate) fn batch(body: &[u8]) -> Result<Vec<Command>, String> {
 ///
 /// # Errors
 /// When the path names no command.
-pub(crate) fn path(path: &str, query: &[(Vec<u8>, Vec<u8>)], body: &[u8]) -> Result<Vec<Command>, String> {
+pub fn path(path: &str, query: &[(Vec<u8>, Vec<u8>)], body: &[u8]) -> Result<Vec<Command>, String> {
     let segments = path.strip_prefix('/').unwrap_or(path).split('/');
     let mut args: Vec<Vec<u8>> = segments.map(|part| percent_decode_str(part).collect()).collect();
     if args.first().is_none_or(Vec::is_empty) {
@@ -96,7 +100,8 @@ pub(crate) fn path(path: &str, query: &[(Vec<u8>, Vec<u8>)], body: &[u8]) -> Res
 }
 
 /// The pairs of a query, decoded, in order.
-pub(crate) fn query_pairs(query: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+#[must_use]
+pub fn query_pairs(query: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     let decode = |text: &str| -> Vec<u8> {
         let text: Cow<str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
         percent_decode_str(&text).collect()
