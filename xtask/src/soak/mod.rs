@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: visitors shop for minutes in front of a real Redis with an append-only file, while Redis is killed and started again
 //! every half minute and the Worker once. What holds: no page answers 5xx, what was accepted is there in the end (once), and the Worker's
-//! memory stays flat. It asks and counts; what it finds wrong is its failure.
+//! memory stays bounded. It asks and counts; what it finds wrong is its failure.
 //!
 //! - [`shop`]: what runs, and who is killed when.
 //! - [`visitor`]: who shops, and what each knows must be in their cart; [`crons`]: who cleans up.
