@@ -6,11 +6,8 @@
 //! - `carts`: every session has a cart. A cart has 2 lines.
 
 use std::{
-    fmt::Write as _,
-    io::{self, BufReader, Read, Write},
-    net::TcpStream,
+    io::{self, Write as _},
     rc::Rc,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -26,8 +23,13 @@ use edgefront::{
 use edgefront_gateway::server::{Server, ServerOptions};
 
 mod parts;
+#[path = "parts/wire.rs"]
+mod wire;
 
-use self::parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway};
+use self::{
+    parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway},
+    wire::{ask, feed},
+};
 
 /// Sessions of one round.
 const SESSIONS: u32 = 100_000;
@@ -74,16 +76,9 @@ async fn clean(gateway: &str) -> Cleaned {
 
 /// Fills an empty database by the server's own protocol; returns how many carts there are.
 fn fill(server: &Server, users_with_cart: u32) -> io::Result<u64> {
-    let mut stream = connect(server)?;
     let mut carts = 0;
     let mut text = String::new();
-    let mut command = |words: &[&str]| {
-        // Writing to a String can not fail.
-        let _ = write!(text, "*{}\r\n", words.len());
-        for word in words {
-            let _ = write!(text, "${}\r\n{word}\r\n", word.len());
-        }
-    };
+    let mut command = |words: &[&str]| wire::command(&mut text, words);
     command(&["FLUSHALL"]);
     command(&["CONFIG", "RESETSTAT"]);
     for number in 0..SESSIONS {
@@ -106,20 +101,7 @@ fn fill(server: &Server, users_with_cart: u32) -> io::Result<u64> {
             command(&["HSET", &format!("devices:{user}"), token, "0123456789abcdef Firefox on Windows"]);
         }
     }
-    command(&["PING"]);
-    let mut replies = BufReader::new(stream.try_clone()?);
-    // Read meanwhile, else both ends would come to wait for each other.
-    let reader = thread::spawn(move || -> io::Result<()> {
-        let (mut end, mut chunk) = (Vec::new(), vec![0; 1 << 16]);
-        while !end.ends_with(b"+PONG\r\n") {
-            let count = replies.read(&mut chunk)?;
-            end.extend_from_slice(&chunk[..count]);
-            end.drain(..end.len().saturating_sub(16));
-        }
-        Ok(())
-    });
-    stream.write_all(text.as_bytes())?;
-    reader.join().expect("no panic")?;
+    feed(server, |stream| stream.write_all(text.as_bytes()))?;
     Ok(carts)
 }
 
@@ -136,16 +118,4 @@ fn longest(server: &Server) -> String {
     let info = ask(server, "INFO latencystats").expect("the server answers");
     let figures = info.lines().find_map(|line| line.strip_prefix("latency_percentiles_usec_evalsha:"));
     format!("its script takes, in us: {}", figures.expect("a script ran").trim())
-}
-
-fn ask(server: &Server, command: &str) -> io::Result<String> {
-    let mut stream = connect(server)?;
-    write!(stream, "{command}\r\nQUIT\r\n")?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    Ok(text)
-}
-
-fn connect(server: &Server) -> io::Result<TcpStream> {
-    TcpStream::connect(("127.0.0.1", server.port()))
 }

@@ -6,10 +6,8 @@
 
 use std::{
     fmt::Write as _,
-    io::{self, BufReader, Read, Write},
-    net::TcpStream,
+    io::{self, Write as _},
     rc::Rc,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -28,8 +26,13 @@ use edgefront::{
 use edgefront_gateway::server::{Server, ServerOptions};
 
 mod parts;
+#[path = "parts/wire.rs"]
+mod wire;
 
-use self::parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway};
+use self::{
+    parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway},
+    wire::{ask, command, feed},
+};
 
 const SIZES: [u32; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 const ROUNDS: usize = 9;
@@ -157,67 +160,51 @@ fn memory(server: &Server) -> u64 {
 /// Adds sessions by the server's own protocol; every so many (0: none) with all that one has, whose tokens come back, at most 10,000. Seen within
 /// the last hour, or `long_ago`.
 fn fill(server: &Server, count: u32, every: u32, long_ago: bool) -> io::Result<Vec<Token>> {
-    let mut stream = connect(server)?;
-    let replies = stream.try_clone()?;
-    // Read meanwhile, else both ends would come to wait for each other.
-    let reader = thread::spawn(move || -> io::Result<()> {
-        let (mut replies, mut end, mut chunk) = (BufReader::new(replies), Vec::new(), vec![0; 1 << 16]);
-        while !end.ends_with(b"+PONG\r\n") {
-            let length = replies.read(&mut chunk)?;
-            end.extend_from_slice(&chunk[..length]);
-            end.drain(..end.len().saturating_sub(16));
-        }
-        Ok(())
-    });
     let now = SystemClock.now();
     let age = if long_ago { 40 * 86_400 } else { 3_600 };
-    let mut kept = Vec::new();
-    for start in (0..count).step_by(1_000) {
-        let mut text = String::new();
-        let (mut logins, mut times) =
-            (vec!["HSET".to_owned(), "login:".into()], vec!["ZADD".to_owned(), "recent:".into()]);
-        for number in start..count.min(start + 1_000) {
-            let token = Token::new(now).expect("random bits");
-            let user = format!("user-{number}-{}", u8::from(long_ago));
-            let seen = now - Duration::from_secs(age)
-                + Duration::from_millis(u64::from(number) * 3_000_000 / u64::from(count));
-            logins.extend([token.as_str().to_owned(), user.clone()]);
-            times.extend([seen.to_string(), token.as_str().to_owned()]);
-            if every > 0 && number % every == 0 {
-                let items = (0..8).flat_map(|item| [seen.to_string(), format!("item-{}", number % 97 + item)]);
-                command(&mut text, ["ZADD".to_owned(), format!("viewed:{}", token.as_str())].into_iter().chain(items));
-                let lines = ["enamel-mug", "2", "carbon-steel-pan", "1"].map(str::to_owned);
-                command(&mut text, ["HSET".to_owned(), format!("cart:{}", token.as_str())].into_iter().chain(lines));
-                let token_text = token.as_str().to_owned();
-                command(
-                    &mut text,
-                    ["ZADD".to_owned(), format!("sessions:{user}"), seen.to_string(), token_text.clone()],
-                );
-                let device = "0123456789abcdef Firefox on Windows".to_owned();
-                command(&mut text, ["HSET".to_owned(), format!("devices:{user}"), token_text, device]);
-                // From everywhere among them.
-                if number % (every * count.div_ceil(10_000 * every)) == 0 {
-                    kept.push(token);
+    feed(server, |stream| {
+        let mut kept = Vec::new();
+        for start in (0..count).step_by(1_000) {
+            let mut text = String::new();
+            let (mut logins, mut times) =
+                (vec!["HSET".to_owned(), "login:".into()], vec!["ZADD".to_owned(), "recent:".into()]);
+            for number in start..count.min(start + 1_000) {
+                let token = Token::new(now).expect("random bits");
+                let user = format!("user-{number}-{}", u8::from(long_ago));
+                let seen = now - Duration::from_secs(age)
+                    + Duration::from_millis(u64::from(number) * 3_000_000 / u64::from(count));
+                logins.extend([token.as_str().to_owned(), user.clone()]);
+                times.extend([seen.to_string(), token.as_str().to_owned()]);
+                if every > 0 && number % every == 0 {
+                    let items = (0..8).flat_map(|item| [seen.to_string(), format!("item-{}", number % 97 + item)]);
+                    command(
+                        &mut text,
+                        ["ZADD".to_owned(), format!("viewed:{}", token.as_str())].into_iter().chain(items),
+                    );
+                    let lines = ["enamel-mug", "2", "carbon-steel-pan", "1"].map(str::to_owned);
+                    command(
+                        &mut text,
+                        ["HSET".to_owned(), format!("cart:{}", token.as_str())].into_iter().chain(lines),
+                    );
+                    let token_text = token.as_str().to_owned();
+                    command(
+                        &mut text,
+                        ["ZADD".to_owned(), format!("sessions:{user}"), seen.to_string(), token_text.clone()],
+                    );
+                    let device = "0123456789abcdef Firefox on Windows".to_owned();
+                    command(&mut text, ["HSET".to_owned(), format!("devices:{user}"), token_text, device]);
+                    // From everywhere among them.
+                    if number % (every * count.div_ceil(10_000 * every)) == 0 {
+                        kept.push(token);
+                    }
                 }
             }
+            command(&mut text, logins);
+            command(&mut text, times);
+            stream.write_all(text.as_bytes())?;
         }
-        command(&mut text, logins);
-        command(&mut text, times);
-        stream.write_all(text.as_bytes())?;
-    }
-    stream.write_all(b"PING\r\n")?;
-    reader.join().expect("no panic")?;
-    Ok(kept)
-}
-
-/// Writes a command as the server reads it.
-fn command(text: &mut String, words: impl IntoIterator<Item = String>) {
-    let words: Vec<_> = words.into_iter().collect();
-    // Writing to a String can not fail.
-    let _ = write!(text, "*{}\r\n", words.len());
-    for word in words {
-        let _ = write!(text, "${}\r\n{word}\r\n", word.len());
-    }
+        Ok(kept)
+    })
 }
 
 fn config() -> Config {
@@ -241,16 +228,4 @@ fn client(url: String) -> Redis {
         Duration::from_secs(10),
         Keys::BOOK,
     )
-}
-
-fn ask(server: &Server, command: &str) -> io::Result<String> {
-    let mut stream = connect(server)?;
-    write!(stream, "{command}\r\nQUIT\r\n")?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    Ok(text)
-}
-
-fn connect(server: &Server) -> io::Result<TcpStream> {
-    TcpStream::connect(("127.0.0.1", server.port()))
 }
