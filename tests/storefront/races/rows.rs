@@ -4,7 +4,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    pin::pin,
     rc::Rc,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,10 +13,9 @@ use edgefront::{
     app::App,
     budget::Budget,
     error::Error,
-    row_cache::{self, RefreshReport, Source},
+    row_cache::{self, Source},
     time::{Clock, Timestamp},
 };
-use futures_util::future::{join, select};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -27,7 +25,7 @@ use super::{
     gate::{Actor, Gate},
     state::all_keys,
 };
-use crate::support::{Reply, Stock, Store, TestClock, eventually, row};
+use crate::support::{Reply, Store, TestClock, row};
 
 const ROWS: [&str; 3] = ["mug", "cup", "pan"];
 /// Longer than a lease, and than a row waits after a failure.
@@ -253,24 +251,4 @@ async fn play(place: &Place, case: &Case) -> Result<(), String> {
 #[test]
 fn rows_stay_scheduled_and_fresh_whoever_refreshes_them() {
     explore(25, &case(), Place::new(), &play);
-}
-
-/// The end of a lease says whose it is, and two crons begin in one minute's first millisecond.
-#[tokio::test]
-async fn a_lease_given_twice_in_a_millisecond_is_only_the_second_ones() {
-    let stock = Stock::new().await;
-    stock.schedule("mug", 5.0).await;
-    stock.origin.hold();
-    let meanwhile = async {
-        eventually("the first has heard that there is no such row", async || stock.origin.count() == 1).await;
-        stock.put("mug", 1);
-        stock.schedule("mug", 5.0).await;
-        let asked = eventually("the second has it now", async || stock.origin.count() == 2);
-        // It dies of that.
-        select(pin!(stock.refresh()), pin!(asked)).await;
-        stock.origin.release();
-    };
-    let (report, ()) = join(stock.refresh(), meanwhile).await;
-    assert_eq!(report, RefreshReport { lost: 1, ..RefreshReport::default() });
-    assert_eq!(stock.due_in("mug").await, Some(30.0));
 }
