@@ -53,6 +53,13 @@ const VARIABLES: &[(&str, &str)] = &[
 
 /// What several actors do at once, and in which order their requests come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+struct Actors<A> {
+    actors: Vec<Vec<A>>,
+    schedule: Vec<u8>,
+}
+
+/// The same, with what is done before.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Case {
     /// Before all others.
     first: Vec<Action>,

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    Place, explore,
+    Actors, Place, explore,
     gate::{Actor, Gate},
 };
 use crate::support::{Reply, SERVICE_KEY, TestClock};
@@ -47,11 +47,7 @@ enum Action {
     Wait(u64),
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Case {
-    actors: Vec<Vec<Action>>,
-    schedule: Vec<u8>,
-}
+type Case = Actors<Action>;
 
 fn case() -> impl Strategy<Value = Case> {
     use Action::*;

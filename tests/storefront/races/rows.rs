@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Place, explore,
+    Actors, Place, explore,
     gate::{Actor, Gate},
     state::all_keys,
 };
@@ -48,11 +48,7 @@ enum Action {
     Wait(u64),
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Case {
-    actors: Vec<Vec<Action>>,
-    schedule: Vec<u8>,
-}
+type Case = Actors<Action>;
 
 fn case() -> impl Strategy<Value = Case> {
     use Action::*;
