@@ -143,7 +143,8 @@ impl Redis {
     pub async fn transaction<T: FromReply>(&self, commands: &[Command]) -> Result<T, Error> {
         let until = self.clock.now() + self.deadline;
         let call = Call::new(commands, ScriptForm::Source)?;
-        let items = self.send_again(self.send("/multi-exec", &call, until).await, "/multi-exec", &call, until).await?;
+        let send = || self.send("/multi-exec", &call, until);
+        let items = or_again(send().await, call.repeatable, send()).await?;
         T::from_reply(Reply::List(items.into_iter().map(read_item).collect::<Result<_, _>>()?))
     }
 
@@ -153,10 +154,7 @@ impl Redis {
             Err(Error::NotUtf8) => {
                 let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
                 let send = || self.metered(1, 1, async { read_item(self.send_once(&path, &body, until).await?) });
-                match send().await {
-                    Err(error) if command.is_repeatable() && error.is_passing() => send().await.map_err(|_| error),
-                    reply => reply,
-                }
+                or_again(send().await, command.is_repeatable(), send()).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
         }
@@ -174,7 +172,7 @@ impl Redis {
             ScriptForm::Hash => self.share(&call, until).await,
             ScriptForm::Source => self.send("/pipeline", &call, until).await,
         };
-        let items = self.send_again(first, "/pipeline", &call, until).await?;
+        let items = or_again(first, call.repeatable, self.send("/pipeline", &call, until)).await?;
         Ok(items.into_iter().map(read_item).collect())
     }
 
@@ -200,16 +198,6 @@ impl Redis {
             if items.len() == call.commands { Ok(items) } else { Err(Error::UnexpectedType) }
         })
         .await
-    }
-
-    /// Sends a call once more if that is harmless, the first failure may pass, and there is time left.
-    async fn send_again(&self, first: Answer, path: &str, call: &Call, until: Timestamp) -> Answer {
-        match first {
-            Err(error) if call.repeatable && error.is_passing() => {
-                self.send(path, call, until).await.map_err(|_| error)
-            }
-            answer => answer,
-        }
     }
 
     async fn metered<T>(
@@ -248,6 +236,18 @@ impl Redis {
             self.sync_token.replace(Some(token.clone()));
         }
         read_answer(response.status().as_u16(), response.body())
+    }
+}
+
+/// Sends `again` if that is harmless and the first failure may pass; what is told is the first one. A deadline leaves time for it or does not.
+async fn or_again<T>(
+    first: Result<T, Error>,
+    is_repeatable: bool,
+    again: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match first {
+        Err(error) if is_repeatable && error.is_passing() => again.await.map_err(|_| error),
+        answer => answer,
     }
 }
 
