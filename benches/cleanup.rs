@@ -4,6 +4,8 @@
 //! session was seen long ago, has 8 viewed items, and belongs to a user of its own or to a guest. Two mixes, in turn:
 //! - `shop`: half are guests, who all have a cart (a guest's session begins with one); of the users, three in ten do.
 //! - `carts`: every session has a cart. A cart has 2 lines.
+//!
+//! The pinned Valkey is built without jemalloc, which Redis for Linux comes with: `EDGEFRONT_REDIS_SERVER` names another server.
 
 use std::{
     io::{self, Write as _},
@@ -39,6 +41,7 @@ fn main() {
     let server = Server::start(ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let gateway = serve_gateway(&server);
     let runtime = runtime();
+    println!("{}", described(&server));
     for (mix, users_with_cart) in [("shop", 3), ("carts", 10)] {
         let mut rates = Vec::new();
         for _ in 0..ROUNDS {
@@ -49,8 +52,12 @@ fn main() {
             let seconds = started.elapsed().as_secs_f64();
             assert_eq!(cleaned, Cleaned { sessions: SESSIONS.into(), carts, unfinished: false });
             let rate = f64::from(SESSIONS) / seconds;
-            let share = (busy(&server) - before) / seconds * 100.0;
-            println!("  {mix}: {rate:.0} a second; Valkey is busy for {share:.0} % of it; {}", longest(&server));
+            let busy = busy(&server) - before;
+            let (share, micros) = (busy / seconds * 100.0, busy / f64::from(SESSIONS) * 1e6);
+            println!(
+                "  {mix}: {rate:.0} a second; the server is busy for {share:.0} % of it, {micros:.1} us a session; {}",
+                longest(&server)
+            );
             rates.push(rate);
         }
         rates.sort_by(f64::total_cmp);
@@ -103,6 +110,15 @@ fn fill(server: &Server, users_with_cart: u32) -> io::Result<u64> {
     }
     feed(server, |stream| stream.write_all(text.as_bytes()))?;
     Ok(carts)
+}
+
+/// Which server it is, and how it takes its memory.
+fn described(server: &Server) -> String {
+    let info = ask(server, "INFO everything").expect("the server answers");
+    let line = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+    let version = line("valkey_version:").map(|version| format!("Valkey {version}"));
+    let version = version.or_else(|| line("redis_version:").map(|version| format!("Redis {version}")));
+    format!("{}, {}", version.expect("a version").trim(), line("mem_allocator:").expect("an allocator").trim())
 }
 
 /// CPU seconds of the server's main thread until now.
