@@ -1,6 +1,10 @@
 //! `cargo xtask test`: all that the tests need, the tests, and as the last line what passed.
 
-use std::{env, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    env, fs, io,
+    path::{self, PathBuf},
+};
 
 use tokio::{process::Command, try_join};
 
@@ -40,7 +44,8 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         cargo.env("EDGEFRONT_CHROMIUM", chromium);
     }
     if arguments.cluster {
-        cargo.env("EDGEFRONT_TEST_CLUSTER", "1");
+        let list = empty(ON_CLUSTERS).map_err(|cause| Failure::file(ON_CLUSTERS, &cause))?;
+        cargo.env("EDGEFRONT_TEST_CLUSTER", list);
     }
 
     let mut summary = Summary::default();
@@ -58,12 +63,29 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     // A suite that does not compile, or is killed, counts no failure of its own.
     let unfinished = if !succeeded && failed == 0 { ", and a suite did not compile or did not finish" } else { "" };
     let left_out = if chromium.is_some() { "" } else { NO_BROWSER };
-    println!("{passed} passed, {failed} failed{unfinished}{left_out}");
+    let names = arguments.cluster.then(|| fs::read_to_string(ON_CLUSTERS).unwrap_or_default());
+    let clusters = names.as_deref().map(on_clusters).unwrap_or_default();
+    println!("{passed} passed, {failed} failed{unfinished}{clusters}{left_out}");
     if succeeded { Ok(()) } else { Err(Failure::default()) }
 }
 
+/// Where the tests on clusters leave their names.
+const ON_CLUSTERS: &str = "target/on-clusters";
 const NO_BROWSER: &str =
     "; the browser's tests were left out: install Chromium, or name a browser of its kind by the variable CHROMIUM";
+
+/// Makes a file, and empty; its absolute path.
+fn empty(path: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all("target")?;
+    fs::write(path, "")?;
+    path::absolute(path)
+}
+
+/// How many tests were on a cluster; one with two stores left its name twice.
+fn on_clusters(names: &str) -> String {
+    let names: BTreeSet<_> = names.lines().collect();
+    format!("; {} on clusters of three servers, the others on a Redis that they name, or on none", names.len())
+}
 
 /// Chromium or a browser of its kind: `CHROMIUM`, or what has one of its names on the PATH.
 fn chromium() -> Option<PathBuf> {
@@ -146,6 +168,11 @@ mod tests {
         assert_eq!(told(&["cart"], true), ["cart"]);
         assert_eq!(told(&["cart"], false), ["cart", "--", "--skip", "browser::"]);
         assert_eq!(told(&["--", "--nocapture"], false), ["--", "--nocapture", "--skip", "browser::"]);
+    }
+
+    #[test]
+    fn a_test_on_two_clusters_is_one() {
+        assert!(on_clusters("cart::a\ncart::b\ncart::a\n").starts_with("; 2 on clusters"));
     }
 
     #[test]

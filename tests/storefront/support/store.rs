@@ -1,12 +1,16 @@
 //! A database of a real server, or a cluster of three, behind a gateway of its own. No two tests share one.
 
 use std::{
+    env,
+    fs::OpenOptions,
+    io::Write as _,
     num::NonZeroU16,
     rc::Rc,
     sync::{
         Arc, LazyLock,
         atomic::{AtomicU32, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -29,7 +33,7 @@ use super::{NativeFetch, TestClock, cluster::OwnCluster, layout};
 /// Databases of the one server: more than there are tests, since none is used twice.
 const DATABASES: u32 = 4096;
 const TOKEN: &str = "token-of-the-tests";
-/// The variable with which all tests run on clusters; `cargo xtask test --cluster` sets it.
+/// The variable with which all tests run on clusters; `cargo xtask test --cluster` sets it to a file that names those which did.
 const CLUSTER: &str = "EDGEFRONT_TEST_CLUSTER";
 /// Shards of the sessions there: on each of three servers is one at least.
 const SHARDS: NonZeroU16 = NonZeroU16::new(4).expect("not 0");
@@ -61,7 +65,7 @@ pub struct Store {
 impl Store {
     /// In the layout that the tests run in: the book's, or spread over a cluster, where the variable [`CLUSTER`] is set.
     pub async fn new() -> Self {
-        if std::env::var_os(CLUSTER).is_some() { Self::spread().await } else { Self::book().await }
+        if env::var_os(CLUSTER).is_some() { Self::spread().await } else { Self::book().await }
     }
 
     /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of all sessions.
@@ -93,6 +97,7 @@ impl Store {
         let url = cluster.url();
         let store = Self::with(Keys::new(SHARDS), &url, Some(cluster)).await;
         store.load_scripts().await;
+        note_cluster();
         store
     }
 
@@ -203,6 +208,16 @@ pub fn app(config: Config, clock: TestClock) -> App {
     let RedisConfig { credentials, timeout, keys } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
     App { redis, ..App::new(config, fetch, Rc::new(clock), None) }
+}
+
+/// Notes that this test, whose name its thread has, runs on a cluster.
+fn note_cluster() {
+    let Some(file) = env::var_os(CLUSTER) else { return };
+    let mut file =
+        OpenOptions::new().append(true).open(file).expect("EDGEFRONT_TEST_CLUSTER: use cargo xtask test --cluster");
+    let thread = thread::current();
+    // One write, so that no other test's name comes into it.
+    file.write_all(format!("{}\n", thread.name().unwrap_or_default()).as_bytes()).expect("the file is written");
 }
 
 async fn gateway(redis_url: &str) -> Arc<Gateway> {
