@@ -26,8 +26,7 @@ for i, token in ipairs(tokens) do
     -- reads the list sees what of it is a cart.
     local items = redis.pcall('HGETALL', cart)
     if #items > 0 then
-      local entry = {'user', user or whose, 'seen', score or '', 'items', cjson.encode(items)}
-      redis.call('XADD', abandoned, 'MAXLEN', '~', 10000, '*', unpack(entry))
+      redis.call('XADD', abandoned, '*', 'user', user or whose, 'seen', score or '', 'items', cjson.encode(items))
       carts = carts + 1
     end
     if score then over = over - 1 end
@@ -37,6 +36,7 @@ for i, token in ipairs(tokens) do
   end
 end
 -- Together, because every call within a script is billed, and costs as much as what it does.
+if carts > 0 then redis.call('XTRIM', abandoned, 'MAXLEN', '~', 10000) end
 if #data > 0 then redis.call('DEL', unpack(data)) end
 if #gone > 0 then
   redis.call('ZREM', recent, unpack(gone))

@@ -114,4 +114,4 @@ pub(super) fn reap_commands(
     calls.collect()
 }
 
-pub static REAP: Script = script!("reap", "e5caf9b9af355cb8f829522a2a20ea12fa0628c0");
+pub static REAP: Script = script!("reap", "050417e5788b06fd830dd3640559def262980f2a");
