@@ -30,6 +30,11 @@ async fn reserve(shop: &Shop, sale: &str, visitor: &mut Visitor<'_>) -> Value {
     let now = TestClock::ticking().now();
     let row = json!({"sale_starts_at": now.as_secs() - 60, "sale_ends_at": now.as_secs() + 3600, "sale_pieces": 5});
     put(&shop.store, sale, &row, now + Duration::from_hours(1)).await;
+    reserve_too(sale, visitor).await
+}
+
+/// The reservation of `visitor` in a sale that runs: one that is put again a second later is another.
+async fn reserve_too(sale: &str, visitor: &mut Visitor<'_>) -> Value {
     let answer = visitor.send(visitor.request(Method::POST, &format!("/flash/{sale}/reservations"))).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.json["reservation"].clone()
@@ -132,7 +137,7 @@ async fn an_order_sells_the_piece_that_was_held(shop: &Shop) {
 
 async fn an_order_that_is_reported_later_sells_it_too(shop: &Shop) {
     let (mut ada, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
-    let (adas, bobs) = (reserve(shop, "pan", &mut ada).await, reserve(shop, "pan", &mut bob).await);
+    let (adas, bobs) = (reserve(shop, "pan", &mut ada).await, reserve_too("pan", &mut bob).await);
     let (mut by_user, mut by_token) = (order("A-1", &adas), order("B-1", &bobs));
     let cookie = bob.cookie.clone().unwrap();
     by_user["user"] = json!("ada");
