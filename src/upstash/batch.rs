@@ -16,11 +16,10 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
-
 use super::{
     command::{Command, ScriptForm},
     error::Error,
+    reply::Item,
 };
 use crate::{
     fetch::FetchError,
@@ -28,7 +27,7 @@ use crate::{
 };
 
 /// Calls in one batch. Their commands run one after the other, so the last waits for all.
-const MOST_CALLS: usize = 32;
+const MOST_CALLS: usize = 16;
 /// Bytes of commands that others may join.
 const MOST_BYTES: usize = 64 << 10;
 /// Bytes of the replies that are expected to be large, together: a third of what one answer may have.
@@ -69,7 +68,7 @@ impl Call {
 }
 
 /// The replies to one call.
-pub(super) type Answer = Result<Vec<Value>, Error>;
+pub(super) type Answer = Result<Vec<Item>, Error>;
 
 /// The batches of one database.
 #[derive(Default)]

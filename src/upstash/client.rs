@@ -5,14 +5,13 @@ use std::{cell::RefCell, rc::Rc, slice, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, header};
-use serde_json::Value;
 
 use super::{
     batch::{Answer, Batches, Call, Place},
     command::{Command, ScriptForm},
     error::Error,
     meter::Meter,
-    reply::{FromReply, Reply},
+    reply::{FromReply, Item, Reply},
 };
 use crate::{
     fetch::{Fetch, FetchError},
@@ -145,7 +144,7 @@ impl Redis {
         let call = Call::new(commands, ScriptForm::Source)?;
         let send = || self.send("/multi-exec", &call, until);
         let items = or_again(send().await, call.repeatable, send()).await?;
-        T::from_reply(Reply::List(items.into_iter().map(read_item).collect::<Result<_, _>>()?))
+        T::from_reply(Reply::List(items.into_iter().map(|Item(item)| item).collect::<Result<_, _>>()?))
     }
 
     async fn run_as(&self, command: &Command, form: ScriptForm, until: Timestamp) -> Result<Reply, Error> {
@@ -153,7 +152,7 @@ impl Redis {
             // The form that carries any bytes is for one command alone.
             Err(Error::NotUtf8) => {
                 let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
-                let send = || self.metered(1, 1, async { read_item(self.send_once(&path, &body, until).await?) });
+                let send = || self.metered(1, 1, async { self.send_once(&path, &body, until).await?.item() });
                 or_again(send().await, command.is_repeatable(), send()).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
@@ -173,7 +172,7 @@ impl Redis {
             ScriptForm::Source => self.send("/pipeline", &call, until).await,
         };
         let items = or_again(first, call.repeatable, self.send("/pipeline", &call, until)).await?;
-        Ok(items.into_iter().map(read_item).collect())
+        Ok(items.into_iter().map(|Item(item)| item).collect())
     }
 
     /// Sends a call in one request with those of others.
@@ -182,7 +181,7 @@ impl Redis {
             Place::First(batch) => {
                 self.metered(1, call.commands, async {
                     let body = self.batches.close(&batch, &*self.clock).await.into();
-                    let answer = self.send_once("/pipeline", &body, until).await.and_then(read_items);
+                    let answer = self.send_once("/pipeline", &body, until).await.and_then(Told::items);
                     batch.share_out(answer)
                 })
                 .await
@@ -194,7 +193,7 @@ impl Redis {
     /// Sends a call in a request of its own.
     async fn send(&self, path: &str, call: &Call, until: Timestamp) -> Answer {
         self.metered(1, call.commands, async {
-            let items = read_items(self.send_once(path, &call.body().into(), until).await?)?;
+            let items = self.send_once(path, &call.body().into(), until).await?.items()?;
             if items.len() == call.commands { Ok(items) } else { Err(Error::UnexpectedType) }
         })
         .await
@@ -215,7 +214,7 @@ impl Redis {
         answer
     }
 
-    async fn send_once(&self, path: &str, body: &Bytes, until: Timestamp) -> Result<Value, Error> {
+    async fn send_once(&self, path: &str, body: &Bytes, until: Timestamp) -> Result<Told, Error> {
         let left = until.since(self.clock.now());
         if left.is_zero() {
             return Err(FetchError::Timeout.into());
@@ -251,12 +250,41 @@ async fn or_again<T>(
     }
 }
 
+/// What an answer says.
+enum Told {
+    /// Of each command of a pipeline.
+    Items(Vec<Item>),
+    /// Of one command, or one error for all.
+    Item(Item),
+}
+
+impl Told {
+    fn items(self) -> Answer {
+        match self {
+            Self::Items(items) => Ok(items),
+            Self::Item(Item(item)) => Err(item.err().unwrap_or(Error::UnexpectedType)),
+        }
+    }
+
+    fn item(self) -> Result<Reply, Error> {
+        match self {
+            Self::Items(_) => Err(Error::UnexpectedType),
+            Self::Item(Item(item)) => item,
+        }
+    }
+}
+
 /// Reads an HTTP answer. A success is JSON; a failure says in JSON why, or comes from somebody in between.
-fn read_answer(status: u16, body: &[u8]) -> Result<Value, Error> {
-    let told = match (status, serde_json::from_slice(body)) {
-        (200, Ok(json @ (Value::Object(_) | Value::Array(_)))) => return Ok(json),
-        (_, Ok(json)) => read_item(json).err(),
-        (_, Err(_)) => None,
+fn read_answer(status: u16, body: &[u8]) -> Result<Told, Error> {
+    let told = if body.trim_ascii_start().starts_with(b"[") {
+        serde_json::from_slice(body).map(Told::Items)
+    } else {
+        serde_json::from_slice(body).map(Told::Item)
+    };
+    let told = match told {
+        Ok(told) if status == 200 => return Ok(told),
+        Ok(Told::Item(Item(item))) => item.err(),
+        _ => None,
     };
     Err(match (status, told) {
         (401, _) => Error::Unauthorized,
@@ -264,24 +292,6 @@ fn read_answer(status: u16, body: &[u8]) -> Result<Value, Error> {
         (_, Some(error @ (Error::Refused { .. } | Error::Quota | Error::Unauthorized))) => error,
         _ => Error::NotRest { status },
     })
-}
-
-/// Reads the list of a pipeline's items. One object instead of it is one error for all.
-fn read_items(answer: Value) -> Answer {
-    match answer {
-        Value::Array(items) => Ok(items),
-        item => Err(read_item(item).err().unwrap_or(Error::UnexpectedType)),
-    }
-}
-
-/// Reads `{"result": …}` or `{"error": …}`. An error is one, whatever stands beside it.
-fn read_item(item: Value) -> Result<Reply, Error> {
-    let Value::Object(mut item) = item else { return Err(Error::UnexpectedType) };
-    match item.remove("error") {
-        Some(Value::String(message)) => Err(Error::from_message(&message)),
-        Some(Value::Null) | None => item.remove("result").map_or(Err(Error::UnexpectedType), Reply::from_json),
-        Some(_) => Err(Error::UnexpectedType),
-    }
 }
 
 #[cfg(test)]
@@ -294,7 +304,7 @@ mod tests {
 
     /// What the first item of an answer says.
     fn read(status: u16, body: &str) -> Result<Reply, Error> {
-        read_item(read_answer(status, body.as_bytes())?)
+        read_answer(status, body.as_bytes())?.item()
     }
 
     #[test]

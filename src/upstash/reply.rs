@@ -3,8 +3,14 @@
 //! RESP2 has five shapes; scores are strings, hashes and WITHSCORES are flat lists. Strings come base64-encoded, so that any
 //! bytes survive JSON; the status `OK` alone comes as it is (it can not be mistaken: no base64 text has two characters).
 
+use std::{borrow::Cow, fmt};
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::Value;
 
 use super::error::Error;
@@ -19,20 +25,93 @@ pub enum Reply {
     List(Vec<Reply>),
 }
 
-impl Reply {
-    /// Reads the JSON of a reply whose strings are base64.
-    ///
-    /// # Errors
-    /// [`Error::UnexpectedType`] if it has none of the shapes of a reply.
-    pub(super) fn from_json(json: Value) -> Result<Self, Error> {
-        Ok(match json {
-            Value::Null => Self::Nil,
-            Value::Number(number) => Self::Integer(number.as_i64().ok_or(Error::UnexpectedType)?),
-            Value::String(text) if text == "OK" => Self::Bytes(Bytes::from_static(b"OK")),
-            Value::String(text) => Self::Bytes(STANDARD.decode(text).map_err(|_| Error::UnexpectedType)?.into()),
-            Value::Array(items) => Self::List(items.into_iter().map(Self::from_json).collect::<Result<_, _>>()?),
-            Value::Bool(_) | Value::Object(_) => return Err(Error::UnexpectedType),
-        })
+/// What stands in an answer for one command: `{"result": …}` or `{"error": …}`. An error is one, whatever stands beside it.
+pub(super) struct Item(pub Result<Reply, Error>);
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Item;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a result or an error")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Item, A::Error> {
+                let (mut result, mut error) = (Err(Error::UnexpectedType), Value::Null);
+                while let Some(name) = map.next_key::<Cow<'_, str>>()? {
+                    match name.as_ref() {
+                        "result" => result = map.next_value::<Told>()?.0,
+                        "error" => error = map.next_value()?,
+                        _ => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(Item(match error {
+                    Value::Null => result,
+                    Value::String(message) => Err(Error::from_message(&message)),
+                    _ => Err(Error::UnexpectedType),
+                }))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// A result, whose strings are base64; an error if it has none of the shapes of a reply.
+struct Told(Result<Reply, Error>);
+
+impl<'de> Deserialize<'de> for Told {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Result<Reply, Error>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a reply")
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Ok(Reply::Nil))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Ok(Reply::Integer(number)))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(i64::try_from(number).map(Reply::Integer).map_err(|_| Error::UnexpectedType))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(Err(Error::UnexpectedType))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Err(Error::UnexpectedType))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                if text == "OK" {
+                    return Ok(Ok(Reply::Bytes(Bytes::from_static(b"OK"))));
+                }
+                Ok(STANDARD.decode(text).map(|bytes| Reply::Bytes(bytes.into())).map_err(|_| Error::UnexpectedType))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut replies = Vec::new();
+                while let Some(Told(reply)) = list.next_element()? {
+                    replies.push(reply);
+                }
+                Ok(replies.into_iter().collect::<Result<_, _>>().map(Reply::List))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Err(Error::UnexpectedType))
+            }
+        }
+        deserializer.deserialize_any(Reader).map(Self)
     }
 }
 
@@ -186,7 +265,7 @@ mod tests {
     use crate::time::Timestamp;
 
     fn read(json: Value) -> Result<Reply, Error> {
-        Reply::from_json(json)
+        serde_json::from_value::<Told>(json).unwrap().0
     }
 
     #[test]
