@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
+use http::{HeaderMap, header};
 use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
@@ -18,9 +19,17 @@ use worker::web_sys;
 use super::glue::{self, Reader};
 use crate::fetch::{Body, ByteStream};
 
-/// A body of the platform.
-pub fn read(stream: Option<web_sys::ReadableStream>) -> Body {
-    stream.map_or(Body::Empty, |stream| Body::Stream(Box::new(PlatformStream::Untouched(stream))))
+/// The most that one chunk may have; of a body whose length nobody knows, and of any.
+const CHUNK: usize = 16 << 10;
+const LARGE_CHUNK: usize = 64 << 10;
+
+/// A body of the platform, of a message with these headers.
+pub fn read(stream: Option<web_sys::ReadableStream>, headers: &HeaderMap) -> Body {
+    let Some(stream) = stream else { return Body::Empty };
+    // What is compressed may come unpacked, and then the length is another one's.
+    let length = headers.get(header::CONTENT_LENGTH).filter(|_| !headers.contains_key(header::CONTENT_ENCODING));
+    let left = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    Body::Stream(Box::new(PlatformStream::Untouched { stream, left }))
 }
 
 /// A body as the platform takes it: null, bytes, or a stream.
@@ -34,7 +43,7 @@ pub fn write(body: Body) -> JsValue {
 }
 
 fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
-    if let Some(PlatformStream::Untouched(stream)) = stream.as_any().downcast_ref() {
+    if let Some(PlatformStream::Untouched { stream, .. }) = stream.as_any().downcast_ref() {
         return stream.into();
     }
     let chunks = stream.map(|chunk| match chunk {
@@ -46,52 +55,61 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
 
 /// A stream of the platform, untouched until it is read here.
 enum PlatformStream {
-    Untouched(web_sys::ReadableStream),
-    Reading(Reading),
-    /// It was read to its end, or broke off.
-    Over,
-}
-
-/// A stream that is read, and the chunk that is on its way.
-struct Reading {
-    reader: Reader,
-    chunk: JsFuture,
+    Untouched {
+        stream: web_sys::ReadableStream,
+        /// Its length, if that is known.
+        left: Option<usize>,
+    },
+    Reading {
+        reader: Reader,
+        /// The chunk that is on its way. None: it was read to its end, or broke off.
+        chunk: Option<JsFuture>,
+        /// How many bytes are still to come, if that is known.
+        left: Option<usize>,
+    },
 }
 
 impl Stream for PlatformStream {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Self::Untouched(stream) = &*self {
-            let reader = glue::reader(stream).map_err(|_| io::ErrorKind::InvalidData)?;
-            let chunk = glue::next_chunk(&reader).into();
-            *self = Self::Reading(Reading { reader, chunk });
+        if let Self::Untouched { stream, left } = &*self {
+            let (reader, left) = (glue::reader(stream).map_err(|_| io::ErrorKind::InvalidData)?, *left);
+            *self = Self::Reading { chunk: next_chunk(&reader, left), reader, left };
         }
-        let Self::Reading(reading) = &mut *self else { return Poll::Ready(None) };
-        let chunk = std::task::ready!(reading.chunk.poll_unpin(context));
+        let Self::Reading { reader, chunk: next, left } = &mut *self else { return Poll::Ready(None) };
+        let Some(chunk) = next else { return Poll::Ready(None) };
+        let chunk = std::task::ready!(chunk.poll_unpin(context)).map(glue::bytes_of);
+        *next = None;
         // Whatever ends a stream early, the reason is in the platform's log; what counts is that it is not whole.
-        Poll::Ready(match chunk.map(glue::bytes_of) {
+        Poll::Ready(match chunk {
             Ok(Some(chunk)) => {
-                reading.chunk = glue::next_chunk(&reading.reader).into();
-                Some(Ok(chunk.to_vec().into()))
+                let chunk = chunk.to_vec();
+                *left = left.map(|left| left.saturating_sub(chunk.len()));
+                *next = next_chunk(reader, *left);
+                Some(Ok(chunk.into()))
             }
-            Ok(None) => {
-                *self = Self::Over;
-                None
-            }
-            Err(_) => {
-                *self = Self::Over;
-                Some(Err(io::ErrorKind::UnexpectedEof.into()))
-            }
+            Ok(None) => None,
+            Err(_) => Some(Err(io::ErrorKind::UnexpectedEof.into())),
         })
     }
+}
+
+/// Asks for the next chunk where `left` bytes are to come. None if there can be none: to ask for the end costs as much as to ask for a chunk.
+fn next_chunk(reader: &Reader, left: Option<usize>) -> Option<JsFuture> {
+    let most = match left {
+        Some(0) => return None,
+        Some(left) => left.min(LARGE_CHUNK),
+        None => CHUNK,
+    };
+    Some(glue::next_chunk(reader, most).into())
 }
 
 /// Who stops reading wants no more of it.
 impl Drop for PlatformStream {
     fn drop(&mut self) {
-        if let Self::Reading(reading) = self {
-            glue::cancel(&reading.reader);
+        if let Self::Reading { reader, chunk: Some(_), .. } = self {
+            glue::cancel(reader);
         }
     }
 }

@@ -79,8 +79,9 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
 }
 
 fn read(answer: &web_sys::Response) -> Option<Response> {
-    let body: Body = body::read(answer.body());
-    Some(read_head(&glue::read_response(answer))?.map(|()| body))
+    let head = read_head(&glue::read_response(answer))?;
+    let body: Body = body::read(answer.body(), head.headers());
+    Some(head.map(|()| body))
 }
 
 fn read_head(text: &str) -> Option<http::Response<()>> {

@@ -17,6 +17,6 @@ pub fn read(from: &web_sys::Request) -> Option<Request> {
     *request.headers_mut() = headers::read(lines);
     // What these two carry means nothing (RFC 9110 §9.3.1), and nobody reads it.
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    *request.body_mut() = if is_read { Body::Empty } else { body::read(from.body()) };
+    *request.body_mut() = if is_read { Body::Empty } else { body::read(from.body(), request.headers()) };
     Some(request)
 }
