@@ -59,7 +59,7 @@ pub async fn explain(redis: &Redis, url: &str, now: Timestamp, config: &PageConf
         Err(pass) => return Ok(Explanation { cacheable: false, why: pass.detail(), page: None, stored: None }),
     };
     let selecting = Selecting::default();
-    let look = look(redis, &page, &selecting, now).await?;
+    let look = look(redis, &page, &selecting, None, now).await?;
     let stored = look.entry.map(|entry| Stored {
         age: entry.age(now),
         ttl: entry.ttl(now),

@@ -77,6 +77,7 @@ pub struct Lookup<'a> {
     page: &'a Page,
     selecting: &'a Selecting,
     lease_id: String,
+    held: Option<&'a Entry>,
     command: Command,
 }
 
@@ -93,38 +94,23 @@ impl<'a> Lookup<'a> {
         lease: Duration,
         ask: Ask,
     ) -> Result<Self, Error> {
-        let id = hex(&random::bytes::<8>()?);
-        Ok(Self::with(keys, page, selecting, now, lease, id, ask))
-    }
-
-    fn only(keys: Keys, page: &'a Page, selecting: &'a Selecting, now: Timestamp) -> Self {
-        Self::with(keys, page, selecting, now, Duration::ZERO, String::new(), Ask::Never)
-    }
-
-    fn with(
-        keys: Keys,
-        page: &'a Page,
-        selecting: &'a Selecting,
-        now: Timestamp,
-        lease: Duration,
-        lease_id: String,
-        ask: Ask,
-    ) -> Self {
-        let hash = page.hash();
-        let keys = [keys.ranking(), keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged()];
+        let lease_id = hex(&random::bytes::<8>()?);
         let below = if let Ask::IfPopular(limit) = ask { limit.to_string() } else { String::new() };
-        let command = Command::script(&PAGE, keys)
-            .arg(page.item().map_or("", ItemId::as_str))
-            .arg(hash)
-            .num(now.as_millis())
+        let command = call(keys, page, now)
             .arg(&lease_id)
             .num(lease.as_millis())
             .num(u8::from(ask == Ask::Always))
             .arg(below)
-            .args(selecting.pairs())
-            // A second run finds the lease that the first one took.
-            .repeatable();
-        Self { page, selecting, lease_id, command }
+            .arg("")
+            .args(selecting.pairs());
+        Ok(Self { page, selecting, lease_id, held: None, command })
+    }
+
+    /// Only looks. A page that is still the one that is `held` need not come again.
+    fn only(keys: Keys, page: &'a Page, selecting: &'a Selecting, held: Option<&'a Entry>, now: Timestamp) -> Self {
+        let stamp = held.map(|entry| entry.stamp.to_string()).unwrap_or_default();
+        let command = call(keys, page, now).arg("").num(0).num(0).arg("").arg(stamp).args(selecting.pairs());
+        Self { page, selecting, lease_id: String::new(), held, command }
     }
 
     /// The script's call.
@@ -140,7 +126,10 @@ impl<'a> Lookup<'a> {
     pub fn read(self, reply: Reply) -> Result<Look, upstash::Error> {
         type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, String);
         let (rank, entry, stamp, state, soft, vary) = Parts::from_reply(reply)?;
-        let mut entry = entry.and_then(|value| Entry::decode(&value, self.page, self.selecting));
+        let mut entry = match entry {
+            Some(value) if value.is_empty() => self.held.cloned(),
+            value => value.and_then(|value| Entry::decode(&value, self.page, self.selecting)),
+        };
         if let (Some(entry), Some(micros)) = (&mut entry, soft) {
             entry.expire(Timestamp::from_millis(micros / 1000));
         }
@@ -155,12 +144,25 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Only looks for `page`: no lease is taken.
+/// The script's call, without what else it is asked. A second run finds the lease that the first one took.
+fn call(keys: Keys, page: &Page, now: Timestamp) -> Command {
+    let hash = page.hash();
+    let keys = [keys.ranking(), keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged()];
+    Command::script(&PAGE, keys).arg(page.item().map_or("", ItemId::as_str)).arg(hash).num(now.as_millis()).repeatable()
+}
+
+/// Only looks for `page`: no lease is taken. What is still the page that is `held` does not come again.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn look(redis: &Redis, page: &Page, selecting: &Selecting, now: Timestamp) -> Result<Look, Error> {
-    let lookup = Lookup::only(redis.keys(), page, selecting, now);
+pub async fn look(
+    redis: &Redis,
+    page: &Page,
+    selecting: &Selecting,
+    held: Option<&Entry>,
+    now: Timestamp,
+) -> Result<Look, Error> {
+    let lookup = Lookup::only(redis.keys(), page, selecting, held, now);
     let reply = redis.run(lookup.command()).await?;
     Ok(lookup.read(reply)?)
 }
@@ -174,4 +176,4 @@ pub async fn ping(redis: &Redis) -> Result<(), upstash::Error> {
 }
 
 /// Reads a page and hands out the lease to render it.
-pub static PAGE: Script = script!("page", "de1f80cbeafa71019603290e657ad4235ff1b89b");
+pub static PAGE: Script = script!("page", "d089d41a366527dfb9e860b3228e960c8803ed46");

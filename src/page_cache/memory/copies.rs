@@ -120,11 +120,17 @@ impl Copies {
             return;
         }
         let mut copies = self.young.take(hash).or_else(|| self.old.take(hash)).unwrap_or_default();
-        copies.retain(|other| other.entry.variant != entry.variant && other.entry.vary == entry.vary);
-        let mut headers = entry.headers.clone();
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(entry.body.len()));
-        let kept = Rc::new(Kept::new(entry.body.clone(), headers));
-        copies.push(Rc::new(Copy { entry, kept, confirmed: Cell::new(asked.at), asking: Cell::new(false) }));
+        if let Some(copy) = copies.iter().find(|copy| copy.entry == entry) {
+            // What the platform has made of it still holds.
+            copy.confirmed.set(copy.confirmed.get().max(asked.at));
+            copy.asking.set(false);
+        } else {
+            copies.retain(|other| other.entry.variant != entry.variant && other.entry.vary == entry.vary);
+            let mut headers = entry.headers.clone();
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(entry.body.len()));
+            let kept = Rc::new(Kept::new(entry.body.clone(), headers));
+            copies.push(Rc::new(Copy { entry, kept, confirmed: Cell::new(asked.at), asking: Cell::new(false) }));
+        }
         self.young.put(hash, copies);
         self.age();
     }

@@ -66,7 +66,7 @@ impl Visit {
             && wish.reuse(&hot.entry, now) == Reuse::Fresh
         {
             // Asked again by one visit, before it would have to be: then nobody waits for that.
-            let confirm = hot.again.then(|| self.confirm(page, selecting.clone()));
+            let confirm = hot.again.then(|| self.confirm(page, selecting.clone(), hot.entry.clone()));
             let mut answer = self.serve_hot(&request, hot);
             answer.later.extend(confirm);
             return answer;
@@ -220,11 +220,11 @@ impl Visit {
     }
 
     /// Asks Redis again for a page that this isolate holds.
-    fn confirm(&self, page: Page, selecting: Selecting) -> Later {
+    fn confirm(&self, page: Page, selecting: Selecting, held: Rc<Entry>) -> Later {
         let (app, now) = (self.app.clone(), self.now);
         Box::pin(async move {
             let asked = app.pages.asked(now);
-            match page_cache::look(&app.redis, &page, &selecting, now).await {
+            match page_cache::look(&app.redis, &page, &selecting, Some(&held), now).await {
                 Ok(Look { entry: Some(entry), .. }) => app.pages.keep(page.hash(), Rc::from(entry), asked),
                 Ok(_) => app.pages.forget(page.hash()),
                 Err(error) => log::warn!("page cache: {error}"),
