@@ -19,7 +19,8 @@ const BESIDES: u64 = 512;
 /// Stores `entry` until it dies and ends the lease, where `limit` bytes of all pages leave room for it. False: nothing is stored, since
 /// the lease had run out, or the page was purged since it was granted, or there is no room.
 ///
-/// A script declares its keys before it knows which pages must go: so one tells, another deletes them, and the store is asked for again.
+/// A script declares its keys before it knows which pages must go: so one tells, another deletes them. That is begun before the limit is
+/// reached, by one store alone; one that finds no room all the same is asked for again.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -37,10 +38,12 @@ pub async fn store(
     let end = end.num(MOST_VARIANTS).num(limit).num(BESIDES).arg(entry.encode(page));
     for _ in 0..ROUNDS {
         let (is_stored, Pairs(oldest)): (bool, Pairs<String, String>) = redis.run(end.clone()).await?;
+        if !oldest.is_empty() {
+            evict(redis, oldest.iter().map(|(hash, stored)| (hash.as_str(), stored.as_str()))).await?;
+        }
         if is_stored || oldest.is_empty() {
             return Ok(is_stored);
         }
-        evict(redis, oldest.iter().map(|(hash, stored)| (hash.as_str(), stored.as_str()))).await?;
     }
     give_back(redis, page, lease).await?;
     Ok(false)
@@ -97,7 +100,7 @@ fn without_page(end: Command) -> Command {
 }
 
 /// Ends a render.
-pub static STORE: Script = script!("store", "4d404b54c245d1f289177dda5d43c733871d504f");
+pub static STORE: Script = script!("store", "fd151f5aac1792e53071ce3ea1d967f13687c273");
 
 /// Deletes stored pages.
 pub static EVICT: Script = script!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");

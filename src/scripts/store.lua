@@ -4,7 +4,8 @@
 -- KEYS cache:{hash} variants:{hash} render:{hash} purged: pages: dying: bytes:
 -- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, variants at the most,
 --   bytes of all pages at the most, bytes that a page takes besides its own, entry ('' = nothing to store, 'unstorable' = note that)
--- Returns {1 if the page is stored, {hash, when it was stored}* flat}: where pages must go first, nothing is done, and the lease stays
+-- Returns {1 if the page is stored, {hash, when it was stored}* flat}: pages that must go. Where the limit is near, one store names them, so
+--   that hardly any finds no room; where nothing is stored and pages must go first, nothing is done, and the lease stays
 local page, variants, lease, purged, pages, dying, bytes = unpack(KEYS)
 local item, hash, lease_id, ttl, vary, variant = unpack(ARGV)
 local most, limit, besides, entry = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
@@ -17,6 +18,22 @@ local function forget(gone)
   redis.call('ZREM', pages, unpack(gone))
   redis.call('ZREM', dying, unpack(gone))
   if freed > 0 then redis.call('HINCRBY', bytes, 'total', -freed) end
+end
+
+-- Pages other than this, those that were stored longest ago, which take so many bytes together, and when they were stored.
+local function oldest(lacks)
+  local found, asked, leave = redis.call('ZRANGE', pages, 0, 255, 'WITHSCORES'), {}, {}
+  for i = 1, #found, 2 do asked[#asked + 1] = found[i] end
+  local sizes = #asked > 0 and redis.call('HMGET', bytes, unpack(asked)) or {}
+  for i, other in ipairs(asked) do
+    if lacks <= 0 then break end
+    if other ~= hash then
+      lacks = lacks - (tonumber(sizes[i]) or 0)
+      leave[#leave + 1] = other
+      leave[#leave + 1] = found[i * 2]
+    end
+  end
+  return leave
 end
 
 if redis.call('GET', lease) ~= lease_id then return {0, {}} end
@@ -70,20 +87,7 @@ if size > limit then return give_up() end
 -- Without a total, what is in `pages:` was not counted, and goes.
 local lacks = known[2] and total - before + size - limit or 1
 if lacks > 0 then
-  -- A sixteenth more than it takes, so that not every store has to make room.
-  local oldest, leave = redis.call('ZRANGE', pages, 0, 255, 'WITHSCORES'), {}
-  local asked = {}
-  for i = 1, #oldest, 2 do asked[#asked + 1] = oldest[i] end
-  local sizes = #asked > 0 and redis.call('HMGET', bytes, unpack(asked)) or {}
-  lacks = lacks + limit / 16
-  for i, other in ipairs(asked) do
-    if lacks <= 0 then break end
-    if other ~= hash then
-      lacks = lacks - (tonumber(sizes[i]) or 0)
-      leave[#leave + 1] = other
-      leave[#leave + 1] = oldest[i * 2]
-    end
-  end
+  local leave = oldest(lacks + limit / 16)
   if #leave > 0 then return {0, leave} end
   -- There is no other page: this is the first one, or somebody else has deleted a part of the account.
   redis.call('DEL', bytes, dying)
@@ -103,5 +107,6 @@ end
 redis.call('ZADD', pages, now, hash)
 -- A millisecond later than it dies, which is how exactly Redis expires a key.
 redis.call('ZADD', dying, string.format('%.0f', now + (ttl + 1) * 1000), hash)
-redis.call('HSET', bytes, hash, size, 'total', total - before + size)
-return {1, {}}
+local after, near = total - before + size, limit - limit / 16
+redis.call('HSET', bytes, hash, size, 'total', after)
+return {1, total < near and after >= near and oldest(limit / 16) or {}}
