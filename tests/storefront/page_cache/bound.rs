@@ -5,7 +5,8 @@ use std::time::Duration;
 use edgefront::{
     item_routes::ItemRoutes,
     page_cache::{
-        Ask, Entry, Extent, Lookup, Page, Purge, Selecting, invalidate, note_unstorable, purge, store, vary::Fields,
+        Ask, Entry, Extent, Lookup, Page, Purge, Selecting, invalidate, look, note_unstorable, purge, store,
+        vary::Fields,
     },
     time::Timestamp,
 };
@@ -145,6 +146,39 @@ async fn stores_that_come_at_once_stay_within_the_limit() {
     // Room that one has made may be another's: who finds none four times is not stored.
     assert!(stored.into_iter().filter(|is_stored| *is_stored).count() >= 10);
     assert!(held.total <= LIMIT && held.pages.len() >= 8, "{held:?}");
+}
+
+#[tokio::test]
+async fn room_is_made_before_there_is_none() {
+    let at = Store::new().await;
+    let limit = 20 * LIMIT;
+    let mut requests = Vec::new();
+    for number in 0..600 {
+        let before = at.counts().requests;
+        assert!(put(&at, &page(number), LONG, 3_000, None, limit).await);
+        requests.push(at.counts().requests - before);
+    }
+    // Each cycle deletes a sixteenth, which is 13 pages. The first call of a script is one that sends its text, too.
+    let usual = *requests.last().unwrap();
+    assert!(requests.iter().skip(1).all(|count| (usual..=usual + 2).contains(count)), "{requests:?}");
+    let cycles = requests.iter().skip(1).filter(|count| **count > usual).count();
+    assert!((20..=40).contains(&cycles), "{cycles}: {requests:?}");
+    let held = held(&at).await;
+    assert!(held.total > limit * 13 / 16 && held.total < limit, "{held:?}");
+}
+
+#[tokio::test]
+async fn a_page_that_the_caller_has_does_not_come_again() {
+    let at = Store::new().await;
+    let (page, selecting, now) = (page(0), Selecting::default(), Timestamp::from_millis(1_795_000_000_000));
+    let look = async |held| look(&at.redis, &page, &selecting, held, now).await.unwrap().entry.map(|entry| *entry);
+    assert!(put(&at, &page, LONG, 3_000, None, LIMIT).await);
+    let mine = Entry { body: "what I have of it".into(), ..look(None).await.unwrap() };
+    assert_eq!(look(Some(&mine)).await, Some(mine.clone()), "its body is not read from Redis");
+    assert!(put(&at, &page, LONG, 2_000, None, LIMIT).await);
+    assert_eq!(look(Some(&mine)).await.unwrap().body.len(), 2_000, "another one comes");
+    purge(&at.redis, &[Purge::All], Extent::Hard).await.unwrap();
+    assert_eq!(look(Some(&mine)).await, None);
 }
 
 #[tokio::test]
