@@ -37,8 +37,15 @@ const FEATURES: [&str; 7] = [
 ];
 
 /// No offset has to be kept out of the lowest addresses, which are the far end of the stack: rustc puts it first. Functions of like names stand
-/// side by side, since gzip finds only within 32 KB what is alike; then the names go, for a panic tells its place by itself.
-const OPTIMISE: [&str; 4] = ["-O", "--low-memory-unused", "--reorder-functions-by-name", "--strip-debug"];
+/// side by side, since gzip finds only within 32 KB what is alike; so none but the smallest is put into its one caller, where it stands alone.
+/// Then the names go, for a panic tells its place by itself.
+const OPTIMISE: [&str; 5] = [
+    "-O",
+    "--one-caller-inline-max-function-size=20",
+    "--low-memory-unused",
+    "--reorder-functions-by-name",
+    "--strip-debug",
+];
 
 /// For cargo: the Worker without its feature `demo`.
 const WITHOUT_DEMO: [&str; 1] = ["--no-default-features"];
