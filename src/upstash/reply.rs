@@ -3,7 +3,7 @@
 //! RESP2 has five shapes; scores are strings, hashes and WITHSCORES are flat lists. Strings come base64-encoded, so that any
 //! bytes survive JSON; the status `OK` alone comes as it is (it can not be mistaken: no base64 text has two characters).
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, vec::IntoIter};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -218,26 +218,39 @@ impl<T: FromReply> FromReply for Vec<T> {
     }
 }
 
+/// The items of a list that has exactly `length`, one after the other.
+struct Items(IntoIter<Reply>);
+
+impl Items {
+    fn of(reply: Reply, length: usize) -> Result<Self, Error> {
+        match reply {
+            Reply::List(items) if items.len() == length => Ok(Self(items.into_iter())),
+            _ => Err(Error::UnexpectedType),
+        }
+    }
+
+    fn read<T: FromReply>(&mut self) -> Result<T, Error> {
+        T::from_reply(self.0.next().ok_or(Error::UnexpectedType)?)
+    }
+}
+
 macro_rules! tuple {
-    ($($type:ident),*) => {
+    ($length:literal, $($type:ident),*) => {
         /// A list of exactly as many replies.
         impl<$($type: FromReply),*> FromReply for ($($type,)*) {
             fn from_reply(reply: Reply) -> Result<Self, Error> {
-                let Reply::List(items) = reply else { return Err(Error::UnexpectedType) };
-                let mut items = items.into_iter();
-                let tuple = ($($type::from_reply(items.next().ok_or(Error::UnexpectedType)?)?,)*);
-                if items.next().is_some() { return Err(Error::UnexpectedType) }
-                Ok(tuple)
+                let mut items = Items::of(reply, $length)?;
+                Ok(($(items.read::<$type>()?,)*))
             }
         }
     };
 }
-tuple!(A, B);
-tuple!(A, B, C);
-tuple!(A, B, C, D);
-tuple!(A, B, C, D, E);
-tuple!(A, B, C, D, E, F);
-tuple!(A, B, C, D, E, F, G);
+tuple!(2, A, B);
+tuple!(3, A, B, C);
+tuple!(4, A, B, C, D);
+tuple!(5, A, B, C, D, E);
+tuple!(6, A, B, C, D, E, F);
+tuple!(7, A, B, C, D, E, F, G);
 
 /// A flat list of pairs, as HGETALL and WITHSCORES answer: `a, 1, b, 2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
