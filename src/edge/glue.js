@@ -46,17 +46,18 @@ export function respond(status, head, body) {
 	return new Response(body, { status, headers: init(head) });
 }
 
-/** What is sent again and again: headers and bytes, as the platform takes them. */
+/** What is sent again and again: headers and bytes. */
 export function keep(head, bytes) {
-	return { headers: new Headers(init(head)), bytes };
+	return { head, bytes };
 }
 
-/** A response of what is kept, and of the headers in `head` beside it. */
+/** A response of what is kept, and of the headers in `head` beside it; what the platform makes of them serves until they change. */
 export function respondKept(status, kept, head) {
-	const response = new Response(kept.bytes, { status, headers: kept.headers });
-	const more = init(head);
-	for (const name in more) response.headers.set(name, more[name]);
-	return response;
+	if (kept.beside !== head) {
+		kept.beside = head;
+		kept.init = { status, headers: new Headers(init(`${kept.head}\n${head}`)) };
+	}
+	return new Response(kept.bytes, kept.init);
 }
 
 /** Sends a request whose answer may be a stream: resolves with its head. */
