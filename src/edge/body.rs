@@ -2,20 +2,19 @@
 
 use std::{
     any::Any,
-    cell::RefCell,
-    future::poll_fn,
     io,
     pin::Pin,
-    rc::Rc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 use http::{HeaderMap, header};
-use js_sys::{Promise, Uint8Array};
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use js_sys::Uint8Array;
+use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::JsFuture;
+use wasm_streams::ReadableStream;
+use worker::web_sys;
 
 use super::glue::{self, Reader};
 use crate::fetch::{Body, ByteStream};
@@ -47,39 +46,11 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
     if let Some(PlatformStream::Untouched { stream, .. }) = stream.as_any().downcast_ref() {
         return stream.into();
     }
-    glue::stream(Chunks(Rc::new(RefCell::new(Some(stream))))).into()
-}
-
-/// A stream of ours, as the platform reads it; None from its end on.
-#[wasm_bindgen]
-pub struct Chunks(Rc<RefCell<Option<Box<dyn ByteStream>>>>);
-
-#[wasm_bindgen]
-impl Chunks {
-    /// Resolves with bytes, or undefined at the end.
-    pub fn next(&self) -> Promise {
-        let stream = self.0.clone();
-        future_to_promise(async move {
-            let chunk = poll_fn(|context| match &mut *stream.borrow_mut() {
-                Some(stream) => stream.poll_next_unpin(context),
-                None => Poll::Ready(None),
-            })
-            .await;
-            if !matches!(chunk, Some(Ok(_))) {
-                stream.take();
-            }
-            match chunk {
-                Some(Ok(chunk)) => Ok(Uint8Array::from(chunk.as_ref()).into()),
-                Some(Err(error)) => Err(js_sys::Error::new(&error.to_string()).into()),
-                None => Ok(JsValue::UNDEFINED),
-            }
-        })
-    }
-
-    /// Nobody wants the rest.
-    pub fn cancel(&self) {
-        self.0.take();
-    }
+    let chunks = stream.map(|chunk| match chunk {
+        Ok(chunk) => Ok(Uint8Array::from(chunk.as_ref()).into()),
+        Err(error) => Err(js_sys::Error::new(&error.to_string()).into()),
+    });
+    ReadableStream::from_stream(chunks).into_raw().into()
 }
 
 /// A stream of the platform, untouched until it is read here.

@@ -16,7 +16,7 @@ use crate::time::{Alarm, Bell, Clock, Timestamp};
 
 #[wasm_bindgen]
 extern "C" {
-    /// Its handle is a number, or an object since the runtime has Node's timers.
+    /// Its handle is a number, or an object since the runtime has Node's timers; `worker::Delay` takes it for a number.
     #[wasm_bindgen(js_name = setTimeout)]
     fn set_timeout(call: &Function, millis: f64) -> JsValue;
     #[wasm_bindgen(js_name = clearTimeout)]

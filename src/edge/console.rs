@@ -1,19 +1,9 @@
 //! The log, on the console: `wrangler tail` and the dashboard show it by level.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use wasm_bindgen::prelude::wasm_bindgen;
+use worker::{console_error, console_log, console_warn};
 
 use crate::journal;
-
-#[wasm_bindgen]
-extern "C" {
-    #[wasm_bindgen(js_namespace = console)]
-    fn error(line: &str);
-    #[wasm_bindgen(js_namespace = console)]
-    fn warn(line: &str);
-    #[wasm_bindgen(js_namespace = console)]
-    fn log(line: &str);
-}
 
 struct Console;
 
@@ -28,9 +18,9 @@ impl Log for Console {
         }
         let line = journal::line(record);
         match record.level() {
-            Level::Error => error(&line),
-            Level::Warn => warn(&line),
-            _ => log(&line),
+            Level::Error => console_error!("{line}"),
+            Level::Warn => console_warn!("{line}"),
+            _ => console_log!("{line}"),
         }
     }
 

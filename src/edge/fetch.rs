@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use js_sys::{Array, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::AbortController;
+use worker::web_sys::{self, AbortController};
 
 use super::{body, clock::Sleep, glue, headers};
 use crate::fetch::{Body, Fetch, FetchError, Request, Response};

@@ -81,21 +81,6 @@ export function cancel(reader) {
 	reader.cancel().catch(() => {});
 }
 
-/** A stream of what is ours; what its reader has not asked for is not made. */
-export function stream(chunks) {
-	const source = {
-		async pull(controller) {
-			const bytes = await chunks.next();
-			if (bytes === undefined) controller.close();
-			else controller.enqueue(bytes);
-		},
-		cancel() {
-			chunks.cancel();
-		},
-	};
-	return new ReadableStream(source, { highWaterMark: 0 });
-}
-
 /** Resolves when what had arrived before has been begun. */
 export function turn() {
 	const over = new Promise((resolve) => setTimeout(resolve, 0));

@@ -2,9 +2,7 @@
 
 use js_sys::{Promise, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
-use web_sys::AbortSignal;
-
-use super::body::Chunks;
+use worker::web_sys::{self, AbortSignal};
 
 #[wasm_bindgen(module = "/src/edge/glue.js")]
 extern "C" {
@@ -37,7 +35,6 @@ extern "C" {
     #[wasm_bindgen(js_name = nextChunk)]
     pub fn next_chunk(reader: &Reader, most: usize) -> Promise;
     pub fn cancel(reader: &Reader);
-    pub fn stream(chunks: Chunks) -> web_sys::ReadableStream;
 
     pub type Alarm;
     pub fn alarm(millis: f64) -> Alarm;

@@ -28,8 +28,9 @@ use std::{
 
 use futures_util::future::LocalBoxFuture;
 use http::StatusCode;
-use wasm_bindgen::{JsValue, handler, prelude::wasm_bindgen};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
+use worker::{console_error, event, web_sys};
 
 use crate::{app::App, maintenance, routes};
 
@@ -40,11 +41,9 @@ thread_local! {
 
 /// Runs when the isolate starts, before any request. A variable that is missing or wrong ends it here, with its name: then
 /// `wrangler dev` and `wrangler deploy` fail, and no visitor ever meets a half-configured shop.
-#[wasm_bindgen(start)]
+#[event(start)]
 fn start() {
     console::install();
-    // A panic leaves the memory of wasm half written, and ends the requests of its time. The next event gets a memory of its own.
-    handler::set_on_abort(handler::schedule_reinit);
     match environment::app() {
         Ok(app) => APP.with(|cell| drop(cell.set(app))),
         Err(errors) => environment::refuse(&errors.to_string()),
@@ -71,7 +70,7 @@ pub fn fetch(request: &web_sys::Request, context: glue::Context) -> JsValue {
             }));
         }
         response::write(answer.response).or_else(|refused| {
-            log::error!("an answer was refused: {refused:?}");
+            console_error!("an answer was refused: {refused:?}");
             response::bare(StatusCode::INTERNAL_SERVER_ERROR)
         })
     });

@@ -1,6 +1,7 @@
 //! An event's request as [`Request`].
 
 use http::{Method, Uri};
+use worker::web_sys;
 
 use super::{body, glue, headers};
 use crate::fetch::{Body, Request};

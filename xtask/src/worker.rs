@@ -143,8 +143,8 @@ pub async fn bundle_crate(
 
     let mut bindgen = Command::new(&tools.wasm_bindgen);
     bindgen.arg(wasm).args(["--out-dir", &stage, "--out-name", "index", "--target", "module", "--no-typescript"]);
-    // So that an isolate can begin anew after a panic.
-    bindgen.arg("--force-enable-abort-handler");
+    // What `entry.js` needs to begin anew after a panic.
+    bindgen.args(["--experimental-reset-state-function", "--force-enable-abort-handler"]);
     step.run(bindgen, "run `cargo xtask build` again; if that does not help, remove target/").await?;
 
     let module = format!("{stage}/index_bg.wasm");
