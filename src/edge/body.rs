@@ -9,7 +9,6 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
-use http::{HeaderMap, header};
 use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
@@ -19,17 +18,12 @@ use worker::web_sys;
 use super::glue::{self, Reader};
 use crate::fetch::{Body, ByteStream};
 
-/// The most that one chunk may have; of a body whose length nobody knows, and of any.
+/// The most that one chunk may have.
 const CHUNK: usize = 16 << 10;
-const LARGE_CHUNK: usize = 64 << 10;
 
-/// A body of the platform, of a message with these headers.
-pub fn read(stream: Option<web_sys::ReadableStream>, headers: &HeaderMap) -> Body {
-    let Some(stream) = stream else { return Body::Empty };
-    // What is compressed may come unpacked, and then the length is another one's.
-    let length = headers.get(header::CONTENT_LENGTH).filter(|_| !headers.contains_key(header::CONTENT_ENCODING));
-    let left = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    Body::Stream(Box::new(PlatformStream::Untouched { stream, left }))
+/// A body of the platform; its `length` if that is certain.
+pub fn read(stream: Option<web_sys::ReadableStream>, length: Option<usize>) -> Body {
+    stream.map_or(Body::Empty, |stream| Body::Stream(Box::new(PlatformStream::Untouched { stream, left: length })))
 }
 
 /// A body as the platform takes it: null, bytes, or a stream.
@@ -57,14 +51,14 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
 enum PlatformStream {
     Untouched {
         stream: web_sys::ReadableStream,
-        /// Its length, if that is known.
+        /// Its length, if that is certain.
         left: Option<usize>,
     },
     Reading {
         reader: Reader,
         /// The chunk that is on its way. None: it was read to its end, or broke off.
         chunk: Option<JsFuture>,
-        /// How many bytes are still to come, if that is known.
+        /// How many bytes are still to come, if that is certain.
         left: Option<usize>,
     },
 }
@@ -97,12 +91,8 @@ impl Stream for PlatformStream {
 
 /// Asks for the next chunk where `left` bytes are to come. None if there can be none: to ask for the end costs as much as to ask for a chunk.
 fn next_chunk(reader: &Reader, left: Option<usize>) -> Option<JsFuture> {
-    let most = match left {
-        Some(0) => return None,
-        Some(left) => left.min(LARGE_CHUNK),
-        None => CHUNK,
-    };
-    Some(glue::next_chunk(reader, most).into())
+    let most = left.unwrap_or(CHUNK).min(CHUNK);
+    (most > 0).then(|| glue::next_chunk(reader, most).into())
 }
 
 /// Who stops reading wants no more of it.

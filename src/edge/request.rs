@@ -1,6 +1,6 @@
 //! An event's request as [`Request`].
 
-use http::{Method, Uri};
+use http::{Method, Uri, header};
 use worker::web_sys;
 
 use super::{body, glue, headers};
@@ -17,6 +17,11 @@ pub fn read(from: &web_sys::Request) -> Option<Request> {
     *request.headers_mut() = headers::read(lines);
     // What these two carry means nothing (RFC 9110 §9.3.1), and nobody reads it.
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    *request.body_mut() = if is_read { Body::Empty } else { body::read(from.body(), request.headers()) };
+    *request.body_mut() = if is_read { Body::Empty } else { body::read(from.body(), length(&request)) };
     Some(request)
+}
+
+/// What ends a request's body (RFC 9112 §6.2): the platform reads no byte beyond it.
+fn length(request: &Request) -> Option<usize> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
