@@ -21,7 +21,9 @@ pub fn read(from: &web_sys::Request) -> Option<Request> {
     Some(request)
 }
 
-/// What ends a request's body (RFC 9112 §6.2): the platform reads no byte beyond it.
+/// What ends a request's body, where nothing else does (RFC 9112 §6.3): the platform reads no byte beyond it.
 fn length(request: &Request) -> Option<usize> {
-    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    let headers = request.headers();
+    let length = headers.get(header::CONTENT_LENGTH).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
+    length?.to_str().ok()?.parse().ok()
 }

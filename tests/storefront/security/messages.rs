@@ -13,6 +13,7 @@ scenarios! {
     nobody_speaks_as_edge_in_any_spelling,
     what_a_connection_names_takes_nothing_of_ours_away,
     one_request_is_one_request,
+    chunks_say_where_a_body_ends,
     a_line_break_in_a_path_stays_in_the_path,
 }
 
@@ -80,6 +81,23 @@ async fn one_request_is_one_request(shop: &Shop) {
         assert!(answers <= 1, "{head:?}: {}", String::from_utf8_lossy(&answer));
     }
     assert!(shop.origin.asked().iter().all(|asked| asked.path != "/smuggled"));
+}
+
+/// V4.2.1: `Transfer-Encoding` overrides a length beside it (RFC 9112 §6.3).
+async fn chunks_say_where_a_body_ends(shop: &Shop) {
+    let host = shop.url.strip_prefix("http://").unwrap();
+    for length in [0, 2, 100] {
+        let mut stream = TcpStream::connect(host).await.unwrap();
+        let head = format!(
+            "PUT /_edge/v1/cart/items/mug HTTP/1.1\r\nHost: {host}\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        );
+        let body = "E\r\n{\"quantity\":3}\r\n0\r\n\r\n";
+        let request = format!("{head}Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""quantity":3"#), "{length}: {answer}");
+    }
 }
 
 /// V4.2.4
