@@ -38,12 +38,16 @@ pub async fn store(
     let end = end.num(MOST_VARIANTS).num(limit).num(BESIDES).arg(entry.encode(page));
     for _ in 0..ROUNDS {
         let (is_stored, Pairs(oldest)): (bool, Pairs<String, String>) = redis.run(end.clone()).await?;
-        if !oldest.is_empty() {
-            evict(redis, oldest.iter().map(|(hash, stored)| (hash.as_str(), stored.as_str()))).await?;
-        }
-        if is_stored || oldest.is_empty() {
+        if oldest.is_empty() {
             return Ok(is_stored);
         }
+        let room = evict(redis, oldest.iter().map(|(hash, stored)| (hash.as_str(), stored.as_str()))).await;
+        if is_stored {
+            // Whoever finds no room makes some.
+            room.unwrap_or_else(|error| log::warn!("pages were not evicted: {error}"));
+            return Ok(true);
+        }
+        room?;
     }
     give_back(redis, page, lease).await?;
     Ok(false)
