@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_as_it_was_written(text: String) {
+        fn any_text_is_read_as_it_was_written(text in "[\\x00-\\x7f]{0,40}\\PC{0,20}") {
             let mut json = Vec::new();
             write_string(&text, &mut json);
             prop_assert_eq!(serde_json::from_slice::<String>(&json).unwrap(), text);

@@ -305,4 +305,9 @@ async fn a_thousand_sessions_end_in_one_request() {
     assert_eq!(cleaned, Cleaned { sessions: 10_000, carts: 10_000, unfinished: false });
     // The probe, the first and the last look.
     assert_eq!(store.counts().requests - before.requests, 10 + 3);
+    // The list of carts has its bound, but for a node of the stream.
+    fill(&store, &app, 300).await;
+    assert_eq!(clean(&app, Probe::Overflow).await.carts, 300);
+    let listed = store.raw(&["XLEN", "abandoned:"]).await;
+    assert!(listed.as_u64().is_some_and(|listed| (10_000..=10_100).contains(&listed)), "{listed}");
 }
