@@ -6,7 +6,7 @@ use edgefront::{
     error::Error,
     row_cache::{self, RefreshReport},
 };
-use futures_util::future::{join, join_all, select};
+use futures_util::future::{join_all, select};
 use serde_json::{Value, json};
 
 use crate::support::{Reply, Stock, eventually, row};
@@ -204,13 +204,10 @@ async fn a_row_unscheduled_during_its_refresh_gets_no_copy() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
-    stock.origin.hold();
     let meanwhile = async {
-        eventually("the source is asked", async || stock.origin.count() == 1).await;
         row_cache::unschedule(&stock.app.redis, &row("mug")).await.unwrap();
-        stock.origin.release();
     };
-    let (report, ()) = join(stock.refresh(), meanwhile).await;
+    let report = stock.refresh_while(meanwhile).await;
     assert_eq!(report, RefreshReport { lost: 1, ..refreshed(0) });
     assert_eq!(stock.store.raw(&["EXISTS", "inv:mug", "schedule:", "delay:"]).await, 0);
 }
@@ -221,14 +218,11 @@ async fn a_row_scheduled_anew_during_its_refresh_is_refreshed_anew() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
-    stock.origin.hold();
     let meanwhile = async {
-        eventually("the source is asked", async || stock.origin.count() == 1).await;
         stock.put("mug", 2);
         stock.schedule("mug", 60.0).await;
-        stock.origin.release();
     };
-    let (report, ()) = join(stock.refresh(), meanwhile).await;
+    let report = stock.refresh_while(meanwhile).await;
     assert_eq!(report, RefreshReport { lost: 1, ..refreshed(1) });
     assert_eq!((stock.copied("mug").await, stock.due_in("mug").await), (json!(2), Some(60.0)));
 }
@@ -250,17 +244,14 @@ async fn overlapping_refreshes_ask_for_each_row_once() {
 async fn a_lease_given_twice_in_a_millisecond_is_only_the_second_ones() {
     let stock = Stock::new().await;
     stock.schedule("mug", 5.0).await;
-    stock.origin.hold();
     let meanwhile = async {
-        eventually("the first has heard that there is no such row", async || stock.origin.count() == 1).await;
         stock.put("mug", 1);
         stock.schedule("mug", 5.0).await;
         let asked = eventually("the second has it now", async || stock.origin.count() == 2);
         // It dies of that.
         select(pin!(stock.refresh()), pin!(asked)).await;
-        stock.origin.release();
     };
-    let (report, ()) = join(stock.refresh(), meanwhile).await;
+    let report = stock.refresh_while(meanwhile).await;
     assert_eq!(report, RefreshReport { lost: 1, ..RefreshReport::default() });
     assert_eq!(stock.due_in("mug").await, Some(30.0));
 }

@@ -7,7 +7,7 @@ use futures_util::future::join;
 use serde_json::{Value, json};
 
 use super::refreshed;
-use crate::support::{Reply, Stock, eventually, row};
+use crate::support::{Reply, Stock, row};
 
 /// D24: a dead cron is made up for by the readers.
 #[tokio::test]
@@ -69,15 +69,12 @@ async fn a_row_that_is_being_loaded_is_not_loaded_twice_though_its_copy_is_missi
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
-    stock.origin.hold();
     let meanwhile = async {
-        eventually("the source is asked", async || stock.origin.count() == 1).await;
         stock.store.clock.advance(Duration::from_secs(9));
         let answer = row_cache::read(&stock.app.redis, Some(&stock.source()), &row("mug"), stock.now()).await;
         assert_eq!(answer, Err(Error::NotYet("row")));
-        stock.origin.release();
     };
-    let (report, ()) = join(stock.refresh(), meanwhile).await;
+    let report = stock.refresh_while(meanwhile).await;
     assert_eq!((report, stock.origin.count()), (refreshed(1), 1));
 }
 

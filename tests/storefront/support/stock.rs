@@ -18,10 +18,10 @@ use edgefront::{
     time::{Clock, Timestamp},
     upstash::Redis,
 };
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, join};
 use serde_json::{Value, json};
 
-use super::{NativeFetch, Reply, Store, TestClock, TestOrigin};
+use super::{NativeFetch, Reply, Store, TestClock, TestOrigin, eventually};
 
 /// The largest body that the rows' address sends here.
 const BODY: usize = 8 << 20;
@@ -99,6 +99,17 @@ impl Stock {
     /// Refreshes whatever is due now.
     pub async fn refresh(&self) -> RefreshReport {
         self.refresh_for(Duration::ZERO).await
+    }
+
+    /// Refreshes whatever is due now, and does `work` while the source is being asked.
+    pub async fn refresh_while(&self, work: impl Future<Output = ()>) -> RefreshReport {
+        self.origin.hold();
+        let meanwhile = async {
+            eventually("the source is asked", async || self.origin.count() == 1).await;
+            work.await;
+            self.origin.release();
+        };
+        join(self.refresh(), meanwhile).await.0
     }
 
     /// Refreshes whatever comes to be due within `time`.
