@@ -9,6 +9,7 @@ use std::{
     fmt, io,
     pin::Pin,
     rc::Rc,
+    str::FromStr,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -18,7 +19,7 @@ use futures_util::{
     Stream, StreamExt,
     future::{Either, LocalBoxFuture, select},
 };
-use http::HeaderMap;
+use http::{HeaderMap, header};
 
 /// A request as it comes in or goes out. The URI is absolute.
 pub type Request = http::Request<Body>;
@@ -59,6 +60,11 @@ pub enum FetchError {
     /// It was not sent: see [`Budget`](crate::budget::Budget).
     #[error("no requests are left for this run: see SUBREQUESTS")]
     Spent,
+}
+
+/// What a message says of its body's length (RFC 9110 §8.6); None if it says nothing, or no number.
+pub fn content_length<N: FromStr>(headers: &HeaderMap) -> Option<N> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// A message body: known bytes, or a stream that is passed on without being held.

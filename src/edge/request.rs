@@ -1,10 +1,10 @@
 //! An event's request as [`Request`].
 
-use http::{Method, Uri, header};
+use http::{HeaderMap, Method, Uri, header};
 use worker::web_sys;
 
 use super::{body, glue, headers};
-use crate::fetch::{Body, Request};
+use crate::fetch::{Body, Request, content_length};
 
 /// The request with its absolute URI; None if its method or address can not be one.
 pub fn read(from: &web_sys::Request) -> Option<Request> {
@@ -17,13 +17,11 @@ pub fn read(from: &web_sys::Request) -> Option<Request> {
     *request.headers_mut() = headers::read(lines);
     // What these two carry means nothing (RFC 9110 §9.3.1), and nobody reads it.
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    *request.body_mut() = if is_read { Body::Empty } else { body::read(from.body(), length(&request)) };
+    *request.body_mut() = if is_read { Body::Empty } else { body::read(from.body(), length(request.headers())) };
     Some(request)
 }
 
 /// What ends a request's body, where nothing else does (RFC 9112 §6.3): the platform reads no byte beyond it.
-fn length(request: &Request) -> Option<usize> {
-    let headers = request.headers();
-    let length = headers.get(header::CONTENT_LENGTH).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING));
-    length?.to_str().ok()?.parse().ok()
+fn length(headers: &HeaderMap) -> Option<usize> {
+    content_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING))
 }

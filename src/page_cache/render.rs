@@ -18,7 +18,7 @@ use crate::{
     app::App,
     config::PageConfig,
     error::Error,
-    fetch::{BodyCopy, Collected, FetchError, InTime, Response},
+    fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
     origin::{self, Says},
     time::Timestamp,
 };
@@ -185,7 +185,7 @@ async fn collect(
     says: Says,
 ) -> Result<Rendered, Error> {
     let (head, body) = response.into_parts();
-    let promised = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let promised = content_length(&head.headers);
     let limit = app.config.page.max_bytes;
     // Known to be too large: not one byte of it waits.
     let collected = match promised {

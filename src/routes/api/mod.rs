@@ -18,7 +18,7 @@ use self::{
 };
 use crate::{
     app::{Answer, App},
-    fetch::{Body, Collected, Request},
+    fetch::{Body, Collected, Request, content_length},
     network::Network,
     routes::{counted, problem::Problem},
     time::Timestamp,
@@ -148,8 +148,7 @@ async fn call(
     let_in(app, now, head, route).await?;
     let too_large = Problem::TooLarge { limit: BODY_LIMIT };
     // A length that is told saves reading what would be refused.
-    let told = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if told.is_some_and(|length| length > BODY_LIMIT as u64) {
+    if content_length::<u64>(&head.headers).is_some_and(|length| length > BODY_LIMIT as u64) {
         return Err(too_large);
     }
     let body = match body.collect(BODY_LIMIT).await {
