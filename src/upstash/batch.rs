@@ -19,7 +19,7 @@ use std::{
 use super::{
     command::{Command, ScriptForm},
     error::Error,
-    reply::Item,
+    reply::Reply,
 };
 use crate::{
     fetch::FetchError,
@@ -68,7 +68,7 @@ impl Call {
 }
 
 /// The replies to one call.
-pub(super) type Answer = Result<Vec<Item>, Error>;
+pub(super) type Answer = Result<Vec<Result<Reply, Error>>, Error>;
 
 /// The batches of one database.
 #[derive(Default)]

@@ -144,7 +144,7 @@ impl Redis {
         let call = Call::new(commands, ScriptForm::Source)?;
         let send = || self.send("/multi-exec", &call, until);
         let items = or_again(send().await, call.repeatable, send()).await?;
-        T::from_reply(Reply::List(items.into_iter().map(|Item(item)| item).collect::<Result<_, _>>()?))
+        T::from_reply(Reply::List(items.into_iter().collect::<Result<_, _>>()?))
     }
 
     async fn run_as(&self, command: &Command, form: ScriptForm, until: Timestamp) -> Result<Reply, Error> {
@@ -171,8 +171,7 @@ impl Redis {
             ScriptForm::Hash => self.share(&call, until).await,
             ScriptForm::Source => self.send("/pipeline", &call, until).await,
         };
-        let items = or_again(first, call.repeatable, self.send("/pipeline", &call, until)).await?;
-        Ok(items.into_iter().map(|Item(item)| item).collect())
+        or_again(first, call.repeatable, self.send("/pipeline", &call, until)).await
     }
 
     /// Sends a call in one request with those of others.
@@ -261,7 +260,7 @@ enum Told {
 impl Told {
     fn items(self) -> Answer {
         match self {
-            Self::Items(items) => Ok(items),
+            Self::Items(items) => Ok(items.into_iter().map(|Item(item)| item).collect()),
             Self::Item(Item(item)) => Err(item.err().unwrap_or(Error::UnexpectedType)),
         }
     }
