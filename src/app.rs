@@ -10,7 +10,7 @@ use crate::{
     database::Database,
     fetch::{Fetch, Response},
     limits::Limits,
-    page_cache::Memory,
+    page_cache, row_cache,
     seen::Seen,
     session::Keyring,
     time::Clock,
@@ -33,7 +33,9 @@ pub struct App {
     /// How often somebody may try; by default, without limits.
     pub limits: Limits,
     /// What this isolate remembers of pages.
-    pub pages: Memory,
+    pub pages: page_cache::Memory,
+    /// What this isolate remembers of rows.
+    pub rows: row_cache::Memory,
     /// Who was here since that was last written to Redis.
     pub seen: Seen,
 }
@@ -55,9 +57,10 @@ impl App {
         let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
         let keyring = Keyring::new(&config.session);
         let traffic = Traffic::new(config.traffic_interval);
-        let (pages, seen) = (Memory::new(config.page.memory), Seen::new(&config.session));
+        let (pages, rows) = (page_cache::Memory::new(config.page.memory), row_cache::Memory::new(config.row_memory));
+        let seen = Seen::new(&config.session);
         let limits = Limits::default();
-        Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, seen }
+        Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, rows, seen }
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Config {
     pub origin: OriginConfig,
     /// `ROWS_TABLE` or `ROWS_URL`; without either there is no row cache.
     pub rows: Option<RowsConfig>,
+    /// `ROW_MEMORY`, default 1 s: how long an isolate's own copy of a row answers without Redis, a period of the row at the most. 0: Redis
+    /// is asked each time.
+    pub row_memory: Duration,
     /// `SUBREQUESTS`, default 50: requests that one run of a cron may send, to Redis, to the rows' source and to D1 together.
     pub subrequests: u64,
     /// `TRAFFIC_INTERVAL`, default 2 s: an isolate under load writes what it counted that often, for one command. 0: nothing is

@@ -59,7 +59,7 @@ impl Reader<'_> {
             cart_routes: self.paths("CART_ROUTES", "/cart, /checkout"),
             login_routes: self.paths("LOGIN_ROUTES", "/login, /signup"),
         };
-        let rows = self.rows();
+        let (rows, row_memory) = (self.rows(), self.seconds("ROW_MEMORY", 1, 0));
         // Fewer would not do for a round of the rows.
         let subrequests = self.number("SUBREQUESTS", 50, 10);
         let traffic_interval = self.seconds("TRAFFIC_INTERVAL", 2, 0);
@@ -74,6 +74,7 @@ impl Reader<'_> {
             flash,
             origin,
             rows,
+            row_memory,
             subrequests,
             traffic_interval,
             service_key,

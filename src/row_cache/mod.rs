@@ -8,9 +8,11 @@
 //! - [`source`]: where rows come from: a table of D1, or an HTTP address.
 //! - [`refresh`]: lease, load, commit; by the cron, and for single rows.
 //! - [`read`]: the copies, with their age.
+//! - `memory`: those that this isolate has read a moment ago.
 //! - `late`: which rows wait longest, for the operator.
 
 mod late;
+mod memory;
 mod read;
 mod refresh;
 mod source;
@@ -18,6 +20,7 @@ mod source;
 use std::time::Duration;
 
 pub use late::{Late, Lateness, latest};
+pub use memory::Memory;
 pub use read::{CachedRow, read, read_many};
 pub(crate) use refresh::{CLAIM, COMMIT, Earliest, earliest_due};
 pub use refresh::{RefreshReport, refresh, refresh_due};

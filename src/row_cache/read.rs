@@ -19,6 +19,8 @@ pub struct CachedRow {
     pub json: Bytes,
     /// Since it was read from the source.
     pub age: Duration,
+    /// How often it is refreshed.
+    pub period: Duration,
     /// Its turn was missed by more than a period: the caller should [`refresh`](super::refresh) it behind the answer.
     pub overdue: bool,
 }
@@ -35,7 +37,7 @@ pub async fn read(
 ) -> Result<Option<CachedRow>, Error> {
     match find(redis, source, std::slice::from_ref(row), now).await?.pop() {
         Some(Found::Copy(row)) => Ok(Some(row)),
-        Some(Found::NotYet) => Err(Error::NotYet("row")),
+        Some(Found::NotYet(_)) => Err(Error::NotYet("row")),
         Some(Found::NotScheduled) | None => Ok(None),
     }
 }
@@ -56,20 +58,24 @@ pub async fn read_many(
 
 enum Found {
     Copy(CachedRow),
-    NotYet,
+    NotYet(Schedule),
     NotScheduled,
 }
 
 /// Reads the copies, and loads those that are scheduled but absent.
 async fn find(redis: &Redis, source: Option<&Source<'_>>, rows: &[RowId], now: Timestamp) -> Result<Vec<Found>, Error> {
     let mut found = look(redis, rows, now).await?;
-    let is_absent = |(_, found): &(&RowId, &Found)| matches!(found, Found::NotYet);
+    let is_absent = |(_, found): &(&RowId, &Found)| matches!(found, Found::NotYet(_));
     let absent: Vec<_> = rows.iter().zip(&found).filter(is_absent).map(|(row, _)| row.clone()).collect();
     if let (Some(source), false) = (source, absent.is_empty()) {
         let loaded = load(redis, source, &absent, true, now, &mut RefreshReport::default()).await?;
         for (row, found) in rows.iter().zip(&mut found) {
+            let Found::NotYet(schedule) = found else { continue };
             match loaded.get(row).cloned() {
-                Some(Some(json)) => *found = Found::Copy(CachedRow { json, age: Duration::ZERO, overdue: false }),
+                Some(Some(json)) => {
+                    let (age, period, overdue) = (Duration::ZERO, schedule.period(), false);
+                    *found = Found::Copy(CachedRow { json, age, period, overdue });
+                }
                 Some(None) => *found = Found::NotScheduled,
                 None => {}
             }
@@ -97,9 +103,10 @@ async fn look(redis: &Redis, rows: &[RowId], now: Timestamp) -> Result<Vec<Found
         let left: i64 = next(&mut replies)?;
         found.push(match (Schedule::new(every, due), copy) {
             (None, _) => Found::NotScheduled,
-            (Some(_), None) => Found::NotYet,
+            (Some(schedule), None) => Found::NotYet(schedule),
             (Some(schedule), Some(json)) => {
-                Found::Copy(CachedRow { json, age: age(schedule, left, now), overdue: schedule.is_overdue(now) })
+                let (age, period) = (age(schedule, left, now), schedule.period());
+                Found::Copy(CachedRow { json, age, period, overdue: schedule.is_overdue(now) })
             }
         });
     }

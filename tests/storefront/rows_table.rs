@@ -23,7 +23,7 @@ async fn read(shop: &Shop, row: &str) -> (u16, Value) {
 
 #[tokio::test]
 async fn rows_of_a_table_are_read_with_all_their_columns_and_a_cron_renews_them() {
-    let shop = Shop::workerd(&[("ROWS_TABLE", "inventory")]).await;
+    let shop = Shop::workerd(&[("ROWS_TABLE", "inventory"), ("ROW_MEMORY", "0")]).await;
     assert_eq!(schedule(&shop, ROW, 60.0).await, 200);
     let (status, row) = read(&shop, ROW).await;
     assert_eq!((status, &row["id"]), (200, &json!(ROW)));
@@ -42,7 +42,7 @@ async fn rows_of_a_table_are_read_with_all_their_columns_and_a_cron_renews_them(
 
 #[tokio::test]
 async fn a_row_that_the_table_does_not_have_is_not_scheduled() {
-    let shop = Shop::workerd(&[("ROWS_TABLE", "inventory")]).await;
+    let shop = Shop::workerd(&[("ROWS_TABLE", "inventory"), ("ROW_MEMORY", "0")]).await;
     assert_eq!(schedule(&shop, "no-such-product", 5.0).await, 404);
     assert_eq!(shop.store.raw(&["EXISTS", "schedule:", "delay:"]).await, 0);
 }

@@ -24,7 +24,7 @@ const AT_ONCE: u32 = 50;
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&call.name)?;
     let source = Source::of(call.app);
-    let found = row_cache::read(&call.app.redis, source.as_ref(), &row, call.now).await?;
+    let found = call.app.rows.read(&call.app.redis, source.as_ref(), &row, call.now).await?;
     let found = found.ok_or(Error::NotFound("row"))?;
     let response = aged(reply::bytes(reply::ASK_AGAIN, found.json.clone()), [&found]);
     let overdue = if found.overdue { vec![row] } else { Vec::new() };
@@ -44,7 +44,7 @@ pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
         }
     }
     let source = Source::of(call.app);
-    let found = row_cache::read_many(&call.app.redis, source.as_ref(), &rows, call.now).await?;
+    let found = call.app.rows.read_many(&call.app.redis, source.as_ref(), &rows, call.now).await?;
     let found: Vec<_> = rows.into_iter().zip(found).filter_map(|(row, found)| Some((row, found?))).collect();
     let response = aged(reply::bytes(reply::ASK_AGAIN, object(&found)), found.iter().map(|(_, found)| found));
     let overdue = found.into_iter().filter(|(_, found)| found.overdue).map(|(row, _)| row).collect();
@@ -74,6 +74,7 @@ pub async fn set_schedule(call: Call<'_>) -> Result<Answer, Problem> {
     fields.end()?;
     if every <= 0.0 {
         row_cache::unschedule(&call.app.redis, &row).await?;
+        call.app.rows.forget(&[row]);
         return Ok(reply::empty(StatusCode::NO_CONTENT).into());
     }
     let Some(source) = Source::of(call.app) else {
@@ -81,7 +82,9 @@ pub async fn set_schedule(call: Call<'_>) -> Result<Answer, Problem> {
     };
     row_cache::schedule(&call.app.redis, &row, every, call.now).await?;
     // Loaded before the answer: once the shop knows that the row is scheduled, the first of a crowd finds a copy.
-    let report = row_cache::refresh(&call.app.redis, &source, &[row], call.now).await?;
+    let rows = [row];
+    let report = row_cache::refresh(&call.app.redis, &source, &rows, call.now).await?;
+    call.app.rows.forget(&rows);
     if report.removed > 0 {
         return Err(Error::NotFound("row").into());
     }
@@ -122,6 +125,7 @@ pub(super) fn refresh(app: &Rc<App>, overdue: Vec<RowId>, now: Timestamp) -> Vec
         if let Err(error) = row_cache::refresh(&app.redis, &source, &overdue, now).await {
             log::warn!("{} overdue rows were not refreshed: {error}", overdue.len());
         }
+        app.rows.forget(&overdue);
     };
     vec![Box::pin(refresh)]
 }

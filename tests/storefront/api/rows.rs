@@ -4,9 +4,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{Answer, service};
-use crate::support::{Reply, Shop, scenarios};
+use crate::support::{Reply, Shop, eventually, scenarios};
 
-scenarios!(&[("ROWS_URL", "{origin}/rows")];
+scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "0")];
     a_scheduled_row_is_told_with_its_age,
     a_row_is_loaded_when_it_is_scheduled,
     many_rows_are_read_at_once,
@@ -16,6 +16,23 @@ scenarios!(&[("ROWS_URL", "{origin}/rows")];
     a_row_whose_source_fails_is_not_there_yet,
     a_wrong_row_or_schedule_is_told,
 );
+
+mod memory {
+    use super::*;
+
+    scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "3600")];
+        a_row_that_was_read_a_moment_ago_is_told_without_redis,
+        whoever_schedules_a_row_sees_it_at_once,
+    );
+
+    mod by_default {
+        use super::*;
+
+        scenarios!(&[("ROWS_URL", "{origin}/rows")];
+            a_row_is_asked_for_again_within_seconds,
+        );
+    }
+}
 
 /// The shop's rows, each with `stock` pieces.
 fn stock(shop: &Shop, stock: u32) {
@@ -113,6 +130,48 @@ async fn a_row_that_is_overdue_is_refreshed_behind_the_answer(shop: &Shop) {
     let new = read(shop, "/mug").await;
     assert_eq!(new.json, row("mug", 6));
     assert_ne!(new.header("etag"), old.header("etag"));
+}
+
+/// One pipeline of four commands for the first visitor, and nothing for those that follow.
+async fn a_row_that_was_read_a_moment_ago_is_told_without_redis(shop: &Shop) {
+    stock(shop, 7);
+    for row in ["mug", "cup"] {
+        schedule(shop, row, 3_600.0).await;
+    }
+    let first = read(shop, "/mug").await;
+    shop.store.raw(&["DEL", "inv:mug"]).await;
+    let before = shop.store.counts().requests;
+
+    let again = shop.get("/_edge/v1/rows/mug").header("if-none-match", first.header("etag"));
+    let again = Answer::read(again.send().await.expect("an answer")).await;
+
+    assert_eq!((again.status, again.header("etag")), (304, first.header("etag")));
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+    assert_eq!(read(shop, "?ids=mug").await.json, json!({"rows": {"mug": row("mug", 7)}}));
+    assert_eq!(shop.store.counts().requests - before, 0);
+    let both = json!({"rows": {"mug": row("mug", 7), "cup": row("cup", 7)}});
+    assert_eq!(read(shop, "?ids=bowl,mug,cup").await.json, both);
+    assert_eq!(read(shop, "/cup").await.json, row("cup", 7));
+    assert_eq!(shop.store.counts().requests - before, 1, "for the two that were not known");
+}
+
+async fn whoever_schedules_a_row_sees_it_at_once(shop: &Shop) {
+    stock(shop, 7);
+    schedule(shop, "mug", 3_600.0).await;
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+    stock(shop, 6);
+    schedule(shop, "mug", 3_600.0).await;
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 6));
+    schedule(shop, "mug", 0.0).await;
+    assert_eq!(read(shop, "/mug").await.status, 404);
+}
+
+async fn a_row_is_asked_for_again_within_seconds(shop: &Shop) {
+    stock(shop, 7);
+    schedule(shop, "mug", 3_600.0).await;
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+    shop.store.raw(&["SET", "inv:mug", &row("mug", 6).to_string(), "KEEPTTL"]).await;
+    eventually("the other copy is seen", async || read(shop, "/mug").await.json == row("mug", 6)).await;
 }
 
 async fn the_rows_that_wait_longest_come_first(shop: &Shop) {

@@ -29,7 +29,7 @@ fn assets() -> &'static Path {
 }
 
 async fn open() -> Shop {
-    Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory")]).await
+    Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("ROW_MEMORY", "0")]).await
 }
 
 async fn read(shop: &Shop, path: &str) -> (StatusCode, HeaderMap, String) {

@@ -1,0 +1,157 @@
+//! Copies that this isolate has read a moment ago: a crowd around a flash sale asks Redis once in `ROW_MEMORY`, not once a visitor.
+
+use std::{cell::RefCell, collections::HashMap, time::Duration};
+
+use super::{CachedRow, Source, read, read_many};
+use crate::{error::Error, ids::RowId, time::Timestamp, upstash::Redis};
+
+/// Rows, and bytes of one, at the most: 4 MB.
+const MOST_ROWS: usize = 1_000;
+const LONGEST: usize = 4_000;
+
+/// The isolate's memory of rows.
+pub struct Memory {
+    /// `ROW_MEMORY`; a row that is refreshed more often is remembered for one period.
+    span: Duration,
+    rows: RefCell<HashMap<RowId, Remembered>>,
+}
+
+struct Remembered {
+    copy: CachedRow,
+    /// Before Redis was asked.
+    asked: Timestamp,
+}
+
+impl Memory {
+    /// An empty one, whose copies answer by themselves for `span`.
+    #[must_use]
+    pub fn new(span: Duration) -> Self {
+        Self { span, rows: RefCell::default() }
+    }
+
+    /// As [`read`](super::read), without Redis if it was asked a moment ago.
+    ///
+    /// # Errors
+    /// As that.
+    pub async fn read(
+        &self,
+        redis: &Redis,
+        source: Option<&Source<'_>>,
+        row: &RowId,
+        now: Timestamp,
+    ) -> Result<Option<CachedRow>, Error> {
+        if let Some(copy) = self.copy(row, now) {
+            return Ok(Some(copy));
+        }
+        let found = read(redis, source, row, now).await?;
+        self.keep(row, found.as_ref(), now);
+        Ok(found)
+    }
+
+    /// As [`read_many`](super::read_many), without Redis for those of which it was asked a moment ago.
+    ///
+    /// # Errors
+    /// As that.
+    pub async fn read_many(
+        &self,
+        redis: &Redis,
+        source: Option<&Source<'_>>,
+        rows: &[RowId],
+        now: Timestamp,
+    ) -> Result<Vec<Option<CachedRow>>, Error> {
+        let mut found: Vec<_> = rows.iter().map(|row| self.copy(row, now)).collect();
+        let unknown = |(_, found): &(&RowId, &Option<CachedRow>)| found.is_none();
+        let asked: Vec<_> = rows.iter().zip(&found).filter(unknown).map(|(row, _)| row.clone()).collect();
+        let answers = read_many(redis, source, &asked, now).await?;
+        for ((row, answer), found) in asked.iter().zip(answers).zip(found.iter_mut().filter(|found| found.is_none())) {
+            self.keep(row, answer.as_ref(), now);
+            *found = answer;
+        }
+        Ok(found)
+    }
+
+    /// Forgets `rows`: they were scheduled or refreshed here.
+    pub fn forget(&self, rows: &[RowId]) {
+        let mut remembered = self.rows.borrow_mut();
+        for row in rows {
+            remembered.remove(row);
+        }
+    }
+
+    /// Somebody else has seen that it is overdue.
+    fn copy(&self, row: &RowId, now: Timestamp) -> Option<CachedRow> {
+        let rows = self.rows.borrow();
+        let Remembered { copy, asked } = rows.get(row)?;
+        let since = now.since(*asked);
+        let answers = since < self.span.min(copy.period);
+        answers.then(|| CachedRow { age: copy.age + since, overdue: false, ..copy.clone() })
+    }
+
+    fn keep(&self, row: &RowId, found: Option<&CachedRow>, asked: Timestamp) {
+        let Some(copy) = found.filter(|copy| copy.json.len() <= LONGEST && !self.span.is_zero()) else { return };
+        let mut rows = self.rows.borrow_mut();
+        if rows.len() >= MOST_ROWS {
+            rows.retain(|_, row| asked.since(row.asked) < self.span);
+        }
+        if rows.len() < MOST_ROWS {
+            rows.insert(row.clone(), Remembered { copy: copy.clone(), asked });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
+    const SPAN: Duration = Duration::from_secs(1);
+
+    fn row(name: &str) -> RowId {
+        RowId::parse(name).unwrap()
+    }
+
+    fn copy(bytes: usize, period: Duration) -> CachedRow {
+        CachedRow { json: vec![b' '; bytes].into(), age: Duration::from_secs(3), overdue: true, period }
+    }
+
+    #[test]
+    fn a_copy_answers_for_its_span_or_its_period_and_grows_older() {
+        let memory = Memory::new(SPAN);
+        let [slow, fast] = [row("slow"), row("fast")];
+        memory.keep(&slow, Some(&copy(9, SPAN * 5)), START);
+        memory.keep(&fast, Some(&copy(9, SPAN / 10)), START);
+        let soon = START + Duration::from_millis(99);
+        let aged = CachedRow { age: Duration::from_millis(3_099), overdue: false, ..copy(9, SPAN * 5) };
+        assert_eq!(memory.copy(&slow, soon), Some(aged));
+        assert!(memory.copy(&fast, soon).is_some());
+        assert_eq!(memory.copy(&fast, START + SPAN / 10), None);
+        assert!(memory.copy(&slow, START + Duration::from_millis(999)).is_some());
+        assert_eq!(memory.copy(&slow, START + SPAN), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_too_long_or_too_much_does_not_answer() {
+        let memory = Memory::new(SPAN);
+        for (name, bytes) in [("mug", 9), ("long", LONGEST), ("longer", LONGEST + 1)] {
+            memory.keep(&row(name), Some(&copy(bytes, SPAN)), START);
+        }
+        memory.forget(&[row("mug")]);
+        assert_eq!(
+            ["mug", "long", "longer"].map(|name| memory.copy(&row(name), START).is_some()),
+            [false, true, false]
+        );
+        for number in 0..MOST_ROWS {
+            memory.keep(&row(&number.to_string()), Some(&copy(9, SPAN)), START + SPAN / 2);
+        }
+        assert_eq!(memory.rows.borrow().len(), MOST_ROWS);
+        memory.keep(&row("later"), Some(&copy(9, SPAN)), START + SPAN * 2);
+        assert_eq!(memory.rows.borrow().len(), 1, "what answers no more makes room");
+    }
+
+    #[test]
+    fn without_a_span_nothing_is_kept() {
+        let memory = Memory::new(Duration::ZERO);
+        memory.keep(&row("mug"), Some(&copy(9, SPAN)), START);
+        assert_eq!(memory.rows.borrow().len(), 0);
+    }
+}
