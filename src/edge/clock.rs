@@ -7,21 +7,10 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
-use js_sys::{Function, Promise};
-use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 
 use super::glue;
 use crate::time::{Alarm, Bell, Clock, Timestamp};
-
-#[wasm_bindgen]
-extern "C" {
-    /// Its handle is a number, or an object since the runtime has Node's timers; `worker::Delay` takes it for a number.
-    #[wasm_bindgen(js_name = setTimeout)]
-    fn set_timeout(call: &Function, millis: f64) -> JsValue;
-    #[wasm_bindgen(js_name = clearTimeout)]
-    fn clear_timeout(timer: &JsValue);
-}
 
 /// `Date.now` and `setTimeout`.
 pub struct PlatformClock;
@@ -45,23 +34,22 @@ impl Clock for PlatformClock {
     }
 
     fn alarm(&self, duration: Duration) -> (Alarm, Bell) {
-        let alarm = glue::alarm(duration.as_secs_f64() * 1000.0);
+        let alarm = glue::alarm(millis(duration));
         let over = JsFuture::from(alarm.over());
         (Box::pin(over.map(drop)), Box::new(move || alarm.ring()))
     }
 }
 
-/// Resolves after a while; dropped before, it leaves no timer behind.
+/// Resolves after a while, or when it is dropped: what waits for a promise is freed only when that resolves.
 pub struct Sleep {
-    timer: JsValue,
+    alarm: glue::Alarm,
     over: JsFuture,
 }
 
 impl Sleep {
     pub fn new(duration: Duration) -> Self {
-        let mut timer = JsValue::UNDEFINED;
-        let over = Promise::new(&mut |resolve, _| timer = set_timeout(&resolve, duration.as_secs_f64() * 1000.0));
-        Self { timer, over: over.into() }
+        let alarm = glue::alarm(millis(duration));
+        Self { over: alarm.over().into(), alarm }
     }
 }
 
@@ -75,6 +63,10 @@ impl Future for Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        clear_timeout(&self.timer);
+        self.alarm.ring();
     }
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
 }
