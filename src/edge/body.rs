@@ -9,21 +9,34 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
+use http::{HeaderMap, header};
 use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 use wasm_streams::ReadableStream;
-use worker::web_sys;
 
-use super::glue::{self, Reader};
-use crate::fetch::{Body, ByteStream};
+use super::glue::{self, Message, Reader};
+use crate::fetch::{Body, ByteStream, content_length};
 
 /// The most that one chunk may have.
 const CHUNK: usize = 16 << 10;
+/// A body that is known to have no more comes in one piece.
+const PIECE: usize = 64 << 10;
 
-/// A body of the platform; its `length` if that is certain.
-pub fn read(stream: Option<web_sys::ReadableStream>, length: Option<usize>) -> Body {
-    stream.map_or(Body::Empty, |stream| Body::Stream(Box::new(PlatformStream::Untouched { stream, left: length })))
+/// The body of a request or a response with these headers.
+pub fn read(message: Message, headers: &HeaderMap) -> Body {
+    match length(headers) {
+        Some(0) => Body::Empty,
+        None if message.body().is_none() => Body::Empty,
+        length => Body::Stream(Box::new(PlatformStream::Untouched { message, length })),
+    }
+}
+
+/// A body's length, where nothing else ends it (RFC 9112 §6.3), and the platform has not unpacked it.
+fn length(headers: &HeaderMap) -> Option<usize> {
+    let is_another = |name| headers.contains_key(name);
+    let is_certain = !is_another(header::TRANSFER_ENCODING) && !is_another(header::CONTENT_ENCODING);
+    content_length(headers).filter(|_| is_certain)
 }
 
 /// A body as the platform takes it: null, bytes, or a stream.
@@ -37,8 +50,8 @@ pub fn write(body: Body) -> JsValue {
 }
 
 fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
-    if let Some(PlatformStream::Untouched { stream, .. }) = stream.as_any().downcast_ref() {
-        return stream.into();
+    if let Some(PlatformStream::Untouched { message, .. }) = stream.as_any().downcast_ref() {
+        return message.body().into();
     }
     let chunks = stream.map(|chunk| match chunk {
         Ok(chunk) => Ok(Uint8Array::from(chunk.as_ref()).into()),
@@ -50,16 +63,16 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
 /// A stream of the platform, untouched until it is read here.
 enum PlatformStream {
     Untouched {
-        stream: web_sys::ReadableStream,
-        /// Its length, if that is certain.
-        left: Option<usize>,
+        message: Message,
+        /// If that is certain.
+        length: Option<usize>,
     },
-    Reading {
+    /// In one piece. None: it has come, or broke off.
+    Piece(Option<JsFuture>),
+    Chunks {
         reader: Reader,
-        /// The chunk that is on its way. None: it was read to its end, or broke off.
-        chunk: Option<JsFuture>,
-        /// How many bytes are still to come, if that is certain.
-        left: Option<usize>,
+        /// The one that is on its way. None: it was read to its end, or broke off.
+        next: Option<JsFuture>,
     },
 }
 
@@ -67,21 +80,27 @@ impl Stream for PlatformStream {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Self::Untouched { stream, left } = &*self {
-            let (reader, left) = (glue::reader(stream).map_err(|_| io::ErrorKind::InvalidData)?, *left);
-            *self = Self::Reading { chunk: next_chunk(&reader, left), reader, left };
+        let stream = &mut *self;
+        if let Self::Untouched { message, length } = stream {
+            *stream = if length.is_some_and(|length| length <= PIECE) {
+                Self::Piece(Some(message.bytes().into()))
+            } else {
+                let reader =
+                    message.body().and_then(|stream| glue::reader(&stream).ok()).ok_or(io::ErrorKind::InvalidData)?;
+                Self::Chunks { next: Some(glue::next_chunk(&reader, CHUNK).into()), reader }
+            };
         }
-        let Self::Reading { reader, chunk: next, left } = &mut *self else { return Poll::Ready(None) };
+        let (Self::Piece(next) | Self::Chunks { next, .. }) = stream else { return Poll::Ready(None) };
         let Some(chunk) = next else { return Poll::Ready(None) };
         let chunk = std::task::ready!(chunk.poll_unpin(context)).map(glue::bytes_of);
         *next = None;
         // Whatever ends a stream early, the reason is in the platform's log; what counts is that it is not whole.
         Poll::Ready(match chunk {
             Ok(Some(chunk)) => {
-                let chunk = chunk.to_vec();
-                *left = left.map(|left| left.saturating_sub(chunk.len()));
-                *next = next_chunk(reader, *left);
-                Some(Ok(chunk.into()))
+                if let Self::Chunks { reader, next } = stream {
+                    *next = Some(glue::next_chunk(reader, CHUNK).into());
+                }
+                Some(Ok(chunk.to_vec().into()))
             }
             Ok(None) => None,
             Err(_) => Some(Err(io::ErrorKind::UnexpectedEof.into())),
@@ -89,16 +108,10 @@ impl Stream for PlatformStream {
     }
 }
 
-/// Asks for the next chunk where `left` bytes are to come. None if there can be none: to ask for the end costs as much as to ask for a chunk.
-fn next_chunk(reader: &Reader, left: Option<usize>) -> Option<JsFuture> {
-    let most = left.unwrap_or(CHUNK).min(CHUNK);
-    (most > 0).then(|| glue::next_chunk(reader, most).into())
-}
-
 /// Who stops reading wants no more of it.
 impl Drop for PlatformStream {
     fn drop(&mut self) {
-        if let Self::Reading { reader, chunk: Some(_), .. } = self {
+        if let Self::Chunks { reader, next: Some(_) } = self {
             glue::cancel(reader);
         }
     }

@@ -9,9 +9,14 @@ use http::{HeaderMap, Method, StatusCode, header};
 use js_sys::{Array, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{self, AbortController};
+use worker::web_sys::AbortController;
 
-use super::{body, clock::Sleep, glue, headers};
+use super::{
+    body,
+    clock::Sleep,
+    glue::{self, Message},
+    headers,
+};
 use crate::fetch::{Body, Fetch, FetchError, Request, Response};
 
 /// The platform's `fetch`.
@@ -62,7 +67,7 @@ async fn send(request: Request, deadline: Duration) -> Result<Result<Response, F
     let answer = glue::send(&head.uri.to_string(), head.method.as_str(), &headers, &body, &abort.signal())?;
     // The signal is not a timeout's: that would cut off a body which is still on its way.
     match select(JsFuture::from(answer), Sleep::new(deadline)).await {
-        Either::Left((answer, _)) => Ok(read(&answer?.unchecked_into()).ok_or(FetchError::Unreachable)),
+        Either::Left((answer, _)) => Ok(read(answer?.unchecked_into()).ok_or(FetchError::Unreachable)),
         Either::Right(_) => {
             abort.abort();
             Ok(Err(FetchError::Timeout))
@@ -78,10 +83,11 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-fn read(answer: &web_sys::Response) -> Option<Response> {
-    // What was compressed may come unpacked, and then its Content-Length is another one's.
-    let body: Body = body::read(answer.body(), None);
-    Some(read_head(&glue::read_response(answer))?.map(|()| body))
+fn read(answer: Message) -> Option<Response> {
+    let head = read_head(&glue::read_response(&answer))?;
+    // One to HEAD says how long it would be.
+    let body = if answer.body().is_none() { Body::Empty } else { body::read(answer, head.headers()) };
+    Some(head.map(|()| body))
 }
 
 fn read_head(text: &str) -> Option<http::Response<()>> {

@@ -7,9 +7,9 @@ use worker::web_sys::{self, AbortSignal};
 #[wasm_bindgen(module = "/src/edge/glue.js")]
 extern "C" {
     #[wasm_bindgen(js_name = readRequest)]
-    pub fn read_request(request: &web_sys::Request) -> String;
+    pub fn read_request(request: &Message) -> String;
     #[wasm_bindgen(js_name = readResponse)]
-    pub fn read_response(response: &web_sys::Response) -> String;
+    pub fn read_response(response: &Message) -> String;
     /// Caught: the platform refuses some statuses and values.
     #[wasm_bindgen(catch)]
     pub fn respond(status: u16, head: &str, body: &JsValue) -> Result<JsValue, JsValue>;
@@ -56,6 +56,14 @@ extern "C" {
 
 #[wasm_bindgen]
 extern "C" {
+    /// A request or a response.
+    pub type Message;
+    #[wasm_bindgen(method, getter)]
+    pub fn body(this: &Message) -> Option<web_sys::ReadableStream>;
+    /// Resolves with all bytes of its body.
+    #[wasm_bindgen(method)]
+    pub fn bytes(this: &Message) -> Promise;
+
     /// What the platform gives along with an event.
     pub type Context;
     #[wasm_bindgen(method, js_name = waitUntil)]

@@ -30,7 +30,7 @@ use futures_util::future::LocalBoxFuture;
 use http::StatusCode;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::future_to_promise;
-use worker::{console_error, event, web_sys};
+use worker::{console_error, event};
 
 use crate::{app::App, maintenance, routes};
 
@@ -58,7 +58,7 @@ fn app() -> Option<Rc<App>> {
 /// A request's answer, or the promise of one. What needs nobody else's word, as a page that this isolate holds, is answered at once:
 /// a promise costs as much as the rest of such an answer.
 #[wasm_bindgen]
-pub fn fetch(request: &web_sys::Request, context: glue::Context) -> JsValue {
+pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
     let request = request::read(request);
     let mut answer: LocalBoxFuture<'static, Result<JsValue, JsValue>> = Box::pin(async move {
         let (Some(app), Some(request)) = (app(), request) else { return response::bare(StatusCode::BAD_REQUEST) };

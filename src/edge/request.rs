@@ -1,14 +1,17 @@
 //! An event's request as [`Request`].
 
-use http::{HeaderMap, Method, Uri, header};
-use worker::web_sys;
+use http::{Method, Uri};
 
-use super::{body, glue, headers};
-use crate::fetch::{Body, Request, content_length};
+use super::{
+    body,
+    glue::{self, Message},
+    headers,
+};
+use crate::fetch::{Body, Request};
 
 /// The request with its absolute URI; None if its method or address can not be one.
-pub fn read(from: &web_sys::Request) -> Option<Request> {
-    let head = glue::read_request(from);
+pub fn read(from: Message) -> Option<Request> {
+    let head = glue::read_request(&from);
     let mut lines = head.split('\n');
     let (method, address) = (lines.next()?, lines.next()?);
     let mut request = Request::default();
@@ -17,11 +20,6 @@ pub fn read(from: &web_sys::Request) -> Option<Request> {
     *request.headers_mut() = headers::read(lines);
     // What these two carry means nothing (RFC 9110 §9.3.1), and nobody reads it.
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    *request.body_mut() = if is_read { Body::Empty } else { body::read(from.body(), length(request.headers())) };
+    *request.body_mut() = if is_read { Body::Empty } else { body::read(from, request.headers()) };
     Some(request)
-}
-
-/// What ends a request's body, where nothing else does (RFC 9112 §6.3): the platform reads no byte beyond it.
-fn length(headers: &HeaderMap) -> Option<usize> {
-    content_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING))
 }
