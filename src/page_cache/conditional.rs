@@ -5,7 +5,7 @@ use twox_hash::XxHash64;
 
 use super::storable::date;
 
-/// A strong `ETag` made from the body: its XXH64. Two bodies with one hash could hide one change of one page, and do no other harm.
+/// A strong `ETag` made from the body: its XXH64. Two bodies with one hash could hide a change from whoever has the old one.
 #[must_use]
 pub fn etag(body: &[u8]) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("\"{:016x}\"", XxHash64::oneshot(0, body))).ok()
