@@ -18,25 +18,26 @@ use wasm_streams::ReadableStream;
 use super::glue::{self, Message, Reader};
 use crate::fetch::{Body, ByteStream, content_length};
 
-/// The most that one chunk may have.
-const CHUNK: usize = 16 << 10;
 /// A body that is known to have no more comes in one piece.
 const PIECE: usize = 64 << 10;
 
-/// The body of a request or a response with these headers.
-pub fn read(message: Message, headers: &HeaderMap) -> Body {
-    match length(headers) {
+/// The body of a request with these headers.
+pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
+    // What ends it, where nothing else does (RFC 9112 §6.3).
+    match content_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING)) {
         Some(0) => Body::Empty,
-        None if message.body().is_none() => Body::Empty,
-        length => Body::Stream(Box::new(PlatformStream::Untouched { message, length })),
+        Some(length) => untouched(request, length <= PIECE),
+        None => of_response(request),
     }
 }
 
-/// A body's length, where nothing else ends it (RFC 9112 §6.3), and the platform has not unpacked it.
-fn length(headers: &HeaderMap) -> Option<usize> {
-    let is_another = |name| headers.contains_key(name);
-    let is_certain = !is_another(header::TRANSFER_ENCODING) && !is_another(header::CONTENT_ENCODING);
-    content_length(headers).filter(|_| is_certain)
+/// The body of a response. It comes in chunks however short it is: a slow one passes while it comes.
+pub fn of_response(response: Message) -> Body {
+    if response.body().is_none() { Body::Empty } else { untouched(response, false) }
+}
+
+fn untouched(message: Message, is_short: bool) -> Body {
+    Body::Stream(Box::new(PlatformStream::Untouched { message, is_short }))
 }
 
 /// A body as the platform takes it: null, bytes, or a stream.
@@ -64,8 +65,7 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
 enum PlatformStream {
     Untouched {
         message: Message,
-        /// If that is certain.
-        length: Option<usize>,
+        is_short: bool,
     },
     /// In one piece. None: it has come, or broke off.
     Piece(Option<JsFuture>),
@@ -81,13 +81,13 @@ impl Stream for PlatformStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = &mut *self;
-        if let Self::Untouched { message, length } = stream {
-            *stream = if length.is_some_and(|length| length <= PIECE) {
+        if let Self::Untouched { message, is_short } = stream {
+            *stream = if *is_short {
                 Self::Piece(Some(message.bytes().into()))
             } else {
                 let reader =
                     message.body().and_then(|stream| glue::reader(&stream).ok()).ok_or(io::ErrorKind::InvalidData)?;
-                Self::Chunks { next: Some(glue::next_chunk(&reader, CHUNK).into()), reader }
+                Self::Chunks { next: Some(glue::next_chunk(&reader).into()), reader }
             };
         }
         let (Self::Piece(next) | Self::Chunks { next, .. }) = stream else { return Poll::Ready(None) };
@@ -98,7 +98,7 @@ impl Stream for PlatformStream {
         Poll::Ready(match chunk {
             Ok(Some(chunk)) => {
                 if let Self::Chunks { reader, next } = stream {
-                    *next = Some(glue::next_chunk(reader, CHUNK).into());
+                    *next = Some(glue::next_chunk(reader).into());
                 }
                 Some(Ok(chunk.to_vec().into()))
             }

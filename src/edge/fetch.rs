@@ -17,7 +17,7 @@ use super::{
     glue::{self, Message},
     headers,
 };
-use crate::fetch::{Body, Fetch, FetchError, Request, Response};
+use crate::fetch::{Fetch, FetchError, Request, Response};
 
 /// The platform's `fetch`.
 pub struct PlatformFetch;
@@ -84,10 +84,7 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
 }
 
 fn read(answer: Message) -> Option<Response> {
-    let head = read_head(&glue::read_response(&answer))?;
-    // One to HEAD says how long it would be.
-    let body = if answer.body().is_none() { Body::Empty } else { body::read(answer, head.headers()) };
-    Some(head.map(|()| body))
+    Some(read_head(&glue::read_response(&answer))?.map(|()| body::of_response(answer)))
 }
 
 fn read_head(text: &str) -> Option<http::Response<()>> {

@@ -70,9 +70,9 @@ export function reader(stream) {
 	return stream.getReader({ mode: "byob" });
 }
 
-/** The next bytes of a stream, at most so many: a read of one's own size takes what is there, the platform's takes 4 KB. Undefined at its end. */
-export async function nextChunk(reader, most) {
-	const { value, done } = await reader.read(new Uint8Array(most));
+/** The next bytes of a stream, at most 32 KB: a read of one's own size takes what is there, the platform's takes 4 KB. Undefined at its end. */
+export async function nextChunk(reader) {
+	const { value, done } = await reader.read(new Uint8Array(32 << 10));
 	return done ? undefined : value;
 }
 
@@ -90,7 +90,7 @@ export function turn() {
 }
 
 /**
- * `over` resolves after `millis`, or when another request calls `ring`; whoever waits goes on as its own request, which the platform sees to.
+ * `over` resolves after `millis`, or when somebody, of another request too, calls `ring`; whoever waits goes on as its own request, which the platform sees to.
  * It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to nobody. The timer is
  * left to end with its request: to clear it costs as much as to set it. Without one the platform would take the request for hung.
  */

@@ -31,9 +31,9 @@ extern "C" {
     /// Caught: what somebody else reads can not be read.
     #[wasm_bindgen(catch)]
     pub fn reader(stream: &web_sys::ReadableStream) -> Result<Reader, JsValue>;
-    /// Resolves with bytes, at most so many, or undefined at the end.
+    /// Resolves with bytes, or undefined at the end.
     #[wasm_bindgen(js_name = nextChunk)]
-    pub fn next_chunk(reader: &Reader, most: usize) -> Promise;
+    pub fn next_chunk(reader: &Reader) -> Promise;
     pub fn cancel(reader: &Reader);
 
     pub type Alarm;

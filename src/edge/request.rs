@@ -20,6 +20,6 @@ pub fn read(from: Message) -> Option<Request> {
     *request.headers_mut() = headers::read(lines);
     // What these two carry means nothing (RFC 9110 §9.3.1), and nobody reads it.
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    *request.body_mut() = if is_read { Body::Empty } else { body::read(from, request.headers()) };
+    *request.body_mut() = if is_read { Body::Empty } else { body::of_request(from, request.headers()) };
     Some(request)
 }
