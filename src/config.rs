@@ -227,6 +227,7 @@ pub(crate) mod tests {
         assert_eq!((config.insights.keep, config.insights.half_life.as_secs()), (20_000, 604_800));
         assert_eq!(config.redis.credentials.url, "http://127.0.0.1:8079");
         assert!(config.origin.url.is_none() && config.rows.is_none());
+        assert_eq!((config.page.memory.as_secs(), config.row_memory.as_secs()), (5, 1));
         assert_eq!(config.origin.cart_routes, ["/cart", "/checkout"]);
     }
 

@@ -1,6 +1,10 @@
-//! Copies that this isolate has read a moment ago: a crowd around a flash sale asks Redis once in `ROW_MEMORY`, not once a visitor.
+//! Copies that this isolate has read a moment ago: a crowd around a flash sale asks Redis about once in `ROW_MEMORY`, not once a visitor.
 
-use std::{cell::RefCell, collections::HashMap, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    time::Duration,
+};
 
 use super::{CachedRow, Source, read, read_many};
 use crate::{error::Error, ids::RowId, time::Timestamp, upstash::Redis};
@@ -14,6 +18,14 @@ pub struct Memory {
     /// `ROW_MEMORY`; a row that is refreshed more often is remembered for one period.
     span: Duration,
     rows: RefCell<HashMap<RowId, Remembered>>,
+    /// Counts what was forgotten.
+    forgotten: Cell<u64>,
+}
+
+/// A question that is on its way to Redis: what is forgotten meanwhile must not come back with its answer.
+struct Asked {
+    at: Timestamp,
+    forgotten: u64,
 }
 
 struct Remembered {
@@ -26,7 +38,7 @@ impl Memory {
     /// An empty one, whose copies answer by themselves for `span`.
     #[must_use]
     pub fn new(span: Duration) -> Self {
-        Self { span, rows: RefCell::default() }
+        Self { span, rows: RefCell::default(), forgotten: Cell::default() }
     }
 
     /// As [`read`](super::read), without Redis if it was asked a moment ago.
@@ -43,8 +55,9 @@ impl Memory {
         if let Some(copy) = self.copy(row, now) {
             return Ok(Some(copy));
         }
+        let asked = self.asked(now);
         let found = read(redis, source, row, now).await?;
-        self.keep(row, found.as_ref(), now);
+        self.keep(row, found.as_ref(), &asked);
         Ok(found)
     }
 
@@ -61,24 +74,30 @@ impl Memory {
     ) -> Result<Vec<Option<CachedRow>>, Error> {
         let mut found: Vec<_> = rows.iter().map(|row| self.copy(row, now)).collect();
         let unknown = |(_, found): &(&RowId, &Option<CachedRow>)| found.is_none();
-        let asked: Vec<_> = rows.iter().zip(&found).filter(unknown).map(|(row, _)| row.clone()).collect();
-        let answers = read_many(redis, source, &asked, now).await?;
-        for ((row, answer), found) in asked.iter().zip(answers).zip(found.iter_mut().filter(|found| found.is_none())) {
-            self.keep(row, answer.as_ref(), now);
+        let others: Vec<_> = rows.iter().zip(&found).filter(unknown).map(|(row, _)| row.clone()).collect();
+        let asked = self.asked(now);
+        let answers = read_many(redis, source, &others, now).await?;
+        for ((row, answer), found) in others.iter().zip(answers).zip(found.iter_mut().filter(|found| found.is_none())) {
+            self.keep(row, answer.as_ref(), &asked);
             *found = answer;
         }
         Ok(found)
     }
 
-    /// Forgets `rows`: they were scheduled or refreshed here.
+    /// Forgets `rows`, which a call of the API has just scheduled, un-scheduled or refreshed.
     pub fn forget(&self, rows: &[RowId]) {
+        self.forgotten.set(self.forgotten.get() + 1);
         let mut remembered = self.rows.borrow_mut();
         for row in rows {
             remembered.remove(row);
         }
     }
 
-    /// Somebody else has seen that it is overdue.
+    const fn asked(&self, now: Timestamp) -> Asked {
+        Asked { at: now, forgotten: self.forgotten.get() }
+    }
+
+    /// If it is overdue, whoever read it has it refreshed.
     fn copy(&self, row: &RowId, now: Timestamp) -> Option<CachedRow> {
         let rows = self.rows.borrow();
         let Remembered { copy, asked } = rows.get(row)?;
@@ -87,14 +106,18 @@ impl Memory {
         answers.then(|| CachedRow { age: copy.age + since, overdue: false, ..copy.clone() })
     }
 
-    fn keep(&self, row: &RowId, found: Option<&CachedRow>, asked: Timestamp) {
+    fn keep(&self, row: &RowId, found: Option<&CachedRow>, asked: &Asked) {
         let Some(copy) = found.filter(|copy| copy.json.len() <= LONGEST && !self.span.is_zero()) else { return };
         let mut rows = self.rows.borrow_mut();
+        let is_late = rows.get(row).is_some_and(|kept| asked.at < kept.asked);
+        if is_late || asked.forgotten != self.forgotten.get() {
+            return;
+        }
         if rows.len() >= MOST_ROWS {
-            rows.retain(|_, row| asked.since(row.asked) < self.span);
+            rows.retain(|_, kept| asked.at.since(kept.asked) < self.span.min(kept.copy.period));
         }
         if rows.len() < MOST_ROWS {
-            rows.insert(row.clone(), Remembered { copy: copy.clone(), asked });
+            rows.insert(row.clone(), Remembered { copy: copy.clone(), asked: asked.at });
         }
     }
 }
@@ -110,6 +133,12 @@ mod tests {
         RowId::parse(name).unwrap()
     }
 
+    impl Memory {
+        fn kept_at(&self, now: Timestamp, row: &RowId, copy: &CachedRow) {
+            self.keep(row, Some(copy), &self.asked(now));
+        }
+    }
+
     fn copy(bytes: usize, period: Duration) -> CachedRow {
         CachedRow { json: vec![b' '; bytes].into(), age: Duration::from_secs(3), overdue: true, period }
     }
@@ -118,8 +147,8 @@ mod tests {
     fn a_copy_answers_for_its_span_or_its_period_and_grows_older() {
         let memory = Memory::new(SPAN);
         let [slow, fast] = [row("slow"), row("fast")];
-        memory.keep(&slow, Some(&copy(9, SPAN * 5)), START);
-        memory.keep(&fast, Some(&copy(9, SPAN / 10)), START);
+        memory.kept_at(START, &slow, &copy(9, SPAN * 5));
+        memory.kept_at(START, &fast, &copy(9, SPAN / 10));
         let soon = START + Duration::from_millis(99);
         let aged = CachedRow { age: Duration::from_millis(3_099), overdue: false, ..copy(9, SPAN * 5) };
         assert_eq!(memory.copy(&slow, soon), Some(aged));
@@ -133,7 +162,7 @@ mod tests {
     fn what_is_forgotten_too_long_or_too_much_does_not_answer() {
         let memory = Memory::new(SPAN);
         for (name, bytes) in [("mug", 9), ("long", LONGEST), ("longer", LONGEST + 1)] {
-            memory.keep(&row(name), Some(&copy(bytes, SPAN)), START);
+            memory.kept_at(START, &row(name), &copy(bytes, SPAN));
         }
         memory.forget(&[row("mug")]);
         assert_eq!(
@@ -141,17 +170,31 @@ mod tests {
             [false, true, false]
         );
         for number in 0..MOST_ROWS {
-            memory.keep(&row(&number.to_string()), Some(&copy(9, SPAN)), START + SPAN / 2);
+            memory.kept_at(START + SPAN / 2, &row(&number.to_string()), &copy(9, SPAN));
         }
         assert_eq!(memory.rows.borrow().len(), MOST_ROWS);
-        memory.keep(&row("later"), Some(&copy(9, SPAN)), START + SPAN * 2);
+        memory.kept_at(START + SPAN * 2, &row("later"), &copy(9, SPAN));
         assert_eq!(memory.rows.borrow().len(), 1, "what answers no more makes room");
     }
 
     #[test]
     fn without_a_span_nothing_is_kept() {
         let memory = Memory::new(Duration::ZERO);
-        memory.keep(&row("mug"), Some(&copy(9, SPAN)), START);
+        memory.kept_at(START, &row("mug"), &copy(9, SPAN));
         assert_eq!(memory.rows.borrow().len(), 0);
+    }
+
+    #[test]
+    fn an_answer_that_was_on_its_way_brings_nothing_back() {
+        let memory = Memory::new(SPAN);
+        let mug = row("mug");
+        let asked = memory.asked(START);
+        memory.forget(std::slice::from_ref(&mug));
+        memory.keep(&mug, Some(&copy(9, SPAN)), &asked);
+        assert_eq!(memory.copy(&mug, START), None);
+        let earlier = memory.asked(START);
+        memory.kept_at(START + SPAN / 4, &mug, &copy(8, SPAN));
+        memory.keep(&mug, Some(&copy(9, SPAN)), &earlier);
+        assert_eq!(memory.copy(&mug, START + SPAN / 4).map(|copy| copy.json.len()), Some(8));
     }
 }

@@ -73,8 +73,10 @@ pub async fn set_schedule(call: Call<'_>) -> Result<Answer, Problem> {
     let every = fields.take("every")?.as_f64().ok_or_else(|| Error::invalid("every", "must be a number of seconds"))?;
     fields.end()?;
     if every <= 0.0 {
-        row_cache::unschedule(&call.app.redis, &row).await?;
+        let unscheduled = row_cache::unschedule(&call.app.redis, &row).await;
+        // It may have happened though the reply was lost.
         call.app.rows.forget(&[row]);
+        unscheduled?;
         return Ok(reply::empty(StatusCode::NO_CONTENT).into());
     }
     let Some(source) = Source::of(call.app) else {
@@ -83,8 +85,9 @@ pub async fn set_schedule(call: Call<'_>) -> Result<Answer, Problem> {
     row_cache::schedule(&call.app.redis, &row, every, call.now).await?;
     // Loaded before the answer: once the shop knows that the row is scheduled, the first of a crowd finds a copy.
     let rows = [row];
-    let report = row_cache::refresh(&call.app.redis, &source, &rows, call.now).await?;
+    let report = row_cache::refresh(&call.app.redis, &source, &rows, call.now).await;
     call.app.rows.forget(&rows);
+    let report = report?;
     if report.removed > 0 {
         return Err(Error::NotFound("row").into());
     }

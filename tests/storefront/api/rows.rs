@@ -1,4 +1,4 @@
-//! `/rows`: one blocking request to Redis a read, and a row is there only while it is scheduled.
+//! `/rows`: one blocking request to Redis a read at the most, and a row is there only while it is scheduled.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ mod memory {
     scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "3600")];
         a_row_that_was_read_a_moment_ago_is_told_without_redis,
         whoever_schedules_a_row_sees_it_at_once,
+        whoever_refreshes_a_row_sees_it_at_once,
+        that_a_row_is_not_scheduled_is_not_remembered,
     );
 
     mod by_default {
@@ -132,7 +134,6 @@ async fn a_row_that_is_overdue_is_refreshed_behind_the_answer(shop: &Shop) {
     assert_ne!(new.header("etag"), old.header("etag"));
 }
 
-/// One pipeline of four commands for the first visitor, and nothing for those that follow.
 async fn a_row_that_was_read_a_moment_ago_is_told_without_redis(shop: &Shop) {
     stock(shop, 7);
     for row in ["mug", "cup"] {
@@ -164,6 +165,25 @@ async fn whoever_schedules_a_row_sees_it_at_once(shop: &Shop) {
     assert_eq!(read(shop, "/mug").await.json, row("mug", 6));
     schedule(shop, "mug", 0.0).await;
     assert_eq!(read(shop, "/mug").await.status, 404);
+}
+
+async fn whoever_refreshes_a_row_sees_it_at_once(shop: &Shop) {
+    stock(shop, 7);
+    schedule(shop, "mug", 3_600.0).await;
+    shop.store.raw(&["ZINCRBY", "schedule:", "-10000", "mug"]).await;
+    stock(shop, 6);
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7), "it is refreshed behind the answer");
+    shop.settled().await;
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 6));
+}
+
+async fn that_a_row_is_not_scheduled_is_not_remembered(shop: &Shop) {
+    assert_eq!(read(shop, "/mug").await.status, 404);
+    for (key, score) in [("delay:", "60"), ("schedule:", "4000000000")] {
+        shop.store.raw(&["ZADD", key, score, "mug"]).await;
+    }
+    shop.store.raw(&["SET", "inv:mug", &row("mug", 7).to_string()]).await;
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
 }
 
 async fn a_row_is_asked_for_again_within_seconds(shop: &Shop) {

@@ -59,7 +59,8 @@ visitors are signed in, 100 items are popular, pages have 20 KB.
 - `edgefront`: the release bundle, in front of an origin that answers at once.
 - `book`: the chapter with Hono and `@upstash/redis`, call by call. `pipelined`: with the client's auto-pipelining. `eval`: tuned by hand,
   one script for each request, the client without anything that is not needed. They check no signature and no expiry of a session, know
-  neither stale pages nor leases nor purges, and share one render with nobody. Sources: [benches/peers](../benches/peers).
+  neither stale pages nor leases nor purges, share one render with nobody, and remember nothing: edgefront asks Redis for a page it has shown
+  once in 2.5 s (`PAGE_MEMORY`), for a row once a second (`ROW_MEMORY`). Sources: [benches/peers](../benches/peers).
 - `bare-rust`, `bare-js`: Workers that touch nothing and answer a page of 20 KB: the platform's limit.
 ";
 
