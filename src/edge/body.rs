@@ -14,6 +14,7 @@ use js_sys::Uint8Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 use wasm_streams::ReadableStream;
+use worker::web_sys;
 
 use super::glue::{self, Message, Reader};
 use crate::fetch::{Body, ByteStream, content_length};
@@ -26,18 +27,14 @@ pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
     // What ends it, where nothing else does (RFC 9112 §6.3).
     match content_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING)) {
         Some(0) => Body::Empty,
-        Some(length) => untouched(request, length <= PIECE),
-        None => of_response(request),
+        Some(1..=PIECE) => Body::Stream(Box::new(PlatformStream::Short(request))),
+        _ => in_chunks(&request),
     }
 }
 
-/// The body of a response. It comes in chunks however short it is: a slow one passes while it comes.
-pub fn of_response(response: Message) -> Body {
-    if response.body().is_none() { Body::Empty } else { untouched(response, false) }
-}
-
-fn untouched(message: Message, is_short: bool) -> Body {
-    Body::Stream(Box::new(PlatformStream::Untouched { message, is_short }))
+/// The body of a message whose length nobody knows, or of a response: a slow one passes while it comes, however short it is.
+pub fn in_chunks(message: &Message) -> Body {
+    message.body().map_or(Body::Empty, |stream| Body::Stream(Box::new(PlatformStream::Long(stream))))
 }
 
 /// A body as the platform takes it: null, bytes, or a stream.
@@ -51,8 +48,10 @@ pub fn write(body: Body) -> JsValue {
 }
 
 fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
-    if let Some(PlatformStream::Untouched { message, .. }) = stream.as_any().downcast_ref() {
-        return message.body().into();
+    match stream.as_any().downcast_ref() {
+        Some(PlatformStream::Short(message)) => return message.body().into(),
+        Some(PlatformStream::Long(stream)) => return stream.into(),
+        _ => {}
     }
     let chunks = stream.map(|chunk| match chunk {
         Ok(chunk) => Ok(Uint8Array::from(chunk.as_ref()).into()),
@@ -63,10 +62,10 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
 
 /// A stream of the platform, untouched until it is read here.
 enum PlatformStream {
-    Untouched {
-        message: Message,
-        is_short: bool,
-    },
+    /// Untouched, and known to be short.
+    Short(Message),
+    /// Untouched.
+    Long(web_sys::ReadableStream),
     /// In one piece. None: it has come, or broke off.
     Piece(Option<JsFuture>),
     Chunks {
@@ -81,14 +80,13 @@ impl Stream for PlatformStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = &mut *self;
-        if let Self::Untouched { message, is_short } = stream {
-            *stream = if *is_short {
-                Self::Piece(Some(message.bytes().into()))
-            } else {
-                let reader =
-                    message.body().and_then(|stream| glue::reader(&stream).ok()).ok_or(io::ErrorKind::InvalidData)?;
-                Self::Chunks { next: Some(glue::next_chunk(&reader).into()), reader }
-            };
+        match stream {
+            Self::Short(message) => *stream = Self::Piece(Some(message.bytes().into())),
+            Self::Long(body) => {
+                let reader = glue::reader(body).map_err(|_| io::ErrorKind::InvalidData)?;
+                *stream = Self::Chunks { next: Some(glue::next_chunk(&reader).into()), reader };
+            }
+            Self::Piece(_) | Self::Chunks { .. } => {}
         }
         let (Self::Piece(next) | Self::Chunks { next, .. }) = stream else { return Poll::Ready(None) };
         let Some(chunk) = next else { return Poll::Ready(None) };

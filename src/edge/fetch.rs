@@ -67,7 +67,7 @@ async fn send(request: Request, deadline: Duration) -> Result<Result<Response, F
     let answer = glue::send(&head.uri.to_string(), head.method.as_str(), &headers, &body, &abort.signal())?;
     // The signal is not a timeout's: that would cut off a body which is still on its way.
     match select(JsFuture::from(answer), Sleep::new(deadline)).await {
-        Either::Left((answer, _)) => Ok(read(answer?.unchecked_into()).ok_or(FetchError::Unreachable)),
+        Either::Left((answer, _)) => Ok(read(&answer?.unchecked_into()).ok_or(FetchError::Unreachable)),
         Either::Right(_) => {
             abort.abort();
             Ok(Err(FetchError::Timeout))
@@ -83,8 +83,8 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-fn read(answer: Message) -> Option<Response> {
-    Some(read_head(&glue::read_response(&answer))?.map(|()| body::of_response(answer)))
+fn read(answer: &Message) -> Option<Response> {
+    Some(read_head(&glue::read_response(answer))?.map(|()| body::in_chunks(answer)))
 }
 
 fn read_head(text: &str) -> Option<http::Response<()>> {

@@ -90,8 +90,8 @@ export function turn() {
 }
 
 /**
- * `over` resolves after `millis`, or when somebody, of another request too, calls `ring`; whoever waits goes on as its own request, which the platform sees to.
- * It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to nobody. The timer is
+ * `over` resolves after `millis`, or when somebody calls `ring`, be it another request; whoever waits goes on as its own, which the platform
+ * sees to. It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to nobody. The timer is
  * left to end with its request: to clear it costs as much as to set it. Without one the platform would take the request for hung.
  */
 export function alarm(millis) {
