@@ -1,6 +1,6 @@
 //! `/rows`: what a flash-sale page asks for stock and sale times, and when each row is refreshed.
 
-use std::rc::Rc;
+use std::{rc::Rc, slice};
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -72,22 +72,23 @@ pub async fn set_schedule(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
     let every = fields.take("every")?.as_f64().ok_or_else(|| Error::invalid("every", "must be a number of seconds"))?;
     fields.end()?;
+    let answer = reschedule(&call, &row, every).await;
+    // Whatever came of it: it may have happened though the reply was lost.
+    call.app.rows.forget(&[row]);
+    answer
+}
+
+async fn reschedule(call: &Call<'_>, row: &RowId, every: f64) -> Result<Answer, Problem> {
     if every <= 0.0 {
-        let unscheduled = row_cache::unschedule(&call.app.redis, &row).await;
-        // It may have happened though the reply was lost.
-        call.app.rows.forget(&[row]);
-        unscheduled?;
+        row_cache::unschedule(&call.app.redis, row).await?;
         return Ok(reply::empty(StatusCode::NO_CONTENT).into());
     }
     let Some(source) = Source::of(call.app) else {
         return Err(Error::invalid("row", "has no source: neither ROWS_TABLE nor ROWS_URL is set").into());
     };
-    row_cache::schedule(&call.app.redis, &row, every, call.now).await?;
+    row_cache::schedule(&call.app.redis, row, every, call.now).await?;
     // Loaded before the answer: once the shop knows that the row is scheduled, the first of a crowd finds a copy.
-    let rows = [row];
-    let report = row_cache::refresh(&call.app.redis, &source, &rows, call.now).await;
-    call.app.rows.forget(&rows);
-    let report = report?;
+    let report = row_cache::refresh(&call.app.redis, &source, slice::from_ref(row), call.now).await?;
     if report.removed > 0 {
         return Err(Error::NotFound("row").into());
     }
