@@ -15,7 +15,7 @@ use edgefront::{
     page_cache::{Entry, Page, Selecting, vary::Fields},
     session::Keyring,
     time::{Clock, Timestamp},
-    upstash::{Command, Credentials, Redis},
+    upstash::{Command, Credentials, Redis, Reply},
 };
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -79,21 +79,25 @@ fn cookie(criterion: &mut Criterion) {
     });
 }
 
-/// A request to Redis without the network: the command written, the reply read; a number, and a page of 20 KB.
+/// A request to Redis without the network: the command written, the reply read; a number, and a page of 20 KB there and back.
 fn reply(criterion: &mut Criterion) {
-    let page = format!("{{\"result\":\"{}\"}}", STANDARD.encode(vec![b'x'; 20_000]));
-    for (name, reply) in [("reply, a number", r#"{"result":1}"#.to_owned()), ("reply, a page", page)] {
+    let page = "<p class=\"item\">A mug with a handle, and a second one</p>\n".repeat(340);
+    let read = format!("[{{\"result\":\"{}\"}}]", STANDARD.encode(&page));
+    let number = r#"[{"result":1}]"#.to_owned();
+    let get = || Command::read("GET").arg("cache:0123456789abcdef");
+    let set = || Command::write("SET").arg("cache:0123456789abcdef").arg(&page);
+    let run = |criterion: &mut Criterion, name: &str, reply: String, command: &dyn Fn() -> Command| {
         let credentials =
             Credentials { url: "http://127.0.0.1".to_owned(), authorization: HeaderValue::from_static("Bearer token") };
         let fetch = Rc::new(Canned(reply.into()));
         let redis = Redis::new(fetch, Rc::new(Still), credentials, Duration::from_secs(1), Keys::BOOK);
         criterion.bench_function(name, |bench| {
-            bench.iter(|| {
-                let get = redis.run::<edgefront::upstash::Reply>(Command::read("GET").arg("cache:0123456789abcdef"));
-                get.now_or_never().unwrap().unwrap()
-            });
+            bench.iter(|| redis.run::<Reply>(black_box(command())).now_or_never().unwrap().unwrap());
         });
-    }
+    };
+    run(criterion, "reply, a number", number.clone(), &get);
+    run(criterion, "reply, a page", read, &get);
+    run(criterion, "command, a page", number, &set);
 }
 
 /// Has its answer at once.
