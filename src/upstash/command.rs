@@ -1,6 +1,9 @@
 //! A command and its arguments. Arguments are bytes; JSON carries those that are UTF-8.
 
-use std::io::Write as _;
+use std::{
+    fmt::{self, Display, Write as _},
+    io::Write as _,
+};
 
 use bytes::Bytes;
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
@@ -11,15 +14,28 @@ use super::{error::Error, script::Script};
 #[derive(Debug, Clone)]
 pub struct Command {
     name: Name,
-    arguments: Vec<Vec<u8>>,
+    /// As they are sent: JSON strings, each behind a comma. So a page is escaped where it comes from, and copied in one piece from there on.
+    arguments: Vec<u8>,
+    carrier: Carrier,
     repeatable: bool,
     expected: usize,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Name {
     Plain(&'static str),
-    Script(&'static Script),
+    /// And how many of the arguments are its keys.
+    Script(&'static Script, usize),
+}
+
+/// What can carry the arguments.
+#[derive(Debug, Clone)]
+enum Carrier {
+    Json,
+    /// A body of its own, for the last argument, which is not UTF-8.
+    Body(Vec<u8>),
+    /// Another than the last is not UTF-8.
+    Nothing,
 }
 
 /// How a script is named: by its hash, or once in full for a server that does not know it.
@@ -33,42 +49,59 @@ impl Command {
     /// A command that only reads. After a lost reply it is sent again.
     #[must_use]
     pub const fn read(name: &'static str) -> Self {
-        Self { name: Name::Plain(name), arguments: Vec::new(), repeatable: true, expected: 0 }
+        Self::write(name).repeatable()
     }
 
     /// A command that writes. It is never sent twice, since the first one may have been executed.
     #[must_use]
     pub const fn write(name: &'static str) -> Self {
-        Self { name: Name::Plain(name), arguments: Vec::new(), repeatable: false, expected: 0 }
+        let name = Name::Plain(name);
+        Self { name, arguments: Vec::new(), carrier: Carrier::Json, repeatable: false, expected: 0 }
     }
 
     /// A call of `script` with `keys`; [`Command::arg`] adds ARGV. Like a write, it is never sent twice.
     #[must_use]
     pub fn script<K: AsRef<[u8]>>(script: &'static Script, keys: impl IntoIterator<Item = K>) -> Self {
-        let keys: Vec<_> = keys.into_iter().map(|key| key.as_ref().to_vec()).collect();
-        let mut arguments = Vec::with_capacity(keys.len() + 8);
-        arguments.push(keys.len().to_string().into_bytes());
-        arguments.extend(keys);
-        Self { name: Name::Script(script), arguments, repeatable: false, expected: 0 }
+        let mut call = Self::write("");
+        call.arguments.reserve(USUAL_BYTES);
+        let mut count = 0;
+        for key in keys {
+            call.push(&[key.as_ref()]);
+            count += 1;
+        }
+        Self { name: Name::Script(script, count), ..call }
     }
 
     /// Adds an argument.
     #[must_use]
-    pub fn arg(mut self, argument: impl AsRef<[u8]>) -> Self {
-        self.arguments.push(argument.as_ref().to_vec());
+    pub fn arg(self, argument: impl AsRef<[u8]>) -> Self {
+        self.args([argument])
+    }
+
+    /// Adds an argument that lies in pieces.
+    #[must_use]
+    pub fn arg_of(mut self, pieces: &[&[u8]]) -> Self {
+        self.push(pieces);
         self
     }
 
     /// Adds a number, a moment or whatever else is written as its text.
     #[must_use]
-    pub fn num(self, number: impl ToString + Copy) -> Self {
-        self.arg(number.to_string())
+    pub fn num(mut self, number: impl Display + Copy) -> Self {
+        if self.open() {
+            // Writing to a Vec can not fail.
+            let _ = write!(Escaped(&mut self.arguments), "{number}");
+            self.arguments.push(b'"');
+        }
+        self
     }
 
     /// Adds several arguments.
     #[must_use]
     pub fn args<A: AsRef<[u8]>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_vec()));
+        for argument in arguments {
+            self.push(&[argument.as_ref()]);
+        }
         self
     }
 
@@ -96,71 +129,117 @@ impl Command {
     }
 
     pub(super) const fn is_script(&self) -> bool {
-        matches!(self.name, Name::Script(_))
+        matches!(self.name, Name::Script(..))
     }
 
-    /// The command's words in order: name, script hash or source, arguments.
-    fn words(&self, form: ScriptForm) -> impl Iterator<Item = &[u8]> {
-        let (name, script) = match (&self.name, form) {
-            (Name::Plain(name), _) => (*name, None),
-            (Name::Script(script), ScriptForm::Hash) => ("EVALSHA", Some(script.sha1)),
-            (Name::Script(script), ScriptForm::Source) => ("EVAL", Some(script.source)),
-        };
-        let arguments = self.arguments.iter().map(Vec::as_slice);
-        std::iter::once(name.as_bytes()).chain(script.map(str::as_bytes)).chain(arguments)
+    fn push(&mut self, pieces: &[&[u8]]) {
+        let before = self.arguments.len();
+        if !self.open() {
+            return;
+        }
+        for piece in pieces {
+            if str::from_utf8(piece).is_err() {
+                self.arguments.truncate(before);
+                self.carrier = Carrier::Body(pieces.concat());
+                return;
+            }
+            write_text(piece, &mut self.arguments);
+        }
+        self.arguments.push(b'"');
+    }
+
+    /// Begins an argument, if JSON can carry those before it.
+    fn open(&mut self) -> bool {
+        let is_json = matches!(self.carrier, Carrier::Json);
+        if is_json {
+            self.arguments.extend_from_slice(b",\"");
+        } else {
+            self.carrier = Carrier::Nothing;
+        }
+        is_json
     }
 
     /// Writes the command as a JSON array.
     ///
     /// # Errors
-    /// [`Error::NotUtf8`] if an argument can not be a JSON string; then `json` is of no use.
+    /// [`Error::NotUtf8`] if an argument can not be a JSON string.
     pub(super) fn write_json(&self, form: ScriptForm, json: &mut Vec<u8>) -> Result<(), Error> {
-        json.push(b'[');
-        for (number, word) in self.words(form).enumerate() {
-            if number > 0 {
-                json.push(b',');
-            }
-            let word = std::str::from_utf8(word).map_err(|_| Error::NotUtf8)?;
-            write_string(word, json);
-        }
-        json.push(b']');
+        let Carrier::Json = self.carrier else { return Err(Error::NotUtf8) };
+        self.write_words(form, json);
         Ok(())
     }
 
-    /// The command's path and body for the form that carries any bytes: `/NAME/argument/argument`, the last in the body.
-    /// None if another argument than the last is not UTF-8, or there is none.
-    pub(super) fn to_path(&self, form: ScriptForm) -> Option<(String, Bytes)> {
-        let last = self.arguments.last()?;
-        let words: Vec<_> = self.words(form).collect();
-        let mut path = String::new();
-        for word in words.split_last()?.1 {
-            std::str::from_utf8(word).ok()?;
-            path.push('/');
-            path.extend(percent_encode(word, NON_ALPHANUMERIC));
+    /// Writes all words that JSON can carry, in order: name, of a script its hash or source and the number of its keys, arguments.
+    fn write_words(&self, form: ScriptForm, json: &mut Vec<u8>) {
+        let (name, script) = match (self.name, form) {
+            (Name::Plain(name), _) => (name, None),
+            (Name::Script(script, keys), ScriptForm::Hash) => ("EVALSHA", Some((script.sha1, keys))),
+            (Name::Script(script, keys), ScriptForm::Source) => ("EVAL", Some((script.source, keys))),
+        };
+        json.reserve(HEAD_BYTES + self.arguments.len());
+        json.extend_from_slice(b"[\"");
+        write_text(name.as_bytes(), json);
+        if let Some((script, keys)) = script {
+            json.extend_from_slice(b"\",\"");
+            write_text(script.as_bytes(), json);
+            // Writing to a Vec can not fail.
+            let _ = write!(json, "\",\"{keys}");
         }
-        Some((path, Bytes::copy_from_slice(last)))
+        json.push(b'"');
+        json.extend_from_slice(&self.arguments);
+        json.push(b']');
+    }
+
+    /// The command's path and body for the form that carries any bytes: `/NAME/argument/argument`, the last in the body.
+    /// None if that is not what carries it.
+    pub(super) fn to_path(&self, form: ScriptForm) -> Option<(String, Bytes)> {
+        let Carrier::Body(body) = &self.carrier else { return None };
+        let mut json = Vec::new();
+        self.write_words(form, &mut json);
+        let mut path = String::new();
+        for word in serde_json::from_slice::<Vec<String>>(&json).ok()? {
+            path.push('/');
+            path.extend(percent_encode(word.as_bytes(), NON_ALPHANUMERIC));
+        }
+        Some((path, Bytes::copy_from_slice(body)))
     }
 }
 
-/// Writes a JSON string: what needs no escape, which is nearly all of a page, in one piece.
-fn write_string(text: &str, json: &mut Vec<u8>) {
-    let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    json.push(b'"');
-    for piece in text.as_bytes().split_inclusive(is_escaped) {
-        match piece.split_last() {
-            Some((byte, plain)) if is_escaped(byte) => {
-                json.extend_from_slice(plain);
-                match byte {
-                    b'\n' => json.extend_from_slice(b"\\n"),
-                    b'"' | b'\\' => json.extend_from_slice(&[b'\\', *byte]),
-                    // Writing to a Vec can not fail.
-                    byte => drop(write!(json, "\\u{byte:04x}")),
-                }
-            }
-            _ => json.extend_from_slice(piece),
-        }
+/// A call of a script with five keys, three of which have a page's hash, and what it asks.
+const USUAL_BYTES: usize = 512;
+/// What stands before the arguments of a script that is named by its hash, and the brackets of a list of commands.
+const HEAD_BYTES: usize = 64;
+
+/// JSON that is written to as text.
+struct Escaped<'a>(&'a mut Vec<u8>);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        write_text(text.as_bytes(), self.0);
+        Ok(())
     }
-    json.push(b'"');
+}
+
+/// Writes what stands between the quotes of a JSON string: what needs no escape, which is nearly all of a page, in pieces.
+fn write_text(mut text: &[u8], json: &mut Vec<u8>) {
+    // A page has some 30 to 80 bytes between two escapes.
+    json.reserve(text.len() + text.len() / 16);
+    while let Some((plain, [byte, rest @ ..])) = text.split_at_checked(plain_bytes(text)) {
+        json.extend_from_slice(plain);
+        match byte {
+            b'\n' => json.extend_from_slice(b"\\n"),
+            b'"' | b'\\' => json.extend_from_slice(&[b'\\', *byte]),
+            // Writing to a Vec can not fail.
+            byte => drop(write!(json, "\\u{byte:04x}")),
+        }
+        text = rest;
+    }
+    json.extend_from_slice(text);
+}
+
+/// How many bytes come before the first that needs an escape.
+fn plain_bytes(text: &[u8]) -> usize {
+    text.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')).unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -201,15 +280,42 @@ mod tests {
         assert_eq!(json(&command, ScriptForm::Hash), Err(Error::NotUtf8));
         let (path, body) = command.to_path(ScriptForm::Hash).unwrap();
         assert_eq!((path.as_str(), body.as_ref()), ("/SET/a%2Fb", [0xff, 0x00].as_slice()));
-        assert_eq!(Command::write("SET").arg([0xff]).arg("v").to_path(ScriptForm::Hash), None);
+        let call = Command::script(&SCRIPT, ["a"]).arg("\"").arg_of(&[b"head", &[0xff]]);
+        let (path, body) = call.to_path(ScriptForm::Hash).unwrap();
+        assert_eq!(path, format!("/EVALSHA/{}/1/a/%22", SCRIPT.sha1));
+        assert_eq!(body.as_ref(), b"head\xff");
+        for command in [Command::write("SET").arg([0xff]).arg("v"), Command::write("SET").arg([0xff]).num(1)] {
+            assert_eq!(json(&command, ScriptForm::Hash), Err(Error::NotUtf8));
+            assert_eq!(command.to_path(ScriptForm::Hash), None);
+        }
+    }
+
+    #[test]
+    fn an_argument_may_lie_in_pieces() {
+        let command = Command::write("SET").arg_of(&[b"a\n", b"", b"\"b"]).arg_of(&[]);
+        assert_eq!(json(&command, ScriptForm::Hash).unwrap(), serde_json::json!(["SET", "a\n\"b", ""]));
+    }
+
+    #[test]
+    fn what_is_written_as_a_number_is_one_argument() {
+        let command = Command::write("SET").num("1\",\"2");
+        assert_eq!(json(&command, ScriptForm::Hash).unwrap(), serde_json::json!(["SET", "1\",\"2"]));
     }
 
     proptest! {
         #[test]
-        fn any_text_is_read_as_it_was_written(text in "[\\x00-\\x7f]{0,40}\\PC{0,20}") {
-            let mut json = Vec::new();
-            write_string(&text, &mut json);
-            prop_assert_eq!(serde_json::from_slice::<String>(&json).unwrap(), text);
+        fn any_text_is_read_as_it_was_written(text in "([\\x00-\\x7f]{0,9}|[a-z<> ]{0,40}|\\PC{0,5}|[\"\\\\\\n]{0,9}){0,12}", cut in 0..9_usize) {
+            let cut = text.ceil_char_boundary(cut.min(text.len()));
+            let (head, body) = text.split_at(cut);
+            let command = Command::write("SET").arg_of(&[head.as_bytes(), body.as_bytes()]);
+            prop_assert_eq!(json(&command, ScriptForm::Hash).unwrap(), serde_json::json!(["SET", text]));
+        }
+
+        #[test]
+        fn an_escape_is_found_at_any_place(byte: u8, before in 0..40_usize, after in 0..40_usize) {
+            let text = [vec![0x80; before], vec![byte], vec![b'x'; after]].concat();
+            let is_escaped = byte < 0x20 || byte == b'"' || byte == b'\\';
+            prop_assert_eq!(plain_bytes(&text), if is_escaped { before } else { text.len() });
         }
     }
 }
