@@ -237,9 +237,22 @@ fn write_text(mut text: &[u8], json: &mut Vec<u8>) {
     json.extend_from_slice(text);
 }
 
-/// How many bytes come before the first that needs an escape.
+/// How many bytes come before the first that needs an escape. Eight at a time: one by one, a page took twice as long to be sent.
 fn plain_bytes(text: &[u8]) -> usize {
-    text.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')).unwrap_or(text.len())
+    /// Each byte is 1.
+    const ONES: u64 = u64::MAX / 255;
+    let (words, rest) = text.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let is = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);
+        // A byte that is less than what is subtracted from it gets its highest bit, unless it is not ASCII. So may bytes behind it.
+        let escaped = (word.wrapping_sub(ONES * 0x20) | is(b'"') | is(b'\\')) & !word & (ONES << 7);
+        if escaped != 0 {
+            return number * 8 + escaped.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    text.len() - rest.len() + rest.iter().position(is_escaped).unwrap_or(rest.len())
 }
 
 #[cfg(test)]
