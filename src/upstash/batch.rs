@@ -37,11 +37,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Commands that are sent together.
 pub(super) struct Call {
-    /// Without the brackets of their list.
-    pub json: Vec<u8>,
+    /// Each behind a comma, so that others may follow.
+    json: Vec<u8>,
     pub commands: usize,
-    /// Whether they may be sent again after a lost reply.
-    pub repeatable: bool,
     replies: usize,
 }
 
@@ -49,22 +47,27 @@ impl Call {
     /// # Errors
     /// [`Error::NotUtf8`].
     pub fn new(commands: &[Command], form: ScriptForm) -> Result<Self, Error> {
-        let mut json = Vec::with_capacity(256);
-        for (number, command) in commands.iter().enumerate() {
-            if number > 0 {
-                json.push(b',');
-            }
+        let mut json = Vec::new();
+        for command in commands {
             command.write_json(form, &mut json)?;
         }
         let replies = commands.iter().map(Command::expected).sum();
-        let repeatable = commands.iter().all(Command::is_repeatable);
-        Ok(Self { json, commands: commands.len(), repeatable, replies })
+        Ok(Self { json, commands: commands.len(), replies })
     }
 
     /// The body of a request of its own.
-    pub fn body(&self) -> Vec<u8> {
-        [b"[", self.json.as_slice(), b"]"].concat()
+    pub fn body(self) -> Vec<u8> {
+        list(self.json)
     }
+}
+
+/// A list of what stands behind commas.
+fn list(mut json: Vec<u8>) -> Vec<u8> {
+    if let Some(first) = json.first_mut() {
+        *first = b'[';
+    }
+    json.push(b']');
+    json
 }
 
 /// The replies to one call.
@@ -82,7 +85,8 @@ pub(super) struct Batches {
 /// Calls that are sent together.
 pub(super) struct Batch {
     opened: Timestamp,
-    body: RefCell<Vec<u8>>,
+    /// As a call's.
+    json: RefCell<Vec<u8>>,
     replies: Cell<usize>,
     /// How many commands its first call has.
     first: usize,
@@ -117,15 +121,15 @@ pub(super) struct Seat {
 
 impl Batches {
     /// Finds the place of a call that is to be answered `until` then.
-    pub fn join(&self, call: &Call, clock: &dyn Clock, until: Timestamp) -> Place {
+    pub fn join(&self, call: Call, clock: &dyn Clock, until: Timestamp) -> Place {
         let now = clock.now();
         let mut open = self.open.borrow_mut();
-        if let Some(batch) = open.upgrade().filter(|batch| batch.has_room(call, now)) {
-            return Place::Behind(batch.seat(call, clock, until.since(now)));
+        if let Some(batch) = open.upgrade().filter(|batch| batch.has_room(&call, now)) {
+            return Place::Behind(batch.seat(&call, clock, until.since(now)));
         }
         let batch = Rc::new(Batch {
             opened: now,
-            body: RefCell::new([b"[", call.json.as_slice()].concat()),
+            json: RefCell::new(call.json),
             replies: Cell::new(call.replies),
             first: call.commands,
             others: RefCell::default(),
@@ -147,9 +151,7 @@ impl Batches {
         }
         self.under_way.set(self.under_way.get() + 1);
         batch.is_sent.set(true);
-        let mut body = batch.body.take();
-        body.push(b']');
-        body
+        list(batch.json.take())
     }
 }
 
@@ -157,14 +159,12 @@ impl Batch {
     fn has_room(&self, call: &Call, now: Timestamp) -> bool {
         now.since(self.opened) < PATIENCE
             && self.others.borrow().len() + 1 < MOST_CALLS
-            && self.body.borrow().len() + call.json.len() <= MOST_BYTES
+            && self.json.borrow().len() + call.json.len() <= MOST_BYTES
             && self.replies.get() + call.replies <= MOST_REPLIES
     }
 
     fn seat(&self, call: &Call, clock: &dyn Clock, patience: Duration) -> Seat {
-        let mut body = self.body.borrow_mut();
-        body.push(b',');
-        body.extend_from_slice(&call.json);
+        self.json.borrow_mut().extend_from_slice(&call.json);
         self.replies.set(self.replies.get() + call.replies);
         let (alarm, bell) = clock.alarm(patience);
         let answer = Slot::default();
@@ -176,18 +176,15 @@ impl Batch {
     pub fn share_out(&self, answer: Answer) -> Answer {
         let others = self.others.take();
         let expected: usize = others.iter().map(|other| other.commands).sum();
-        let mut items = match answer {
-            Ok(items) if items.len() == self.first + expected => Ok(items.into_iter()),
-            Ok(_) => Err(Error::UnexpectedType),
-            Err(error) => Err(error),
+        let mut first = match answer {
+            Ok(items) if items.len() != self.first + expected => Err(Error::UnexpectedType),
+            answer => answer,
         };
-        let mut part = |commands| match &mut items {
-            Ok(items) => Ok(items.by_ref().take(commands).collect()),
-            Err(error) => Err(error.clone()),
-        };
-        let first = part(self.first);
+        let mut rest =
+            first.as_mut().map(|items| items.split_off(self.first).into_iter()).map_err(|error| error.clone());
         for Other { commands, answer, bell } in others {
-            answer.set(Some(part(commands)));
+            let part = rest.as_mut().map(|items| items.take(commands).collect()).map_err(|error| error.clone());
+            answer.set(Some(part));
             bell();
         }
         first

@@ -141,9 +141,8 @@ impl Redis {
     /// Any [`Error`], of the request as a whole or the first of a command.
     pub async fn transaction<T: FromReply>(&self, commands: &[Command]) -> Result<T, Error> {
         let until = self.clock.now() + self.deadline;
-        let call = Call::new(commands, ScriptForm::Source)?;
-        let send = || self.send("/multi-exec", &call, until);
-        let items = or_again(send().await, call.repeatable, send()).await?;
+        let send = async || self.send("/multi-exec", Call::new(commands, ScriptForm::Source)?, until).await;
+        let items = or_again(send().await, commands.iter().all(Command::is_repeatable), send()).await?;
         T::from_reply(Reply::List(items.into_iter().collect::<Result<_, _>>()?))
     }
 
@@ -152,7 +151,7 @@ impl Redis {
             // The form that carries any bytes is for one command alone.
             Err(Error::NotUtf8) => {
                 let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
-                let send = || self.metered(1, 1, async { self.send_once(&path, &body, until).await?.item() });
+                let send = || self.metered(1, 1, async { self.send_once(&path, body.clone(), until).await?.item() });
                 or_again(send().await, command.is_repeatable(), send()).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
@@ -166,34 +165,36 @@ impl Redis {
         form: ScriptForm,
         until: Timestamp,
     ) -> Result<Vec<Result<Reply, Error>>, Error> {
-        let call = Call::new(commands, form)?;
+        let send = async || self.send("/pipeline", Call::new(commands, form)?, until).await;
         let first = match form {
-            ScriptForm::Hash => self.share(&call, until).await,
-            ScriptForm::Source => self.send("/pipeline", &call, until).await,
+            ScriptForm::Hash => self.share(Call::new(commands, form)?, until).await,
+            ScriptForm::Source => send().await,
         };
-        or_again(first, call.repeatable, self.send("/pipeline", &call, until)).await
+        or_again(first, commands.iter().all(Command::is_repeatable), send()).await
     }
 
     /// Sends a call in one request with those of others.
-    async fn share(&self, call: &Call, until: Timestamp) -> Answer {
+    async fn share(&self, call: Call, until: Timestamp) -> Answer {
+        let commands = call.commands;
         match self.batches.join(call, &*self.clock, until) {
             Place::First(batch) => {
-                self.metered(1, call.commands, async {
-                    let body = self.batches.close(&batch, &*self.clock).await.into();
-                    let answer = self.send_once("/pipeline", &body, until).await.and_then(Told::items);
+                self.metered(1, commands, async {
+                    let body = self.batches.close(&batch, &*self.clock).await;
+                    let answer = self.send_once("/pipeline", body.into(), until).await.and_then(Told::items);
                     batch.share_out(answer)
                 })
                 .await
             }
-            Place::Behind(seat) => self.metered(0, call.commands, seat.wait()).await,
+            Place::Behind(seat) => self.metered(0, commands, seat.wait()).await,
         }
     }
 
     /// Sends a call in a request of its own.
-    async fn send(&self, path: &str, call: &Call, until: Timestamp) -> Answer {
-        self.metered(1, call.commands, async {
-            let items = self.send_once(path, &call.body().into(), until).await?.items()?;
-            if items.len() == call.commands { Ok(items) } else { Err(Error::UnexpectedType) }
+    async fn send(&self, path: &str, call: Call, until: Timestamp) -> Answer {
+        let commands = call.commands;
+        self.metered(1, commands, async {
+            let items = self.send_once(path, call.body().into(), until).await?.items()?;
+            if items.len() == commands { Ok(items) } else { Err(Error::UnexpectedType) }
         })
         .await
     }
@@ -213,12 +214,12 @@ impl Redis {
         answer
     }
 
-    async fn send_once(&self, path: &str, body: &Bytes, until: Timestamp) -> Result<Told, Error> {
+    async fn send_once(&self, path: &str, body: Bytes, until: Timestamp) -> Result<Told, Error> {
         let left = until.since(self.clock.now());
         if left.is_zero() {
             return Err(FetchError::Timeout.into());
         }
-        let mut request = http::Request::new(body.clone());
+        let mut request = http::Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() =
             format!("{}{path}", self.credentials.url).parse().map_err(|_| Error::Transport(FetchError::Unreachable))?;

@@ -159,24 +159,25 @@ impl Command {
         is_json
     }
 
-    /// Writes the command as a JSON array.
+    /// Writes the command as a JSON array, behind a comma.
     ///
     /// # Errors
     /// [`Error::NotUtf8`] if an argument can not be a JSON string.
     pub(super) fn write_json(&self, form: ScriptForm, json: &mut Vec<u8>) -> Result<(), Error> {
         let Carrier::Json = self.carrier else { return Err(Error::NotUtf8) };
+        json.reserve(HEAD_BYTES + self.arguments.len());
+        json.push(b',');
         self.write_words(form, json);
         Ok(())
     }
 
-    /// Writes all words that JSON can carry, in order: name, of a script its hash or source and the number of its keys, arguments.
+    /// Writes the list of all words that JSON can carry, in order: name, of a script its hash or source and the number of its keys, arguments.
     fn write_words(&self, form: ScriptForm, json: &mut Vec<u8>) {
         let (name, script) = match (self.name, form) {
             (Name::Plain(name), _) => (name, None),
             (Name::Script(script, keys), ScriptForm::Hash) => ("EVALSHA", Some((script.sha1, keys))),
             (Name::Script(script, keys), ScriptForm::Source) => ("EVAL", Some((script.source, keys))),
         };
-        json.reserve(HEAD_BYTES + self.arguments.len());
         json.extend_from_slice(b"[\"");
         write_text(name.as_bytes(), json);
         if let Some((script, keys)) = script {
@@ -207,7 +208,7 @@ impl Command {
 
 /// A call of a script with five keys, three of which have a page's hash, and what it asks.
 const USUAL_BYTES: usize = 512;
-/// What stands before the arguments of a script that is named by its hash, and the brackets of a list of commands.
+/// What stands around the arguments of a script that is named by its hash.
 const HEAD_BYTES: usize = 64;
 
 /// JSON that is written to as text.
@@ -267,7 +268,7 @@ mod tests {
     fn json(command: &Command, form: ScriptForm) -> Result<serde_json::Value, Error> {
         let mut json = Vec::new();
         command.write_json(form, &mut json)?;
-        Ok(serde_json::from_slice(&json).unwrap())
+        Ok(serde_json::from_slice(json.strip_prefix(b",").unwrap()).unwrap())
     }
 
     #[test]
