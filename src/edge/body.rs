@@ -11,30 +11,43 @@ use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 use http::{HeaderMap, header};
 use js_sys::Uint8Array;
-use wasm_bindgen::JsValue;
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_streams::ReadableStream;
 use worker::web_sys;
 
-use super::glue::{self, Message, Reader};
+use super::{
+    glue::{self, Message, Reader},
+    task::Settled,
+};
 use crate::fetch::{Body, ByteStream, content_length};
 
 /// A body that is known to have no more comes in one piece.
-const PIECE: usize = 64 << 10;
+const PIECE: u64 = 64 << 10;
+/// What is asked for at once, of what may be longer.
+const CHUNK: u32 = 32 << 10;
 
 /// The body of a request with these headers.
 pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
-    // What ends it, where nothing else does (RFC 9112 §6.3).
-    match content_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING)) {
+    match length(headers) {
         Some(0) => Body::Empty,
         Some(1..=PIECE) => Body::Stream(Box::new(PlatformStream::Short(request))),
-        _ => in_chunks(&request),
+        length => in_chunks(&request, length),
     }
 }
 
-/// The body of a message whose length nobody knows, or of a response: a slow one passes while it comes, however short it is.
-pub fn in_chunks(message: &Message) -> Body {
-    message.body().map_or(Body::Empty, |stream| Body::Stream(Box::new(PlatformStream::Long(stream))))
+/// The body of a response with these headers: a slow one passes while it comes, however short it is.
+pub fn of_response(response: &Message, headers: &HeaderMap) -> Body {
+    // The platform decodes it, so that what it says is not what comes.
+    in_chunks(response, length(headers).filter(|_| !headers.contains_key(header::CONTENT_ENCODING)))
+}
+
+/// What ends a body, where nothing else does (RFC 9112 §6.3).
+fn length(headers: &HeaderMap) -> Option<u64> {
+    content_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING))
+}
+
+fn in_chunks(message: &Message, left: Option<u64>) -> Body {
+    message.body().map_or(Body::Empty, |stream| Body::Stream(Box::new(PlatformStream::Long { stream, left })))
 }
 
 /// A body as the platform takes it: null, bytes, or a stream.
@@ -50,7 +63,7 @@ pub fn write(body: Body) -> JsValue {
 fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
     match stream.as_any().downcast_ref() {
         Some(PlatformStream::Short(message)) => return message.body().into(),
-        Some(PlatformStream::Long(stream)) => return stream.into(),
+        Some(PlatformStream::Long { stream, .. }) => return stream.into(),
         _ => {}
     }
     let chunks = stream.map(|chunk| match chunk {
@@ -64,15 +77,34 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
 enum PlatformStream {
     /// Untouched, and known to be short.
     Short(Message),
-    /// Untouched.
-    Long(web_sys::ReadableStream),
-    /// In one piece. None: it has come, or broke off.
-    Piece(Option<JsFuture>),
-    Chunks {
-        reader: Reader,
-        /// The one that is on its way. None: it was read to its end, or broke off.
-        next: Option<JsFuture>,
+    /// Untouched. `left`: its bytes, if that is known.
+    Long {
+        stream: web_sys::ReadableStream,
+        left: Option<u64>,
     },
+    /// In one piece. None: it has come, or broke off.
+    Piece(Option<Settled>),
+    Chunks(Chunks),
+}
+
+struct Chunks {
+    reader: Reader,
+    /// Bytes that are still to come, if that is known: behind the last of them nobody asks for the end.
+    left: Option<u64>,
+    /// The one that is on its way. None: it was read to its end, or broke off.
+    next: Option<Settled>,
+}
+
+impl Chunks {
+    fn ask(&mut self) {
+        let size = self.left.and_then(|left| u32::try_from(left).ok()).map_or(CHUNK, |left| left.min(CHUNK));
+        self.next = (size > 0).then(|| glue::read(&self.reader, size).into());
+    }
+
+    fn came(&mut self, chunk: &Uint8Array) {
+        self.left = self.left.map(|left| left.saturating_sub(chunk.length().into()));
+        self.ask();
+    }
 }
 
 impl Stream for PlatformStream {
@@ -82,34 +114,35 @@ impl Stream for PlatformStream {
         let stream = &mut *self;
         match stream {
             Self::Short(message) => *stream = Self::Piece(Some(message.bytes().into())),
-            Self::Long(body) => {
+            Self::Long { stream: body, left } => {
                 let reader = glue::reader(body).map_err(|_| io::ErrorKind::InvalidData)?;
-                *stream = Self::Chunks { next: Some(glue::next_chunk(&reader).into()), reader };
+                let mut chunks = Chunks { reader, left: *left, next: None };
+                chunks.ask();
+                *stream = Self::Chunks(chunks);
             }
-            Self::Piece(_) | Self::Chunks { .. } => {}
+            Self::Piece(_) | Self::Chunks(_) => {}
         }
-        let (Self::Piece(next) | Self::Chunks { next, .. }) = stream else { return Poll::Ready(None) };
+        let next = match stream {
+            Self::Piece(next) | Self::Chunks(Chunks { next, .. }) => next,
+            Self::Short(_) | Self::Long { .. } => return Poll::Ready(None),
+        };
         let Some(chunk) = next else { return Poll::Ready(None) };
-        let chunk = std::task::ready!(chunk.poll_unpin(context)).map(glue::bytes_of);
+        let chunk = std::task::ready!(chunk.poll_unpin(context));
         *next = None;
         // Whatever ends a stream early, the reason is in the platform's log; what counts is that it is not whole.
-        Poll::Ready(match chunk {
-            Ok(Some(chunk)) => {
-                if let Self::Chunks { reader, next } = stream {
-                    *next = Some(glue::next_chunk(reader).into());
-                }
-                Some(Ok(chunk.to_vec().into()))
-            }
-            Ok(None) => None,
-            Err(_) => Some(Err(io::ErrorKind::UnexpectedEof.into())),
-        })
+        let Ok(chunk) = chunk else { return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))) };
+        let chunk = match stream {
+            Self::Chunks(chunks) => glue::chunk(&chunk).inspect(|chunk| chunks.came(chunk)),
+            _ => Some(chunk.unchecked_into::<Uint8Array>()),
+        };
+        Poll::Ready(chunk.map(|chunk| Ok(chunk.to_vec().into())))
     }
 }
 
 /// Who stops reading wants no more of it.
 impl Drop for PlatformStream {
     fn drop(&mut self) {
-        if let Self::Chunks { reader, next: Some(_) } = self {
+        if let Self::Chunks(Chunks { reader, next: Some(_), .. }) = self {
             glue::cancel(reader);
         }
     }

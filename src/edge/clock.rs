@@ -1,16 +1,22 @@
-//! The platform's time. It stands still between I/O, so that nothing can be measured with it.
+//! The platform's time. It stands still between I/O, so that nothing can be measured with it, and each step asks for it once at the most.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{cell::Cell, time::Duration};
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen::JsValue;
 
-use super::glue;
+use super::{glue, task::Settled};
 use crate::time::{Alarm, Bell, Clock, Timestamp};
+
+thread_local! {
+    /// The moment of this step, once somebody asked.
+    static NOW: Cell<Option<Timestamp>> = const { Cell::new(None) };
+}
+
+/// Says that another step begins: the clock may have moved.
+pub fn moved_on() {
+    NOW.set(None);
+}
 
 /// `Date.now` and `setTimeout`.
 pub struct PlatformClock;
@@ -22,51 +28,29 @@ impl Clock for PlatformClock {
         reason = "milliseconds since 1970: whole, positive"
     )]
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(js_sys::Date::now() as u64)
+        NOW.get().unwrap_or_else(|| {
+            let now = Timestamp::from_millis(js_sys::Date::now() as u64);
+            NOW.set(Some(now));
+            now
+        })
     }
 
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
-        Box::pin(Sleep::new(duration))
+        let (over, ()) = Settled::of(|number| glue::sleep(number, millis(duration)));
+        Box::pin(over.map(drop))
     }
 
     fn turn(&self) -> LocalBoxFuture<'static, ()> {
-        Box::pin(JsFuture::from(glue::turn()).map(drop))
+        Box::pin(Settled::from(glue::turn()).map(drop))
     }
 
     fn alarm(&self, duration: Duration) -> (Alarm, Bell) {
-        let alarm = glue::alarm(millis(duration));
-        let over = JsFuture::from(alarm.over());
-        (Box::pin(over.map(drop)), Box::new(move || alarm.ring()))
+        let (over, ring) = Settled::of(|number| glue::alarm(number, millis(duration)));
+        // It resolves a promise, which never fails.
+        (Box::pin(over.map(drop)), Box::new(move || drop(ring.call0(&JsValue::UNDEFINED))))
     }
 }
 
-/// Resolves after a while, or when it is dropped: what waits for a promise is freed only when that resolves.
-pub struct Sleep {
-    alarm: glue::Alarm,
-    over: JsFuture,
-}
-
-impl Sleep {
-    pub fn new(duration: Duration) -> Self {
-        let alarm = glue::alarm(millis(duration));
-        Self { over: alarm.over().into(), alarm }
-    }
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.over.poll_unpin(context).map(drop)
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        self.alarm.ring();
-    }
-}
-
-fn millis(duration: Duration) -> f64 {
+pub fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }

@@ -4,7 +4,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::glue;
+use super::{glue, task::Settled};
 use crate::database::{Database, DatabaseError, Row, Statement};
 
 /// A D1 binding.
@@ -36,7 +36,7 @@ impl D1 {
             return Err(DatabaseError::Failed("a list or an object can not be bound".to_owned()));
         }
         let text = serde_json::to_string(statements).map_err(|error| unreadable(&error))?;
-        let rows = glue::query(&self.0, &text).await.map_err(|error| failed(&error))?;
+        let rows = Settled::from(glue::query(&self.0, &text)).await.map_err(|error| failed(&error))?;
         serde_json::from_str(&rows.as_string().unwrap_or_default()).map_err(|error| unreadable(&error))
     }
 }

@@ -4,18 +4,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::{Either, LocalBoxFuture, select};
+use futures_util::future::LocalBoxFuture;
 use http::{HeaderMap, Method, StatusCode, header};
 use js_sys::{Array, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
-use worker::web_sys::AbortController;
 
 use super::{
     body,
-    clock::Sleep,
+    clock::millis,
     glue::{self, Message},
     headers,
+    task::Settled,
 };
 use crate::fetch::{Fetch, FetchError, Request, Response};
 
@@ -25,8 +24,15 @@ pub struct PlatformFetch;
 impl Fetch for PlatformFetch {
     fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
         Box::pin(async move {
-            // Every failure of the platform's own calls means the same here: there can be no response.
-            send(request, deadline).await.unwrap_or(Err(FetchError::Unreachable))
+            let (head, body) = request.into_parts();
+            // The platform refuses a GET with a body, which means nothing anyway (RFC 9110 §9.3.1).
+            let is_read = matches!(head.method, Method::GET | Method::HEAD);
+            let body = if is_read { JsValue::UNDEFINED } else { body::write(body) };
+            let headers = headers::write(&without_the_platforms(head.headers));
+            let (address, method) = (head.uri.to_string(), head.method.as_str());
+            let answer = Settled::from(glue::send(&address, method, &headers, &body, millis(deadline)));
+            let answer = answer.await.map_err(|error| failure(&error))?;
+            read(&answer.unchecked_into()).ok_or(FetchError::Unreachable)
         })
     }
 
@@ -40,9 +46,9 @@ impl Fetch for PlatformFetch {
             let (head, body) = request.into_parts();
             let (address, headers) = (head.uri.to_string(), headers::write(&head.headers));
             #[expect(clippy::cast_precision_loss, reason = "far below 2⁵³")]
-            let (millis, limit) = (deadline.as_millis() as f64, limit as f64);
-            let answer =
-                glue::exchange(&address, &headers, &body, millis, limit).await.map_err(|error| failure(&error))?;
+            let limit = limit as f64;
+            let answer = Settled::from(glue::exchange(&address, &headers, &body, millis(deadline), limit));
+            let answer = answer.await.map_err(|error| failure(&error))?;
             let answer = answer.dyn_into::<Array>().map_err(|_| FetchError::Unreachable)?;
             let head = answer.get(0).as_string().ok_or(FetchError::Unreachable)?;
             let body = answer.get(1).unchecked_into::<Uint8Array>().to_vec();
@@ -51,28 +57,10 @@ impl Fetch for PlatformFetch {
     }
 }
 
-/// What a failed `fetch` says: `AbortSignal.timeout` names itself.
+/// What a failed `fetch` says: one that took too long names itself.
 fn failure(error: &JsValue) -> FetchError {
     let name = Reflect::get(error, &"name".into()).ok().and_then(|name| name.as_string());
     if name.as_deref() == Some("TimeoutError") { FetchError::Timeout } else { FetchError::Unreachable }
-}
-
-async fn send(request: Request, deadline: Duration) -> Result<Result<Response, FetchError>, JsValue> {
-    let abort = AbortController::new()?;
-    let (head, body) = request.into_parts();
-    // The platform refuses a GET with a body, which means nothing anyway (RFC 9110 §9.3.1).
-    let is_read = matches!(head.method, Method::GET | Method::HEAD);
-    let body = if is_read { JsValue::UNDEFINED } else { body::write(body) };
-    let headers = headers::write(&without_the_platforms(head.headers));
-    let answer = glue::send(&head.uri.to_string(), head.method.as_str(), &headers, &body, &abort.signal())?;
-    // The signal is not a timeout's: that would cut off a body which is still on its way.
-    match select(JsFuture::from(answer), Sleep::new(deadline)).await {
-        Either::Left((answer, _)) => Ok(read(&answer?.unchecked_into()).ok_or(FetchError::Unreachable)),
-        Either::Right(_) => {
-            abort.abort();
-            Ok(Err(FetchError::Timeout))
-        }
-    }
 }
 
 /// Without what the platform says itself: the host is the address's, and the length is the body's.
@@ -84,7 +72,9 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
 }
 
 fn read(answer: &Message) -> Option<Response> {
-    Some(read_head(&glue::read_response(answer))?.map(|()| body::in_chunks(answer)))
+    let response = read_head(&glue::read_response(answer))?;
+    let body = body::of_response(answer, response.headers());
+    Some(response.map(|()| body))
 }
 
 fn read_head(text: &str) -> Option<http::Response<()>> {

@@ -28,8 +28,28 @@ const repeated = (parts) => {
 	return headers;
 };
 
-// For every step of a future in wasm. The platform's own wraps each call; a promise does the same at a third of the cost.
-globalThis.queueMicrotask = (call) => void Promise.resolve().then(call);
+/** Whom to tell what became of a promise. */
+let settle;
+
+/** From now on, `call` is told what became of a promise: its number, whether it was kept, and with which value. */
+export function listen(call) {
+	settle = call;
+}
+
+/** Tells what becomes of `promise`, under `number`. */
+export function watch(promise, number) {
+	// Not another instance of wasm, which has numbers of its own.
+	const tell = settle;
+	promise.then(
+		(value) => tell(number, true, value),
+		(error) => tell(number, false, error),
+	);
+}
+
+/** Settles `number` when this step is over. */
+export function soon(number) {
+	watch(Promise.resolve(), number);
+}
 
 /** Method, address and headers of a request. */
 export function readRequest(request) {
@@ -60,9 +80,15 @@ export function respondKept(status, kept, head) {
 	return new Response(kept.bytes, kept.init);
 }
 
-/** Sends a request whose answer may be a stream: resolves with its head. */
-export function send(address, method, head, body, signal) {
-	return fetch(address, { method, headers: init(head), body, signal, redirect: "manual" });
+/** Sends a request whose answer may be a stream: resolves with its head, if that comes within `millis`. */
+export async function send(address, method, head, body, millis) {
+	const abort = new AbortController();
+	let isWaiting = true;
+	// Not a timeout's signal: that would cut off a body which is still on its way.
+	setTimeout(() => isWaiting && abort.abort(new DOMException("no answer in time", "TimeoutError")), millis);
+	const response = await fetch(address, { method, headers: init(head), body, signal: abort.signal, redirect: "manual" });
+	isWaiting = false;
+	return response;
 }
 
 /** Reads a stream of bytes. */
@@ -70,15 +96,23 @@ export function reader(stream) {
 	return stream.getReader({ mode: "byob" });
 }
 
-/** The next bytes of a stream, at most 32 KB: a read of one's own size takes what is there, the platform's takes 4 KB. Undefined at its end. */
-export async function nextChunk(reader) {
-	const { value, done } = await reader.read(new Uint8Array(32 << 10));
+/** Asks for the next bytes of a stream, at most `size`: a read of one's own size takes what is there, the platform's takes 4 KB. */
+export function read(reader, size) {
+	return reader.read(new Uint8Array(size));
+}
+
+/** What came of that: bytes, or undefined at the stream's end. */
+export function chunk({ value, done }) {
 	return done ? undefined : value;
 }
 
 /** Wants no more of a stream. */
-export function cancel(reader) {
-	reader.cancel().catch(() => {});
+export async function cancel(reader) {
+	try {
+		await reader.cancel();
+	} catch {
+		// It was the stream of a request that has ended.
+	}
 }
 
 /** Resolves when what had arrived before has been begun. */
@@ -89,15 +123,21 @@ export function turn() {
 	return over;
 }
 
+/** Settles `number` after `millis`. The timer is left to end with its request: to clear it costs as much as to set it. */
+export function sleep(number, millis) {
+	setTimeout(settle, millis, number, true);
+}
+
 /**
- * `over` resolves after `millis`, or when somebody calls `ring`, be it another request; whoever waits goes on as its own, which the platform
- * sees to. It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to nobody. The timer is
- * left to end with its request: to clear it costs as much as to set it. Without one the platform would take the request for hung.
+ * Settles `number` after `millis`, or when somebody calls what it returns, be it another request; whoever waits goes on as its own, which
+ * the platform sees to. It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to
+ * nobody. Without a timer the platform would take the request for hung.
  */
-export function alarm(millis) {
+export function alarm(number, millis) {
 	const { promise, resolve } = Promise.withResolvers();
+	watch(promise, number);
 	setTimeout(resolve, millis);
-	return { over: promise, ring: () => resolve() };
+	return resolve;
 }
 
 /** Sends a POST and reads the whole answer within `millis`: `[head, bytes]`, null if it has more than `limit` bytes. */

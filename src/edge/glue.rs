@@ -1,8 +1,8 @@
 //! What `glue.js` does, seen from here.
 
-use js_sys::{Promise, Uint8Array};
-use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
-use worker::web_sys::{self, AbortSignal};
+use js_sys::{Function, Promise, Uint8Array};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::web_sys;
 
 #[wasm_bindgen(module = "/src/edge/glue.js")]
 extern "C" {
@@ -16,42 +16,31 @@ extern "C" {
     pub fn keep(head: &str, bytes: &js_sys::Uint8Array) -> JsValue;
     #[wasm_bindgen(catch, js_name = respondKept)]
     pub fn respond_kept(status: u16, kept: &JsValue, head: &str) -> Result<JsValue, JsValue>;
-    /// Caught, since what a visitor can make the platform refuse (a method that it does not know) must not end the isolate.
-    #[wasm_bindgen(catch)]
-    pub fn send(
-        address: &str,
-        method: &str,
-        head: &str,
-        body: &JsValue,
-        signal: &AbortSignal,
-    ) -> Result<Promise, JsValue>;
+    /// Resolves with the answer. Its promise breaks also where the platform refuses the request.
+    pub fn send(address: &str, method: &str, head: &str, body: &JsValue, millis: f64) -> Promise;
+
+    pub fn listen(call: JsValue);
+    pub fn watch(promise: &Promise, number: u32);
+    pub fn soon(number: u32);
     pub fn turn() -> Promise;
+    pub fn sleep(number: u32, millis: f64);
+    /// What ends it before its time.
+    pub fn alarm(number: u32, millis: f64) -> Function;
 
     pub type Reader;
     /// Caught: what somebody else reads can not be read.
     #[wasm_bindgen(catch)]
     pub fn reader(stream: &web_sys::ReadableStream) -> Result<Reader, JsValue>;
-    /// Resolves with bytes, or undefined at the end.
-    #[wasm_bindgen(js_name = nextChunk)]
-    pub fn next_chunk(reader: &Reader) -> Promise;
+    pub fn read(reader: &Reader, size: u32) -> Promise;
+    pub fn chunk(read: &JsValue) -> Option<Uint8Array>;
     pub fn cancel(reader: &Reader);
 
-    pub type Alarm;
-    pub fn alarm(millis: f64) -> Alarm;
-    #[wasm_bindgen(method, getter)]
-    pub fn over(this: &Alarm) -> Promise;
-    #[wasm_bindgen(method)]
-    pub fn ring(this: &Alarm);
-
-    /// A list of the answer's head and its bytes, or null.
-    #[wasm_bindgen(catch)]
-    pub async fn exchange(address: &str, head: &str, body: &[u8], millis: f64, limit: f64) -> Result<JsValue, JsValue>;
-    /// Whether the rate limit `binding` lets one more of `key` through.
-    #[wasm_bindgen(catch)]
-    pub async fn count(binding: &JsValue, key: &str) -> Result<JsValue, JsValue>;
-    /// The rows of each of `statements`: JSON, both.
-    #[wasm_bindgen(catch)]
-    pub async fn query(database: &JsValue, statements: &str) -> Result<JsValue, JsValue>;
+    /// Resolves with a list of the answer's head and its bytes, or null.
+    pub fn exchange(address: &str, head: &str, body: &[u8], millis: f64, limit: f64) -> Promise;
+    /// Resolves with whether the rate limit `binding` lets one more of `key` through.
+    pub fn count(binding: &JsValue, key: &str) -> Promise;
+    /// Resolves with the rows of each of `statements`: JSON, both.
+    pub fn query(database: &JsValue, statements: &str) -> Promise;
 }
 
 #[wasm_bindgen]
@@ -64,6 +53,15 @@ extern "C" {
     #[wasm_bindgen(method)]
     pub fn bytes(this: &Message) -> Promise;
 
+    /// A promise, and what keeps it.
+    pub type Deferred;
+    #[wasm_bindgen(js_namespace = Promise, js_name = withResolvers)]
+    pub fn deferred() -> Deferred;
+    #[wasm_bindgen(method, getter)]
+    pub fn promise(this: &Deferred) -> Promise;
+    #[wasm_bindgen(method)]
+    pub fn resolve(this: &Deferred, value: &JsValue);
+
     /// What the platform gives along with an event.
     pub type Context;
     #[wasm_bindgen(method, js_name = waitUntil)]
@@ -73,9 +71,4 @@ extern "C" {
     pub type Trigger;
     #[wasm_bindgen(method, getter)]
     pub fn cron(this: &Trigger) -> String;
-}
-
-/// What [`next_chunk`] resolved with.
-pub fn bytes_of(chunk: JsValue) -> Option<Uint8Array> {
-    (!chunk.is_undefined()).then(|| chunk.unchecked_into())
 }

@@ -6,7 +6,7 @@ use futures_util::future::LocalBoxFuture;
 use js_sys::Reflect;
 use wasm_bindgen::JsValue;
 
-use super::glue;
+use super::{glue, task::Settled};
 use crate::limits::{Counter, Limit, Limits};
 
 /// The bindings' names in `wrangler.toml`.
@@ -20,7 +20,7 @@ struct RateLimit(JsValue);
 impl Counter for RateLimit {
     fn count(&self, key: String) -> LocalBoxFuture<'_, bool> {
         Box::pin(async move {
-            let counted = glue::count(&self.0, &key).await;
+            let counted = Settled::from(glue::count(&self.0, &key)).await;
             let Ok(is_within) = counted else {
                 log::warn!("a rate limit does not answer, and lets everybody through");
                 return true;

@@ -6,6 +6,7 @@
 //! - [`headers`], [`body`]: what both have.
 //! - [`fetch`]: requests of ours.
 //! - [`glue`]: the few calls that cross the border; `entry.js` is where an event comes in.
+//! - [`task`]: futures here and promises there.
 //! - [`clock`], [`console`], [`database`], [`limits`]: time, the log, D1, rate limits.
 
 mod body;
@@ -19,20 +20,20 @@ mod headers;
 mod limits;
 mod request;
 mod response;
+mod task;
 
-use std::{
-    cell::OnceCell,
-    rc::Rc,
-    task::{Context, Poll, Waker},
-};
+use std::{cell::OnceCell, rc::Rc};
 
-use futures_util::future::LocalBoxFuture;
+use futures_util::FutureExt;
 use http::StatusCode;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
-use wasm_bindgen_futures::future_to_promise;
 use worker::{console_error, event};
 
-use crate::{app::App, maintenance, routes};
+use self::task::Run;
+use crate::{
+    app::{Answer, App},
+    maintenance, routes,
+};
 
 thread_local! {
     /// The one app of this isolate. It survives requests; what it holds must not belong to one.
@@ -44,6 +45,7 @@ thread_local! {
 #[event(start)]
 fn start() {
     console::install();
+    task::listen();
     match environment::app() {
         Ok(app) => APP.with(|cell| drop(cell.set(app))),
         Err(errors) => environment::refuse(&errors.to_string()),
@@ -60,31 +62,33 @@ fn app() -> Option<Rc<App>> {
 #[wasm_bindgen]
 pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
     let request = request::read(request);
-    let mut answer: LocalBoxFuture<'static, Result<JsValue, JsValue>> = Box::pin(async move {
+    task::run(async move {
         let (Some(app), Some(request)) = (app(), request) else { return response::bare(StatusCode::BAD_REQUEST) };
-        let answer = routes::handle(&app, request).await;
-        for work in answer.later {
-            context.wait_until(&future_to_promise(async move {
-                work.await;
-                Ok(JsValue::UNDEFINED)
-            }));
-        }
-        response::write(answer.response).or_else(|refused| {
+        let Answer { response, later } = routes::handle(&app, request).await;
+        let response = response::write(response).unwrap_or_else(|refused| {
             console_error!("an answer was refused: {refused:?}");
             response::bare(StatusCode::INTERNAL_SERVER_ERROR)
-        })
-    });
-    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        // Its error can not be: a bare answer is never refused.
-        Poll::Ready(answer) => answer.unwrap_or_else(|error| error),
-        Poll::Pending => future_to_promise(answer).into(),
-    }
+        });
+        for work in later {
+            // Not before the answer is on its way.
+            let work = task::soon().then(|()| work).map(|()| JsValue::UNDEFINED);
+            if let Run::Promised(end) = task::run(work) {
+                context.wait_until(&end);
+            }
+        }
+        response
+    })
+    .into()
 }
 
 /// A cron trigger's run, to its end.
 #[wasm_bindgen]
-pub async fn scheduled(trigger: glue::Trigger) {
-    if let Some(app) = app() {
-        maintenance::run_cron(&app, &trigger.cron(), app.clock.now()).await;
-    }
+pub fn scheduled(trigger: glue::Trigger) -> JsValue {
+    task::run(async move {
+        if let Some(app) = app() {
+            maintenance::run_cron(&app, &trigger.cron(), app.clock.now()).await;
+        }
+        JsValue::UNDEFINED
+    })
+    .into()
 }

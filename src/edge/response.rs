@@ -29,11 +29,9 @@ fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &Kept) -> Result<Js
 }
 
 /// An answer of the status alone, for what can not be answered better.
-///
-/// # Errors
-/// As [`write`].
-pub fn bare(status: StatusCode) -> Result<JsValue, JsValue> {
+pub fn bare(status: StatusCode) -> JsValue {
     let mut response = Response::new(format!("{status}\n").into());
     *response.status_mut() = status;
-    write(response)
+    // Its error can not be: it has nothing that can be refused.
+    write(response).unwrap_or_else(|refused| refused)
 }

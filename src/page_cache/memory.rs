@@ -6,7 +6,7 @@ mod copies;
 
 use std::{
     cell::{Cell, LazyCell, RefCell},
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     rc::Rc,
     time::Duration,
 };
@@ -38,7 +38,7 @@ pub struct Memory {
     unstorable: RefCell<HashMap<String, (Timestamp, &'static str)>>,
     failed: RefCell<HashMap<String, Timestamp>>,
     copies: RefCell<Copies>,
-    rendering: Rc<RefCell<HashSet<String>>>,
+    rendering: Rc<RefCell<HashMap<String, Timestamp>>>,
     breaker: Breaker,
 }
 
@@ -156,14 +156,15 @@ impl Memory {
 
     /// Whether a request of this isolate renders the page now.
     #[must_use]
-    pub fn is_rendering(&self, hash: &str) -> bool {
-        self.rendering.borrow().contains(hash)
+    pub fn is_rendering(&self, hash: &str, now: Timestamp) -> bool {
+        self.rendering.borrow().get(hash).is_some_and(|until| now < *until)
     }
 
-    /// Says so, until the guard is dropped: whoever waits for the page in this isolate asks Redis when that is over.
+    /// Says so until the guard is dropped, or then, should the request be ended: whoever waits for the page in this isolate asks Redis
+    /// when that is over.
     #[must_use]
-    pub fn render(&self, hash: &str) -> Rendering {
-        self.rendering.borrow_mut().insert(hash.to_owned());
+    pub fn render(&self, hash: &str, until: Timestamp) -> Rendering {
+        self.rendering.borrow_mut().insert(hash.to_owned(), until);
         Rendering { hash: hash.to_owned(), rendering: self.rendering.clone() }
     }
 
@@ -196,7 +197,7 @@ impl Memory {
 /// A render under way in this isolate.
 pub struct Rendering {
     hash: String,
-    rendering: Rc<RefCell<HashSet<String>>>,
+    rendering: Rc<RefCell<HashMap<String, Timestamp>>>,
 }
 
 impl Drop for Rendering {

@@ -22,7 +22,8 @@ impl Visit {
         let app = self.app.clone();
         let Found { look: Look { entry: stored, lease, vary, .. }, session, .. } = found;
         let Question { why, popularity } = question;
-        let rendering = lease.as_ref().map(|_| app.pages.render(wanted.page.hash()));
+        let until = self.now + app.config.origin.timeout;
+        let rendering = lease.as_ref().map(|_| app.pages.render(wanted.page.hash(), until));
         let order = Order {
             page: &wanted.page,
             selecting: &wanted.selecting,
@@ -35,8 +36,7 @@ impl Visit {
             compressed: popularity.is_err() && stored.is_none() && takes_gzip(wanted.request.headers()),
         };
         let compressed = order.compressed;
-        let rendered = page_cache::render(&app, &order).await;
-        let now = app.clock.now();
+        let (rendered, now) = (page_cache::render(&app, &order).await, app.clock.now());
         let has_failed = match &rendered {
             Ok(Rendered::Other { response, .. } | Rendered::Slow { response, .. }) => {
                 response.status().is_server_error()
@@ -177,7 +177,7 @@ impl Visit {
         let app = self.app.clone();
         Box::pin(async move {
             let Wanted { page, selecting, .. } = &wanted;
-            let _rendering = app.pages.render(page.hash());
+            let _rendering = app.pages.render(page.hash(), app.clock.now() + app.config.origin.timeout);
             let vary = stored.as_ref().map(|entry| entry.vary.clone()).unwrap_or_default();
             let order = Order {
                 page,

@@ -188,7 +188,7 @@ impl Visit {
                 return self.render(wanted, found, question).await;
             }
             app.clock.sleep(pause).await;
-            if app.pages.is_rendering(wanted.page.hash()) {
+            if app.pages.is_rendering(wanted.page.hash(), app.clock.now()) {
                 continue;
             }
             (pause, collapsed) = ((pause * 2).min(Duration::from_millis(250)), true);
