@@ -11,20 +11,18 @@ const lines = (headers) => {
 	return text;
 };
 
-// An object is the form that the platform takes fastest; it has no place for a name that comes twice.
+// An object is the form that the platform takes fastest; it has no place for a name that comes twice, of which an empty line tells.
 const init = (head) => {
-	const parts = head === "" ? [] : head.split("\n");
+	if (head.startsWith("\n")) return append(new Headers(), head);
+	const parts = head.split("\n");
 	const record = {};
-	for (let n = 0; n + 1 < parts.length; n += 2) {
-		if (parts[n] in record) return repeated(parts);
-		record[parts[n]] = parts[n + 1];
-	}
+	for (let n = 0; n + 1 < parts.length; n += 2) record[parts[n]] = parts[n + 1];
 	return record;
 };
 
-const repeated = (parts) => {
-	const headers = new Headers();
-	for (let n = 0; n + 1 < parts.length; n += 2) headers.append(parts[n], parts[n + 1]);
+const append = (headers, head) => {
+	const parts = head.split("\n");
+	for (let n = parts[0] === "" ? 1 : 0; n + 1 < parts.length; n += 2) headers.append(parts[n], parts[n + 1]);
 	return headers;
 };
 
@@ -75,7 +73,7 @@ export function keep(head, bytes) {
 export function respondKept(status, kept, head) {
 	if (kept.beside !== head) {
 		kept.beside = head;
-		kept.init = { status, headers: new Headers(init(`${kept.head}\n${head}`)) };
+		kept.init = { status, headers: append(append(new Headers(), kept.head), head) };
 	}
 	return new Response(kept.bytes, kept.init);
 }

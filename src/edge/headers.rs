@@ -16,11 +16,14 @@ pub fn read(mut lines: Split<'_, char>) -> HeaderMap {
     headers
 }
 
-/// Writes headers.
-pub fn write<'a>(headers: impl IntoIterator<Item = (&'a HeaderName, &'a HeaderValue)>) -> String {
+/// Writes headers; behind an empty line, if one of them has several values.
+pub fn write(headers: &HeaderMap) -> String {
     let mut text = String::with_capacity(512);
-    for (name, value) in headers {
-        if !text.is_empty() {
+    if headers.keys_len() < headers.len() {
+        text.push('\n');
+    }
+    for (number, (name, value)) in headers.iter().enumerate() {
+        if number > 0 {
             text.push('\n');
         }
         text.push_str(name.as_str());

@@ -23,11 +23,11 @@ use super::{
 };
 use crate::time::{Clock, Timestamp};
 
-/// A task that has not moved for so long belongs to a request that was ended (its client may go): the platform tells nobody of that.
-/// An event of a cron may take as long.
-const ABANDONED: Duration = Duration::from_mins(15);
-/// How often those are looked for.
+/// How often abandoned tasks are looked for.
 const SWEEP: Duration = Duration::from_mins(1);
+/// A task that has not moved for so many sweeps belongs to a request that was ended (its client may go), of which the platform tells
+/// nobody. No event of a cron takes longer.
+const ABANDONED: u32 = 15;
 
 thread_local! {
     static TASKS: Tasks = Tasks::default();
@@ -45,6 +45,7 @@ struct Tasks {
     /// Whoever is woken goes on before the platform gets the isolate back.
     is_running: Cell<bool>,
     swept: Cell<Option<Timestamp>>,
+    sweeps: Cell<u32>,
 }
 
 struct Task {
@@ -52,7 +53,8 @@ struct Task {
     waker: Waker,
     /// Who waits for its end.
     answer: Deferred,
-    moved: Timestamp,
+    /// Sweeps until it last moved.
+    moved: u32,
 }
 
 /// What is known of a promise.
@@ -140,9 +142,10 @@ impl Tasks {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(value) => Run::Done(value),
             Poll::Pending => {
-                let (answer, moved) = (glue::deferred(), PlatformClock.now());
+                self.sweep();
+                let answer = glue::deferred();
                 let promise = answer.promise();
-                self.waiting.borrow_mut().insert(number, Task { future, waker, answer, moved });
+                self.waiting.borrow_mut().insert(number, Task { future, waker, answer, moved: self.sweeps.get() });
                 Run::Promised(promise)
             }
         }
@@ -155,12 +158,11 @@ impl Tasks {
             match task.future.as_mut().poll(&mut Context::from_waker(&task.waker)) {
                 Poll::Ready(value) => task.answer.resolve(&value),
                 Poll::Pending => {
-                    task.moved = PlatformClock.now();
+                    task.moved = self.sweeps.get();
                     self.waiting.borrow_mut().insert(number, task);
                 }
             }
         }
-        self.sweep();
     }
 
     fn next(&self) -> Option<u32> {
@@ -174,8 +176,9 @@ impl Tasks {
             return;
         }
         self.swept.set(Some(now));
-        let abandoned: Vec<_> =
-            self.waiting.borrow_mut().extract_if(|_, task| now.since(task.moved) > ABANDONED).collect();
+        self.sweeps.set(self.sweeps.get() + 1);
+        let is_abandoned = |task: &Task| self.sweeps.get() - task.moved > ABANDONED;
+        let abandoned: Vec<_> = self.waiting.borrow_mut().extract_if(|_, task| is_abandoned(task)).collect();
         // Only now: what they hold may wake others.
         drop(abandoned);
     }

@@ -1,12 +1,12 @@
 //! `/cart`: the visitor's cart. Each write answers with the whole cart as it is then, so that a page needs no second call.
 
 use http::header;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{call::Call, reply};
 use crate::{
     app::Answer,
-    cart::{self, Cart, CartWrite, Quantity},
+    cart::{self, Cart, CartWrite, Line, Quantity},
     fetch::Response,
     ids::ItemId,
     routes::problem::Problem,
@@ -73,8 +73,21 @@ fn written(call: &Call<'_>, write: CartWrite) -> Result<Answer, Problem> {
 }
 
 fn respond(cart: &Cart) -> Response {
-    let items: Vec<Value> =
-        cart.lines.iter().map(|line| json!({"id": line.item.as_str(), "quantity": line.quantity})).collect();
-    let document = json!({"items": items, "lines": cart.lines.len(), "quantity": cart.quantity()});
+    let items = cart.lines.iter().map(|Line { item, quantity }| Item { id: item.as_str(), quantity: *quantity });
+    let document = Document { items: items.collect(), lines: cart.lines.len(), quantity: cart.quantity() };
     reply::tagged(reply::json(reply::PERSONAL, &document))
+}
+
+/// As it is answered.
+#[derive(Serialize)]
+struct Document<'a> {
+    items: Vec<Item<'a>>,
+    lines: usize,
+    quantity: u64,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    id: &'a str,
+    quantity: u32,
 }

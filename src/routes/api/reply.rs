@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::{
     fetch::{Body, Response},
@@ -15,8 +15,9 @@ pub const PERSONAL: &str = "private, no-store";
 pub const ASK_AGAIN: &str = "no-cache";
 
 /// A JSON answer with status 200. `cache` is its Cache-Control.
-pub fn json(cache: &'static str, document: &Value) -> Response {
-    bytes(cache, document.to_string().into())
+pub fn json(cache: &'static str, document: &impl Serialize) -> Response {
+    // It can not fail: no document of ours has keys that are no text.
+    bytes(cache, serde_json::to_vec(document).unwrap_or_default().into())
 }
 
 /// Like [`json`], of a document that is written already.

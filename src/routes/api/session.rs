@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{StatusCode, header};
+use serde::Serialize;
 use serde_json::json;
 
 use super::{body::read_text, call::Call, reply};
@@ -17,6 +18,20 @@ use crate::{
 
 /// How long a replica of Redis may not know yet of a session that has begun: with several regions this read may come from one that lags.
 const LAG: Duration = Duration::from_mins(1);
+
+/// What [`show`] answers.
+#[derive(Serialize)]
+struct Document<'a> {
+    user: Option<&'a str>,
+    guest: bool,
+    cart: Size,
+}
+
+#[derive(Serialize)]
+struct Size {
+    lines: usize,
+    quantity: u64,
+}
 
 /// `{user, guest, cart: {lines, quantity}}`. A visitor without a session is nobody, which is no error.
 ///
@@ -33,11 +48,11 @@ pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let (session, cart) = found.unzip();
     let cart = cart.unwrap_or_default();
     let user = session.as_ref().and_then(|session| session.user.as_ref());
-    let document = json!({
-        "user": user.map(UserId::as_str),
-        "guest": session.is_some() && user.is_none(),
-        "cart": {"lines": cart.lines.len(), "quantity": cart.quantity()},
-    });
+    let document = Document {
+        user: user.map(UserId::as_str),
+        guest: session.is_some() && user.is_none(),
+        cart: Size { lines: cart.lines.len(), quantity: cart.quantity() },
+    };
     let mut response = reply::json(reply::PERSONAL, &document);
     if is_worthless && cookie::is_sent(call.headers()) {
         response.headers_mut().insert(header::SET_COOKIE, cookie::clear());
