@@ -114,9 +114,9 @@ impl Place {
                     let keys = self.redis.keys();
                     // Without a lease: it only looks.
                     let lookup = Lookup::new(keys, &page, &selecting, now, Duration::ZERO, Ask::IfNeeded);
-                    let lookup = lookup.expect("random bits");
+                    let (_, command) = lookup.expect("random bits");
                     let [user, seen] = session::check_commands(self.redis.keys(), token);
-                    let asked = [lookup.command(), user, seen];
+                    let asked = [command, user, seen];
                     let replies: Vec<Reply> = self.redis.all(&asked).await.expect("Redis answers");
                     assert_eq!(replies.len(), 3);
                     let sight = Sight { token: token.clone(), item: Some(item.clone()), at: now };

@@ -72,17 +72,16 @@ pub enum Ask {
     Never,
 }
 
-/// A question to be asked, alone or in a pipeline.
+/// What was asked, to read what is answered.
 pub struct Lookup<'a> {
     page: &'a Page,
     selecting: &'a Selecting,
     lease_id: String,
     held: Option<&'a Entry>,
-    command: Command,
 }
 
 impl<'a> Lookup<'a> {
-    /// Asks for `page` as `selecting` selects it, and for the lease of `lease` to render it.
+    /// Asks for `page` as `selecting` selects it, and for the lease of `lease` to render it; the script's call, alone or in a pipeline.
     ///
     /// # Errors
     /// [`Error::Platform`] if there are no random bits for the lease.
@@ -93,7 +92,7 @@ impl<'a> Lookup<'a> {
         now: Timestamp,
         lease: Duration,
         ask: Ask,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Command), Error> {
         let lease_id = hex(&random::bytes::<8>()?);
         let below = if let Ask::IfPopular(limit) = ask { limit.to_string() } else { String::new() };
         let command = call(keys, page, now)
@@ -103,20 +102,7 @@ impl<'a> Lookup<'a> {
             .arg(below)
             .arg("")
             .args(selecting.pairs());
-        Ok(Self { page, selecting, lease_id, held: None, command })
-    }
-
-    /// Only looks. A page that is still the one that is `held` need not come again.
-    fn only(keys: Keys, page: &'a Page, selecting: &'a Selecting, held: Option<&'a Entry>, now: Timestamp) -> Self {
-        let stamp = held.map(|entry| entry.stamp.to_string()).unwrap_or_default();
-        let command = call(keys, page, now).arg("").num(0).num(0).arg("").arg(stamp).args(selecting.pairs());
-        Self { page, selecting, lease_id: String::new(), held, command }
-    }
-
-    /// The script's call.
-    #[must_use]
-    pub fn command(&self) -> Command {
-        self.command.clone()
+        Ok((Self { page, selecting, lease_id, held: None }, command))
     }
 
     /// Reads the script's reply.
@@ -162,9 +148,10 @@ pub async fn look(
     held: Option<&Entry>,
     now: Timestamp,
 ) -> Result<Look, Error> {
-    let lookup = Lookup::only(redis.keys(), page, selecting, held, now);
-    let reply = redis.run(lookup.command()).await?;
-    Ok(lookup.read(reply)?)
+    let stamp = held.map(|entry| entry.stamp.to_string()).unwrap_or_default();
+    let command = call(redis.keys(), page, now).arg("").num(0).num(0).arg("").arg(stamp).args(selecting.pairs());
+    let reply = redis.run(command).await?;
+    Ok(Lookup { page, selecting, lease_id: String::new(), held }.read(reply)?)
 }
 
 /// Finds out whether Redis answers at all.

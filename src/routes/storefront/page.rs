@@ -116,9 +116,9 @@ impl Visit {
         } else {
             Ask::IfNeeded
         };
-        let lookup = Lookup::new(app.redis.keys(), page, selecting, app.clock.now(), lease, ask)?;
+        let (lookup, command) = Lookup::new(app.redis.keys(), page, selecting, app.clock.now(), lease, ask)?;
         let asked = app.pages.asked(app.clock.now());
-        let mut commands = vec![lookup.command().expecting(app.config.page.max_bytes)];
+        let mut commands = vec![command.expecting(app.config.page.max_bytes)];
         let token = self.token.as_ref().filter(|_| with_session);
         commands.extend(token.into_iter().flat_map(|token| session::check_commands(app.redis.keys(), token)));
         let replies = app.redis.pipeline(&commands).await;

@@ -104,8 +104,9 @@ async fn put(at: &Store, page: &Page, life: Duration, size: usize, variant: Opti
     let now = Timestamp::from_millis(1_795_000_000_000);
     at.raw(&["DEL", &format!("render:{}", page.hash())]).await;
     let selecting = Selecting::default();
-    let lookup = Lookup::new(at.redis.keys(), page, &selecting, now, Duration::from_secs(9), Ask::Always).unwrap();
-    let reply = at.redis.run(lookup.command()).await.unwrap();
+    let (lookup, command) =
+        Lookup::new(at.redis.keys(), page, &selecting, now, Duration::from_secs(9), Ask::Always).unwrap();
+    let reply = at.redis.run(command).await.unwrap();
     let lease = lookup.read(reply).unwrap().lease.expect("nobody else renders it");
     let entry = entry(lease.stamp(), now, life, size, variant);
     store(&at.redis, page, &lease, &entry, now, limit).await.unwrap()
@@ -285,9 +286,9 @@ async fn step(at: &Store, event: &Event) {
         Event::Unstorable(number) => {
             let (page, selecting) = (page(*number), Selecting::default());
             let now = Timestamp::from_millis(1_795_000_000_000);
-            let lookup =
+            let (lookup, command) =
                 Lookup::new(at.redis.keys(), &page, &selecting, now, Duration::from_secs(9), Ask::Always).unwrap();
-            let reply = at.redis.run(lookup.command()).await.unwrap();
+            let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
                 note_unstorable(&at.redis, &page, &lease).await.unwrap();
             }
