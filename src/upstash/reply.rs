@@ -3,7 +3,7 @@
 //! RESP2 has five shapes; scores are strings, hashes and WITHSCORES are flat lists. Strings come base64-encoded, so that any
 //! bytes survive JSON; the status `OK` alone comes as it is (it can not be mistaken: no base64 text has two characters).
 
-use std::{borrow::Cow, fmt, vec::IntoIter};
+use std::{fmt, vec::IntoIter};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -30,6 +30,14 @@ pub(super) struct Item(pub Result<Reply, Error>);
 
 impl<'de> Deserialize<'de> for Item {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(field_identifier, rename_all = "lowercase")]
+        enum Name {
+            Result,
+            Error,
+            #[serde(other)]
+            Other,
+        }
         struct Reader;
         impl<'de> Visitor<'de> for Reader {
             type Value = Item;
@@ -40,11 +48,11 @@ impl<'de> Deserialize<'de> for Item {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Item, A::Error> {
                 let (mut result, mut error) = (Err(Error::UnexpectedType), Value::Null);
-                while let Some(name) = map.next_key::<Cow<'_, str>>()? {
-                    match name.as_ref() {
-                        "result" => result = map.next_value::<Told>()?.0,
-                        "error" => error = map.next_value()?,
-                        _ => drop(map.next_value::<IgnoredAny>()?),
+                while let Some(name) = map.next_key()? {
+                    match name {
+                        Name::Result => result = map.next_value::<Told>()?.0,
+                        Name::Error => error = map.next_value()?,
+                        Name::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
                 Ok(Item(match error {
@@ -158,7 +166,7 @@ macro_rules! number {
         impl FromReply for $type {
             fn from_reply(reply: Reply) -> Result<Self, Error> {
                 match reply {
-                    Reply::Integer(number) => number.to_string().parse().map_err(|_| Error::UnexpectedType),
+                    Reply::Integer(number) => number.try_into().map_err(|_| Error::UnexpectedType),
                     reply => String::from_reply(reply)?.parse().map_err(|_| Error::UnexpectedType),
                 }
             }
