@@ -45,7 +45,7 @@ fn entry(criterion: &mut Criterion) {
         headers,
         body: vec![b'x'; 20_000].into(),
     };
-    let value = Bytes::from(entry.encode(&page));
+    let value = Bytes::from(entry.encode(&page).concat());
     let selecting = Selecting::default();
     criterion.bench_function("entry, written", |bench| bench.iter(|| black_box(&entry).encode(&page)));
     criterion.bench_function("entry, read", |bench| {

@@ -151,7 +151,7 @@ pub fn stored_page(data: &[u8]) {
     let (own, other) = (page("https://shop.example/products/mug"), page("https://shop.example/products/cup"));
     let selecting = Selecting::default();
     let Some(entry) = Entry::decode(&Bytes::copy_from_slice(data), &own, &selecting) else { return };
-    let written = Bytes::from(entry.encode(&own));
+    let written = Bytes::from(entry.encode(&own).concat());
     assert_eq!(Entry::decode(&written, &own, &selecting).as_ref(), Some(&entry));
     assert_eq!(Entry::decode(&written, &other, &selecting), None, "another page");
 }

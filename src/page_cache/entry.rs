@@ -57,19 +57,21 @@ struct Head<'a> {
     own_etag: bool,
     status: u16,
     /// Each byte of a value is one character (ISO 8859-1), so that JSON carries any of them.
-    headers: Vec<(Cow<'a, str>, String)>,
+    #[serde(borrow)]
+    headers: Vec<(Text<'a>, Text<'a>)>,
 }
+
+/// Text that is not copied if it stands there as it is.
+#[derive(Serialize, Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 const FORMAT: &str = "edgefront/2";
 
 impl Entry {
-    /// The value to store.
+    /// The value to store, in two pieces; the second is the body.
     #[must_use]
-    pub fn encode(&self, page: &Page) -> Vec<u8> {
+    pub fn encode(&self, page: &Page) -> [Bytes; 2] {
         let tags = self.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
-        let header = |(name, value): (&'_ HeaderName, &HeaderValue)| {
-            (Cow::Owned(name.as_str().to_owned()), value.as_bytes().iter().copied().map(char::from).collect())
-        };
         let head = Head {
             key: page.url().into(),
             vary: self.vary.to_text().into(),
@@ -79,15 +81,15 @@ impl Entry {
             strict: self.strict,
             own_etag: self.own_etag,
             status: self.status.as_u16(),
-            headers: self.headers.iter().map(header).collect(),
+            headers: self.headers.iter().map(|(name, value)| (Text(name.as_str().into()), Text::of(value))).collect(),
         };
-        // Strings and numbers: writing them as JSON can not fail.
-        let head = serde_json::to_string(&head).unwrap_or_default();
         let (stamp, stored) = (self.stamp, self.stored.as_millis());
         let (fresh_until, dies) = (self.fresh_until.as_millis(), self.dies.as_millis());
-        let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {tags}\n{head}\n").into_bytes();
-        value.extend_from_slice(&self.body);
-        value
+        let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {tags}\n").into_bytes();
+        // Strings and numbers: writing them as JSON can not fail.
+        let _ = serde_json::to_writer(&mut value, &head);
+        value.push(b'\n');
+        [value.into(), self.body.clone()]
     }
 
     /// Reads a stored value; None if it is not `page` for a request like `selecting`.
@@ -110,9 +112,8 @@ impl Entry {
             return None;
         }
         let mut headers = HeaderMap::with_capacity(head.headers.len());
-        for (name, value) in head.headers {
-            let bytes = value.chars().map(u8::try_from).collect::<Result<Vec<_>, _>>().ok()?;
-            headers.append(HeaderName::from_str(&name).ok()?, HeaderValue::from_bytes(&bytes).ok()?);
+        for (Text(name), value) in head.headers {
+            headers.append(HeaderName::from_str(&name).ok()?, value.to_header()?);
         }
         Some(Self {
             stamp,
@@ -158,6 +159,21 @@ impl Entry {
             self.error_until = since + self.error_until.since(self.fresh_until);
             self.fresh_until = since;
         }
+    }
+}
+
+impl<'a> Text<'a> {
+    fn of(header: &'a HeaderValue) -> Self {
+        let text = header.to_str().map(Cow::Borrowed);
+        Self(text.unwrap_or_else(|_| header.as_bytes().iter().copied().map(char::from).collect()))
+    }
+
+    fn to_header(&self) -> Option<HeaderValue> {
+        if self.0.is_ascii() {
+            return HeaderValue::from_bytes(self.0.as_bytes()).ok();
+        }
+        let bytes = self.0.chars().map(u8::try_from).collect::<Result<Vec<_>, _>>().ok()?;
+        HeaderValue::from_bytes(&bytes).ok()
     }
 }
 
@@ -215,7 +231,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_scripts_line_comes_first() {
-        let value = entry(b"one", b"body".to_vec()).encode(&page("mug"));
+        let value = entry(b"one", b"body".to_vec()).encode(&page("mug")).concat();
         let text = String::from_utf8(value).unwrap();
         let (line, rest) = text.split_once('\n').unwrap();
         assert_eq!(line, "edgefront/2 1795000000123456 1795000000123 1795000300123 1795000900123 mugs,sale");
@@ -226,7 +242,7 @@ pub(super) mod tests {
     // D12
     #[test]
     fn a_page_is_not_served_for_another_that_shares_its_key() {
-        let value = Bytes::from(entry(b"", Vec::new()).encode(&page("Aa")));
+        let value = Bytes::from(entry(b"", Vec::new()).encode(&page("Aa")).concat());
         assert!(Entry::decode(&value, &page("Aa"), &asked("1")).is_some());
         assert_eq!(Entry::decode(&value, &page("BB"), &asked("1")), None);
         assert_eq!(Entry::decode(&value, &page("Aa"), &asked("2")), None, "another variant");
@@ -259,14 +275,14 @@ pub(super) mod tests {
         #[test]
         fn any_page_is_read_back_as_it_was(body: Vec<u8>, value in "[\\x20-\\x7e]{0,20}", latin in prop::collection::vec(0x80u8.., 0..9)) {
             let entry = entry(&[value.trim().as_bytes(), &latin].concat(), body);
-            let value = Bytes::from(entry.encode(&page("mug")));
+            let value = Bytes::from(entry.encode(&page("mug")).concat());
             prop_assert_eq!(Entry::decode(&value, &page("mug"), &asked("1")), Some(entry));
         }
 
         #[test]
         fn whatever_else_is_stored_is_no_page(value: Vec<u8>, cut in 0usize..60) {
             prop_assert_eq!(Entry::decode(&value.into(), &page("mug"), &asked("1")), None);
-            let whole = Bytes::from(entry(b"", Vec::new()).encode(&page("mug")));
+            let whole = Bytes::from(entry(b"", Vec::new()).encode(&page("mug")).concat());
             prop_assert_eq!(Entry::decode(&whole.slice(..cut), &page("mug"), &asked("1")), None);
         }
     }

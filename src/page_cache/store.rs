@@ -8,7 +8,7 @@ use crate::{
     ids::ItemId,
     keys::Keys,
     time::Timestamp,
-    upstash::{Command, Pairs, Redis, Script, script},
+    upstash::{Command, FromReply, Pairs, Redis, Script, script},
 };
 
 /// How often a store makes room before it gives up: 256 of the smallest pages at a time, it is enough for one of 1 MiB.
@@ -35,9 +35,10 @@ pub async fn store(
     let ttl = entry.dies.since(now).as_millis().max(1);
     let end = end(redis.keys(), page, lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
     // The last argument: the only place where a body may be any bytes.
-    let end = end.num(MOST_VARIANTS).num(limit).num(BESIDES).arg(entry.encode(page));
+    let [head, body] = entry.encode(page);
+    let end = end.num(MOST_VARIANTS).num(limit).num(BESIDES).arg_of(&[&head, &body]);
     for _ in 0..ROUNDS {
-        let (is_stored, Pairs(oldest)): (bool, Pairs<String, String>) = redis.run(end.clone()).await?;
+        let (is_stored, Pairs(oldest)) = <(bool, Pairs<String, String>)>::from_reply(redis.reply(&end).await?)?;
         if oldest.is_empty() {
             return Ok(is_stored);
         }

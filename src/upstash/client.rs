@@ -90,12 +90,20 @@ impl Redis {
     /// # Errors
     /// Any [`Error`].
     pub async fn run<T: FromReply>(&self, command: Command) -> Result<T, Error> {
+        T::from_reply(self.reply(&command).await?)
+    }
+
+    /// Runs one command, or one script, that may be run another time.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub async fn reply(&self, command: &Command) -> Result<Reply, Error> {
         let until = self.clock.now() + self.deadline;
-        let mut reply = self.run_as(&command, ScriptForm::Hash, until).await;
+        let mut reply = self.run_as(command, ScriptForm::Hash, until).await;
         if command.is_script() && reply.as_ref().is_err_and(Error::is_no_script) {
-            reply = self.run_as(&command, ScriptForm::Source, until).await;
+            reply = self.run_as(command, ScriptForm::Source, until).await;
         }
-        T::from_reply(reply?)
+        reply
     }
 
     /// Runs independent commands in one request. One that fails leaves the others done.
