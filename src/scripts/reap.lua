@@ -7,43 +7,46 @@
 -- returns {sessions ended, carts recorded}
 local recent, login, abandoned, sessions, devices = unpack(KEYS, 1, 5)
 local limit, idle_cutoff, whose = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local call, pcall, sub, encode = redis.call, redis.pcall, string.sub, cjson.encode
 
 -- A key says whose it is, so no token is sent twice. Its name begins with its family and with what `abandoned:` has of the shard.
 local after_family = #abandoned - #'abandoned:' + #'cart:' + 1
-local tokens = {}
-for i = 7, #KEYS, 2 do tokens[#tokens + 1] = KEYS[i]:sub(after_family) end
-local scores = redis.call('ZMSCORE', recent, unpack(tokens))
-local users = redis.call('HMGET', login, unpack(tokens))
-local over = redis.call('ZCARD', recent) - limit
+-- A copy of the scores has the right size. A table that grows to it moves seven times, which was a seventh of all that a session took.
+local tokens = {unpack(ARGV, 4)}
+for i = 1, #tokens do tokens[i] = sub(KEYS[i * 2 + 5], after_family) end
+local scores = call('ZMSCORE', recent, unpack(tokens))
+local users = call('HMGET', login, unpack(tokens))
+local over = call('ZCARD', recent) - limit
 
-local gone, data, carts = {}, {}, 0
-for i, token in ipairs(tokens) do
+-- Who is to end moves up over who is spared, in `tokens` and KEYS as they are: no table is made, for the same reason.
+local last, ended, carts = 0, 0, 0
+for i = 1, #tokens do
   local read_score, score, user = ARGV[i + 3], scores[i], users[i]
   local unchanged = score and (score == read_score or tonumber(score) == tonumber(read_score))
   if read_score == '' or (unchanged and (over > 0 or tonumber(score) < idle_cutoff)) then
-    local viewed, cart = KEYS[i * 2 + 4], KEYS[i * 2 + 5]
+    local token, viewed, cart = tokens[i], KEYS[i * 2 + 4], KEYS[i * 2 + 5]
     -- As it is: whatever other code may have put there (another type, a quantity that is no number), the session ends, and who
     -- reads the list sees what of it is a cart.
-    local items = redis.pcall('HGETALL', cart)
+    local items = pcall('HGETALL', cart)
     if #items > 0 then
-      redis.call('XADD', abandoned, '*', 'user', user or whose, 'seen', score or '', 'items', cjson.encode(items))
+      call('XADD', abandoned, '*', 'user', user or whose, 'seen', score or '', 'items', encode(items))
       carts = carts + 1
     end
     if score then over = over - 1 end
-    if score or user then gone[#gone + 1] = token end
-    data[#data + 1] = viewed
-    data[#data + 1] = cart
+    if score or user then ended = ended + 1 end
+    last = last + 1
+    tokens[last], KEYS[last * 2 + 4], KEYS[last * 2 + 5] = token, viewed, cart
   end
 end
 -- Together, because every call within a script is billed, and costs as much as what it does.
-if carts > 0 then redis.call('XTRIM', abandoned, 'MAXLEN', '~', 10000) end
-if #data > 0 then redis.call('DEL', unpack(data)) end
-if #gone > 0 then
-  redis.call('ZREM', recent, unpack(gone))
-  redis.call('HDEL', login, unpack(gone))
+if carts > 0 then call('XTRIM', abandoned, 'MAXLEN', '~', 10000) end
+if last > 0 then call('DEL', unpack(KEYS, 6, last * 2 + 5)) end
+if ended > 0 then
+  call('ZREM', recent, unpack(tokens, 1, last))
+  call('HDEL', login, unpack(tokens, 1, last))
 end
-if whose ~= '' then
-  redis.pcall('ZREM', sessions, unpack(tokens))
-  redis.pcall('HDEL', devices, unpack(tokens))
+if whose ~= '' and last > 0 then
+  pcall('ZREM', sessions, unpack(tokens, 1, last))
+  pcall('HDEL', devices, unpack(tokens, 1, last))
 end
-return {#gone, carts}
+return {ended, carts}

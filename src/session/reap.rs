@@ -114,4 +114,4 @@ pub(super) fn reap_commands(
     calls.collect()
 }
 
-pub static REAP: Script = script!("reap", "050417e5788b06fd830dd3640559def262980f2a");
+pub static REAP: Script = script!("reap", "91243a06f024f009df64754f8b75281a27a7b00f");
