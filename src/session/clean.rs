@@ -179,10 +179,11 @@ impl Run<'_> {
         let over = usize::try_from(count.saturating_sub(share(self.redis.keys(), self.config))).unwrap_or(usize::MAX);
         let is_idle = |score: &str| number(score).is_some_and(|score| Timestamp::from_score(score) < self.idle_cutoff);
         for (number, (member, score)) in oldest.into_iter().enumerate() {
-            if ahead + number >= over && !is_idle(&score) {
+            let is_idle = is_idle(&score);
+            if ahead + number >= over && !is_idle {
                 break;
             }
-            match std::str::from_utf8(&member).ok().and_then(|text| Victim::expired(self.shard, text, score)) {
+            match std::str::from_utf8(&member).ok().and_then(|text| Victim::expired(self.shard, text, score, is_idle)) {
                 Some(victim) => self.state.borrow_mut().next.push_back(victim),
                 None => drop_stray(self.redis, self.shard, &member).await?,
             }

@@ -26,20 +26,22 @@ pub(super) struct Victim {
     cart: String,
     /// The score that must not have changed, as Redis wrote it; empty = end it in any case.
     score: String,
+    /// By that score it is idle, so it ends however few there are.
+    is_idle: bool,
 }
 
 impl Victim {
     /// A session that is to end if `score` still is when it was last seen. None if `member` can not be a token of anybody.
-    pub fn expired(shard: Shard, member: &str, score: String) -> Option<Self> {
+    pub fn expired(shard: Shard, member: &str, score: String, is_idle: bool) -> Option<Self> {
         let (viewed, cart) = shard.of_member(member)?;
-        Some(Self { shard, viewed, cart, score })
+        Some(Self { shard, viewed, cart, score, is_idle })
     }
 
     /// A session that is to end in any case.
     pub fn logged_out(keys: Keys, token: &Token) -> Self {
         let shard = keys.shard_of(token);
         let (viewed, cart) = (shard.viewed(token), shard.cart(token));
-        Self { shard, viewed, cart, score: String::new() }
+        Self { shard, viewed, cart, score: String::new(), is_idle: false }
     }
 }
 
@@ -103,6 +105,8 @@ pub(super) fn reap_commands(
         let own = [shard.recent(), shard.login(), shard.abandoned()].into_iter().chain(lists).collect::<Vec<_>>();
         victims.chunks(REAP_AT_ONCE).map(move |victims| {
             let of_each = victims.iter().flat_map(|victim| [&victim.viewed, &victim.cart]);
+            // Over a cap of 0 is everybody, and then the script need not read each score as a number.
+            let limit = if victims.iter().all(|victim| victim.is_idle) { 0 } else { limit };
             Command::script(&REAP, own.iter().chain(of_each))
                 .num(limit)
                 .num(idle_cutoff)

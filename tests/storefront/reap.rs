@@ -142,16 +142,26 @@ async fn the_cart_of_a_session_that_ends_is_recorded() {
 
 /// The two oldest tokens with their scores, as the cleaning reads them.
 async fn oldest_two(store: &Store) -> Vec<String> {
-    serde_json::from_value(store.raw(&["ZRANGE", "recent:", "0", "1", "WITHSCORES"]).await).unwrap()
+    oldest(store, "1").await
+}
+
+/// All to the place `last`.
+async fn oldest(store: &Store, last: &str) -> Vec<String> {
+    serde_json::from_value(store.raw(&["ZRANGE", "recent:", "0", last, "WITHSCORES"]).await).unwrap()
 }
 
 /// What the cleaning then does with them.
 fn reap(app: &Rc<App>, oldest: &[String]) -> Command {
+    reap_above(app, app.config.session.limit, oldest)
+}
+
+/// A limit of 0 is for those who are idle, however few there are.
+fn reap_above(app: &Rc<App>, limit: u64, oldest: &[String]) -> Command {
     let own = ["recent:", "login:", "abandoned:", "sessions:", "sessions:"].map(str::to_owned);
     let tokens = oldest.iter().step_by(2);
     let keys = tokens.flat_map(|token| [format!("viewed:{token}"), format!("cart:{token}")]);
     Command::script(&session::REAP, own.into_iter().chain(keys))
-        .num(app.config.session.limit)
+        .num(limit)
         .num(app.clock.now() - app.config.session.idle)
         .arg("")
         .args(oldest.iter().skip(1).step_by(2))
@@ -172,6 +182,27 @@ async fn a_user_who_came_back_after_the_cleaning_read_the_oldest_keeps_login_and
     assert_eq!(living(&store).await, [young.as_str(), back.as_str()]);
     assert_eq!(store.raw(&["HGET", "login:", back.as_str()]).await, "ada");
     assert_eq!(store.raw(&["HGET", &format!("cart:{}", back.as_str()), "mug"]).await, "2");
+}
+
+// D4
+#[tokio::test]
+async fn one_of_the_idle_who_came_back_keeps_all_and_those_around_end() {
+    let (store, app) = store("10").await;
+    session(&store, &app, "ada").await;
+    let back = session(&store, &app, "bob").await;
+    session(&store, &app, "eve").await;
+    store.clock.advance(2 * MINUTE);
+    let idle = oldest(&store, "2").await;
+    store.raw(&["ZADD", "recent:", &app.clock.now().to_string(), back.as_str()]).await;
+
+    assert_eq!(app.redis.run(reap_above(&app, 0, &idle)).await, Ok((2_u64, 2_u64)));
+    assert_eq!(living(&store).await, [back.as_str()]);
+    assert_eq!(store.raw(&["HGETALL", "login:"]).await, json!([back.as_str(), "bob"]));
+    assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", back.as_str())]).await, json!(["mug", "2"]));
+    assert_eq!((keys(&store, "cart:*").await, keys(&store, "viewed:?*").await), (1, 1));
+    // Whoever they were, their carts are in the order in which they ended.
+    let abandoned = store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!((&abandoned[0][1][1], &abandoned[1][1][1]), (&json!("ada"), &json!("eve")));
 }
 
 // D6
