@@ -28,8 +28,10 @@ use crate::{
 
 /// Calls in one batch. Their commands run one after the other, so the last waits for all.
 const MOST_CALLS: usize = 16;
-/// Bytes of commands that others may join.
-const MOST_BYTES: usize = 64 << 10;
+/// Bytes of commands that others may join: a dozen pages.
+const MOST_BYTES: usize = 256 << 10;
+/// Bytes of a call that is long, as that of a page which is stored.
+const LONG: usize = 8 << 10;
 /// Bytes of the replies that are expected to be large, together: a third of what one answer may have.
 const MOST_REPLIES: usize = 8 << 20;
 /// How long a batch may wait for its first call to send it; a turn of a busy isolate takes some 10 ms.
@@ -73,13 +75,20 @@ fn list(mut json: Vec<u8>) -> Vec<u8> {
 /// The replies to one call.
 pub(super) type Answer = Result<Vec<Result<Reply, Error>>, Error>;
 
-/// The batches of one database.
+/// The batches of one database: nobody with a short question shares a request with what is long.
 #[derive(Default)]
 pub(super) struct Batches {
+    short: Rc<Line>,
+    long: Rc<Line>,
+}
+
+/// Batches one after the other.
+#[derive(Default)]
+struct Line {
     /// The one that may be joined.
     open: RefCell<Weak<Batch>>,
     /// On its way. Not every request that is ended drops its work: then calls that could go at once wait a turn.
-    under_way: Rc<Cell<usize>>,
+    under_way: Cell<usize>,
 }
 
 /// Calls that are sent together.
@@ -92,7 +101,7 @@ pub(super) struct Batch {
     first: usize,
     others: RefCell<Vec<Other>>,
     is_sent: Cell<bool>,
-    under_way: Rc<Cell<usize>>,
+    line: Rc<Line>,
 }
 
 /// A call that joined.
@@ -123,7 +132,8 @@ impl Batches {
     /// Finds the place of a call that is to be answered `until` then.
     pub fn join(&self, call: Call, clock: &dyn Clock, until: Timestamp) -> Place {
         let now = clock.now();
-        let mut open = self.open.borrow_mut();
+        let line = if call.json.len() > LONG { &self.long } else { &self.short };
+        let mut open = line.open.borrow_mut();
         if let Some(batch) = open.upgrade().filter(|batch| batch.has_room(&call, now)) {
             return Place::Behind(batch.seat(&call, clock, until.since(now)));
         }
@@ -134,28 +144,29 @@ impl Batches {
             first: call.commands,
             others: RefCell::default(),
             is_sent: Cell::new(false),
-            under_way: self.under_way.clone(),
+            line: line.clone(),
         });
         *open = Rc::downgrade(&batch);
         Place::First(batch)
     }
-
-    /// Lets nobody join any more, once what arrives meanwhile had its turn; the body to be sent.
-    pub async fn close(&self, batch: &Batch, clock: &dyn Clock) -> Vec<u8> {
-        if self.under_way.get() > 0 {
-            clock.turn().await;
-        }
-        let mut open = self.open.borrow_mut();
-        if std::ptr::eq(open.as_ptr(), batch) {
-            *open = Weak::new();
-        }
-        self.under_way.set(self.under_way.get() + 1);
-        batch.is_sent.set(true);
-        list(batch.json.take())
-    }
 }
 
 impl Batch {
+    /// Lets nobody join any more, once what arrives meanwhile had its turn; the body to be sent.
+    pub async fn close(&self, clock: &dyn Clock) -> Vec<u8> {
+        let Line { open, under_way } = &*self.line;
+        if under_way.get() > 0 {
+            clock.turn().await;
+        }
+        let mut open = open.borrow_mut();
+        if std::ptr::eq(open.as_ptr(), self) {
+            *open = Weak::new();
+        }
+        under_way.set(under_way.get() + 1);
+        self.is_sent.set(true);
+        list(self.json.take())
+    }
+
     fn has_room(&self, call: &Call, now: Timestamp) -> bool {
         now.since(self.opened) < PATIENCE
             && self.others.borrow().len() + 1 < MOST_CALLS
@@ -195,7 +206,7 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         if self.is_sent.get() {
-            self.under_way.set(self.under_way.get().saturating_sub(1));
+            self.line.under_way.set(self.line.under_way.get().saturating_sub(1));
         }
         for Other { answer, bell, .. } in self.others.take() {
             answer.set(Some(Err(FetchError::Unreachable.into())));

@@ -187,7 +187,7 @@ impl Redis {
         match self.batches.join(call, &*self.clock, until) {
             Place::First(batch) => {
                 self.metered(1, commands, async {
-                    let body = self.batches.close(&batch, &*self.clock).await;
+                    let body = batch.close(&*self.clock).await;
                     let answer = self.send_once("/pipeline", body.into(), until).await.and_then(Told::items);
                     batch.share_out(answer)
                 })

@@ -144,6 +144,18 @@ async fn concurrent_calls_share_a_request() {
 }
 
 #[tokio::test]
+async fn nobody_with_a_short_question_shares_a_request_with_a_page() {
+    let store = Store::new().await;
+    let page = Command::write("SET").arg("page").arg("x".repeat(20 << 10));
+    let pages = join_all((0..14).map(|_| store.redis.run::<Reply>(page.clone())));
+    let numbers = join_all((0..3).map(|_| store.redis.run::<u64>(incr())));
+    let (pages, numbers) = join(pages, numbers).await;
+    assert!(pages.iter().all(Result::is_ok) && numbers.iter().all(Result::is_ok));
+    // Of each kind the first goes alone; 12 pages share one request, then one is left, and the two other numbers share one.
+    assert_eq!((store.counts().requests, store.counts().commands), (5, 17));
+}
+
+#[tokio::test]
 async fn each_call_of_a_shared_request_gets_its_own_replies() {
     let store = Store::new().await;
     let wrong = Command::write("LPUSH").arg("n").arg("x");
