@@ -20,6 +20,7 @@ use crate::{
     error::Error,
     fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
     origin::{self, Says},
+    random,
     time::Timestamp,
 };
 
@@ -250,5 +251,5 @@ fn name(entry: &mut Entry) {
 
 /// 0 to 1; where there are no random bits, 0.
 fn chance() -> f64 {
-    f64::from(getrandom::u32().unwrap_or(0)) / f64::from(u32::MAX)
+    f64::from(random::bytes().map_or(0, u32::from_ne_bytes)) / f64::from(u32::MAX)
 }
