@@ -8,7 +8,7 @@ use tokio::try_join;
 use crate::{failure::Failure, npm, tools, worker};
 
 /// Gzipped, at the most.
-const LIMIT: usize = 394_000;
+const LIMIT: usize = 391_000;
 /// The Worker in build/ stays as it is.
 const BUNDLE: &str = "target/without-demo";
 
