@@ -28,8 +28,8 @@ use crate::{
 
 /// Calls in one batch. Their commands run one after the other, so the last waits for all.
 const MOST_CALLS: usize = 16;
-/// Bytes of commands that others may join: a dozen pages.
-const MOST_BYTES: usize = 256 << 10;
+/// Bytes of commands that others may join: half a dozen pages, and no two calls of a cleaning, which are to be on their way side by side.
+const MOST_BYTES: usize = 128 << 10;
 /// Bytes of a call that is long, as that of a page which is stored.
 const LONG: usize = 8 << 10;
 /// Bytes of the replies that are expected to be large, together: a third of what one answer may have.
