@@ -161,7 +161,12 @@ impl Body {
                 Either::Left((Some(chunk), _)) => chunk.map_err(|_| BodyError::Truncated)?,
                 Either::Right(_) => return Ok(InTime::Slow(Self::resumed(read, stream))),
             };
-            read.extend_from_slice(&chunk);
+            if read.is_empty() {
+                // Nearly all pages come in one piece: it is not copied.
+                read = chunk.into();
+            } else {
+                read.extend_from_slice(&chunk);
+            }
             if read.len() > limit {
                 return too_large(Self::resumed(read, stream));
             }

@@ -53,7 +53,7 @@
 
 mod shard;
 
-use std::{fmt::Write as _, num::NonZeroU16};
+use std::num::NonZeroU16;
 
 use sha2::{Digest, Sha256};
 
@@ -112,7 +112,7 @@ impl Keys {
     /// The shard of a token's session.
     #[must_use]
     pub fn shard_of(self, token: &Token) -> Shard {
-        self.shard(token.shard(self.shards))
+        Shard::new(self.is_sharded().then(|| token.shard(self.shards)))
     }
 
     /// The shard of whoever comes without a token, but with an idempotency `key`: the same for the same.
@@ -256,10 +256,7 @@ fn hash_of(who: &str, key: &str) -> [u8; 32] {
 
 /// Lower-case hexadecimal digits, as the hashes in keys are written.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    base16ct::lower::encode_string(bytes)
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub async fn ask(
     let cookies = cookie::strip(request.headers());
     let headers = request.headers_mut();
     remove_hop_by_hop(headers);
-    remove_edge(headers);
+    remove(headers, is_edge);
     headers.remove(header::HOST);
     // Answered by our own server already.
     headers.remove(header::EXPECT);
@@ -192,6 +192,10 @@ impl Says {
 
     /// Reads and removes what the origin said.
     fn take(headers: &mut HeaderMap, config: CartConfig) -> Self {
+        // Most answers are a page, and nothing else.
+        if !headers.keys().any(is_edge) {
+            return Self::default();
+        }
         let logout = match text(headers, "edge-logout") {
             Some("1") => Some(Logout::This),
             Some("all") => Some(Logout::All),
@@ -204,7 +208,7 @@ impl Says {
             order: read(headers, "edge-order", |text| Order::parse(text, &config)),
             tags: tags(headers),
         };
-        remove_edge(headers);
+        remove(headers, is_edge);
         says
     }
 }
@@ -309,14 +313,12 @@ pub fn is_hop_by_hop(name: &str) -> bool {
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
     let named: Vec<_> = lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
-    for name in named.iter().map(String::as_str).chain(HOP_BY_HOP) {
-        headers.remove(name);
-    }
+    remove(headers, |name| is_hop_by_hop(name.as_str()) || named.iter().any(|named| named == name.as_str()));
 }
 
-fn remove_edge(headers: &mut HeaderMap) {
-    let ours: Vec<_> = headers.keys().filter(|name| is_edge(name)).cloned().collect();
-    for name in ours {
+fn remove(headers: &mut HeaderMap, which: impl Fn(&HeaderName) -> bool) {
+    let removed: Vec<_> = headers.keys().filter(|name| which(name)).cloned().collect();
+    for name in removed {
         headers.remove(name);
     }
 }

@@ -1,18 +1,21 @@
 //! Whether a person looks at a page. Whoever wants to be taken for one is: limits are for them. This keeps those out of the ranking who say
 //! what they are.
 
-use http::{HeaderMap, header::USER_AGENT};
+use http::{HeaderMap, HeaderName, header::USER_AGENT};
 
 /// What crawlers name themselves by, in lower case. A person who is taken for one is not counted, which harms nobody.
 const CRAWLERS: [&str; 6] = ["bot", "crawl", "spider", "slurp", "externalhit", "headless"];
+
+/// By which a browser says that nobody has asked for the page yet.
+static AHEAD: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
 
 /// Whether a request is for somebody to look at now: not a crawler's, which its `User-Agent` tells, and no page that a browser fetches
 /// before anybody asks for it (`Sec-Purpose` of the Fetch standard, or `Purpose`, as older browsers say).
 #[must_use]
 pub fn is_here(headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
-    let is_ahead = ["sec-purpose", "purpose"].iter().any(|name| text(name).starts_with(b"prefetch"));
-    !is_ahead && !is_crawler(text(USER_AGENT.as_str()))
+    let text = |name: &HeaderName| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
+    let is_ahead = AHEAD.iter().any(|name| text(name).starts_with(b"prefetch"));
+    !is_ahead && !is_crawler(text(&USER_AGENT))
 }
 
 fn is_crawler(agent: &[u8]) -> bool {
@@ -21,7 +24,9 @@ fn is_crawler(agent: &[u8]) -> bool {
             .iter()
             .any(|name| rest.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes())))
     };
-    (0..agent.len()).any(|start| agent.get(start..).is_some_and(names))
+    // By their first letters, before any is compared: every view of an item passes here.
+    let begins = |byte: u8| matches!(byte | 0x20, b'b' | b'c' | b's' | b'e' | b'h');
+    agent.iter().enumerate().any(|(start, byte)| begins(*byte) && agent.get(start..).is_some_and(names))
 }
 
 #[cfg(test)]

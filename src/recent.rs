@@ -1,10 +1,12 @@
 //! What happened a moment ago, in bounded space: by a hash, so two that share one are taken for one, once in 2⁶⁴ pairs.
 
 use std::{
-    collections::HashMap,
-    hash::{BuildHasher, Hash},
+    hash::{BuildHasher, Hash, RandomState},
+    mem,
     time::Duration,
 };
+
+use rustc_hash::FxHashMap;
 
 use crate::time::Timestamp;
 
@@ -12,15 +14,18 @@ use crate::time::Timestamp;
 pub struct Recent {
     span: Duration,
     most: usize,
-    young: HashMap<u64, Timestamp>,
-    old: HashMap<u64, Timestamp>,
+    /// Its key is known to nobody outside, so nobody can make two that collide.
+    hasher: RandomState,
+    young: FxHashMap<u64, Timestamp>,
+    old: FxHashMap<u64, Timestamp>,
 }
 
 impl Recent {
     /// Remembers for `span`; at the most `most` in each of two generations, at 24 bytes each.
     #[must_use]
     pub fn new(span: Duration, most: usize) -> Self {
-        Self { span, most, young: HashMap::new(), old: HashMap::new() }
+        let (hasher, young, old) = Default::default();
+        Self { span, most, hasher, young, old }
     }
 
     /// Whether `what` was noted within the span.
@@ -45,9 +50,8 @@ impl Recent {
         is_repeated
     }
 
-    /// By a key that nobody outside knows, so nobody can make two that collide.
     fn hash(&self, what: &impl Hash) -> u64 {
-        self.young.hasher().hash_one(what)
+        self.hasher.hash_one(what)
     }
 
     fn has_hash(&self, hash: u64, now: Timestamp) -> bool {
@@ -57,8 +61,7 @@ impl Recent {
 
     fn note_hash(&mut self, hash: u64, now: Timestamp) {
         if self.young.len() >= self.most {
-            let hasher = self.young.hasher().clone();
-            self.old = std::mem::replace(&mut self.young, HashMap::with_hasher(hasher));
+            self.old = mem::take(&mut self.young);
         }
         self.young.insert(hash, now);
     }

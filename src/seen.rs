@@ -1,12 +1,13 @@
 //! Who was here and what was viewed, written behind the answers.
 //!
-//! All that concurrent requests leave goes into one pipeline: the first of them sends it, and whatever comes while it is on its way waits
-//! for the next, which the same request sends. So a quiet shop writes at once, and a busy one ten views with one request.
+//! All that the requests of a tenth of a second leave goes into one pipeline: the first of them sends it, and whatever comes meanwhile waits
+//! for the next, which the same request sends. A busy shop writes a hundred views with one request.
 //!
 //! A session is made by whoever wants one, so only a user's counts by itself: once in a window, as Redis knows. All other views count once
 //! for a network, item and window, as this isolate knows, and once in a minute, as the platform's rate limit knows that all isolates ask.
 //!
-//! An isolate that is evicted loses what waits at that moment: what came while one pipeline was on its way, some milliseconds of views.
+//! An isolate that is evicted loses what waits at that moment: the views of a tenth of a second and of the pipeline that is on its way, and
+//! what the last one said is to be counted.
 //! A pipeline that fails is not repeated, since nobody knows whether it was executed: its views are lost, and so is nothing else.
 
 use std::{
@@ -50,6 +51,8 @@ pub struct Viewer<'a> {
 
 /// What a pipeline may take; nobody waits for it.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// What comes within it shares a pipeline.
+const GATHER: Duration = Duration::from_millis(100);
 /// How long one request goes on sending what others leave; a Worker has 30 s after its answer.
 const LONGEST_TURN: Duration = Duration::from_secs(15);
 /// Sights in one call of the script, and counts in one pipeline.
@@ -165,6 +168,11 @@ impl Seen {
         }
     }
 
+    /// Whether there is a pipeline's worth.
+    fn is_full(&self) -> bool {
+        self.sights.borrow().len().max(self.counts.borrow().len()) >= MOST_AT_ONCE
+    }
+
     fn is_empty(&self) -> bool {
         let is_known = self.counts.borrow().is_empty() && self.once.borrow().is_empty();
         is_known && self.sights.borrow().is_empty() && self.claims.borrow().is_empty()
@@ -212,6 +220,9 @@ async fn write(app: Rc<App>) {
     let redis = app.redis.with_deadline(DEADLINE);
     let end = app.clock.now() + LONGEST_TURN;
     while !app.seen.is_empty() {
+        if !app.seen.is_full() {
+            app.clock.sleep(GATHER).await;
+        }
         if let Err(error) = send(&app, &redis).await {
             log::warn!("views were not written: {error}");
         }

@@ -78,9 +78,9 @@ fn read(answer: &Message) -> Option<Response> {
 }
 
 fn read_head(text: &str) -> Option<http::Response<()>> {
-    let mut lines = text.split('\n');
+    let mut lines = headers::lines(text);
     let mut response = http::Response::new(());
-    *response.status_mut() = StatusCode::from_u16(lines.next()?.parse().ok()?).ok()?;
+    *response.status_mut() = StatusCode::from_bytes(lines.next()?).ok()?;
     *response.headers_mut() = headers::read(lines);
     Some(response)
 }

@@ -1,15 +1,18 @@
 //! Headers, both ways, as the text that `glue.js` reads and writes. The platform takes the bytes of a value for UTF-8: a lone latin1
 //! byte arrives as U+FFFD, and there is no way to see what it was. So text is carried as UTF-8 here too, and no value can break an answer.
 
-use std::str::Split;
-
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+/// The lines of a head. By bytes: to look for a character takes longer than to read what is in most of them.
+pub fn lines(head: &str) -> impl Iterator<Item = &[u8]> {
+    head.as_bytes().split(|byte| *byte == b'\n')
+}
+
 /// Reads all headers; each `Set-Cookie` is one of its own.
-pub fn read(mut lines: Split<'_, char>) -> HeaderMap {
+pub fn read<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(16);
     while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
             headers.append(name, value);
         }
     }
@@ -28,7 +31,10 @@ pub fn write(headers: &HeaderMap) -> String {
         }
         text.push_str(name.as_str());
         text.push('\n');
-        text.push_str(&String::from_utf8_lossy(value.as_bytes()));
+        match str::from_utf8(value.as_bytes()) {
+            Ok(value) => text.push_str(value),
+            Err(_) => text.push_str(&String::from_utf8_lossy(value.as_bytes())),
+        }
     }
     text
 }

@@ -12,10 +12,10 @@ use crate::fetch::{Body, Request};
 /// The request with its absolute URI; None if its method or address can not be one.
 pub fn read(from: Message) -> Option<Request> {
     let head = glue::read_request(&from);
-    let mut lines = head.split('\n');
+    let mut lines = headers::lines(&head);
     let (method, address) = (lines.next()?, lines.next()?);
     let mut request = Request::default();
-    *request.method_mut() = Method::from_bytes(method.as_bytes()).ok()?;
+    *request.method_mut() = Method::from_bytes(method).ok()?;
     *request.uri_mut() = Uri::try_from(address).ok()?;
     *request.headers_mut() = headers::read(lines);
     // What these two carry means nothing (RFC 9110 §9.3.1), and nobody reads it.

@@ -5,7 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     mem,
     pin::Pin,
     sync::Arc,
@@ -15,6 +15,7 @@ use std::{
 
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use js_sys::Promise;
+use rustc_hash::FxHashMap;
 use wasm_bindgen::{JsValue, prelude::Closure};
 
 use super::{
@@ -36,10 +37,10 @@ thread_local! {
 /// All that goes on in this isolate.
 #[derive(Default)]
 struct Tasks {
-    waiting: RefCell<HashMap<u32, Task>>,
+    waiting: RefCell<FxHashMap<u32, Task>>,
     /// Woken, in this order.
     ready: RefCell<VecDeque<u32>>,
-    promises: RefCell<HashMap<u32, Settling>>,
+    promises: RefCell<FxHashMap<u32, Settling>>,
     /// The last number that was given to a task or a promise; 0 is nobody's.
     last: Cell<u32>,
     /// Whoever is woken goes on before the platform gets the isolate back.

@@ -1,6 +1,6 @@
 //! Which requests the page cache may answer. Everything else passes to the origin as it came, and the answer says why.
 
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use super::{key::Page, memory::Memory, reuse::Wish};
 use crate::{config::Forward, fetch::Request, item_routes::ItemRoutes, origin::is_hop_by_hop};
@@ -48,7 +48,8 @@ impl Pass {
 }
 
 /// Request headers that no stored page satisfies: somebody's own answer, or a condition on a write.
-const PASSED: [&str; 4] = ["authorization", "if-match", "if-unmodified-since", "upgrade"];
+static PASSED: [HeaderName; 4] =
+    [header::AUTHORIZATION, header::IF_MATCH, header::IF_UNMODIFIED_SINCE, header::UPGRADE];
 
 /// The page that `request` asks for, and what it wants of a cache.
 ///
@@ -59,8 +60,8 @@ pub fn admit(request: &Request, routes: &ItemRoutes, memory: &Memory) -> Result<
         return Err(Pass::Method);
     }
     let page = memory.page(text(request.uri()), routes)?;
-    if let Some(name) = PASSED.into_iter().find(|name| request.headers().contains_key(*name)) {
-        return Err(Pass::Header(name));
+    if let Some(name) = PASSED.iter().find(|name| request.headers().contains_key(*name)) {
+        return Err(Pass::Header(name.as_str()));
     }
     let wish = Wish::of(request.headers());
     // §5.2.1.5: nothing of it is to be kept, so it is as good as somebody's own.

@@ -107,7 +107,7 @@ impl Selecting {
                     Forward::All => true,
                     Forward::Only(names) => names.contains(name),
                 };
-            match combined(headers, name).filter(|_| let_through) {
+            match let_through.then(|| combined(headers, name)).flatten() {
                 Some(value) => drop(selecting.values.insert(text.to_owned(), value)),
                 None if text != "cookie" || personal => selecting.withheld.push(text.to_owned()),
                 None => {}

@@ -138,12 +138,12 @@ impl Command {
             return;
         }
         for piece in pieces {
-            if str::from_utf8(piece).is_err() {
+            let is_ascii = write_text(piece, &mut self.arguments);
+            if !is_ascii && str::from_utf8(piece).is_err() {
                 self.arguments.truncate(before);
                 self.carrier = Carrier::Body(pieces.concat());
                 return;
             }
-            write_text(piece, &mut self.arguments);
         }
         self.arguments.push(b'"');
     }
@@ -221,39 +221,83 @@ impl fmt::Write for Escaped<'_> {
     }
 }
 
-/// Writes what stands between the quotes of a JSON string: what needs no escape, which is nearly all of a page, in pieces.
-fn write_text(mut text: &[u8], json: &mut Vec<u8>) {
+/// Writes what stands between the quotes of a JSON string: what needs no escape, which is nearly all of a page, in pieces. Whether all of it
+/// is ASCII.
+fn write_text(mut text: &[u8], json: &mut Vec<u8>) -> bool {
     // A page has some 30 to 80 bytes between two escapes.
     json.reserve(text.len() + text.len() / 16);
-    while let Some((plain, [byte, rest @ ..])) = text.split_at_checked(plain_bytes(text)) {
+    let (mut is_ascii, mut escaped) = (true, 0);
+    loop {
+        // What has its backslash already goes along with what comes behind it.
+        let plain = Plain::of(text.get(escaped..).unwrap_or_default());
+        is_ascii &= plain.is_ascii;
+        let Some((plain, rest @ [byte, behind @ ..])) = text.split_at_checked(escaped + plain.bytes) else {
+            json.extend_from_slice(text);
+            return is_ascii;
+        };
         json.extend_from_slice(plain);
-        match byte {
-            b'\n' => json.extend_from_slice(b"\\n"),
-            b'"' | b'\\' => json.extend_from_slice(&[b'\\', *byte]),
-            // Writing to a Vec can not fail.
-            byte => drop(write!(json, "\\u{byte:04x}")),
-        }
-        text = rest;
+        json.push(b'\\');
+        (text, escaped) = match byte {
+            b'"' | b'\\' => (rest, 1),
+            b'\n' => {
+                json.push(b'n');
+                (behind, 0)
+            }
+            byte => {
+                // Writing to a Vec can not fail.
+                let _ = write!(json, "u{byte:04x}");
+                (behind, 0)
+            }
+        };
     }
-    json.extend_from_slice(text);
 }
 
-/// How many bytes come before the first that needs an escape. Eight at a time: one by one, a page took twice as long to be sent.
-fn plain_bytes(text: &[u8]) -> usize {
-    /// Each byte is 1.
-    const ONES: u64 = u64::MAX / 255;
-    let (words, rest) = text.as_chunks::<8>();
-    for (number, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let is = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);
-        // A byte that is less than what is subtracted from it gets its highest bit, unless it is not ASCII. So may bytes behind it.
-        let escaped = (word.wrapping_sub(ONES * 0x20) | is(b'"') | is(b'\\')) & !word & (ONES << 7);
-        if escaped != 0 {
-            return number * 8 + escaped.trailing_zeros() as usize / 8;
+/// What comes before the first byte of a text that needs an escape.
+struct Plain {
+    bytes: usize,
+    /// Whether it is ASCII, and the rest of the last sixteen bytes, too.
+    is_ascii: bool,
+}
+
+impl Plain {
+    /// Sixteen bytes at a time: one by one, a page took twice as long to be sent.
+    fn of(text: &[u8]) -> Self {
+        let (pairs, _) = text.as_chunks::<8>().0.as_chunks::<2>();
+        let (mut bytes, mut bits) = (0, 0);
+        for pair in pairs {
+            let [first, second] = pair.map(u64::from_le_bytes);
+            bits |= first | second;
+            let is_ascii = bits & HIGHEST == 0;
+            match [escapes(first), escapes(second)] {
+                [0, 0] => bytes += 16,
+                [0, escaped] => return Self { bytes: bytes + 8 + place(escaped), is_ascii },
+                [escaped, _] => return Self { bytes: bytes + place(escaped), is_ascii },
+            }
         }
+        let rest = text.get(bytes..).unwrap_or_default();
+        let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+        bytes += rest.iter().position(is_escaped).unwrap_or(rest.len());
+        Self { bytes, is_ascii: bits & HIGHEST == 0 && rest.is_ascii() }
     }
-    let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    text.len() - rest.len() + rest.iter().position(is_escaped).unwrap_or(rest.len())
+}
+
+/// Eight bytes, each of which is 1.
+const ONES: u64 = u64::MAX / 255;
+/// The highest bit of each.
+const HIGHEST: u64 = ONES << 7;
+
+/// The highest bit of the first byte that needs an escape, and maybe of some behind it.
+const fn escapes(word: u64) -> u64 {
+    // A byte that is less than what is subtracted from it gets its highest bit, unless it is not ASCII. So may the byte behind it.
+    // The quote and the space change places: then what needs an escape is less than what needs none, but for the backslash.
+    let low = (word ^ (ONES * (b'"' ^ b' ') as u64)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (low | backslash) & !word & HIGHEST
+}
+
+/// The first of eight bytes of which one has its highest bit.
+const fn place(bits: u64) -> usize {
+    bits.trailing_zeros() as usize / 8
 }
 
 #[cfg(test)]
@@ -329,7 +373,11 @@ mod tests {
         fn an_escape_is_found_at_any_place(byte: u8, before in 0..40_usize, after in 0..40_usize) {
             let text = [vec![0x80; before], vec![byte], vec![b'x'; after]].concat();
             let is_escaped = byte < 0x20 || byte == b'"' || byte == b'\\';
-            prop_assert_eq!(plain_bytes(&text), if is_escaped { before } else { text.len() });
+            let bytes = if is_escaped { before } else { text.len() };
+            // What stands in the same sixteen bytes may be told of, too.
+            let plain = Plain::of(&text);
+            prop_assert_eq!(plain.bytes, bytes);
+            prop_assert!(plain.is_ascii || !text.is_ascii());
         }
     }
 }
