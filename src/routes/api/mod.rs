@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
 use http::{HeaderValue, Method, header, request::Parts};
-use percent_encoding::percent_decode_str;
+use percent_encoding::percent_decode;
 
 use self::{
     access::Access,
@@ -199,24 +199,26 @@ fn find(head: &Parts) -> Result<(&'static Route, Names), Problem> {
 
 /// What stands in `path` at each `{…}` of `pattern`. None if the path is another one.
 fn capture(pattern: &str, path: &str) -> Option<Names> {
-    // Nearly all routes are another path in their first letters.
-    let alike = pattern.bytes().zip(path.bytes()).take_while(|(one, other)| one == other && *one != b'{').count();
-    if pattern.as_bytes().get(alike).is_some_and(|next| *next != b'{') {
-        return None;
-    }
-    let (mut patterns, mut segments) = (pattern.split('/'), path.split('/'));
+    let (mut pattern, mut path) = (pattern.as_bytes(), path.as_bytes());
     let mut names = Names::default();
     let mut places = names.iter_mut();
     loop {
-        match (patterns.next(), segments.next()) {
-            (None, None) => return Some(names),
-            (Some(pattern), Some(segment)) if pattern.starts_with('{') => {
-                *places.next()? = percent_decode_str(segment).decode_utf8_lossy().into_owned();
+        match (pattern, path) {
+            ([], []) => return Some(names),
+            ([b'{', ..], _) => {
+                let name = up_to(path, b'/');
+                *places.next()? = percent_decode(name).decode_utf8_lossy().into_owned();
+                (pattern, path) = (pattern.strip_prefix(up_to(pattern, b'/'))?, path.strip_prefix(name)?);
             }
-            (Some(pattern), Some(segment)) if pattern == segment => {}
+            ([one, behind @ ..], [other, rest @ ..]) if one == other => (pattern, path) = (behind, rest),
             _ => return None,
         }
     }
+}
+
+/// What stands before the first `end`, or all.
+fn up_to(text: &[u8], end: u8) -> &[u8] {
+    text.split(|byte| *byte == end).next().unwrap_or_default()
 }
 
 #[cfg(test)]
