@@ -35,9 +35,6 @@ use crate::{
     maintenance, routes,
 };
 
-#[global_allocator]
-static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
-
 thread_local! {
     /// The one app of this isolate. It survives requests; what it holds must not belong to one.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
