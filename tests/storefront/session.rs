@@ -328,6 +328,27 @@ async fn every_call_is_one_request() {
     assert_eq!(store.counts().requests - before, 6, "a view that counts is noted by one, and counted by the next");
 }
 
+#[tokio::test]
+async fn views_that_come_within_a_tenth_of_a_second_share_a_pipeline() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let mut tokens = Vec::new();
+    for visitor in 0..20 {
+        tokens.push(log_in(&app, None, &format!("user-{visitor}")).await);
+    }
+    view(&app, &tokens[0], "cup").await;
+    let (before, now) = (store.counts().requests, app.clock.now());
+    let note = |token| {
+        app.seen.note(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
+        seen::flush(&app, now)
+    };
+    let first = note(&tokens[0]).expect("the first one sends");
+    let others = async { tokens[1..].iter().for_each(|token| assert!(note(token).is_none(), "for all others")) };
+    tokio::join!(first, others);
+    assert_eq!(store.counts().requests - before, 2, "noted by one, counted by the next");
+    assert_eq!(store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-20");
+}
+
 // D3, D5
 #[tokio::test]
 async fn logins_logouts_and_touches_at_once_leave_no_login_that_was_never_seen() {
