@@ -61,7 +61,9 @@ impl Recent {
 
     fn note_hash(&mut self, hash: u64, now: Timestamp) {
         if self.young.len() >= self.most {
-            self.old = mem::take(&mut self.young);
+            // Its room is used again: a map that grows moves all that it has, time and again.
+            mem::swap(&mut self.young, &mut self.old);
+            self.young.clear();
         }
         self.young.insert(hash, now);
     }
