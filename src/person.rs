@@ -24,8 +24,10 @@ fn is_crawler(agent: &[u8]) -> bool {
             .iter()
             .any(|name| rest.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes())))
     };
-    // By their first letters, before any is compared: every view of an item passes here.
-    let begins = |byte: u8| matches!(byte | 0x20, b'b' | b'c' | b's' | b'e' | b'h');
+    // By their first letters, before any is compared: every view of an item passes here. Both cases of a letter have one bit.
+    let letter = |byte: u8| 1_u32 << (byte & 0x1f);
+    let firsts = CRAWLERS.iter().filter_map(|name| name.bytes().next()).fold(0, |firsts, first| firsts | letter(first));
+    let begins = |byte: u8| firsts & letter(byte) != 0;
     agent.iter().enumerate().any(|(start, byte)| begins(*byte) && agent.get(start..).is_some_and(names))
 }
 

@@ -31,10 +31,7 @@ pub fn write(headers: &HeaderMap) -> String {
         }
         text.push_str(name.as_str());
         text.push('\n');
-        match str::from_utf8(value.as_bytes()) {
-            Ok(value) => text.push_str(value),
-            Err(_) => text.push_str(&String::from_utf8_lossy(value.as_bytes())),
-        }
+        text.push_str(&String::from_utf8_lossy(value.as_bytes()));
     }
     text
 }

@@ -206,9 +206,9 @@ fn capture(pattern: &str, path: &str) -> Option<Names> {
         match (pattern, path) {
             ([], []) => return Some(names),
             ([b'{', ..], _) => {
-                let name = up_to(path, b'/');
+                let name = segment(path);
                 *places.next()? = percent_decode(name).decode_utf8_lossy().into_owned();
-                (pattern, path) = (pattern.strip_prefix(up_to(pattern, b'/'))?, path.strip_prefix(name)?);
+                (pattern, path) = (pattern.strip_prefix(segment(pattern))?, path.strip_prefix(name)?);
             }
             ([one, behind @ ..], [other, rest @ ..]) if one == other => (pattern, path) = (behind, rest),
             _ => return None,
@@ -216,9 +216,9 @@ fn capture(pattern: &str, path: &str) -> Option<Names> {
     }
 }
 
-/// What stands before the first `end`, or all.
-fn up_to(text: &[u8], end: u8) -> &[u8] {
-    text.split(|byte| *byte == end).next().unwrap_or_default()
+/// What stands before the next slash.
+fn segment(path: &[u8]) -> &[u8] {
+    path.split(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 #[cfg(test)]
