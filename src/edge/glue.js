@@ -64,9 +64,9 @@ export function respond(status, head, body) {
 	return new Response(body, { status, headers: init(head) });
 }
 
-/** What is sent again and again: headers and bytes. */
+/** What is sent again and again: headers and bytes. All fields are there from the start, so that optimised code knows its shape. */
 export function keep(head, bytes) {
-	return { head, bytes };
+	return { head, bytes, beside: undefined, init: undefined };
 }
 
 /** A response of what is kept, and of the headers in `head` beside it; what the platform makes of them serves until they change. */

@@ -11,12 +11,14 @@ await inBrowser(async (open) => {
 	await page.getByRole("spinbutton", { name: "Quantity" }).fill("2");
 	await page.getByRole("button", { name: "Add to cart" }).click();
 	await page.waitForURL("/cart");
+	const empty = page.getByText("There is nothing in it yet.");
 	const quantity = page.getByRole("spinbutton", { name: /^Quantity of Enamel Mug/ });
 	assert.equal(await quantity.inputValue(), "2");
 
 	await quantity.fill("3");
 	await page.getByRole("button", { name: /^Change/ }).click();
-	assert.equal(await quantity.inputValue(), "3");
+	// As the next page says it, not as it was typed into this one.
+	await page.locator("main input[name=quantity][value='3']").waitFor();
 
 	await page.getByRole("link", { name: "Check out" }).click();
 	await fillAddress(page, { name: "Alan Turing", mail: "alan@example.org", address: "Bletchley Park" });
@@ -24,12 +26,11 @@ await inBrowser(async (open) => {
 	await page.waitForURL(/\/orders\//);
 	assert.match(await heading(page), /Thank you, Alan Turing/);
 	await page.goto("/cart");
-	assert.equal(await page.getByRole("link", { name: "Check out" }).count(), 0, "what was bought has left the cart");
+	await empty.waitFor();
 
 	await page.goto(`/products/${MUG}`);
 	await page.getByRole("button", { name: "Add to cart" }).click();
 	await page.waitForURL("/cart");
 	await page.getByRole("button", { name: /^Remove/ }).click();
-	await page.waitForURL("/cart");
-	assert.equal(await page.getByRole("link", { name: "Check out" }).count(), 0, "what was removed has left the cart");
+	await empty.waitFor();
 });

@@ -15,7 +15,7 @@ export async function addToCart(page, item, quantity) {
 /** Waits until the header counts so many pieces in the cart. */
 export async function counted(page, quantity) {
 	const count = quantity > 0 ? String(quantity) : "";
-	await page.waitForFunction((count) => document.querySelector("[data-cart-count]").textContent.trim() === count, count);
+	await page.waitForFunction((count) => document.querySelector("[data-cart-count]")?.textContent.trim() === count, count);
 }
 
 export async function signUp(page, mail, name = "Ada") {

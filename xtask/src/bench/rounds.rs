@@ -18,8 +18,14 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// How long a candidate runs unmeasured, with 32 connections, before the first round.
-const WARM_UP: Duration = Duration::from_secs(1);
+/// How long a candidate runs unmeasured under each workload, with 32 connections, before the first round: until its code is compiled well
+/// and its process has grown. workerd holds what an answer was made of until V8 collects all garbage, so that takes some 100,000 pages;
+/// on the way there a page waits for fresh memory as long as for anything else.
+const WARM_UP: Duration = Duration::from_secs(5);
+/// The same, for a look.
+const QUICK_WARM_UP: Duration = Duration::from_secs(1);
+/// How long popular pages are asked for before they are measured.
+const STORE_AGAIN: Duration = Duration::from_millis(500);
 
 /// Runs all rounds.
 ///
@@ -40,11 +46,11 @@ pub async fn measure(arguments: &Arguments, running: &[Running], visitors: &[Vis
     }
     run.results.round_trip = round_trip(arguments, running).await?;
     let cells = cells(arguments);
-    println!("...  warming up");
-    // Wasm and JavaScript are compiled better while they run: a candidate that was not asked yet would be measured half compiled.
+    let warm_up = if arguments.quick { QUICK_WARM_UP } else { WARM_UP };
     for workload in &arguments.only {
+        println!("...  warming up: {}", workload.title());
         for running in running {
-            run.load(running, *workload, 0, 32, WARM_UP).await?;
+            run.load(running, *workload, 0, 32, warm_up).await?;
         }
     }
     let started = Instant::now();
@@ -59,7 +65,7 @@ pub async fn measure(arguments: &Arguments, running: &[Running], visitors: &[Vis
                 // The cold pages of the last round took the popular ones along: stored again, and counted to nobody.
                 for running in running {
                     run.counters.settle(running, &mut run.results).await?;
-                    run.load(running, workload, 0, 32, WARM_UP / 2).await?;
+                    run.load(running, workload, 0, 32, STORE_AGAIN).await?;
                 }
             }
             for running in rotated(running, round as usize + number) {
