@@ -19,6 +19,7 @@ await inBrowser(async (open) => {
 	await page.getByRole("button", { name: /^Change/ }).click();
 	// As the next page says it, not as it was typed into this one.
 	await page.locator("main input[name=quantity][value='3']").waitFor();
+	assert.equal(await quantity.inputValue(), "3");
 
 	await page.getByRole("link", { name: "Check out" }).click();
 	await fillAddress(page, { name: "Alan Turing", mail: "alan@example.org", address: "Bletchley Park" });
@@ -27,10 +28,12 @@ await inBrowser(async (open) => {
 	assert.match(await heading(page), /Thank you, Alan Turing/);
 	await page.goto("/cart");
 	await empty.waitFor();
+	assert.equal(await page.getByRole("link", { name: "Check out" }).count(), 0, "what was bought has left the cart");
 
 	await page.goto(`/products/${MUG}`);
 	await page.getByRole("button", { name: "Add to cart" }).click();
 	await page.waitForURL("/cart");
 	await page.getByRole("button", { name: /^Remove/ }).click();
 	await empty.waitFor();
+	assert.equal(await page.getByRole("link", { name: "Check out" }).count(), 0, "what was removed has left the cart");
 });

@@ -49,7 +49,7 @@ mod elsewhere {
         // The script is known from here on.
         shop.visit("/products/mug").await;
         shop.settled().await;
-        for _ in 0..25 {
+        for _ in 0..50 {
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert!(is_hit(&shop.visit("/products/mug").await));
             assert_eq!(shop.blocking_requests().await, 0);
