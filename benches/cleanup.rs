@@ -14,12 +14,10 @@ use std::{
 };
 
 use edgefront::{
-    budget::Budget,
     config::SessionConfig,
-    ids::Token,
-    keys::Keys,
-    session::{self, Cleaned, Probe},
-    time::Timestamp,
+    ports::{budget::Budget, time::Timestamp},
+    schema::{keys::Keys, token::Token},
+    sessions::{self, Cleaned, Probe},
     upstash::{Credentials, Redis},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
@@ -78,7 +76,7 @@ async fn clean(gateway: &str) -> Cleaned {
         view_window: Duration::ZERO,
     };
     let budget = Budget::new(Rc::new(SystemClock), Duration::from_mins(1), 1_000_000);
-    session::clean(&redis, &config, Probe::Idle, &budget).await.expect("Redis answers")
+    sessions::clean(&redis, &config, Probe::Idle, &budget).await.expect("Redis answers")
 }
 
 /// Fills an empty database by the server's own protocol; returns how many carts there are.

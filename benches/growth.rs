@@ -12,15 +12,12 @@ use std::{
 };
 
 use edgefront::{
-    budget::Budget,
-    cart::{self, Quantity},
-    config::Config,
-    ids::{ItemId, Token},
-    item_routes::ItemRoutes,
-    keys::Keys,
+    carts::{self, Quantity},
+    config::{Config, item_routes::ItemRoutes},
     page_cache::{Ask, Lookup, Page, Selecting},
-    session::{self, Probe, Sight},
-    time::Clock,
+    ports::{budget::Budget, time::Clock},
+    schema::{ids::ItemId, keys::Keys, token::Token},
+    sessions::{self, Probe, Sight},
     upstash::{Credentials, Redis, Reply},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
@@ -92,7 +89,7 @@ impl Place {
             fill(&self.server, VICTIMS, 1, true).expect("the server reads");
             let started = Instant::now();
             let budget = Budget::new(Rc::new(SystemClock), Duration::from_mins(1), 1_000_000);
-            let cleaned = session::clean(&self.redis, &config.session, Probe::Idle, &budget).await;
+            let cleaned = sessions::clean(&self.redis, &config.session, Probe::Idle, &budget).await;
             let took = started.elapsed();
             assert_eq!(cleaned.expect("Redis answers").sessions, u64::from(VICTIMS));
             return took.as_secs_f64() * 1e6 / f64::from(VICTIMS);
@@ -106,7 +103,7 @@ impl Place {
             let started = Instant::now();
             match operation {
                 0 => {
-                    let session = session::check(&self.redis, token, now, &config.session).await;
+                    let session = sessions::check(&self.redis, token, now, &config.session).await;
                     assert!(session.expect("Redis answers").is_some());
                 }
                 1 => {
@@ -115,15 +112,15 @@ impl Place {
                     // Without a lease: it only looks.
                     let lookup = Lookup::new(keys, &page, &selecting, now, Duration::ZERO, Ask::IfNeeded);
                     let (_, command) = lookup.expect("random bits");
-                    let [user, seen] = session::check_commands(self.redis.keys(), token);
+                    let [user, seen] = sessions::check_commands(self.redis.keys(), token);
                     let asked = [command, user, seen];
                     let replies: Vec<Reply> = self.redis.all(&asked).await.expect("Redis answers");
                     assert_eq!(replies.len(), 3);
                     let sight = Sight { token: token.clone(), item: Some(item.clone()), at: now };
-                    session::touch(&self.redis, &sight, &config.session).await.expect("Redis answers");
+                    sessions::touch(&self.redis, &sight, &config.session).await.expect("Redis answers");
                 }
                 _ => {
-                    let write = cart::set_item(&self.redis, Some(token), &item, quantity, now, &config).await;
+                    let write = carts::set_item(&self.redis, Some(token), &item, quantity, now, &config).await;
                     assert!(!write.expect("Redis answers").created);
                 }
             }

@@ -7,14 +7,14 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use edgefront::{
-    config::Config,
-    fetch::{Body, Fetch, FetchError, Request, Response},
-    ids::Token,
-    item_routes::ItemRoutes,
-    keys::Keys,
+    config::{Config, item_routes::ItemRoutes},
     page_cache::{Entry, Page, Selecting, vary::Fields},
-    session::Keyring,
-    time::{Clock, Timestamp},
+    ports::{
+        fetch::{Body, Fetch, FetchError, Request, Response},
+        time::{Clock, Timestamp},
+    },
+    schema::{keys::Keys, token::Token},
+    sessions::Keyring,
     upstash::{Command, Credentials, Redis, Reply},
 };
 use futures_util::{FutureExt, future::LocalBoxFuture};

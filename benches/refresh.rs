@@ -14,11 +14,10 @@ use std::{
 };
 
 use edgefront::{
-    app::App,
+    App,
     config::Config,
-    fetch::Response,
-    maintenance::{self, EVERY_MINUTE},
-    time::Clock,
+    jobs::{self, EVERY_MINUTE},
+    ports::{fetch::Response, time::Clock},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
 use futures_util::FutureExt;
@@ -50,7 +49,7 @@ fn main() {
     schedule(&redis);
     let app = app(&gateway.url(), &rows.url());
     let (before, cpu) = (gateway.counts().requests, cpu());
-    LocalSet::new().block_on(&runtime(), maintenance::run_cron(&app, EVERY_MINUTE, app.clock.now()));
+    LocalSet::new().block_on(&runtime(), jobs::run_cron(&app, EVERY_MINUTE, app.clock.now()));
     let cpu = self::cpu().zip(cpu).map(|(after, before)| after - before);
 
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,82 +1,87 @@
-//! edgefront answers for a storefront at the edge and keeps the storefront's hot state in Redis over REST.
+//! edgefront answers requests for a storefront at the edge and keeps the storefront's hot state in Redis over REST.
 //!
-//! The modules, in reading order:
+//! `ARCHITECTURE.md` draws the request flow and states the import rules. The modules, from the platform inwards:
 //!
-//! - [`keys`]: the whole Redis schema, one function a key.
-//! - `random`: random bits.
-//! - [`ids`]: the names that may become part of a key; whatever exists of these types is well formed.
-//! - [`time`]: a moment and where it comes from; nothing below reads a clock by itself.
-//! - [`item_routes`]: which URLs name an item.
-//! - [`order`]: one sort for all types.
-//! - [`network`]: where a request comes from.
-//! - [`person`]: whether a person looks.
-//! - [`recent`]: what happened a moment ago, in bounded space.
+//! - `edge`: the Worker's events; the only module that names the platform, built for wasm only.
+//! - [`routes`]: HTTP in, HTTP out: the storefront, the API under `/_edge/v1`, the dashboard.
+//! - [`page_cache`]: a shared HTTP cache for the storefront's pages.
+//! - [`proxy`]: requests to the origin, and the `Edge-*` headers that edgefront and the origin exchange.
+//! - [`sessions`]: login tokens: check, touch, log in, log out, expire.
+//! - [`carts`]: carts and abandoned carts.
+//! - [`orders`]: orders, flash sales, insights ("bought also bought").
+//! - [`row_cache`]: database rows, refreshed on a schedule.
+//! - [`ranking`]: views: recorded, counted, ranked, rescaled.
+//! - [`jobs`]: the cron jobs.
+//! - [`metrics`]: traffic counters, storage statistics, the log.
+//! - [`schema`]: the Redis schema: keys, ids, tokens, shards, scripts.
 //! - [`config`]: every variable, read once and checked.
-//! - [`fetch`]: the one way out, an HTTP request in and an HTTP response out.
-//! - [`database`]: the other way out, SQL with bound parameters.
-//! - [`upstash`]: Redis over REST; knows nothing of shops.
-//! - [`limits`]: how often somebody may try.
-//! - [`scripts`]: the Lua scripts, in one list; a test pins their hashes.
-//! - [`session`]: check, touch, log in, log out.
-//! - [`cart`]: set, add, remove, clear, and the merge at login.
-//! - [`abandoned`]: carts that ended with their session.
-//! - [`orders`]: what somebody bought, and what follows from it once.
-//! - [`insights`]: bought also bought, and what those bought who viewed an item.
-//! - [`seen`]: who was here, written behind the answers of many at once.
-//! - [`ranking`]: count views, rank, top, rescale.
-//! - [`page_cache`]: is it cacheable, under which key, serve or render, store, purge.
-//! - [`row_cache`]: schedule, claim, refresh, un-schedule.
-//! - [`flash_sale`]: limited pieces, each held for a visitor until it is bought or comes back.
-//! - [`budget`]: what one run of the crons may spend.
-//! - [`maintenance`]: the three jobs of the crons.
-//! - [`stats`]: how much Redis holds.
-//! - [`traffic`]: what happened, counted: where answers came from, what visitors did, what it cost.
-//! - [`origin`]: the storefront behind us: any HTTP server, or the demo shop.
-//! - [`journal`]: what is logged, a line of JSON each.
-//! - [`assets`]: the addresses of the static files.
-//! - `demo`: the built-in shop, if the feature of that name is on.
-//! - [`routes`]: HTTP in, HTTP out; the dashboard's page.
-//! - [`app`]: all of these put together.
-//! - [`error`]: what can go wrong, by what the caller can do next.
-//! - `edge`: the Worker's events; the only place that names the platform.
+//! - [`ports`]: what edgefront asks of its platform: time, random bits, HTTP, SQL, rate limits.
+//! - `demo`: the built-in shop (feature `demo`).
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
-pub mod abandoned;
-pub mod app;
-pub mod assets;
-pub mod budget;
-pub mod cart;
+use std::rc::Rc;
+
+use crate::{
+    config::{Config, RedisConfig},
+    metrics::traffic::Traffic,
+    ports::{database::Database, fetch::Fetch, rate_limit::Limits, time::Clock},
+    ranking::activity::Seen,
+    sessions::Keyring,
+    upstash::Redis,
+};
+
+pub mod carts;
 pub mod config;
-pub mod database;
 #[cfg(feature = "demo")]
 pub mod demo;
 #[cfg(target_arch = "wasm32")]
 mod edge;
-pub mod error;
-pub mod fetch;
-pub mod flash_sale;
-pub mod ids;
-pub mod insights;
-pub mod item_routes;
-pub mod journal;
-pub mod keys;
-pub mod limits;
-pub mod maintenance;
-pub mod network;
-pub mod order;
+pub mod jobs;
+pub mod metrics;
 pub mod orders;
-pub mod origin;
 pub mod page_cache;
-pub mod person;
-mod random;
+pub mod ports;
+pub mod proxy;
 pub mod ranking;
-pub mod recent;
 pub mod routes;
 pub mod row_cache;
-pub mod scripts;
-pub mod seen;
-pub mod session;
-pub mod stats;
-pub mod time;
-pub mod traffic;
+pub mod schema;
+pub mod sessions;
 pub mod upstash;
+
+/// What the handlers and the jobs work with.
+pub struct App {
+    pub config: Config,
+    /// Reads and writes the session cookie.
+    pub keyring: Keyring,
+    pub redis: Redis,
+    pub fetch: Rc<dyn Fetch>,
+    pub clock: Rc<dyn Clock>,
+    /// What happened since it was last written to Redis.
+    pub traffic: Traffic,
+    /// D1, where there is one: the demo's catalogue and the row cache's table.
+    pub database: Option<Rc<dyn Database>>,
+    /// How often somebody may try; by default, without limits.
+    pub limits: Limits,
+    /// What this isolate remembers of pages.
+    pub pages: page_cache::Memory,
+    /// What this isolate remembers of rows.
+    pub rows: row_cache::Memory,
+    /// Who was here since that was last written to Redis.
+    pub seen: Seen,
+}
+
+impl App {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
+        let RedisConfig { credentials, timeout, keys } = config.redis.clone();
+        let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
+        let keyring = Keyring::new(&config.session);
+        let traffic = Traffic::new(config.traffic_interval);
+        let (pages, rows) = (page_cache::Memory::new(config.page.memory), row_cache::Memory::new(config.row_memory));
+        let seen = Seen::new(&config.session);
+        let limits = Limits::default();
+        Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, rows, seen }
+    }
+}

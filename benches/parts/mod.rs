@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use edgefront::time::{Clock, Timestamp};
+use edgefront::ports::time::{Clock, Timestamp};
 use edgefront_gateway::{Gateway, Options, server::Server};
 use futures_util::future::LocalBoxFuture;
 use tokio::runtime::{self, Runtime};

@@ -5,11 +5,8 @@ use std::{rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use edgefront::{
-    cart::Change,
-    config::{CartConfig, Forward, SessionConfig},
-    fetch::{Fetch, FetchError, Request, Response},
-    item_routes::ItemRoutes,
-    keys::Keys,
+    carts::Change,
+    config::{CartConfig, Forward, SessionConfig, item_routes::ItemRoutes},
     orders::Order,
     page_cache::{
         Entry, Page, Selecting,
@@ -17,8 +14,12 @@ use edgefront::{
         range::{self, Part},
         vary::Fields,
     },
-    session::{Keyring, cookie},
-    time::{Clock, Timestamp},
+    ports::{
+        fetch::{Fetch, FetchError, Request, Response},
+        time::{Clock, Timestamp},
+    },
+    schema::keys::Keys,
+    sessions::{Keyring, cookie},
     upstash::{Command, Credentials, Redis, Reply},
 };
 use edgefront_gateway::request;

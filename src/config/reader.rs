@@ -9,7 +9,7 @@ use super::{
     CartConfig, Config, ConfigError, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig, RankingConfig,
     RedisConfig, RowsConfig, SessionConfig,
 };
-use crate::{item_routes::ItemRoutes, keys::Keys, upstash::Credentials};
+use crate::{config::item_routes::ItemRoutes, schema::keys::Keys, upstash::Credentials};
 
 /// Reads one variable after another and remembers what is wrong.
 pub(super) struct Reader<'a> {

@@ -11,7 +11,7 @@ use super::{
     pages::{self, see_other},
     visitor::Visitor,
 };
-use crate::{error::Error, fetch::Response};
+use crate::ports::{error::Error, fetch::Response};
 
 #[derive(Template)]
 #[template(path = "account.html")]

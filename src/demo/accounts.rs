@@ -5,10 +5,12 @@ use serde_json::json;
 
 use super::{Shop, catalogue, form::Input, visitor::Visitor};
 use crate::{
-    database::{Database, DatabaseError},
-    error::Error,
-    ids::UserId,
-    time::Timestamp,
+    ports::{
+        database::{Database, DatabaseError},
+        error::Error,
+        time::Timestamp,
+    },
+    schema::ids::UserId,
 };
 
 /// The accounts as they are at one moment.

@@ -1,7 +1,7 @@
 //! The demo shop's static files.
 
-pub(super) use crate::assets::ICON;
-use crate::assets::{Asset, asset};
+pub(super) use crate::ports::assets::ICON;
+use crate::ports::assets::{Asset, asset};
 
 pub(super) const STYLE: Asset = asset!(
     "shop.css",

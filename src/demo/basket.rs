@@ -8,7 +8,7 @@ use super::{
     catalogue::{Card, Catalogue},
     pages::Money,
 };
-use crate::{error::Error, keys};
+use crate::{ports::error::Error, schema::hex};
 
 /// A cart with names and prices.
 pub(super) struct Basket {
@@ -69,7 +69,7 @@ impl Basket {
             let cents = card.as_ref().map_or(0, |card| card.price_cents);
             hash.update(format!("{id} {quantity} {cents}\n"));
         }
-        let hash = keys::hex(&hash.finalize());
+        let hash = hex(&hash.finalize());
         format!("{}-{}", self.total_cents(), hash.get(..16).unwrap_or_default())
     }
 

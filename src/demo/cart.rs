@@ -12,7 +12,10 @@ use super::{
     pages::{self, see_other},
     visitor::Visitor,
 };
-use crate::{error::Error, fetch::Response, ids::ItemId};
+use crate::{
+    ports::{error::Error, fetch::Response},
+    schema::ids::ItemId,
+};
 
 const EDGE_CART: HeaderName = HeaderName::from_static("edge-cart");
 

@@ -10,10 +10,12 @@ use serde::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    database::{Database, Row},
-    error::Error,
-    ids::ItemId,
-    time::Timestamp,
+    ports::{
+        database::{Database, Row},
+        error::Error,
+        time::Timestamp,
+    },
+    schema::ids::ItemId,
 };
 
 /// The catalogue as it is at one moment.

@@ -12,7 +12,7 @@ use super::{
     pages::{self, see_other},
     visitor::{Held, Visitor},
 };
-use crate::{error::Error, fetch::Response};
+use crate::ports::{error::Error, fetch::Response};
 
 const EDGE_ORDER: HeaderName = HeaderName::from_static("edge-order");
 

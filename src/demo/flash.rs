@@ -13,7 +13,10 @@ use super::{
     pages::{self, see_other},
     visitor::{Held, Visitor},
 };
-use crate::{error::Error, fetch::Response, ids::ItemId};
+use crate::{
+    ports::{error::Error, fetch::Response},
+    schema::ids::ItemId,
+};
 
 #[derive(Template)]
 #[template(path = "flash.html")]

@@ -4,7 +4,7 @@ use http::{HeaderMap, StatusCode, Uri, header::ORIGIN, request::Parts};
 use url::form_urlencoded;
 
 use super::pages;
-use crate::fetch::{Body, Collected, Response};
+use crate::ports::fetch::{Body, Collected, Response};
 
 /// The longest form, in bytes: an address of 500 characters, each four bytes that are percent-encoded, is 6,000.
 const MAX_FORM: usize = 16 << 10;

@@ -35,11 +35,11 @@ use http::{
 };
 
 use self::{accounts::Accounts, catalogue::Catalogue, form::Form, orders::Orders, route::Route, visitor::Visitor};
-use crate::{
+use crate::ports::{
     database::Database,
     error::Error,
     fetch::{Body, Request, Response},
-    limits::Limit,
+    rate_limit::Limit,
     time::Timestamp,
 };
 

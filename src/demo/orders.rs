@@ -11,11 +11,13 @@ use super::{
     visitor::Held,
 };
 use crate::{
-    database::{Database, DatabaseError, Statement},
-    error::Error,
-    ids::ItemId,
-    keys, random,
-    time::Timestamp,
+    ports::{
+        database::{Database, DatabaseError, Statement},
+        error::Error,
+        random,
+        time::Timestamp,
+    },
+    schema::{hex, ids::ItemId},
 };
 
 /// The orders as they are at one moment.
@@ -65,7 +67,7 @@ impl OrderId {
     /// # Errors
     /// [`Error::Platform`] if the platform has no random bits.
     pub(super) fn draw() -> Result<Self, Error> {
-        Ok(Self(keys::hex(&random::bytes::<16>()?)))
+        Ok(Self(hex(&random::bytes::<16>()?)))
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {

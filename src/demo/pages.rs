@@ -10,7 +10,7 @@ use http::{
 use serde_json::json;
 
 use super::catalogue::{Card, Category, Offer, Product, Shelf};
-use crate::{
+use crate::ports::{
     error::Error,
     fetch::{Body, Response},
 };
@@ -234,7 +234,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::fetch::Body;
+    use crate::ports::fetch::Body;
 
     fn text(response: Response) -> String {
         match response.into_body() {

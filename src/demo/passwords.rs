@@ -15,7 +15,7 @@ use argon2::{
     password_hash::{self, PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 
-use crate::{error::Error, random};
+use crate::ports::{error::Error, random};
 
 /// Characters of a password at least: NIST SP 800-63B-4, §3.1.1.2, for a password that is the only factor. There is no rule
 /// about kinds of characters: they make passwords harder to remember, not to guess.

@@ -6,7 +6,7 @@ use http::Method;
 use url::form_urlencoded;
 
 use super::orders::OrderId;
-use crate::{error::Error, ids::ItemId, item_routes::ItemRoutes};
+use crate::{config::item_routes::ItemRoutes, ports::error::Error, schema::ids::ItemId};
 
 /// One page, or one other thing, of the shop.
 #[derive(Debug, PartialEq, Eq)]

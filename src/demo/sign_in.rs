@@ -15,7 +15,7 @@ use super::{
     passwords,
     visitor::Visitor,
 };
-use crate::{error::Error, fetch::Response, limits::PERIOD};
+use crate::ports::{error::Error, fetch::Response, rate_limit::PERIOD};
 
 const EDGE_LOGIN: HeaderName = HeaderName::from_static("edge-login");
 const EDGE_LOGOUT: HeaderName = HeaderName::from_static("edge-logout");

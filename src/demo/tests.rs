@@ -5,7 +5,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use super::*;
-use crate::database::{DatabaseError, Row, Statement};
+use crate::ports::database::{DatabaseError, Row, Statement};
 
 /// A D1 that is out of reach.
 struct Unreachable;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::{HeaderMap, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::{ids::ItemId, time::Timestamp};
+use crate::{ports::time::Timestamp, schema::ids::ItemId};
 
 /// Whoever sent a request.
 #[derive(Debug, Default)]

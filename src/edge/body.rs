@@ -19,7 +19,7 @@ use super::{
     glue::{self, Message, Reader},
     task::Settled,
 };
-use crate::fetch::{Body, ByteStream, content_length};
+use crate::ports::fetch::{Body, ByteStream, content_length};
 
 /// A body that is known to have no more comes in one piece.
 const PIECE: u64 = 64 << 10;

@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use wasm_bindgen::JsValue;
 
 use super::{glue, task::Settled};
-use crate::time::{Alarm, Bell, Clock, Timestamp};
+use crate::ports::time::{Alarm, Bell, Clock, Timestamp};
 
 thread_local! {
     /// The moment of this step, once somebody asked.

@@ -3,7 +3,7 @@
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use worker::{console_error, console_log, console_warn};
 
-use crate::journal;
+use crate::metrics::journal;
 
 struct Console;
 

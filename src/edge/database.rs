@@ -5,7 +5,7 @@ use serde_json::Value;
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{glue, task::Settled};
-use crate::database::{Database, DatabaseError, Row, Statement};
+use crate::ports::database::{Database, DatabaseError, Row, Statement};
 
 /// A D1 binding.
 pub struct D1(pub JsValue);

@@ -8,7 +8,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, limits};
 use crate::{
-    app::App,
+    App,
     config::{Config, ConfigErrors},
 };
 

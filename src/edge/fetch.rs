@@ -16,7 +16,7 @@ use super::{
     headers,
     task::Settled,
 };
-use crate::fetch::{Fetch, FetchError, Request, Response};
+use crate::ports::fetch::{Fetch, FetchError, Request, Response};
 
 /// The platform's `fetch`.
 pub struct PlatformFetch;

@@ -7,7 +7,7 @@ use js_sys::Reflect;
 use wasm_bindgen::JsValue;
 
 use super::{glue, task::Settled};
-use crate::limits::{Counter, Limit, Limits};
+use crate::ports::rate_limit::{Counter, Limit, Limits};
 
 /// The bindings' names in `wrangler.toml`.
 const LOGINS: &str = "LOGIN_LIMIT";

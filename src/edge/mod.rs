@@ -30,10 +30,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{console_error, event};
 
 use self::task::Run;
-use crate::{
-    app::{Answer, App},
-    maintenance, routes,
-};
+use crate::{App, jobs, ports::answer::Answer, routes};
 
 thread_local! {
     /// The one app of this isolate. It survives requests; what it holds must not belong to one.
@@ -86,7 +83,7 @@ pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
 pub fn scheduled(trigger: glue::Trigger) -> JsValue {
     task::run(async move {
         if let Some(app) = app() {
-            maintenance::run_cron(&app, &trigger.cron(), app.clock.now()).await;
+            jobs::run_cron(&app, &trigger.cron(), app.clock.now()).await;
         }
         JsValue::UNDEFINED
     })

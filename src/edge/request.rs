@@ -7,7 +7,7 @@ use super::{
     glue::{self, Message},
     headers,
 };
-use crate::fetch::{Body, Request};
+use crate::ports::fetch::{Body, Request};
 
 /// The request with its absolute URI; None if its method or address can not be one.
 pub fn read(from: Message) -> Option<Request> {

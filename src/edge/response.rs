@@ -4,7 +4,7 @@ use http::{HeaderMap, StatusCode};
 use wasm_bindgen::JsValue;
 
 use super::{body, glue, headers};
-use crate::fetch::{Body, Kept, Response};
+use crate::ports::fetch::{Body, Kept, Response};
 
 /// The platform's response.
 ///

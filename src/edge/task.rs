@@ -22,7 +22,7 @@ use super::{
     clock::{self, PlatformClock},
     glue::{self, Deferred},
 };
-use crate::time::{Clock, Timestamp};
+use crate::ports::time::{Clock, Timestamp};
 
 /// How often abandoned tasks are looked for.
 const SWEEP: Duration = Duration::from_mins(1);

@@ -3,7 +3,11 @@
 use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use super::{key::Page, memory::Memory, reuse::Wish};
-use crate::{config::Forward, fetch::Request, item_routes::ItemRoutes, origin::is_hop_by_hop};
+use crate::{
+    config::{Forward, item_routes::ItemRoutes},
+    ports::fetch::Request,
+    proxy::is_hop_by_hop,
+};
 
 /// Why a request passes the cache by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +130,7 @@ pub fn is_plain(headers: &HeaderMap, forward: &Forward) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Body;
+    use crate::ports::fetch::Body;
 
     fn ask(method: Method, path: &str, headers: &[(&str, &str)]) -> Result<String, Pass> {
         let mut request = http::Request::builder().method(method).uri(format!("https://shop.example{path}"));

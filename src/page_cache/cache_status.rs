@@ -5,7 +5,7 @@ use std::fmt;
 use http::{HeaderName, HeaderValue};
 
 use super::{admission::Pass, entry::Entry};
-use crate::{fetch::Response, time::Timestamp};
+use crate::ports::{fetch::Response, time::Timestamp};
 
 /// What the cache did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

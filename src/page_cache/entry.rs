@@ -14,7 +14,7 @@ use super::{
     key::Page,
     vary::{Fields, Selecting},
 };
-use crate::{ids::Tag, time::Timestamp};
+use crate::{ports::time::Timestamp, schema::ids::Tag};
 
 /// A page as the origin sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,7 +194,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{config::Forward, item_routes::ItemRoutes};
+    use crate::config::{Forward, item_routes::ItemRoutes};
 
     pub fn page(item: &str) -> Page {
         Page::of_url(&format!("https://shop.example/products/{item}"), &ItemRoutes::default()).unwrap()

@@ -7,7 +7,11 @@ use super::{
     lookup::{State, look},
     vary::Selecting,
 };
-use crate::{config::PageConfig, error::Error, time::Timestamp, upstash::Redis};
+use crate::{
+    config::PageConfig,
+    ports::{error::Error, time::Timestamp},
+    upstash::Redis,
+};
 
 /// The answer, as its JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

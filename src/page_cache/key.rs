@@ -7,7 +7,11 @@ use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded};
 
 use super::admission::Pass;
-use crate::{ids::ItemId, item_routes::ItemRoutes, keys::hex, order};
+use crate::{
+    config::item_routes::ItemRoutes,
+    ports::sort,
+    schema::{hex, ids::ItemId},
+};
 
 /// A page that may be stored, and the URL that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +104,7 @@ impl Page {
 fn known_parameters(url: &Url, path: &str, routes: &ItemRoutes) -> Result<(String, ItemId), &'static str> {
     let item = routes.item(path, url.query()).ok_or(NO_ITEM)?;
     let mut kept: Vec<_> = url.query_pairs().filter(|(name, _)| !is_tracking(name)).collect();
-    order::sort_by(&mut kept, Ord::cmp);
+    sort::sort_by(&mut kept, Ord::cmp);
     let known = |name: &str| routes.parameters(path).any(|own| own == name);
     let twice = kept.iter().zip(kept.iter().skip(1)).any(|((one, _), (next, _))| one == next);
     if twice || kept.iter().any(|(name, _)| !known(name)) {

@@ -9,13 +9,11 @@ use super::{
     key::Page,
     vary::{Fields, Selecting},
 };
+use crate::schema::scripts::PAGE;
 use crate::{
-    error::Error,
-    ids::ItemId,
-    keys::{Keys, hex},
-    random,
-    time::Timestamp,
-    upstash::{self, Command, FromReply, Redis, Reply, Script, script},
+    ports::{error::Error, random, time::Timestamp},
+    schema::{hex, ids::ItemId, keys::Keys},
+    upstash::{self, Command, FromReply, Redis, Reply},
 };
 
 /// The right to render a page and to store it, until it runs out.
@@ -161,6 +159,3 @@ pub async fn look(
 pub async fn ping(redis: &Redis) -> Result<(), upstash::Error> {
     redis.run(Command::read("PING")).await
 }
-
-/// Reads a page and hands out the lease to render it.
-pub static PAGE: Script = script!("page", "d089d41a366527dfb9e860b3228e960c8803ed46");

@@ -2,10 +2,11 @@
 //! being rendered now. One mark per name, however many pages carry it.
 
 use super::{key::Page, storable::LONGEST};
+use crate::schema::scripts::PURGE;
 use crate::{
-    error::Error,
-    ids::{ItemId, Tag},
-    upstash::{Command, Redis, Script, script},
+    ports::error::Error,
+    schema::ids::{ItemId, Tag},
+    upstash::{Command, Redis},
 };
 
 /// What is no longer to be served.
@@ -55,6 +56,3 @@ pub async fn purge(redis: &Redis, purges: &[Purge], extent: Extent) -> Result<()
     let call = Command::script(&PURGE, [redis.keys().purged()]).num(keep.as_micros()).args(marks);
     Ok(redis.run(call.repeatable()).await?)
 }
-
-/// Notes a purge.
-pub static PURGE: Script = script!("purge", "7799451a622e0e1ad30686e863bffb8adf088446");

@@ -15,13 +15,15 @@ use super::{
     vary::{Fields, Selecting},
 };
 use crate::{
-    app::App,
+    App,
     config::PageConfig,
-    error::Error,
-    fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
-    origin::{self, Says},
-    random,
-    time::Timestamp,
+    ports::{
+        error::Error,
+        fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
+        random,
+        time::Timestamp,
+    },
+    proxy::{self, Says},
 };
 
 /// What is to be rendered.
@@ -94,7 +96,7 @@ pub async fn render(app: &App, order: &Order<'_>) -> Result<Rendered, Error> {
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         }
         let asked = app.clock.now();
-        let (response, says) = origin::ask_for_page(app, order.page.url(), headers, asked).await?;
+        let (response, says) = proxy::ask_for_page(app, order.page.url(), headers, asked).await?;
         let arrived = app.clock.now();
         let not_modified = response.status() == StatusCode::NOT_MODIFIED;
         let stored = order.stored.filter(|_| not_modified && conditions.is_some());

@@ -3,7 +3,7 @@
 use http::HeaderMap;
 
 use super::{cache_control::CacheControl, entry::Entry};
-use crate::time::Timestamp;
+use crate::ports::time::Timestamp;
 
 /// What a request wants of a cache.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use super::{
     entry::Entry,
     range::{self, Part},
 };
-use crate::{
+use crate::ports::{
     fetch::{Body, Kept, Response},
     time::Timestamp,
 };

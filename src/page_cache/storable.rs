@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::cache_control::CacheControl;
-use crate::{config::PageConfig, time::Timestamp};
+use crate::{config::PageConfig, ports::time::Timestamp};
 
 /// The longest that a page is kept, whatever the origin says: two days. A purge is remembered for twice as long.
 pub const LONGEST: Duration = Duration::from_hours(48);

@@ -3,12 +3,11 @@
 //! again whenever it is rendered again, so it is not among them for long.
 
 use super::{entry::Entry, key::Page, lookup::Lease, memory::UNSTORABLE, vary::MOST_VARIANTS};
+use crate::schema::scripts::{EVICT, STORE};
 use crate::{
-    error::Error,
-    ids::ItemId,
-    keys::Keys,
-    time::Timestamp,
-    upstash::{Command, FromReply, Pairs, Redis, Script, script},
+    ports::{error::Error, time::Timestamp},
+    schema::{ids::ItemId, keys::Keys},
+    upstash::{Command, FromReply, Pairs, Redis},
 };
 
 /// How often a store makes room before it gives up: 256 of the smallest pages at a time, it is enough for one of 1 MiB.
@@ -103,9 +102,3 @@ fn end(keys: Keys, page: &Page, lease: &Lease) -> Command {
 fn without_page(end: Command) -> Command {
     end.arg("").arg("").num(0).num(0).num(0)
 }
-
-/// Ends a render.
-pub static STORE: Script = script!("store", "fd151f5aac1792e53071ce3ea1d967f13687c273");
-
-/// Deletes stored pages.
-pub static EVICT: Script = script!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");

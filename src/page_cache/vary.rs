@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::{
     config::Forward,
-    order,
-    origin::{is_edge, is_hop_by_hop},
+    ports::sort,
+    proxy::{is_edge, is_hop_by_hop},
 };
 
 /// Variants of one URL at the most; beyond, one of them makes room.
@@ -34,7 +34,7 @@ impl Fields {
             }
         }
         fields.retain(|field| field != "accept-encoding");
-        order::sort_by(&mut fields, Ord::cmp);
+        sort::sort_by(&mut fields, Ord::cmp);
         fields.dedup();
         Some(Self(fields))
     }
@@ -167,7 +167,7 @@ fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     }
     let mut languages: Vec<_> = members.drain(..).map(|member| member.replace(' ', "").to_ascii_lowercase()).collect();
     // The order of equals says nothing (RFC 9110 §12.4.2). Highest weight first; no weight means 1.
-    order::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
+    sort::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
     languages.dedup();
     Some(languages.join(","))
 }

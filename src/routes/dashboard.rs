@@ -10,7 +10,7 @@ use http::{
 };
 
 use super::problem::Problem;
-use crate::{
+use crate::ports::{
     assets::{Asset, ICON, asset},
     error::Error,
     fetch::{Body, Response},

@@ -10,10 +10,16 @@ use std::rc::Rc;
 use http::{HeaderValue, Method, header};
 
 use crate::{
-    app::{Answer, App, Later},
-    fetch::{Body, Request, Response},
-    journal, seen,
-    traffic::{self, Count},
+    App,
+    metrics::{
+        journal,
+        traffic::{self, Count},
+    },
+    ports::{
+        answer::{Answer, Later},
+        fetch::{Body, Request, Response},
+    },
+    ranking::activity,
     upstash::Waits,
 };
 
@@ -36,7 +42,8 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
         counted(app, Count::of_page, Box::pin(storefront::serve(app, request, now))).await
     };
     // Whoever's answer it is: what visitors left behind is written as soon as it is due.
-    let seen = seen::flush(app, now).map(|work| -> Later { Box::pin(app.redis.meter().during(Waits::Nobody, work)) });
+    let seen =
+        activity::flush(app, now).map(|work| -> Later { Box::pin(app.redis.meter().during(Waits::Nobody, work)) });
     answer.later.extend(seen);
     answer.later.extend(traffic::flush(app, now));
     journal::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());

@@ -9,10 +9,12 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use crate::{
-    error::{Error, Refusal},
-    fetch::{FetchError, Response},
-    journal,
-    limits::PERIOD,
+    metrics::journal,
+    ports::{
+        error::{Error, Refusal},
+        fetch::{FetchError, Response},
+        rate_limit::PERIOD,
+    },
 };
 
 /// What a caller should wait before the next try, in seconds. A lost connection is back sooner, a used-up quota later;
@@ -141,7 +143,10 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{database::DatabaseError, fetch::Body, upstash};
+    use crate::{
+        ports::{database::DatabaseError, fetch::Body},
+        upstash,
+    };
 
     fn document(problem: impl Into<Problem>) -> (u16, serde_json::Value, HeaderMap) {
         let (parts, body) = problem.into().respond("/test").into_parts();

@@ -4,9 +4,8 @@ use serde::Serialize;
 
 use super::{Schedule, read::age};
 use crate::{
-    error::Error,
-    ids::RowId,
-    time::Timestamp,
+    ports::{error::Error, time::Timestamp},
+    schema::ids::RowId,
     upstash::{self, Command, FromReply, Pairs, Redis},
 };
 

@@ -7,7 +7,11 @@ use std::{
 };
 
 use super::{CachedRow, Source, read, read_many};
-use crate::{error::Error, ids::RowId, time::Timestamp, upstash::Redis};
+use crate::{
+    ports::{error::Error, time::Timestamp},
+    schema::ids::RowId,
+    upstash::Redis,
+};
 
 /// Rows, and bytes of one, at the most: 4 MB.
 const MOST_ROWS: usize = 1_000;

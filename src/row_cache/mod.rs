@@ -22,14 +22,13 @@ use std::time::Duration;
 pub use late::{Late, Lateness, latest};
 pub use memory::Memory;
 pub use read::{CachedRow, read, read_many};
-pub(crate) use refresh::{CLAIM, COMMIT, Earliest, earliest_due};
+pub(crate) use refresh::{Earliest, earliest_due};
 pub use refresh::{RefreshReport, refresh, refresh_due};
 pub use source::Source;
 
 use crate::{
-    error::Error,
-    ids::RowId,
-    time::Timestamp,
+    ports::{error::Error, time::Timestamp},
+    schema::ids::RowId,
     upstash::{Command, Redis},
 };
 

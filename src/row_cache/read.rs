@@ -6,9 +6,8 @@ use bytes::Bytes;
 
 use super::{RefreshReport, Schedule, Source, refresh::load};
 use crate::{
-    error::Error,
-    ids::RowId,
-    time::Timestamp,
+    ports::{error::Error, time::Timestamp},
+    schema::ids::RowId,
     upstash::{self, Command, FromReply, Redis, Reply},
 };
 

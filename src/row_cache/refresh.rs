@@ -13,18 +13,12 @@ use super::{
     Schedule,
     source::{DEADLINE, Source},
 };
+use crate::schema::scripts::{CLAIM, COMMIT};
 use crate::{
-    budget::Budget,
-    error::Error,
-    ids::RowId,
-    keys::Keys,
-    random,
-    time::Timestamp,
-    upstash::{self, Command, FromReply, Pairs, Redis, Reply, Script, script},
+    ports::{budget::Budget, error::Error, random, time::Timestamp},
+    schema::{ids::RowId, keys::Keys},
+    upstash::{self, Command, FromReply, Pairs, Redis, Reply},
 };
-
-pub static CLAIM: Script = script!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
-pub static COMMIT: Script = script!("commit", "ffa91851d80eda4038fb227e7c8171fd0da56c48");
 
 /// How many rows a round leases: one of 10,000 rows every 5 s then is 2 rounds a second.
 const BATCH: usize = 1_000;

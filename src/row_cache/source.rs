@@ -10,14 +10,16 @@ use serde_json::Value;
 use url::Url;
 
 use crate::{
-    app::App,
-    budget::Budget,
+    App,
     config::RowsConfig,
-    database::{Database, Row},
-    error::Error,
-    fetch::{Body, Collected, Fetch, FetchError, Request},
-    ids::RowId,
-    time::Clock,
+    ports::{
+        budget::Budget,
+        database::{Database, Row},
+        error::Error,
+        fetch::{Body, Collected, Fetch, FetchError, Request},
+        time::Clock,
+    },
+    schema::ids::RowId,
 };
 
 /// As many ids of 64 characters make a URL of 6.5 KB, which servers take.

@@ -21,7 +21,7 @@ use super::{
     error::Error,
     reply::Reply,
 };
-use crate::{
+use crate::ports::{
     fetch::FetchError,
     time::{Alarm, Bell, Clock, Timestamp},
 };

@@ -14,9 +14,11 @@ use super::{
     reply::{FromReply, Item, Reply},
 };
 use crate::{
-    fetch::{Fetch, FetchError},
-    keys::Keys,
-    time::{Clock, Timestamp},
+    ports::{
+        fetch::{Fetch, FetchError},
+        time::{Clock, Timestamp},
+    },
+    schema::keys::Keys,
 };
 
 /// The most that one reply may have: Upstash's limit of 10 MB for a command, as base64, and as much again for a pipeline.

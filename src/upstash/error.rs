@@ -1,6 +1,6 @@
 //! What can go wrong between here and Redis. No message holds a key or a value, so each may be logged.
 
-use crate::fetch::FetchError;
+use crate::ports::fetch::FetchError;
 
 /// Why Redis did not answer a command with a reply of the asked type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -283,7 +283,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::time::Timestamp;
+    use crate::ports::time::Timestamp;
 
     fn read(json: Value) -> Result<Reply, Error> {
         serde_json::from_value::<Told>(json).unwrap().0

@@ -17,7 +17,7 @@ pub struct Script {
 /// The script in `scripts/{name}.lua`, [`dense`]: with the comments, which are for people, all scripts were 40 % of the Worker's data.
 macro_rules! script {
     ($name:literal, $sha1:literal) => {{
-        const TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/scripts/", $name, ".lua"));
+        const TEXT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/schema/scripts/", $name, ".lua"));
         const LENGTH: usize = $crate::upstash::dense::<{ TEXT.len() }>(TEXT).1;
         const BYTES: [u8; LENGTH] = $crate::upstash::dense(TEXT).0;
         $crate::upstash::Script {

@@ -12,7 +12,7 @@ use futures_util::{StreamExt, future::join_all, stream};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::api::log_in;
+use crate::routes::api::log_in;
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {

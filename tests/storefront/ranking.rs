@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use edgefront::{
     config::RankingConfig,
-    ids::ItemId,
+    ports::time::Timestamp,
     ranking::{self, Ranked, RescaleReport},
-    time::Timestamp,
+    schema::ids::ItemId,
 };
 use futures_util::future::join_all;
 

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use edgefront::{
-    fetch::FetchError,
+    ports::fetch::FetchError,
     upstash::{Command, Error, Pairs, Reply, Script},
 };
 use edgefront_gateway::Fault;

@@ -14,7 +14,7 @@ use std::{
 use http::{HeaderValue, header};
 
 use super::super::{entry::Entry, vary::Selecting};
-use crate::{fetch::Kept, time::Timestamp};
+use crate::ports::{fetch::Kept, time::Timestamp};
 
 /// Copies, and bytes of their bodies, at the most. An isolate has 128 MB.
 const MOST_COPIES: usize = 2_000;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{call::Call, reply};
 use crate::{
-    abandoned::{self, AbandonedCart, Cursor},
-    app::Answer,
+    carts::abandoned::{self, AbandonedCart, Cursor},
+    ports::answer::Answer,
     routes::problem::Problem,
 };
 

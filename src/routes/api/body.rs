@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::{error::Error, routes::problem::Problem};
+use crate::{ports::error::Error, routes::problem::Problem};
 
 /// The fields of a JSON object, to be taken one by one; [`Fields::end`] then refuses what is left.
 #[derive(Debug, PartialEq)]
@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::ItemId;
+    use crate::schema::ids::ItemId;
 
     fn problem(body: &[u8]) -> String {
         let read = |mut fields: Fields| -> Result<ItemId, Error> {

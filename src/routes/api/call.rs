@@ -7,11 +7,10 @@ use http::{HeaderMap, header, request::Parts};
 use url::form_urlencoded;
 
 use crate::{
-    app::App,
-    error::Error,
-    ids::Token,
+    App,
+    ports::{error::Error, time::Timestamp},
     routes::{api::body::Fields, problem::Problem},
-    time::Timestamp,
+    schema::token::Token,
 };
 
 /// What stands in a path at the first and at the second `{…}` of its route; empty where there is none.

@@ -5,17 +5,16 @@ use serde::Serialize;
 
 use super::{call::Call, reply};
 use crate::{
-    app::Answer,
-    cart::{self, Cart, CartWrite, Line, Quantity},
-    fetch::Response,
-    ids::ItemId,
+    carts::{self, Cart, CartWrite, Line, Quantity},
+    ports::{answer::Answer, fetch::Response},
     routes::problem::Problem,
+    schema::ids::ItemId,
 };
 
 /// The cart; an empty one for a visitor without a session.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let found = match call.token() {
-        Some(token) => cart::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+        Some(token) => carts::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
         None => None,
     };
     let cart = found.map(|(_, cart)| cart).unwrap_or_default();
@@ -29,7 +28,7 @@ pub async fn set(call: Call<'_>) -> Result<Answer, Problem> {
     let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
     fields.end()?;
     let token = call.token();
-    let write = cart::set_item(&call.app.redis, token.as_ref(), &item, quantity, call.now, &call.app.config).await?;
+    let write = carts::set_item(&call.app.redis, token.as_ref(), &item, quantity, call.now, &call.app.config).await?;
     // Else it may only have changed what was in already.
     if write.created {
         call.app.traffic.added(&write.cart, quantity.get());
@@ -45,7 +44,7 @@ pub async fn add(call: Call<'_>) -> Result<Answer, Problem> {
     fields.end()?;
     let (key, token) = (call.idempotency_key()?, call.token());
     let write =
-        cart::add_item(&call.app.redis, token.as_ref(), &item, quantity, key, call.now, &call.app.config).await?;
+        carts::add_item(&call.app.redis, token.as_ref(), &item, quantity, key, call.now, &call.app.config).await?;
     call.app.traffic.added(&write.cart, quantity.get());
     written(&call, write)
 }
@@ -54,13 +53,13 @@ pub async fn add(call: Call<'_>) -> Result<Answer, Problem> {
 pub async fn remove(call: Call<'_>) -> Result<Answer, Problem> {
     let item = ItemId::parse(&call.name)?;
     let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
-    written(&call, cart::remove_item(&call.app.redis, Some(&token), &item, call.now, &call.app.config).await?)
+    written(&call, carts::remove_item(&call.app.redis, Some(&token), &item, call.now, &call.app.config).await?)
 }
 
 /// Empties the cart.
 pub async fn clear(call: Call<'_>) -> Result<Answer, Problem> {
     let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
-    written(&call, cart::clear(&call.app.redis, Some(&token), call.now, &call.app.config).await?)
+    written(&call, carts::clear(&call.app.redis, Some(&token), call.now, &call.app.config).await?)
 }
 
 /// The cart after a write, with the cookie of the guest's session that may have begun with it.

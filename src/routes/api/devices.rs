@@ -5,12 +5,10 @@ use serde_json::{Value, json};
 
 use super::{call::Call, reply};
 use crate::{
-    app::Answer,
-    error::Error,
-    fetch::Response,
-    ids::UserId,
+    ports::{answer::Answer, error::Error, fetch::Response},
     routes::problem::Problem,
-    session::{
+    schema::ids::UserId,
+    sessions::{
         self, Device, Ended, Which, cookie,
         device::{DeviceId, Label},
     },
@@ -19,7 +17,7 @@ use crate::{
 /// `{sessions: [{id, current, began, seen, device}]}`, newest login first; times are Unix seconds. Nobody has none.
 pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
     let Some(token) = call.token() else { return Ok(respond(&[]).into()) };
-    let devices = session::devices(&call.app.redis, &token, call.now, &call.app.config.session).await?;
+    let devices = sessions::devices(&call.app.redis, &token, call.now, &call.app.config.session).await?;
     let describe = |Device { token: other, seen, label }: Device| {
         let current = other == token;
         // This request tells what its own browser is, should the login not have.
@@ -66,7 +64,7 @@ pub async fn end_all(call: Call<'_>) -> Result<Answer, Problem> {
 
 async fn log_out(call: &Call<'_>, which: &Which) -> Result<Option<Ended>, Error> {
     let Some(token) = call.token() else { return Ok(None) };
-    session::log_out_devices(&call.app.redis, &token, which, call.now, &call.app.config.session).await
+    sessions::log_out_devices(&call.app.redis, &token, which, call.now, &call.app.config.session).await
 }
 
 /// 204, and behind it what is left to do.
@@ -87,6 +85,6 @@ fn answer(call: &Call<'_>, ended: Ended) -> Answer {
 /// `{ended}`: how many sessions of a user the shop's own service has ended.
 pub async fn end_user(call: Call<'_>) -> Result<Answer, Problem> {
     let user = UserId::parse(&call.name)?;
-    let ended = session::log_out_user(&call.app.redis, &user, call.now, &call.app.config.session).await?;
+    let ended = sessions::log_out_user(&call.app.redis, &user, call.now, &call.app.config.session).await?;
     Ok(reply::json(reply::PERSONAL, &json!({"ended": ended})).into())
 }

@@ -5,13 +5,11 @@ use serde_json::{Value, json};
 
 use super::{call::Call, reply, rows};
 use crate::{
-    app::Answer,
-    error::Error,
-    flash_sale::{self, FlashSale, ReservationId, Reserved},
-    ids::{RowId, Token},
+    orders::flash_sale::{self, FlashSale, ReservationId, Reserved},
+    ports::{answer::Answer, error::Error, time::Timestamp},
     routes::problem::Problem,
     row_cache::Source,
-    time::Timestamp,
+    schema::{ids::RowId, token::Token},
 };
 
 /// The sale now. `now` is the server's clock in milliseconds, for a countdown on a machine whose clock may be wrong.

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{call::Call, reply};
-use crate::{app::Answer, journal, maintenance, origin, routes::problem::Problem};
+use crate::{jobs, metrics::journal, ports::answer::Answer, proxy, routes::problem::Problem};
 
 /// The Worker runs. Redis is not asked: restarting us would not mend it.
 pub async fn alive(_: Call<'_>) -> Result<Answer, Problem> {
@@ -15,8 +15,8 @@ pub async fn alive(_: Call<'_>) -> Result<Answer, Problem> {
 /// Each part, `ok` or what is wrong with it: 200, or 503 where one is ill. Why it is ill is for the log: anybody may ask here.
 pub async fn ready(call: Call<'_>) -> Result<Answer, Problem> {
     let redis = &call.app.redis;
-    let jobs = maintenance::jobs(redis, call.now);
-    let (jobs, writes, origin) = join3(jobs, maintenance::takes_writes(redis), origin::answers(call.app)).await;
+    let jobs = jobs::jobs(redis, call.now);
+    let (jobs, writes, origin) = join3(jobs, jobs::takes_writes(redis), proxy::answers(call.app)).await;
     let (redis, crons, rows) = match &jobs {
         Ok(jobs) => (
             if writes.is_ok() { "ok" } else { "ill" },

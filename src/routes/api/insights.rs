@@ -5,11 +5,10 @@ use serde_json::{Value, json};
 
 use super::{call::Call, reply};
 use crate::{
-    app::Answer,
-    error::Error,
-    ids::ItemId,
-    insights::{self, BoughtTogether},
+    orders::insights::{self, BoughtTogether},
+    ports::{answer::Answer, error::Error},
     routes::problem::Problem,
+    schema::ids::ItemId,
 };
 
 const CACHE: &str = "public, max-age=10";

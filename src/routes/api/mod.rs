@@ -17,12 +17,15 @@ use self::{
     call::{Call, Names},
 };
 use crate::{
-    app::{Answer, App},
-    fetch::{Body, Collected, Request, content_length},
-    network::Network,
+    App,
+    metrics::traffic::Count,
+    ports::{
+        answer::Answer,
+        fetch::{Body, Collected, Request, content_length},
+        network::Network,
+        time::Timestamp,
+    },
     routes::{counted, problem::Problem},
-    time::Timestamp,
-    traffic::Count,
 };
 
 mod access;

@@ -4,13 +4,11 @@ use http::StatusCode;
 
 use super::{body::read_text, call::Call, reply};
 use crate::{
-    app::Answer,
-    error::Error,
-    ids::{Token, UserId},
-    insights,
-    orders::{self, Order},
+    orders::{self, Order, insights},
+    ports::{answer::Answer, error::Error},
     routes::problem::Problem,
-    session,
+    schema::{ids::UserId, token::Token},
+    sessions,
 };
 
 /// `{order_id, items, user | token, reservation?}` → 204 once all of it is done. The same order again does no harm, so a caller that
@@ -25,7 +23,7 @@ pub async fn report(call: Call<'_>) -> Result<Answer, Problem> {
     let token = match (&user, token) {
         (Some(_), Some(_)) => return Err(Error::invalid("token", "can not be given beside the user").into()),
         // Of a user's carts the one that they filled last is in the session that they began last, as far as we can know.
-        (Some(user), None) => session::newest(&app.redis, user, call.now, &config.session).await?,
+        (Some(user), None) => sessions::newest(&app.redis, user, call.now, &config.session).await?,
         (None, token) => token,
     };
     let viewed = orders::settle(&app.redis, &order, token.as_ref(), user.as_ref(), call.now, &config.session).await?;

@@ -10,11 +10,10 @@ use super::{
     reply,
 };
 use crate::{
-    app::Answer,
-    error::Error,
-    ids::{ItemId, Tag},
     page_cache::{self, Extent, Page, Purge},
+    ports::{answer::Answer, error::Error},
     routes::problem::Problem,
+    schema::ids::{ItemId, Tag},
 };
 
 /// `{items, urls, tags, all, soft}`, at least one of the first four → `{purged, skipped: [{url, why}]}`. A URL may be a path of this host.

@@ -5,7 +5,11 @@ use serde_json::json;
 
 use super::{call::Call, reply};
 use crate::{
-    app::Answer, ids::ItemId, network::Network, person, ranking, routes::problem::Problem, seen::Viewer, traffic::Count,
+    metrics::traffic::Count,
+    ports::{answer::Answer, network::Network},
+    ranking::{self, activity::Viewer, crawler},
+    routes::problem::Problem,
+    schema::ids::ItemId,
 };
 
 /// The longest list: more would be a page of its own, and nobody knows where it stood before.
@@ -34,7 +38,7 @@ pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
     let key = call.idempotency_key()?.map(str::to_owned);
     let (app, now, token) = (call.app.clone(), call.now, call.token());
     // A crawler that runs the page's script is answered like everybody.
-    if person::is_here(call.headers()) {
+    if crawler::is_here(call.headers()) {
         app.traffic.count(Count::View);
         let viewer = Viewer { token: token.as_ref(), network: Network::of(call.headers()) };
         app.seen.note_reported(viewer, &item, key.as_deref(), now);

@@ -5,8 +5,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 use crate::{
-    fetch::{Body, Response},
     page_cache::conditional,
+    ports::fetch::{Body, Response},
 };
 
 /// Somebody's own, or a service's: kept nowhere.

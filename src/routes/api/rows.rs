@@ -8,13 +8,16 @@ use serde_json::json;
 
 use super::{call::Call, reply};
 use crate::{
-    app::{Answer, App, Later},
-    error::Error,
-    fetch::Response,
-    ids::RowId,
+    App,
+    ports::{
+        answer::{Answer, Later},
+        error::Error,
+        fetch::Response,
+        time::Timestamp,
+    },
     routes::problem::Problem,
     row_cache::{self, CachedRow, Source},
-    time::Timestamp,
+    schema::ids::RowId,
 };
 
 /// How many rows one call may ask for: a page's worth.

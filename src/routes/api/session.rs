@@ -8,12 +8,11 @@ use serde_json::json;
 
 use super::{body::read_text, call::Call, reply};
 use crate::{
-    app::Answer,
-    cart,
-    fetch::Response,
-    ids::{ItemId, UserId},
+    carts,
+    ports::{answer::Answer, fetch::Response},
     routes::problem::Problem,
-    session::{self, cookie, device::Label},
+    schema::ids::{ItemId, UserId},
+    sessions::{self, cookie, device::Label},
 };
 
 /// How long a replica of Redis may not know yet of a session that has begun: with several regions this read may come from one that lags.
@@ -41,7 +40,7 @@ pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let token = call.token();
     let is_young = token.as_ref().is_some_and(|token| token.began() + LAG > call.now);
     let found = match token {
-        Some(token) => cart::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+        Some(token) => carts::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
         None => None,
     };
     let is_worthless = found.is_none() && !is_young;
@@ -63,7 +62,7 @@ pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
 /// Logs this session out, and the browser forgets it. That there is none is no error.
 pub async fn end(call: Call<'_>) -> Result<Answer, Problem> {
     if let Some(token) = call.token() {
-        session::log_out(&call.app.redis, &token, call.now, &call.app.config.session).await?;
+        sessions::log_out(&call.app.redis, &token, call.now, &call.app.config.session).await?;
     }
     let mut response = reply::empty(StatusCode::NO_CONTENT);
     if cookie::is_sent(call.headers()) {
@@ -75,7 +74,7 @@ pub async fn end(call: Call<'_>) -> Result<Answer, Problem> {
 /// The items last viewed, newest first.
 pub async fn recent(call: Call<'_>) -> Result<Answer, Problem> {
     let found = match call.token() {
-        Some(token) => session::recent_items(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+        Some(token) => sessions::recent_items(&call.app.redis, &token, call.now, &call.app.config.session).await?,
         None => None,
     };
     let items = found.map(|(_, items)| items).unwrap_or_default();
@@ -92,7 +91,7 @@ pub async fn begin(call: Call<'_>) -> Result<Answer, Problem> {
     fields.end()?;
     let (key, old, config) = (call.idempotency_key()?, call.token(), &call.app.config.session);
     let token =
-        session::log_in_once(&call.app.redis, old.as_ref(), &user, label.as_ref(), key, call.now, config).await?;
+        sessions::log_in_once(&call.app.redis, old.as_ref(), &user, label.as_ref(), key, call.now, config).await?;
     let cookie = call.app.keyring.pair(&token)?;
     let mut response: Response = reply::json(reply::PERSONAL, &json!({"token": token.as_str(), "cookie": cookie}));
     *response.status_mut() = StatusCode::CREATED;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{call::Call, reply};
-use crate::{app::Answer, routes::problem::Problem, stats};
+use crate::{metrics::stats, ports::answer::Answer, routes::problem::Problem};
 
 /// The counts, and the limits that sessions and pages are held under.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {

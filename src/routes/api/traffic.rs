@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::{call::Call, reply};
 use crate::{
-    app::Answer,
+    metrics::traffic::{self, Count},
+    ports::answer::Answer,
     routes::problem::Problem,
-    traffic::{self, Count},
 };
 
 /// The longest time that one may ask for, in minutes; the stream holds an hour of a shop that is not very busy.

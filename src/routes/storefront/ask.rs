@@ -9,11 +9,14 @@ use super::{
     page::{Found, Question, Wanted},
 };
 use crate::{
-    app::{Answer, App, Later},
+    App,
     config::{Forward, UNPOPULAR},
-    fetch::{Request, Response},
-    origin::Says,
     page_cache::{self, CacheStatus, Entry, Lease, Look, Order, Page, Pass, Rendered, Wish, storable},
+    ports::{
+        answer::{Answer, Later},
+        fetch::{Request, Response},
+    },
+    proxy::Says,
 };
 
 impl Visit {

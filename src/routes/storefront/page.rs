@@ -12,16 +12,18 @@ use super::{
     failure, find_out,
 };
 use crate::{
-    app::{Answer, Later},
-    error::Error,
-    fetch::{FetchError, Request, Response},
-    origin::Visitor,
     page_cache::{
         self, Ask, Asked, CacheStatus, Entry, Hot, Lease, Look, Lookup, Page, Pass, Reuse, Selecting, State, Waiting,
         Wish, admission::is_plain, storable,
     },
-    session::{self, Session, cookie},
-    time::Timestamp,
+    ports::{
+        answer::{Answer, Later},
+        error::Error,
+        fetch::{FetchError, Request, Response},
+        time::Timestamp,
+    },
+    proxy::Visitor,
+    sessions::{self, Session, cookie},
     upstash::{self, FromReply, Reply},
 };
 
@@ -120,7 +122,7 @@ impl Visit {
         let asked = app.pages.asked(app.clock.now());
         let mut commands = vec![command.expecting(app.config.page.max_bytes)];
         let token = self.token.as_ref().filter(|_| with_session);
-        commands.extend(token.into_iter().flat_map(|token| session::check_commands(app.redis.keys(), token)));
+        commands.extend(token.into_iter().flat_map(|token| sessions::check_commands(app.redis.keys(), token)));
         let replies = app.redis.pipeline(&commands).await;
         app.pages.note_redis(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
@@ -130,7 +132,7 @@ impl Visit {
             Some(token) => {
                 let check = Reply::List(replies.collect::<Result<_, _>>()?);
                 let (user, seen) = FromReply::from_reply(check)?;
-                session::from_check(token, user, seen, self.now, &app.config.session)
+                sessions::from_check(token, user, seen, self.now, &app.config.session)
             }
         };
         Ok(Found { look, session, asked })

@@ -6,10 +6,12 @@ use url::Url;
 
 use super::{Visit, failure, log_failure};
 use crate::{
-    app::Answer,
-    fetch::{Request, Response},
-    item_routes::ItemRoutes,
+    config::item_routes::ItemRoutes,
     page_cache::{self, CacheStatus, Page, Pass},
+    ports::{
+        answer::Answer,
+        fetch::{Request, Response},
+    },
 };
 
 impl Visit {

@@ -1,6 +1,8 @@
 //! The demo shop behind the edge, in workerd with a real D1: its pages, and what its script asks for.
 
 /// Signing up, in and out.
+mod flash;
+
 mod accounts;
 /// The cart without a script.
 mod cart;

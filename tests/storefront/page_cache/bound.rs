@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use edgefront::{
-    item_routes::ItemRoutes,
+    config::item_routes::ItemRoutes,
     page_cache::{
         Ask, Entry, Extent, Lookup, Page, Purge, Selecting, invalidate, look, note_unstorable, purge, store,
         vary::Fields,
     },
-    time::Timestamp,
+    ports::time::Timestamp,
 };
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{is_hit, rfc9111::fresh, store_page};
 use crate::{
-    api::service,
+    routes::api::service,
     support::{Reply, Shop, eventually, scenarios},
 };
 

@@ -1,9 +1,9 @@
 //! A purge wins, at once, over what is stored and over what is being rendered.
 
 use edgefront::{
-    ids::{ItemId, Tag},
-    item_routes::ItemRoutes,
+    config::item_routes::ItemRoutes,
     page_cache::{Extent, Page, Purge, purge},
+    schema::ids::{ItemId, Tag},
 };
 use futures_util::future::join;
 

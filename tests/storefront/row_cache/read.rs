@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgefront::{error::Error, row_cache};
+use edgefront::{ports::error::Error, row_cache};
 use futures_util::future::join;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use edgefront::time::{Clock, Timestamp};
+use edgefront::ports::time::{Clock, Timestamp};
 use futures_util::future::LocalBoxFuture;
 
 /// A clock in the hand of the test; clones show the same time.

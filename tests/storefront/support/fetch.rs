@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use edgefront::fetch::{Body, ByteStream, Collected, Fetch, FetchError, Request, Response};
+use edgefront::ports::fetch::{Body, ByteStream, Collected, Fetch, FetchError, Request, Response};
 use futures_util::{
     Stream, StreamExt, TryStreamExt,
     future::LocalBoxFuture,

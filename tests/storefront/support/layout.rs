@@ -1,10 +1,7 @@
 //! What the tests say in the book's layout, said in the store's: `recent:` is that of a token's shard where the command names a
 //! token, and else that of every shard. So a test reads the same in both.
 
-use edgefront::{
-    ids::Token,
-    keys::{Keys, Shard},
-};
+use edgefront::schema::{keys::Keys, shard::Shard, token::Token};
 use serde_json::{Value, json};
 
 /// Makes one answer of those to the commands that a command became.

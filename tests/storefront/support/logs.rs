@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, Once, PoisonError},
 };
 
-use edgefront::journal;
+use edgefront::metrics::journal;
 
 /// Lines of one shop.
 #[derive(Clone, Default)]

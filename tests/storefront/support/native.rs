@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use edgefront::{app::App, maintenance, routes};
+use edgefront::{App, jobs, routes};
 use edgefront_gateway::Gateway;
 use futures_util::future::LocalBoxFuture;
 use tokio::task::spawn_local;
@@ -63,7 +63,7 @@ fn handler(app: Rc<App>, gateway: Arc<Gateway>, progress: Arc<Mutex<Progress>>) 
             if request.uri().path() == "/cdn-cgi/local/scheduled" {
                 let query = request.uri().query().unwrap_or_default();
                 let cron = query.trim_start_matches("cron=").replace('+', " ");
-                maintenance::run_cron(&app, &cron, app.clock.now()).await;
+                jobs::run_cron(&app, &cron, app.clock.now()).await;
                 return Some(http::Response::default());
             }
             let before = gateway.counts().requests;

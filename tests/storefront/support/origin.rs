@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use edgefront::fetch::{Body, Request, Response};
+use edgefront::ports::fetch::{Body, Request, Response};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use tokio::sync::watch;

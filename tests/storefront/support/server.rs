@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use edgefront::fetch::{Body, Request, Response};
+use edgefront::ports::fetch::{Body, Request, Response};
 use futures_util::{Stream, StreamExt, TryStreamExt, future::LocalBoxFuture};
 use http::Uri;
 use http_body_util::{BodyDataStream, Either, Full, StreamBody};

@@ -10,12 +10,14 @@ use std::{
 
 use bytes::Bytes;
 use edgefront::{
-    app::App,
-    budget::Budget,
-    fetch::{Collected, Fetch, FetchError, Request, Response},
-    ids::RowId,
+    App,
+    ports::{
+        budget::Budget,
+        fetch::{Collected, Fetch, FetchError, Request, Response},
+        time::{Clock, Timestamp},
+    },
     row_cache::{self, CachedRow, RefreshReport, Source},
-    time::{Clock, Timestamp},
+    schema::ids::RowId,
     upstash::Redis,
 };
 use futures_util::future::{LocalBoxFuture, join};

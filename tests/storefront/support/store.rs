@@ -15,10 +15,9 @@ use std::{
 };
 
 use edgefront::{
-    app::App,
+    App,
     config::{Config, RedisConfig},
-    keys::Keys,
-    scripts,
+    schema::{keys::Keys, scripts},
     upstash::{Credentials, Redis},
 };
 use edgefront_gateway::{

@@ -1,0 +1,150 @@
+//! Which URLs name an item. The same rule decides what may be cached, what counts as a view, and what a purge of an item hits.
+
+use percent_encoding::percent_decode_str;
+use url::form_urlencoded;
+
+use crate::schema::ids::ItemId;
+
+/// The patterns of `ITEM_ROUTES`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemRoutes(Vec<Route>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Route {
+    /// `/products/{item}`: what stands between the two is the item, one segment.
+    Path { before: String, after: String },
+    /// `/?item={item}`: on this path, the parameter of this name is the item.
+    Query { path: String, parameter: String },
+}
+
+impl ItemRoutes {
+    /// All forms of the demo shop.
+    pub const DEFAULT: &str = "/?item={item}, /products/{item}, /flash/{item}";
+
+    /// Reads patterns separated by commas, each a path with one segment `{item}`, or a path and `?name={item}`.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parse_with("{item}", text)
+    }
+
+    /// Like [`ItemRoutes::parse`], with another word in braces than `{item}`.
+    ///
+    /// # Errors
+    /// As [`ItemRoutes::parse`].
+    pub fn parse_with(word: &str, text: &str) -> Result<Self, String> {
+        text.split(',').map(|pattern| Route::parse(pattern.trim(), word)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The item that a URL names: a parameter that is given twice names none, and neither does what is no [`ItemId`].
+    #[must_use]
+    pub fn item(&self, path: &str, query: Option<&str>) -> Option<ItemId> {
+        self.0.iter().find_map(|route| route.item(path, query.unwrap_or_default()))
+    }
+
+    /// The parameters that carry an item on `path`.
+    pub fn parameters<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter_map(move |route| match route {
+            Route::Query { path: own, parameter } if own == path => Some(parameter.as_str()),
+            _ => None,
+        })
+    }
+}
+
+impl Default for ItemRoutes {
+    fn default() -> Self {
+        Self(vec![
+            Route::Query { path: "/".to_owned(), parameter: "item".to_owned() },
+            Route::Path { before: "/products/".to_owned(), after: String::new() },
+            Route::Path { before: "/flash/".to_owned(), after: String::new() },
+        ])
+    }
+}
+
+impl Route {
+    fn parse(pattern: &str, word: &str) -> Result<Self, String> {
+        let wrong = || format!("has {pattern:?}, and a route must look like /products/{word} or /shop?item={word}");
+        if !pattern.starts_with('/') || pattern.matches(word).count() != 1 {
+            return Err(wrong());
+        }
+        if let Some((path, query)) = pattern.split_once('?') {
+            let parameter = query.strip_suffix(word).and_then(|before| before.strip_suffix('=')).ok_or_else(wrong)?;
+            let plain = !parameter.is_empty() && parameter != "_" && !parameter.contains(['=', '&', '{', '}']);
+            return plain
+                .then(|| Self::Query { path: path.to_owned(), parameter: parameter.to_owned() })
+                .ok_or_else(wrong);
+        }
+        let (before, after) = pattern.split_once(word).ok_or_else(wrong)?;
+        let segment = before.ends_with('/') && (after.is_empty() || after.starts_with('/'));
+        segment.then(|| Self::Path { before: before.to_owned(), after: after.to_owned() }).ok_or_else(wrong)
+    }
+
+    fn item(&self, path: &str, query: &str) -> Option<ItemId> {
+        match self {
+            Self::Path { before, after } => {
+                let segment = path.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?;
+                ItemId::parse(&percent_decode_str(segment).decode_utf8().ok()?).ok()
+            }
+            Self::Query { path: own, parameter } => {
+                if path != own {
+                    return None;
+                }
+                let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == parameter);
+                let (_, value) = values.next()?;
+                if values.next().is_some() {
+                    return None;
+                }
+                ItemId::parse(&value).ok()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_what_it_says() {
+        assert_eq!(ItemRoutes::parse(ItemRoutes::DEFAULT), Ok(ItemRoutes::default()));
+    }
+
+    #[test]
+    fn a_url_names_one_item_or_none() {
+        let routes = ItemRoutes::parse("/?item={item}, /products/{item}, /a/{item}/view").unwrap();
+        for (path, query, item) in [
+            ("/", Some("item=mug"), Some("mug")),
+            ("/", Some("x=1&item=mug"), Some("mug")),
+            ("/", Some("item=mug&item=cup"), None),
+            ("/", Some("item="), None),
+            ("/", Some("item=a%3Ab"), None),
+            ("/", None, None),
+            ("/products/mug", None, Some("mug")),
+            ("/products/m%75g", None, Some("mug")),
+            ("/products/a/b", None, None),
+            ("/products/", None, None),
+            ("/products/%ff", None, None),
+            ("/a/mug/view", None, Some("mug")),
+            ("/other", Some("item=mug"), None),
+        ] {
+            assert_eq!(routes.item(path, query).as_ref().map(ItemId::as_str), item, "{path} {query:?}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_names_no_item_is_refused() {
+        for pattern in [
+            "",
+            "/products",
+            "products/{item}",
+            "/p{item}",
+            "/{item}/{item}",
+            "/?{item}",
+            "/?_={item}",
+            "/?a=1&b={item}",
+        ] {
+            assert!(ItemRoutes::parse(pattern).is_err(), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! A response together with the background tasks that follow it.
+
+use futures_util::future::LocalBoxFuture;
+
+use super::fetch::Response;
+
+/// A task that runs after the response: the visitor does not wait for it.
+pub type Later = LocalBoxFuture<'static, ()>;
+
+/// A response and its background tasks. A Worker gives them at most 30 s (`waitUntil`).
+pub struct Answer {
+    pub response: Response,
+    pub later: Vec<Later>,
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Self { response, later: Vec::new() }
+    }
+}

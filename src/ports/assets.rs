@@ -1,0 +1,97 @@
+//! The addresses of the static files in `assets/`. The platform serves them (Workers static assets), before the Worker is even asked.
+//!
+//! Under `/_edge/`, which is ours: no path of a storefront behind us can collide with them. An address carries the file's version (a
+//! hash of its content and of what the build puts into it), so that browsers may keep what they have for ever (`assets/_headers`).
+
+use std::fmt;
+
+/// A static file; displays as its address.
+pub struct Asset {
+    pub(crate) name: &'static str,
+    pub(crate) version: u32,
+}
+
+/// The file of that name in `assets/`, with those that the build puts into it: their paths from `assets/`, and `package-lock.json`
+/// for the libraries. Only their hash is compiled in.
+macro_rules! asset {
+    ($name:literal $(, $part:literal)* $(,)?) => {
+        $crate::ports::assets::Asset {
+            name: $name,
+            version: $crate::ports::assets::fnv1a(&[
+                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/", $name)),
+                $(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/", $part))),*
+            ]),
+        }
+    };
+}
+pub(crate) use asset;
+
+/// Of all our pages.
+pub const ICON: Asset = asset!("icon.svg");
+
+impl fmt::Display for Asset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/_edge/assets/{}?v={:08x}", self.name, self.version)
+    }
+}
+
+/// FNV-1a, 32 bits (RFC 9923), of the files one after the other: tells versions apart at compile time; it protects nothing.
+pub(crate) const fn fnv1a(mut files: &[&[u8]]) -> u32 {
+    let mut hash = 0x811c_9dc5_u32;
+    while let [file, others @ ..] = files {
+        let mut bytes = *file;
+        while let [first, rest @ ..] = bytes {
+            hash = (hash ^ *first as u32).wrapping_mul(0x0100_0193);
+            bytes = rest;
+        }
+        files = others;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(fnv1a(&[]), 0x811c_9dc5);
+        assert_eq!(fnv1a(&[b"a"]), 0xe40c_292c);
+        assert_eq!(fnv1a(&[b"foo", b"", b"bar"]), 0xbf9c_f968);
+    }
+
+    fn read(path: &str) -> String {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+    }
+
+    /// The files that `name` imports, and those that they import: their paths from `assets/`, and `package-lock.json` for a library.
+    fn imported(name: &str, found: &mut BTreeSet<String>) {
+        let text = read(&format!("assets/{name}"));
+        let imports = text.lines().filter(|line| line.starts_with("import ") || line.starts_with("@import "));
+        for path in imports.filter_map(|line| line.rsplit(['\'', '"']).nth(1)) {
+            let folder = name.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+            let path = path.strip_prefix("./").map_or("../package-lock.json".to_owned(), |path| folder + path);
+            if found.insert(path.clone()) && !path.starts_with("../") {
+                imported(&path, found);
+            }
+        }
+    }
+
+    /// Else a browser would keep what has changed.
+    #[test]
+    fn whatever_the_build_puts_into_a_file_counts_for_its_version() {
+        for code in ["src/demo/assets.rs", "src/routes/dashboard.rs"] {
+            let code = read(code);
+            let lists = code.split("asset!(").skip(1).filter_map(|rest| rest.split(");").next());
+            for list in lists {
+                let mut files = list.split('"').skip(1).step_by(2).map(str::to_owned);
+                let name = files.next().unwrap();
+                let mut parts = BTreeSet::new();
+                imported(&name, &mut parts);
+                assert_eq!(files.collect::<BTreeSet<_>>(), parts, "{name}");
+            }
+        }
+    }
+}

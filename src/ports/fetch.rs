@@ -1,0 +1,357 @@
+//! The one way out of the Worker: a complete HTTP request in, an HTTP response out, within a deadline.
+//!
+//! Whatever speaks HTTP (Redis over REST, the origin, rows by URL) goes through [`Fetch`], so that the whole of edgefront
+//! runs natively against real servers, and in a Worker over the platform's `fetch`.
+
+use std::{
+    any::Any,
+    cell::{OnceCell, RefCell},
+    fmt, io,
+    pin::Pin,
+    rc::Rc,
+    str::FromStr,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{
+    Stream, StreamExt,
+    future::{Either, LocalBoxFuture, select},
+};
+use http::{HeaderMap, header};
+
+/// A request as it comes in or goes out. The URI is absolute.
+pub type Request = http::Request<Body>;
+/// A response as it comes in or goes out.
+pub type Response = http::Response<Body>;
+
+/// Sends HTTP requests.
+pub trait Fetch {
+    /// Sends `request` and resolves with the response's head; the body may still be on its way.
+    ///
+    /// Redirects are passed on, not followed, and a body that is compressed stays so.
+    ///
+    /// # Errors
+    /// [`FetchError::Timeout`] if no complete response head has arrived `deadline` after the call, and
+    /// [`FetchError::Unreachable`] if there can be none.
+    fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>>;
+
+    /// Sends a POST and resolves with the whole response, whose body has at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`FetchError::Timeout`] if all of it has not arrived `deadline` after the call, and [`FetchError::Unreachable`] if it never
+    /// will, or is too large.
+    fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+        deadline: Duration,
+        limit: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>>;
+}
+
+/// Why there is no response. The first two do not say whether the server has executed the request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    #[error("no answer in time")]
+    Timeout,
+    #[error("no connection, or it broke")]
+    Unreachable,
+    /// It was not sent: see [`Budget`](crate::ports::budget::Budget).
+    #[error("no requests are left for this run: see SUBREQUESTS")]
+    Spent,
+}
+
+/// What a message says of its body's length (RFC 9110 §8.6); None if it says nothing, or no number.
+pub fn content_length<N: FromStr>(headers: &HeaderMap) -> Option<N> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// A message body: known bytes, or a stream that is passed on without being held.
+#[derive(Default)]
+pub enum Body {
+    #[default]
+    Empty,
+    Bytes(Bytes),
+    /// Bytes that are sent again and again; their headers go along with those of the response.
+    Kept(Rc<Kept>),
+    Stream(Box<dyn ByteStream>),
+}
+
+/// Bytes that are sent again and again, with headers that go along each time: what the platform makes of them is made once.
+pub struct Kept {
+    pub bytes: Bytes,
+    pub headers: HeaderMap,
+    made: OnceCell<Box<dyn Any>>,
+}
+
+impl Kept {
+    #[must_use]
+    pub const fn new(bytes: Bytes, headers: HeaderMap) -> Self {
+        Self { bytes, headers, made: OnceCell::new() }
+    }
+
+    /// What the platform has made of it; `make` is asked the first time.
+    pub fn made(&self, make: impl FnOnce() -> Box<dyn Any>) -> &dyn Any {
+        self.made.get_or_init(make).as_ref()
+    }
+}
+
+/// A stream of body chunks. `as_any` lets the edge recognise a stream of its own and hand it back to the platform
+/// untouched: 100 MB through a Worker then cost no copy.
+pub trait ByteStream: Stream<Item = io::Result<Bytes>> + Unpin {
+    fn as_any(&mut self) -> &mut dyn Any;
+}
+
+/// Why a body could not be read whole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    #[error("the body broke off")]
+    Truncated,
+}
+
+/// What [`Body::collect`] found.
+pub enum Collected {
+    /// The whole body.
+    Whole(Bytes),
+    /// More than the limit: what was read so far, and the rest behind it, still as one body.
+    TooLarge(Body),
+}
+
+/// What [`Body::collect_within`] found.
+pub enum InTime {
+    Collected(Collected),
+    /// Not whole in time: what was read so far, and the rest behind it, still as one body.
+    Slow(Body),
+}
+
+impl Body {
+    /// Reads the body if it has at most `limit` bytes. A longer one is given back unharmed.
+    ///
+    /// # Errors
+    /// [`BodyError::Truncated`] if the stream fails before its end.
+    pub async fn collect(self, limit: usize) -> Result<Collected, BodyError> {
+        Ok(match self.collect_within(limit, std::future::pending()).await? {
+            InTime::Collected(collected) => collected,
+            // Can not be, since what is pending for ever never ends.
+            InTime::Slow(body) => Collected::TooLarge(body),
+        })
+    }
+
+    /// As [`Body::collect`], for as long as `patience` lasts.
+    ///
+    /// # Errors
+    /// [`BodyError::Truncated`] if the stream fails before its end.
+    pub async fn collect_within(self, limit: usize, patience: impl Future<Output = ()>) -> Result<InTime, BodyError> {
+        let whole = |bytes| Ok(InTime::Collected(Collected::Whole(bytes)));
+        let too_large = |body| Ok(InTime::Collected(Collected::TooLarge(body)));
+        let mut stream = match self {
+            Self::Empty => return whole(Bytes::new()),
+            Self::Bytes(bytes) if bytes.len() > limit => return too_large(Self::Bytes(bytes)),
+            Self::Bytes(bytes) => return whole(bytes),
+            Self::Kept(kept) if kept.bytes.len() > limit => return too_large(Self::Kept(kept)),
+            Self::Kept(kept) => return whole(kept.bytes.clone()),
+            Self::Stream(stream) => stream,
+        };
+        let mut read = BytesMut::new();
+        let mut patience = std::pin::pin!(patience);
+        loop {
+            let chunk = match select(stream.next(), patience.as_mut()).await {
+                Either::Left((None, _)) => return whole(read.freeze()),
+                Either::Left((Some(chunk), _)) => chunk.map_err(|_| BodyError::Truncated)?,
+                Either::Right(_) => return Ok(InTime::Slow(Self::resumed(read, stream))),
+            };
+            if read.is_empty() {
+                // Nearly all pages come in one piece: it is not copied.
+                read = chunk.into();
+            } else {
+                read.extend_from_slice(&chunk);
+            }
+            if read.len() > limit {
+                return too_large(Self::resumed(read, stream));
+            }
+        }
+    }
+
+    fn resumed(read: BytesMut, rest: Box<dyn ByteStream>) -> Self {
+        let read = Some(read.freeze()).filter(|read| !read.is_empty());
+        Self::Stream(Box::new(Prefixed { read, rest }))
+    }
+
+    /// The same body, and a copy of at most `limit` bytes that is whole when all of it has passed.
+    #[must_use]
+    pub fn copied(self, limit: usize) -> (Self, BodyCopy) {
+        let rest = match self {
+            Self::Stream(stream) => stream,
+            Self::Empty => return (Self::Empty, BodyCopy(Rc::new(RefCell::new(Copying::Whole(Bytes::new()))))),
+            Self::Bytes(bytes) => {
+                let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(bytes.clone()))));
+                return (Self::Bytes(bytes), copy);
+            }
+            Self::Kept(kept) => {
+                let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(kept.bytes.clone()))));
+                return (Self::Kept(kept), copy);
+            }
+        };
+        let copy = Rc::new(RefCell::new(Copying::Growing { read: BytesMut::new(), reader: None }));
+        (Self::Stream(Box::new(Copied { rest, limit, copy: copy.clone() })), BodyCopy(copy))
+    }
+
+    /// Length in bytes if it is known without reading.
+    #[must_use]
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            Self::Empty => Some(0),
+            Self::Bytes(bytes) => Some(bytes.len()),
+            Self::Kept(kept) => Some(kept.bytes.len()),
+            Self::Stream(_) => None,
+        }
+    }
+
+    /// Whether the body is known to have no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+}
+
+/// What was read of a stream, and then the rest of it.
+struct Prefixed {
+    read: Option<Bytes>,
+    rest: Box<dyn ByteStream>,
+}
+
+impl Stream for Prefixed {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.read.take() {
+            Some(read) => Poll::Ready(Some(Ok(read))),
+            None => self.rest.poll_next_unpin(context),
+        }
+    }
+}
+
+impl ByteStream for Prefixed {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// A stream whose chunks are copied while they pass.
+struct Copied {
+    rest: Box<dyn ByteStream>,
+    limit: usize,
+    copy: Rc<RefCell<Copying>>,
+}
+
+enum Copying {
+    Growing {
+        read: BytesMut,
+        reader: Option<Waker>,
+    },
+    Whole(Bytes),
+    /// It broke off, nobody read it to its end, or it is longer than the limit.
+    Lost,
+}
+
+impl Copied {
+    /// Ends the copying, and wakes whoever waits for it.
+    fn end(&self, end: impl FnOnce(BytesMut) -> Copying) {
+        let mut copy = self.copy.borrow_mut();
+        if let Copying::Growing { read, reader } = &mut *copy {
+            let (read, reader) = (std::mem::take(read), reader.take());
+            *copy = end(read);
+            reader.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl Stream for Copied {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let chunk = std::task::ready!(self.rest.poll_next_unpin(context));
+        match &chunk {
+            None => self.end(|read| Copying::Whole(read.freeze())),
+            Some(Err(_)) => self.end(|_| Copying::Lost),
+            Some(Ok(chunk)) => {
+                let is_over = match &mut *self.copy.borrow_mut() {
+                    Copying::Growing { read, .. } => {
+                        read.extend_from_slice(chunk);
+                        read.len() > self.limit
+                    }
+                    Copying::Whole(_) | Copying::Lost => false,
+                };
+                if is_over {
+                    self.end(|_| Copying::Lost);
+                }
+            }
+        }
+        Poll::Ready(chunk)
+    }
+}
+
+/// Who stops reading leaves half a copy.
+impl Drop for Copied {
+    fn drop(&mut self) {
+        self.end(|_| Copying::Lost);
+    }
+}
+
+impl ByteStream for Copied {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// What passed, when it has passed; None if that was not all of it.
+pub struct BodyCopy(Rc<RefCell<Copying>>);
+
+impl Future for BodyCopy {
+    type Output = Option<Bytes>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self.0.borrow_mut() {
+            Copying::Growing { reader, .. } => {
+                *reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+            Copying::Whole(bytes) => Poll::Ready(Some(bytes.clone())),
+            Copying::Lost => Poll::Ready(None),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.len() {
+            Some(length) => write!(f, "Body({length} bytes)"),
+            None => f.write_str("Body(stream)"),
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        if bytes.is_empty() { Self::Empty } else { Self::Bytes(bytes) }
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl From<&'static str> for Body {
+    fn from(text: &'static str) -> Self {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+}

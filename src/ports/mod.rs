@@ -1,0 +1,15 @@
+//! What edgefront asks of its platform, as small traits and plain types. `edge` implements the traits in a Worker, the tests
+//! implement them natively.
+
+pub mod answer;
+pub mod assets;
+pub mod budget;
+pub mod database;
+pub mod error;
+pub mod fetch;
+pub mod network;
+pub(crate) mod random;
+pub mod rate_limit;
+pub mod recent;
+pub mod sort;
+pub mod time;

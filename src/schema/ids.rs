@@ -1,0 +1,93 @@
+//! Names that may become part of a Redis key. Each has only a checking constructor, so one that exists holds no separator,
+//! is never empty (`viewed:` + an empty token *is* the ranking) and can not reach another key.
+
+use std::fmt;
+
+use crate::ports::error::Error;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $field:literal, $max:literal, $allowed:expr, $rule:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The longest one, in bytes.
+            pub const MAX: usize = $max;
+
+            /// Checks `text`.
+            ///
+            /// # Errors
+            /// [`Error::Invalid`] with the rule that it breaks.
+            pub fn parse(text: &str) -> Result<Self, Error> {
+                let allowed: fn(u8) -> bool = $allowed;
+                // `.` and `..` would be a step in a URL's path, and no name.
+                if matches!(text, "" | "." | "..") || text.len() > $max || !text.bytes().all(allowed) {
+                    return Err(Error::invalid($field, $rule));
+                }
+                Ok(Self(text.to_owned()))
+            }
+
+            /// The name as it stands in keys and URLs.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+/// Unreserved in a URL (RFC 3986 §2.3), so that a name reads the same in a path, a query and a key.
+fn unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+id!(
+    /// An item of the shop, as its page's URL names it.
+    ItemId, "item", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
+);
+id!(
+    /// A row of the database that is kept in Redis.
+    RowId, "row", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
+);
+/// What is for sale has the name of its row.
+impl From<ItemId> for RowId {
+    fn from(item: ItemId) -> Self {
+        Self(item.0)
+    }
+}
+id!(
+    /// A user, as the storefront names them: an id, a mail address.
+    UserId, "user", 128,
+    |byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\'),
+    "must be 1 to 128 visible ASCII characters other than { } , \" \\, and not . or .."
+);
+id!(
+    /// An order, as the storefront numbers it.
+    OrderId, "order_id", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
+);
+id!(
+    /// A name that the origin gives to pages, so that one purge finds all of them.
+    Tag, "tag", 64, |byte| byte.is_ascii_graphic() && byte != b',',
+    "must be 1 to 64 visible ASCII characters other than a comma, and not . or .."
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_can_not_leave_its_key() {
+        for text in ["", ".", "..", "a:b", "a/b", "a\0", "ü", "a b", "{a}", &"a".repeat(65)] {
+            assert!(ItemId::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(ItemId::parse("enamel-mug_1.5~x").unwrap().as_str(), "enamel-mug_1.5~x");
+        assert!(UserId::parse("ada@example.org").is_ok());
+    }
+}

@@ -1,0 +1,121 @@
+//! Session tokens.
+
+use std::{fmt, num::NonZeroU16};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::ports::{error::Error, random, time::Timestamp};
+
+/// A session's token: when the session began and 128 random bits, as 28 characters of base64url.
+///
+/// The start makes the absolute expiry a property of the token that needs no key of its own; the cookie's MAC protects it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Token(String);
+
+/// Bytes of a token before base64url: 5 of the Unix second it began, 16 random ones.
+const TOKEN_BYTES: usize = 21;
+
+impl Token {
+    /// A new token of a session that begins `now`.
+    ///
+    /// # Errors
+    /// [`Error::Platform`] if the platform has no random bits.
+    pub fn new(now: Timestamp) -> Result<Self, Error> {
+        Self::draw(now, |bits| bits)
+    }
+
+    /// A new token whose session is in the shard `number` of `shards`: the last random bits select it, at least 120 stay random.
+    ///
+    /// # Errors
+    /// As [`Token::new`].
+    pub fn new_in(number: u16, shards: NonZeroU16, now: Timestamp) -> Result<Self, Error> {
+        Self::draw(now, |bits| {
+            let round = bits - bits % shards;
+            // The last round may be incomplete; the round before it is complete.
+            round.checked_add(number).unwrap_or(round.saturating_sub(shards.get()).saturating_add(number))
+        })
+    }
+
+    /// `place` makes the last two bytes of the random ones, which the shard is read from.
+    fn draw(now: Timestamp, place: impl Fn(u16) -> u16) -> Result<Self, Error> {
+        let mut bytes = random::bytes::<TOKEN_BYTES>()?;
+        bytes.split_at_mut(5).0.copy_from_slice(now.as_secs().to_be_bytes().split_at(3).1);
+        let [.., high, low] = &mut bytes;
+        [*high, *low] = place(u16::from_be_bytes([*high, *low])).to_be_bytes();
+        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// The token in `text`, or None if it is not one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; TOKEN_BYTES + 3];
+        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        (length == TOKEN_BYTES).then(|| Self(text.to_owned()))
+    }
+
+    /// When the session began.
+    #[must_use]
+    pub fn began(&self) -> Timestamp {
+        let mut second = [0; 8];
+        second.split_at_mut(3).1.copy_from_slice(self.bytes().split_at(5).0);
+        Timestamp::from_millis(u64::from_be_bytes(second) * 1000)
+    }
+
+    /// Which of so many shards its session is in, from 0: they are random bits, so no shard gets more than another.
+    #[must_use]
+    pub fn shard(&self, shards: NonZeroU16) -> u16 {
+        let [.., high, low, _, _, _] = self.bytes();
+        u16::from_be_bytes([high, low]) % shards
+    }
+
+    /// What the text stands for, and three zeros, for which the decoder wants room.
+    fn bytes(&self) -> [u8; TOKEN_BYTES + 3] {
+        let mut bytes = [0; TOKEN_BYTES + 3];
+        // A Token that exists decodes: `draw` encoded it, `parse` checked it.
+        let _ = URL_SAFE_NO_PAD.decode_slice(&self.0, &mut bytes);
+        bytes
+    }
+
+    /// The token as it stands in keys and in the cookie.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A token is a password: it never shows in a log.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_tells_when_it_began_and_survives_its_text() {
+        let now = Timestamp::from_millis(1_795_000_000_000);
+        let token = Token::new(now).unwrap();
+        assert_eq!(token.as_str().len(), 28);
+        assert_eq!(token.began(), now);
+        assert_eq!(Token::parse(token.as_str()), Some(token));
+    }
+
+    #[test]
+    fn nothing_but_a_token_is_a_token() {
+        for text in [
+            "",
+            "a",
+            "viewed:",
+            &"A".repeat(27),
+            &"A".repeat(29),
+            &"A".repeat(4096),
+            "AAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            "AAAAAAAAAAAAAAAAAAAAAAAAAA:A",
+        ] {
+            assert_eq!(Token::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The demo shop's flash sales, in workerd with a real D1: the same page for everybody, and pieces that D1 counts.
+
+use std::collections::BTreeSet;
+
+use edgefront::demo::FLASH_SALES;
+use futures_util::{StreamExt, stream};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    routes::api::{Answer, Visitor, log_in, service},
+    support::Shop,
+};
+
+const RUNNING: &str = FLASH_SALES[0];
+const UPCOMING: &str = FLASH_SALES[1];
+
+/// The demo shop, with its flash sales scheduled.
+async fn open() -> Shop {
+    let shop = Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory")]).await;
+    for row in FLASH_SALES {
+        refresh(&shop, row).await;
+    }
+    shop
+}
+
+/// Has a row read anew.
+async fn refresh(shop: &Shop, row: &str) {
+    let scheduled = service(shop, Method::PUT, &format!("/rows/{row}/schedule"), Some(&json!({"every": 5}))).await;
+    assert_eq!(scheduled.status, 200, "{scheduled:?}");
+}
+
+async fn sale(shop: &Shop, id: &str) -> Value {
+    let answer = Visitor::new(shop).get(&format!("/flash/{id}")).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json
+}
+
+async fn page(shop: &Shop, path: &str) -> (u16, String) {
+    let answer = shop.visit(path).await;
+    assert!(!answer.headers().contains_key("set-cookie"), "{path}");
+    (answer.status().as_u16(), answer.text().await.expect("text"))
+}
+
+#[tokio::test]
+async fn one_sale_runs_and_one_is_to_come() {
+    let shop = open().await;
+    let running = sale(&shop, RUNNING).await;
+    assert_eq!((&running["state"], &running["pieces"], &running["left"]), (&json!("live"), &json!(25), &json!(25)));
+    assert_eq!(sale(&shop, UPCOMING).await["state"], "upcoming");
+    let home = page(&shop, "/").await.1;
+    for id in FLASH_SALES {
+        assert!(home.contains(&format!("href=\"/flash/{id}\"")), "{home}");
+        let (status, page) = page(&shop, &format!("/flash/{id}")).await;
+        assert_eq!(status, 200);
+        assert!(page.contains(&format!("data-flash=\"{id}\"")), "{page}");
+    }
+    assert_eq!(page(&shop, "/flash/enamel-mug-sage").await.0, 404, "an ordinary sale is none");
+    assert_eq!(page(&shop, "/flash/no-such").await.0, 404);
+}
+
+#[tokio::test]
+async fn the_price_of_a_flash_sale_is_for_its_own_checkout_only() {
+    let shop = open().await;
+    let cards = shop.visit(&format!("/products.json?ids={RUNNING}")).await;
+    let card = &Answer::read(cards).await.json["products"][0];
+    assert_eq!((&card["price_cents"], &card["list_cents"]), (&json!(12900), &json!(12900)));
+    assert_eq!(sale(&shop, RUNNING).await["price_cents"], 7900);
+    assert!(page(&shop, &format!("/flash/{RUNNING}")).await.1.contains("€79.00"));
+    assert!(page(&shop, &format!("/products/{RUNNING}")).await.1.contains("€129.00"));
+}
+
+#[tokio::test]
+async fn the_page_of_a_sale_is_cached_like_an_items() {
+    let shop = open().await;
+    let path = format!("/flash/{RUNNING}");
+    shop.visit(&path).await;
+    shop.settled().await;
+    // Viewed, so it ranks, so it is stored.
+    shop.visit(&path).await;
+    shop.settled().await;
+    let ada = log_in(&shop, "ada").await;
+    let answer = shop.get(&path).header("cookie", ada.cookie.expect("a cookie")).send().await.expect("an answer");
+    let status = answer.headers()["cache-status"].to_str().expect("ASCII").to_owned();
+    assert!(status.starts_with("edgefront; hit"), "{status}");
+}
+
+/// A signed-in visitor with a piece, at the checkout.
+struct Buyer<'a> {
+    visitor: Visitor<'a>,
+    /// The order's number, as the form carries it.
+    order: String,
+}
+
+/// Reserves a piece and opens the checkout; None if there is no piece.
+async fn reserve<'a>(shop: &'a Shop, user: &str) -> Option<Buyer<'a>> {
+    let mut visitor = log_in(shop, user).await;
+    let answer = visitor.send(visitor.request(Method::POST, &format!("/flash/{RUNNING}/reservations"))).await;
+    if answer.status == 409 {
+        return None;
+    }
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let cookie = visitor.cookie.clone().expect("a cookie");
+    let checkout = shop.get(&checkout()).header("cookie", cookie).send().await.expect("an answer");
+    assert_eq!((checkout.status().as_u16(), &checkout.headers()["cache-control"]), (200, &"no-store".parse().unwrap()));
+    let page = checkout.text().await.expect("text");
+    let (_, rest) = page.split_once("name=\"order\" value=\"").expect("a number");
+    Some(Buyer { visitor, order: rest[..32].to_owned() })
+}
+
+fn checkout() -> String {
+    format!("/flash/{RUNNING}/checkout")
+}
+
+impl Buyer<'_> {
+    /// Sends the form: status, where it leads, and the page.
+    async fn send(&self, shop: &Shop, fields: &str) -> (u16, String, String) {
+        let body = format!("order={}&{fields}", self.order);
+        let request = shop.request(Method::POST, &checkout()).header("origin", &shop.url);
+        let request = request.header("cookie", self.visitor.cookie.clone().expect("a cookie"));
+        let answer = request.body(body).send().await.expect("an answer");
+        let headers = answer.headers();
+        assert!(headers.keys().all(|name| !name.as_str().starts_with("edge-")), "{headers:?}");
+        let to = headers.get("location").map(|to| to.to_str().expect("ASCII").to_owned()).unwrap_or_default();
+        (answer.status().as_u16(), to, answer.text().await.expect("text"))
+    }
+}
+
+const FORM: &str = "offer=7900&name=Ada+Lovelace&mail=ada%40example.org&address=Here+1";
+
+/// How many D1 has sold, by a copy of the row that is read anew.
+async fn sold(shop: &Shop) -> Value {
+    refresh(shop, RUNNING).await;
+    let row = Visitor::new(shop).get(&format!("/rows/{RUNNING}")).await.json;
+    assert_eq!(row["stock"].as_i64().zip(row["sale_sold"].as_i64()).map(|(stock, sold)| stock + sold), Some(40));
+    row["sale_sold"].clone()
+}
+
+#[tokio::test]
+async fn a_piece_is_bought_once_however_often_the_form_comes() {
+    let shop = open().await;
+    let ada = reserve(&shop, "ada").await.expect("a piece");
+    let (status, order, _) = ada.send(&shop, FORM).await;
+    assert_eq!((status, order.starts_with("/orders/")), (303, true), "{order}");
+    assert_eq!(ada.send(&shop, FORM).await, (303, order.clone(), String::new()));
+    assert_eq!(sold(&shop).await, 1);
+    let after = sale(&shop, RUNNING).await;
+    assert_eq!((after["left"].as_u64(), after["held"].as_u64()), (Some(24), Some(0)), "{after}");
+    let page = shop.get(&order).header("cookie", ada.visitor.cookie.clone().expect("a cookie"));
+    let page = page.send().await.expect("an answer").text().await.expect("text");
+    assert!(page.contains("€79.00") && page.contains("Ada Lovelace"), "{page}");
+    // Whoever holds a piece by some accident is still one customer: the database says so.
+    let again = Buyer { order: "0".repeat(32), ..ada };
+    let (status, _, page) = again.send(&shop, FORM).await;
+    assert_eq!(status, 409);
+    assert!(page.contains("No piece is held for you now.") || page.contains("bought one already"), "{page}");
+    assert_eq!(sold(&shop).await, 1);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_form_is_told_and_nothing_is_lost() {
+    let shop = open().await;
+    let ada = reserve(&shop, "ada").await.expect("a piece");
+    let (status, _, page) = ada.send(&shop, "offer=7900&name=Ada+Lovelace&mail=ada&address=").await;
+    assert_eq!((status, page.matches("aria-invalid").count()), (422, 2), "{page}");
+    assert!(page.contains("value=\"Ada Lovelace\"") && page.contains(&ada.order), "{page}");
+    let (status, _, page) = ada.send(&shop, &FORM.replace("7900", "100")).await;
+    assert_eq!((status, page.contains("The price has changed")), (409, true), "{page}");
+    shop.store.raw(&["ZINCRBY", &format!("held:{RUNNING}"), "-500", "ada"]).await;
+    let (status, _, page) = ada.send(&shop, FORM).await;
+    assert_eq!((status, page.contains("No piece is held")), (409, true), "{page}");
+    assert!(page.contains("value=\"Ada Lovelace\""), "{page}");
+    assert_eq!(sold(&shop).await, 0);
+    let foreign = shop.request(Method::POST, &checkout()).header("sec-fetch-site", "cross-site").body(FORM);
+    assert_eq!(foreign.send().await.expect("an answer").status(), 403);
+}
+
+#[tokio::test]
+async fn without_a_piece_the_checkout_leads_back_to_the_sale() {
+    let shop = open().await;
+    let ada = log_in(&shop, "ada").await.cookie.expect("a cookie");
+    for cookie in ["", &ada] {
+        let answer = shop.get(&checkout()).header("cookie", cookie).send().await.expect("an answer");
+        assert_eq!(
+            (answer.status().as_u16(), answer.headers()["location"].as_bytes()),
+            (303, format!("/flash/{RUNNING}").as_bytes())
+        );
+    }
+    assert_eq!(page(&shop, "/flash/enamel-mug-sage/checkout").await.0, 404);
+}
+
+#[tokio::test]
+async fn of_many_buyers_exactly_as_many_buy_as_there_are_pieces() {
+    let shop = open().await;
+    let (mut orders, mut round) = (BTreeSet::new(), 0);
+    // Of 40 who come, each third does not buy; those who come later get what comes back.
+    while orders.len() < 25 {
+        round += 1;
+        let tries = stream::iter(0..40).map(async |number| {
+            let user = format!("buyer-{round}-{number}");
+            let buyer = reserve(&shop, &user).await?;
+            if number % 3 == 0 {
+                shop.store.raw(&["ZINCRBY", &format!("held:{RUNNING}"), "-500", &user]).await;
+                return None;
+            }
+            let (status, order, page) = buyer.send(&shop, FORM).await;
+            assert_eq!(status, 303, "{page}");
+            Some(order)
+        });
+        orders.extend(tries.buffer_unordered(8).filter_map(async |order| order).collect::<Vec<_>>().await);
+        assert!(round < 5, "{} of 25 are sold", orders.len());
+    }
+    assert_eq!(orders.len(), 25);
+    assert_eq!(sold(&shop).await, 25);
+    let sale = sale(&shop, RUNNING).await;
+    assert_eq!((&sale["state"], &sale["left"]), (&json!("sold_out"), &json!(0)));
+    assert!(reserve(&shop, "late").await.is_none());
+}

@@ -1,0 +1,2 @@
+mod journal;
+mod traffic;

@@ -1,0 +1,176 @@
+//! `Edge-Order`: what follows from an order that the origin reports with its answer.
+
+pub mod flash_sale;
+mod insights;
+
+use edgefront_gateway::Fault;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios!(&[];
+    what_was_bought_leaves_the_cart_before_the_answer,
+    a_repeated_order_changes_nothing,
+    an_order_counts_what_its_visitor_had_viewed,
+    an_order_of_a_visitor_without_a_session_counts,
+    an_order_and_a_login_in_one_answer,
+    an_order_and_a_logout_in_one_answer,
+    an_answer_with_an_order_is_nobody_elses,
+    an_order_that_is_none_is_logged_and_the_answer_goes_out,
+    an_order_stands_though_redis_fails,
+);
+
+const ORDER: &str = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2},{"id":"pan","quantity":1}]}"#;
+
+/// The cookie of a guest with four mugs and a pan, whom the shop thanks for the order from now on.
+async fn buyer(shop: &Shop) -> String {
+    shop.origin.answer(Reply::html("").header("edge-cart", r#"{"op":"add","id":"mug","quantity":4}"#));
+    let answer = shop.visit("/add").await;
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    shop.origin.answer(Reply::html("").header("edge-cart", r#"{"op":"add","id":"pan","quantity":1}"#));
+    shop.get("/add").header("cookie", &cookie).send().await.unwrap();
+    shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
+    shop.settled().await;
+    cookie
+}
+
+async fn check_out(shop: &Shop, cookie: &str) -> reqwest::Response {
+    let request = shop.request(Method::POST, "/buy").header("cookie", cookie);
+    request.send().await.unwrap()
+}
+
+async fn cart(shop: &Shop, cookie: &str) -> Value {
+    let answer = shop.get("/_edge/v1/cart").header("cookie", cookie).send().await.unwrap();
+    answer.json::<Value>().await.unwrap()["items"].clone()
+}
+
+fn token(cookie: &str) -> &str {
+    cookie.trim_start_matches("__Host-session=").split('.').next().unwrap()
+}
+
+async fn orders_of(shop: &Shop, item: &str) -> Value {
+    shop.settled().await;
+    shop.store.raw(&["ZSCORE", "bought:", item]).await
+}
+
+async fn what_was_bought_leaves_the_cart_before_the_answer(shop: &Shop) {
+    let cookie = buyer(shop).await;
+    // The script is known to the server from here on.
+    shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
+    check_out(shop, &cookie).await;
+    shop.settled().await;
+    shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
+
+    let answer = check_out(shop, &cookie).await;
+
+    assert_eq!(answer.status(), 200);
+    assert_eq!(shop.blocking_requests().await, 2 + shop.store.apart(), "who asks, and what was bought");
+    assert!(!answer.headers().contains_key("edge-order") && !answer.headers().contains_key("set-cookie"));
+    assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
+    assert_eq!((orders_of(shop, "mug").await, orders_of(shop, "pan").await), (json!("1"), json!("1")));
+}
+
+async fn a_repeated_order_changes_nothing(shop: &Shop) {
+    let cookie = buyer(shop).await;
+    for _ in 0..3 {
+        // Somebody reloads the page that thanks them.
+        assert_eq!(check_out(shop, &cookie).await.status(), 200);
+        assert_eq!(orders_of(shop, "mug").await, "1");
+    }
+    assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
+}
+
+async fn an_order_counts_what_its_visitor_had_viewed(shop: &Shop) {
+    let cookie = buyer(shop).await;
+    shop.store.raw(&["ZADD", &format!("viewed:{}", token(&cookie)), "1", "lamp", "2", "mug"]).await;
+    check_out(shop, &cookie).await;
+    shop.settled().await;
+    let viewed = shop.visit("/_edge/v1/items/lamp/related?by=viewed").await.json::<Value>().await.unwrap();
+    let items = json!([{"id": "mug", "share": 1.0}, {"id": "pan", "share": 1.0}]);
+    assert_eq!(viewed, json!({"items": items, "orders": 1.0}));
+}
+
+async fn an_order_of_a_visitor_without_a_session_counts(shop: &Shop) {
+    shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
+    let answer = check_out(shop, "own=1").await;
+    assert_eq!((answer.status().as_u16(), shop.blocking_requests().await), (200, 0));
+    assert_eq!(orders_of(shop, "mug").await, "1");
+}
+
+/// A checkout that makes an account: what was not bought goes along.
+async fn an_order_and_a_login_in_one_answer(shop: &Shop) {
+    let guest = buyer(shop).await;
+    shop.origin.answer(Reply::html("welcome").header("edge-order", ORDER).header("edge-login", "ada"));
+    let answer = check_out(shop, &guest).await;
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    assert_ne!(token(cookie), token(&guest));
+    assert_eq!(cart(shop, cookie).await, json!([{"id": "mug", "quantity": 2}]));
+    assert_eq!(orders_of(shop, "mug").await, "1");
+}
+
+async fn an_order_and_a_logout_in_one_answer(shop: &Shop) {
+    let cookie = buyer(shop).await;
+    shop.origin.answer(Reply::html("bye").header("edge-order", ORDER).header("edge-logout", "1"));
+    assert_eq!(check_out(shop, &cookie).await.status(), 200);
+    assert_eq!(orders_of(shop, "mug").await, "1");
+    let abandoned = shop.store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!(abandoned[0][1][5], r#"["mug","2"]"#, "what was bought is not abandoned");
+}
+
+async fn an_answer_with_an_order_is_nobody_elses(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
+    shop.origin
+        .answer(Reply::html("thank you").header("edge-order", ORDER).header("cache-control", "public, max-age=60"));
+    for count in 1..=2 {
+        assert_eq!(shop.visit("/products/mug").await.status(), 200);
+        shop.settled().await;
+        assert_eq!(shop.origin.count(), count, "it is not stored");
+    }
+    assert_eq!(orders_of(shop, "pan").await, "1");
+}
+
+async fn an_order_that_is_none_is_logged_and_the_answer_goes_out(shop: &Shop) {
+    let cookie = buyer(shop).await;
+    shop.origin.answer(Reply::html("thank you").header("edge-order", r#"{"order_id":"1","items":[]}"#));
+    let answer = check_out(shop, &cookie).await;
+    assert_eq!(answer.text().await.unwrap(), "thank you");
+    shop.logged("edge-order is ignored: items must be a list of 1 to 100 items").await;
+    assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4);
+}
+
+async fn an_order_stands_though_redis_fails(shop: &Shop) {
+    let cookie = buyer(shop).await;
+    shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
+    let answer = check_out(shop, &cookie).await;
+    assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "thank you"));
+    shop.logged("an order was not settled before the answer").await;
+    shop.settled().await;
+    shop.store.gateway.set_fault(None);
+    assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4, "nothing was done of it");
+    // The page that thanks is shown again: all of it is done now.
+    check_out(shop, &cookie).await;
+    assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
+    assert_eq!(orders_of(shop, "mug").await, "1");
+}
+
+/// D27
+#[tokio::test]
+async fn an_order_whose_reply_is_lost_is_done_once() {
+    let shop = Shop::book(&[]).await;
+    let cookie = buyer(&shop).await;
+    shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
+    check_out(&shop, &cookie).await;
+    shop.settled().await;
+    shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
+    shop.store.gateway.set_fault(Some(Fault::LoseReply));
+    assert_eq!(check_out(&shop, &cookie).await.status(), 200);
+    shop.settled().await;
+    shop.store.gateway.set_fault(None);
+    assert_eq!(
+        cart(&shop, &cookie).await,
+        json!([{"id": "mug", "quantity": 2}]),
+        "two of four, though it ran again and again"
+    );
+    assert_eq!(shop.store.raw(&["HGET", "order:A-1", "cart"]).await, "1");
+}

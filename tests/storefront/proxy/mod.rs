@@ -1,0 +1,270 @@
+//! In front of any storefront: what passes, what does not, and what happens when the origin is not well.
+
+mod cart;
+mod reservation;
+
+use std::{convert::Infallible, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{future::join, stream};
+use http::Method;
+
+use crate::support::{Reply, Shop, TestOrigin, eventually, scenarios};
+
+scenarios! {
+    &[("ORIGIN_TIMEOUT", "4")];
+    a_request_passes_to_the_letter,
+    headers_of_a_connection_stay_on_its_side,
+    nobody_but_us_speaks_as_edge,
+    our_cookie_stays_here_and_the_others_pass,
+    an_answer_is_streamed_down,
+    a_body_is_streamed_up,
+    a_body_of_a_get_does_no_harm,
+    a_redirect_is_passed_on,
+    an_answer_says_whether_it_may_be_kept,
+    an_origin_that_is_down_is_told_as_it_is,
+    a_status_that_is_none_is_no_answer,
+    an_answer_that_breaks_off_looks_broken,
+    the_origin_logs_a_visitor_in_and_out,
+    a_login_that_redis_did_not_see_is_not_claimed,
+}
+
+async fn a_request_passes_to_the_letter(shop: &Shop) {
+    let path = "/a%2fB//c;d?x=%20&y&&z=1&x=+";
+    for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
+        shop.origin.answer(Reply::html("made").with_status(201).header("x-answer", "café"));
+        let body = if method == Method::GET { "" } else { "a body" };
+        let request = shop.request(method.clone(), path).header("x-asked", "yes").header("x-empty", "");
+        let answer = request.body(body).send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.headers()["x-answer"].as_bytes()), (201, "café".as_bytes()));
+        assert_eq!(answer.text().await.unwrap(), "made");
+        let asked = shop.origin.last();
+        assert_eq!((asked.method, asked.path.as_str(), asked.body.as_ref()), (method, path, body.as_bytes()));
+        assert_eq!(asked.headers["x-asked"], "yes");
+        assert_eq!(asked.headers["x-empty"], "");
+        assert_eq!(asked.headers["x-forwarded-host"], shop.url.strip_prefix("http://").unwrap());
+        assert_eq!(asked.headers["x-forwarded-proto"], "http");
+        assert_eq!(asked.headers["host"], shop.origin.url().strip_prefix("http://").unwrap());
+    }
+}
+
+async fn headers_of_a_connection_stay_on_its_side(shop: &Shop) {
+    shop.origin.answer(
+        Reply::html("x")
+            .header("connection", "x-hop")
+            .header("x-hop", "1")
+            .header("keep-alive", "5")
+            .header("x-end", "2"),
+    );
+    let request = shop.get("/about").header("connection", "keep-alive, X-Private").header("x-private", "1");
+    let request = request.header("te", "trailers").header("proxy-authorization", "Basic eDp5").header("x-end", "1");
+    let answer = request.send().await.unwrap();
+    for name in ["x-hop", "keep-alive"] {
+        assert!(!answer.headers().contains_key(name), "{name}");
+    }
+    assert_eq!(answer.headers()["x-end"], "2");
+    let asked = shop.origin.last();
+    for name in ["x-private", "te", "proxy-authorization", "keep-alive"] {
+        assert_eq!(asked.header(name), "", "{name}");
+    }
+    assert_eq!(asked.header("x-end"), "1");
+}
+
+async fn nobody_but_us_speaks_as_edge(shop: &Shop) {
+    shop.origin.answer(Reply::html("x").header("edge-order", "{}").header("edge-tags", "a").header("edge-other", "b"));
+    let request = shop.get("/about").header("edge-user", "ada").header("edge-key", "guessed").header("edge-x", "1");
+    // A storefront that reads its headers by CGI names (HTTP_EDGE_USER) sees no difference.
+    let answer = request.header("edge_user", "ada").send().await.unwrap();
+    assert!(answer.headers().keys().all(|name| !name.as_str().starts_with("edge-")), "{:?}", answer.headers());
+    let asked = shop.origin.last();
+    assert_eq!((asked.header("edge-user"), asked.header("edge_user"), asked.header("edge-x")), ("", "", ""));
+    assert_eq!(asked.header("edge-key"), crate::support::ORIGIN_KEY);
+    assert_eq!(asked.headers.get_all("edge-key").iter().count(), 1);
+}
+
+async fn our_cookie_stays_here_and_the_others_pass(shop: &Shop) {
+    let request = shop.get("/about").header("cookie", "a=b; __Host-session=forged.mac; c=\"d e\"");
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    assert_eq!(shop.origin.last().header("cookie"), "a=b; c=\"d e\"");
+}
+
+async fn an_answer_is_streamed_down(shop: &Shop) {
+    shop.origin.hold();
+    shop.origin.answer(Reply::then_held("first", "rest"));
+    let mut answer = shop.visit("/export").await;
+    let first = answer.chunk().await.unwrap().unwrap();
+    assert_eq!(first, "first", "before the origin has sent the rest");
+    shop.origin.release();
+    assert_eq!(answer.chunk().await.unwrap().unwrap(), "rest");
+    assert!(answer.chunk().await.unwrap().is_none());
+
+    shop.origin.answer(Reply::zeros(8 << 20));
+    assert_eq!(shop.visit("/export").await.bytes().await.unwrap().len(), 8 << 20);
+}
+
+async fn a_body_is_streamed_up(shop: &Shop) {
+    shop.origin.answer(Reply::html("thanks"));
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
+    let chunks =
+        stream::unfold(receiver, async |mut receiver| Some((Ok::<_, Infallible>(receiver.recv().await?), receiver)));
+    let upload = shop.request(Method::POST, "/import").body(reqwest::Body::wrap_stream(chunks)).send();
+    let feed = async {
+        for _ in 0..4 {
+            sender.send(vec![7; 1 << 20].into()).await.unwrap();
+        }
+        // Sockets between here and there may hold some; the origin has most of it before the upload has ended.
+        eventually("the origin receives", async || shop.origin.received() > 2 << 20).await;
+        for _ in 0..4 {
+            sender.send(vec![7; 1 << 20].into()).await.unwrap();
+        }
+        drop(sender);
+    };
+    let (answer, ()) = join(upload, feed).await;
+    assert_eq!(answer.unwrap().text().await.unwrap(), "thanks");
+    assert!(shop.origin.last().body.iter().eq(std::iter::repeat_n(&7, 8 << 20)));
+}
+
+async fn a_body_of_a_get_does_no_harm(shop: &Shop) {
+    let answer = shop.get("/search").body("{}").send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(shop.origin.last().method, Method::GET);
+}
+
+async fn a_redirect_is_passed_on(shop: &Shop) {
+    let own = shop.origin.url();
+    for (location, passed) in [
+        ("https://elsewhere.example/x".to_owned(), "https://elsewhere.example/x"),
+        ("/cart?a=b#c".to_owned(), "/cart?a=b#c"),
+        ("next".to_owned(), "next"),
+        // The origin's own address would lead the visitor past us.
+        (format!("{own}/cart?a=b"), "/cart?a=b"),
+        (own.clone(), "/"),
+        (format!("{own}?a"), "/?a"),
+        (format!("{own}1/cart"), &format!("{own}1/cart")),
+        // Browsers read all of these as two slashes, behind which a host would stand.
+        (format!("{own}//elsewhere.example"), &format!("{own}//elsewhere.example")),
+        (format!("{own}/\\elsewhere.example"), &format!("{own}/\\elsewhere.example")),
+        (format!("{own}/\t/elsewhere.example"), &format!("{own}/\t/elsewhere.example")),
+    ] {
+        shop.origin.answer(Reply::status(302).header("location", &location));
+        let answer = shop.visit("/old").await;
+        assert_eq!((answer.status().as_u16(), answer.headers()["location"].to_str().unwrap()), (302, passed));
+    }
+    assert!(shop.origin.asked().iter().all(|asked| asked.path == "/old"), "no redirect is followed");
+}
+
+async fn an_answer_says_whether_it_may_be_kept(shop: &Shop) {
+    for (reply, cache_control) in [
+        (Reply::html("x"), "private, no-cache"),
+        (Reply::html("x").header("cache-control", "public, max-age=60"), "public, max-age=60"),
+        (Reply::html("x").header("expires", "Sat, 21 Nov 2026 15:00:00 GMT"), "private"),
+        (Reply::html("x").with_status(404), "private, no-cache"),
+    ] {
+        shop.origin.answer(reply);
+        assert_eq!(shop.visit("/about").await.headers()["cache-control"], cache_control);
+    }
+}
+
+async fn an_origin_that_is_down_is_told_as_it_is(shop: &Shop) {
+    for (reply, status) in [(Reply::nothing(), 502), (Reply::html("late").after(Duration::from_mins(1)), 504)] {
+        shop.origin.answer(reply);
+        let for_people = shop.get("/about").header("accept", "text/html").send();
+        let (for_people, for_programs) = join(for_people, shop.visit("/about")).await;
+        let for_people = for_people.unwrap();
+        assert_eq!((for_people.status().as_u16(), for_programs.status().as_u16()), (status, status));
+        assert_eq!(for_programs.headers()["content-type"], "application/problem+json");
+        assert_eq!(for_programs.headers()["cache-control"], "private, no-store");
+        assert_eq!(for_people.headers()["content-type"], "text/html; charset=utf-8");
+        assert!(for_people.text().await.unwrap().contains("try again"));
+    }
+}
+
+async fn a_status_that_is_none_is_no_answer(shop: &Shop) {
+    for status in [600, 999] {
+        shop.origin.answer(Reply::status(status));
+        assert_eq!(shop.visit("/about").await.status(), 502, "{status}");
+    }
+}
+
+async fn an_answer_that_breaks_off_looks_broken(shop: &Shop) {
+    shop.origin.answer(Reply::truncated("half of it"));
+    let answer = shop.visit("/export").await;
+    assert!(answer.bytes().await.is_err(), "a body cut short must not look whole");
+}
+
+async fn the_origin_logs_a_visitor_in_and_out(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/login" => {
+            Reply::status(303).header("location", "/").header("edge-login", "ada").header("set-cookie", "own=1")
+        }
+        "/logout" => Reply::status(303).header("location", "/").header("edge-logout", "1"),
+        _ => Reply::html(asked.header("edge-user").to_owned()),
+    });
+    let login = shop.request(Method::POST, "/login").send().await.unwrap();
+    assert_eq!(
+        (login.status().as_u16(), &login.headers()["cache-control"]),
+        (303, &"private, no-store".parse().unwrap())
+    );
+    assert!(!login.headers().contains_key("edge-login"));
+    let cookies: Vec<_> = login.headers().get_all("set-cookie").iter().map(|value| value.to_str().unwrap()).collect();
+    assert_eq!((cookies.len(), cookies[0]), (2, "own=1"));
+    let cookie = cookies[1].split(';').next().unwrap();
+    assert!(cookie.starts_with("__Host-session="));
+
+    let ask = async |path| shop.get(path).header("cookie", cookie).send().await.unwrap();
+    assert_eq!(ask("/account").await.text().await.unwrap(), "ada");
+    let logout = ask("/logout").await;
+    assert!(logout.headers()["set-cookie"].to_str().unwrap().starts_with("__Host-session=; Max-Age=0;"));
+    assert_eq!(ask("/account").await.text().await.unwrap(), "", "the cookie is worth nothing any more");
+    shop.settled().await;
+    assert_eq!(shop.store.raw(&["HLEN", "login:"]).await, 0);
+}
+
+async fn a_login_that_redis_did_not_see_is_not_claimed(shop: &Shop) {
+    for said in ["edge-login", "edge-logout"] {
+        let cookie = session_cookie(shop).await;
+        shop.origin.answer(Reply::status(303).header("location", "/").header(said, "1"));
+        shop.store.gateway.set_fault(Some(edgefront_gateway::Fault::Status(500, "{}".to_owned())));
+        let request = shop.get("/account").header("cookie", cookie).header("accept", "text/html,*/*");
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 503, "{said}");
+        assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8", "who sent a form reads a page");
+        assert!(answer.headers().contains_key("retry-after") && !answer.headers().contains_key("set-cookie"));
+        shop.store.gateway.set_fault(None);
+    }
+}
+
+/// The cookie of a session that the origin started.
+async fn session_cookie(shop: &Shop) -> String {
+    shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
+    let login = shop.visit("/login").await;
+    login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_origin_may_live_under_a_path() {
+    let origin = TestOrigin::start();
+    let shop = Shop::native(&[("ORIGIN_URL", &format!("{}/shop/", origin.url()))]).await;
+    let own = origin.url();
+    for (location, passed) in [
+        (format!("{own}/shop/cart"), "/cart"),
+        (format!("{own}/shop"), "/"),
+        ("/shop/cart?a".to_owned(), "/cart?a"),
+        ("/shopping".to_owned(), "/shopping"),
+        ("/cart".to_owned(), "/cart"),
+        (format!("{own}/other"), &format!("{own}/other")),
+        ("/shop//elsewhere.example".to_owned(), "/shop//elsewhere.example"),
+    ] {
+        origin.answer(Reply::status(301).header("location", &location));
+        let answer = shop.visit("/old?a=b").await;
+        assert_eq!(answer.headers()["location"].to_str().unwrap(), passed);
+        assert_eq!(origin.last().path, "/shop/old?a=b");
+    }
+}
+
+#[tokio::test]
+async fn an_origin_that_nobody_listens_at_is_a_502() {
+    let shop = Shop::native(&[("ORIGIN_URL", "http://127.0.0.1:1")]).await;
+    assert_eq!(shop.visit("/about").await.status(), 502);
+    shop.logged("no connection").await;
+}

@@ -1,0 +1,151 @@
+//! `Edge-Reservation`: the origin learns which piece of a flash sale is held for who is about to buy it.
+
+use std::time::Duration;
+
+use edgefront::ports::time::Clock;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    orders::flash_sale::put,
+    routes::api::{Visitor, log_in, service},
+    support::{Reply, Shop, TestClock, scenarios},
+};
+
+scenarios! {
+    &[("CART_ROUTES", "/flash/bowl/checkout")];
+    the_origin_is_told_what_is_held_with_one_question_to_redis,
+    it_is_told_of_this_sale_and_this_user_only,
+    the_cart_goes_along_where_it_is_told,
+    a_hold_that_is_over_is_not_told,
+    nobody_else_says_what_is_held,
+    an_order_sells_the_piece_that_was_held,
+    an_order_that_is_reported_later_sells_it_too,
+}
+
+const CHECKOUT: &str = "/flash/pan/checkout";
+
+/// A running sale; the reservation of `visitor` in it.
+async fn reserve(shop: &Shop, sale: &str, visitor: &mut Visitor<'_>) -> Value {
+    let now = TestClock::ticking().now();
+    let row = json!({"sale_starts_at": now.as_secs() - 60, "sale_ends_at": now.as_secs() + 3600, "sale_pieces": 5});
+    put(&shop.store, sale, &row, now + Duration::from_hours(1)).await;
+    reserve_too(sale, visitor).await
+}
+
+/// The reservation of `visitor` in a sale that runs: one that is put again a second later is another.
+async fn reserve_too(sale: &str, visitor: &mut Visitor<'_>) -> Value {
+    let answer = visitor.send(visitor.request(Method::POST, &format!("/flash/{sale}/reservations"))).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.json["reservation"].clone()
+}
+
+/// What the origin is told when the visitor sends a request; null if nothing.
+async fn told(shop: &Shop, visitor: &Visitor<'_>, method: Method, path: &str) -> Value {
+    shop.origin.answer(Reply::html("x").header("cache-control", "no-store"));
+    let request = shop.request(method, path).header("cookie", visitor.cookie.clone().unwrap_or_default());
+    assert_eq!(request.send().await.expect("an answer").status(), 200);
+    serde_json::from_str(shop.origin.last().header("edge-reservation")).unwrap_or_default()
+}
+
+async fn the_origin_is_told_what_is_held_with_one_question_to_redis(shop: &Shop) {
+    let mut ada = log_in(shop, "ada").await;
+    assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await, Value::Null);
+    let held = reserve(shop, "pan", &mut ada).await;
+    for (method, path) in
+        [(Method::GET, CHECKOUT), (Method::POST, CHECKOUT), (Method::GET, "/flash/pan/checkout?step=2")]
+    {
+        shop.settled().await;
+        let expected = json!({"sale": "pan", "id": held["id"], "until": held["until"]});
+        assert_eq!(told(shop, &ada, method, path).await, expected, "{path}");
+        assert_eq!(shop.blocking_requests().await, 1 + shop.store.apart(), "the session and the piece together");
+        assert_eq!(shop.origin.last().header("edge-user"), "ada");
+        assert_eq!(shop.origin.last().header("edge-cart"), "");
+    }
+}
+
+async fn it_is_told_of_this_sale_and_this_user_only(shop: &Shop) {
+    let (mut ada, bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
+    reserve(shop, "pan", &mut ada).await;
+    for path in ["/flash/mug/checkout", "/flash/pan", "/flash/pan/checkout/", "/flash/a%3Apan/checkout", "/cart"] {
+        assert_eq!(told(shop, &ada, Method::GET, path).await, Value::Null, "{path}");
+    }
+    assert_eq!(told(shop, &bob, Method::GET, CHECKOUT).await, Value::Null);
+    assert_eq!(told(shop, &Visitor::new(shop), Method::GET, CHECKOUT).await, Value::Null);
+    let logged_out = Visitor::with_cookie(shop, ada.cookie.clone().expect("a cookie"));
+    ada.delete("/session").await;
+    assert_eq!(told(shop, &logged_out, Method::GET, CHECKOUT).await, Value::Null);
+    assert_eq!(shop.origin.last().header("edge-user"), "");
+    // A copy that is missing keeps nobody from paying for what they hold.
+    let ada = log_in(shop, "ada").await;
+    shop.store.raw(&["DEL", "inv:pan"]).await;
+    assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await["sale"], "pan");
+}
+
+async fn the_cart_goes_along_where_it_is_told(shop: &Shop) {
+    let mut ada = log_in(shop, "ada").await;
+    ada.put("/cart/items/mug", &json!({"quantity": 2})).await;
+    reserve(shop, "bowl", &mut ada).await;
+    // The first time Redis may have to be sent the script.
+    told(shop, &ada, Method::GET, "/flash/bowl/checkout").await;
+    shop.settled().await;
+    assert_eq!(told(shop, &ada, Method::GET, "/flash/bowl/checkout").await["sale"], "bowl");
+    assert_eq!(shop.origin.last().header("edge-cart"), "{\"mug\":2}");
+    assert_eq!(shop.blocking_requests().await, 1 + shop.store.apart());
+    assert_eq!(told(shop, &Visitor::new(shop), Method::GET, "/flash/bowl/checkout").await, Value::Null);
+    assert_eq!(shop.origin.last().header("edge-cart"), "{}");
+}
+
+async fn a_hold_that_is_over_is_not_told(shop: &Shop) {
+    let mut ada = log_in(shop, "ada").await;
+    reserve(shop, "pan", &mut ada).await;
+    shop.store.raw(&["ZINCRBY", "held:pan", "-119", "ada"]).await;
+    assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await["sale"], "pan");
+    shop.store.raw(&["ZINCRBY", "held:pan", "-1", "ada"]).await;
+    assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await, Value::Null);
+}
+
+async fn nobody_else_says_what_is_held(shop: &Shop) {
+    shop.origin.answer(Reply::html("x"));
+    let request = shop.get(CHECKOUT).header("edge-reservation", "{\"sale\":\"pan\"}");
+    request.send().await.expect("an answer");
+    assert_eq!(shop.origin.last().header("edge-reservation"), "");
+}
+
+/// Of the sale of pans, as the visitor sees it: pieces left, pieces held, theirs, and whether they bought one.
+async fn sale(visitor: &mut Visitor<'_>) -> [Value; 4] {
+    let sale = visitor.get("/flash/pan").await.json;
+    ["left", "held", "reservation", "bought"].map(|field| sale[field].clone())
+}
+
+fn order(id: &str, held: &Value) -> Value {
+    let reservation = json!({"sale": "pan", "id": held["id"]});
+    json!({"order_id": id, "items": [{"id": "pan", "quantity": 1}], "reservation": reservation})
+}
+
+async fn an_order_sells_the_piece_that_was_held(shop: &Shop) {
+    let mut ada = log_in(shop, "ada").await;
+    let held = reserve(shop, "pan", &mut ada).await;
+    assert_eq!(sale(&mut ada).await, [json!(4), json!(1), held.clone(), json!(false)]);
+    shop.origin.answer(Reply::html("thank you").header("edge-order", order("A-1", &held).to_string()));
+    for _ in 0..2 {
+        let request = shop.request(Method::POST, CHECKOUT).header("cookie", ada.cookie.clone().unwrap());
+        assert_eq!(request.send().await.expect("an answer").status(), 200);
+        assert_eq!(sale(&mut ada).await, [json!(4), json!(0), Value::Null, json!(true)]);
+    }
+}
+
+async fn an_order_that_is_reported_later_sells_it_too(shop: &Shop) {
+    let (mut ada, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
+    let (adas, bobs) = (reserve(shop, "pan", &mut ada).await, reserve_too("pan", &mut bob).await);
+    let (mut by_user, mut by_token) = (order("A-1", &adas), order("B-1", &bobs));
+    let cookie = bob.cookie.clone().unwrap();
+    by_user["user"] = json!("ada");
+    by_token["token"] = json!(cookie.trim_start_matches("__Host-session=").split('.').next());
+    for order in [by_user, by_token] {
+        assert_eq!(service(shop, Method::POST, "/orders", Some(&order)).await.status, 204, "{order}");
+    }
+    for visitor in [&mut ada, &mut bob] {
+        assert_eq!(sale(visitor).await, [json!(3), json!(0), Value::Null, json!(true)]);
+    }
+}

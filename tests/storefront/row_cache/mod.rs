@@ -1,0 +1,337 @@
+//! Copies of rows and their schedule.
+
+mod table;
+
+use std::{pin::pin, time::Duration};
+
+use edgefront::{
+    ports::error::Error,
+    row_cache::{self, RefreshReport},
+};
+use futures_util::future::{join_all, select};
+use serde_json::{Value, json};
+
+use crate::support::{Reply, Stock, eventually, row};
+
+/// What a reader gets.
+mod read;
+
+/// What a refresh reports that only made new copies.
+fn refreshed(rows: u64) -> RefreshReport {
+    RefreshReport { refreshed: rows, ..RefreshReport::default() }
+}
+
+/// The book's test of this job: a row that is refreshed every 5 s, changes, and is un-cached by a delay of -1.
+#[tokio::test]
+async fn the_books_row_refreshed_every_5_s_changes_and_is_uncached_by_delay_minus_1() {
+    let stock = Stock::new().await;
+    stock.put("itemX", 10);
+    stock.schedule("itemX", 5.0).await;
+    assert_eq!(stock.store.raw(&["ZSCORE", "delay:", "itemX"]).await, "5");
+    assert_eq!(stock.refresh().await, refreshed(1));
+    let copy: Value = serde_json::from_slice(&stock.read("itemX").await.unwrap().json).unwrap();
+    assert_eq!(copy, json!({"id": "itemX", "name": "Enamel mug", "quantity": 10}));
+
+    stock.put("itemX", 9);
+    stock.store.clock.advance(Duration::from_millis(4_900));
+    assert_eq!(stock.refresh().await, refreshed(0));
+    assert_eq!(stock.copied("itemX").await, 10);
+    stock.store.clock.advance(Duration::from_millis(100));
+    assert_eq!(stock.refresh().await, refreshed(1));
+    assert_eq!(stock.copied("itemX").await, 9);
+
+    stock.schedule("itemX", -1.0).await;
+    assert_eq!(stock.copied("itemX").await, Value::Null);
+    assert_eq!(stock.read("itemX").await, None);
+    stock.store.clock.advance(Duration::from_secs(5));
+    assert_eq!(stock.refresh().await, refreshed(0));
+    assert_eq!(stock.store.raw(&["EXISTS", "schedule:", "delay:"]).await, 0);
+}
+
+/// The book's own code un-caches a row by writing a delay of -1, and leaves the rest to the daemon.
+#[tokio::test]
+async fn a_delay_of_minus_1_that_the_books_code_wrote_uncaches_the_row() {
+    let stock = Stock::new().await;
+    stock.put("itemX", 10);
+    stock.schedule("itemX", 5.0).await;
+    stock.refresh().await;
+    stock.store.raw(&["ZADD", "delay:", "-1", "itemX"]).await;
+    assert_eq!(stock.read("itemX").await, None);
+    stock.store.clock.advance(Duration::from_secs(5));
+    assert_eq!(stock.refresh().await, RefreshReport { removed: 1, ..refreshed(0) });
+    assert_eq!(stock.store.raw(&["EXISTS", "schedule:", "delay:", "inv:itemX"]).await, 0);
+}
+
+/// D20: in the book such a row stayed the first and stopped all the others.
+#[tokio::test]
+async fn a_row_without_a_delay_is_unscheduled_and_stops_no_other() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    stock.store.raw(&["ZADD", "schedule:", "1", "no-delay"]).await;
+    stock.store.raw(&["SET", "inv:no-delay", "{}"]).await;
+    assert_eq!(stock.refresh().await, RefreshReport { removed: 1, ..refreshed(1) });
+    assert_eq!(stock.due_in("no-delay").await, None);
+    assert_eq!(stock.copied("no-delay").await, Value::Null);
+    assert_eq!(stock.copied("mug").await, 1);
+    assert_eq!(stock.origin.last().path, "/rows?ids=mug");
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_row_of_ours_stops_no_other_either() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    stock.store.raw(&["ZADD", "schedule:", "1", "row:with/odd name", "1", ""]).await;
+    assert_eq!(stock.refresh().await, refreshed(1));
+}
+
+/// D21
+#[tokio::test]
+async fn many_rows_take_few_queries() {
+    let stock = Stock::new().await;
+    for number in 0..250 {
+        stock.put(&format!("row-{number}"), number);
+        stock.schedule(&format!("row-{number}"), 60.0).await;
+    }
+    let before = stock.store.counts().requests;
+    assert_eq!(stock.refresh().await, refreshed(250));
+    assert_eq!(stock.origin.count(), 3);
+    // One to look what is due, a lease and a commit; as often again the scripts in full, to a new server.
+    assert!(stock.store.counts().requests - before <= 1 + 2 + 2);
+}
+
+/// What 10,000 rows with a period of 5 s rest on (`cargo bench --bench refresh` measures how late they are).
+#[tokio::test]
+async fn ten_thousand_rows_take_two_requests_for_each_thousand() {
+    let stock = Stock::new().await;
+    stock.put("one", 1);
+    stock.schedule("one", 60.0).await;
+    // So that the server knows the scripts.
+    stock.refresh().await;
+    let due = stock.now().to_string();
+    for start in (0..10_000).step_by(1_000) {
+        let ids: Vec<_> = (start..start + 1_000).map(|number| format!("row-{number}")).collect();
+        for id in &ids {
+            stock.put(id, 1);
+        }
+        for (key, score) in [("delay:", "5"), ("schedule:", due.as_str())] {
+            let members = ids.iter().flat_map(|id| [score, id]);
+            stock.store.raw(&["ZADD", key].into_iter().chain(members).collect::<Vec<_>>()).await;
+        }
+    }
+    let (before, asked) = (stock.store.counts().requests, stock.origin.count());
+    assert_eq!(stock.refresh().await, refreshed(10_000));
+    assert_eq!(stock.store.counts().requests - before, 1 + 10 * 2);
+    assert_eq!(stock.origin.count() - asked, 100, "a URL holds a hundred ids");
+    assert_eq!((stock.copied("row-0").await, stock.due_in("row-9999").await), (json!(1), Some(5.0)));
+}
+
+#[tokio::test]
+async fn a_query_that_fails_leaves_the_rows_of_the_others() {
+    let stock = Stock::new().await;
+    for number in 0..250 {
+        stock.put(&format!("row-{number}"), number);
+        stock.schedule(&format!("row-{number}"), 60.0).await;
+    }
+    stock.origin.answer_with(|asked| {
+        let ids: Vec<_> = asked.path.strip_prefix("/rows?ids=").expect("the rows' address").split(',').collect();
+        let rows: Vec<_> = ids.iter().map(|id| json!({"id": id, "quantity": 1})).collect();
+        if ids.contains(&"row-0") { Reply::status(500) } else { Reply::html(json!(rows).to_string()) }
+    });
+    let report = stock.refresh().await;
+    assert_eq!((report.refreshed, report.failed), (150, 100));
+    assert_eq!(stock.copied("row-0").await, Value::Null);
+    assert_eq!(stock.due_in("row-0").await, Some(30.0));
+}
+
+/// D21
+#[tokio::test]
+async fn a_failing_source_leaves_the_copies_and_is_asked_again_soon() {
+    let stock = Stock::new().await;
+    for (id, every) in [("often", 0.5), ("mug", 5.0), ("seldom", 3_600.0)] {
+        stock.put(id, 10);
+        stock.schedule(id, every).await;
+    }
+    stock.refresh().await;
+    let failures = [
+        Reply::status(500),
+        Reply::status(302).header("location", "/elsewhere"),
+        Reply::html("no JSON"),
+        Reply::html("[1, 2]"),
+        Reply::html("{\"rows\": []}"),
+        Reply::nothing(),
+        Reply::truncated("[{\"id\": \"mug\""),
+        Reply::zeros(5 << 20),
+    ];
+    for failure in failures {
+        stock.origin.answer(failure.clone());
+        stock.store.clock.advance(Duration::from_hours(1));
+        let asked = stock.origin.count();
+        let report = stock.refresh().await;
+        assert_eq!((report.failed, stock.origin.count()), (3, asked + 1), "{failure:?}");
+        assert!(report.cause.is_some());
+        for (id, wait) in [("often", 1.0), ("mug", 5.0), ("seldom", 30.0)] {
+            assert_eq!(stock.copied(id).await, 10, "{failure:?}");
+            assert_eq!(stock.due_in(id).await, Some(wait), "{failure:?}");
+        }
+    }
+    stock.put("mug", 9);
+    stock.works();
+    stock.store.clock.advance(Duration::from_secs(30));
+    assert_eq!(stock.refresh().await, refreshed(3));
+    assert_eq!(stock.copied("mug").await, 9);
+}
+
+/// D21
+#[tokio::test]
+async fn a_row_gone_from_the_database_is_unscheduled_and_its_copy_deleted() {
+    let stock = Stock::new().await;
+    for id in ["mug", "lamp"] {
+        stock.put(id, 1);
+        stock.schedule(id, 5.0).await;
+    }
+    stock.refresh().await;
+    stock.delete("mug");
+    stock.store.clock.advance(Duration::from_secs(5));
+    assert_eq!(stock.refresh().await, RefreshReport { removed: 1, ..refreshed(1) });
+    assert_eq!(stock.read("mug").await, None);
+    assert_eq!(stock.store.raw(&["EXISTS", "inv:mug"]).await, 0);
+    assert_eq!(stock.store.raw(&["ZSCORE", "delay:", "mug"]).await, Value::Null);
+}
+
+/// D22: the book wrote the copy after somebody had un-cached the row, and it stayed for ever.
+#[tokio::test]
+async fn a_row_unscheduled_during_its_refresh_gets_no_copy() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    let meanwhile = async {
+        row_cache::unschedule(&stock.app.redis, &row("mug")).await.unwrap();
+    };
+    let report = stock.refresh_while(meanwhile).await;
+    assert_eq!(report, RefreshReport { lost: 1, ..refreshed(0) });
+    assert_eq!(stock.store.raw(&["EXISTS", "inv:mug", "schedule:", "delay:"]).await, 0);
+}
+
+/// D22
+#[tokio::test]
+async fn a_row_scheduled_anew_during_its_refresh_is_refreshed_anew() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    let meanwhile = async {
+        stock.put("mug", 2);
+        stock.schedule("mug", 60.0).await;
+    };
+    let report = stock.refresh_while(meanwhile).await;
+    assert_eq!(report, RefreshReport { lost: 1, ..refreshed(1) });
+    assert_eq!((stock.copied("mug").await, stock.due_in("mug").await), (json!(2), Some(60.0)));
+}
+
+#[tokio::test]
+async fn overlapping_refreshes_ask_for_each_row_once() {
+    let stock = Stock::new().await;
+    for number in 0..50 {
+        stock.put(&format!("row-{number}"), number);
+        stock.schedule(&format!("row-{number}"), 60.0).await;
+    }
+    let reports = join_all((0..8).map(|_| stock.refresh())).await;
+    assert_eq!(reports.iter().map(|report| report.refreshed).sum::<u64>(), 50);
+    assert_eq!(stock.origin.count(), 1);
+}
+
+/// The end of a lease says whose it is, and two crons begin in one minute's first millisecond.
+#[tokio::test]
+async fn a_lease_given_twice_in_a_millisecond_is_only_the_second_ones() {
+    let stock = Stock::new().await;
+    stock.schedule("mug", 5.0).await;
+    let meanwhile = async {
+        stock.put("mug", 1);
+        stock.schedule("mug", 5.0).await;
+        let asked = eventually("the second has it now", async || stock.origin.count() == 2);
+        // It dies of that.
+        select(pin!(stock.refresh()), pin!(asked)).await;
+    };
+    let report = stock.refresh_while(meanwhile).await;
+    assert_eq!(report, RefreshReport { lost: 1, ..RefreshReport::default() });
+    assert_eq!(stock.due_in("mug").await, Some(30.0));
+}
+
+#[tokio::test]
+async fn a_lease_whose_holder_died_ends() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    let lease = (stock.now() + Duration::from_secs(30)).to_string();
+    stock.store.raw(&["ZADD", "schedule:", &lease, "mug"]).await;
+    assert_eq!(stock.refresh().await, refreshed(0));
+    stock.store.clock.advance(Duration::from_secs(30));
+    assert_eq!(stock.refresh().await, refreshed(1));
+}
+
+/// D23
+#[tokio::test]
+async fn a_copy_lives_for_three_periods_and_a_minute_at_least_and_tells_its_age() {
+    let stock = Stock::new().await;
+    for (id, every, lifetime) in [("mug", 5.0, 60_000), ("lamp", 100.0, 300_000)] {
+        stock.put(id, 1);
+        stock.schedule(id, every).await;
+        stock.refresh().await;
+        let copy = format!("inv:{id}");
+        let left = stock.store.raw(&["PTTL", &copy]).await.as_i64().unwrap();
+        assert!((lifetime - 20_000..=lifetime).contains(&left), "{id}: {left}");
+        stock.store.raw(&["PEXPIRE", &copy, &(lifetime - 42_500).to_string()]).await;
+        assert_eq!(stock.read(id).await.unwrap().age.as_secs(), 42, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_the_books_code_wrote_tells_its_age_too() {
+    let stock = Stock::new().await;
+    stock.schedule("mug", 60.0).await;
+    let next = (stock.now() + Duration::from_secs(50)).to_string();
+    stock.store.raw(&["ZADD", "schedule:", &next, "mug"]).await;
+    stock.store.raw(&["SET", "inv:mug", "{\"qty\": 629}"]).await;
+    let copy = stock.read("mug").await.unwrap();
+    assert_eq!((copy.json.as_ref(), copy.age.as_secs()), (b"{\"qty\": 629}".as_slice(), 10));
+}
+
+/// D24: the crons come once a minute.
+#[tokio::test]
+async fn one_run_refreshes_a_row_of_5_s_twelve_times_within_its_55_s() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    let started = stock.now();
+    assert_eq!(stock.refresh_for(Duration::from_secs(55)).await, refreshed(12));
+    assert_eq!(stock.now().since(started), Duration::from_secs(55));
+    assert_eq!(stock.due_in("mug").await, Some(5.0));
+}
+
+#[tokio::test]
+async fn a_period_may_be_a_fraction_of_a_second() {
+    let stock = Stock::new().await;
+    stock.put("mug", 1);
+    stock.schedule("mug", 0.25).await;
+    assert_eq!(stock.refresh_for(Duration::from_secs(2)).await, refreshed(9));
+}
+
+#[tokio::test]
+async fn a_period_that_makes_no_sense_is_refused_and_changes_nothing() {
+    let stock = Stock::new().await;
+    for every in [0.01, 0.099, 31_536_001.0, f64::INFINITY, f64::NAN] {
+        let answer = row_cache::schedule(&stock.app.redis, &row("mug"), every, stock.now()).await;
+        assert!(matches!(answer, Err(Error::Invalid { field: "every", .. })), "{every}");
+    }
+    assert_eq!(stock.store.raw(&["DBSIZE"]).await, 0);
+}
+
+#[tokio::test]
+async fn a_schedule_is_told_and_none_is_none() {
+    let stock = Stock::new().await;
+    assert_eq!(row_cache::schedule_of(&stock.app.redis, &row("mug")).await.unwrap(), None);
+    stock.schedule("mug", 2.5).await;
+    let schedule = row_cache::schedule_of(&stock.app.redis, &row("mug")).await.unwrap().unwrap();
+    assert_eq!((schedule.every, schedule.next), (2.5, stock.now()));
+}

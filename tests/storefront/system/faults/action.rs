@@ -1,0 +1,267 @@
+//! What somebody does while something fails: how it is prepared, done, and how often it has had its effect.
+
+use std::time::Duration;
+
+use edgefront::jobs::{EVERY_FIVE_MINUTES, EVERY_MINUTE};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::world::{Seen, World};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    PageInMemory,
+    PageHit,
+    PageStale,
+    PageMiss,
+    Session,
+    Row,
+    Login,
+    FormLogin,
+    Logout,
+    CartAdd,
+    CartSet,
+    Reserve,
+    Order,
+    FormOrder,
+    Clean,
+    Refresh,
+    Rescale,
+}
+
+/// How often something has had its effect, as Redis shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Done {
+    Not,
+    Half,
+    Once,
+    MoreThanOnce,
+}
+
+impl From<f64> for Done {
+    fn from(times: f64) -> Self {
+        match times {
+            ..0.25 => Self::Not,
+            0.25..0.75 => Self::Half,
+            0.75..1.25 => Self::Once,
+            _ => Self::MoreThanOnce,
+        }
+    }
+}
+
+use Action::*;
+
+/// Each with what it is called in the table.
+pub const ACTIONS: [(Action, &str); 17] = [
+    (PageInMemory, "page that the isolate holds"),
+    (PageHit, "page hit"),
+    (PageStale, "page hit, stale"),
+    (PageMiss, "page miss"),
+    (Session, "`GET /session`"),
+    (Row, "`GET /rows/{id}`"),
+    (Login, "login, `POST /sessions`"),
+    (FormLogin, "login, `Edge-Login`"),
+    (Logout, "logout, `DELETE /session`"),
+    (CartAdd, "cart, `POST /cart/items`"),
+    (CartSet, "cart, a guest's first `PUT`"),
+    (Reserve, "flash sale, reservation"),
+    (Order, "order, `POST /orders`"),
+    (FormOrder, "order, `Edge-Order`"),
+    (Clean, "cron, clean sessions"),
+    (Refresh, "cron, refresh rows"),
+    (Rescale, "cron, rescale"),
+];
+
+const PAGE: &str = "/products/mug";
+
+impl Action {
+    pub fn is_page(self) -> bool {
+        matches!(self, PageInMemory | PageHit | PageStale | PageMiss)
+    }
+
+    pub fn is_read(self) -> bool {
+        self.is_page() || matches!(self, Session | Row)
+    }
+
+    pub fn is_cron(self) -> bool {
+        matches!(self, Clean | Refresh | Rescale)
+    }
+
+    pub async fn prepare(self, world: &World) {
+        // A script that is not known yet is two requests: which of them met the fault would be a matter of chance.
+        world.store.load_scripts().await;
+        match self {
+            PageInMemory | PageHit | PageStale | PageMiss => {
+                world.store.raw(&["ZADD", "viewed:", "-1000", "mug"]).await;
+                if self != PageMiss {
+                    assert!(world.get(PAGE).await.header("cache-status").ends_with("stored"));
+                }
+                match self {
+                    PageHit => world.store.clock.advance(Duration::from_secs(10)),
+                    PageStale => world.store.clock.advance(Duration::from_secs(330)),
+                    _ => {}
+                }
+            }
+            Row | Refresh => {
+                world.schedule("mug").await;
+                if self == Refresh {
+                    *world.quantity.borrow_mut() = 2;
+                    world.origin_works();
+                    world.store.clock.advance(Duration::from_hours(1));
+                }
+            }
+            Session | Logout => world.log_in().await,
+            Login | FormLogin => world.fill_cart().await,
+            CartAdd => drop(world.send(Method::PUT, "/_edge/v1/cart/items/pan", &[], json!({"quantity": 1})).await),
+            CartSet => {}
+            Reserve => {
+                world.schedule("pan").await;
+                world.log_in().await;
+            }
+            Order | FormOrder => {
+                world.log_in().await;
+                world.fill_cart().await;
+            }
+            Clean => {
+                world.fill_cart().await;
+                // SESSION_IDLE is 30 days.
+                world.store.clock.advance(Duration::from_hours(24 * 31));
+                world.next(180, 60);
+            }
+            Rescale => {
+                world.next(300, 0);
+                world.cron(EVERY_FIVE_MINUTES).await;
+                world.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
+                world.next(300, 0);
+            }
+        }
+    }
+
+    /// Does it; again with the same key it is a retry.
+    pub async fn act(self, world: &World) -> Seen {
+        match self {
+            PageInMemory | PageHit | PageStale | PageMiss => world.get(PAGE).await,
+            Session => world.get("/_edge/v1/session").await,
+            Row => world.get("/_edge/v1/rows/mug").await,
+            Login => world.service(Method::POST, "/_edge/v1/sessions", "login", json!({"user": "ada"})).await,
+            FormLogin => world.send(Method::POST, "/login", &[], Value::Null).await,
+            Logout => world.send(Method::DELETE, "/_edge/v1/session", &[], Value::Null).await,
+            CartAdd => {
+                let body = json!({"id": "mug", "quantity": 2});
+                world.send(Method::POST, "/_edge/v1/cart/items", &[("idempotency-key", "add")], body).await
+            }
+            CartSet => world.send(Method::PUT, "/_edge/v1/cart/items/mug", &[], json!({"quantity": 2})).await,
+            Reserve => world.send(Method::POST, "/_edge/v1/flash/pan/reservations", &[], Value::Null).await,
+            Order => world.report_order().await,
+            FormOrder => world.send(Method::POST, "/checkout", &[], Value::Null).await,
+            Clean | Refresh => world.run(EVERY_MINUTE).await,
+            Rescale => world.run(EVERY_FIVE_MINUTES).await,
+        }
+    }
+
+    /// How often it has had its effect; reads have none.
+    pub async fn done(self, world: &World) -> Done {
+        let times = match self {
+            PageInMemory | PageHit | PageStale | PageMiss | Session | Row => 0.0,
+            Login | FormLogin => {
+                let users = world.store.raw(&["HVALS", "login:"]).await;
+                let carts = world.store.raw(&["KEYS", "cart:*"]).await;
+                assert_eq!(carts.as_array().map(Vec::len), Some(1), "there is one cart, whoever has it");
+                let adas = users.as_array().into_iter().flatten().filter(|user| *user == "ada");
+                adas.fold(0.0, |count, _| count + 1.0)
+            }
+            Logout => 1.0 - world.number(&["EXISTS", "login:"]).await,
+            CartAdd => world.number(&["HGET", &format!("cart:{}", world.token()), "mug"]).await / 2.0,
+            CartSet => world.number(&["HLEN", "login:"]).await,
+            Reserve => world.number(&["ZCARD", "held:pan"]).await,
+            Order | FormOrder => {
+                let bought = world.number(&["ZSCORE", "bought:", "mug"]).await;
+                let left = world.number(&["HGET", &format!("cart:{}", world.token()), "mug"]).await;
+                // A half-done order is half an effect.
+                f64::midpoint(bought, 1.0 - left / 2.0)
+            }
+            Clean => {
+                let ended = 1.0 - world.number(&["EXISTS", "login:"]).await;
+                let recorded = world.number(&["XLEN", "abandoned:"]).await;
+                assert_eq!(Done::from(recorded), Done::from(ended), "the cart is recorded with its session's end");
+                ended
+            }
+            Refresh => f64::from(u8::from(world.copied().await == 2)),
+            Rescale => (8.0 / -world.number(&["ZSCORE", "viewed:", "mug"]).await).log2(),
+        };
+        times.into()
+    }
+
+    /// After the fault: what makes good what was not done.
+    pub async fn repair(self, world: &World) -> Seen {
+        match self {
+            // Within the same half-life; the others find out in turn what there is to do.
+            Rescale => {
+                world.store.clock.advance(Duration::from_mins(1));
+                self.act(world).await
+            }
+            Clean | Refresh => {
+                for minute in 0..3 {
+                    world.next(180, minute * 60);
+                    self.act(world).await;
+                }
+                self.act(world).await
+            }
+            // The shop has the order, and reports it later.
+            FormOrder => world.report_order().await,
+            _ => self.act(world).await,
+        }
+    }
+
+    /// That the visitor has what they did, and is who they were.
+    pub async fn check(self, world: &World) {
+        if self == Session {
+            assert_eq!(world.get("/_edge/v1/session").await.json()["user"], "ada");
+        }
+        if matches!(self, Login | FormLogin) {
+            let session = world.get("/_edge/v1/session").await.json();
+            assert_eq!(session, json!({"user": "ada", "guest": false, "cart": {"lines": 1, "quantity": 2}}));
+        }
+        if matches!(self, CartAdd | CartSet) {
+            let cart = world.get("/_edge/v1/cart").await.json();
+            let mugs = cart["items"].as_array().into_iter().flatten().find(|line| line["id"] == "mug");
+            assert_eq!(mugs, Some(&json!({"id": "mug", "quantity": 2})), "{cart}");
+        }
+    }
+}
+
+impl World {
+    async fn log_in(&self) {
+        let answer = self.service(Method::POST, "/_edge/v1/sessions", "first", json!({"user": "ada"})).await;
+        assert_eq!(answer.status, 201);
+    }
+
+    /// Two mugs.
+    async fn fill_cart(&self) {
+        let answer = self.send(Method::PUT, "/_edge/v1/cart/items/mug", &[], json!({"quantity": 2})).await;
+        assert_eq!(answer.status, 200);
+    }
+
+    async fn schedule(&self, row: &str) {
+        *self.quantity.borrow_mut() = 1;
+        self.origin_works();
+        let path = format!("/_edge/v1/rows/{row}/schedule");
+        assert_eq!(self.service(Method::PUT, &path, "row", json!({"every": 3600})).await.status, 200);
+    }
+
+    async fn report_order(&self) -> Seen {
+        let order = json!({"order_id": "order-1", "items": [{"id": "mug", "quantity": 2}], "token": self.token()});
+        self.service(Method::POST, "/_edge/v1/orders", "order", order).await
+    }
+
+    async fn copied(&self) -> Value {
+        let copy = self.store.raw(&["GET", "inv:mug"]).await;
+        copy.as_str().map_or(Value::Null, |copy| serde_json::from_str::<Value>(copy).expect("JSON")["quantity"].take())
+    }
+
+    /// Runs a cron; it is nobody's answer.
+    async fn run(&self, cron: &str) -> Seen {
+        self.cron(cron).await;
+        Seen { status: 200, headers: http::HeaderMap::new(), body: Vec::new() }
+    }
+}

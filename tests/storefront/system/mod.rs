@@ -1,0 +1,16 @@
+//! Tests that cross module borders.
+
+/// A person's view, in Chromium.
+mod browser;
+/// Every fault, during every action.
+mod faults;
+/// Properties of the parsers.
+mod parsers;
+/// All operations at once, in random order, against a model.
+mod races;
+/// Attacks, by the chapters of OWASP's ASVS 5.0.
+mod security;
+/// The size of the Worker.
+mod size;
+/// The test bed itself.
+mod store;

@@ -1,0 +1,265 @@
+//! A gate in the way of every request: it is held there until the schedule lets it go, alone, and its answer is held again until the
+//! schedule delivers it. So one list of numbers says in which order Redis sees the requests of many actors, and the same list says it
+//! again. Only what is let through does real I/O; whoever waits, waits for the gate.
+
+use std::{
+    cell::RefCell,
+    pin::pin,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use edgefront::{
+    config::RedisConfig,
+    ports::{
+        fetch::{Body, Collected, Fetch, FetchError, Request, Response},
+        time::{Alarm, Bell, Clock, Timestamp},
+    },
+    schema::scripts,
+    upstash::Redis,
+};
+use futures_util::{Stream, future::LocalBoxFuture, stream::FuturesUnordered};
+use tokio::sync::oneshot;
+
+use crate::support::{NativeFetch, TestClock};
+
+/// Longer than the time of any case.
+const FOR_EVER: Duration = Duration::from_hours(24);
+/// The largest body that is carried through.
+const BODY: usize = 8 << 20;
+
+/// Where the requests of all actors wait.
+#[derive(Clone)]
+pub struct Gate(Rc<Inner>);
+
+struct Inner {
+    fetch: NativeFetch,
+    clock: TestClock,
+    held: RefCell<Vec<Held>>,
+    /// Work that is to run beside the actors.
+    spawned: RefCell<Vec<Actor>>,
+    /// What was let go, a line each.
+    trace: RefCell<Vec<String>>,
+}
+
+/// Somebody who sends requests; an error is what is wrong with the answer to one.
+pub type Actor = LocalBoxFuture<'static, Result<(), String>>;
+
+struct Held {
+    door: usize,
+    label: String,
+    what: What,
+}
+
+enum What {
+    /// Sends a request; what comes of it delivers the answer.
+    Send(LocalBoxFuture<'static, Deliver>),
+    Deliver(Deliver),
+    /// Until then the clock moves.
+    Sleep(Timestamp, oneshot::Sender<()>),
+}
+
+type Deliver = Box<dyn FnOnce()>;
+
+impl Gate {
+    pub fn new(clock: &TestClock) -> Self {
+        let (held, spawned, trace) = Default::default();
+        Self(Rc::new(Inner { fetch: NativeFetch::new(), clock: clock.clone(), held, spawned, trace }))
+    }
+
+    /// The way through for one actor, or one isolate.
+    pub fn door(&self, number: usize) -> Door {
+        Door { gate: self.clone(), number }
+    }
+
+    /// Runs `work` beside the actors.
+    pub fn spawn(&self, work: Actor) {
+        self.0.spawned.borrow_mut().push(work);
+    }
+
+    /// What was let go until now, and the requests through `door` among it.
+    pub fn trace(&self) -> String {
+        self.0.trace.borrow().join("\n")
+    }
+
+    fn hold(&self, door: usize, label: String, what: What) {
+        self.0.held.borrow_mut().push(Held { door, label, what });
+    }
+
+    /// Plays `actors` to their end. Each number of `schedule` says which of the held things goes next, counted in the order of their
+    /// doors and around, sleepers last; beyond its end it is the first. So a schedule of zeros lets one actor after the other run to its end.
+    /// `executed` is asked after each request, when Redis has executed it and nobody knows yet.
+    ///
+    /// The error is the first one of an actor or of `executed`.
+    pub async fn play(
+        &self,
+        actors: Vec<Actor>,
+        schedule: &[u8],
+        mut executed: impl AsyncFnMut(usize) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut running: FuturesUnordered<_> = actors.into_iter().collect();
+        let mut schedule = schedule.iter();
+        loop {
+            advance(&mut running)?;
+            let spawned = self.0.spawned.take();
+            if !spawned.is_empty() {
+                running.extend(spawned);
+                continue;
+            }
+            let Some(next) = self.take(usize::from(*schedule.next().unwrap_or(&0))) else {
+                return if running.is_empty() { Ok(()) } else { Err("an actor waits for nothing".to_owned()) };
+            };
+            let Held { door, label, what } = next;
+            match what {
+                What::Send(request) => {
+                    self.0.trace.borrow_mut().push(format!("{door}: {label}"));
+                    let deliver = request.await;
+                    self.hold(door, format!("answered: {label}"), What::Deliver(deliver));
+                    executed(door).await?;
+                }
+                What::Deliver(deliver) => {
+                    self.0.trace.borrow_mut().push(format!("{door}: {label}"));
+                    deliver();
+                }
+                What::Sleep(end, wake) => {
+                    self.0.trace.borrow_mut().push(format!("{door}: slept"));
+                    self.0.clock.advance(end.since(self.0.clock.now()));
+                    let _ = wake.send(());
+                }
+            }
+        }
+    }
+
+    /// Takes the `number`-th that is held out.
+    fn take(&self, number: usize) -> Option<Held> {
+        let mut held = self.0.held.borrow_mut();
+        held.retain(|held| !matches!(&held.what, What::Sleep(_, sleeper) if sleeper.is_closed()));
+        // Time passes when nothing else happens, and then by as little as may be. What else is of one door stays in its order.
+        held.sort_by_key(|held| match held.what {
+            What::Sleep(end, _) => (Some(end), held.door),
+            _ => (None, held.door),
+        });
+        let place = number.checked_rem(held.len())?;
+        Some(held.remove(place))
+    }
+}
+
+/// Polls until nobody can go on.
+fn advance(running: &mut FuturesUnordered<Actor>) -> Result<(), String> {
+    let woken = Arc::new(Woken(AtomicBool::new(true)));
+    let waker = woken.clone().into();
+    let mut context = Context::from_waker(&waker);
+    while woken.0.swap(false, Ordering::SeqCst) {
+        while let Poll::Ready(Some(ended)) = pin!(&mut *running).poll_next(&mut context) {
+            ended?;
+        }
+    }
+    Ok(())
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// An actor's way through the gate.
+#[derive(Clone)]
+pub struct Door {
+    gate: Gate,
+    number: usize,
+}
+
+impl Door {
+    /// Redis as an isolate has it whose requests and time go through here. No call is too late: time leaps.
+    pub fn redis(&self, config: &RedisConfig) -> Redis {
+        let (fetch, clock) = (Rc::new(self.clone()), Rc::new(self.clone()));
+        Redis::new(fetch, clock, config.credentials.clone(), FOR_EVER, config.keys)
+    }
+
+    fn send<T: 'static>(
+        &self,
+        label: String,
+        request: impl Future<Output = T> + 'static,
+    ) -> LocalBoxFuture<'static, T> {
+        let (deliver, delivered) = oneshot::channel();
+        let send = async move {
+            let answer = request.await;
+            // Who has gone away needs no answer.
+            Box::new(move || drop(deliver.send(answer))) as Deliver
+        };
+        self.gate.hold(self.number, label, What::Send(Box::pin(send)));
+        wait(delivered)
+    }
+}
+
+fn wait<T: 'static>(delivered: oneshot::Receiver<T>) -> LocalBoxFuture<'static, T> {
+    // Else tokio may let an actor wait though its answer is there.
+    let delivered = tokio::task::unconstrained(delivered);
+    Box::pin(async move { delivered.await.expect("the gate holds what it has not delivered") })
+}
+
+impl Fetch for Door {
+    fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        let fetch = self.gate.0.fetch.clone();
+        let label = format!("{} {}", request.method(), request.uri().path());
+        self.send(label, async move { whole(fetch.fetch(request, deadline).await?).await })
+    }
+
+    fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+        deadline: Duration,
+        limit: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+        let fetch = self.gate.0.fetch.clone();
+        self.send(commands(request.body()), async move { fetch.exchange(request, deadline, limit).await })
+    }
+}
+
+/// The time of the test; who sleeps is held until the schedule lets that time pass.
+impl Clock for Door {
+    fn now(&self) -> Timestamp {
+        self.gate.0.clock.now()
+    }
+
+    fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
+        let (wake, woken) = oneshot::channel();
+        self.gate.hold(self.number, String::new(), What::Sleep(self.now() + duration, wake));
+        wait(woken)
+    }
+
+    /// What it waits for comes: the gate delivers everything in the end.
+    fn alarm(&self, _: Duration) -> (Alarm, Bell) {
+        let (bell, ringing) = oneshot::channel();
+        (
+            wait(ringing),
+            Box::new(move || {
+                let _ = bell.send(());
+            }),
+        )
+    }
+}
+
+/// What a request to Redis asks for, in words.
+fn commands(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body).replace(['[', ']', '"'], "").replace(',', " ");
+    let named = scripts::ALL.iter().fold(text, |text, script| text.replace(script.sha1, script.name));
+    named.chars().take(300).collect()
+}
+
+async fn whole(response: Response) -> Result<Response, FetchError> {
+    let (head, body) = response.into_parts();
+    match body.collect(BODY).await {
+        Ok(Collected::Whole(bytes)) => Ok(Response::from_parts(head, Body::from(bytes))),
+        _ => Err(FetchError::Unreachable),
+    }
+}

@@ -1,0 +1,201 @@
+//! Any interleaving of what visitors, the shop and overlapping crons do, request by request, against a naive model. A request of
+//! theirs is held at a gate until the case's schedule lets it go, so a case is its actions and that schedule: it shrinks, and what
+//! is printed of a failure is all that it takes to play it again.
+//!
+//! - `EDGEFRONT_RACES=1000`: so many cases of each kind, instead of the number that `cargo xtask test` has time for.
+//! - `EDGEFRONT_RACE='…'`: the one case that a failure printed (for the test that printed it).
+
+use std::{cell::Cell, fmt, panic, rc::Rc, sync::Once, time::Duration};
+
+use edgefront::ports::time::Timestamp;
+use proptest::{
+    prelude::*,
+    test_runner::{TestError, TestRunner},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
+
+use self::{
+    action::{Action, World},
+    gate::Actor,
+    model::{Model, at_rest},
+    state::State,
+};
+use crate::support::{Store, TestOrigin};
+
+/// What is done.
+mod action;
+/// The same, truly at once.
+mod crowd;
+/// The order of requests in the hand of the test.
+mod gate;
+/// What must come of it.
+mod model;
+/// Pages and purges.
+mod pages;
+/// Rows and their refreshes.
+mod rows;
+/// What is in Redis.
+mod state;
+
+/// Of the flash sale.
+const PIECES: u64 = 1;
+/// Small, so that everything collides.
+const VARIABLES: &[(&str, &str)] = &[
+    ("SESSION_LIMIT", "4"),
+    ("SESSION_IDLE", "120"),
+    ("CART_MAX_LINES", "2"),
+    ("CART_MAX_QUANTITY", "5"),
+    ("VIEW_WINDOW", "60"),
+    ("RANKING_HALF_LIFE", "300"),
+    ("FLASH_HOLD", "120"),
+];
+
+/// What several actors do at once, and in which order their requests come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Actors<A> {
+    actors: Vec<Vec<A>>,
+    schedule: Vec<u8>,
+}
+
+/// The same, with what is done before.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Case {
+    /// Before all others.
+    first: Vec<Action>,
+    actors: Vec<Vec<Action>>,
+    schedule: Vec<u8>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let several = |one, most| prop::collection::vec(one, 1..=most);
+    let actors = (
+        prop::collection::vec(several(action::visitor().boxed(), 5), 2..=4),
+        prop::collection::vec(several(action::cron().boxed(), 2), 2..=4),
+    );
+    let first = prop::collection::vec(action::arrival(), 0..8);
+    (first, actors, prop::collection::vec(0..12_u8, 0..120)).prop_map(|(first, (visitors, crons), schedule)| {
+        let actors = visitors.into_iter().chain(crons).collect();
+        Case { first, actors, schedule }
+    })
+}
+
+/// Plays a case; the error says what went wrong and what was let go until then.
+async fn play(store: &Store, case: &Case) -> Result<(), String> {
+    store.raw(&["FLUSHDB"]).await;
+    let app = store.app(VARIABLES);
+    let (starts, ends) = (app.clock.now() - Duration::from_mins(1), app.clock.now() + Duration::from_hours(1));
+    put_sale(store, starts, ends).await;
+
+    let world = Rc::new(World::new(app.clone(), &store.clock, case.actors.len() + 1));
+    let mut model = Model::new(&app.config, store.redis.keys(), Timestamp::from_millis(ends.as_secs() * 1000));
+    let mut executed = async |door: usize| {
+        let after = State::read(&store.aside).await;
+        let mut doing = world.doing[door].borrow_mut();
+        model.executed(doing.as_mut().ok_or("a request of nobody")?, after)
+    };
+    let actor = |(number, actions): (usize, &Vec<Action>)| actor(world.clone(), number, actions.clone());
+    let mut outcome = world.gate.play(vec![actor((0, &case.first))], &[], &mut executed).await;
+    if outcome.is_ok() {
+        let actors = (1..).zip(&case.actors).map(actor).collect();
+        outcome = world.gate.play(actors, &case.schedule, &mut executed).await;
+    }
+    let outcome = outcome.and_then(|()| at_rest(&model.now));
+    outcome.map_err(|wrong| world.named(&format!("{wrong}\nwhat was let go:\n{}", world.gate.trace())))
+}
+
+fn actor(world: Rc<World>, number: usize, actions: Vec<Action>) -> Actor {
+    Box::pin(async move {
+        let redis = world.redis(number);
+        for action in actions {
+            world.perform(number, &redis, action).await?;
+        }
+        Ok(())
+    })
+}
+
+async fn put_sale(store: &Store, starts: Timestamp, ends: Timestamp) {
+    let row = json!({
+        "id": "pan", "sale_starts_at": starts.as_secs(), "sale_ends_at": ends.as_secs(), "sale_pieces": PIECES,
+        "sale_sold": 0,
+    });
+    store.raw(&["SET", "inv:pan", &row.to_string()]).await;
+    store.raw(&["ZADD", "schedule:", &ends.to_string(), "pan"]).await;
+    store.raw(&["ZADD", "delay:", "3600", "pan"]).await;
+}
+
+/// A store, and an origin.
+struct Place {
+    store: Store,
+    origin: TestOrigin,
+}
+
+impl Place {
+    async fn new() -> Self {
+        Self { store: ready(Store::book().await).await, origin: TestOrigin::start() }
+    }
+}
+
+/// A script that is sent in full takes one request more: whether it is must not be a matter of chance.
+async fn ready(store: Store) -> Store {
+    store.load_scripts().await;
+    store
+}
+
+/// Plays `cases` of a kind, or the one that is asked for; a failing one is shrunk and printed.
+fn explore<P, C>(
+    cases: u32,
+    kind: &impl Strategy<Value = C>,
+    place: impl Future<Output = P>,
+    play: &impl AsyncFn(&P, &C) -> Result<(), String>,
+) where
+    C: fmt::Debug + Clone + Serialize + DeserializeOwned,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let place = runtime.block_on(place);
+    let play = |case: &C| runtime.block_on(play(&place, case));
+    if let Ok(text) = std::env::var("EDGEFRONT_RACE") {
+        let case = serde_json::from_str(&text).expect("a case as it was printed");
+        // Over shards a new token's shard is a matter of chance.
+        return (0..10).for_each(|_| play(&case).unwrap_or_else(|wrong| panic!("{wrong}")));
+    }
+    let cases = std::env::var("EDGEFRONT_RACES").map_or(cases, |cases| cases.parse().expect("a number of cases"));
+    let config =
+        ProptestConfig { cases, max_shrink_iters: 600, failure_persistence: None, ..ProptestConfig::default() };
+    match quietly(|| TestRunner::new(config).run(kind, |case| play(&case).map_err(TestCaseError::fail))) {
+        Ok(()) => {}
+        Err(TestError::Fail(wrong, case)) => panic!("{wrong}\nEDGEFRONT_RACE='{}'", json!(case)),
+        Err(aborted) => panic!("{aborted}"),
+    }
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics of this thread print nothing meanwhile: while a case shrinks there are hundreds, and the last is told at the end.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let result = work();
+    IS_QUIET.set(false);
+    result
+}
+
+#[test]
+fn whatever_visitors_and_crons_do_at_once_comes_to_what_the_model_says() {
+    explore(80, &case(), async { ready(Store::book().await).await }, &play);
+}
+
+#[test]
+fn over_shards_too_it_comes_to_what_the_model_says() {
+    explore(60, &case(), async { ready(Store::sharded().await).await }, &play);
+}

@@ -1,0 +1,398 @@
+//! What each request may make of the state, said as naively as possible: maps, and one request after another. The state that is found
+//! after a request must be the one that the model makes of the state before it; and in every state some things must hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use edgefront::{
+    config::Config,
+    orders::{Order, flash_sale::GRACE},
+    ports::{
+        error::{Error, Refusal},
+        time::Timestamp,
+    },
+    schema::{keys::Keys, token::Token},
+    sessions::{TOUCH_EVERY, Which},
+};
+use serde_json::json;
+
+use super::{
+    PIECES,
+    action::{Deed, Doing},
+    state::{Items, State},
+};
+
+pub struct Model<'a> {
+    pub config: &'a Config,
+    pub keys: Keys,
+    pub now: State,
+    /// When the sale ends.
+    pub sale_ends: Timestamp,
+    /// Tokens that were worth something once.
+    ended: BTreeSet<String>,
+    /// In the sharded layout: which shard an order is taken out of.
+    order_shards: BTreeMap<String, u16>,
+    /// Tokens that a login came with, and the token that it drew.
+    followed: BTreeMap<String, String>,
+}
+
+impl<'a> Model<'a> {
+    pub fn new(config: &'a Config, keys: Keys, sale_ends: Timestamp) -> Self {
+        let (now, ended, order_shards, followed) = Default::default();
+        Self { config, keys, now, sale_ends, ended, order_shards, followed }
+    }
+
+    /// Redis has executed a request of what somebody is `doing`, and then was in the state `after`.
+    pub fn executed(&mut self, doing: &mut Doing, after: State) -> Result<(), String> {
+        let before = std::mem::take(&mut self.now);
+        let mut expected = self.expect(doing, &before, &after)?;
+        expected.lists.clone_from(&after.lists);
+        expected.abandoned.sort();
+        if expected != after {
+            return Err(format!("{:?}\nat {before:?}\nleads to {expected:?}\nbut came to {after:?}", doing.deed));
+        }
+        self.hold(&before, &after).map_err(|wrong| format!("{wrong}\nafter {:?}\nat {before:?}", doing.deed))?;
+        doing.history.push(before);
+        self.now = after;
+        Ok(())
+    }
+
+    /// The user of a session that lives, empty for a guest.
+    fn user<'b>(&self, state: &'b State, token: &str, now: Timestamp) -> Option<&'b str> {
+        let seen = *state.recent.get(token)?;
+        (seen >= now - self.config.session.idle).then_some(state.login.get(token)?)
+    }
+
+    /// What must follow from the next request of `doing`; `after` only tells which token or reservation was drawn.
+    fn expect(&mut self, doing: &mut Doing, before: &State, after: &State) -> Result<State, String> {
+        let (now, step) = (doing.now, doing.history.len());
+        let mut next = before.clone();
+        let drawn = after.login.keys().find(|token| !before.login.contains_key(*token));
+        match &doing.deed {
+            Deed::Check(token) => {
+                doing.expected = Some(format!("{:?}", self.user(before, token.as_str(), now)));
+            }
+            Deed::Touch(token, item) if step == 0 => {
+                doing.expected = Some(self.touch(&mut next, token.as_str(), item.as_str(), now).to_owned());
+            }
+            Deed::Touch(_, item) => *next.ranking.entry(item.to_string()).or_default() -= 1.0,
+            Deed::LogIn(old, user) if self.followed_by(before, old.as_ref(), user.as_str()).is_some() => {
+                doing.expected = self.followed_by(before, old.as_ref(), user.as_str()).cloned();
+            }
+            Deed::LogIn(old, user) => {
+                let new = drawn.ok_or("a login draws a token")?;
+                self.log_in(&mut next, old.as_ref(), new, user.as_str(), now);
+                self.followed.extend(old.as_ref().map(|old| (old.as_str().to_owned(), new.clone())));
+                doing.expected = Some(new.clone());
+            }
+            Deed::LogOut(token) => reap(&mut next, token.as_str(), ""),
+            Deed::LogOutUser(_) if step == 0 => {}
+            Deed::LogOutUser(user) => {
+                for token in doing.history[0].lists.get(user.as_str()).into_iter().flatten() {
+                    reap(&mut next, token, user.as_str());
+                }
+            }
+            Deed::LogOutDevices(token, which) => {
+                let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now);
+                log_out_devices(&mut next, user, token.as_str(), *which == Which::All, &doing.history);
+                doing.expected = Some(user.is_some().to_string());
+            }
+            Deed::Set(token, item, quantity) => {
+                let change = Change { token: token.as_ref(), item: item.as_str(), quantity: *quantity, adds: false };
+                doing.expected = Some(self.put(&mut next, &change, drawn, now)?);
+            }
+            Deed::Add(token, item, quantity) => {
+                let change = Change { token: token.as_ref(), item: item.as_str(), quantity: *quantity, adds: true };
+                doing.expected = Some(self.put(&mut next, &change, drawn, now)?);
+            }
+            Deed::Clear(token) => {
+                doing.expected = Some(match self.user(before, token.as_str(), now) {
+                    Some(_) => {
+                        next.carts.remove(token.as_str());
+                        seen(&mut next, token.as_str(), now);
+                        written(&next, token.as_str())
+                    }
+                    None => "nobody".to_owned(),
+                });
+            }
+            Deed::Order(token, order, user) => {
+                if self.keys.is_sharded() {
+                    let shard = self.keys.shard_of(token).number();
+                    let noted = *self.order_shards.entry(order.id.to_string()).or_insert(shard);
+                    if step == 0 {
+                        return Ok(next);
+                    }
+                    if noted == shard {
+                        take_out(&mut next, token.as_str(), order);
+                    }
+                } else {
+                    take_out(&mut next, token.as_str(), order);
+                }
+                if let (Some(user), Some(_)) = (user, &order.reservation)
+                    && next.counted.insert(order.id.to_string())
+                {
+                    next.sold += 1;
+                    next.bought.insert(user.to_string(), order.id.to_string());
+                    next.holds.remove(user.as_str());
+                }
+            }
+            Deed::Reserve(_) | Deed::Cancel(..) if self.keys.is_sharded() && step == 0 => {}
+            Deed::Reserve(token) => {
+                let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now).unwrap_or_default();
+                doing.expected = Some(self.reserve(&mut next, user, token.as_str(), after, now)?);
+            }
+            Deed::Cancel(token, id) => {
+                let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now).unwrap_or_default();
+                let is_theirs = before.holds.get(user).is_some_and(|(held, _)| held == id.as_str());
+                let ends = next.holds.remove(user).filter(|_| is_theirs).map(|(_, ends)| ends);
+                if !is_theirs {
+                    next.holds.clone_from(&before.holds);
+                }
+                doing.expected = Some(match (user, ends) {
+                    ("", _) => Error::NotSignedIn.to_string(),
+                    (_, Some(ends)) if ends > now - GRACE => "returned".to_owned(),
+                    _ => Error::NotFound("reservation").to_string(),
+                });
+            }
+            Deed::Clean(_) => self.clean(&mut next, doing, after)?,
+            Deed::Rescale => doing.expected = Some(self.rescale(&mut next, now).to_string()),
+        }
+        Ok(next)
+    }
+
+    fn touch(&self, next: &mut State, token: &str, item: &str, now: Timestamp) -> &'static str {
+        let Some(user) = self.user(next, token, now) else { return "Ended" };
+        let counts = if user.is_empty() { "GuestCounts" } else { "Counts" };
+        if now.as_score() - next.recent[token].as_score() >= TOUCH_EVERY.as_secs_f64() {
+            seen(next, token, now);
+        }
+        let viewed = next.viewed.entry(token.to_owned()).or_default();
+        let before = viewed.insert(item.to_owned(), viewed.get(item).map_or(now, |last| now.max(*last)));
+        let window = self.config.session.view_window.as_secs_f64();
+        match before {
+            Some(last) if now.as_score() - last.as_score() < window => "Seen",
+            _ => counts,
+        }
+    }
+
+    /// The session of `user` that an earlier login with `old` began, if there still is one: this one is its retry.
+    fn followed_by(&self, before: &State, old: Option<&Token>, user: &str) -> Option<&String> {
+        self.followed.get(old?.as_str()).filter(|token| before.login.get(*token).is_some_and(|owner| owner == user))
+    }
+
+    fn log_in(&self, next: &mut State, old: Option<&Token>, new: &str, user: &str, now: Timestamp) {
+        if let Some(old) = old.map(Token::as_str)
+            && let Some(owner) = self.user(next, old, now).map(str::to_owned)
+        {
+            if owner.is_empty() || owner == user {
+                let (cart, viewed) = (next.carts.remove(old), next.viewed.remove(old));
+                next.carts.extend(cart.map(|cart| (new.to_owned(), cart)));
+                next.viewed.extend(viewed.map(|viewed| (new.to_owned(), viewed)));
+            }
+            reap(next, old, "");
+        }
+        next.login.insert(new.to_owned(), user.to_owned());
+        next.recent.insert(new.to_owned(), now);
+    }
+
+    /// What is written to a cart, and what is told of it.
+    fn put(&self, next: &mut State, change: &Change, drawn: Option<&String>, now: Timestamp) -> Result<String, String> {
+        let Change { token, item, quantity, adds } = *change;
+        let lives = token.filter(|token| self.user(next, token.as_str(), now).is_some()).map(Token::as_str);
+        let token = match (lives, drawn) {
+            (Some(token), _) => token,
+            (None, _) if quantity == 0 => return Ok("nobody".to_owned()),
+            (None, Some(drawn)) => drawn,
+            (None, None) => return Err("a guest's first item draws a token".to_owned()),
+        };
+        let cart = next.carts.entry(token.to_owned()).or_default();
+        let limits = &self.config.cart;
+        let there = cart.get(item).copied();
+        if quantity > 0 && there.is_none() && cart.len() as u64 >= u64::from(limits.max_lines) {
+            return Ok(Error::CartFull { limit: limits.max_lines }.to_string());
+        }
+        let sum = if adds { there.unwrap_or_default() + u64::from(quantity) } else { quantity.into() };
+        cart.insert(item.to_owned(), sum.min(limits.max_quantity.into()));
+        cart.retain(|_, quantity| *quantity > 0);
+        next.carts.retain(|_, cart| !cart.is_empty());
+        if lives.is_none() {
+            next.login.insert(token.to_owned(), String::new());
+        }
+        seen(next, token, now);
+        Ok(written(next, token))
+    }
+
+    fn reserve(
+        &self,
+        next: &mut State,
+        user: &str,
+        token: &str,
+        after: &State,
+        now: Timestamp,
+    ) -> Result<String, String> {
+        if self.keys.is_sharded() && !user.is_empty() && next.recent.contains_key(token) {
+            seen(next, token, now);
+        }
+        let kept = next.holds.values().filter(|(_, ends)| *ends > now - GRACE).count() as u64;
+        Ok(match next.holds.get(user) {
+            _ if user.is_empty() => Error::NotSignedIn.to_string(),
+            _ if next.bought.contains_key(user) => Refusal::AlreadyBought.to_string(),
+            Some((id, ends)) if *ends > now => format!("held {id}"),
+            _ if now >= self.sale_ends => Refusal::Ended.to_string(),
+            _ if next.sold + kept >= PIECES => Refusal::SoldOut.to_string(),
+            _ => {
+                let drawn = after.holds.get(user).ok_or("a piece that is left is held")?.0.clone();
+                next.holds.retain(|_, (_, ends)| *ends > now - GRACE);
+                next.holds.insert(user.to_owned(), (drawn.clone(), now + self.config.flash.hold));
+                if !self.keys.is_sharded() {
+                    seen(next, token, now);
+                }
+                format!("held {drawn}")
+            }
+        })
+    }
+
+    /// Whom a cleaning ends is its own choice, within bounds.
+    fn clean(&self, next: &mut State, doing: &Doing, after: &State) -> Result<(), String> {
+        let before = next.clone();
+        let gone: Vec<_> = before.recent.iter().filter(|(token, _)| !after.recent.contains_key(*token)).collect();
+        let cutoff = doing.now - self.config.session.idle;
+        for (token, score) in &gone {
+            if !doing.history.iter().any(|read| read.recent.get(*token) == Some(score)) {
+                return Err(format!("the cleaning ended {token}, which was seen since it was read"));
+            }
+            reap(next, token, "");
+        }
+        for shard in self.keys.shards() {
+            let is_here = |token: &str| Token::parse(token).is_some_and(|token| self.keys.shard_of(&token) == shard);
+            let undershot = self.share() > after.recent.keys().filter(|token| is_here(token)).count() as u64;
+            if undershot && gone.iter().any(|(token, score)| is_here(token) && **score >= cutoff) {
+                return Err("the cleaning undershot the cap".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn share(&self) -> u64 {
+        self.config.session.limit / u64::from(self.keys.count().get())
+    }
+
+    fn rescale(&self, next: &mut State, now: Timestamp) -> u64 {
+        let half_life = self.config.ranking.half_life.as_secs();
+        let began = now.as_secs() / half_life * half_life;
+        let halvings = began.saturating_sub(next.rescaled.unwrap_or(began - half_life)) / half_life;
+        if halvings == 0 {
+            return 0;
+        }
+        next.rescaled = Some(began);
+        let is_empty = next.ranking.is_empty();
+        next.ranking.values_mut().for_each(|score| *score *= 0.5_f64.powi(i32::try_from(halvings).unwrap_or(i32::MAX)));
+        next.ranking.retain(|_, score| *score < -(0.5_f64.powi(10)));
+        if is_empty { 0 } else { halvings }
+    }
+
+    /// What holds whenever somebody looks.
+    fn hold(&mut self, before: &State, after: &State) -> Result<(), String> {
+        let ended = before.login.keys().filter(|token| !after.login.contains_key(*token));
+        self.ended.extend(ended.cloned());
+        let limits = &self.config.cart;
+        let is_cart = |cart: &Items| {
+            cart.len() as u64 <= u64::from(limits.max_lines)
+                && cart.values().all(|quantity| (1..=u64::from(limits.max_quantity)).contains(quantity))
+        };
+        let is_listed = |(token, user): (&String, &String)| {
+            user.is_empty() || after.lists.get(user).is_some_and(|list| list.contains(token))
+        };
+        for (holds, rule) in [
+            (after.login.keys().all(|token| after.recent.contains_key(token)), "the cleaning can see every login"),
+            (!after.login.keys().any(|token| self.ended.contains(token)), "a token that has ended stays so"),
+            (after.carts.keys().all(|token| after.recent.contains_key(token)), "every cart is a session's"),
+            (after.viewed.keys().all(|token| after.recent.contains_key(token)), "what was viewed is a session's"),
+            (after.carts.values().all(is_cart), "a cart keeps its limits"),
+            (after.login.iter().all(is_listed), "a user's list names each of their sessions"),
+            (after.holds.len() as u64 <= PIECES, "no more holds than pieces"),
+            (after.holds.values().all(|(id, _)| !id.is_empty()), "every hold has an end and an id"),
+            (!after.holds.keys().any(|user| after.bought.contains_key(user)), "who has bought holds nothing"),
+            (after.sold <= PIECES, "no more are sold than there are"),
+        ] {
+            if !holds {
+                return Err(format!("broken: {rule}: {after:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What holds when nobody is at it any more.
+pub fn at_rest(state: &State) -> Result<(), String> {
+    for (holds, rule) in [
+        (state.login.keys().eq(state.recent.keys()), "login: and recent: name the same sessions"),
+        (state.carts.keys().all(|token| state.login.contains_key(token)), "no cart without login"),
+        (state.viewed.keys().all(|token| state.login.contains_key(token)), "no viewed items without login"),
+    ] {
+        if !holds {
+            return Err(format!("broken: {rule}: {state:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A write of an item to a cart.
+struct Change<'a> {
+    token: Option<&'a Token>,
+    item: &'a str,
+    quantity: u32,
+    adds: bool,
+}
+
+fn written(state: &State, token: &str) -> String {
+    format!("{token}: {}", json!(state.carts.get(token).cloned().unwrap_or_default()))
+}
+
+fn seen(state: &mut State, token: &str, now: Timestamp) {
+    let last = state.recent.get(token).copied();
+    state.recent.insert(token.to_owned(), last.map_or(now, |last| last.max(now)));
+}
+
+/// A session ends, with all that is stored of it.
+fn reap(state: &mut State, token: &str, whose: &str) {
+    let user = state.login.remove(token);
+    let cart = state.carts.remove(token);
+    state.recent.remove(token);
+    state.viewed.remove(token);
+    state.abandoned.extend(cart.map(|cart| (user.unwrap_or_else(|| whose.to_owned()), cart)));
+}
+
+/// The check, the end of the logins, and of what else was stored of them. `own` asks, and is of `user`.
+fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bool, history: &[State]) {
+    match (history, user) {
+        ([], _) | (_, None) => {}
+        (_, Some("")) => reap(state, own, ""),
+        ([_], Some(user)) => state.login.retain(|token, owner| owner != user || !all && token == own),
+        ([_, listed, ..], Some(user)) => {
+            let mut ended = listed.lists.get(user).cloned().unwrap_or_default();
+            if all {
+                ended.insert(own.to_owned())
+            } else {
+                ended.remove(own)
+            };
+            for token in &ended {
+                reap(state, token, user);
+            }
+        }
+    }
+}
+
+/// What was bought leaves the cart, once for each order.
+fn take_out(state: &mut State, token: &str, order: &Order) {
+    if !state.settled.insert(order.id.to_string()) {
+        return;
+    }
+    let Some(cart) = state.carts.get_mut(token) else { return };
+    for line in &order.lines {
+        if let Some(quantity) = cart.get_mut(line.item.as_str()) {
+            *quantity = quantity.saturating_sub(line.quantity.into());
+        }
+    }
+    cart.retain(|_, quantity| *quantity > 0);
+    state.carts.retain(|_, cart| !cart.is_empty());
+}
