@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use tokio::{process::Command, time::timeout};
 
-use crate::{
+use xtask::{
     children::{self, Ended},
     failure::Failure,
     steps::{self, Done, step},

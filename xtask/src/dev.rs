@@ -16,11 +16,14 @@ use tokio::try_join;
 use crate::{
     crons,
     dev_vars::Vars,
-    failure::Failure,
-    npm, redis, sale, settings,
-    steps::{Done, step},
-    tools, visitors, worker,
+    sale, settings, visitors,
     wrangler::{self, Dev},
+};
+use xtask::{
+    failure::Failure,
+    npm, redis,
+    steps::{Done, step},
+    tools, variables, worker,
 };
 
 /// Carts and rankings outlive a restart here.
@@ -39,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
     /// Override a variable of wrangler.toml or .dev.vars; repeatable.
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = settings::name_value)]
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variables::name_value)]
     vars: Vec<(String, String)>,
 }
 
@@ -65,7 +68,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let gateway = gateway(&redis_url, token).await?;
 
     let mut told = Vars::from([("UPSTASH_REDIS_REST_URL".to_owned(), gateway.url())]);
-    told.extend(vars.get_key_value(settings::REDIS_TIMEOUT.0).map(|(name, value)| (name.clone(), value.clone())));
+    told.extend(vars.get_key_value(variables::REDIS_TIMEOUT.0).map(|(name, value)| (name.clone(), value.clone())));
     told.extend(overrides);
     free(arguments.port)?;
     let origin = format!("http://127.0.0.1:{}", arguments.port);

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use crate::failure::Failure;
+use xtask::failure::Failure;
 
 /// What `cargo xtask dev` needs and may invent.
 pub const GENERATED: [&str; 4] = ["UPSTASH_REDIS_REST_TOKEN", "SESSION_KEYS", "SERVICE_KEY", "ORIGIN_KEY"];

@@ -43,6 +43,7 @@ async fn fetch(step: &Step) -> Result<PathBuf, Failure> {
 }
 
 /// `--redis-url`, else `REDIS_URL`; None: start one.
+#[must_use]
 pub fn given_url(flag: Option<String>) -> Option<String> {
     flag.or_else(|| env::var("REDIS_URL").ok()).filter(|url| !url.is_empty())
 }

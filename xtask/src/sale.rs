@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use edgefront::demo;
 
-use crate::{
+use xtask::{
     failure::Failure,
     steps::{done, step},
 };

@@ -5,15 +5,11 @@ use std::{fs, path::Path};
 
 use edgefront::config::Config;
 
-use crate::{
-    dev_vars::{self, Vars},
-    failure::Failure,
-};
+use xtask::{failure::Failure, variables::REDIS_TIMEOUT};
+
+use crate::dev_vars::{self, Vars};
 
 const REST_URL: &str = "UPSTASH_REDIS_REST_URL";
-/// What a visitor waits for Redis here. The Worker's own 300 ms are for a data centre; on a machine that also runs the shop, a compiler and a
-/// browser, they would give Redis up for slow while it only waits for its turn.
-pub const REDIS_TIMEOUT: (&str, &str) = ("REDIS_TIMEOUT_MS", "5000");
 
 /// Reads, completes and checks the variables. `overrides` are those of the command line.
 ///
@@ -57,17 +53,6 @@ fn defaults(text: &str) -> Result<Vars, Failure> {
     .collect()
 }
 
-/// Reads `NAME=VALUE` of the command line.
-///
-/// # Errors
-/// When there is no `=`, or no name.
-pub fn name_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write NAME=VALUE".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,12 +75,5 @@ mod tests {
         assert_eq!((told.ranking.keep, told.ranking.half_life), (silent.ranking.keep, silent.ranking.half_life));
         assert_eq!((told.cart.max_lines, told.cart.max_quantity), (silent.cart.max_lines, silent.cart.max_quantity));
         assert_eq!((told.redis.timeout, told.origin.timeout), (silent.redis.timeout, silent.origin.timeout));
-    }
-
-    #[test]
-    fn a_variable_of_the_command_line_has_a_name() {
-        assert_eq!(name_value("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
-        assert_eq!(name_value("A="), Ok(("A".to_owned(), String::new())));
-        assert!(name_value("A").is_err() && name_value("=b").is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::{fs, io::Write};
 use flate2::{Compression, write::GzEncoder};
 use tokio::try_join;
 
-use crate::{failure::Failure, npm, tools, worker};
+use xtask::{failure::Failure, npm, tools, worker};
 
 /// Gzipped, at the most.
 const LIMIT: usize = 391_000;

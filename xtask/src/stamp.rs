@@ -29,6 +29,7 @@ impl Stamp {
         Ok(Self { file: file.into(), fingerprint: format!("{:016x}\n", hasher.finish()) })
     }
 
+    #[must_use]
     pub fn is_current(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|stamped| stamped == self.fingerprint)
     }

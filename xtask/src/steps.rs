@@ -85,6 +85,7 @@ impl Step {
     }
 
     /// The failure of a program that ended badly; writes its log.
+    #[must_use]
     pub fn failure(&self, ended: &children::Ended, remedy: &str) -> Failure {
         let file: String =
             self.name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{process::Command, try_join};
 
-use crate::{children::Group, failure::Failure, npm, redis, tools, worker};
+use xtask::{children::Group, failure::Failure, npm, redis, tools, worker};
 
 /// Sets up what the tests need, then runs all of them. The tests get `EDGEFRONT_REDIS_SERVER` (a server's binary), `EDGEFRONT_NODE` (Node 22) and
 /// `EDGEFRONT_BUNDLE` (the Worker's directory), absolute paths, and `EDGEFRONT_CHROMIUM` where there is one.

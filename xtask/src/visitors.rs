@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::{
+use xtask::{
     failure::Failure,
     steps::{done, step},
 };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::{process::Command, time};
 
-use crate::{
+use xtask::{
     children::Group,
     failure::Failure,
     npm,

@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use super::{answer::Answer, process::Process, statistics, workload::Visits};
-use crate::failure::Failure;
+use xtask::failure::Failure;
 
 /// What an answer may take, and a candidate that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -17,16 +17,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{self, Instant};
 
 use super::tally::Tally;
-use crate::{
-    bench::{
-        backend::TOKEN,
-        candidate::variables_of,
-        origin::Origin,
-        worker::{Module, Worker},
-    },
-    failure::Failure,
-    settings::REDIS_TIMEOUT,
+use crate::bench::{
+    backend::TOKEN,
+    candidate::variables_of,
+    origin::Origin,
+    worker::{Module, Worker},
 };
+use xtask::{failure::Failure, variables::REDIS_TIMEOUT};
 
 /// Where all that a run makes lies.
 const DIRECTORY: &str = "target/soak";

@@ -17,7 +17,7 @@ use super::{
     statistics,
     workload::{CART_ITEMS, COLD_ITEMS, ITEMS, SESSIONS},
 };
-use crate::failure::Failure;
+use xtask::failure::Failure;
 
 /// The gateway's token; both ends are ours.
 pub const TOKEN: &str = "bench";

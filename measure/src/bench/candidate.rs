@@ -7,13 +7,14 @@ use super::{
     worker::{Module, Worker},
     workload::Workload,
 };
-use crate::{
+use edgefront::time::Timestamp;
+use xtask::{
     failure::Failure,
-    npm, settings,
+    npm,
     steps::{self, step},
     tools::Tools,
+    variables::REDIS_TIMEOUT,
 };
-use edgefront::time::Timestamp;
 
 /// Where all that a run makes lies, its results too.
 pub const DIRECTORY: &str = "target/bench";
@@ -73,7 +74,7 @@ impl Candidate {
                 step("bare Worker in Rust", async |step| {
                     let directory = format!("{DIRECTORY}/bare-rust");
                     let entry = "benches/bare-rust/entry.js";
-                    crate::worker::bundle_crate(&step, tools, ("edgefront-bare-rust", &[]), entry, &directory).await?;
+                    xtask::worker::bundle_crate(&step, tools, ("edgefront-bare-rust", &[]), entry, &directory).await?;
                     Ok(steps::done("built"))
                 })
                 .await
@@ -153,7 +154,7 @@ pub fn variables_of(redis: &str, origin: &str) -> Vec<(String, String)> {
         ("ROWS_URL", &rows),
         // All items of the run are popular enough, also those whose page is asked for once.
         ("PAGE_RANK_LIMIT", "1000000"),
-        settings::REDIS_TIMEOUT,
+        REDIS_TIMEOUT,
     ];
     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }

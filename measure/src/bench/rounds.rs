@@ -16,7 +16,7 @@ use super::{
     results::{Cell, Results},
     workload::{Visits, Workload},
 };
-use crate::failure::Failure;
+use xtask::failure::Failure;
 
 /// How long a candidate runs unmeasured under each workload, with 32 connections, before the first round: until its code is compiled well
 /// and its process has grown. workerd holds what an answer was made of until V8 collects all garbage, so that takes some 100,000 pages;

@@ -12,7 +12,7 @@ use std::{
 use tokio::{process::Command, task::JoinHandle, time};
 
 use super::process::Process;
-use crate::{children::Group, failure::Failure};
+use xtask::{children::Group, failure::Failure};
 
 /// What a Worker may take to start. Half a second alone.
 const START: Duration = Duration::from_secs(30);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::{task::JoinSet, time, try_join};
 
 use self::{shop::Shop, visitor::Visitor};
-use crate::{
+use xtask::{
     failure::Failure,
     npm, redis,
     steps::{Done, step},
@@ -47,7 +47,7 @@ pub struct Arguments {
 /// When something can not be built or started, and with all that did not hold.
 pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     let (binary, tools, ()) = try_join!(redis::binary(), tools::install(), npm::install())?;
-    crate::worker::build(&tools).await?;
+    xtask::worker::build(&tools).await?;
     let shop = step("shop", async |_| {
         let shop = Shop::open(&binary).await?;
         Ok(Done { what: shop.address().to_string(), value: shop })

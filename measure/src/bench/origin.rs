@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::workload::PAGE_BYTES;
-use crate::failure::Failure;
+use xtask::failure::Failure;
 
 /// A running origin; ends when dropped.
 pub struct Origin {

@@ -8,13 +8,11 @@ use std::{
 
 use http::StatusCode;
 
-use crate::{
-    bench::{
-        statistics,
-        table::{Table, figure, figure_or_dash},
-    },
-    failure::Failure,
+use crate::bench::{
+    statistics,
+    table::{Table, figure, figure_or_dash},
 };
+use xtask::failure::Failure;
 
 /// What memory the Worker may have at the end, MB, all of its process. Where nobody limits V8 it collects late: 46,000 pages at once
 /// brought the process to 406 MB, and 22,000 more to 407. What is lost with each request comes to more than this sooner or later.

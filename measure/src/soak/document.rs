@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Arguments, tally::Tally};
-use crate::failure::Failure;
+use xtask::failure::Failure;
 
 const FILE: &str = "docs/soak.md";
 

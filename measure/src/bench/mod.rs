@@ -27,8 +27,7 @@ mod workload;
 
 use std::{
     collections::HashMap,
-    env, fs,
-    os::unix::process::CommandExt,
+    fs,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -42,11 +41,11 @@ use self::{
     results::Results,
     workload::Workload,
 };
-use crate::{
+use xtask::{
     failure::Failure,
-    npm, redis, settings,
+    npm, redis,
     steps::{Done, step},
-    tools,
+    tools, variables,
 };
 
 /// Measures what the Workers can do in front of a real Redis, next to each other. The first run also compiles this program with
@@ -66,7 +65,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',')]
     candidates: Vec<String>,
     /// Another bundle of edgefront as one more candidate, such as one that was built before a change; repeatable.
-    #[arg(long, value_name = "NAME=DIRECTORY", value_parser = settings::name_value)]
+    #[arg(long, value_name = "NAME=DIRECTORY", value_parser = variables::name_value)]
     also: Vec<(String, String)>,
     /// Milliseconds that each request to Redis takes longer.
     #[arg(long, value_delimiter = ',', default_values_t = [0, 5])]
@@ -87,9 +86,6 @@ pub struct Arguments {
 /// # Errors
 /// When something can not be built or started, or a candidate answers anything but what it should.
 pub async fn run(mut arguments: Arguments) -> Result<(), Failure> {
-    if cfg!(debug_assertions) {
-        return Err(optimised());
-    }
     if arguments.quick {
         arguments.rounds = arguments.rounds.min(2);
         arguments.seconds = arguments.seconds.min(0.5);
@@ -102,7 +98,7 @@ pub async fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let candidates = candidates(&arguments)?;
     let (binary, tools, ()) = try_join!(redis::binary(), tools::install(), npm::install())?;
     if candidates.iter().any(|candidate| candidate.name == "edgefront") {
-        crate::worker::build(&tools).await?;
+        xtask::worker::build(&tools).await?;
     }
     for candidate in &candidates {
         candidate.build(&tools).await?;
@@ -137,14 +133,6 @@ fn tell(results: &Results) -> Result<(), Failure> {
     fs::write(&path, text).map_err(|cause| Failure::file(&path, &cause))?;
     println!("all figures: {}", path.display());
     Ok(())
-}
-
-/// Becomes the optimised program; the failure is why not. The load, the gateway and the origin share the machine with what is measured.
-fn optimised() -> Failure {
-    println!("...  bench: this program once more, optimised");
-    let mut cargo = std::process::Command::new("cargo");
-    cargo.args(["run", "--quiet", "--profile", "measure", "--package", "xtask", "--"]).args(env::args_os().skip(1));
-    Failure::new(format!("cargo can not be started: {}", cargo.exec()), "install Rust with rustup")
 }
 
 fn candidates(arguments: &Arguments) -> Result<Vec<Candidate>, Failure> {

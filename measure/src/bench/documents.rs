@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs};
 
 use super::{plot, report, results::Results};
-use crate::failure::Failure;
+use xtask::failure::Failure;
 
 const BEGIN: &str = "<!-- cargo xtask bench --write-docs -->\n";
 const END: &str = "<!-- end -->\n";
