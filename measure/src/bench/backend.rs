@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use edgefront::{config::Config, ids::Token, session::Keyring, time::Timestamp};
+use edgefront::{config::Config, ports::time::Timestamp, schema::token::Token, sessions::Keyring};
 use edgefront_gateway::{
     Fault, Gateway, Options,
     server::{Server, ServerOptions},
@@ -59,7 +59,7 @@ pub fn visitors(config: &Config, now: Timestamp) -> Result<Vec<Visitor>, Failure
     };
     (0..SESSIONS)
         .map(visitor)
-        .collect::<Result<_, edgefront::error::Error>>()
+        .collect::<Result<_, edgefront::ports::error::Error>>()
         .map_err(|cause| Failure::new(cause.to_string(), ""))
 }
 

@@ -7,7 +7,7 @@ use super::{
     worker::{Module, Worker},
     workload::Workload,
 };
-use edgefront::time::Timestamp;
+use edgefront::ports::time::Timestamp;
 use xtask::{
     failure::Failure,
     npm,

@@ -32,7 +32,7 @@ use std::{
     time::SystemTime,
 };
 
-use edgefront::{config::Config, time::Timestamp};
+use edgefront::{config::Config, ports::time::Timestamp};
 use tokio::try_join;
 
 use self::{
