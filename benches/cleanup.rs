@@ -17,7 +17,7 @@ use edgefront::{
     config::SessionConfig,
     ports::{budget::Budget, time::Timestamp},
     schema::{keys::Keys, token::Token},
-    sessions::{self, Cleaned, Probe},
+    sessions::{self, CleanupProbe, CleanupReport},
     upstash::{Credentials, Redis},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
@@ -48,7 +48,7 @@ fn main() {
             let started = Instant::now();
             let cleaned = runtime.block_on(clean(&gateway.url()));
             let seconds = started.elapsed().as_secs_f64();
-            assert_eq!(cleaned, Cleaned { sessions: SESSIONS.into(), carts, unfinished: false });
+            assert_eq!(cleaned, CleanupReport { sessions: SESSIONS.into(), carts, unfinished: false });
             let rate = f64::from(SESSIONS) / seconds;
             let busy = busy(&server) - before;
             let (share, micros) = (busy / seconds * 100.0, busy / f64::from(SESSIONS) * 1e6);
@@ -63,7 +63,7 @@ fn main() {
     }
 }
 
-async fn clean(gateway: &str) -> Cleaned {
+async fn clean(gateway: &str) -> CleanupReport {
     let authorization = http::HeaderValue::try_from(format!("Bearer {TOKEN}")).expect("ASCII");
     let credentials = Credentials { url: gateway.to_owned(), authorization };
     let fetch = Rc::new(fetch::NativeFetch::new());
@@ -76,7 +76,7 @@ async fn clean(gateway: &str) -> Cleaned {
         view_window: Duration::ZERO,
     };
     let budget = Budget::new(Rc::new(SystemClock), Duration::from_mins(1), 1_000_000);
-    sessions::clean(&redis, &config, Probe::Idle, &budget).await.expect("Redis answers")
+    sessions::clean(&redis, &config, CleanupProbe::Idle, &budget).await.expect("Redis answers")
 }
 
 /// Fills an empty database by the server's own protocol; returns how many carts there are.

@@ -17,7 +17,7 @@ use edgefront::{
     page_cache::{Ask, Lookup, Page, Selecting},
     ports::{budget::Budget, time::Clock},
     schema::{ids::ItemId, keys::Keys, token::Token},
-    sessions::{self, Probe, Sight},
+    sessions::{self, CleanupProbe, SessionTouch},
     upstash::{Credentials, Redis, Reply},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
@@ -89,7 +89,7 @@ impl Place {
             fill(&self.server, VICTIMS, 1, true).expect("the server reads");
             let started = Instant::now();
             let budget = Budget::new(Rc::new(SystemClock), Duration::from_mins(1), 1_000_000);
-            let cleaned = sessions::clean(&self.redis, &config.session, Probe::Idle, &budget).await;
+            let cleaned = sessions::clean(&self.redis, &config.session, CleanupProbe::Idle, &budget).await;
             let took = started.elapsed();
             assert_eq!(cleaned.expect("Redis answers").sessions, u64::from(VICTIMS));
             return took.as_secs_f64() * 1e6 / f64::from(VICTIMS);
@@ -116,7 +116,7 @@ impl Place {
                     let asked = [command, user, seen];
                     let replies: Vec<Reply> = self.redis.all(&asked).await.expect("Redis answers");
                     assert_eq!(replies.len(), 3);
-                    let sight = Sight { token: token.clone(), item: Some(item.clone()), at: now };
+                    let sight = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
                     sessions::touch(&self.redis, &sight, &config.session).await.expect("Redis answers");
                 }
                 _ => {

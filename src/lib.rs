@@ -23,9 +23,9 @@ use std::rc::Rc;
 
 use crate::{
     config::{Config, RedisConfig},
-    metrics::traffic::Traffic,
-    ports::{database::Database, fetch::Fetch, rate_limit::Limits, time::Clock},
-    ranking::activity::Seen,
+    metrics::traffic::TrafficCounters,
+    ports::{database::Database, fetch::Fetch, rate_limit::RateLimits, time::Clock},
+    ranking::activity::Activity,
     sessions::Keyring,
     upstash::Redis,
 };
@@ -58,17 +58,17 @@ pub struct App {
     pub fetch: Rc<dyn Fetch>,
     pub clock: Rc<dyn Clock>,
     /// What happened since it was last written to Redis.
-    pub traffic: Traffic,
+    pub traffic: TrafficCounters,
     /// D1, where there is one: the demo's catalogue and the row cache's table.
     pub database: Option<Rc<dyn Database>>,
     /// How often somebody may try; by default, without limits.
-    pub limits: Limits,
+    pub limits: RateLimits,
     /// What this isolate remembers of pages.
     pub pages: page_cache::Memory,
     /// What this isolate remembers of rows.
-    pub rows: row_cache::Memory,
+    pub rows: row_cache::RowMemory,
     /// Who was here since that was last written to Redis.
-    pub seen: Seen,
+    pub activity: Activity,
 }
 
 impl App {
@@ -78,10 +78,10 @@ impl App {
         let RedisConfig { credentials, timeout, keys } = config.redis.clone();
         let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
         let keyring = Keyring::new(&config.session);
-        let traffic = Traffic::new(config.traffic_interval);
-        let (pages, rows) = (page_cache::Memory::new(config.page.memory), row_cache::Memory::new(config.row_memory));
-        let seen = Seen::new(&config.session);
-        let limits = Limits::default();
-        Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, rows, seen }
+        let traffic = TrafficCounters::new(config.traffic_interval);
+        let (pages, rows) = (page_cache::Memory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
+        let activity = Activity::new(&config.session);
+        let limits = RateLimits::default();
+        Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, rows, activity }
     }
 }

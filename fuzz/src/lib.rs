@@ -5,7 +5,7 @@ use std::{rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use edgefront::{
-    carts::Change,
+    carts::CartChange,
     config::{CartConfig, Forward, SessionConfig, item_routes::ItemRoutes},
     orders::Order,
     page_cache::{
@@ -166,7 +166,7 @@ pub fn order(data: &[u8]) {
         let items: std::collections::BTreeSet<_> = order.lines.iter().map(|line| &line.item).collect();
         assert_eq!(items.len(), order.lines.len(), "each item once");
     }
-    if let Ok(Change::Add(_, quantity) | Change::Set(_, quantity)) = Change::parse(text, &config) {
+    if let Ok(CartChange::Add(_, quantity) | CartChange::Set(_, quantity)) = CartChange::parse(text, &config) {
         assert!(quantity.get() <= config.max_quantity);
     }
 }

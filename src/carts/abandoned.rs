@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::{
-    carts::Line,
+    carts::CartLine,
     ports::{error::Error, sort, time::Timestamp},
     schema::{ids::ItemId, shard::Shard},
     upstash::{self, Command, Redis},
@@ -14,33 +14,33 @@ use crate::{
 /// A cart that nobody came back for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbandonedCart {
-    pub id: Cursor,
+    pub id: AbandonedCursor,
     /// None for a guest's.
     pub user: Option<String>,
     /// When its session was last seen, Unix seconds; None if that is not known.
     pub seen: Option<f64>,
     pub ended: Timestamp,
     /// At least one.
-    pub lines: Vec<Line>,
+    pub lines: Vec<CartLine>,
 }
 
 /// A part of the list, the cart that ended last first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Page {
+pub struct AbandonedPage {
     pub carts: Vec<AbandonedCart>,
     /// Where the next page begins; None if this is the last.
-    pub next: Option<Cursor>,
+    pub next: Option<AbandonedCursor>,
 }
 
 /// A place in the list: an id of the stream, milliseconds since the Unix epoch and a number within them; and of whose stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cursor {
+pub struct AbandonedCursor {
     millis: u64,
     number: u64,
     shard: u16,
 }
 
-impl Cursor {
+impl AbandonedCursor {
     /// Reads what an earlier page said.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ fn number_of(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for AbandonedCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.millis, self.number)?;
         if self.shard == 0 { Ok(()) } else { write!(f, ".{}", self.shard) }
@@ -82,7 +82,7 @@ impl fmt::Display for Cursor {
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn page(redis: &Redis, before: Option<Cursor>, limit: usize) -> Result<Page, Error> {
+pub async fn page(redis: &Redis, before: Option<AbandonedCursor>, limit: usize) -> Result<AbandonedPage, Error> {
     let read = |shard: Shard| {
         let from = before.map_or_else(|| "+".to_owned(), |cursor| cursor.from(shard));
         // One more than asked for: if it is there, so is another page.
@@ -90,7 +90,8 @@ pub async fn page(redis: &Redis, before: Option<Cursor>, limit: usize) -> Result
     };
     let shards = redis.keys().shards();
     let lists: Vec<Vec<(String, Vec<Bytes>)>> = redis.all(&shards.clone().map(read).collect::<Vec<_>>()).await?;
-    let place = |shard: Shard, (id, fields)| Some((Cursor::of_entry(String::as_str(&id), shard.number())?, fields));
+    let place =
+        |shard: Shard, (id, fields)| Some((AbandonedCursor::of_entry(String::as_str(&id), shard.number())?, fields));
     let entries =
         shards.zip(lists).flat_map(|(shard, list)| list.into_iter().filter_map(move |entry| place(shard, entry)));
     let mut entries: Vec<_> = entries.collect();
@@ -98,10 +99,13 @@ pub async fn page(redis: &Redis, before: Option<Cursor>, limit: usize) -> Result
     let is_last = entries.len() <= limit;
     entries.truncate(limit);
     let next = if is_last { None } else { entries.last().map(|(cursor, _)| *cursor) };
-    Ok(Page { carts: entries.iter().filter_map(|(cursor, fields)| read_cart(*cursor, fields)).collect(), next })
+    Ok(AbandonedPage {
+        carts: entries.iter().filter_map(|(cursor, fields)| read_cart(*cursor, fields)).collect(),
+        next,
+    })
 }
 
-fn read_cart(id: Cursor, fields: &[Bytes]) -> Option<AbandonedCart> {
+fn read_cart(id: AbandonedCursor, fields: &[Bytes]) -> Option<AbandonedCart> {
     let field = |name: &str| {
         let mut pairs = fields.chunks_exact(2);
         pairs.find_map(|pair| match pair {
@@ -112,7 +116,7 @@ fn read_cart(id: Cursor, fields: &[Bytes]) -> Option<AbandonedCart> {
     // The hash as it was: what in it is no line of a cart was put there by other code.
     let items: Vec<String> = serde_json::from_str(field("items")?).ok()?;
     let line = |pair: &[String]| match pair {
-        [item, quantity] => Some(Line { item: ItemId::parse(item).ok()?, quantity: quantity.parse().ok()? }),
+        [item, quantity] => Some(CartLine { item: ItemId::parse(item).ok()?, quantity: quantity.parse().ok()? }),
         _ => None,
     };
     let mut lines: Vec<_> = items.chunks(2).filter_map(line).filter(|line| line.quantity > 0).collect();
@@ -136,8 +140,8 @@ mod tests {
     #[test]
     fn a_cursor_is_read_back_and_nothing_else_is() {
         for (shard, text) in [(0, "1795000000000-3"), (7, "1795000000000-3.7")] {
-            let cursor = Cursor { millis: 1_795_000_000_000, number: 3, shard };
-            assert_eq!((cursor.to_string().as_str(), Cursor::parse(text)), (text, Ok(cursor)));
+            let cursor = AbandonedCursor { millis: 1_795_000_000_000, number: 3, shard };
+            assert_eq!((cursor.to_string().as_str(), AbandonedCursor::parse(text)), (text, Ok(cursor)));
         }
         for text in [
             "",
@@ -155,7 +159,7 @@ mod tests {
             "1 - 1",
             "99999999999999999999-0",
         ] {
-            assert!(Cursor::parse(text).is_err(), "{text}");
+            assert!(AbandonedCursor::parse(text).is_err(), "{text}");
         }
     }
 
@@ -163,7 +167,7 @@ mod tests {
     fn what_is_no_cart_is_left_out() {
         let entry = |fields: &[&str]| {
             let fields: Vec<_> = fields.iter().map(|field| Bytes::copy_from_slice(field.as_bytes())).collect();
-            read_cart(Cursor { millis: 5, number: 0, shard: 0 }, &fields)
+            read_cart(AbandonedCursor { millis: 5, number: 0, shard: 0 }, &fields)
         };
         let cart =
             entry(&["user", "", "seen", "x", "items", r#"["mug","2","a:b","1","cup","0","pan","x","pot"]"#]).unwrap();

@@ -22,12 +22,12 @@ use crate::{
 /// What is in a cart, ordered by item. The same content is always the same sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cart {
-    pub lines: Vec<Line>,
+    pub lines: Vec<CartLine>,
 }
 
 /// One item of a cart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct CartLine {
     pub item: ItemId,
     /// At least 1.
     pub quantity: u32,
@@ -39,7 +39,7 @@ pub struct Quantity(u32);
 
 /// A change that somebody else than the visitor's script asks for: the origin, in its header `Edge-Cart`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum CartChange {
     /// More of an item; never 0.
     Add(ItemId, Quantity),
     /// So many of an item; 0 removes it.
@@ -77,7 +77,7 @@ impl Cart {
     pub(crate) fn from_pairs(Pairs(pairs): Pairs<String, String>) -> Self {
         let line = |(item, quantity): (String, String)| {
             let quantity = quantity.parse().ok().filter(|quantity| *quantity > 0)?;
-            Some(Line { item: ItemId::parse(&item).ok()?, quantity })
+            Some(CartLine { item: ItemId::parse(&item).ok()?, quantity })
         };
         let mut lines: Vec<_> = pairs.into_iter().filter_map(line).collect();
         sort::sort_by(&mut lines, |one, other| one.item.cmp(&other.item));
@@ -110,7 +110,7 @@ impl Quantity {
     }
 }
 
-impl Change {
+impl CartChange {
     /// Reads `{"op": "add" | "set" | "clear", "id": "mug", "quantity": 2}`; `clear` needs no more than its name.
     ///
     /// # Errors
@@ -219,21 +219,21 @@ pub async fn clear(redis: &Redis, token: Option<&Token>, now: Timestamp, config:
     Write::new(redis.keys(), token, now)?.run(redis, "clear", None, Quantity::ZERO, None, config).await
 }
 
-/// Does what a [`Change`] says.
+/// Does what a [`CartChange`] says.
 ///
 /// # Errors
 /// As [`set_item`], [`add_item`] and [`clear`].
 pub async fn change(
     redis: &Redis,
     token: Option<&Token>,
-    change: &Change,
+    change: &CartChange,
     now: Timestamp,
     config: &Config,
 ) -> Result<CartWrite, Error> {
     match change {
-        Change::Add(item, quantity) => add_item(redis, token, item, *quantity, None, now, config).await,
-        Change::Set(item, quantity) => set_item(redis, token, item, *quantity, now, config).await,
-        Change::Clear => clear(redis, token, now, config).await,
+        CartChange::Add(item, quantity) => add_item(redis, token, item, *quantity, None, now, config).await,
+        CartChange::Set(item, quantity) => set_item(redis, token, item, *quantity, now, config).await,
+        CartChange::Clear => clear(redis, token, now, config).await,
     }
 }
 
@@ -321,11 +321,11 @@ mod tests {
         let config = CartConfig { max_lines: 100, max_quantity: 999 };
         let mug = || ItemId::parse("mug").unwrap();
         for (text, change) in [
-            (r#"{"op":"add","id":"mug","quantity":2}"#, Change::Add(mug(), Quantity(2))),
-            (r#"{"op":"set","id":"mug","quantity":0}"#, Change::Set(mug(), Quantity::ZERO)),
-            (r#"{"op":"clear"}"#, Change::Clear),
+            (r#"{"op":"add","id":"mug","quantity":2}"#, CartChange::Add(mug(), Quantity(2))),
+            (r#"{"op":"set","id":"mug","quantity":0}"#, CartChange::Set(mug(), Quantity::ZERO)),
+            (r#"{"op":"clear"}"#, CartChange::Clear),
         ] {
-            assert_eq!(Change::parse(text, &config), Ok(change));
+            assert_eq!(CartChange::parse(text, &config), Ok(change));
         }
         for text in [
             "",
@@ -338,7 +338,7 @@ mod tests {
             r#"{"op":"set","quantity":1}"#,
             r#"{"op":"set","id":"mug","quantity":1000}"#,
         ] {
-            assert!(Change::parse(text, &config).is_err(), "{text}");
+            assert!(CartChange::parse(text, &config).is_err(), "{text}");
         }
     }
 

@@ -39,7 +39,7 @@ use crate::ports::{
     database::Database,
     error::Error,
     fetch::{Body, Request, Response},
-    rate_limit::Limit,
+    rate_limit::RateLimit,
     time::Timestamp,
 };
 
@@ -84,7 +84,7 @@ const SECURITY: [(HeaderName, HeaderValue); 3] = [
 ];
 
 /// Answers `request` as the storefront; `now` decides which sales run, and `logins` how often an account may be tried.
-pub async fn respond(database: &dyn Database, logins: &Limit, request: Request, now: Timestamp) -> Response {
+pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
     let answer = dispatch(Shop { database, logins, now }, &head, body).await.unwrap_or_else(|error| match error {
@@ -108,7 +108,7 @@ pub async fn respond(database: &dyn Database, logins: &Limit, request: Request, 
 #[derive(Clone, Copy)]
 struct Shop<'a> {
     database: &'a dyn Database,
-    logins: &'a Limit,
+    logins: &'a RateLimit,
     now: Timestamp,
 }
 

@@ -26,7 +26,8 @@ fn ask(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>
         request = request.header(*name, *value);
     }
     let request = request.body(body.into()).unwrap();
-    let response = respond(&Unreachable, &Limit::default(), request, Timestamp::from_millis(0)).now_or_never().unwrap();
+    let response =
+        respond(&Unreachable, &RateLimit::default(), request, Timestamp::from_millis(0)).now_or_never().unwrap();
     let (head, body) = response.into_parts();
     let body = match body {
         Body::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),

@@ -55,7 +55,7 @@ pub fn write(body: Body) -> JsValue {
     match body {
         Body::Empty => JsValue::NULL,
         Body::Bytes(bytes) => Uint8Array::from(bytes.as_ref()).into(),
-        Body::Kept(kept) => Uint8Array::from(kept.bytes.as_ref()).into(),
+        Body::Prepared(kept) => Uint8Array::from(kept.bytes.as_ref()).into(),
         Body::Stream(stream) => write_stream(stream),
     }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use js_sys::Reflect;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
-use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, limits};
+use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, rate_limit};
 use crate::{
     App,
     config::{Config, ConfigErrors},
@@ -38,6 +38,6 @@ pub fn app() -> Result<Rc<App>, ConfigErrors> {
         let database = Reflect::get(env, &DATABASE.into()).ok().filter(JsValue::is_object);
         let database = database.map(|database| Rc::new(D1(database)) as _);
         let app = App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), database);
-        Ok(Rc::new(App { limits: limits::of(env), ..app }))
+        Ok(Rc::new(App { limits: rate_limit::of(env), ..app }))
     })
 }

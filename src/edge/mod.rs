@@ -7,7 +7,7 @@
 //! - [`fetch`]: requests of ours.
 //! - [`glue`]: the few calls that cross the border; `entry.js` is where an event comes in.
 //! - [`task`]: futures here and promises there.
-//! - [`clock`], [`console`], [`database`], [`limits`]: time, the log, D1, rate limits.
+//! - [`clock`], [`console`], [`database`], [`rate_limit`]: time, the log, D1, rate limits.
 
 mod body;
 mod clock;
@@ -17,7 +17,7 @@ mod environment;
 mod fetch;
 mod glue;
 mod headers;
-mod limits;
+mod rate_limit;
 mod request;
 mod response;
 mod task;
@@ -61,12 +61,12 @@ pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
     let request = request::read(request);
     task::run(async move {
         let (Some(app), Some(request)) = (app(), request) else { return response::bare(StatusCode::BAD_REQUEST) };
-        let Answer { response, later } = routes::handle(&app, request).await;
+        let Answer { response, background } = routes::handle(&app, request).await;
         let response = response::write(response).unwrap_or_else(|refused| {
             console_error!("an answer was refused: {refused:?}");
             response::bare(StatusCode::INTERNAL_SERVER_ERROR)
         });
-        for work in later {
+        for work in background {
             // Not before the answer is on its way.
             let work = task::soon().then(|()| work).map(|()| JsValue::UNDEFINED);
             if let Run::Promised(end) = task::run(work) {

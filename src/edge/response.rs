@@ -4,7 +4,7 @@ use http::{HeaderMap, StatusCode};
 use wasm_bindgen::JsValue;
 
 use super::{body, glue, headers};
-use crate::ports::fetch::{Body, Kept, Response};
+use crate::ports::fetch::{Body, PreparedBody, Response};
 
 /// The platform's response.
 ///
@@ -12,7 +12,7 @@ use crate::ports::fetch::{Body, Kept, Response};
 /// If the platform refuses the status or a header.
 pub fn write(response: Response) -> Result<JsValue, JsValue> {
     let (head, body) = response.into_parts();
-    if let Body::Kept(kept) = &body {
+    if let Body::Prepared(kept) = &body {
         return write_kept(head.status, &head.headers, kept);
     }
     // With these the platform takes no body, not even an empty one.
@@ -22,7 +22,7 @@ pub fn write(response: Response) -> Result<JsValue, JsValue> {
 }
 
 /// The platform gets what it has made of `kept` the first time, and the answer's own headers.
-fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &Kept) -> Result<JsValue, JsValue> {
+fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &PreparedBody) -> Result<JsValue, JsValue> {
     let made = kept.made(|| Box::new(glue::keep(&headers::write(&kept.headers), &kept.bytes.as_ref().into())));
     let made = made.downcast_ref::<JsValue>().ok_or(JsValue::UNDEFINED)?;
     glue::respond_kept(status.as_u16(), made, &headers::write(headers))

@@ -16,9 +16,9 @@ use crate::{
     metrics::journal,
     ports::{budget::Budget, error::Error, time::Timestamp},
     ranking,
-    row_cache::{self, Earliest, Source},
+    row_cache::{self, EarliestDue, RowSource},
     schema::keys,
-    sessions::{self, Probe},
+    sessions::{self, CleanupProbe},
     upstash::{Command, Pairs, Redis, number},
 };
 
@@ -90,7 +90,7 @@ impl fmt::Display for Job {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct JobReport {
     /// Unix seconds.
     pub started: f64,
     /// Unix seconds.
@@ -112,7 +112,7 @@ pub struct Jobs {
     /// When each job's cron fires next, Unix seconds.
     pub next: BTreeMap<&'static str, u64>,
     /// Each job's last run that did something, failed, or was asked for.
-    pub reports: BTreeMap<String, Report>,
+    pub reports: BTreeMap<String, JobReport>,
 }
 
 impl Jobs {
@@ -145,7 +145,7 @@ pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
 ///
 /// # Errors
 /// [`Error`], if the job could not be done.
-pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<Report, Error> {
+pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<JobReport, Error> {
     let (report, result) = run(app, job, Occasion::Asked, &budget(app), now).await;
     journal::job((job.name(), report.done.clone(), report.error.clone()), report.finished - report.started);
     result.map(|()| report)
@@ -161,7 +161,7 @@ fn budget(app: &App) -> Budget {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
-    let (Pairs::<String, String>(fields), Earliest(earliest)) =
+    let (Pairs::<String, String>(fields), EarliestDue(earliest)) =
         redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due(redis.keys())]).await?;
     let next = Job::ALL.into_iter().map(|job| (job.name(), job.next(now))).collect();
     let mut jobs = Jobs { heartbeat: None, rows_late: 0.0, next, reports: BTreeMap::new() };
@@ -204,7 +204,13 @@ impl From<Value> for Work {
 }
 
 /// Runs a job and keeps its report. The result is an error if the job could not be done at all.
-async fn run(app: &App, job: Job, occasion: Occasion, budget: &Budget, now: Timestamp) -> (Report, Result<(), Error>) {
+async fn run(
+    app: &App,
+    job: Job,
+    occasion: Occasion,
+    budget: &Budget,
+    now: Timestamp,
+) -> (JobReport, Result<(), Error>) {
     let redis = app.redis.with_deadline(PATIENCE).through(budget.fetch(app.fetch.clone()));
     let work = match job {
         Job::CleanSessions => clean_sessions(app, &redis, occasion, budget, now).await,
@@ -217,7 +223,7 @@ async fn run(app: &App, job: Job, occasion: Occasion, budget: &Budget, now: Time
     };
     let error = cause.map(ToString::to_string);
     let is_idle = done.values().all(|count| matches!(count.as_u64(), Some(0)) || *count == Value::Bool(false));
-    let report = Report { started: now.as_score(), finished: app.clock.now().as_score(), error, done };
+    let report = JobReport { started: now.as_score(), finished: app.clock.now().as_score(), error, done };
     if !is_idle || report.error.is_some() || occasion == Occasion::Asked {
         keep(&redis, job, occasion, &report).await;
     }
@@ -226,7 +232,7 @@ async fn run(app: &App, job: Job, occasion: Occasion, budget: &Budget, now: Time
 
 /// Keeps a report, and with that of a cron its heartbeat: it is the same command. A report that can not be kept does not undo the job:
 /// that is logged.
-async fn keep(redis: &Redis, job: Job, occasion: Occasion, report: &Report) {
+async fn keep(redis: &Redis, job: Job, occasion: Occasion, report: &JobReport) {
     let text = json!(report).to_string();
     let mut keep = Command::write("HSET").arg(keys::JOBS).arg(job.name()).arg(text).repeatable();
     if occasion == Occasion::Cron {
@@ -246,9 +252,9 @@ async fn clean_sessions(
     now: Timestamp,
 ) -> Result<Work, Error> {
     let probe = match (occasion, now.as_secs() / 60 % 3) {
-        (Occasion::Asked, _) => Probe::Skip,
-        (Occasion::Cron, 0) => Probe::Overflow,
-        (Occasion::Cron, 1) => Probe::Idle,
+        (Occasion::Asked, _) => CleanupProbe::Skip,
+        (Occasion::Cron, 0) => CleanupProbe::Overflow,
+        (Occasion::Cron, 1) => CleanupProbe::Idle,
         (Occasion::Cron, _) => {
             let beat = Command::write("HSET").arg(keys::JOBS).arg(HEARTBEAT).num(now).repeatable();
             redis.run::<()>(beat).await?;
@@ -269,7 +275,7 @@ async fn refresh_rows(
 ) -> Result<Work, Error> {
     let fetch = budget.fetch(app.fetch.clone());
     let database = app.database.clone().map(|database| budget.database(database));
-    let Some(source) = Source::through(app, &*fetch, database.as_deref()) else { return Ok(json!({}).into()) };
+    let Some(source) = RowSource::through(app, &*fetch, database.as_deref()) else { return Ok(json!({}).into()) };
     let (time, due_by) = match occasion {
         Occasion::Cron => (REFRESHING, now + REFRESHING),
         Occasion::Asked => (REFRESHING_NOW, now),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::schema::scripts::BUY;
 use crate::{
-    carts::{Line, Quantity},
+    carts::{CartLine, Quantity},
     config::{CartConfig, SessionConfig},
     orders::flash_sale::ReservationId,
     ports::{error::Error, time::Timestamp},
@@ -31,14 +31,14 @@ const MOST_LINES: usize = 100;
 pub struct Order {
     pub id: OrderId,
     /// At least one; each item once, in the order of the report.
-    pub lines: Vec<Line>,
+    pub lines: Vec<CartLine>,
     /// The piece of a flash sale that was bought with it.
-    pub reservation: Option<Reserved>,
+    pub reservation: Option<OrderedReservation>,
 }
 
 /// A piece of a flash sale that was held for the visitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reserved {
+pub struct OrderedReservation {
     pub sale: RowId,
     pub id: ReservationId,
 }
@@ -64,7 +64,7 @@ impl Order {
         let items = items.as_ref().and_then(Value::as_array).filter(|items| (1..=MOST_LINES).contains(&items.len()));
         let items =
             items.ok_or_else(|| Error::invalid("items", format!("must be a list of 1 to {MOST_LINES} items")))?;
-        let mut lines = Vec::<Line>::with_capacity(items.len());
+        let mut lines = Vec::<CartLine>::with_capacity(items.len());
         for fields in items {
             let item = ItemId::parse(text("item", fields.get("id"))?)?;
             let quantity = Quantity::parse(fields.get("quantity").unwrap_or(&Value::Null), config)?.get();
@@ -73,16 +73,16 @@ impl Order {
             }
             match lines.iter_mut().find(|line| line.item == item) {
                 Some(line) => line.quantity = line.quantity.saturating_add(quantity),
-                None => lines.push(Line { item, quantity }),
+                None => lines.push(CartLine { item, quantity }),
             }
         }
         let reservation = fields.shift_remove("reservation").filter(|reservation| !reservation.is_null());
-        let reservation = reservation.as_ref().map(Reserved::read).transpose()?;
+        let reservation = reservation.as_ref().map(OrderedReservation::read).transpose()?;
         Ok(Self { id, lines, reservation })
     }
 }
 
-impl Reserved {
+impl OrderedReservation {
     fn read(fields: &Value) -> Result<Self, Error> {
         let wrong = || Error::invalid("reservation", "must be an object with the sale and the id of a reservation");
         let part = |name| text("reservation", fields.get(name)).map_err(|_| wrong());
@@ -122,7 +122,7 @@ pub async fn settle(
             commands.push(buy(redis.keys(), order, token));
         }
     }
-    if let Some(Reserved { sale, id }) = &order.reservation {
+    if let Some(OrderedReservation { sale, id }) = &order.reservation {
         let user = match (user, token) {
             (None, Some(token)) => sessions::check(redis, token, now, config).await?.and_then(|session| session.user),
             _ => user.cloned(),

@@ -23,7 +23,7 @@ use crate::{
         random,
         time::Timestamp,
     },
-    proxy::{self, Says},
+    proxy::{self, OriginDirectives},
 };
 
 /// What is to be rendered.
@@ -54,7 +54,7 @@ pub enum Rendered {
     /// It may be stored when all of it has passed.
     Slow { response: Box<Response>, growing: Box<Growing> },
     /// It is for this visitor only, or fails; `reason` says why it is not stored.
-    Other { response: Box<Response>, says: Says, reason: &'static str },
+    Other { response: Box<Response>, says: OriginDirectives, reason: &'static str },
 }
 
 /// A page whose body is on its way to a visitor.
@@ -144,7 +144,7 @@ struct Told<'a> {
     arrived: Timestamp,
     status: StatusCode,
     headers: HeaderMap,
-    says: &'a Says,
+    says: &'a OriginDirectives,
 }
 
 impl Told<'_> {
@@ -185,7 +185,7 @@ async fn collect(
     order: &Order<'_>,
     mut entry: Entry,
     response: Response,
-    says: Says,
+    says: OriginDirectives,
 ) -> Result<Rendered, Error> {
     let (head, body) = response.into_parts();
     let promised = content_length(&head.headers);

@@ -11,14 +11,14 @@ use super::{
     range::{self, Part},
 };
 use crate::ports::{
-    fetch::{Body, Kept, Response},
+    fetch::{Body, PreparedBody, Response},
     time::Timestamp,
 };
 
 /// All of a page for a request that wants it whole, without a condition: what it has for everybody stays where it is kept.
 #[must_use]
-pub fn serve_kept(entry: &Entry, kept: Rc<Kept>, status: CacheStatus, now: Timestamp) -> Response {
-    let mut response = Response::new(Body::Kept(kept));
+pub fn serve_kept(entry: &Entry, kept: Rc<PreparedBody>, status: CacheStatus, now: Timestamp) -> Response {
+    let mut response = Response::new(Body::Prepared(kept));
     *response.status_mut() = entry.status;
     response.headers_mut().insert(header::AGE, HeaderValue::from(entry.age(now)));
     status.append_to(&mut response);

@@ -5,16 +5,16 @@ use futures_util::future::LocalBoxFuture;
 use super::fetch::Response;
 
 /// A task that runs after the response: the visitor does not wait for it.
-pub type Later = LocalBoxFuture<'static, ()>;
+pub type BackgroundTask = LocalBoxFuture<'static, ()>;
 
 /// A response and its background tasks. A Worker gives them at most 30 s (`waitUntil`).
 pub struct Answer {
     pub response: Response,
-    pub later: Vec<Later>,
+    pub background: Vec<BackgroundTask>,
 }
 
 impl From<Response> for Answer {
     fn from(response: Response) -> Self {
-        Self { response, later: Vec::new() }
+        Self { response, background: Vec::new() }
     }
 }

@@ -74,18 +74,18 @@ pub enum Body {
     Empty,
     Bytes(Bytes),
     /// Bytes that are sent again and again; their headers go along with those of the response.
-    Kept(Rc<Kept>),
+    Prepared(Rc<PreparedBody>),
     Stream(Box<dyn ByteStream>),
 }
 
 /// Bytes that are sent again and again, with headers that go along each time: what the platform makes of them is made once.
-pub struct Kept {
+pub struct PreparedBody {
     pub bytes: Bytes,
     pub headers: HeaderMap,
     made: OnceCell<Box<dyn Any>>,
 }
 
-impl Kept {
+impl PreparedBody {
     #[must_use]
     pub const fn new(bytes: Bytes, headers: HeaderMap) -> Self {
         Self { bytes, headers, made: OnceCell::new() }
@@ -149,8 +149,8 @@ impl Body {
             Self::Empty => return whole(Bytes::new()),
             Self::Bytes(bytes) if bytes.len() > limit => return too_large(Self::Bytes(bytes)),
             Self::Bytes(bytes) => return whole(bytes),
-            Self::Kept(kept) if kept.bytes.len() > limit => return too_large(Self::Kept(kept)),
-            Self::Kept(kept) => return whole(kept.bytes.clone()),
+            Self::Prepared(kept) if kept.bytes.len() > limit => return too_large(Self::Prepared(kept)),
+            Self::Prepared(kept) => return whole(kept.bytes.clone()),
             Self::Stream(stream) => stream,
         };
         let mut read = BytesMut::new();
@@ -188,9 +188,9 @@ impl Body {
                 let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(bytes.clone()))));
                 return (Self::Bytes(bytes), copy);
             }
-            Self::Kept(kept) => {
+            Self::Prepared(kept) => {
                 let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(kept.bytes.clone()))));
-                return (Self::Kept(kept), copy);
+                return (Self::Prepared(kept), copy);
             }
         };
         let copy = Rc::new(RefCell::new(Copying::Growing { read: BytesMut::new(), reader: None }));
@@ -203,7 +203,7 @@ impl Body {
         match self {
             Self::Empty => Some(0),
             Self::Bytes(bytes) => Some(bytes.len()),
-            Self::Kept(kept) => Some(kept.bytes.len()),
+            Self::Prepared(kept) => Some(kept.bytes.len()),
             Self::Stream(_) => None,
         }
     }

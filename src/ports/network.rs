@@ -7,12 +7,12 @@ use http::HeaderMap;
 
 /// An IPv4 address, or the /64 of an IPv6 address: whoever has one of that network has 2⁶⁴.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Network(IpAddr);
+pub struct ClientNetwork(IpAddr);
 
 /// The bits of an IPv6 address that name its network.
 const NETWORK: u128 = !0 << 64;
 
-impl Network {
+impl ClientNetwork {
     /// That of the client; None off the platform.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
@@ -24,7 +24,7 @@ impl Network {
     }
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for ClientNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -36,7 +36,7 @@ mod tests {
 
     fn network(address: &'static str) -> Option<String> {
         let headers = [("cf-connecting-ip".parse().unwrap(), address.parse().unwrap())].into_iter().collect();
-        Network::of(&headers).map(|network| network.to_string())
+        ClientNetwork::of(&headers).map(|network| network.to_string())
     }
 
     #[test]
@@ -53,6 +53,6 @@ mod tests {
         ] {
             assert_eq!(network(address).as_deref(), same, "{address}");
         }
-        assert_eq!(Network::of(&HeaderMap::new()), None);
+        assert_eq!(ClientNetwork::of(&HeaderMap::new()), None);
     }
 }

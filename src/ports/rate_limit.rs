@@ -8,12 +8,12 @@ use std::{cell::RefCell, fmt::Display, rc::Rc, time::Duration};
 use futures_util::future::LocalBoxFuture;
 
 use crate::{
-    ports::recent::Recent,
-    ports::{error::Error, network::Network, time::Timestamp},
+    ports::recent::RecentSet,
+    ports::{error::Error, network::ClientNetwork, time::Timestamp},
 };
 
 /// A rate limit of the platform.
-pub trait Counter {
+pub trait RateLimiter {
     /// Counts one more of `key`. False if there were too many within [`PERIOD`].
     fn count(&self, key: String) -> LocalBoxFuture<'_, bool>;
 }
@@ -24,23 +24,23 @@ pub const PERIOD: Duration = Duration::from_mins(1);
 const MOST_BARRED: usize = 10_000;
 
 /// All of them.
-pub struct Limits {
+pub struct RateLimits {
     /// `LOGIN_LIMIT`: unsafe requests to `LOGIN_ROUTES` and wrong service keys of a network; with the demo shop, sign-ins to an account.
-    pub logins: Limit,
+    pub logins: RateLimit,
     /// `WRITE_LIMIT`: unsafe calls of the API, each route for itself, and changes of carts that the origin asks for; of a network.
-    pub writes: Limit,
+    pub writes: RateLimit,
     /// `VIEW_LIMIT`: views of an item by a network, but for those of users.
-    pub views: Limit,
-    barred: RefCell<Recent>,
+    pub views: RateLimit,
+    barred: RefCell<RecentSet>,
 }
 
 /// One of them; by default there is none.
 #[derive(Clone, Default)]
-pub struct Limit(Option<Rc<dyn Counter>>);
+pub struct RateLimit(Option<Rc<dyn RateLimiter>>);
 
-impl Limit {
+impl RateLimit {
     #[must_use]
-    pub const fn new(counter: Option<Rc<dyn Counter>>) -> Self {
+    pub const fn new(counter: Option<Rc<dyn RateLimiter>>) -> Self {
         Self(counter)
     }
 
@@ -54,10 +54,10 @@ impl Limit {
     }
 }
 
-impl Limits {
+impl RateLimits {
     #[must_use]
-    pub fn new(logins: Limit, writes: Limit, views: Limit) -> Self {
-        Self { logins, writes, views, barred: RefCell::new(Recent::new(PERIOD, MOST_BARRED)) }
+    pub fn new(logins: RateLimit, writes: RateLimit, views: RateLimit) -> Self {
+        Self { logins, writes, views, barred: RefCell::new(RecentSet::new(PERIOD, MOST_BARRED)) }
     }
 
     /// Whether the platform has them all.
@@ -71,7 +71,7 @@ impl Limits {
     ///
     /// # Errors
     /// [`Error::TooOften`].
-    pub async fn check_guess(&self, network: Option<Network>, now: Timestamp) -> Result<(), Error> {
+    pub async fn check_guess(&self, network: Option<ClientNetwork>, now: Timestamp) -> Result<(), Error> {
         let checked = self.logins.check("service", network).await;
         if checked.is_err() {
             self.barred.borrow_mut().note(&network, now);
@@ -83,13 +83,13 @@ impl Limits {
     ///
     /// # Errors
     /// [`Error::TooOften`].
-    pub fn check_barred(&self, network: Option<Network>, now: Timestamp) -> Result<(), Error> {
+    pub fn check_barred(&self, network: Option<ClientNetwork>, now: Timestamp) -> Result<(), Error> {
         if self.barred.borrow().has(&network, now) { Err(Error::TooOften) } else { Ok(()) }
     }
 }
 
-impl Default for Limits {
+impl Default for RateLimits {
     fn default() -> Self {
-        Self::new(Limit::default(), Limit::default(), Limit::default())
+        Self::new(RateLimit::default(), RateLimit::default(), RateLimit::default())
     }
 }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::ports::time::Timestamp;
 
 /// What happened within a span, or the last of it, where that was more than fits.
-pub struct Recent {
+pub struct RecentSet {
     span: Duration,
     most: usize,
     /// Its key is known to nobody outside, so nobody can make two that collide.
@@ -20,7 +20,7 @@ pub struct Recent {
     old: FxHashMap<u64, Timestamp>,
 }
 
-impl Recent {
+impl RecentSet {
     /// Remembers for `span`; at the most `most` in each of two generations, at 24 bytes each.
     #[must_use]
     pub fn new(span: Duration, most: usize) -> Self {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_was_noted_is_forgotten_after_the_span() {
-        let mut recent = Recent::new(Duration::from_secs(10), 100);
+        let mut recent = RecentSet::new(Duration::from_secs(10), 100);
         assert!(!recent.is_repeated(&"a", START));
         assert!(recent.is_repeated(&"a", START + Duration::from_secs(9)));
         assert!(!recent.has(&"b", START) && !recent.is_repeated(&"a", START + Duration::from_secs(10)));
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_last_of_too_many_are_remembered() {
-        let mut recent = Recent::new(Duration::from_secs(10), 100);
+        let mut recent = RecentSet::new(Duration::from_secs(10), 100);
         (0..1_000).for_each(|number| recent.note(&number, START));
         assert!(recent.young.len() + recent.old.len() <= 200);
         assert!((900..1_000).all(|number| recent.has(&number, START)) && !recent.has(&0, START));

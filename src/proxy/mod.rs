@@ -26,7 +26,7 @@ use crate::{
 
 /// What the origin is told of whoever asks.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Visitor {
+pub struct VisitorContext {
     /// `Edge-User`: who is logged in.
     pub user: Option<UserId>,
     /// `Edge-Cart`: what is in their cart. None if that was not read.
@@ -35,7 +35,7 @@ pub struct Visitor {
     pub reservation: Option<(RowId, Reservation)>,
 }
 
-impl From<Option<Session>> for Visitor {
+impl From<Option<Session>> for VisitorContext {
     fn from(session: Option<Session>) -> Self {
         Self { user: session.and_then(|session| session.user), ..Self::default() }
     }
@@ -43,13 +43,13 @@ impl From<Option<Session>> for Visitor {
 
 /// What the origin tells us beside its answer (PRODUCT §4); the headers themselves are removed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Says {
+pub struct OriginDirectives {
     /// `Edge-Login`: this user has logged in.
     pub user: Option<UserId>,
-    /// `Edge-Logout`.
-    pub logout: Option<Logout>,
+    /// `Edge-LogoutScope`.
+    pub logout: Option<LogoutScope>,
     /// `Edge-Cart`: a change to the visitor's cart.
-    pub cart: Option<carts::Change>,
+    pub cart: Option<carts::CartChange>,
     /// `Edge-Order`: what the visitor has bought.
     pub order: Option<Order>,
     /// `Edge-Tags`.
@@ -58,7 +58,7 @@ pub struct Says {
 
 /// Which sessions end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Logout {
+pub enum LogoutScope {
     /// `1`: the visitor's.
     This,
     /// `all`: every session of the visitor's user.
@@ -72,9 +72,9 @@ pub enum Logout {
 pub async fn ask(
     app: &App,
     mut request: Request,
-    visitor: &Visitor,
+    visitor: &VisitorContext,
     now: Timestamp,
-) -> Result<(Response, Says), Error> {
+) -> Result<(Response, OriginDirectives), Error> {
     let cookies = cookie::strip(request.headers());
     let headers = request.headers_mut();
     remove_hop_by_hop(headers);
@@ -105,7 +105,12 @@ pub async fn ask(
 ///
 /// # Errors
 /// As [`ask`].
-pub async fn ask_for_page(app: &App, url: &str, headers: HeaderMap, now: Timestamp) -> Result<(Response, Says), Error> {
+pub async fn ask_for_page(
+    app: &App,
+    url: &str,
+    headers: HeaderMap,
+    now: Timestamp,
+) -> Result<(Response, OriginDirectives), Error> {
     let mut request = Request::new(Body::Empty);
     *request.method_mut() = Method::GET;
     *request.uri_mut() = url.parse().map_err(|_| Error::Platform("a page's URL is none".to_owned()))?;
@@ -143,7 +148,7 @@ fn no_origin() -> Error {
     Error::Platform("neither ORIGIN_URL nor the demo shop's database is there".to_owned())
 }
 
-async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Response, Says), Error> {
+async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Response, OriginDirectives), Error> {
     let config = &app.config.origin;
     forwarded(&mut request);
     if let Some(key) = &config.key {
@@ -153,7 +158,7 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
         Some(url) => proxy(app, url, request).await?,
         None => demo(app, request, now).await?,
     };
-    let says = Says::take(response.headers_mut(), app.config.cart);
+    let says = OriginDirectives::take(response.headers_mut(), app.config.cart);
     Ok((response, says))
 }
 
@@ -184,7 +189,7 @@ async fn demo(_: &App, _: Request, _: Timestamp) -> Result<Response, Error> {
     Err(FetchError::Unreachable.into())
 }
 
-impl Says {
+impl OriginDirectives {
     /// Whether it means one visitor: such an answer is nobody else's.
     #[must_use]
     pub const fn is_personal(&self) -> bool {
@@ -198,14 +203,14 @@ impl Says {
             return Self::default();
         }
         let logout = match text(headers, "edge-logout") {
-            Some("1") => Some(Logout::This),
-            Some("all") => Some(Logout::All),
+            Some("1") => Some(LogoutScope::This),
+            Some("all") => Some(LogoutScope::All),
             _ => None,
         };
         let says = Self {
             user: read(headers, "edge-login", UserId::parse),
             logout,
-            cart: read(headers, "edge-cart", |text| carts::Change::parse(text, &config)),
+            cart: read(headers, "edge-cart", |text| carts::CartChange::parse(text, &config)),
             order: read(headers, "edge-order", |text| Order::parse(text, &config)),
             tags: tags(headers),
         };

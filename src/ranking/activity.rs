@@ -20,10 +20,10 @@ use std::{
 use crate::{
     App,
     config::SessionConfig,
-    ports::{answer::Later, error::Error, network::Network, recent::Recent, sort, time::Timestamp},
+    ports::{answer::BackgroundTask, error::Error, network::ClientNetwork, recent::RecentSet, sort, time::Timestamp},
     ranking,
     schema::{ids::ItemId, token::Token},
-    sessions::{self, Noted, Sight, TOUCH_EVERY},
+    sessions::{self, SessionTouch, TOUCH_EVERY, TouchOutcome},
     upstash::{FromReply, Redis},
 };
 
@@ -43,7 +43,7 @@ pub struct Viewer<'a> {
     /// Whose MAC is right; whether the session lives, Redis says.
     pub token: Option<&'a Token>,
     /// None off the platform: then every view counts that is no session's.
-    pub network: Option<Network>,
+    pub network: Option<ClientNetwork>,
 }
 
 /// What a pipeline may take; nobody waits for it.
@@ -61,28 +61,28 @@ const MOST_WAITING: usize = 10_000;
 const MOST_RECENT: usize = 20_000;
 
 /// What waits to be written, of one isolate.
-pub struct Seen {
+pub struct Activity {
     sights: RefCell<Vec<Waiting>>,
     /// Views that the rate limit has not let through yet.
-    claims: RefCell<Vec<(Network, Claim)>>,
+    claims: RefCell<Vec<(ClientNetwork, Claim)>>,
     counts: RefCell<HashMap<(ItemId, View), u32>>,
     /// Reported views of nobody's, each with its idempotency key.
     once: RefCell<Vec<(ItemId, String)>>,
     /// Who was here and what they looked at: two that share a hash leave out a touch, which nobody sees.
-    visits: RefCell<Recent>,
+    visits: RefCell<RecentSet>,
     /// What networks looked at.
-    viewed: RefCell<Recent>,
+    viewed: RefCell<RecentSet>,
     /// Until when the request that sends is trusted to be alive.
     turn: Cell<Option<Timestamp>>,
 }
 
-impl Seen {
+impl Activity {
     /// Nothing yet.
     #[must_use]
     pub fn new(config: &SessionConfig) -> Self {
         let (sights, claims, counts, once, turn) = Default::default();
-        let visits = RefCell::new(Recent::new(TOUCH_EVERY, MOST_RECENT));
-        let viewed = RefCell::new(Recent::new(config.view_window, MOST_RECENT));
+        let visits = RefCell::new(RecentSet::new(TOUCH_EVERY, MOST_RECENT));
+        let viewed = RefCell::new(RecentSet::new(config.view_window, MOST_RECENT));
         Self { sights, claims, counts, once, visits, viewed, turn }
     }
 
@@ -99,14 +99,14 @@ impl Seen {
             // Whoever looks at an item is here, too.
             visits.note(&(token, None::<&ItemId>), now);
         }
-        self.push(viewer, Sight { token: token.clone(), item: item.cloned(), at: now }, View::Served, None);
+        self.push(viewer, SessionTouch { token: token.clone(), item: item.cloned(), at: now }, View::Served, None);
     }
 
     /// Notes a view that somebody reports; `key` makes it count once, where no session does.
     pub fn note_reported(&self, viewer: Viewer<'_>, item: &ItemId, key: Option<&str>, now: Timestamp) {
         match viewer.token {
             Some(token) => {
-                let sight = Sight { token: token.clone(), item: Some(item.clone()), at: now };
+                let sight = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
                 self.push(viewer, sight, View::Reported, key.map(str::to_owned));
             }
             None => self.claim(viewer.network, (item, View::Reported, key), now),
@@ -122,7 +122,7 @@ impl Seen {
         is_free
     }
 
-    fn push(&self, viewer: Viewer<'_>, sight: Sight, view: View, key: Option<String>) {
+    fn push(&self, viewer: Viewer<'_>, sight: SessionTouch, view: View, key: Option<String>) {
         let mut sights = self.sights.borrow_mut();
         if sights.len() < MOST_WAITING {
             sights.push(Waiting { sight, view, key, network: viewer.network });
@@ -130,7 +130,7 @@ impl Seen {
     }
 
     /// A view that no user's session vouches for.
-    fn claim(&self, network: Option<Network>, (item, view, key): (&ItemId, View, Option<&str>), now: Timestamp) {
+    fn claim(&self, network: Option<ClientNetwork>, (item, view, key): (&ItemId, View, Option<&str>), now: Timestamp) {
         let claim = || (item.clone(), view, key.map(str::to_owned));
         let Some(network) = network else { return self.admit(claim()) };
         if !self.viewed.borrow_mut().is_repeated(&(network, item), now) && self.claims.borrow().len() < MOST_WAITING {
@@ -154,14 +154,14 @@ impl Seen {
     }
 
     /// Redis knows of the session.
-    fn noted(&self, Waiting { sight, view, key, network }: &Waiting, noted: Noted) {
+    fn noted(&self, Waiting { sight, view, key, network }: &Waiting, noted: TouchOutcome) {
         let Some(item) = &sight.item else { return };
         match noted {
-            Noted::Seen => {}
-            Noted::Counts => self.count(item, *view, 1),
-            Noted::GuestCounts => self.claim(*network, (item, *view, None), sight.at),
+            TouchOutcome::Seen => {}
+            TouchOutcome::Counts => self.count(item, *view, 1),
+            TouchOutcome::GuestCounts => self.claim(*network, (item, *view, None), sight.at),
             // A session that has ended is a visitor without one.
-            Noted::Ended => self.claim(*network, (item, *view, key.as_deref()), sight.at),
+            TouchOutcome::Ended => self.claim(*network, (item, *view, key.as_deref()), sight.at),
         }
     }
 
@@ -191,11 +191,11 @@ impl Seen {
 
 /// A visit.
 struct Waiting {
-    sight: Sight,
+    sight: SessionTouch,
     view: View,
     /// The idempotency key of who reported it.
     key: Option<String>,
-    network: Option<Network>,
+    network: Option<ClientNetwork>,
 }
 
 /// A view that counts if nobody of the same network had it of late, with the idempotency key of who reported it.
@@ -209,15 +209,15 @@ struct Batch {
 
 /// The work that writes what waits; None if nothing does, or another request is at it.
 #[must_use]
-pub fn flush(app: &Rc<App>, now: Timestamp) -> Option<Later> {
-    app.seen.take_turn(now).then(|| -> Later { Box::pin(write(app.clone())) })
+pub fn flush(app: &Rc<App>, now: Timestamp) -> Option<BackgroundTask> {
+    app.activity.take_turn(now).then(|| -> BackgroundTask { Box::pin(write(app.clone())) })
 }
 
 async fn write(app: Rc<App>) {
     let redis = app.redis.with_deadline(DEADLINE);
     let end = app.clock.now() + LONGEST_TURN;
-    while !app.seen.is_empty() {
-        if !app.seen.is_full() {
+    while !app.activity.is_empty() {
+        if !app.activity.is_full() {
             app.clock.sleep(GATHER).await;
         }
         if let Err(error) = send(&app, &redis).await {
@@ -228,20 +228,20 @@ async fn write(app: Rc<App>) {
             // The next request goes on.
             break;
         }
-        app.seen.turn.set(Some(now + DEADLINE * 2));
+        app.activity.turn.set(Some(now + DEADLINE * 2));
     }
-    app.seen.turn.set(None);
+    app.activity.turn.set(None);
 }
 
 /// Asks the platform's rate limit which views are new to all isolates. It answers out of memory, so they wait for each other.
 async fn ask_limit(app: &App) {
-    let mut claims = app.seen.claims.take();
+    let mut claims = app.activity.claims.take();
     let later = claims.split_off(claims.len().min(MOST_AT_ONCE));
-    app.seen.claims.borrow_mut().extend(later);
+    app.activity.claims.borrow_mut().extend(later);
     for (network, claim) in claims {
         let who = format!("{network} {}", claim.0);
         if app.limits.views.check("view", Some(who)).await.is_ok() {
-            app.seen.admit(claim);
+            app.activity.admit(claim);
         }
     }
 }
@@ -249,7 +249,7 @@ async fn ask_limit(app: &App) {
 /// Sends one pipeline. What counts as a view is known by its reply, and is written by the next one.
 async fn send(app: &App, redis: &Redis) -> Result<(), Error> {
     ask_limit(app).await;
-    let (keys, Batch { mut sights, counts, once }) = (redis.keys(), app.seen.take());
+    let (keys, Batch { mut sights, counts, once }) = (redis.keys(), app.activity.take());
     // Each call of the script is for the sessions of one shard.
     let shard_of = |waiting: &Waiting| keys.shard_of(&waiting.sight.token);
     sort::sort_by(&mut sights, |one, other| shard_of(one).cmp(&shard_of(other)));
@@ -270,8 +270,8 @@ async fn send(app: &App, redis: &Redis) -> Result<(), Error> {
     let mut replies = redis.pipeline(&commands).await?.into_iter();
     let mut result = Ok(());
     for (sights, reply) in shards.into_iter().zip(replies.by_ref()) {
-        match reply.and_then(Vec::<Noted>::from_reply) {
-            Ok(noted) => sights.iter().zip(noted).for_each(|(waiting, noted)| app.seen.noted(waiting, noted)),
+        match reply.and_then(Vec::<TouchOutcome>::from_reply) {
+            Ok(noted) => sights.iter().zip(noted).for_each(|(waiting, noted)| app.activity.noted(waiting, noted)),
             Err(error) => result = Err(error),
         }
     }

@@ -12,7 +12,7 @@ static AHEAD: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderN
 /// Whether a request is for somebody to look at now: not a crawler's, which its `User-Agent` tells, and no page that a browser fetches
 /// before anybody asks for it (`Sec-Purpose` of the Fetch standard, or `Purpose`, as older browsers say).
 #[must_use]
-pub fn is_here(headers: &HeaderMap) -> bool {
+pub fn is_human(headers: &HeaderMap) -> bool {
     let text = |name: &HeaderName| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
     let is_ahead = AHEAD.iter().any(|name| text(name).starts_with(b"prefetch"));
     !is_ahead && !is_crawler(text(&USER_AGENT))
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     fn is_person(name: &'static str, value: &'static str) -> bool {
-        is_here(&[(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect())
+        is_human(&[(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect())
     }
 
     #[test]
@@ -59,6 +59,6 @@ mod tests {
         ] {
             assert!(is_person("user-agent", agent), "{agent}");
         }
-        assert!(is_here(&HeaderMap::new()));
+        assert!(is_human(&HeaderMap::new()));
     }
 }

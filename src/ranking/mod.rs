@@ -23,7 +23,7 @@ use crate::{
 
 /// An item in the ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ranked {
+pub struct RankedItem {
     #[serde(rename = "id", serialize_with = "as_text")]
     pub item: ItemId,
     /// 0 is the most viewed item.
@@ -34,9 +34,9 @@ pub struct Ranked {
 
 /// An item in the ranking, and where it stood.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Moved {
+pub struct RankMovement {
     #[serde(flatten)]
-    pub now: Ranked,
+    pub now: RankedItem,
     /// Its rank at the last rescale that halved; None if it was not among the first [`REMEMBERED`].
     pub before: Option<u64>,
 }
@@ -90,7 +90,7 @@ pub async fn rank(redis: &Redis, item: &ItemId) -> Result<Option<u64>, Error> {
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<Ranked>, Error> {
+pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<RankedItem>, Error> {
     if limit == 0 {
         return Ok(Vec::new());
     }
@@ -101,11 +101,11 @@ pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<Ranked>, Error> {
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn movement(redis: &Redis, limit: u32) -> Result<Vec<Moved>, Error> {
+pub async fn movement(redis: &Redis, limit: u32) -> Result<Vec<RankMovement>, Error> {
     let before = Command::read("ZRANGE").arg(redis.keys().ranked()).arg("0").arg("-1");
     let (scores, before): (_, Vec<String>) = redis.all(&[first(redis.keys(), limit.max(1)), before]).await?;
     let before: HashMap<_, _> = before.iter().map(String::as_str).zip(0..).collect();
-    let moved = |now: Ranked| Moved { before: before.get(now.item.as_str()).copied(), now };
+    let moved = |now: RankedItem| RankMovement { before: before.get(now.item.as_str()).copied(), now };
     Ok(ranked(scores).into_iter().map(moved).collect())
 }
 
@@ -114,11 +114,11 @@ fn first(keys: Keys, limit: u32) -> Command {
     Command::read("ZRANGE").arg(keys.ranking()).arg("0").num(limit.saturating_sub(1)).arg("WITHSCORES")
 }
 
-fn ranked(Pairs(scores): Pairs<String, f64>) -> Vec<Ranked> {
+fn ranked(Pairs(scores): Pairs<String, f64>) -> Vec<RankedItem> {
     let ranked = (0..).zip(scores).filter_map(|(rank, (item, score))| {
         let item = ItemId::parse(&item).ok()?;
         // `0 -` and not `-`, since the latter makes -0 of 0.
-        Some(Ranked { item, rank, views: (0.0 - score * 100.0).round() / 100.0 })
+        Some(RankedItem { item, rank, views: (0.0 - score * 100.0).round() / 100.0 })
     });
     ranked.collect()
 }

@@ -13,10 +13,10 @@ use crate::{
     App,
     metrics::{
         journal,
-        traffic::{self, Count},
+        traffic::{self, Metric},
     },
     ports::{
-        answer::{Answer, Later},
+        answer::{Answer, BackgroundTask},
         fetch::{Body, Request, Response},
     },
     ranking::activity,
@@ -39,13 +39,13 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     } else if path.starts_with(dashboard::PATH) {
         api::handle(app, request, now).await
     } else {
-        counted(app, Count::of_page, Box::pin(storefront::serve(app, request, now))).await
+        counted(app, Metric::of_page, Box::pin(storefront::serve(app, request, now))).await
     };
     // Whoever's answer it is: what visitors left behind is written as soon as it is due.
-    let seen =
-        activity::flush(app, now).map(|work| -> Later { Box::pin(app.redis.meter().during(Waits::Nobody, work)) });
-    answer.later.extend(seen);
-    answer.later.extend(traffic::flush(app, now));
+    let seen = activity::flush(app, now)
+        .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().during(Waits::Nobody, work)) });
+    answer.background.extend(seen);
+    answer.background.extend(traffic::flush(app, now));
     journal::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());
     if method == Method::HEAD {
         drop_body(&mut answer);
@@ -54,12 +54,13 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
 }
 
 /// Runs the work for a visitor's answer, and counts it: what it is, and what is sent to Redis before and behind it.
-async fn counted(app: &App, count: impl Fn(&Response) -> Count, work: impl Future<Output = Answer>) -> Answer {
+async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Future<Output = Answer>) -> Answer {
     let meter = app.redis.meter();
     let mut answer = meter.clone().during(Waits::Caller, work).await;
     app.traffic.count(count(&answer.response));
-    let behind = |later: Later| -> Later { Box::pin(meter.clone().during(Waits::Nobody, later)) };
-    answer.later = answer.later.into_iter().map(behind).collect();
+    let behind =
+        |background: BackgroundTask| -> BackgroundTask { Box::pin(meter.clone().during(Waits::Nobody, background)) };
+    answer.background = answer.background.into_iter().map(behind).collect();
     answer
 }
 

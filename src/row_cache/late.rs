@@ -11,16 +11,16 @@ use crate::{
 
 /// The rows whose turn comes first, or was missed longest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Lateness {
+pub struct ScheduleReport {
     /// How many rows are scheduled in all.
     pub scheduled: u64,
     /// The most late first.
-    pub rows: Vec<Late>,
+    pub rows: Vec<LateRow>,
 }
 
 /// How one row does; all times in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Late {
+pub struct LateRow {
     #[serde(rename = "id", serialize_with = "as_text")]
     pub row: RowId,
     /// Its period; None for one that was scheduled without, and is un-scheduled at its next turn.
@@ -41,7 +41,7 @@ fn as_text<S: serde::Serializer>(row: &RowId, serializer: S) -> Result<S::Ok, S:
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn latest(redis: &Redis, limit: u32, now: Timestamp) -> Result<Lateness, Error> {
+pub async fn latest(redis: &Redis, limit: u32, now: Timestamp) -> Result<ScheduleReport, Error> {
     let keys = redis.keys();
     let first = Command::read("ZRANGE").arg(keys.schedule()).num(0).num(limit.max(1) - 1).arg("WITHSCORES");
     let (scheduled, Pairs(dues)): (_, Pairs<String, f64>) =
@@ -52,7 +52,7 @@ pub async fn latest(redis: &Redis, limit: u32, now: Timestamp) -> Result<Latenes
         .filter_map(|(row, due)| Some((RowId::parse(&row).ok()?, Timestamp::from_score(due))))
         .collect();
     if dues.is_empty() {
-        return Ok(Lateness { scheduled, rows: Vec::new() });
+        return Ok(ScheduleReport { scheduled, rows: Vec::new() });
     }
     let periods = Command::read("ZMSCORE").arg(keys.delay()).args(dues.iter().map(|(row, _)| row.as_str()));
     let lives = dues.iter().map(|(row, _)| Command::read("PTTL").arg(keys.row(row)));
@@ -65,7 +65,7 @@ pub async fn latest(redis: &Redis, limit: u32, now: Timestamp) -> Result<Latenes
         // -2: there is no copy.
         let left = Some(i64::from_reply(left?)?).filter(|left| *left != -2);
         let age = every.zip(left).map(|(every, left)| age(Schedule { every, next }, left, now).as_secs_f64());
-        rows.push(Late { row, every, next: next.as_score(), late: now.since(next).as_secs_f64(), age });
+        rows.push(LateRow { row, every, next: next.as_score(), late: now.since(next).as_secs_f64(), age });
     }
-    Ok(Lateness { scheduled, rows })
+    Ok(ScheduleReport { scheduled, rows })
 }

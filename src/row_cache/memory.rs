@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{CachedRow, Source, read, read_many};
+use super::{CachedRow, RowSource, read, read_many};
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::ids::RowId,
@@ -18,7 +18,7 @@ const MOST_ROWS: usize = 1_000;
 const LONGEST: usize = 4_000;
 
 /// The isolate's memory of rows.
-pub struct Memory {
+pub struct RowMemory {
     /// `ROW_MEMORY`; a row that is refreshed more often is remembered for one period.
     span: Duration,
     rows: RefCell<HashMap<RowId, Remembered>>,
@@ -38,7 +38,7 @@ struct Remembered {
     asked: Timestamp,
 }
 
-impl Memory {
+impl RowMemory {
     /// An empty one, whose copies answer by themselves for `span`.
     #[must_use]
     pub fn new(span: Duration) -> Self {
@@ -52,7 +52,7 @@ impl Memory {
     pub async fn read(
         &self,
         redis: &Redis,
-        source: Option<&Source<'_>>,
+        source: Option<&RowSource<'_>>,
         row: &RowId,
         now: Timestamp,
     ) -> Result<Option<CachedRow>, Error> {
@@ -72,7 +72,7 @@ impl Memory {
     pub async fn read_many(
         &self,
         redis: &Redis,
-        source: Option<&Source<'_>>,
+        source: Option<&RowSource<'_>>,
         rows: &[RowId],
         now: Timestamp,
     ) -> Result<Vec<Option<CachedRow>>, Error> {
@@ -137,7 +137,7 @@ mod tests {
         RowId::parse(name).unwrap()
     }
 
-    impl Memory {
+    impl RowMemory {
         fn kept_at(&self, now: Timestamp, row: &RowId, copy: &CachedRow) {
             self.keep(row, Some(copy), &self.asked(now));
         }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_copy_answers_for_its_span_or_its_period_and_grows_older() {
-        let memory = Memory::new(SPAN);
+        let memory = RowMemory::new(SPAN);
         let [slow, fast] = [row("slow"), row("fast")];
         memory.kept_at(START, &slow, &copy(9, SPAN * 5));
         memory.kept_at(START, &fast, &copy(9, SPAN / 10));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_too_long_or_too_much_does_not_answer() {
-        let memory = Memory::new(SPAN);
+        let memory = RowMemory::new(SPAN);
         for (name, bytes) in [("mug", 9), ("long", LONGEST), ("longer", LONGEST + 1)] {
             memory.kept_at(START, &row(name), &copy(bytes, SPAN));
         }
@@ -183,14 +183,14 @@ mod tests {
 
     #[test]
     fn without_a_span_nothing_is_kept() {
-        let memory = Memory::new(Duration::ZERO);
+        let memory = RowMemory::new(Duration::ZERO);
         memory.kept_at(START, &row("mug"), &copy(9, SPAN));
         assert_eq!(memory.rows.borrow().len(), 0);
     }
 
     #[test]
     fn an_answer_that_was_on_its_way_brings_nothing_back() {
-        let memory = Memory::new(SPAN);
+        let memory = RowMemory::new(SPAN);
         let mug = row("mug");
         let asked = memory.asked(START);
         memory.forget(std::slice::from_ref(&mug));

@@ -2,7 +2,7 @@
 //! sale times. A row has a copy only while it is scheduled.
 //!
 //! `schedule:` says when a row is due and `delay:` how often; `inv:{row}` is the copy. A refresh leases the rows that are due
-//! (`schedule:` moves ahead by the lease), reads them from the [`Source`] in one query, and commits each of them only if the
+//! (`schedule:` moves ahead by the lease), reads them from the [`RowSource`] in one query, and commits each of them only if the
 //! lease is still its own. So runs may overlap, be doubled or be missed, and one row that fails stops no other.
 //!
 //! - [`source`]: where rows come from: a table of D1, or an HTTP address.
@@ -19,12 +19,12 @@ mod source;
 
 use std::time::Duration;
 
-pub use late::{Late, Lateness, latest};
-pub use memory::Memory;
+pub use late::{LateRow, ScheduleReport, latest};
+pub use memory::RowMemory;
 pub use read::{CachedRow, read, read_many};
-pub(crate) use refresh::{Earliest, earliest_due};
+pub(crate) use refresh::{EarliestDue, earliest_due};
 pub use refresh::{RefreshReport, refresh, refresh_due};
-pub use source::Source;
+pub use source::RowSource;
 
 use crate::{
     ports::{error::Error, time::Timestamp},

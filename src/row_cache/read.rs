@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{RefreshReport, Schedule, Source, refresh::load};
+use super::{RefreshReport, RowSource, Schedule, refresh::load};
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::ids::RowId,
@@ -30,7 +30,7 @@ pub struct CachedRow {
 /// [`Error::NotYet`] if it is scheduled and there is no copy: it is being loaded, or its source fails. [`Error::Redis`].
 pub async fn read(
     redis: &Redis,
-    source: Option<&Source<'_>>,
+    source: Option<&RowSource<'_>>,
     row: &RowId,
     now: Timestamp,
 ) -> Result<Option<CachedRow>, Error> {
@@ -47,7 +47,7 @@ pub async fn read(
 /// [`Error::Redis`].
 pub async fn read_many(
     redis: &Redis,
-    source: Option<&Source<'_>>,
+    source: Option<&RowSource<'_>>,
     rows: &[RowId],
     now: Timestamp,
 ) -> Result<Vec<Option<CachedRow>>, Error> {
@@ -62,7 +62,12 @@ enum Found {
 }
 
 /// Reads the copies, and loads those that are scheduled but absent.
-async fn find(redis: &Redis, source: Option<&Source<'_>>, rows: &[RowId], now: Timestamp) -> Result<Vec<Found>, Error> {
+async fn find(
+    redis: &Redis,
+    source: Option<&RowSource<'_>>,
+    rows: &[RowId],
+    now: Timestamp,
+) -> Result<Vec<Found>, Error> {
     let mut found = look(redis, rows, now).await?;
     let is_absent = |(_, found): &(&RowId, &Found)| matches!(found, Found::NotYet(_));
     let absent: Vec<_> = rows.iter().zip(&found).filter(is_absent).map(|(row, _)| row.clone()).collect();

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     Schedule,
-    source::{DEADLINE, Source},
+    source::{DEADLINE, RowSource},
 };
 use crate::schema::scripts::{CLAIM, COMMIT};
 use crate::{
@@ -70,12 +70,12 @@ pub struct RefreshReport {
 /// [`Error::Redis`]; the rows leased then are due again within 30 s. A source that fails is no error, but counted.
 pub async fn refresh_due(
     redis: &Redis,
-    source: &Source<'_>,
+    source: &RowSource<'_>,
     budget: &Budget,
     due_by: Timestamp,
 ) -> Result<RefreshReport, Error> {
     let mut report = RefreshReport::default();
-    let Earliest(mut earliest) = redis.run(earliest_due(redis.keys())).await?;
+    let EarliestDue(mut earliest) = redis.run(earliest_due(redis.keys())).await?;
     let mut not_before = budget.now();
     while let Some(due) = earliest.filter(|due| *due <= due_by) {
         let (now, limit) = (budget.now(), round(source, budget));
@@ -98,7 +98,7 @@ pub async fn refresh_due(
 }
 
 /// How many rows the next round may lease: no more than there are requests for, to load and commit them.
-fn round(source: &Source<'_>, budget: &Budget) -> usize {
+fn round(source: &RowSource<'_>, budget: &Budget) -> usize {
     let queries = source.spare_queries(budget).min(budget.spare().saturating_sub(ROUND - 1));
     usize::try_from(queries).unwrap_or(usize::MAX).saturating_mul(source.batch()).min(BATCH)
 }
@@ -110,7 +110,7 @@ fn round(source: &Source<'_>, budget: &Budget) -> usize {
 /// As [`refresh_due`].
 pub async fn refresh(
     redis: &Redis,
-    source: &Source<'_>,
+    source: &RowSource<'_>,
     rows: &[RowId],
     now: Timestamp,
 ) -> Result<RefreshReport, Error> {
@@ -122,7 +122,7 @@ pub async fn refresh(
 /// As [`refresh`]; also returns what was loaded. Rows whose copies are `absent` are loaded though their turn has not come.
 pub(super) async fn load(
     redis: &Redis,
-    source: &Source<'_>,
+    source: &RowSource<'_>,
     rows: &[RowId],
     absent: bool,
     now: Timestamp,
@@ -198,7 +198,12 @@ struct Work {
 /// Loads the leased rows and commits them in one request, which asks for the next row that is due too: 3 requests in all for
 /// up to 1,000 rows of a table, since an invocation on the Free plan has only 50; with an address one more for each further
 /// hundred.
-async fn work(redis: &Redis, source: &Source<'_>, claims: Claims, report: &mut RefreshReport) -> Result<Work, Error> {
+async fn work(
+    redis: &Redis,
+    source: &RowSource<'_>,
+    claims: Claims,
+    report: &mut RefreshReport,
+) -> Result<Work, Error> {
     let query = async |rows| (rows, source.load(&with_period(rows)).await);
     let queries = stream::iter(claims.rows.chunks(source.batch())).map(query).buffered(QUERIES);
     let answers: Vec<(&[(RowId, f64)], _)> = queries.collect().await;
@@ -252,7 +257,7 @@ async fn commit(
         let calls = now.iter().map(|(turns, _)| commit_call(redis.keys(), turns, lease));
         let commands: Vec<_> = calls.chain([earliest_due(redis.keys())]).collect();
         let mut replies = redis.pipeline(&commands).await?;
-        let Earliest(next) = Earliest::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
+        let EarliestDue(next) = EarliestDue::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
         earliest = earliest.into_iter().chain(next).min();
         for (reply, (turns, failed)) in replies.into_iter().zip(now) {
             match reply.and_then(<(u64, u64, u64)>::from_reply) {
@@ -316,16 +321,16 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Asks for the [`Earliest`] row.
+/// Asks for the [`EarliestDue`] row.
 pub fn earliest_due(keys: Keys) -> Command {
     Command::read("ZRANGE").arg(keys.schedule()).arg("0").arg("0").arg("WITHSCORES")
 }
 
 /// When the first row is due; None if no row is scheduled.
 #[derive(Debug, Clone, Copy)]
-pub struct Earliest(pub Option<Timestamp>);
+pub struct EarliestDue(pub Option<Timestamp>);
 
-impl FromReply for Earliest {
+impl FromReply for EarliestDue {
     fn from_reply(reply: Reply) -> Result<Self, upstash::Error> {
         let Pairs::<Bytes, f64>(first) = Pairs::from_reply(reply)?;
         Ok(Self(first.first().map(|(_, due)| Timestamp::from_score(*due))))

@@ -33,7 +33,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 const ANSWER_LIMIT: usize = 4 << 20;
 
 /// The rows of the shop's database.
-pub struct Source<'a> {
+pub struct RowSource<'a> {
     from: From<'a>,
     clock: &'a dyn Clock,
 }
@@ -43,14 +43,14 @@ enum From<'a> {
     Url { fetch: &'a dyn Fetch, url: &'a Url },
 }
 
-impl<'a> Source<'a> {
+impl<'a> RowSource<'a> {
     /// The source that `ROWS_TABLE` or `ROWS_URL` names; None without either.
     #[must_use]
     pub fn of(app: &'a App) -> Option<Self> {
         Self::through(app, &*app.fetch, app.database.as_deref())
     }
 
-    /// As [`Source::of`], by other ways out than the app's.
+    /// As [`RowSource::of`], by other ways out than the app's.
     #[must_use]
     pub fn through(app: &'a App, fetch: &'a dyn Fetch, database: Option<&'a dyn Database>) -> Option<Self> {
         let from = match app.config.rows.as_ref()? {
@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Those of `rows` (at most [`Source::batch`]) that exist, as JSON objects; without a query for none.
+    /// Those of `rows` (at most [`RowSource::batch`]) that exist, as JSON objects; without a query for none.
     ///
     /// # Errors
     /// [`Error::Origin`] or [`Error::Database`] if there is no answer within 10 s, [`Error::Platform`] if the answer is not a

@@ -23,7 +23,7 @@ const BATCH: usize = 10 * REAP_AT_ONCE;
 
 /// What is looked for before anything is done. A probe is one command for each shard, so a cron that has nothing to do costs one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Probe {
+pub enum CleanupProbe {
     /// Are there more sessions than [`SessionConfig::limit`]?
     Overflow,
     /// Was the oldest session not seen for [`SessionConfig::idle`]?
@@ -34,7 +34,7 @@ pub enum Probe {
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cleaned {
+pub struct CleanupReport {
     /// Sessions ended.
     pub sessions: u64,
     /// Carts that ended with them, recorded in `abandoned:`.
@@ -47,9 +47,14 @@ pub struct Cleaned {
 ///
 /// # Errors
 /// [`Error::Redis`]; what was done until then stays done.
-pub async fn clean(redis: &Redis, config: &SessionConfig, probe: Probe, budget: &Budget) -> Result<Cleaned, Error> {
+pub async fn clean(
+    redis: &Redis,
+    config: &SessionConfig,
+    probe: CleanupProbe,
+    budget: &Budget,
+) -> Result<CleanupReport, Error> {
     let idle_cutoff = budget.now() - config.idle;
-    let mut cleaned = Cleaned::default();
+    let mut cleaned = CleanupReport::default();
     for shard in probe.finds(redis, idle_cutoff, config).await? {
         let run = Run { redis, shard, config, budget, idle_cutoff, state: RefCell::new(State::new(cleaned)) };
         run.clean().await?;
@@ -58,7 +63,7 @@ pub async fn clean(redis: &Redis, config: &SessionConfig, probe: Probe, budget: 
     Ok(cleaned)
 }
 
-impl Probe {
+impl CleanupProbe {
     /// The shards to clean.
     async fn finds(self, redis: &Redis, idle_cutoff: Timestamp, config: &SessionConfig) -> Result<Vec<Shard>, Error> {
         let shards = redis.keys().shards();
@@ -95,11 +100,11 @@ struct State {
     next: VecDeque<Victim>,
     /// How many of them are on their way to Redis.
     under_way: usize,
-    cleaned: Cleaned,
+    cleaned: CleanupReport,
 }
 
 impl State {
-    fn new(cleaned: Cleaned) -> Self {
+    fn new(cleaned: CleanupReport) -> Self {
         Self { next: VecDeque::new(), under_way: 0, cleaned }
     }
 }

@@ -47,9 +47,9 @@ impl fmt::Display for DeviceId {
 
 /// What a user calls a device: "Firefox on Windows".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label(String);
+pub struct DeviceLabel(String);
 
-impl Label {
+impl DeviceLabel {
     /// Checks `text`.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ mod tests {
     use crate::ports::time::Timestamp;
 
     fn label(user_agent: &str) -> Option<String> {
-        Label::of_user_agent(user_agent).map(|label| label.as_str().to_owned())
+        DeviceLabel::of_user_agent(user_agent).map(|label| label.as_str().to_owned())
     }
 
     #[test]
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn a_service_may_call_a_device_what_it_likes_within_a_line() {
         for text in ["The till at the door", "é", &"a".repeat(64)] {
-            assert_eq!(Label::parse(text).unwrap().as_str(), text);
+            assert_eq!(DeviceLabel::parse(text).unwrap().as_str(), text);
         }
         for text in ["", " ", "a\nb", "\0", &"a".repeat(65)] {
-            assert!(Label::parse(text).is_err(), "{text:?}");
+            assert!(DeviceLabel::parse(text).is_err(), "{text:?}");
         }
     }
 

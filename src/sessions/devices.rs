@@ -3,7 +3,7 @@
 
 use super::{
     Session, check, check_commands,
-    device::{DeviceId, Label},
+    device::{DeviceId, DeviceLabel},
     from_check, log_out,
     reap::{Victim, reap},
 };
@@ -24,12 +24,12 @@ pub struct Device {
     pub token: Token,
     pub seen: Timestamp,
     /// None if nothing is known of the browser that logged in, and for a guest.
-    pub label: Option<Label>,
+    pub label: Option<DeviceLabel>,
 }
 
 /// Which sessions to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum DeviceSelection {
     One(DeviceId),
     /// All but the one that asks.
     Others,
@@ -38,7 +38,7 @@ pub enum Which {
 
 /// Logins that have ended. Their carts and views are still to be cleared away, which nobody needs to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedSessions {
     /// The session that asked is among them.
     pub current: bool,
     user: Option<UserId>,
@@ -99,13 +99,13 @@ async fn of_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionC
     let device = |(token, seen, value, _): Found| {
         let token = Token::parse(&token)?;
         from_check(&token, Some(user.to_string()), Some(seen), now, config)?;
-        let label = value.split_once(' ').and_then(|(_, label)| Label::parse(label).ok());
+        let label = value.split_once(' ').and_then(|(_, label)| DeviceLabel::parse(label).ok());
         Some(Device { token, seen: Timestamp::from_score(seen), label })
     };
     Ok(found.into_iter().filter_map(device).collect())
 }
 
-/// Ends sessions of whose session `token` is: their logins now, the rest by [`Ended::clear_away`]. None if there is no such
+/// Ends sessions of whose session `token` is: their logins now, the rest by [`EndedSessions::clear_away`]. None if there is no such
 /// session, or `token`'s own does not live.
 ///
 /// # Errors
@@ -113,26 +113,26 @@ async fn of_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionC
 pub async fn log_out_devices(
     redis: &Redis,
     token: &Token,
-    which: &Which,
+    which: &DeviceSelection,
     now: Timestamp,
     config: &SessionConfig,
-) -> Result<Option<Ended>, Error> {
+) -> Result<Option<EndedSessions>, Error> {
     let Some(Session { user, .. }) = check(redis, token, now, config).await? else { return Ok(None) };
-    let is_own = *which == Which::One(DeviceId::of(token));
+    let is_own = *which == DeviceSelection::One(DeviceId::of(token));
     let Some(user) = user else {
-        let current = is_own || *which == Which::All;
+        let current = is_own || *which == DeviceSelection::All;
         if current {
             log_out(redis, token, now, config).await?;
         }
-        let found = current || *which == Which::Others;
-        return Ok(found.then_some(Ended { current, user: None, tokens: Vec::new() }));
+        let found = current || *which == DeviceSelection::Others;
+        return Ok(found.then_some(EndedSessions { current, user: None, tokens: Vec::new() }));
     };
     let device = match which {
-        Which::All => "all",
-        Which::Others => "others",
+        DeviceSelection::All => "all",
+        DeviceSelection::Others => "others",
         // A login that other code of the book wrote has no id in `devices:`.
-        Which::One(_) if is_own => "own",
-        Which::One(id) => id.as_str(),
+        DeviceSelection::One(_) if is_own => "own",
+        DeviceSelection::One(id) => id.as_str(),
     };
     let own_shard = redis.keys().shard_of(token);
     let end = |shard: Shard| {
@@ -143,13 +143,13 @@ pub async fn log_out_devices(
     let shards: Vec<_> = redis.keys().shards().filter(|shard| !is_own || *shard == own_shard).map(end).collect();
     let tokens: Vec<Vec<String>> = redis.all(&shards).await?;
     let tokens: Vec<_> = tokens.iter().flatten().filter_map(|token| Token::parse(token)).collect();
-    if tokens.is_empty() && matches!(which, Which::One(_)) {
+    if tokens.is_empty() && matches!(which, DeviceSelection::One(_)) {
         return Ok(None);
     }
-    Ok(Some(Ended { current: tokens.contains(token), user: Some(user), tokens }))
+    Ok(Some(EndedSessions { current: tokens.contains(token), user: Some(user), tokens }))
 }
 
-impl Ended {
+impl EndedSessions {
     /// Clears away what is stored of these sessions; their carts are recorded as abandoned. If it fails, the cleaning does it when
     /// their idle time is over.
     ///

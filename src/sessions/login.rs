@@ -2,7 +2,7 @@
 //! or saw before the login is worth nothing after it.
 
 use super::{
-    device::{DeviceId, Label},
+    device::{DeviceId, DeviceLabel},
     reap::{Victim, reap},
 };
 use crate::schema::scripts::LOG_IN;
@@ -46,7 +46,7 @@ pub async fn log_in_once(
     redis: &Redis,
     old: Option<&Token>,
     user: &UserId,
-    label: Option<&Label>,
+    label: Option<&DeviceLabel>,
     key: Option<&str>,
     now: Timestamp,
     config: &SessionConfig,
@@ -88,7 +88,7 @@ pub async fn log_in_once(
         .num(config.max_age.as_secs())
         .arg(old.map_or("", Token::as_str))
         .num(once_ttl.unwrap_or_default())
-        .arg(format!("{} {}", DeviceId::of(&new), label.map_or("", Label::as_str)));
+        .arg(format!("{} {}", DeviceId::of(&new), label.map_or("", DeviceLabel::as_str)));
     let token: String = redis.run(log_in.repeatable()).await?;
     Token::parse(&token).ok_or(upstash::Error::UnexpectedType.into())
 }

@@ -18,11 +18,11 @@ mod login;
 mod reap;
 mod touch;
 
-pub use clean::{Cleaned, Probe, clean};
+pub use clean::{CleanupProbe, CleanupReport, clean};
 pub use cookie::Keyring;
-pub use devices::{Device, Ended, Which, devices, log_out_devices, newest};
+pub use devices::{Device, DeviceSelection, EndedSessions, devices, log_out_devices, newest};
 pub use login::{log_in, log_in_once, log_out, log_out_user};
-pub use touch::{Noted, Sight, TOUCH_EVERY, touch, touch_command};
+pub use touch::{SessionTouch, TOUCH_EVERY, TouchOutcome, touch, touch_command};
 
 use crate::{
     config::SessionConfig,

@@ -15,16 +15,16 @@ pub const TOUCH_EVERY: Duration = Duration::from_secs(10);
 
 /// A session was here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sight {
+pub struct SessionTouch {
     pub token: Token,
     /// The item whose page it looked at, if it was one's.
     pub item: Option<ItemId>,
     pub at: Timestamp,
 }
 
-/// What came of a [`Sight`].
+/// What came of a [`SessionTouch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noted {
+pub enum TouchOutcome {
     /// There is no such session, and nothing was written.
     Ended,
     /// It was seen; its item, if any, is the newest of the viewed ones.
@@ -35,7 +35,7 @@ pub enum Noted {
     GuestCounts,
 }
 
-impl FromReply for Noted {
+impl FromReply for TouchOutcome {
     fn from_reply(reply: Reply) -> Result<Self, upstash::Error> {
         Ok(match u32::from_reply(reply)? {
             0 => Self::Ended,
@@ -46,16 +46,16 @@ impl FromReply for Noted {
     }
 }
 
-/// The script's call for at least one sight, all of sessions of `shard`; its reply is a list of [`Noted`], one for each.
+/// The script's call for at least one sight, all of sessions of `shard`; its reply is a list of [`TouchOutcome`], one for each.
 #[must_use]
-pub fn touch_command(shard: Shard, sights: &[&Sight], config: &SessionConfig) -> Command {
+pub fn touch_command(shard: Shard, sights: &[&SessionTouch], config: &SessionConfig) -> Command {
     let latest = sights.iter().map(|sight| sight.at).max().unwrap_or(Timestamp::from_millis(0));
     let viewed = sights.iter().map(|sight| shard.viewed(&sight.token));
     let command = Command::script(&TOUCH, [shard.login(), shard.recent()].into_iter().chain(viewed))
         .num(latest - config.idle)
         .num(config.view_window.as_secs())
         .num(TOUCH_EVERY.as_secs());
-    sights.iter().fold(command, |command, Sight { token, item, at }| {
+    sights.iter().fold(command, |command, SessionTouch { token, item, at }| {
         command.arg(token.as_str()).num(*at).arg(item.as_ref().map_or("", ItemId::as_str))
     })
 }
@@ -64,8 +64,8 @@ pub fn touch_command(shard: Shard, sights: &[&Sight], config: &SessionConfig) ->
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn touch(redis: &Redis, sight: &Sight, config: &SessionConfig) -> Result<Noted, Error> {
+pub async fn touch(redis: &Redis, sight: &SessionTouch, config: &SessionConfig) -> Result<TouchOutcome, Error> {
     let shard = redis.keys().shard_of(&sight.token);
-    let noted: Vec<Noted> = redis.run(touch_command(shard, &[sight], config)).await?;
+    let noted: Vec<TouchOutcome> = redis.run(touch_command(shard, &[sight], config)).await?;
     Ok(noted.first().copied().ok_or(upstash::Error::UnexpectedType)?)
 }

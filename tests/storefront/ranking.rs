@@ -5,7 +5,7 @@ use std::time::Duration;
 use edgefront::{
     config::RankingConfig,
     ports::time::Timestamp,
-    ranking::{self, Ranked, RescaleReport},
+    ranking::{self, RankedItem, RescaleReport},
     schema::ids::ItemId,
 };
 use futures_util::future::join_all;
@@ -94,7 +94,7 @@ async fn a_view_counts_and_a_claimed_one_only_for_an_item_that_ranks() {
 async fn the_top_is_in_order_of_views_and_skips_what_is_no_item() {
     let store = Store::new().await;
     view(&store, &[("lamp".to_owned(), 7), ("not/an/item".to_owned(), 8), ("mug".to_owned(), 9)]).await;
-    let ranked = |id, rank, views| Ranked { item: item(id), rank, views };
+    let ranked = |id, rank, views| RankedItem { item: item(id), rank, views };
     let top = ranking::top(&store.redis, 10).await.unwrap();
     assert_eq!(top, [ranked("mug", 0, 9.0), ranked("lamp", 2, 7.0)]);
     assert_eq!(ranking::top(&store.redis, 1).await.unwrap(), [ranked("mug", 0, 9.0)]);

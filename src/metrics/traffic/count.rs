@@ -8,11 +8,11 @@ macro_rules! counts {
     ($($(#[$doc:meta])* $count:ident $name:literal,)*) => {
         /// One figure.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Count {
+        pub enum Metric {
             $($(#[$doc])* $count,)*
         }
 
-        impl Count {
+        impl Metric {
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$count),*];
 
             /// As in the stream and in the API.
@@ -78,7 +78,7 @@ counts! {
     Failures "redis_failures",
 }
 
-impl Count {
+impl Metric {
     /// Where an answer of the storefront came from.
     #[must_use]
     pub fn of_page(response: &Response) -> Self {
@@ -121,10 +121,10 @@ fn is_failed(status: StatusCode) -> bool {
 
 /// A number for each figure.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Counts([u64; Count::ALL.len()]);
+pub struct MetricCounts([u64; Metric::ALL.len()]);
 
-impl Counts {
-    pub fn add(&mut self, count: Count, number: u64) {
+impl MetricCounts {
+    pub fn add(&mut self, count: Metric, number: u64) {
         if let Some(sum) = self.0.get_mut(count as usize) {
             *sum = sum.saturating_add(number);
         }
@@ -137,13 +137,13 @@ impl Counts {
     }
 
     #[must_use]
-    pub fn get(&self, count: Count) -> u64 {
+    pub fn get(&self, count: Metric) -> u64 {
         self.0.get(count as usize).copied().unwrap_or_default()
     }
 
-    /// In the order of [`Count::ALL`].
-    pub fn iter(&self) -> impl Iterator<Item = (Count, u64)> {
-        Count::ALL.into_iter().zip(self.0)
+    /// In the order of [`Metric::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, u64)> {
+        Metric::ALL.into_iter().zip(self.0)
     }
 
     #[must_use]
@@ -160,32 +160,32 @@ mod tests {
     #[test]
     fn every_answer_is_counted_by_what_its_cache_status_says() {
         for (status, code, count) in [
-            (CacheStatus::Hit { ttl: 1, detail: None }, 200, Count::Hit),
-            (CacheStatus::Hit { ttl: 1, detail: None }, 304, Count::Hit),
-            (CacheStatus::Hit { ttl: 0, detail: None }, 200, Count::Stale),
-            (CacheStatus::collapsed("uri-miss"), 200, Count::Hit),
-            (CacheStatus::stored("stale", Some(304)), 200, Count::Stored),
-            (CacheStatus::not_stored("uri-miss", "status"), 404, Count::Miss),
-            (CacheStatus::not_stored("uri-miss", "origin-down"), 502, Count::Failed),
-            (CacheStatus::pass(Pass::Unstorable("unpopular")), 200, Count::Unpopular),
-            (CacheStatus::pass(Pass::Unstorable("private")), 200, Count::Miss),
-            (CacheStatus::pass(Pass::Header("authorization")), 206, Count::Header),
-            (CacheStatus::pass(Pass::RedisDown), 200, Count::RedisDown),
+            (CacheStatus::Hit { ttl: 1, detail: None }, 200, Metric::Hit),
+            (CacheStatus::Hit { ttl: 1, detail: None }, 304, Metric::Hit),
+            (CacheStatus::Hit { ttl: 0, detail: None }, 200, Metric::Stale),
+            (CacheStatus::collapsed("uri-miss"), 200, Metric::Hit),
+            (CacheStatus::stored("stale", Some(304)), 200, Metric::Stored),
+            (CacheStatus::not_stored("uri-miss", "status"), 404, Metric::Miss),
+            (CacheStatus::not_stored("uri-miss", "origin-down"), 502, Metric::Failed),
+            (CacheStatus::pass(Pass::Unstorable("unpopular")), 200, Metric::Unpopular),
+            (CacheStatus::pass(Pass::Unstorable("private")), 200, Metric::Miss),
+            (CacheStatus::pass(Pass::Header("authorization")), 206, Metric::Header),
+            (CacheStatus::pass(Pass::RedisDown), 200, Metric::RedisDown),
         ] {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::from_u16(code).unwrap();
             status.append_to(&mut response);
-            assert_eq!(Count::of_page(&response), count, "{status}");
+            assert_eq!(Metric::of_page(&response), count, "{status}");
         }
     }
 
     #[test]
     fn every_figure_has_a_name_and_a_place_of_its_own() {
-        let mut counts = Counts::default();
-        for count in Count::ALL {
-            assert_eq!(Count::ALL.into_iter().filter(|other| other.name() == count.name()).count(), 1);
+        let mut counts = MetricCounts::default();
+        for count in Metric::ALL {
+            assert_eq!(Metric::ALL.into_iter().filter(|other| other.name() == count.name()).count(), 1);
             counts.add(count, 1);
         }
-        assert_eq!(counts, Counts([1; Count::ALL.len()]));
+        assert_eq!(counts, MetricCounts([1; Metric::ALL.len()]));
     }
 }

@@ -19,12 +19,12 @@ use std::{
     time::Duration,
 };
 
-pub use count::{Count, Counts};
+pub use count::{Metric, MetricCounts};
 pub use series::{Series, series};
 
 use crate::{
     App,
-    ports::{answer::Later, time::Timestamp},
+    ports::{answer::BackgroundTask, time::Timestamp},
     schema::keys,
     upstash::{Command, Meter, Waits},
 };
@@ -33,67 +33,67 @@ use crate::{
 const ENTRIES: u32 = 10_000;
 
 /// What this isolate counted since its last entry.
-pub struct Traffic {
+pub struct TrafficCounters {
     /// Zero: nothing is counted.
     interval: Duration,
-    counts: RefCell<Counts>,
+    counts: RefCell<MetricCounts>,
     /// When the last entry was made; None in a new isolate, whose first request makes one.
     written: Cell<Option<Timestamp>>,
 }
 
-impl Traffic {
+impl TrafficCounters {
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, counts: RefCell::default(), written: Cell::default() }
     }
 
     /// Counts one of `count`.
-    pub fn count(&self, count: Count) {
+    pub fn count(&self, count: Metric) {
         self.counts.borrow_mut().add(count, 1);
     }
 
     /// Counts an addition to a cart, which is begun by it if the cart now holds nothing but the `added` pieces.
     pub fn added(&self, cart: &crate::carts::Cart, added: u32) {
-        self.count(Count::Addition);
+        self.count(Metric::Addition);
         if let [line] = cart.lines.as_slice()
             && line.quantity == added
         {
-            self.count(Count::Cart);
+            self.count(Metric::Cart);
         }
     }
 
     /// Counts an order, the first time that its id is seen.
     pub fn order(&self) {
-        self.count(Count::Order);
+        self.count(Metric::Order);
     }
 
     /// Takes what is to be written now, if anything is: what was counted, what `meter` counted, and this entry's own cost.
-    fn take(&self, meter: &Meter, now: Timestamp) -> Option<Counts> {
+    fn take(&self, meter: &Meter, now: Timestamp) -> Option<MetricCounts> {
         let is_early = self.written.get().is_some_and(|written| now.since(written) < self.interval);
         if self.interval.is_zero() || is_early {
             return None;
         }
         let (caller, nobody) = meter.take();
         let mut counts = self.counts.take();
-        counts.add(Count::Requests, caller.requests);
-        counts.add(Count::Commands, caller.commands);
-        counts.add(Count::LaterRequests, nobody.requests);
-        counts.add(Count::LaterCommands, nobody.commands);
-        counts.add(Count::Failures, caller.failures + nobody.failures);
+        counts.add(Metric::Requests, caller.requests);
+        counts.add(Metric::Commands, caller.commands);
+        counts.add(Metric::LaterRequests, nobody.requests);
+        counts.add(Metric::LaterCommands, nobody.commands);
+        counts.add(Metric::Failures, caller.failures + nobody.failures);
         if counts.is_empty() {
             return None;
         }
         // Set before the entry is sent: the answers of that while must not write, too.
         self.written.set(Some(now));
-        counts.add(Count::LaterRequests, 1);
-        counts.add(Count::LaterCommands, 1);
+        counts.add(Metric::LaterRequests, 1);
+        counts.add(Metric::LaterCommands, 1);
         Some(counts)
     }
 }
 
 /// The work that writes what was counted, if an entry is due.
 #[must_use]
-pub fn flush(app: &Rc<App>, now: Timestamp) -> Option<Later> {
+pub fn flush(app: &Rc<App>, now: Timestamp) -> Option<BackgroundTask> {
     let meter = app.redis.meter();
     let counts = app.traffic.take(&meter, now)?;
     let app = app.clone();
@@ -106,7 +106,7 @@ pub fn flush(app: &Rc<App>, now: Timestamp) -> Option<Later> {
     })))
 }
 
-fn entry(counts: &Counts) -> Command {
+fn entry(counts: &MetricCounts) -> Command {
     let entry = Command::write("XADD").arg(keys::TRAFFIC).arg("MAXLEN").arg("~").num(ENTRIES).arg("*");
     counts
         .iter()
@@ -122,22 +122,22 @@ mod tests {
 
     #[test]
     fn an_entry_is_due_at_once_and_then_once_in_an_interval() {
-        let (traffic, meter) = (Traffic::new(Duration::from_secs(2)), Meter::default());
+        let (traffic, meter) = (TrafficCounters::new(Duration::from_secs(2)), Meter::default());
         assert_eq!(traffic.take(&meter, NOON), None, "nothing happened");
-        traffic.count(Count::Hit);
+        traffic.count(Metric::Hit);
         assert!(traffic.take(&meter, NOON).is_some());
-        traffic.count(Count::Hit);
-        traffic.count(Count::Hit);
+        traffic.count(Metric::Hit);
+        traffic.count(Metric::Hit);
         assert_eq!(traffic.take(&meter, NOON + Duration::from_millis(1_999)), None);
         let counts = traffic.take(&meter, NOON + Duration::from_secs(2)).unwrap();
-        assert_eq!((counts.get(Count::Hit), counts.get(Count::LaterCommands)), (2, 1));
+        assert_eq!((counts.get(Metric::Hit), counts.get(Metric::LaterCommands)), (2, 1));
         assert_eq!(traffic.take(&meter, NOON + Duration::from_mins(1)), None);
     }
 
     #[test]
     fn without_an_interval_nothing_is_written() {
-        let (traffic, meter) = (Traffic::new(Duration::ZERO), Meter::default());
-        traffic.count(Count::Hit);
+        let (traffic, meter) = (TrafficCounters::new(Duration::ZERO), Meter::default());
+        traffic.count(Metric::Hit);
         assert_eq!(traffic.take(&meter, NOON), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The last minutes as a table: a row for each stretch of time, all of one length, and a column for each figure.
 
-use super::{Count, Counts, ENTRIES};
+use super::{ENTRIES, Metric, MetricCounts};
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::keys,
@@ -18,7 +18,7 @@ pub struct Series {
     /// When the first stretch begins: a multiple of `width`, so that the borders stay when one asks again.
     pub began: u64,
     /// One for each stretch, oldest first, 61 at the most; the last one is not over yet.
-    pub stretches: Vec<Counts>,
+    pub stretches: Vec<MetricCounts>,
 }
 
 impl Series {
@@ -27,7 +27,7 @@ impl Series {
         let width = minutes.max(SHORTEST);
         let began = now.as_secs().saturating_sub(minutes * 60) / width * width;
         let stretches = (began..=now.as_secs()).step_by(usize::try_from(width).unwrap_or(usize::MAX));
-        Self { width, began, stretches: stretches.map(|_| Counts::default()).collect() }
+        Self { width, began, stretches: stretches.map(|_| MetricCounts::default()).collect() }
     }
 
     /// Adds an entry of the moment `at`. One of the future (Redis' clock is ahead of ours) belongs to the present.
@@ -37,7 +37,7 @@ impl Series {
         let Some(stretch) = self.stretches.get_mut(index.min(last)) else { return };
         for (name, number) in fields {
             // A field that is not known is another version's.
-            let count = Count::ALL.into_iter().find(|count| count.name() == name);
+            let count = Metric::ALL.into_iter().find(|count| count.name() == name);
             if let (Some(count), Ok(number)) = (count, number.parse()) {
                 stretch.add(count, number);
             }
@@ -51,8 +51,8 @@ impl Series {
 
     /// All stretches together.
     #[must_use]
-    pub fn totals(&self) -> Counts {
-        self.stretches.iter().fold(Counts::default(), |mut totals, stretch| {
+    pub fn totals(&self) -> MetricCounts {
+        self.stretches.iter().fold(MetricCounts::default(), |mut totals, stretch| {
             totals.add_all(stretch);
             totals
         })
@@ -105,8 +105,8 @@ mod tests {
         series.add(1_795_000_000, &[field("hit", "2"), field("orders", "1")]);
         series.add(1_795_000_004, &[field("hit", "3"), field("unknown", "9"), field("api", "many")]);
         series.add(1_795_000_900, &[field("hit", "4")]);
-        let hits: Vec<_> = series.stretches.iter().map(|stretch| stretch.get(Count::Hit)).collect();
+        let hits: Vec<_> = series.stretches.iter().map(|stretch| stretch.get(Metric::Hit)).collect();
         assert!(hits.ends_with(&[1, 0, 9]), "{hits:?}");
-        assert_eq!((series.totals().get(Count::Hit), series.totals().get(Count::Order)), (10, 1));
+        assert_eq!((series.totals().get(Metric::Hit), series.totals().get(Metric::Order)), (10, 1));
     }
 }

@@ -1,6 +1,6 @@
 //! The ends of a hold: the visitor gives it back, or an order makes it a sold piece.
 
-use super::{GRACE, KEEP, ReservationId, who::Who};
+use super::{GRACE, KEEP, ReservationId, buyer::Buyer};
 use crate::schema::scripts::{FLASH_CANCEL, FLASH_CONFIRM};
 use crate::{
     config::SessionConfig,
@@ -28,7 +28,7 @@ pub async fn cancel(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<(), Error> {
-    let (layout, who) = (redis.keys(), Who::find(redis, Some(token), now, config).await?);
+    let (layout, who) = (redis.keys(), Buyer::find(redis, Some(token), now, config).await?);
     let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
     let cancel =
         Command::script(&FLASH_CANCEL, keys).arg(who.name()).num(now - config.idle).num(now - GRACE).arg(id.as_str());

@@ -21,17 +21,17 @@
 //! Memory: no more holds are stored than there are pieces; a piece takes two or three entries, 600 bytes with the longest names.
 //! All of it expires a day after the last hold can end.
 
+mod buyer;
 mod finish;
 mod reservation;
 mod visit;
-mod who;
 
 use std::time::Duration;
 
 pub use self::{
     finish::{cancel, confirm},
     reservation::{Reservation, ReservationId, held_by, held_for},
-    visit::{Reserved, look, reserve},
+    visit::{ReserveOutcome, look, reserve},
 };
 use crate::ports::time::Timestamp;
 
@@ -66,7 +66,7 @@ pub struct FlashSale {
 
 /// Where a sale is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum SaleState {
     Upcoming,
     Live,
     /// It runs, and nothing is left: what is held may come back.
@@ -77,17 +77,17 @@ pub enum State {
 impl FlashSale {
     /// Where it is `now`.
     #[must_use]
-    pub fn state(&self, now: Timestamp) -> State {
+    pub fn state(&self, now: Timestamp) -> SaleState {
         match self {
-            _ if now < self.starts => State::Upcoming,
-            _ if now >= self.ends => State::Ended,
-            Self { left: 0, .. } => State::SoldOut,
-            _ => State::Live,
+            _ if now < self.starts => SaleState::Upcoming,
+            _ if now >= self.ends => SaleState::Ended,
+            Self { left: 0, .. } => SaleState::SoldOut,
+            _ => SaleState::Live,
         }
     }
 }
 
-impl State {
+impl SaleState {
     /// As the API says it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

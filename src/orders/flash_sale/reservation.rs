@@ -4,7 +4,7 @@ use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use super::who::Who;
+use super::buyer::Buyer;
 use crate::schema::scripts::FLASH_HELD;
 use crate::{
     ports::{error::Error, random, time::Timestamp},
@@ -37,7 +37,7 @@ pub struct ReservationId(String);
 /// None in the sharded layout: no script has both keys, and the caller asks [`held_by`] when it knows whose session it is.
 #[must_use]
 pub fn held_for(keys: Keys, sale: &RowId, token: &Token, now: Timestamp) -> Option<Command> {
-    (!keys.is_sharded()).then(|| held(keys, sale, &Who::Session(token), now))
+    (!keys.is_sharded()).then(|| held(keys, sale, &Buyer::Session(token), now))
 }
 
 /// The piece of `sale` that is held for `user`, whose session is `token`.
@@ -51,10 +51,10 @@ pub async fn held_by(
     user: &UserId,
     now: Timestamp,
 ) -> Result<Option<Reservation>, Error> {
-    Ok(redis.run(held(redis.keys(), sale, &Who::User(token, user.clone()), now)).await?)
+    Ok(redis.run(held(redis.keys(), sale, &Buyer::User(token, user.clone()), now)).await?)
 }
 
-fn held(layout: Keys, sale: &RowId, who: &Who<'_>, now: Timestamp) -> Command {
+fn held(layout: Keys, sale: &RowId, who: &Buyer<'_>, now: Timestamp) -> Command {
     let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
     Command::script(&FLASH_HELD, keys).arg(who.name()).num(now).repeatable()
 }

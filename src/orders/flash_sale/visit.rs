@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{FlashSale, GRACE, KEEP, Reservation, ReservationId, reservation, who::Who};
+use super::{FlashSale, GRACE, KEEP, Reservation, ReservationId, buyer::Buyer, reservation};
 use crate::schema::scripts::FLASH;
 use crate::{
     config::Config,
@@ -10,14 +10,14 @@ use crate::{
         error::{Error, Refusal},
         time::Timestamp,
     },
-    row_cache::{self, Schedule, Source},
+    row_cache::{self, RowSource, Schedule},
     schema::{ids::RowId, keys::Keys, token::Token},
     upstash::{self, Command, FromReply, Redis, Reply},
 };
 
 /// A sale, with the piece that is the visitor's now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reserved {
+pub struct ReserveOutcome {
     pub sale: FlashSale,
     pub reservation: Reservation,
     /// It was taken just now, and not found.
@@ -33,13 +33,13 @@ pub struct Reserved {
 /// fails, [`Error::Redis`].
 pub async fn look(
     redis: &Redis,
-    source: Option<&Source<'_>>,
+    source: Option<&RowSource<'_>>,
     sale: &RowId,
     token: Option<&Token>,
     now: Timestamp,
     config: &Config,
 ) -> Result<FlashSale, Error> {
-    let who = Who::find(redis, token, now, &config.session).await?;
+    let who = Buyer::find(redis, token, now, &config.session).await?;
     let ask = command(redis.keys(), "look", sale, &who, now, "", config);
     find(redis, source, sale, now, &[ask]).await?.sale(now)
 }
@@ -53,14 +53,14 @@ pub async fn look(
 /// [`Error::NotSignedIn`] without a user's session, [`Error::Refused`] if there is no piece for them; else as [`look`].
 pub async fn reserve(
     redis: &Redis,
-    source: Option<&Source<'_>>,
+    source: Option<&RowSource<'_>>,
     sale: &RowId,
     token: &Token,
     now: Timestamp,
     config: &Config,
-) -> Result<Reserved, Error> {
+) -> Result<ReserveOutcome, Error> {
     let random = reservation::draw()?;
-    let (keys, who) = (redis.keys(), Who::find(redis, Some(token), now, &config.session).await?);
+    let (keys, who) = (redis.keys(), Buyer::find(redis, Some(token), now, &config.session).await?);
     let ask = command(keys, "reserve", sale, &who, now, &random, config);
     let ask: Vec<_> = [ask].into_iter().chain(who.seen(keys, now)).collect();
     let found = find(redis, source, sale, now, &ask).await?;
@@ -75,14 +75,14 @@ pub async fn reserve(
     let sale = found.sale(now)?;
     let reservation = sale.reservation.clone().ok_or(upstash::Error::UnexpectedType)?;
     let created = reservation.id.is_of(&random);
-    Ok(Reserved { sale, reservation, created })
+    Ok(ReserveOutcome { sale, reservation, created })
 }
 
 fn command(
     layout: Keys,
     operation: &str,
     sale: &RowId,
-    who: &Who<'_>,
+    who: &Buyer<'_>,
     now: Timestamp,
     random: &str,
     config: &Config,
@@ -104,7 +104,7 @@ fn command(
 /// Asks by the first of the commands; and, if the row is scheduled and has no copy, loads it and asks once more.
 async fn find(
     redis: &Redis,
-    source: Option<&Source<'_>>,
+    source: Option<&RowSource<'_>>,
     sale: &RowId,
     now: Timestamp,
     ask: &[Command],

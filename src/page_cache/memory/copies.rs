@@ -14,7 +14,7 @@ use std::{
 use http::{HeaderValue, header};
 
 use super::super::{entry::Entry, vary::Selecting};
-use crate::ports::{fetch::Kept, time::Timestamp};
+use crate::ports::{fetch::PreparedBody, time::Timestamp};
 
 /// Copies, and bytes of their bodies, at the most. An isolate has 128 MB.
 const MOST_COPIES: usize = 2_000;
@@ -45,7 +45,7 @@ struct Generation {
 /// A page as Redis had it.
 pub struct Copy {
     pub entry: Rc<Entry>,
-    kept: Rc<Kept>,
+    kept: Rc<PreparedBody>,
     /// Before Redis was asked.
     confirmed: Cell<Timestamp>,
     /// Somebody asks again.
@@ -63,7 +63,7 @@ pub struct Asked {
 pub struct Hot {
     pub entry: Rc<Entry>,
     /// Its body and its headers, for an answer that is the whole of it.
-    pub kept: Rc<Kept>,
+    pub kept: Rc<PreparedBody>,
     /// Redis should be asked again, by this caller alone and behind the answer, so that nobody waits when the time is over.
     pub again: bool,
 }
@@ -128,7 +128,7 @@ impl Copies {
             copies.retain(|other| other.entry.variant != entry.variant && other.entry.vary == entry.vary);
             let mut headers = entry.headers.clone();
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(entry.body.len()));
-            let kept = Rc::new(Kept::new(entry.body.clone(), headers));
+            let kept = Rc::new(PreparedBody::new(entry.body.clone(), headers));
             copies.push(Rc::new(Copy { entry, kept, confirmed: Cell::new(asked.at), asking: Cell::new(false) }));
         }
         self.young.put(hash, copies);

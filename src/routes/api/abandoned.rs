@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{call::Call, reply};
 use crate::{
-    carts::abandoned::{self, AbandonedCart, Cursor},
+    carts::abandoned::{self, AbandonedCart, AbandonedCursor},
     ports::answer::Answer,
     routes::problem::Problem,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// one that ended last first. `next` is the cursor of the page that follows, null if this one is the last.
 pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
     let limit = call.number("limit", 20, 100)?;
-    let before = call.parameter("before")?.map(|text| Cursor::parse(&text)).transpose()?;
+    let before = call.parameter("before")?.map(|text| AbandonedCursor::parse(&text)).transpose()?;
     let page = abandoned::page(&call.app.redis, before, limit).await?;
     let carts: Vec<_> = page.carts.iter().map(describe).collect();
     let next = page.next.map(|cursor| cursor.to_string());

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{call::Call, reply};
 use crate::{
-    carts::{self, Cart, CartWrite, Line, Quantity},
+    carts::{self, Cart, CartLine, CartWrite, Quantity},
     ports::{answer::Answer, fetch::Response},
     routes::problem::Problem,
     schema::ids::ItemId,
@@ -72,7 +72,7 @@ fn written(call: &Call<'_>, write: CartWrite) -> Result<Answer, Problem> {
 }
 
 fn respond(cart: &Cart) -> Response {
-    let items = cart.lines.iter().map(|Line { item, quantity }| Item { id: item.as_str(), quantity: *quantity });
+    let items = cart.lines.iter().map(|CartLine { item, quantity }| Item { id: item.as_str(), quantity: *quantity });
     let document = Document { items: items.collect(), lines: cart.lines.len(), quantity: cart.quantity() };
     reply::tagged(reply::json(reply::PERSONAL, &document))
 }

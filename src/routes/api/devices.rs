@@ -9,8 +9,8 @@ use crate::{
     routes::problem::Problem,
     schema::ids::UserId,
     sessions::{
-        self, Device, Ended, Which, cookie,
-        device::{DeviceId, Label},
+        self, Device, DeviceSelection, EndedSessions, cookie,
+        device::{DeviceId, DeviceLabel},
     },
 };
 
@@ -21,13 +21,13 @@ pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
     let describe = |Device { token: other, seen, label }: Device| {
         let current = other == token;
         // This request tells what its own browser is, should the login not have.
-        let label = label.or_else(|| if current { Label::of(call.headers()) } else { None });
+        let label = label.or_else(|| if current { DeviceLabel::of(call.headers()) } else { None });
         json!({
             "id": DeviceId::of(&other).as_str(),
             "current": current,
             "began": other.began().as_secs(),
             "seen": seen.as_score(),
-            "device": label.as_ref().map(Label::as_str),
+            "device": label.as_ref().map(DeviceLabel::as_str),
         })
     };
     Ok(respond(&devices.into_iter().map(describe).collect::<Vec<_>>()).into())
@@ -40,7 +40,7 @@ fn respond(sessions: &[Value]) -> Response {
 /// Ends one of the user's own sessions, which may be this one.
 pub async fn end(call: Call<'_>) -> Result<Answer, Problem> {
     let id = DeviceId::parse(&call.name).ok_or(Error::NotFound("session"))?;
-    match log_out(&call, &Which::One(id)).await? {
+    match log_out(&call, &DeviceSelection::One(id)).await? {
         Some(ended) => Ok(answer(&call, ended)),
         None => Err(Error::NotFound("session").into()),
     }
@@ -49,26 +49,26 @@ pub async fn end(call: Call<'_>) -> Result<Answer, Problem> {
 /// Ends all of the user's sessions; with `?except=current` all but this one.
 pub async fn end_all(call: Call<'_>) -> Result<Answer, Problem> {
     let which = match call.parameter("except")?.as_deref() {
-        None => Which::All,
-        Some("current") => Which::Others,
+        None => DeviceSelection::All,
+        Some("current") => DeviceSelection::Others,
         Some(_) => return Err(Error::invalid("except", "must be `current`").into()),
     };
     let ended = log_out(&call, &which).await?;
     let mut answer = ended.map_or_else(|| reply::empty(StatusCode::NO_CONTENT).into(), |ended| answer(&call, ended));
     // Also of a session that had ended before.
-    if which == Which::All && cookie::is_sent(call.headers()) {
+    if which == DeviceSelection::All && cookie::is_sent(call.headers()) {
         answer.response.headers_mut().insert(header::SET_COOKIE, cookie::clear());
     }
     Ok(answer)
 }
 
-async fn log_out(call: &Call<'_>, which: &Which) -> Result<Option<Ended>, Error> {
+async fn log_out(call: &Call<'_>, which: &DeviceSelection) -> Result<Option<EndedSessions>, Error> {
     let Some(token) = call.token() else { return Ok(None) };
     sessions::log_out_devices(&call.app.redis, &token, which, call.now, &call.app.config.session).await
 }
 
 /// 204, and behind it what is left to do.
-fn answer(call: &Call<'_>, ended: Ended) -> Answer {
+fn answer(call: &Call<'_>, ended: EndedSessions) -> Answer {
     let mut response = reply::empty(StatusCode::NO_CONTENT);
     if ended.current {
         response.headers_mut().insert(header::SET_COOKIE, cookie::clear());
@@ -79,7 +79,7 @@ fn answer(call: &Call<'_>, ended: Ended) -> Answer {
             log::warn!("sessions that were ended are left to the cleaning: {error}");
         }
     };
-    Answer { response, later: vec![Box::pin(clear_away)] }
+    Answer { response, background: vec![Box::pin(clear_away)] }
 }
 
 /// `{ended}`: how many sessions of a user the shop's own service has ended.

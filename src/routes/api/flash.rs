@@ -5,29 +5,29 @@ use serde_json::{Value, json};
 
 use super::{call::Call, reply, rows};
 use crate::{
-    orders::flash_sale::{self, FlashSale, ReservationId, Reserved},
+    orders::flash_sale::{self, FlashSale, ReservationId, ReserveOutcome},
     ports::{answer::Answer, error::Error, time::Timestamp},
     routes::problem::Problem,
-    row_cache::Source,
+    row_cache::RowSource,
     schema::{ids::RowId, token::Token},
 };
 
 /// The sale now. `now` is the server's clock in milliseconds, for a countdown on a machine whose clock may be wrong.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let (app, now, id) = (call.app, call.now, sale(&call)?);
-    let (source, token) = (Source::of(app), call.token());
+    let (source, token) = (RowSource::of(app), call.token());
     let sale = flash_sale::look(&app.redis, source.as_ref(), &id, token.as_ref(), now, &app.config).await?;
     let response = reply::json(reply::PERSONAL, &document(&id, &sale, now));
     let overdue = if sale.overdue { vec![id] } else { Vec::new() };
-    Ok(Answer { response, later: rows::refresh(app, overdue, now) })
+    Ok(Answer { response, background: rows::refresh(app, overdue, now) })
 }
 
 /// Holds a piece for the visitor: 201, or 200 if one was held for them already. It needs no `Idempotency-Key`: there is one
 /// piece for each user.
 pub async fn reserve(call: Call<'_>) -> Result<Answer, Problem> {
     let (app, now, id, token) = (call.app, call.now, sale(&call)?, visitor(&call)?);
-    let source = Source::of(app);
-    let Reserved { sale, created, .. } =
+    let source = RowSource::of(app);
+    let ReserveOutcome { sale, created, .. } =
         flash_sale::reserve(&app.redis, source.as_ref(), &id, &token, now, &app.config).await?;
     let mut response = reply::json(reply::PERSONAL, &document(&id, &sale, now));
     if created {

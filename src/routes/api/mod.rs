@@ -18,11 +18,11 @@ use self::{
 };
 use crate::{
     App,
-    metrics::traffic::Count,
+    metrics::traffic::Metric,
     ports::{
         answer::Answer,
         fetch::{Body, Collected, Request, content_length},
-        network::Network,
+        network::ClientNetwork,
         time::Timestamp,
     },
     routes::{counted, problem::Problem},
@@ -133,7 +133,7 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         }
     };
     match route.access {
-        Access::Visitor => counted(app, Count::of_call, Box::pin(answer)).await,
+        Access::Visitor => counted(app, Metric::of_call, Box::pin(answer)).await,
         // Neither a probe nor who watches is traffic.
         Access::Open | Access::Service => answer.await,
     }
@@ -164,7 +164,7 @@ async fn call(
 
 /// Lets a request in that is its caller's to make, and is not one of too many.
 async fn let_in(app: &App, now: Timestamp, head: &Parts, route: &Route) -> Result<(), Problem> {
-    let network = Network::of(&head.headers);
+    let network = ClientNetwork::of(&head.headers);
     if route.access == Access::Service {
         app.limits.check_barred(network, now)?;
     }

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{call::Call, reply};
 use crate::{
-    metrics::traffic::Count,
-    ports::{answer::Answer, network::Network},
+    metrics::traffic::Metric,
+    ports::{answer::Answer, network::ClientNetwork},
     ranking::{self, activity::Viewer, crawler},
     routes::problem::Problem,
     schema::ids::ItemId,
@@ -38,10 +38,10 @@ pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
     let key = call.idempotency_key()?.map(str::to_owned);
     let (app, now, token) = (call.app.clone(), call.now, call.token());
     // A crawler that runs the page's script is answered like everybody.
-    if crawler::is_here(call.headers()) {
-        app.traffic.count(Count::View);
-        let viewer = Viewer { token: token.as_ref(), network: Network::of(call.headers()) };
-        app.seen.note_reported(viewer, &item, key.as_deref(), now);
+    if crawler::is_human(call.headers()) {
+        app.traffic.count(Metric::View);
+        let viewer = Viewer { token: token.as_ref(), network: ClientNetwork::of(call.headers()) };
+        app.activity.note_reported(viewer, &item, key.as_deref(), now);
     }
     Ok(reply::empty(StatusCode::ACCEPTED).into())
 }

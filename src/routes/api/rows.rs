@@ -10,13 +10,13 @@ use super::{call::Call, reply};
 use crate::{
     App,
     ports::{
-        answer::{Answer, Later},
+        answer::{Answer, BackgroundTask},
         error::Error,
         fetch::Response,
         time::Timestamp,
     },
     routes::problem::Problem,
-    row_cache::{self, CachedRow, Source},
+    row_cache::{self, CachedRow, RowSource},
     schema::ids::RowId,
 };
 
@@ -26,12 +26,15 @@ const AT_ONCE: u32 = 50;
 /// The row as it stands in the database, and in `Age` how old this copy is.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&call.name)?;
-    let source = Source::of(call.app);
+    let source = RowSource::of(call.app);
     let found = call.app.rows.read(&call.app.redis, source.as_ref(), &row, call.now).await?;
     let found = found.ok_or(Error::NotFound("row"))?;
     let response = aged(reply::bytes(reply::ASK_AGAIN, found.json.clone()), [&found]);
     let overdue = if found.overdue { vec![row] } else { Vec::new() };
-    Ok(Answer { response: reply::unless_known(call.headers(), response), later: refresh(call.app, overdue, call.now) })
+    Ok(Answer {
+        response: reply::unless_known(call.headers(), response),
+        background: refresh(call.app, overdue, call.now),
+    })
 }
 
 /// `?ids=a,b` → `{rows: {a: row, …}}`. A row that is not scheduled is not there. `Age` is that of the oldest copy.
@@ -46,12 +49,15 @@ pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
             return Err(Error::invalid("ids", format!("must be at most {AT_ONCE} rows")).into());
         }
     }
-    let source = Source::of(call.app);
+    let source = RowSource::of(call.app);
     let found = call.app.rows.read_many(&call.app.redis, source.as_ref(), &rows, call.now).await?;
     let found: Vec<_> = rows.into_iter().zip(found).filter_map(|(row, found)| Some((row, found?))).collect();
     let response = aged(reply::bytes(reply::ASK_AGAIN, object(&found)), found.iter().map(|(_, found)| found));
     let overdue = found.into_iter().filter(|(_, found)| found.overdue).map(|(row, _)| row).collect();
-    Ok(Answer { response: reply::unless_known(call.headers(), response), later: refresh(call.app, overdue, call.now) })
+    Ok(Answer {
+        response: reply::unless_known(call.headers(), response),
+        background: refresh(call.app, overdue, call.now),
+    })
 }
 
 /// `{every, next}`: the period in seconds, and the Unix second of the next refresh.
@@ -86,7 +92,7 @@ async fn reschedule(call: &Call<'_>, row: &RowId, every: f64) -> Result<Answer, 
         row_cache::unschedule(&call.app.redis, row).await?;
         return Ok(reply::empty(StatusCode::NO_CONTENT).into());
     }
-    let Some(source) = Source::of(call.app) else {
+    let Some(source) = RowSource::of(call.app) else {
         return Err(Error::invalid("row", "has no source: neither ROWS_TABLE nor ROWS_URL is set").into());
     };
     row_cache::schedule(&call.app.redis, row, every, call.now).await?;
@@ -122,13 +128,13 @@ fn object(rows: &[(RowId, CachedRow)]) -> Bytes {
 }
 
 /// Refreshes behind the answer what the cron has missed: the next visitor finds it new.
-pub(super) fn refresh(app: &Rc<App>, overdue: Vec<RowId>, now: Timestamp) -> Vec<Later> {
+pub(super) fn refresh(app: &Rc<App>, overdue: Vec<RowId>, now: Timestamp) -> Vec<BackgroundTask> {
     if overdue.is_empty() {
         return Vec::new();
     }
     let app = app.clone();
     let refresh = async move {
-        let Some(source) = Source::of(&app) else { return };
+        let Some(source) = RowSource::of(&app) else { return };
         if let Err(error) = row_cache::refresh(&app.redis, &source, &overdue, now).await {
             log::warn!("{} overdue rows were not refreshed: {error}", overdue.len());
         }

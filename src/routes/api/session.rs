@@ -12,7 +12,7 @@ use crate::{
     ports::{answer::Answer, fetch::Response},
     routes::problem::Problem,
     schema::ids::{ItemId, UserId},
-    sessions::{self, cookie, device::Label},
+    sessions::{self, cookie, device::DeviceLabel},
 };
 
 /// How long a replica of Redis may not know yet of a session that has begun: with several regions this read may come from one that lags.
@@ -87,7 +87,8 @@ pub async fn recent(call: Call<'_>) -> Result<Answer, Problem> {
 pub async fn begin(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
     let user = fields.parse_text("user", UserId::parse)?;
-    let label = fields.take_if_any("device").map(|label| read_text("device", &label, Label::parse)).transpose()?;
+    let label =
+        fields.take_if_any("device").map(|label| read_text("device", &label, DeviceLabel::parse)).transpose()?;
     fields.end()?;
     let (key, old, config) = (call.idempotency_key()?, call.token(), &call.app.config.session);
     let token =

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{call::Call, reply};
 use crate::{
-    metrics::traffic::{self, Count},
+    metrics::traffic::{self, Metric},
     ports::answer::Answer,
     routes::problem::Problem,
 };
@@ -17,9 +17,9 @@ const MOST: u32 = 60;
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let minutes = call.number("minutes", 15, MOST)?;
     let series = traffic::series(&call.app.redis, minutes.into(), call.now).await?;
-    let column = |count: Count| series.stretches.iter().map(|counts| counts.get(count).into()).collect::<Vec<Value>>();
+    let column = |count: Metric| series.stretches.iter().map(|counts| counts.get(count).into()).collect::<Vec<Value>>();
     let counts: Map<_, Value> =
-        Count::ALL.into_iter().map(|count| (count.name().to_owned(), column(count).into())).collect();
+        Metric::ALL.into_iter().map(|count| (count.name().to_owned(), column(count).into())).collect();
     let totals: Map<_, Value> =
         series.totals().iter().map(|(count, number)| (count.name().to_owned(), number.into())).collect();
     let document = json!({

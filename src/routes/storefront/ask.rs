@@ -13,10 +13,10 @@ use crate::{
     config::{Forward, UNPOPULAR},
     page_cache::{self, CacheStatus, Entry, Lease, Look, Order, Page, Pass, Rendered, Wish, storable},
     ports::{
-        answer::{Answer, Later},
+        answer::{Answer, BackgroundTask},
         fetch::{Request, Response},
     },
-    proxy::Says,
+    proxy::OriginDirectives,
 };
 
 impl Visit {
@@ -53,7 +53,7 @@ impl Visit {
             if let Some(entry) = stored.filter(|entry| wanted.wish.stands_in(entry, rendered.is_err(), now)) {
                 let status = CacheStatus::stand_in(&entry, now, "origin-down");
                 let mut answer = self.answer_from(&entry, status, &wanted.request, now);
-                answer.later.extend(give_back(wanted.page, lease));
+                answer.background.extend(give_back(wanted.page, lease));
                 return answer;
             }
         }
@@ -64,7 +64,7 @@ impl Visit {
                     None => CacheStatus::not_stored(why, "in-render"),
                 };
                 let mut answer = self.answer_from(&entry, status, &wanted.request, now);
-                answer.later.extend(lease.map(|lease| -> Later {
+                answer.background.extend(lease.map(|lease| -> BackgroundTask {
                     Box::pin(async move {
                         store(&app, &wanted.page, &lease, *entry).await;
                         drop(rendering);
@@ -79,7 +79,7 @@ impl Visit {
                 };
                 status.append_to(&mut response);
                 self.note_seen(wanted.request.method(), response.status());
-                let later = lease.map(|lease| -> Later {
+                let later = lease.map(|lease| -> BackgroundTask {
                     Box::pin(async move {
                         match growing.whole().await {
                             Some(entry) => store(&app, &wanted.page, &lease, entry).await,
@@ -88,7 +88,7 @@ impl Visit {
                         drop(rendering);
                     })
                 });
-                Answer { response: *response, later: later.into_iter().collect() }
+                Answer { response: *response, background: later.into_iter().collect() }
             }
             Ok(Rendered::Other { mut response, says, reason }) => {
                 let ended = if has_failed {
@@ -114,13 +114,13 @@ impl Visit {
                     status.append_to(&mut response);
                     self.finish(*response, says, None, wanted.request.method(), wanted.request.headers()).await
                 };
-                answer.later.extend(ended);
+                answer.background.extend(ended);
                 answer
             }
             Err(error) => {
                 let mut response = failure(error, wanted.request.headers());
                 CacheStatus::not_stored(why, "origin-down").append_to(&mut response);
-                Answer { response, later: give_back(wanted.page, lease).into_iter().collect() }
+                Answer { response, background: give_back(wanted.page, lease).into_iter().collect() }
             }
         }
     }
@@ -132,7 +132,7 @@ impl Visit {
         let popularity = question.popularity.and(Err("spelling"));
         let is_get = wanted.request.method() == Method::GET;
         let mut claim = Err("status");
-        let judge = |response: &Response, says: &Says| {
+        let judge = |response: &Response, says: &OriginDirectives| {
             let config = &app.config.page;
             let freshness = storable::freshness(response.status(), response.headers(), (now, now), popularity, config);
             claim = match freshness {
@@ -151,7 +151,7 @@ impl Visit {
         let mut answer = self.proxy_judged(judge, session.into(), request).await;
         let failed = answer.response.status().is_server_error();
         match claim {
-            Ok(()) if is_get && page.is_exact() && !failed => answer.later.extend(look.lease.map(|lease| {
+            Ok(()) if is_get && page.is_exact() && !failed => answer.background.extend(look.lease.map(|lease| {
                 let wanted = Wanted { page, wish, selecting, is_own, request: Request::default() };
                 self.render_again(wanted, lease, None, question.popularity)
             })),
@@ -161,9 +161,9 @@ impl Visit {
                 } else if reason == UNPOPULAR && !is_own {
                     app.pages.note_unstorable(&silent_note(page.hash()), reason, now);
                 }
-                answer.later.extend(look.lease.map(|lease| self.give_back(page, lease)));
+                answer.background.extend(look.lease.map(|lease| self.give_back(page, lease)));
             }
-            _ => answer.later.extend(look.lease.map(|lease| self.give_back(page, lease))),
+            _ => answer.background.extend(look.lease.map(|lease| self.give_back(page, lease))),
         }
         answer
     }
@@ -176,7 +176,7 @@ impl Visit {
         lease: Lease,
         stored: Option<Rc<Entry>>,
         popularity: storable::Popularity,
-    ) -> Later {
+    ) -> BackgroundTask {
         let app = self.app.clone();
         Box::pin(async move {
             let Wanted { page, selecting, .. } = &wanted;
@@ -215,13 +215,13 @@ impl Visit {
         })
     }
 
-    pub(super) fn give_back(&self, page: Page, lease: Lease) -> Later {
+    pub(super) fn give_back(&self, page: Page, lease: Lease) -> BackgroundTask {
         let app = self.app.clone();
         Box::pin(async move { log_failure(page_cache::give_back(&app.redis, &page, &lease).await) })
     }
 
     /// Remembers that what the origin said to nobody in particular can not be stored. Those who wait for it are told by the lease.
-    fn note_unstorable(&self, page: Page, lease: Option<Lease>, reason: &'static str) -> Option<Later> {
+    fn note_unstorable(&self, page: Page, lease: Option<Lease>, reason: &'static str) -> Option<BackgroundTask> {
         let app = self.app.clone();
         if is_lasting(reason) {
             app.pages.note_unstorable(page.hash(), reason, self.now);

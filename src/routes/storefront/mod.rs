@@ -15,8 +15,8 @@ mod write;
 use super::problem::Problem;
 use crate::{
     App,
-    carts::{self, Cart, Change},
-    metrics::traffic::Count,
+    carts::{self, Cart, CartChange},
+    metrics::traffic::Metric,
     orders::{
         self, Order,
         flash_sale::{self, Reservation},
@@ -24,19 +24,19 @@ use crate::{
     },
     page_cache::{self, CacheStatus, Pass, Waiting},
     ports::{
-        answer::{Answer, Later},
+        answer::{Answer, BackgroundTask},
         error::Error,
         fetch::{Request, Response},
-        network::Network,
+        network::ClientNetwork,
         time::Timestamp,
     },
-    proxy::{self, Logout, Says, Visitor},
+    proxy::{self, LogoutScope, OriginDirectives, VisitorContext},
     ranking::{activity::Viewer, crawler},
     schema::{
         ids::{ItemId, RowId, UserId},
         token::Token,
     },
-    sessions::{self, Session, device::Label},
+    sessions::{self, Session, device::DeviceLabel},
     upstash::{FromReply, Reply},
 };
 
@@ -50,8 +50,8 @@ pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         app: app.clone(),
         now,
         token: app.keyring.read(request.headers(), now),
-        viewed: config.page.item_routes.item(path, query).filter(|_| crawler::is_here(request.headers())),
-        network: Network::of(request.headers()),
+        viewed: config.page.item_routes.item(path, query).filter(|_| crawler::is_human(request.headers())),
+        network: ClientNetwork::of(request.headers()),
         with_cart: config.origin.cart_routes.iter().any(|route| route == path),
         sale: config.flash.checkout.item(path, query).map(RowId::from),
     };
@@ -75,7 +75,7 @@ struct Visit {
     token: Option<Token>,
     /// The item that somebody looks at here.
     viewed: Option<ItemId>,
-    network: Option<Network>,
+    network: Option<ClientNetwork>,
     /// The origin is told what is in the visitor's cart (`CART_ROUTES`).
     with_cart: bool,
     /// The flash sale that a piece is bought of here (`FLASH_CHECKOUT`).
@@ -91,8 +91,8 @@ impl Visit {
             && let Waiting::Vain { probe } = pages.waiting(now)
         {
             let app = self.app.clone();
-            let mut answer = self.proxy(CacheStatus::pass(Pass::RedisDown), Visitor::default(), request).await;
-            answer.later.extend(probe.then(|| find_out(app)));
+            let mut answer = self.proxy(CacheStatus::pass(Pass::RedisDown), VisitorContext::default(), request).await;
+            answer.background.extend(probe.then(|| find_out(app)));
             return answer;
         }
         let visitor = self.visitor().await;
@@ -103,18 +103,18 @@ impl Visit {
             Ok(visitor) => self.proxy(CacheStatus::pass(pass), visitor, request).await,
             Err(error) => {
                 log::warn!("session: {error}");
-                self.proxy(CacheStatus::pass(Pass::RedisDown), Visitor::default(), request).await
+                self.proxy(CacheStatus::pass(Pass::RedisDown), VisitorContext::default(), request).await
             }
         }
     }
 
     /// Who asks, what is in their cart and what is held for them, as far as the origin is told: all in one request, and only if there
     /// is a signed cookie.
-    async fn visitor(&self) -> Result<Visitor, Error> {
+    async fn visitor(&self) -> Result<VisitorContext, Error> {
         let (redis, config) = (&self.app.redis, &self.app.config.session);
         // Without a session there is nothing in it, which is known without Redis.
         let nothing = self.with_cart.then(Cart::default);
-        let Some(token) = &self.token else { return Ok(Visitor { cart: nothing, ..Visitor::default() }) };
+        let Some(token) = &self.token else { return Ok(VisitorContext { cart: nothing, ..VisitorContext::default() }) };
         if let Some(sale) = &self.sale {
             return self.buyer(token, sale).await;
         }
@@ -122,14 +122,14 @@ impl Visit {
             return Ok(sessions::check(redis, token, self.now, config).await?.into());
         }
         Ok(match carts::read(redis, token, self.now, config).await? {
-            Some((session, cart)) => Visitor { user: session.user, cart: Some(cart), reservation: None },
-            None => Visitor { cart: nothing, ..Visitor::default() },
+            Some((session, cart)) => VisitorContext { user: session.user, cart: Some(cart), reservation: None },
+            None => VisitorContext { cart: nothing, ..VisitorContext::default() },
         })
     }
 
     /// As [`Visit::visitor`], where a piece of `sale` is bought. The cart is read whether it is told or not: one pipeline for all,
     /// but for the hold in the sharded layout.
-    async fn buyer(&self, token: &Token, sale: &RowId) -> Result<Visitor, Error> {
+    async fn buyer(&self, token: &Token, sale: &RowId) -> Result<VisitorContext, Error> {
         let redis = &self.app.redis;
         let mut commands = Vec::from(carts::read_commands(redis.keys(), token));
         commands.extend(flash_sale::held_for(redis.keys(), sale, token, self.now));
@@ -145,19 +145,19 @@ impl Visit {
             (None, None) => None,
         };
         let reservation = held.filter(|_| session.is_some()).map(|reservation| (sale.clone(), reservation));
-        Ok(Visitor { cart: self.with_cart.then_some(cart), reservation, ..session.into() })
+        Ok(VisitorContext { cart: self.with_cart.then_some(cart), reservation, ..session.into() })
     }
 
     /// Passes the request on as its visitor's own.
-    async fn proxy(&self, status: CacheStatus, visitor: Visitor, request: Request) -> Answer {
+    async fn proxy(&self, status: CacheStatus, visitor: VisitorContext, request: Request) -> Answer {
         self.proxy_judged(|_, _| status, visitor, request).await
     }
 
     /// Passes the request on as its visitor's own; `judge` says of the answer what the cache makes of it.
     async fn proxy_judged(
         &self,
-        judge: impl FnOnce(&Response, &Says) -> CacheStatus,
-        visitor: Visitor,
+        judge: impl FnOnce(&Response, &OriginDirectives) -> CacheStatus,
+        visitor: VisitorContext,
         request: Request,
     ) -> Answer {
         let method = request.method().clone();
@@ -169,7 +169,7 @@ impl Visit {
             }
             Err(error) => {
                 let mut response = failure(error, &asked);
-                judge(&response, &Says::default()).append_to(&mut response);
+                judge(&response, &OriginDirectives::default()).append_to(&mut response);
                 response.into()
             }
         }
@@ -180,7 +180,7 @@ impl Visit {
     async fn finish(
         &self,
         mut response: Response,
-        mut says: Says,
+        mut says: OriginDirectives,
         user: Option<&UserId>,
         method: &Method,
         asked: &HeaderMap,
@@ -199,19 +199,19 @@ impl Visit {
         let cookie = match self.obey(says, user, asked).await {
             Ok(cookie) => cookie,
             // The visitor would believe what did not happen.
-            Err(error) => return Answer { response: failure(error, asked), later: order.into_iter().collect() },
+            Err(error) => return Answer { response: failure(error, asked), background: order.into_iter().collect() },
         };
         if let Some(cookie) = cookie {
             headers.append(header::SET_COOKIE, cookie);
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
         }
         self.note_seen(method, status);
-        Answer { response, later: order.into_iter().collect() }
+        Answer { response, background: order.into_iter().collect() }
     }
 
     /// Settles what the visitor has bought; what comes back feeds the insights. The order did happen, whatever goes wrong here: the
     /// failure is logged, and behind the answer there is time to try it once more.
-    async fn settle(&self, order: Order, user: Option<&UserId>) -> Later {
+    async fn settle(&self, order: Order, user: Option<&UserId>) -> BackgroundTask {
         let (app, token, now, user) = (self.app.clone(), self.token.clone(), self.now, user.cloned());
         let config = &self.app.config.session;
         let settled = orders::settle(&app.redis, &order, token.as_ref(), user.as_ref(), now, config).await;
@@ -238,7 +238,12 @@ impl Visit {
 
     /// Does what the origin said, in this order: login or logout, then the change to the cart of whoever it is then. The cookie
     /// that follows from it.
-    async fn obey(&self, says: Says, user: Option<&UserId>, asked: &HeaderMap) -> Result<Option<HeaderValue>, Error> {
+    async fn obey(
+        &self,
+        says: OriginDirectives,
+        user: Option<&UserId>,
+        asked: &HeaderMap,
+    ) -> Result<Option<HeaderValue>, Error> {
         let Self { app, now, .. } = self;
         // First of all: what is refused has no effect.
         if says.cart.is_some() {
@@ -246,7 +251,7 @@ impl Visit {
         }
         let (mut token, mut cookie) = (self.token.clone(), None);
         if let Some(user) = says.user {
-            let (old, label, config) = (token.as_ref(), Label::of(asked), &app.config.session);
+            let (old, label, config) = (token.as_ref(), DeviceLabel::of(asked), &app.config.session);
             let new = sessions::log_in_once(&app.redis, old, &user, label.as_ref(), None, *now, config).await?;
             cookie = Some(app.keyring.set(&new)?);
             token = Some(new);
@@ -257,7 +262,7 @@ impl Visit {
         }
         if let Some(change) = says.cart {
             let write = carts::change(&app.redis, token.as_ref(), &change, *now, &app.config).await?;
-            if let Change::Add(_, quantity) = change {
+            if let CartChange::Add(_, quantity) = change {
                 app.traffic.added(&write.cart, quantity.get());
             }
             if let Some(session) = write.session.filter(|_| write.created) {
@@ -267,13 +272,13 @@ impl Visit {
         Ok(cookie)
     }
 
-    /// Ends the visitor's session, and with [`Logout::All`] first every other one of `user`. Where Redis did not say who it is
+    /// Ends the visitor's session, and with [`LogoutScope::All`] first every other one of `user`. Where Redis did not say who it is
     /// when the request came, it is asked again: not one of the sessions may be missed.
-    async fn log_out(&self, logout: Logout, user: Option<&UserId>) -> Result<(), Error> {
+    async fn log_out(&self, logout: LogoutScope, user: Option<&UserId>) -> Result<(), Error> {
         let Self { app, now, .. } = self;
         let config = &app.config.session;
         let Some(token) = &self.token else { return Ok(()) };
-        if logout == Logout::All {
+        if logout == LogoutScope::All {
             let user = match user {
                 Some(user) => Some(user.clone()),
                 None => sessions::check(&app.redis, token, *now, config).await?.and_then(|session| session.user),
@@ -290,9 +295,9 @@ impl Visit {
     fn note_seen(&self, method: &Method, status: StatusCode) {
         let item = self.viewed.as_ref().filter(|_| method == Method::GET && status == StatusCode::OK);
         if item.is_some() {
-            self.app.traffic.count(Count::View);
+            self.app.traffic.count(Metric::View);
         }
-        self.app.seen.note(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
+        self.app.activity.note(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
     }
 }
 
@@ -302,7 +307,7 @@ fn is_somebody(session: Option<&Session>, headers: &HeaderMap) -> bool {
 }
 
 /// Finds out whether Redis is back.
-fn find_out(app: Rc<App>) -> Later {
+fn find_out(app: Rc<App>) -> BackgroundTask {
     Box::pin(async move {
         let answer = page_cache::ping(&app.redis).await;
         app.pages.note_redis(&answer, app.clock.now());

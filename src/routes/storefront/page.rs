@@ -17,12 +17,12 @@ use crate::{
         Wish, admission::is_plain, storable,
     },
     ports::{
-        answer::{Answer, Later},
+        answer::{Answer, BackgroundTask},
         error::Error,
         fetch::{FetchError, Request, Response},
         time::Timestamp,
     },
-    proxy::Visitor,
+    proxy::VisitorContext,
     sessions::{self, Session, cookie},
     upstash::{self, FromReply, Reply},
 };
@@ -70,7 +70,7 @@ impl Visit {
             // Asked again by one visit, before it would have to be: then nobody waits for that.
             let confirm = hot.again.then(|| self.confirm(page, selecting.clone(), hot.entry.clone()));
             let mut answer = self.serve_hot(&request, hot);
-            answer.later.extend(confirm);
+            answer.background.extend(confirm);
             return answer;
         }
         let selecting = selecting.clone();
@@ -222,7 +222,7 @@ impl Visit {
     }
 
     /// Asks Redis again for a page that this isolate holds.
-    fn confirm(&self, page: Page, selecting: Selecting, held: Rc<Entry>) -> Later {
+    fn confirm(&self, page: Page, selecting: Selecting, held: Rc<Entry>) -> BackgroundTask {
         let (app, now) = (self.app.clone(), self.now);
         Box::pin(async move {
             let asked = app.pages.asked(now);
@@ -244,7 +244,7 @@ impl Visit {
         let entry: Rc<Entry> = Rc::from(entry);
         self.app.pages.keep(wanted.page.hash(), entry.clone(), asked);
         let is_due = !entry.is_fresh(now) && !self.app.pages.has_failed(wanted.page.hash(), now);
-        answer.later.extend(look.lease.map(|lease| {
+        answer.background.extend(look.lease.map(|lease| {
             if is_due {
                 let popularity = wanted.page.by_popularity().and_then(|()| self.app.config.page.popularity(look.rank));
                 self.render_again(wanted, lease, Some(entry), popularity)
@@ -260,7 +260,7 @@ impl Visit {
         let mut response = Response::default();
         *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
         CacheStatus::not_stored(why, "only-if-cached").append_to(&mut response);
-        Answer { response, later: lease.map(|lease| self.give_back(wanted.page, lease)).into_iter().collect() }
+        Answer { response, background: lease.map(|lease| self.give_back(wanted.page, lease)).into_iter().collect() }
     }
 
     /// A page that was rendered for everybody, for this visitor.
@@ -289,12 +289,12 @@ impl Visit {
         let (method, headers) = (wanted.request.method().clone(), wanted.request.headers().clone());
         let mut answer = match &copy {
             Some(entry) if silence != Silence::New => serve(entry, &method, &headers).into(),
-            _ => self.proxy(CacheStatus::pass(Pass::RedisDown), Visitor::default(), wanted.request).await,
+            _ => self.proxy(CacheStatus::pass(Pass::RedisDown), VisitorContext::default(), wanted.request).await,
         };
         if let Some(entry) = copy.filter(|_| answer.response.status().is_server_error()) {
             answer.response = serve(&entry, &method, &headers);
         }
-        answer.later.extend((silence == Silence::Long { probe: true }).then(|| find_out(app)));
+        answer.background.extend((silence == Silence::Long { probe: true }).then(|| find_out(app)));
         answer
     }
 }

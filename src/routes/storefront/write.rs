@@ -38,7 +38,7 @@ impl Visit {
                 app.pages.forget(page.hash());
                 app.pages.note_unstorable(page.hash(), "invalidated", now);
             }
-            answer.later.push(Box::pin(async move {
+            answer.background.push(Box::pin(async move {
                 log_failure(page_cache::invalidate(&app.redis, &pages).await);
                 for page in &pages {
                     app.pages.forget(page.hash());

@@ -17,7 +17,7 @@ use edgefront::{
         keys::Keys,
         token::Token,
     },
-    sessions::{self, Probe, Which},
+    sessions::{self, CleanupProbe, DeviceSelection},
 };
 use serde_json::{Value, json};
 
@@ -114,7 +114,10 @@ async fn a_user_sees_and_ends_sessions_of_all_shards() {
     assert_eq!(listed.iter().map(|device| &device.token).collect::<Vec<_>>(), newest_first);
     assert_eq!(sessions::newest(&app.redis, &user("ada"), now, config).await.unwrap().as_ref(), tokens.last());
 
-    let ended = sessions::log_out_devices(&app.redis, &tokens[5], &Which::Others, now, config).await.unwrap().unwrap();
+    let ended = sessions::log_out_devices(&app.redis, &tokens[5], &DeviceSelection::Others, now, config)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(!ended.current);
     ended.clear_away(&app.redis, now, config).await.unwrap();
     for token in &tokens {
@@ -145,7 +148,7 @@ async fn each_shard_keeps_its_share_and_its_youngest() {
     }
     let clean = async || {
         let budget = Budget::new(app.clock.clone(), MINUTE, 1_000);
-        sessions::clean(&app.redis, &app.config.session, Probe::Overflow, &budget).await.unwrap()
+        sessions::clean(&app.redis, &app.config.session, CleanupProbe::Overflow, &budget).await.unwrap()
     };
     assert_eq!(clean().await.sessions, 12);
     let mut left: Vec<String> = serde_json::from_value(store.raw(&["HKEYS", "login:"]).await).unwrap();
@@ -190,7 +193,7 @@ async fn abandoned_carts_of_all_shards_are_one_list() {
             assert!(page.carts.len() <= limit);
             found.extend(page.carts.iter().map(|cart| cart.lines[0].item.to_string()));
             // As it goes through a URL.
-            before = page.next.map(|next| abandoned::Cursor::parse(&next.to_string()).unwrap());
+            before = page.next.map(|next| abandoned::AbandonedCursor::parse(&next.to_string()).unwrap());
             if before.is_none() {
                 break;
             }

@@ -13,7 +13,7 @@ use edgefront::{
         ids::{ItemId, UserId},
         token::Token,
     },
-    sessions::{self, Noted, Sight, TOUCH_EVERY},
+    sessions::{self, SessionTouch, TOUCH_EVERY, TouchOutcome},
 };
 use edgefront_gateway::Fault;
 use futures_util::future::join_all;
@@ -44,15 +44,15 @@ async fn who(app: &Rc<App>, token: &Token) -> Option<String> {
 }
 
 /// Notes a session at once, without the ranking.
-async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) -> Noted {
-    let sight = Sight { token: token.clone(), item: name.map(item), at };
+async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) -> TouchOutcome {
+    let sight = SessionTouch { token: token.clone(), item: name.map(item), at };
     sessions::touch(&app.redis, &sight, &app.config.session).await.unwrap()
 }
 
 /// A view as the storefront notes it, written.
 async fn view(app: &Rc<App>, token: &Token, name: &str) {
     let now = app.clock.now();
-    app.seen.note(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
+    app.activity.note(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
     if let Some(work) = activity::flush(app, now) {
         work.await;
     }
@@ -158,8 +158,8 @@ async fn a_stale_token_cannot_revive_a_session() {
     let token = log_in(&app, None, "ada").await;
     log_out(&app, &token).await;
     let before = keys(&store).await;
-    assert_eq!(touch(&app, &token, Some("mug"), app.clock.now()).await, Noted::Ended);
-    assert_eq!(touch(&app, &token, None, app.clock.now()).await, Noted::Ended);
+    assert_eq!(touch(&app, &token, Some("mug"), app.clock.now()).await, TouchOutcome::Ended);
+    assert_eq!(touch(&app, &token, None, app.clock.now()).await, TouchOutcome::Ended);
     assert_eq!(recent(&app, &token).await, None);
     assert_eq!(keys(&store).await, before);
 }
@@ -174,7 +174,7 @@ async fn a_session_that_was_not_seen_for_the_idle_time_is_none_even_before_it_is
     assert_eq!(who(&app, &token).await.as_deref(), Some("ada"));
     store.clock.advance(Duration::from_millis(1));
     assert_eq!(who(&app, &token).await, None);
-    assert_eq!(touch(&app, &token, Some("mug"), app.clock.now()).await, Noted::Ended);
+    assert_eq!(touch(&app, &token, Some("mug"), app.clock.now()).await, TouchOutcome::Ended);
     assert_eq!(recent(&app, &token).await, None);
 }
 
@@ -186,13 +186,13 @@ async fn a_late_touch_moves_nothing_back_and_fractions_of_a_second_count() {
     let now = app.clock.now();
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
     let later = now + TOUCH_EVERY;
-    assert_eq!(touch(&app, &other, Some("mug"), later + Duration::from_millis(1)).await, Noted::Counts);
-    assert_eq!(touch(&app, &one, Some("mug"), later + Duration::from_millis(2)).await, Noted::Counts);
-    assert_eq!(touch(&app, &one, Some("cup"), now - Duration::from_secs(9)).await, Noted::Counts);
+    assert_eq!(touch(&app, &other, Some("mug"), later + Duration::from_millis(1)).await, TouchOutcome::Counts);
+    assert_eq!(touch(&app, &one, Some("mug"), later + Duration::from_millis(2)).await, TouchOutcome::Counts);
+    assert_eq!(touch(&app, &one, Some("cup"), now - Duration::from_secs(9)).await, TouchOutcome::Counts);
     assert_eq!(store.raw(&["ZRANGE", "recent:", "0", "-1"]).await, json!([other.as_str(), one.as_str()]));
     assert_eq!(recent(&app, &one).await.unwrap(), ["mug", "cup"]);
     // A view that arrives late is none of the newest, not even of an item that was viewed since.
-    assert_eq!(touch(&app, &one, Some("mug"), now - Duration::from_secs(10)).await, Noted::Seen);
+    assert_eq!(touch(&app, &one, Some("mug"), now - Duration::from_secs(10)).await, TouchOutcome::Seen);
     assert_eq!(recent(&app, &one).await.unwrap(), ["mug", "cup"]);
 }
 
@@ -234,7 +234,7 @@ async fn a_reported_view_counts_only_for_an_item_that_ranks_already() {
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
     view(&app, &one, "mug").await;
     for name in ["mug", "made-up"] {
-        app.seen.note_reported(Viewer { token: Some(&other), network: None }, &item(name), None, app.clock.now());
+        app.activity.note_reported(Viewer { token: Some(&other), network: None }, &item(name), None, app.clock.now());
     }
     activity::flush(&app, app.clock.now()).unwrap().await;
     assert_eq!(store.raw(&["ZRANGE", "viewed:", "0", "-1", "WITHSCORES"]).await, json!(["mug", "-2"]));
@@ -344,7 +344,7 @@ async fn views_that_come_within_a_tenth_of_a_second_share_a_pipeline() {
     view(&app, &tokens[0], "cup").await;
     let (before, now) = (store.counts().requests, app.clock.now());
     let note = |token| {
-        app.seen.note(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
+        app.activity.note(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
         activity::flush(&app, now)
     };
     let first = note(&tokens[0]).expect("the first one sends");

@@ -11,7 +11,7 @@ use edgefront::{
         scripts,
         token::Token,
     },
-    sessions::{self, Cleaned, Probe, Sight, TOUCH_EVERY},
+    sessions::{self, CleanupProbe, CleanupReport, SessionTouch, TOUCH_EVERY},
     upstash::Command,
 };
 use futures_util::future::join_all;
@@ -30,7 +30,7 @@ async fn store(limit: &str) -> (Store, Rc<App>) {
 }
 
 async fn touch(app: &App, token: &Token, item: Option<ItemId>) {
-    let sight = Sight { token: token.clone(), item, at: app.clock.now() };
+    let sight = SessionTouch { token: token.clone(), item, at: app.clock.now() };
     sessions::touch(&app.redis, &sight, &app.config.session).await.unwrap();
 }
 
@@ -46,11 +46,11 @@ async fn session(store: &Store, app: &Rc<App>, name: &str) -> Token {
     token
 }
 
-async fn clean(app: &Rc<App>, probe: Probe) -> Cleaned {
+async fn clean(app: &Rc<App>, probe: CleanupProbe) -> CleanupReport {
     clean_within(app, probe, &Budget::new(app.clock.clone(), MINUTE, 1_000_000)).await
 }
 
-async fn clean_within(app: &Rc<App>, probe: Probe, budget: &Budget) -> Cleaned {
+async fn clean_within(app: &Rc<App>, probe: CleanupProbe, budget: &Budget) -> CleanupReport {
     let redis = app.redis.with_deadline(MINUTE).through(budget.fetch(app.fetch.clone()));
     sessions::clean(&redis, &app.config.session, probe, budget).await.unwrap()
 }
@@ -92,7 +92,7 @@ async fn all_that_is_stored_of_a_session_goes_in_one_step() {
     let (store, app) = store("100").await;
     session(&store, &app, "ada").await;
     store.clock.advance(2 * MINUTE);
-    assert_eq!(clean(&app, Probe::Idle).await, Cleaned { sessions: 1, carts: 1, unfinished: false });
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport { sessions: 1, carts: 1, unfinished: false });
     let mut left: Vec<String> = serde_json::from_value(store.raw(&["KEYS", "*"]).await).unwrap();
     left.sort();
     // The lists of a user may name what has ended, and end by themselves.
@@ -110,9 +110,9 @@ async fn a_session_ends_after_the_idle_time_and_not_before() {
     session(&store, &app, "ada").await;
     store.clock.advance(MINUTE / 2);
     let young = session(&store, &app, "bob").await;
-    assert_eq!(clean(&app, Probe::Idle).await, Cleaned::default());
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport::default());
     store.clock.advance(MINUTE / 2 + Duration::from_millis(5));
-    assert_eq!(clean(&app, Probe::Idle).await.sessions, 1);
+    assert_eq!(clean(&app, CleanupProbe::Idle).await.sessions, 1);
     assert_eq!(living(&store).await, [young.as_str()]);
 }
 
@@ -123,9 +123,9 @@ async fn over_the_cap_the_oldest_leave_first() {
     for number in 0..5 {
         tokens.push(session(&store, &app, &format!("user-{number}")).await.as_str().to_owned());
     }
-    assert_eq!(clean(&app, Probe::Overflow).await, Cleaned { sessions: 2, carts: 2, unfinished: false });
+    assert_eq!(clean(&app, CleanupProbe::Overflow).await, CleanupReport { sessions: 2, carts: 2, unfinished: false });
     assert_eq!(living(&store).await, tokens[2..]);
-    assert_eq!(clean(&app, Probe::Overflow).await, Cleaned::default());
+    assert_eq!(clean(&app, CleanupProbe::Overflow).await, CleanupReport::default());
 }
 
 // D8
@@ -135,7 +135,7 @@ async fn the_cart_of_a_session_that_ends_is_recorded() {
     session(&store, &app, "ada").await;
     let seen = app.clock.now();
     store.clock.advance(2 * MINUTE);
-    clean(&app, Probe::Skip).await;
+    clean(&app, CleanupProbe::Skip).await;
     let entries = store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
     let fields: Vec<&str> = entries[0][1].as_array().unwrap().iter().map(|field| field.as_str().unwrap()).collect();
     let [_, user, _, at, _, items] = fields[..] else { panic!("{fields:?}") };
@@ -226,7 +226,7 @@ async fn a_logout_after_the_cleaning_read_the_oldest_saves_one_of_them() {
 async fn overlapping_cleaners_do_not_trim_below_the_cap() {
     let (store, app) = store("500").await;
     fill(&store, &app, 3_000).await;
-    let cleaned = join_all((0..4).map(|_| clean(&app, Probe::Overflow))).await;
+    let cleaned = join_all((0..4).map(|_| clean(&app, CleanupProbe::Overflow))).await;
     assert_eq!(cleaned.iter().map(|cleaned| cleaned.sessions).sum::<u64>(), 2_500);
     assert_eq!(cleaned.iter().map(|cleaned| cleaned.carts).sum::<u64>(), 2_500);
     assert_eq!(living(&store).await.len(), 500);
@@ -244,7 +244,8 @@ async fn touches_during_the_cleaning_leave_no_login_that_was_never_seen() {
     }
     store.clock.advance(TOUCH_EVERY);
     let touches = join_all(tokens.iter().map(|token| touch(&app, token, None)));
-    let (_, one, other) = tokio::join!(touches, clean(&app, Probe::Overflow), clean(&app, Probe::Overflow));
+    let (_, one, other) =
+        tokio::join!(touches, clean(&app, CleanupProbe::Overflow), clean(&app, CleanupProbe::Overflow));
     assert_eq!(one.sessions + other.sessions, 50);
     let mut logins: Vec<String> = serde_json::from_value(store.raw(&["HKEYS", "login:"]).await).unwrap();
     let mut seen = living(&store).await;
@@ -258,9 +259,9 @@ async fn touches_during_the_cleaning_leave_no_login_that_was_never_seen() {
 async fn a_run_that_finds_nothing_costs_one_command() {
     let (store, app) = store("10").await;
     session(&store, &app, "ada").await;
-    for probe in [Probe::Overflow, Probe::Idle] {
+    for probe in [CleanupProbe::Overflow, CleanupProbe::Idle] {
         let before = store.counts().commands;
-        assert_eq!(clean(&app, probe).await, Cleaned::default());
+        assert_eq!(clean(&app, probe).await, CleanupReport::default());
         assert_eq!(store.counts().commands - before, 1, "{probe:?}");
     }
 }
@@ -270,8 +271,8 @@ async fn a_run_ends_with_its_time_and_says_that_there_is_more() {
     let (store, app) = store("10").await;
     fill(&store, &app, 20).await;
     let budget = Budget::new(app.clock.clone(), Duration::ZERO, 1_000_000);
-    let cleaned = clean_within(&app, Probe::Overflow, &budget).await;
-    assert_eq!(cleaned, Cleaned { unfinished: true, ..Cleaned::default() });
+    let cleaned = clean_within(&app, CleanupProbe::Overflow, &budget).await;
+    assert_eq!(cleaned, CleanupReport { unfinished: true, ..CleanupReport::default() });
     assert_eq!(living(&store).await.len(), 20);
 }
 
@@ -288,7 +289,7 @@ async fn an_empty_or_broken_token_in_redis_neither_reaches_the_ranking_nor_stops
     store.clock.advance(2 * MINUTE);
     let young = session(&store, &app, "bob").await;
 
-    assert_eq!(clean(&app, Probe::Idle).await.sessions, 1);
+    assert_eq!(clean(&app, CleanupProbe::Idle).await.sessions, 1);
     assert_eq!(living(&store).await, [young.as_str()]);
     assert_eq!(store.raw(&["HKEYS", "login:"]).await, json!([young.as_str()]));
     assert_ne!(store.raw(&["ZSCORE", "viewed:", "mug"]).await, Value::Null);
@@ -303,7 +304,7 @@ async fn sessions_of_other_code_of_the_book_are_cleaned_too() {
     store.raw(&["ZADD", "recent:", "1700000000.25", uuid]).await;
     store.raw(&["ZADD", &format!("viewed:{uuid}"), "1700000000.25", "a:b"]).await;
     store.raw(&["HSET", &format!("cart:{uuid}"), "a:b", "3"]).await;
-    assert_eq!(clean(&app, Probe::Idle).await, Cleaned { sessions: 1, carts: 1, unfinished: false });
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport { sessions: 1, carts: 1, unfinished: false });
     assert_eq!(store.raw(&["KEYS", "*"]).await, json!(["abandoned:"]));
 }
 
@@ -318,7 +319,7 @@ async fn what_other_code_left_under_a_sessions_keys_does_not_stop_the_cleaning()
     store.raw(&["SET", "sessions:ada", "not a list"]).await;
     store.raw(&["HSET", &format!("cart:{}", odd.as_str()), "mug", "inf", "cup", "3", "bowl", "nan"]).await;
     store.clock.advance(2 * MINUTE);
-    assert_eq!(clean(&app, Probe::Idle).await, Cleaned { sessions: 3, carts: 1, unfinished: false });
+    assert_eq!(clean(&app, CleanupProbe::Idle).await, CleanupReport { sessions: 3, carts: 1, unfinished: false });
     assert_eq!(living(&store).await, [""; 0]);
     let abandoned = store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
     assert_eq!(abandoned[0][1][1], "bob");
@@ -332,16 +333,16 @@ async fn a_thousand_sessions_end_in_one_request() {
     let (store, app) = store("1").await;
     // So that the server knows the script.
     fill(&store, &app, 2).await;
-    assert_eq!(clean(&app, Probe::Overflow).await.sessions, 1);
+    assert_eq!(clean(&app, CleanupProbe::Overflow).await.sessions, 1);
     fill(&store, &app, 10_000).await;
     let before = store.counts();
-    let cleaned = clean(&app, Probe::Overflow).await;
-    assert_eq!(cleaned, Cleaned { sessions: 10_000, carts: 10_000, unfinished: false });
+    let cleaned = clean(&app, CleanupProbe::Overflow).await;
+    assert_eq!(cleaned, CleanupReport { sessions: 10_000, carts: 10_000, unfinished: false });
     // The probe, the first and the last look.
     assert_eq!(store.counts().requests - before.requests, 10 + 3);
     // The list of carts has its bound, but for a node of the stream.
     fill(&store, &app, 300).await;
-    assert_eq!(clean(&app, Probe::Overflow).await.carts, 300);
+    assert_eq!(clean(&app, CleanupProbe::Overflow).await.carts, 300);
     let listed = store.raw(&["XLEN", "abandoned:"]).await;
     assert!(listed.as_u64().is_some_and(|listed| (10_000..=10_100).contains(&listed)), "{listed}");
 }

@@ -71,7 +71,7 @@ fn send_body(body: Body) -> reqwest::Body {
     match body {
         Body::Empty => reqwest::Body::default(),
         Body::Bytes(bytes) => bytes.into(),
-        Body::Kept(kept) => kept.bytes.clone().into(),
+        Body::Prepared(kept) => kept.bytes.clone().into(),
         Body::Stream(mut chunks) => {
             let (sender, receiver) = mpsc::channel(2);
             tokio::task::spawn_local(async move {

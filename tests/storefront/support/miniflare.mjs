@@ -29,16 +29,16 @@ for (const [, name, namespace, limit, period] of config.matchAll(
 }
 const running = new Map();
 
-// Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`later`), and how many requests to
+// Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`background`), and how many requests to
 // Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its D1. Nothing else is changed.
 const observer = `
 	import Shop from "./index.js";
-	let later = 0, sent = 0, blocking = 0;
+	let background = 0, sent = 0, blocking = 0;
 	const platformFetch = globalThis.fetch;
 	export default {
 		async fetch(request, env, context) {
 			const { pathname } = new URL(request.url);
-			if (pathname === "/test/progress") return Response.json({ later, blocking });
+			if (pathname === "/test/progress") return Response.json({ background, blocking });
 			if (pathname === "/test/sql") return env.DB.prepare(await request.text()).all().then(({ results }) => Response.json(results));
 			globalThis.fetch = (address, init) => {
 				if (String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) sent++;
@@ -49,8 +49,8 @@ const observer = `
 			const waitUntil = (work) => {
 				// From here on, requests are of the work behind the answer, which is complete.
 				waited ??= sent - before;
-				later++;
-				context.waitUntil(work.finally(() => later--));
+				background++;
+				context.waitUntil(work.finally(() => background--));
 			};
 			const answer = await Shop.fetch(request, env, { waitUntil });
 			blocking = waited ?? sent - before;

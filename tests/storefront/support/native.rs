@@ -69,13 +69,13 @@ fn handler(app: Rc<App>, gateway: Arc<Gateway>, progress: Arc<Mutex<Progress>>) 
             let before = gateway.counts().requests;
             let answer = routes::handle(&app, request).await;
             let blocking = gateway.counts().requests - before;
-            let later = answer.later.len() as u64;
-            note(&|progress| *progress = Progress { blocking, later: progress.later + later });
-            for work in answer.later {
+            let tasks = answer.background.len() as u64;
+            note(&|progress| *progress = Progress { blocking, background: progress.background + tasks });
+            for work in answer.background {
                 let note = note.clone();
                 spawn_local(async move {
                     work.await;
-                    note(&|progress| progress.later -= 1);
+                    note(&|progress| progress.background -= 1);
                 });
             }
             Some(answer.response)

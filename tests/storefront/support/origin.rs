@@ -155,7 +155,7 @@ impl State {
         let mut chunks = match body {
             Body::Empty => return Some(Bytes::new()),
             Body::Bytes(bytes) => return Some(bytes),
-            Body::Kept(kept) => return Some(kept.bytes.clone()),
+            Body::Prepared(kept) => return Some(kept.bytes.clone()),
             Body::Stream(chunks) => chunks,
         };
         let mut read = Vec::new();

@@ -115,13 +115,13 @@ type Frames = Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>>>>;
 
 fn write_response(response: Response) -> http::Response<Either<Full<Bytes>, StreamBody<Frames>>> {
     let (mut head, body) = response.into_parts();
-    if let Body::Kept(kept) = &body {
+    if let Body::Prepared(kept) = &body {
         head.headers.extend(kept.headers.clone());
     }
     Response::from_parts(head, body).map(|body| match body {
         Body::Empty => Either::Left(Full::default()),
         Body::Bytes(bytes) => Either::Left(Full::new(bytes)),
-        Body::Kept(kept) => Either::Left(Full::new(kept.bytes.clone())),
+        Body::Prepared(kept) => Either::Left(Full::new(kept.bytes.clone())),
         Body::Stream(chunks) => Either::Right(StreamBody::new(chunks.map_ok(Frame::data).boxed_local())),
     })
 }

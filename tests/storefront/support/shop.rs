@@ -102,7 +102,7 @@ impl Shop {
 
     /// Returns when all work behind the answers until now is done.
     pub async fn settled(&self) {
-        eventually("the work behind the answers ends", async || self.progress().await.later == 0).await;
+        eventually("the work behind the answers ends", async || self.progress().await.background == 0).await;
     }
 
     /// Requests to Redis that the last visitor waited for: those sent before the answer. Meaningful for one visit at a time.
@@ -149,7 +149,7 @@ impl Shop {
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
 pub struct Progress {
     /// Work behind answers that is under way.
-    pub later: u64,
+    pub background: u64,
     /// Requests to Redis that the last visitor waited for.
     pub blocking: u64,
 }

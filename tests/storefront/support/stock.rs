@@ -16,7 +16,7 @@ use edgefront::{
         fetch::{Collected, Fetch, FetchError, Request, Response},
         time::{Clock, Timestamp},
     },
-    row_cache::{self, CachedRow, RefreshReport, Source},
+    row_cache::{self, CachedRow, RefreshReport, RowSource},
     schema::ids::RowId,
     upstash::Redis,
 };
@@ -89,8 +89,8 @@ impl Stock {
         self.app.clock.now()
     }
 
-    pub fn source(&self) -> Source<'_> {
-        Source::of(&self.app).expect("ROWS_URL is set")
+    pub fn source(&self) -> RowSource<'_> {
+        RowSource::of(&self.app).expect("ROWS_URL is set")
     }
 
     /// Schedules a row that is in the database.

@@ -15,23 +15,23 @@ const SIGNS: &[u8] = b"\0\"#%&'*+,-./0:;<=>?@[\\]_{}\n\r\t \xc3\xa9\xff";
 
 /// One change of a seed: a piece is repeated, or dropped, or gives way to other bytes.
 #[derive(Debug, Clone)]
-enum Change {
+enum CartChange {
     Repeat(Index, Index),
     Drop(Index, Index),
     Put(Index, Vec<u8>),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = CartChange> {
     let place = any::<Index>;
     let byte = prop_oneof![2 => prop::sample::select(SIGNS), 1 => any::<u8>()];
     prop_oneof![
-        1 => (place(), place()).prop_map(|(one, other)| Change::Repeat(one, other)),
-        1 => (place(), place()).prop_map(|(one, other)| Change::Drop(one, other)),
-        3 => (place(), vec(byte, 0..4)).prop_map(|(place, bytes)| Change::Put(place, bytes)),
+        1 => (place(), place()).prop_map(|(one, other)| CartChange::Repeat(one, other)),
+        1 => (place(), place()).prop_map(|(one, other)| CartChange::Drop(one, other)),
+        3 => (place(), vec(byte, 0..4)).prop_map(|(place, bytes)| CartChange::Put(place, bytes)),
     ]
 }
 
-impl Change {
+impl CartChange {
     fn make(&self, data: &mut Vec<u8>) {
         let places = data.len() + 1;
         let piece = |one: &Index, other: &Index| {

@@ -4,7 +4,7 @@ use std::{rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    orders::flash_sale::{self, FlashSale, GRACE, Reservation, ReservationId, Reserved, State},
+    orders::flash_sale::{self, FlashSale, GRACE, Reservation, ReservationId, ReserveOutcome, SaleState},
     ports::{
         error::{Error, Refusal},
         time::Timestamp,
@@ -82,7 +82,7 @@ impl Sale {
         (sale.left, sale.held)
     }
 
-    pub async fn reserve(&self, token: &Token) -> Result<Reserved, Error> {
+    pub async fn reserve(&self, token: &Token) -> Result<ReserveOutcome, Error> {
         flash_sale::reserve(&self.app.redis, None, &self.id, token, self.now(), &self.app.config).await
     }
 
@@ -117,7 +117,7 @@ fn user_id(user: &str) -> UserId {
     UserId::parse(user).unwrap()
 }
 
-fn refused(refusal: Refusal) -> Result<Reserved, Error> {
+fn refused(refusal: Refusal) -> Result<ReserveOutcome, Error> {
     Err(Error::Refused(refusal))
 }
 
@@ -142,14 +142,14 @@ async fn a_sale_is_what_its_row_says() {
         }
     );
     for (now, state) in [
-        (starts - MOMENT, State::Upcoming),
-        (starts, State::Live),
-        (starts + HOUR - MOMENT, State::Live),
-        (starts + HOUR, State::Ended),
+        (starts - MOMENT, SaleState::Upcoming),
+        (starts, SaleState::Live),
+        (starts + HOUR - MOMENT, SaleState::Live),
+        (starts + HOUR, SaleState::Ended),
     ] {
         assert_eq!(found.state(now), state);
     }
-    assert_eq!(FlashSale { left: 0, ..found }.state(starts), State::SoldOut);
+    assert_eq!(FlashSale { left: 0, ..found }.state(starts), SaleState::SoldOut);
 }
 
 #[tokio::test]
@@ -349,7 +349,7 @@ async fn a_reservation_whose_reply_was_lost_is_found_by_the_retry() {
     // Where the session is asked for before, that was the reply that was lost.
     let is_executed = sale.store.apart() == 0;
     assert_eq!(sale.counts().await, if is_executed { (0, 2) } else { (1, 1) });
-    let Reserved { reservation, created, .. } = sale.reserve(&ada).await.unwrap();
+    let ReserveOutcome { reservation, created, .. } = sale.reserve(&ada).await.unwrap();
     assert_eq!(created, !is_executed);
     assert_eq!(sale.look(Some(&ada)).await.unwrap().reservation, Some::<Reservation>(reservation));
 }

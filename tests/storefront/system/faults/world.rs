@@ -111,17 +111,17 @@ impl World {
     }
 
     async fn answer(&self, request: Request) -> Seen {
-        let Answer { response, later } = routes::handle(&self.app, request).await;
+        let Answer { response, background } = routes::handle(&self.app, request).await;
         let (head, body) = response.into_parts();
         let mut headers = head.headers;
-        if let Body::Kept(kept) = &body {
+        if let Body::Prepared(kept) = &body {
             headers.extend(kept.headers.clone());
         }
         let body = match body.collect(1 << 20).await {
             Ok(Collected::Whole(body)) => body.to_vec(),
             _ => b"broken off".to_vec(),
         };
-        join_all(later).await;
+        join_all(background).await;
         Seen { status: head.status.as_u16(), headers, body }
     }
 

@@ -4,9 +4,9 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    carts::{self, CartWrite, Line, Quantity},
+    carts::{self, CartLine, CartWrite, Quantity},
     orders::{
-        self, Order, Reserved,
+        self, Order, OrderedReservation,
         flash_sale::{self, GRACE, ReservationId},
     },
     ports::{
@@ -19,7 +19,7 @@ use edgefront::{
         ids::{ItemId, OrderId, UserId},
         token::Token,
     },
-    sessions::{self, Noted, Probe, Sight, Which},
+    sessions::{self, CleanupProbe, DeviceSelection, SessionTouch, TouchOutcome},
     upstash::Redis,
 };
 use proptest::prelude::*;
@@ -145,7 +145,7 @@ pub enum Deed {
     Touch(Token, ItemId),
     LogIn(Option<Token>, UserId),
     LogOut(Token),
-    LogOutDevices(Token, Which),
+    LogOutDevices(Token, DeviceSelection),
     LogOutUser(UserId),
     Set(Option<Token>, ItemId, u32),
     Add(Option<Token>, ItemId, u32),
@@ -153,7 +153,7 @@ pub enum Deed {
     Order(Token, Order, Option<UserId>),
     Reserve(Token),
     Cancel(Token, ReservationId),
-    Clean(Probe),
+    Clean(CleanupProbe),
     Rescale,
 }
 
@@ -232,8 +232,8 @@ impl World {
             Action::Touch(token, item) => Deed::Touch(self.token(token)?, id(item)),
             Action::LogIn(old, user) => Deed::LogIn(old.and_then(|old| self.token(old)), name(user)),
             Action::LogOut(token) => Deed::LogOut(self.token(token)?),
-            Action::LogOutOthers(token) => Deed::LogOutDevices(self.token(token)?, Which::Others),
-            Action::LogOutAll(token) => Deed::LogOutDevices(self.token(token)?, Which::All),
+            Action::LogOutOthers(token) => Deed::LogOutDevices(self.token(token)?, DeviceSelection::Others),
+            Action::LogOutAll(token) => Deed::LogOutDevices(self.token(token)?, DeviceSelection::All),
             Action::LogOutUser(user) => Deed::LogOutUser(name(user)),
             Action::Add(token, item, quantity) => {
                 Deed::Add(token.and_then(|token| self.token(token)), id(item), quantity.into())
@@ -263,9 +263,9 @@ impl World {
                 let (order, user) = self.order(Item::Pan, 1, Some((reserved.0, reserved.1)));
                 Deed::Order(token, order, user)
             }
-            Action::CleanOverflow => Deed::Clean(Probe::Overflow),
-            Action::CleanIdle => Deed::Clean(Probe::Idle),
-            Action::CleanAll => Deed::Clean(Probe::Skip),
+            Action::CleanOverflow => Deed::Clean(CleanupProbe::Overflow),
+            Action::CleanIdle => Deed::Clean(CleanupProbe::Idle),
+            Action::CleanAll => Deed::Clean(CleanupProbe::Skip),
             Action::Rescale => Deed::Rescale,
             Action::Wait(seconds) => {
                 self.clock.advance(Duration::from_secs(seconds));
@@ -276,9 +276,9 @@ impl World {
 
     fn order(&self, item: Item, quantity: u32, piece: Option<(ReservationId, UserId)>) -> (Order, Option<UserId>) {
         let orders = &mut self.given.borrow_mut().orders;
-        let (id, lines) = (format!("order-{}", orders.len()), vec![Line { item: id(item), quantity }]);
+        let (id, lines) = (format!("order-{}", orders.len()), vec![CartLine { item: id(item), quantity }]);
         let user = piece.as_ref().map(|(_, user)| user.clone());
-        let reservation = piece.map(|(id, _)| Reserved { sale: row("pan"), id });
+        let reservation = piece.map(|(id, _)| OrderedReservation { sale: row("pan"), id });
         let order = Order { id: OrderId::parse(&id).expect("an order's name"), lines, reservation };
         orders.push((order.clone(), user.clone()));
         (order, user)
@@ -309,9 +309,9 @@ impl World {
                 format!("{:?}", session.map(|session| session.user.map_or_else(String::new, |user| user.to_string())))
             }
             Deed::Touch(token, item) => {
-                let sight = Sight { token: token.clone(), item: Some(item.clone()), at: now };
+                let sight = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
                 let noted = sessions::touch(redis, &sight, session).await?;
-                if matches!(noted, Noted::Counts | Noted::GuestCounts) {
+                if matches!(noted, TouchOutcome::Counts | TouchOutcome::GuestCounts) {
                     redis.run::<()>(ranking::count(redis.keys(), item, 1)).await?;
                 }
                 format!("{noted:?}")

@@ -11,7 +11,7 @@ use edgefront::{
         time::Timestamp,
     },
     schema::{keys::Keys, token::Token},
-    sessions::{TOUCH_EVERY, Which},
+    sessions::{DeviceSelection, TOUCH_EVERY},
 };
 use serde_json::json;
 
@@ -93,15 +93,16 @@ impl<'a> Model<'a> {
             }
             Deed::LogOutDevices(token, which) => {
                 let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now);
-                log_out_devices(&mut next, user, token.as_str(), *which == Which::All, &doing.history);
+                log_out_devices(&mut next, user, token.as_str(), *which == DeviceSelection::All, &doing.history);
                 doing.expected = Some(user.is_some().to_string());
             }
             Deed::Set(token, item, quantity) => {
-                let change = Change { token: token.as_ref(), item: item.as_str(), quantity: *quantity, adds: false };
+                let change =
+                    CartChange { token: token.as_ref(), item: item.as_str(), quantity: *quantity, adds: false };
                 doing.expected = Some(self.put(&mut next, &change, drawn, now)?);
             }
             Deed::Add(token, item, quantity) => {
-                let change = Change { token: token.as_ref(), item: item.as_str(), quantity: *quantity, adds: true };
+                let change = CartChange { token: token.as_ref(), item: item.as_str(), quantity: *quantity, adds: true };
                 doing.expected = Some(self.put(&mut next, &change, drawn, now)?);
             }
             Deed::Clear(token) => {
@@ -195,8 +196,14 @@ impl<'a> Model<'a> {
     }
 
     /// What is written to a cart, and what is told of it.
-    fn put(&self, next: &mut State, change: &Change, drawn: Option<&String>, now: Timestamp) -> Result<String, String> {
-        let Change { token, item, quantity, adds } = *change;
+    fn put(
+        &self,
+        next: &mut State,
+        change: &CartChange,
+        drawn: Option<&String>,
+        now: Timestamp,
+    ) -> Result<String, String> {
+        let CartChange { token, item, quantity, adds } = *change;
         let lives = token.filter(|token| self.user(next, token.as_str(), now).is_some()).map(Token::as_str);
         let token = match (lives, drawn) {
             (Some(token), _) => token,
@@ -337,7 +344,7 @@ pub fn at_rest(state: &State) -> Result<(), String> {
 }
 
 /// A write of an item to a cart.
-struct Change<'a> {
+struct CartChange<'a> {
     token: Option<&'a Token>,
     item: &'a str,
     quantity: u32,

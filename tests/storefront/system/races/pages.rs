@@ -156,7 +156,7 @@ impl World {
         let answer = routes::handle(&self.isolates[isolate], Request::from_parts(head, body)).await;
         let world = self.clone();
         self.gate.spawn(Box::pin(async move {
-            join_all(answer.later).await;
+            join_all(answer.background).await;
             let known = void.map(|void| Void { known: Some(world.clock.now()), ..void });
             world.voids.borrow_mut().extend(known);
             Ok(())

@@ -11,14 +11,14 @@ use crate::{
 };
 
 /// Who comes to a sale, as far as it is known before its script runs.
-pub(super) enum Who<'a> {
+pub(super) enum Buyer<'a> {
     /// Whoever's session it is, if it lives.
     Session(&'a Token),
     User(&'a Token, UserId),
     Nobody,
 }
 
-impl<'a> Who<'a> {
+impl<'a> Buyer<'a> {
     /// # Errors
     /// [`Error::Redis`].
     pub async fn find(

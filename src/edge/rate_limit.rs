@@ -1,4 +1,4 @@
-//! Rate limiting bindings as [`Counter`].
+//! Rate limiting bindings as [`RateLimiter`].
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use js_sys::Reflect;
 use wasm_bindgen::JsValue;
 
 use super::{glue, task::Settled};
-use crate::ports::rate_limit::{Counter, Limit, Limits};
+use crate::ports::rate_limit::{RateLimit, RateLimiter, RateLimits};
 
 /// The bindings' names in `wrangler.toml`.
 const LOGINS: &str = "LOGIN_LIMIT";
@@ -15,9 +15,9 @@ const WRITES: &str = "WRITE_LIMIT";
 const VIEWS: &str = "VIEW_LIMIT";
 
 /// A binding.
-struct RateLimit(JsValue);
+struct PlatformRateLimiter(JsValue);
 
-impl Counter for RateLimit {
+impl RateLimiter for PlatformRateLimiter {
     fn count(&self, key: String) -> LocalBoxFuture<'_, bool> {
         Box::pin(async move {
             let counted = Settled::from(glue::count(&self.0, &key)).await;
@@ -31,10 +31,10 @@ impl Counter for RateLimit {
 }
 
 /// Those that `env` has.
-pub fn of(env: &JsValue) -> Limits {
+pub fn of(env: &JsValue) -> RateLimits {
     let limit = |name: &str| {
         let binding = Reflect::get(env, &name.into()).ok().filter(JsValue::is_object);
-        Limit::new(binding.map(|binding| Rc::new(RateLimit(binding)) as _))
+        RateLimit::new(binding.map(|binding| Rc::new(PlatformRateLimiter(binding)) as _))
     };
-    Limits::new(limit(LOGINS), limit(WRITES), limit(VIEWS))
+    RateLimits::new(limit(LOGINS), limit(WRITES), limit(VIEWS))
 }
