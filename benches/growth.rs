@@ -14,7 +14,7 @@ use std::{
 use edgefront::{
     carts::{self, Quantity},
     config::{Config, item_routes::ItemRoutes},
-    page_cache::{Ask, Lookup, Page, Selecting},
+    page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders},
     ports::{budget::Budget, time::Clock},
     schema::{ids::ItemId, keys::Keys, token::Token},
     sessions::{self, CleanupProbe, SessionTouch},
@@ -95,7 +95,7 @@ impl Place {
             return took.as_secs_f64() * 1e6 / f64::from(VICTIMS);
         }
         let (mut micros, item) = (Vec::new(), ItemId::parse("enamel-mug").expect("an item"));
-        let page = Page::of_url("https://shop.example/products/enamel-mug", &ItemRoutes::default()).expect("a page");
+        let page = PageKey::of_url("https://shop.example/products/enamel-mug", &ItemRoutes::default()).expect("a page");
         let quantity = Quantity::parse(&3.into(), &config.cart).expect("a quantity");
         for call in 0..CALLS {
             // A large prime: from everywhere, and in every round others.
@@ -107,10 +107,11 @@ impl Place {
                     assert!(session.expect("Redis answers").is_some());
                 }
                 1 => {
-                    let selecting = Selecting::default();
+                    let selecting = SelectingHeaders::default();
                     let keys = self.redis.keys();
                     // Without a lease: it only looks.
-                    let lookup = Lookup::new(keys, &page, &selecting, now, Duration::ZERO, Ask::IfNeeded);
+                    let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale };
+                    let lookup = Lookup::new(keys, &page, &selecting, now, terms);
                     let (_, command) = lookup.expect("random bits");
                     let [user, seen] = sessions::check_commands(self.redis.keys(), token);
                     let asked = [command, user, seen];

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use edgefront::{
     config::{Config, item_routes::ItemRoutes},
-    page_cache::{Entry, Page, Selecting, vary::Fields},
+    page_cache::{PageKey, SelectingHeaders, StoredPage, policy::VaryFields},
     ports::{
         fetch::{Body, Fetch, FetchError, Request, Response},
         time::{Clock, Timestamp},
@@ -29,7 +29,7 @@ fn entry(criterion: &mut Criterion) {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
-    let entry = Entry {
+    let entry = StoredPage {
         stamp: 1_795_000_000_123_456,
         stored: NOW,
         fresh_until: NOW + Duration::from_mins(5),
@@ -37,7 +37,7 @@ fn entry(criterion: &mut Criterion) {
         error_until: NOW + Duration::from_mins(6),
         dies: NOW + Duration::from_mins(6),
         strict: false,
-        vary: Fields::from_text(""),
+        vary: VaryFields::from_text(""),
         variant: String::new(),
         own_etag: true,
         tags: Vec::new(),
@@ -46,10 +46,10 @@ fn entry(criterion: &mut Criterion) {
         body: vec![b'x'; 20_000].into(),
     };
     let value = Bytes::from(entry.encode(&page).concat());
-    let selecting = Selecting::default();
+    let selecting = SelectingHeaders::default();
     criterion.bench_function("entry, written", |bench| bench.iter(|| black_box(&entry).encode(&page)));
     criterion.bench_function("entry, read", |bench| {
-        bench.iter(|| Entry::decode(black_box(&value), &page, &selecting).unwrap());
+        bench.iter(|| StoredPage::decode(black_box(&value), &page, &selecting).unwrap());
     });
 }
 
@@ -57,7 +57,7 @@ fn entry(criterion: &mut Criterion) {
 fn key(criterion: &mut Criterion) {
     let routes = ItemRoutes::default();
     criterion.bench_function("canonical key", |bench| {
-        bench.iter(|| Page::of_url(black_box(URL), &routes).unwrap());
+        bench.iter(|| PageKey::of_url(black_box(URL), &routes).unwrap());
     });
 }
 
@@ -131,8 +131,8 @@ impl Clock for Still {
     }
 }
 
-fn page() -> Page {
-    Page::of_url(URL, &ItemRoutes::default()).unwrap()
+fn page() -> PageKey {
+    PageKey::of_url(URL, &ItemRoutes::default()).unwrap()
 }
 
 criterion_group!(benches, entry, key, cookie, reply);

@@ -24,7 +24,7 @@ use std::rc::Rc;
 use crate::{
     config::{Config, RedisConfig},
     metrics::traffic::TrafficCounters,
-    ports::{database::Database, fetch::Fetch, rate_limit::RateLimits, time::Clock},
+    ports::{circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, rate_limit::RateLimits, time::Clock},
     ranking::activity::Activity,
     sessions::Keyring,
     upstash::Redis,
@@ -63,8 +63,10 @@ pub struct App {
     pub database: Option<Rc<dyn Database>>,
     /// How often somebody may try; by default, without limits.
     pub limits: RateLimits,
+    /// Whether visitors wait for Redis.
+    pub circuit: CircuitBreaker,
     /// What this isolate remembers of pages.
-    pub pages: page_cache::Memory,
+    pub pages: page_cache::PageMemory,
     /// What this isolate remembers of rows.
     pub rows: row_cache::RowMemory,
     /// Who was here since that was last written to Redis.
@@ -79,9 +81,10 @@ impl App {
         let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
         let keyring = Keyring::new(&config.session);
         let traffic = TrafficCounters::new(config.traffic_interval);
-        let (pages, rows) = (page_cache::Memory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
+        let (pages, rows) =
+            (page_cache::PageMemory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
         let activity = Activity::new(&config.session);
-        let limits = RateLimits::default();
-        Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, rows, activity }
+        let (limits, circuit) = (RateLimits::default(), CircuitBreaker::default());
+        Self { config, keyring, redis, fetch, clock, traffic, database, limits, circuit, pages, rows, activity }
     }
 }

@@ -9,10 +9,12 @@ use edgefront::{
     config::{CartConfig, Forward, SessionConfig, item_routes::ItemRoutes},
     orders::Order,
     page_cache::{
-        Entry, Page, Selecting,
-        cache_control::CacheControl,
-        range::{self, Part},
-        vary::Fields,
+        PageKey, SelectingHeaders, StoredPage,
+        policy::{
+            VaryFields,
+            cache_control::CacheControl,
+            range::{self, Part},
+        },
     },
     ports::{
         fetch::{Fetch, FetchError, Request, Response},
@@ -72,9 +74,9 @@ pub fn page_url(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let routes = ItemRoutes::default();
     let urls = [text.to_owned(), format!("https://shop.example/{text}"), format!("https://shop.example/?item={text}")];
-    let pages: Vec<_> = urls.iter().filter_map(|url| Page::of_url(url, &routes).ok()).collect();
+    let pages: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url, &routes).ok()).collect();
     for page in &pages {
-        let again = Page::of_url(page.url(), &routes).expect("a canonical URL is a page's");
+        let again = PageKey::of_url(page.url(), &routes).expect("a canonical URL is a page's");
         assert_eq!((again.url(), again.hash(), again.item()), (page.url(), page.hash(), page.item()));
         assert!(again.is_exact() && again.by_popularity() == page.by_popularity());
         assert!(page.hash().len() == 64 && page.hash().bytes().all(|digit| digit.is_ascii_hexdigit()));
@@ -96,18 +98,18 @@ pub fn headers(data: &[u8]) {
         }
     }
     let said = CacheControl::of(&headers);
-    let (targeted, _) = (CacheControl::of_answer(&headers), said.wants_validation(&headers));
+    let (targeted, _) = (CacheControl::of_response(&headers), said.wants_validation(&headers));
     assert!(targeted.is_targeted() || targeted == said, "without a targeted field, Cache-Control counts");
     for name in ["max-age", "s-maxage", "min-fresh", "stale-while-revalidate"] {
         assert!(said.seconds(name).is_none() || said.has(name));
     }
 
-    if let Some(fields) = Fields::of(&headers) {
-        assert_eq!(Fields::from_text(&fields.to_text()), fields);
-        let selecting = Selecting::of(&headers, &Forward::All, false);
+    if let Some(fields) = VaryFields::of(&headers) {
+        assert_eq!(VaryFields::from_text(&fields.to_text()), fields);
+        let selecting = SelectingHeaders::of(&headers, &Forward::All, false);
         if let Some(variant) = selecting.variant(&fields) {
             assert_eq!(fields.is_empty(), variant.is_empty());
-            let again = Selecting::of(&selecting.headers(None), &Forward::All, false);
+            let again = SelectingHeaders::of(&selecting.headers(None), &Forward::All, false);
             assert_eq!(again.variant(&fields), Some(variant), "what the origin is sent selects the same");
         }
     }
@@ -148,13 +150,13 @@ fn size(reply: &Reply) -> usize {
 
 /// Of what is stored as a page: only the page that was asked for is read, and it is written as it was read.
 pub fn stored_page(data: &[u8]) {
-    let page = |path| Page::of_url(path, &ItemRoutes::default()).expect("a page");
+    let page = |path| PageKey::of_url(path, &ItemRoutes::default()).expect("a page");
     let (own, other) = (page("https://shop.example/products/mug"), page("https://shop.example/products/cup"));
-    let selecting = Selecting::default();
-    let Some(entry) = Entry::decode(&Bytes::copy_from_slice(data), &own, &selecting) else { return };
+    let selecting = SelectingHeaders::default();
+    let Some(entry) = StoredPage::decode(&Bytes::copy_from_slice(data), &own, &selecting) else { return };
     let written = Bytes::from(entry.encode(&own).concat());
-    assert_eq!(Entry::decode(&written, &own, &selecting).as_ref(), Some(&entry));
-    assert_eq!(Entry::decode(&written, &other, &selecting), None, "another page");
+    assert_eq!(StoredPage::decode(&written, &own, &selecting).as_ref(), Some(&entry));
+    assert_eq!(StoredPage::decode(&written, &other, &selecting), None, "another page");
 }
 
 /// Of what the origin says of an order or a cart: what is accepted keeps the limits.

@@ -96,19 +96,6 @@ pub struct PageConfig {
     pub item_routes: ItemRoutes,
 }
 
-/// Why an item's page is not let in, as `Cache-Status` tells it.
-pub const UNPOPULAR: &str = "unpopular";
-
-impl PageConfig {
-    /// Whether an item of this rank lets its page in, or why not. None: it was never viewed.
-    ///
-    /// # Errors
-    /// [`UNPOPULAR`].
-    pub fn popularity(&self, rank: Option<u64>) -> Result<(), &'static str> {
-        rank.filter(|rank| *rank < self.rank_limit).map(drop).ok_or(UNPOPULAR)
-    }
-}
-
 /// Which headers of a client reach the origin with a request whose answer may be stored, never its cookies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forward {

@@ -1,68 +1,70 @@
-//! `Cache-Status` (RFC 9211): what the cache did for an answer, and why.
+//! `Cache-Status` (RFC 9211): how the cache handled a request.
 
 use std::fmt;
 
 use http::{HeaderName, HeaderValue};
 
-use super::{admission::Pass, entry::Entry};
+use super::{
+    policy::{ForwardReason, Reason},
+    stored_page::StoredPage,
+};
 use crate::ports::{fetch::Response, time::Timestamp};
 
-/// What the cache did.
+/// How the cache handled a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheStatus {
-    /// The stored page was served; it stays fresh for `ttl` seconds, or is stale below zero. `detail` says why it was served
-    /// although it is stale, if that was not planned.
-    Hit { ttl: i64, detail: Option<&'static str> },
+    /// The stored page was served. `ttl` is its remaining freshness in seconds, negative if stale; `detail` says why an expired page
+    /// was served.
+    Hit { ttl: i64, detail: Option<Reason> },
     /// The origin was asked.
     Forward {
-        /// Why, as RFC 9211 names it (§2.2).
-        why: &'static str,
-        /// What it answered, where that is not what is served: 304.
-        answered: Option<u16>,
-        /// The answer is being stored.
+        forward: ForwardReason,
+        /// The origin's status, if another one is served: 304.
+        status: Option<u16>,
+        /// The response is being stored.
         stored: bool,
-        /// Somebody else asked, and this request got the same answer.
+        /// Another request asked the origin, and this request got its response.
         collapsed: bool,
-        /// Why it is not stored.
-        detail: Option<&'static str>,
+        /// Why the response is not stored.
+        detail: Option<Reason>,
     },
 }
 
 impl CacheStatus {
     /// A page from the cache.
     #[must_use]
-    pub fn hit(entry: &Entry, now: Timestamp) -> Self {
-        Self::Hit { ttl: entry.ttl(now), detail: None }
+    pub fn hit(page: &StoredPage, now: Timestamp) -> Self {
+        Self::Hit { ttl: page.ttl(now), detail: None }
     }
 
-    /// A page from the cache that stands in, and why.
+    /// A page from the cache, served although the origin or Redis should have been asked.
     #[must_use]
-    pub fn stand_in(entry: &Entry, now: Timestamp, detail: &'static str) -> Self {
-        Self::Hit { ttl: entry.ttl(now), detail: Some(detail) }
+    pub fn fallback(page: &StoredPage, now: Timestamp, detail: Reason) -> Self {
+        Self::Hit { ttl: page.ttl(now), detail: Some(detail) }
     }
 
-    /// The cache had no part in it.
+    /// The request bypassed the cache.
     #[must_use]
-    pub const fn pass(pass: Pass) -> Self {
-        Self::not_stored(pass.forward(), pass.detail())
+    pub const fn bypass(reason: Reason) -> Self {
+        Self::not_stored(reason.forward(), reason)
     }
 
-    /// The origin's answer, which is being stored.
+    /// The origin's response, which is being stored.
     #[must_use]
-    pub const fn stored(why: &'static str, answered: Option<u16>) -> Self {
-        Self::Forward { why, answered, stored: true, collapsed: false, detail: None }
+    pub const fn stored(forward: ForwardReason, status: Option<u16>) -> Self {
+        Self::Forward { forward, status, stored: true, collapsed: false, detail: None }
     }
 
-    /// The origin's answer, and why it is not stored.
+    /// The origin's response, which is not stored.
     #[must_use]
-    pub const fn not_stored(why: &'static str, detail: &'static str) -> Self {
-        Self::Forward { why, answered: None, stored: false, collapsed: false, detail: Some(detail) }
+    pub const fn not_stored(forward: ForwardReason, detail: Reason) -> Self {
+        Self::Forward { forward, status: None, stored: false, collapsed: false, detail: Some(detail) }
     }
 
-    /// The origin's answer to another request that came at the same time.
+    /// The origin's response to a concurrent request.
     #[must_use]
-    pub const fn collapsed(why: &'static str) -> Self {
-        Self::Forward { why, answered: None, stored: false, collapsed: true, detail: None }
+    pub const fn collapsed(forward: ForwardReason) -> Self {
+        Self::Forward { forward, status: None, stored: false, collapsed: true, detail: None }
     }
 
     #[must_use]
@@ -70,10 +72,10 @@ impl CacheStatus {
         matches!(self, Self::Hit { .. } | Self::Forward { collapsed: true, .. })
     }
 
-    /// Adds ourselves behind the caches that the answer has passed on its way to us. The response keeps the status as an
-    /// extension, too, for whoever counts.
+    /// Appends the status behind those of the caches between the origin and edgefront (RFC 9211 §2). The response's extensions keep
+    /// it for the traffic counters.
     pub fn append_to(self, response: &mut Response) {
-        // The text is ASCII: it always is a header value.
+        // The text is ASCII, so it always is a header value.
         if let Ok(value) = HeaderValue::try_from(self.to_string()) {
             response.headers_mut().append(HeaderName::from_static("cache-status"), value);
         }
@@ -89,9 +91,9 @@ impl fmt::Display for CacheStatus {
                 write!(f, "hit; ttl={ttl}")?;
                 detail
             }
-            Self::Forward { why, answered, stored, collapsed, detail } => {
-                write!(f, "fwd={why}")?;
-                if let Some(status) = answered {
+            Self::Forward { forward, status, stored, collapsed, detail } => {
+                write!(f, "fwd={}", forward.as_str())?;
+                if let Some(status) = status {
                     write!(f, "; fwd-status={status}")?;
                 }
                 f.write_str(if stored { "; stored" } else { "" })?;
@@ -99,7 +101,7 @@ impl fmt::Display for CacheStatus {
                 detail
             }
         };
-        detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
+        detail.map_or(Ok(()), |detail| write!(f, "; detail={}", detail.as_str()))
     }
 }
 
@@ -108,16 +110,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_is_written_as_rfc_9211_says() {
+    fn the_header_follows_rfc_9211() {
         for (status, text) in [
             (CacheStatus::Hit { ttl: 299, detail: None }, "edgefront; hit; ttl=299"),
-            (CacheStatus::Hit { ttl: -3, detail: Some("origin-down") }, "edgefront; hit; ttl=-3; detail=origin-down"),
-            (CacheStatus::stored("uri-miss", None), "edgefront; fwd=uri-miss; stored"),
-            (CacheStatus::stored("stale", Some(304)), "edgefront; fwd=stale; fwd-status=304; stored"),
-            (CacheStatus::collapsed("uri-miss"), "edgefront; fwd=uri-miss; collapsed"),
-            (CacheStatus::not_stored("uri-miss", "set-cookie"), "edgefront; fwd=uri-miss; detail=set-cookie"),
-            (CacheStatus::pass(Pass::RedisDown), "edgefront; fwd=bypass; detail=redis-down"),
-            (CacheStatus::pass(Pass::Header("range")), "edgefront; fwd=request; detail=range"),
+            (
+                CacheStatus::Hit { ttl: -3, detail: Some(Reason::OriginDown) },
+                "edgefront; hit; ttl=-3; detail=origin-down",
+            ),
+            (CacheStatus::stored(ForwardReason::UriMiss, None), "edgefront; fwd=uri-miss; stored"),
+            (CacheStatus::stored(ForwardReason::Stale, Some(304)), "edgefront; fwd=stale; fwd-status=304; stored"),
+            (CacheStatus::collapsed(ForwardReason::UriMiss), "edgefront; fwd=uri-miss; collapsed"),
+            (
+                CacheStatus::not_stored(ForwardReason::UriMiss, Reason::SetCookie),
+                "edgefront; fwd=uri-miss; detail=set-cookie",
+            ),
+            (CacheStatus::bypass(Reason::RedisDown), "edgefront; fwd=bypass; detail=redis-down"),
+            (CacheStatus::bypass(Reason::RequestHeader("range")), "edgefront; fwd=request; detail=range"),
         ] {
             assert_eq!(status.to_string(), text);
         }

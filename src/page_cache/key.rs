@@ -1,57 +1,56 @@
-//! The canonical form of a page's URL, and the key made from it. Equal keys mean equal requests to the origin, because the
-//! origin is asked for the canonical URL and for nothing that is not in it.
+//! The key of a page: its canonical URL and the URL's hash. Equal keys mean equal requests to the origin, because the origin is
+//! asked for the canonical URL.
 
 use std::{fmt::Write as _, rc::Rc};
 
 use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded};
 
-use super::admission::Pass;
+use super::policy::{Reason, freshness::Popularity};
 use crate::{
     config::item_routes::ItemRoutes,
     ports::sort,
     schema::{hex, ids::ItemId},
 };
 
-/// A page that may be stored, and the URL that names it.
+/// The identity of a page that may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page(Rc<Parts>);
+pub struct PageKey(Rc<Parts>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Parts {
     item: Option<ItemId>,
-    by_popularity: Result<(), &'static str>,
+    by_popularity: Popularity,
     is_exact: bool,
     url: String,
     hash: String,
 }
 
-/// Parameters that say where a visitor came from. They do not change the page, so they do not make another one.
+/// Tracking parameters. They do not change the page, so they are not part of the key.
 const TRACKING: [&str; 14] = [
     "_ga", "_gl", "dclid", "fbclid", "gbraid", "gclid", "gclsrc", "igshid", "mc_cid", "mc_eid", "msclkid", "ttclid",
     "wbraid", "yclid",
 ];
 
-impl Page {
+impl PageKey {
     /// Reads an absolute URL.
     ///
     /// # Errors
-    /// [`Pass::Dynamic`] if its page is made for each request, and [`Pass::NoPage`] if it is no address of a page.
-    pub fn of_url(text: &str, routes: &ItemRoutes) -> Result<Self, Pass> {
-        // The parser has lower-cased scheme and host, dropped the default port and resolved the dot segments.
-        let url = Url::parse(text).map_err(|_| Pass::NoPage)?;
-        // What else has a host has rules of its own for paths.
+    /// [`Reason::Dynamic`] for a page that is made for one request, [`Reason::NoPage`] for anything but an absolute HTTP URL.
+    pub fn of_url(text: &str, routes: &ItemRoutes) -> Result<Self, Reason> {
+        // The parser lower-cases scheme and host, drops the default port and resolves dot segments.
+        let url = Url::parse(text).map_err(|_| Reason::NoPage)?;
         let is_http = matches!(url.scheme(), "http" | "https");
-        let host = url.host_str().filter(|_| is_http).ok_or(Pass::NoPage)?;
+        let host = url.host_str().filter(|_| is_http).ok_or(Reason::NoPage)?;
         if url.query_pairs().any(|(name, _)| name == "_") {
-            return Err(Pass::Dynamic);
+            return Err(Reason::Dynamic);
         }
-        let path = normalised(url.path());
+        let path = normalized(url.path());
         let (query, item, by_popularity) = match known_parameters(&url, &path, routes) {
             Ok((query, item)) => (query, Some(item), Ok(())),
             Err(reason) => (other_parameters(&url), routes.item(&path, url.query()), Err(reason)),
         };
-        let is_exact = by_popularity.is_ok() || is_spelt(text, &path, &query);
+        let is_exact = by_popularity.is_ok() || is_exact(text, &path, &query);
         let mut canonical = format!("{}://{host}", url.scheme());
         if let Some(port) = url.port() {
             let _ = write!(canonical, ":{port}");
@@ -65,29 +64,28 @@ impl Page {
         Ok(Self(Rc::new(Parts { item, by_popularity, is_exact, url: canonical, hash })))
     }
 
-    /// The item that the page shows, if it shows one.
+    /// The item on the page, if its URL names one.
     #[must_use]
     pub fn item(&self) -> Option<&ItemId> {
         self.0.item.as_ref()
     }
 
-    /// Whether its item's popularity may let it in.
+    /// Whether the item's popularity may admit the page.
     ///
     /// # Errors
-    /// Why not: it names none, or its parameters leave open which page it is, and a visitor could store as many pages as there are
-    /// values of them.
-    pub fn by_popularity(&self) -> Result<(), &'static str> {
+    /// [`Reason::NoItem`], or [`Reason::Parameters`]: a visitor could store one page for each value of an unknown parameter.
+    pub fn by_popularity(&self) -> Popularity {
         self.0.by_popularity
     }
 
-    /// Whether the origin would be asked for the very URL that it was read from, but for tracking parameters. Another spelling of
-    /// it is answered from the store, and never stored: an origin may see a difference.
+    /// Whether the URL was already canonical, apart from tracking parameters. Another spelling is answered from the store but never
+    /// stored, because the origin may see a difference.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.0.is_exact
     }
 
-    /// The canonical URL: what the origin is asked for, and what is stored with the page and compared.
+    /// The canonical URL. It is sent to the origin, stored with the page, and compared on each lookup.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.0.url
@@ -100,30 +98,26 @@ impl Page {
     }
 }
 
-/// The parameters that name the item, sorted, and the item, where nothing else is among them but tracking parameters.
-fn known_parameters(url: &Url, path: &str, routes: &ItemRoutes) -> Result<(String, ItemId), &'static str> {
-    let item = routes.item(path, url.query()).ok_or(NO_ITEM)?;
+/// The sorted query and the item of a URL that has only item parameters and tracking parameters.
+fn known_parameters(url: &Url, path: &str, routes: &ItemRoutes) -> Result<(String, ItemId), Reason> {
+    let item = routes.item(path, url.query()).ok_or(Reason::NoItem)?;
     let mut kept: Vec<_> = url.query_pairs().filter(|(name, _)| !is_tracking(name)).collect();
     sort::sort_by(&mut kept, Ord::cmp);
     let known = |name: &str| routes.parameters(path).any(|own| own == name);
     let twice = kept.iter().zip(kept.iter().skip(1)).any(|((one, _), (next, _))| one == next);
     if twice || kept.iter().any(|(name, _)| !known(name)) {
-        return Err(PARAMETERS);
+        return Err(Reason::Parameters);
     }
     Ok((form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish(), item))
 }
 
-/// Why popularity does not let a page in, as `Cache-Status` tells it.
-pub const NO_ITEM: &str = "no-item";
-pub const PARAMETERS: &str = "parameters";
-
-/// All parameters but tracking ones, in their order: to an origin that we do not know, it may mean something.
+/// All parameters but tracking ones, in their order, which may matter to the origin.
 fn other_parameters(url: &Url) -> String {
     let kept = own_parts(url.query().unwrap_or_default());
-    kept.map(normalised).collect::<Vec<_>>().join("&")
+    kept.map(normalized).collect::<Vec<_>>().join("&")
 }
 
-/// The parts of a query that are no tracking parameters.
+/// The parts of a query without tracking parameters.
 fn own_parts(query: &str) -> impl Iterator<Item = &str> {
     query.split('&').filter(|part| {
         let name = form_urlencoded::parse(part.as_bytes()).next().map(|(name, _)| name);
@@ -131,8 +125,8 @@ fn own_parts(query: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a URL is spelt with this path and this query.
-fn is_spelt(text: &str, path: &str, query: &str) -> bool {
+/// Whether a URL has exactly this path and this query.
+fn is_exact(text: &str, path: &str, query: &str) -> bool {
     let text = text.split('#').next().unwrap_or_default();
     let (before, own) = text.split_once('?').unwrap_or((text, ""));
     let own_path = before.split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/");
@@ -143,9 +137,9 @@ fn is_tracking(name: &str) -> bool {
     name.starts_with("utm_") || TRACKING.contains(&name)
 }
 
-/// `path` with one spelling for each character (RFC 3986 §6.2.2): unreserved ones plain, all others `%XX` in upper case. A
-/// `%` that begins no such triplet is one itself.
-fn normalised(path: &str) -> String {
+/// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A `%` without
+/// two hexadecimal digits becomes `%25`.
+fn normalized(path: &str) -> String {
     let mut parts = path.split('%');
     let mut result = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -175,11 +169,11 @@ mod tests {
         ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap()
     }
 
-    fn page(url: &str) -> Result<Page, Pass> {
-        Page::of_url(url, &routes())
+    fn page(url: &str) -> Result<PageKey, Reason> {
+        PageKey::of_url(url, &routes())
     }
 
-    fn canonical(url: &str) -> Result<String, Pass> {
+    fn canonical(url: &str) -> Result<String, Reason> {
         page(url).map(|page| page.url().to_owned())
     }
 
@@ -201,7 +195,7 @@ mod tests {
     // D12: `Aa` and `BB` have the same 32-bit string hash in the book's ports.
     #[test]
     fn different_pages_have_different_keys() {
-        let hash = |url| Page::of_url(url, &routes()).unwrap().hash().to_owned();
+        let hash = |url| PageKey::of_url(url, &routes()).unwrap().hash().to_owned();
         let urls = [
             "https://shop.example/?item=Aa",
             "https://shop.example/?item=BB",
@@ -217,14 +211,14 @@ mod tests {
 
     // D13
     #[test]
-    fn popularity_does_not_let_in_what_leaves_open_which_page_it_is() {
+    fn unknown_parameters_keep_popularity_from_admitting_a_page() {
         for (url, reason) in [
-            ("https://shop.example/products/mug?x=1", PARAMETERS),
-            ("https://shop.example/products/mug?item=cup", PARAMETERS),
-            ("https://shop.example/?item=mug&sku=a&sku=a", PARAMETERS),
-            ("https://shop.example/?item=mug&item=cup", NO_ITEM),
-            ("https://shop.example/about", NO_ITEM),
-            ("https://shop.example/?item=", NO_ITEM),
+            ("https://shop.example/products/mug?x=1", Reason::Parameters),
+            ("https://shop.example/products/mug?item=cup", Reason::Parameters),
+            ("https://shop.example/?item=mug&sku=a&sku=a", Reason::Parameters),
+            ("https://shop.example/?item=mug&item=cup", Reason::NoItem),
+            ("https://shop.example/about", Reason::NoItem),
+            ("https://shop.example/?item=", Reason::NoItem),
         ] {
             assert_eq!(page(url).unwrap().by_popularity(), Err(reason), "{url}");
         }
@@ -232,21 +226,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_for_each_request_is_no_page() {
+    fn a_dynamic_or_relative_url_is_no_page() {
         for (url, reason) in [
-            ("https://shop.example/?item=mug&_=1", Pass::Dynamic),
-            ("https://shop.example/products/mug?_", Pass::Dynamic),
-            ("https://shop.example/about?%5F=1", Pass::Dynamic),
-            ("/products/mug", Pass::NoPage),
-            ("data:mug", Pass::NoPage),
-            ("gopher://shop.example?item=mug", Pass::NoPage),
+            ("https://shop.example/?item=mug&_=1", Reason::Dynamic),
+            ("https://shop.example/products/mug?_", Reason::Dynamic),
+            ("https://shop.example/about?%5F=1", Reason::Dynamic),
+            ("/products/mug", Reason::NoPage),
+            ("data:mug", Reason::NoPage),
+            ("gopher://shop.example?item=mug", Reason::NoPage),
         ] {
             assert_eq!(canonical(url), Err(reason), "{url}");
         }
     }
 
     #[test]
-    fn a_page_that_no_rule_of_ours_knows_keeps_its_parameters_as_they_are() {
+    fn a_url_without_an_item_keeps_its_parameters() {
         for (url, same, is_exact) in [
             ("https://shop.example/about", "https://shop.example/about", true),
             ("https://shop.example/s?b=2&a=1&b=1", "https://shop.example/s?b=2&a=1&b=1", true),
@@ -276,9 +270,9 @@ mod tests {
         }
 
         #[test]
-        fn any_path_is_normalised_once(path in "([a-zA-Z0-9%/~]|%[0-9a-fA-F]{2}){0,20}") {
-            let once = normalised(&path);
-            prop_assert_eq!(normalised(&once), once);
+        fn any_path_is_normalized_once(path in "([a-zA-Z0-9%/~]|%[0-9a-fA-F]{2}){0,20}") {
+            let once = normalized(&path);
+            prop_assert_eq!(normalized(&once), once);
         }
     }
 }

@@ -1,161 +1,160 @@
-//! Asks Redis for a page: one script, so that rank, purges, page and lease are of one moment.
+//! The lookup of a page in Redis. One script returns rank, purges, page and lease, so that they describe the same moment.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{
-    entry::Entry,
-    key::Page,
-    vary::{Fields, Selecting},
-};
-use crate::schema::scripts::PAGE;
+use super::{key::PageKey, policy::VaryFields, selecting::SelectingHeaders, stored_page::StoredPage};
 use crate::{
     ports::{error::Error, random, time::Timestamp},
-    schema::{hex, ids::ItemId, keys::Keys},
+    schema::{hex, ids::ItemId, keys::Keys, scripts::PAGE},
     upstash::{self, Command, FromReply, Redis, Reply},
 };
 
-/// The right to render a page and to store it, until it runs out.
+/// The exclusive right to render and store a page, until it expires.
 #[derive(Debug, Clone)]
 pub struct Lease {
-    /// Random: two of one page never have the same.
+    pub(super) key: PageKey,
+    /// Random, so that two leases never share an id.
     pub(super) id: String,
     stamp: u64,
 }
 
 impl Lease {
-    /// Redis' clock when the lease was granted, Unix microseconds: before the render, so that a later purge wins over it.
+    /// The page that may be rendered.
+    #[must_use]
+    pub const fn key(&self) -> &PageKey {
+        &self.key
+    }
+
+    /// Redis' clock when the lease was granted, Unix microseconds. The render starts afterwards, so a later purge wins.
     #[must_use]
     pub const fn stamp(&self) -> u64 {
         self.stamp
     }
 }
 
-/// What is known of a page.
+/// The result of a lookup.
 #[derive(Debug)]
-pub struct Look {
-    /// Where its item stands, if it shows one that was viewed.
+pub struct LookupResult {
+    /// The rank of the page's item; None without an item or views.
     pub rank: Option<u64>,
-    /// It is stored: fresh or stale.
-    pub entry: Option<Box<Entry>>,
-    /// The right to render it. It comes with a page that is not fresh, to one caller at a time.
+    /// The stored page, fresh or stale.
+    pub entry: Option<Box<StoredPage>>,
+    /// The lease, granted to one caller at a time if the page is not fresh.
     pub lease: Option<Lease>,
-    pub state: State,
-    /// By which headers of the request it is told apart, as far as is known.
-    pub vary: Fields,
+    pub state: PageState,
+    /// The request headers that select the page, as far as known.
+    pub vary: VaryFields,
 }
 
-/// What is known of a page, stored or not.
+/// What Redis knows of a page besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum PageState {
     /// Nothing.
     Unknown,
-    /// It was stored a while ago: it is for everybody.
-    Known,
-    /// It could not be stored a moment ago.
+    /// The page was stored before: it is shared.
+    Shared,
+    /// Hit-for-miss: the page could not be stored a moment ago.
     Unstorable,
 }
 
-/// When the lease to render a page is asked for.
+/// When a lookup requests the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
-    /// Where the page is not fresh.
-    IfNeeded,
-    /// Where it is not fresh, and was stored before or its item ranks below this: its answer says nothing of freshness.
+pub enum LeaseRequest {
+    /// The page is not fresh.
+    IfStale,
+    /// The page is not fresh, and it was stored before or its item ranks below this limit. For pages that state no freshness.
     IfPopular(u64),
-    /// In any case: the client wants the origin's own word.
+    /// In any case: the client wants validation.
     Always,
-    /// Not at all.
-    Never,
 }
 
-/// What was asked, to read what is answered.
+/// When a lookup requests the lease, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct LeaseTerms {
+    pub duration: Duration,
+    pub request: LeaseRequest,
+}
+
+/// A lookup that is under way; it decodes the reply.
 pub struct Lookup<'a> {
-    page: &'a Page,
-    selecting: &'a Selecting,
+    page: &'a PageKey,
+    selecting: &'a SelectingHeaders,
     lease_id: String,
-    held: Option<&'a Entry>,
+    held: Option<&'a StoredPage>,
 }
 
 impl<'a> Lookup<'a> {
-    /// Asks for `page` as `selecting` selects it, and for the lease of `lease` to render it; the script's call, alone or in a pipeline.
+    /// The lookup and the script's call, alone or in a pipeline.
     ///
     /// # Errors
     /// [`Error::Platform`] if there are no random bits for the lease.
     pub fn new(
         keys: Keys,
-        page: &'a Page,
-        selecting: &'a Selecting,
+        page: &'a PageKey,
+        selecting: &'a SelectingHeaders,
         now: Timestamp,
-        lease: Duration,
-        ask: Ask,
+        terms: LeaseTerms,
     ) -> Result<(Self, Command), Error> {
+        let LeaseTerms { duration, request } = terms;
         let lease_id = hex(&random::bytes::<8>()?);
-        let below = if let Ask::IfPopular(limit) = ask { limit.to_string() } else { String::new() };
+        let below = if let LeaseRequest::IfPopular(limit) = request { limit.to_string() } else { String::new() };
         let command = call(keys, page, now)
             .arg(&lease_id)
-            .num(lease.as_millis())
-            .num(u8::from(ask == Ask::Always))
+            .num(duration.as_millis())
+            .num(u8::from(request == LeaseRequest::Always))
             .arg(below)
             .arg("")
             .args(selecting.pairs());
         Ok((Self { page, selecting, lease_id, held: None }, command))
     }
 
-    /// Reads the script's reply.
+    /// Decodes the script's reply.
     ///
     /// # Errors
     /// [`upstash::Error::UnexpectedType`].
-    pub fn read(self, reply: Reply) -> Result<Look, upstash::Error> {
+    pub fn read(self, reply: Reply) -> Result<LookupResult, upstash::Error> {
         type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, String);
         let (rank, entry, stamp, state, soft, vary) = Parts::from_reply(reply)?;
         let mut entry = match entry {
             Some(value) if value.is_empty() => self.held.cloned(),
-            value => value.and_then(|value| Entry::decode(&value, self.page, self.selecting)),
+            value => value.and_then(|value| StoredPage::decode(&value, self.page, self.selecting)),
         };
         if let (Some(entry), Some(micros)) = (&mut entry, soft) {
             entry.expire(Timestamp::from_millis(micros / 1000));
         }
         let state = match state.as_str() {
-            "unstorable" => State::Unstorable,
-            "known" => State::Known,
-            _ => State::Unknown,
+            "unstorable" => PageState::Unstorable,
+            "known" => PageState::Shared,
+            _ => PageState::Unknown,
         };
-        let vary = entry.as_ref().map_or_else(|| Fields::from_text(&vary), |entry| entry.vary.clone());
-        let lease = stamp.map(|stamp| Lease { id: self.lease_id, stamp });
-        Ok(Look { rank, entry: entry.map(Box::new), lease, state, vary })
+        let vary = entry.as_ref().map_or_else(|| VaryFields::from_text(&vary), |entry| entry.vary.clone());
+        let lease = stamp.map(|stamp| Lease { key: self.page.clone(), id: self.lease_id, stamp });
+        Ok(LookupResult { rank, entry: entry.map(Box::new), lease, state, vary })
     }
 }
 
-/// The script's call, without what else it is asked. A second run finds the lease that the first one took.
-fn call(keys: Keys, page: &Page, now: Timestamp) -> Command {
+/// The script's call with the arguments that every caller sends. A repeated call finds the lease of the first one.
+fn call(keys: Keys, page: &PageKey, now: Timestamp) -> Command {
     let hash = page.hash();
     let keys = [keys.ranking(), keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged()];
     Command::script(&PAGE, keys).arg(page.item().map_or("", ItemId::as_str)).arg(hash).num(now.as_millis()).repeatable()
 }
 
-/// Only looks for `page`: no lease is taken. What is still the page that is `held` does not come again.
+/// Looks a page up without a lease. If Redis still has the page `held`, it does not send the page again.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn look(
+pub async fn look_up(
     redis: &Redis,
-    page: &Page,
-    selecting: &Selecting,
-    held: Option<&Entry>,
+    page: &PageKey,
+    selecting: &SelectingHeaders,
+    held: Option<&StoredPage>,
     now: Timestamp,
-) -> Result<Look, Error> {
+) -> Result<LookupResult, Error> {
     let stamp = held.map(|entry| entry.stamp.to_string()).unwrap_or_default();
     let command = call(redis.keys(), page, now).arg("").num(0).num(0).arg("").arg(stamp).args(selecting.pairs());
     let reply = redis.run(command).await?;
     Ok(Lookup { page, selecting, lease_id: String::new(), held }.read(reply)?)
-}
-
-/// Finds out whether Redis answers at all.
-///
-/// # Errors
-/// Any [`upstash::Error`].
-pub async fn ping(redis: &Redis) -> Result<(), upstash::Error> {
-    redis.run(Command::read("PING")).await
 }

@@ -1,53 +1,51 @@
-//! The page cache: a shared HTTP cache (RFC 9111) in front of the origin, for pages whose freshness the origin states, and for pages of
-//! popular items where it says nothing. Whatever is served from here was asked for without cookies or identity, and is the very
-//! page that its canonical URL names.
+//! The page cache: a shared HTTP cache (RFC 9111) in front of the origin. It stores pages whose freshness the origin states, and
+//! pages of popular items. A stored page was rendered without cookies and identity.
 //!
-//! - [`admission`]: which requests may be answered from here, and why the others not.
-//! - [`key`]: the canonical URL and its hash; [`vary`]: and the request's headers, where one URL has several pages.
-//! - [`lookup`]: rank, page and lease in one script; [`reuse`]: whether what is stored is the answer.
-//! - [`render`](self): ask the origin, keep the answer whole; [`validation`]: or hear that what is stored still holds.
-//! - [`storable`]: what may be stored, and for how long; [`cache_control`], `targeted`: what the origin says of that.
-//! - [`store`](self), [`purge`](self): the scripts that end a render, make room and void pages.
-//! - [`serve`](self): a stored page as an answer; [`conditional`]: or as a 304; [`range`]: or a part of it.
-//! - [`entry`], [`cache_status`]: the formats.
-//! - [`memory`]: what this isolate remembers.
-//! - [`explain`](self): what would be done for a URL, and why.
+//! A page ages in four phases. Fresh: it is served. Stale: it is served, and the holder of the lease renders it again after its
+//! response. Kept: the holder of the lease validates it, and other requests wait. Gone: as kept, without a fallback.
 //!
-//! A page has four ages. Fresh: it is served. Stale: it is served, and the one request that got the lease renders it behind its
-//! answer. Kept: the one with the lease asks the origin whether it still holds, and the others wait for what it says. Gone: the
-//! same, without anything to fall back to.
+//! The way of a request, in reading order:
+//! - [`admission`]: which requests the cache may answer; the others [`bypass`](self) it.
+//! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant.
+//! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
+//! - [`execute`](self): gathers the facts and runs the steps.
+//! - [`memory`]: the isolate's copies and notes.
+//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis.
+//! - [`render`](self): the exchange with the origin.
+//! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
+//! - [`invalidate`](self): unsafe requests void what they changed.
+//! - [`explain`](self): the decision for a URL, for operators.
 
 pub mod admission;
-pub mod cache_control;
 pub mod cache_status;
-pub mod conditional;
-pub mod entry;
+pub mod decide;
 pub mod key;
 pub mod lookup;
 pub mod memory;
-pub mod range;
-pub mod reuse;
-pub mod storable;
-pub mod validation;
-pub mod vary;
+pub mod policy;
+pub mod selecting;
+pub mod stored_page;
 
+mod bypass;
+mod execute;
 mod explain;
+mod invalidate;
 mod purge;
 mod render;
-mod serve;
+mod respond;
 mod store;
-mod targeted;
 
-pub use admission::{Pass, admit};
+pub use admission::admit;
+pub use bypass::bypass;
 pub use cache_status::CacheStatus;
-pub use entry::Entry;
-pub use explain::{Explanation, Named, Stored, explain};
-pub use key::Page;
-pub use lookup::{Ask, Lease, Look, Lookup, State, look, ping};
-pub use memory::{Asked, Hot, Memory, Waiting};
-pub use purge::{Extent, Purge, purge};
-pub use render::{Order, Rendered, render};
-pub use reuse::{Reuse, Wish};
-pub use serve::{is_for_all, serve, serve_kept};
-pub use store::{give_back, invalidate, note_unstorable, store};
-pub use vary::Selecting;
+pub use execute::answer;
+pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
+pub use invalidate::forward_unsafe;
+pub use key::PageKey;
+pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};
+pub use memory::PageMemory;
+pub use policy::{ForwardReason, Reason};
+pub use purge::{Purge, PurgeMode, purge};
+pub use selecting::SelectingHeaders;
+pub use store::{invalidate, note_unstorable, release, store};
+pub use stored_page::StoredPage;

@@ -1,15 +1,17 @@
-//! Purges: a mark with Redis' clock voids every page that was rendered before it, in all locations at once and whatever is
-//! being rendered now. One mark per name, however many pages carry it.
+//! Purges. A mark with Redis' time voids every page that was rendered before it, in all locations and including renders under way.
+//! One mark per name, regardless of the number of pages.
 
-use super::{key::Page, storable::LONGEST};
-use crate::schema::scripts::PURGE;
+use super::{key::PageKey, policy::freshness::LONGEST};
 use crate::{
     ports::error::Error,
-    schema::ids::{ItemId, Tag},
+    schema::{
+        ids::{ItemId, Tag},
+        scripts::PURGE,
+    },
     upstash::{Command, Redis},
 };
 
-/// What is no longer to be served.
+/// The pages to purge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purge {
     /// Every page.
@@ -17,8 +19,8 @@ pub enum Purge {
     /// Every page of the item.
     Item(ItemId),
     /// One page.
-    Url(Page),
-    /// Every page that the origin gave this tag.
+    Url(PageKey),
+    /// Every page with this tag (`Edge-Tags`).
     Tag(Tag),
 }
 
@@ -33,25 +35,25 @@ impl Purge {
     }
 }
 
-/// What a purge does to the pages that it names.
+/// The effect of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// They are void.
+pub enum PurgeMode {
+    /// The pages are deleted.
     Hard,
-    /// They have become stale: the origin is asked, and they are served meanwhile, or where it fails, as stale pages are.
+    /// The pages become stale: they are served while they are revalidated, or if the origin fails.
     Soft,
 }
 
-/// Purges; it holds from the next read on.
+/// Purges; the next lookup sees it.
 ///
-/// A script, because the marks carry Redis' own clock. Doing it twice does it once.
+/// A script, because the marks carry Redis' time. Idempotent.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn purge(redis: &Redis, purges: &[Purge], extent: Extent) -> Result<(), Error> {
-    // Twice the longest life of a page: an hour more or less does not matter here, a forgotten mark would.
+pub async fn purge(redis: &Redis, purges: &[Purge], mode: PurgeMode) -> Result<(), Error> {
+    // Twice the longest life of a page: an expired mark would revive old pages.
     let keep = LONGEST * 2;
-    let soft = if extent == Extent::Soft { "~" } else { "" };
+    let soft = if mode == PurgeMode::Soft { "~" } else { "" };
     let marks = purges.iter().map(|purge| format!("{soft}{}", purge.mark()));
     let call = Command::script(&PURGE, [redis.keys().purged()]).num(keep.as_micros()).args(marks);
     Ok(redis.run(call.repeatable()).await?)

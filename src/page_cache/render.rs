@@ -1,18 +1,20 @@
-//! Renders a page for everybody: the origin is asked without cookies or identity, with the validators of what is stored. The answer is
-//! kept whole before anybody gets it, so that it has an `ETag`, and one that breaks off is an error and not half a page; where that takes
-//! longer than a second, it passes while it is copied. A body that breaks off is never stored.
+//! Shared renders: the origin is asked without cookies and identity, with the validators of the stored page. The body is collected
+//! before anybody gets it, so that the page has an `ETag` and a truncated body is an error, not half a page. After a second the
+//! body is streamed to the visitor and copied on the way. A truncated body is never stored.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    conditional,
-    entry::Entry,
-    key::Page,
-    storable::{self, Freshness, Popularity},
-    validation,
-    vary::{Fields, Selecting},
+    key::PageKey,
+    policy::{
+        Freshness, Heuristic, Reason, VaryFields, conditional,
+        freshness::{self, Arrival, Popularity},
+        validation,
+    },
+    selecting::SelectingHeaders,
+    stored_page::StoredPage,
 };
 use crate::{
     App,
@@ -26,232 +28,285 @@ use crate::{
     proxy::{self, OriginDirectives},
 };
 
-/// What is to be rendered.
-pub struct Order<'a> {
-    pub page: &'a Page,
-    pub selecting: &'a Selecting,
-    /// The headers of [`Order::selecting`] that the origin gets. None: all. An origin that says nothing of freshness is not trusted to
-    /// name what its answer depends on, so it gets only what it has named before.
-    pub sent: Option<Fields>,
-    /// What is stored, to be validated.
-    pub stored: Option<&'a Entry>,
-    /// Whether an answer that says nothing of freshness may be stored.
+/// A render for everybody.
+pub struct RenderRequest<'a> {
+    pub key: &'a PageKey,
+    pub selecting: &'a SelectingHeaders,
+    /// The selecting headers that the origin gets; None for all. An origin that states no freshness is not trusted to name every
+    /// header that it varies on, so it gets only headers that it has named before.
+    pub sent: Option<VaryFields>,
+    /// The stored page, for validation.
+    pub stored: Option<&'a StoredPage>,
+    /// Whether a response without stated freshness may be stored.
     pub popularity: Popularity,
-    /// The lease's, or 0 for what will not be stored.
+    /// The lease's stamp; 0 without a lease.
     pub stamp: u64,
-    /// The client wants the origin's own word: a cache between it and us is told.
-    pub validated: bool,
-    /// Nobody waits for the answer: its body may take its time.
-    pub behind: bool,
-    /// The answer may come compressed, as its visitor takes it; it then passes, and is not stored.
-    pub compressed: bool,
+    /// Caches between edgefront and the origin must validate, too.
+    pub no_cache: bool,
+    /// No visitor waits: the body may take its time.
+    pub in_background: bool,
+    /// The response may be compressed for the visitor; it is then not stored.
+    pub accepts_gzip: bool,
 }
 
-/// What the origin made of a page.
-pub enum Rendered {
-    /// It may be stored. `not_modified`: the origin said that what is stored still holds.
-    Page { entry: Box<Entry>, not_modified: bool },
-    /// It may be stored when all of it has passed.
-    Slow { response: Box<Response>, growing: Box<Growing> },
-    /// It is for this visitor only, or fails; `reason` says why it is not stored.
-    Other { response: Box<Response>, says: OriginDirectives, reason: &'static str },
+/// The outcome of a render.
+pub enum RenderOutcome {
+    /// A storable page. `not_modified`: the origin confirmed the stored one.
+    Complete { page: Box<StoredPage>, not_modified: bool },
+    /// A storable page whose body is still arriving.
+    Streaming { response: Box<Response>, page: Box<StreamingPage> },
+    /// A response that cannot be stored for `reason`.
+    NotStorable { response: Box<Response>, directives: OriginDirectives, reason: Reason },
 }
 
-/// A page whose body is on its way to a visitor.
-pub struct Growing {
-    entry: Entry,
-    promised: Option<usize>,
+impl RenderOutcome {
+    /// Whether the origin answered with a server error.
+    pub fn is_server_error(&self) -> bool {
+        match self {
+            Self::Complete { page, .. } => page.status.is_server_error(),
+            Self::Streaming { response, .. } | Self::NotStorable { response, .. } => {
+                response.status().is_server_error()
+            }
+        }
+    }
+}
+
+/// A page whose body is streamed to a visitor and copied.
+pub struct StreamingPage {
+    page: StoredPage,
+    content_length: Option<usize>,
     copy: BodyCopy,
 }
 
-impl Growing {
-    /// The page, when all of it has passed. None if that was not all of it, or too much.
-    pub async fn whole(self) -> Option<Entry> {
-        let Self { mut entry, promised, copy } = self;
-        entry.body = copy.await.filter(|body| promised.is_none_or(|promised| promised == body.len()))?;
-        describe(&mut entry);
-        name(&mut entry);
-        Some(entry)
+impl StreamingPage {
+    /// The page, once its body has been sent. None if the body was truncated or too large.
+    pub async fn complete(self) -> Option<StoredPage> {
+        let Self { mut page, content_length, copy } = self;
+        page.body = copy.await.filter(|body| content_length.is_none_or(|length| length == body.len()))?;
+        set_stored_headers(&mut page);
+        set_etag(&mut page);
+        Some(page)
     }
 }
 
-/// What a visitor waits for the whole of a page, once its head is there.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a visitor waits for a complete body before it is streamed.
+const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Asks the origin.
+/// Asks the origin, and asks again if the response varies on a header that the origin did not get.
 ///
 /// # Errors
-/// [`Error::Origin`], also for a body that breaks off; what the demo shop's database says.
-pub async fn render(app: &App, order: &Order<'_>) -> Result<Rendered, Error> {
-    let mut sent = order.sent.clone();
-    let mut asked_again = false;
-    loop {
-        let conditions = order.stored.and_then(validation::conditions);
-        let mut headers = order.selecting.headers(sent.as_ref());
-        headers.extend(conditions.clone().unwrap_or_default());
-        if order.compressed {
-            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+/// [`Error::Origin`], also for a truncated body; [`Error::Database`] of the demo shop.
+pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
+    let first = exchange(app, request, request.sent.as_ref()).await?;
+    let lacks = |page: &StoredPage| request.selecting.lacks(&page.vary, request.sent.as_ref());
+    let exchanged = match first {
+        Exchanged::Storable { page, .. } if lacks(&page) => exchange(app, request, Some(&page.vary)).await?,
+        first => first,
+    };
+    match exchanged {
+        Exchanged::NotStorable(outcome) => Ok(outcome),
+        Exchanged::Storable { page, validated: Some(stored), .. } => Ok(confirm(*page, stored)),
+        Exchanged::Storable { page, validated: None, response, directives } => {
+            collect(app, request, page, *response, directives).await
         }
-        if order.validated {
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        }
-        let asked = app.clock.now();
-        let (response, says) = proxy::ask_for_page(app, order.page.url(), headers, asked).await?;
-        let arrived = app.clock.now();
-        let not_modified = response.status() == StatusCode::NOT_MODIFIED;
-        let stored = order.stored.filter(|_| not_modified && conditions.is_some());
-        let (status, headers) = match stored {
-            Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
-            None => (response.status(), response.headers().clone()),
-        };
-        let told = Told { asked, arrived, status, headers, says: &says };
-        let (freshness, vary, variant) = match told.judge(order, &app.config.page) {
-            Ok(judged) => judged,
-            Err(reason) => return Ok(Rendered::Other { response: Box::new(response), says, reason }),
-        };
-        if order.selecting.lacked(&vary, sent.as_ref()) && !asked_again {
-            // It depends on what it did not get: once more, with that.
-            (sent, asked_again) = (Some(vary), true);
-            continue;
-        }
-        let Told { status, headers, .. } = told;
-        let entry = Entry {
-            stamp: order.stamp,
-            stored: arrived - freshness.age,
-            fresh_until: arrived + freshness.fresh,
-            stale_until: arrived + freshness.fresh + freshness.stale,
-            error_until: arrived + freshness.fresh + freshness.on_error,
-            dies: arrived + freshness.lives,
-            strict: freshness.strict,
-            vary,
-            variant,
-            own_etag: stored.is_some_and(|stored| stored.own_etag),
-            tags: says.tags.clone(),
-            status,
-            headers,
-            body: bytes::Bytes::new(),
-        };
-        return match stored {
-            Some(stored) => Ok(hold(entry, stored)),
-            None => collect(app, order, entry, response, says).await,
-        };
     }
 }
 
-/// What came of a question.
-struct Told<'a> {
+/// One exchange with the origin.
+enum Exchanged<'a> {
+    /// `page` has no body yet. `validated`: the stored page that the origin confirmed with 304.
+    Storable {
+        page: Box<StoredPage>,
+        validated: Option<&'a StoredPage>,
+        response: Box<Response>,
+        directives: OriginDirectives,
+    },
+    NotStorable(RenderOutcome),
+}
+
+async fn exchange<'a>(
+    app: &App,
+    request: &RenderRequest<'a>,
+    sent: Option<&VaryFields>,
+) -> Result<Exchanged<'a>, Error> {
+    let conditions = request.stored.and_then(|stored| validation::conditions(&stored.headers, stored.own_etag));
+    let has_conditions = conditions.is_some();
+    let mut headers = request.selecting.headers(sent);
+    headers.extend(conditions.unwrap_or_default());
+    if request.accepts_gzip {
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    if request.no_cache {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    }
+    let asked = app.clock.now();
+    let (response, directives) = proxy::fetch_shared(app, request.key.url(), headers, asked).await?;
+    let arrived = app.clock.now();
+    let validated = request.stored.filter(|_| has_conditions && response.status() == StatusCode::NOT_MODIFIED);
+    let (status, headers) = match validated {
+        Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
+        None => (response.status(), response.headers().clone()),
+    };
+    let reply = OriginReply { asked, arrived, status, headers, directives: &directives };
+    Ok(match reply.judge(request, &app.config.page) {
+        Ok(judged) => {
+            let own_etag = validated.is_some_and(|stored| stored.own_etag);
+            let page = Box::new(reply.into_page(request.stamp, own_etag, judged));
+            Exchanged::Storable { page, validated, response: Box::new(response), directives }
+        }
+        Err(reason) => {
+            Exchanged::NotStorable(RenderOutcome::NotStorable { response: Box::new(response), directives, reason })
+        }
+    })
+}
+
+/// The origin's reply, with the headers of the page that it describes.
+struct OriginReply<'a> {
     asked: Timestamp,
     arrived: Timestamp,
     status: StatusCode,
     headers: HeaderMap,
-    says: &'a OriginDirectives,
+    directives: &'a OriginDirectives,
 }
 
-impl Told<'_> {
-    /// How long it may be kept, and for which requests.
-    fn judge(&self, order: &Order<'_>, config: &PageConfig) -> Result<(Freshness, Fields, String), &'static str> {
-        if self.says.is_personal() {
-            return Err("personal");
+/// The limits and the variant of a storable page.
+struct Judged {
+    freshness: Freshness,
+    vary: VaryFields,
+    variant: String,
+}
+
+impl OriginReply<'_> {
+    /// How long the page may be kept, and for which requests.
+    fn judge(&self, request: &RenderRequest<'_>, config: &PageConfig) -> Result<Judged, Reason> {
+        if self.directives.is_personal() {
+            return Err(Reason::Personal);
         }
-        let times = (self.asked, self.arrived);
-        let mut freshness = storable::freshness(self.status, &self.headers, times, order.popularity, config)?;
+        let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
+        let heuristic = Heuristic { popularity: request.popularity, fresh: config.ttl, stale: config.stale };
+        let mut freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
         if !freshness.stated {
-            // Pages that were stored together must not become stale together, so each is fresh for 90 to 100 % of PAGE_TTL. What
-            // the origin chose is taken as it is.
-            let fresh = freshness.fresh.mul_f64(1.0 - 0.1 * chance());
+            // Jitter: pages that were stored together must not expire together, so each is fresh for 90 to 100 % of PAGE_TTL.
+            // Stated freshness is taken as it is.
+            let fresh = freshness.fresh.mul_f64(1.0 - 0.1 * random_fraction());
             freshness.lives = freshness.lives.saturating_sub(freshness.fresh.saturating_sub(fresh));
             freshness.fresh = fresh;
         }
-        let vary = Fields::of(&self.headers).ok_or("vary-star")?;
-        let variant = order.selecting.variant(&vary).ok_or("vary")?;
-        Ok((freshness, vary, variant))
+        let vary = VaryFields::of(&self.headers).ok_or(Reason::VaryStar)?;
+        let variant = request.selecting.variant(&vary).ok_or(Reason::Vary)?;
+        Ok(Judged { freshness, vary, variant })
+    }
+
+    /// The page without its body.
+    fn into_page(self, stamp: u64, own_etag: bool, judged: Judged) -> StoredPage {
+        let Judged { freshness, vary, variant } = judged;
+        let fresh_until = self.arrived + freshness.fresh;
+        StoredPage {
+            stamp,
+            stored: self.arrived - freshness.age,
+            fresh_until,
+            stale_until: fresh_until + freshness.stale,
+            error_until: fresh_until + freshness.on_error,
+            dies: self.arrived + freshness.lives,
+            strict: freshness.strict,
+            vary,
+            variant,
+            own_etag,
+            tags: self.directives.tags.clone(),
+            status: self.status,
+            headers: self.headers,
+            body: bytes::Bytes::new(),
+        }
     }
 }
 
-/// What is stored holds for as long again as the 304 says.
-fn hold(mut entry: Entry, stored: &Entry) -> Rendered {
-    entry.body = stored.body.clone();
-    if entry.tags.is_empty() {
-        entry.tags.clone_from(&stored.tags);
+/// The stored page with the limits of the 304 that confirmed it.
+fn confirm(mut page: StoredPage, stored: &StoredPage) -> RenderOutcome {
+    page.body = stored.body.clone();
+    if page.tags.is_empty() {
+        page.tags.clone_from(&stored.tags);
     }
-    describe(&mut entry);
-    name(&mut entry);
-    Rendered::Page { entry: Box::new(entry), not_modified: true }
+    set_stored_headers(&mut page);
+    set_etag(&mut page);
+    RenderOutcome::Complete { page: Box::new(page), not_modified: true }
 }
 
-/// Takes the body in, if it is one that can be stored.
+/// Collects the body within [`COLLECT_TIMEOUT`], or streams it.
 async fn collect(
     app: &App,
-    order: &Order<'_>,
-    mut entry: Entry,
+    request: &RenderRequest<'_>,
+    mut page: Box<StoredPage>,
     response: Response,
-    says: OriginDirectives,
-) -> Result<Rendered, Error> {
+    directives: OriginDirectives,
+) -> Result<RenderOutcome, Error> {
     let (head, body) = response.into_parts();
-    let promised = content_length(&head.headers);
+    let content_length = content_length(&head.headers);
     let limit = app.config.page.max_bytes;
-    // Known to be too large: not one byte of it waits.
-    let collected = match promised {
-        Some(promised) if promised > limit => Ok(InTime::Collected(Collected::TooLarge(body))),
-        _ if order.behind => body.collect(limit).await.map(InTime::Collected),
-        _ => body.collect_within(limit, app.clock.sleep(PATIENCE)).await,
+    let collected = match content_length {
+        // Nothing of a body that is known to be too large is held back.
+        Some(length) if length > limit => Ok(InTime::Collected(Collected::TooLarge(body))),
+        _ if request.in_background => body.collect(limit).await.map(InTime::Collected),
+        _ => body.collect_within(limit, app.clock.sleep(COLLECT_TIMEOUT)).await,
     };
-    entry.body = match collected {
-        Ok(InTime::Collected(Collected::Whole(body)))
-            if promised.is_none_or(|promised: usize| promised == body.len()) =>
-        {
-            body
+    match collected {
+        Ok(InTime::Collected(Collected::Whole(body))) if content_length.is_none_or(|length| length == body.len()) => {
+            page.body = body;
+            set_stored_headers(&mut page);
+            set_etag(&mut page);
+            Ok(RenderOutcome::Complete { page, not_modified: false })
         }
-        Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => return Err(FetchError::Unreachable.into()),
+        Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
         Ok(InTime::Collected(Collected::TooLarge(body))) => {
             let response = Box::new(Response::from_parts(head, body));
-            return Ok(Rendered::Other { response, says, reason: "too-large" });
+            Ok(RenderOutcome::NotStorable { response, directives, reason: Reason::TooLarge })
         }
         Ok(InTime::Slow(body)) => {
             let (body, copy) = body.copied(limit);
-            describe(&mut entry);
+            set_stored_headers(&mut page);
             let mut response = Response::new(body);
-            *response.status_mut() = entry.status;
-            response.headers_mut().clone_from(&entry.headers);
-            response.headers_mut().extend(promised.map(|length| (header::CONTENT_LENGTH, HeaderValue::from(length))));
-            let growing = Growing { entry, promised, copy };
-            return Ok(Rendered::Slow { response: Box::new(response), growing: Box::new(growing) });
+            *response.status_mut() = page.status;
+            response.headers_mut().clone_from(&page.headers);
+            let length = content_length.map(|length| (header::CONTENT_LENGTH, HeaderValue::from(length)));
+            response.headers_mut().extend(length);
+            let page = Box::new(StreamingPage { page: *page, content_length, copy });
+            Ok(RenderOutcome::Streaming { response: Box::new(response), page })
         }
-    };
-    describe(&mut entry);
-    name(&mut entry);
-    Ok(Rendered::Page { entry: Box::new(entry), not_modified: false })
+    }
 }
 
-/// What is kept of the origin's headers, and what we add.
-fn describe(entry: &mut Entry) {
-    let headers = &mut entry.headers;
+/// Removes headers that the cache computes for each response, and adds those that it owes.
+fn set_stored_headers(page: &mut StoredPage) {
+    let headers = &mut page.headers;
     for name in ["content-length", "age", "cache-status"] {
         headers.remove(name);
     }
-    // RFC 9110 §6.6.1: who keeps an answer that does not say when it was made says so.
+    // A recipient that stores a response without `Date` adds it (RFC 9110 §6.6.1).
     if !headers.contains_key(header::DATE) {
-        let made = std::time::UNIX_EPOCH + Duration::from_secs(entry.stored.as_secs());
-        headers.extend(HeaderValue::try_from(httpdate::fmt_http_date(made)).ok().map(|date| (header::DATE, date)));
+        let date = HeaderValue::try_from(httpdate::fmt_http_date(system_time(page.stored)));
+        headers.extend(date.ok().map(|date| (header::DATE, date)));
     }
-    // Where the origin leaves it to us, browsers ask each time: a purge could not reach their copies, and the ETag makes the
-    // question cheap.
-    let ours = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(ours));
+    // Without the origin's word, browsers validate each time: a purge cannot reach their copies, and the ETag keeps the
+    // validation cheap.
+    let default = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
 }
 
-/// Gives a page that has none an `ETag`.
-fn name(entry: &mut Entry) {
-    if !entry.headers.contains_key(header::ETAG)
-        && entry.status == StatusCode::OK
-        && let Some(etag) = conditional::etag(&entry.body)
+/// Adds an `ETag` to a 200 without one.
+fn set_etag(page: &mut StoredPage) {
+    if !page.headers.contains_key(header::ETAG)
+        && page.status == StatusCode::OK
+        && let Some(etag) = conditional::etag(&page.body)
     {
-        entry.headers.insert(header::ETAG, etag);
-        entry.own_etag = true;
+        page.headers.insert(header::ETAG, etag);
+        page.own_etag = true;
     }
 }
 
-/// 0 to 1; where there are no random bits, 0.
-fn chance() -> f64 {
+/// A random number from 0 to 1; 0 without random bits.
+fn random_fraction() -> f64 {
     f64::from(random::bytes().map_or(0, u32::from_ne_bytes)) / f64::from(u32::MAX)
+}
+
+fn system_time(moment: Timestamp) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(moment.as_millis())
 }

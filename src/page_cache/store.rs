@@ -1,85 +1,86 @@
-//! Stores a rendered page: one script, because a purge or another's lease since the render must be seen in the same moment. All stored
-//! pages together never take more than `PAGE_TOTAL_BYTES`: those that were stored longest ago make room. A page that is visited is stored
-//! again whenever it is rendered again, so it is not among them for long.
+//! Stores a rendered page. One script, because it must check purges and the lease in the same moment. All pages together take at
+//! most `PAGE_TOTAL_BYTES`: the pages with the oldest render are evicted first. A visited page is rendered again and again, so it
+//! stays.
 
-use super::{entry::Entry, key::Page, lookup::Lease, memory::UNSTORABLE, vary::MOST_VARIANTS};
-use crate::schema::scripts::{EVICT, STORE};
+use super::{key::PageKey, lookup::Lease, memory::HIT_FOR_MISS, selecting::MAX_VARIANTS, stored_page::StoredPage};
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::{ids::ItemId, keys::Keys},
+    schema::{
+        ids::ItemId,
+        keys::Keys,
+        scripts::{EVICT, STORE},
+    },
     upstash::{Command, FromReply, Pairs, Redis},
 };
 
-/// How often a store makes room before it gives up: 256 of the smallest pages at a time, it is enough for one of 1 MiB.
-const ROUNDS: usize = 4;
-/// What a page takes of Redis' memory besides its value, in bytes: its key and its entries in the account. Measured on Valkey 9.1.
-const BESIDES: u64 = 512;
+/// Eviction rounds per store. Each evicts up to 256 pages, so four rounds of the smallest pages free 1 MiB.
+const MAX_EVICTION_ROUNDS: usize = 4;
+/// Memory of a page besides its value, bytes: its key and its accounting entries. Measured on Valkey 9.1.
+const OVERHEAD: u64 = 512;
 
-/// Stores `entry` until it dies and ends the lease, where `limit` bytes of all pages leave room for it. False: nothing is stored, since
-/// the lease had run out, or the page was purged since it was granted, or there is no room.
+/// Stores `entry` until it dies and ends the lease. False if nothing is stored: the lease expired, a purge came after the lease, or
+/// `limit` bytes for all pages leave no room.
 ///
-/// A script declares its keys before it knows which pages must go: so one tells, another deletes them. That is begun before the limit is
-/// reached, by one store alone; one that finds no room all the same is asked for again.
+/// A script must declare its keys, but only the script knows which pages to evict. So one script names them and another deletes
+/// them. Eviction starts before the limit is reached, in one store at a time; a store without room is repeated after it.
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub async fn store(
     redis: &Redis,
-    page: &Page,
     lease: &Lease,
-    entry: &Entry,
+    entry: &StoredPage,
     now: Timestamp,
     limit: u64,
 ) -> Result<bool, Error> {
     let ttl = entry.dies.since(now).as_millis().max(1);
-    let end = end(redis.keys(), page, lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
-    // The last argument: the only place where a body may be any bytes.
-    let [head, body] = entry.encode(page);
-    let end = end.num(MOST_VARIANTS).num(limit).num(BESIDES).arg_of(&[&head, &body]);
-    for _ in 0..ROUNDS {
+    let end = end(redis.keys(), lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
+    // Only the last argument may be arbitrary bytes.
+    let [head, body] = entry.encode(&lease.key);
+    let end = end.num(MAX_VARIANTS).num(limit).num(OVERHEAD).arg_of(&[&head, &body]);
+    for _ in 0..MAX_EVICTION_ROUNDS {
         let (is_stored, Pairs(oldest)) = <(bool, Pairs<String, String>)>::from_reply(redis.reply(&end).await?)?;
         if oldest.is_empty() {
             return Ok(is_stored);
         }
         let room = evict(redis, oldest.iter().map(|(hash, stored)| (hash.as_str(), stored.as_str()))).await;
         if is_stored {
-            // Whoever finds no room makes some.
+            // The page is stored; the next store evicts.
             room.unwrap_or_else(|error| log::warn!("pages were not evicted: {error}"));
             return Ok(true);
         }
         room?;
     }
-    give_back(redis, page, lease).await?;
+    release(redis, lease).await?;
     Ok(false)
 }
 
-/// Ends the lease without a page, so that the next request may try.
+/// Releases the lease without a page, so that the next request may render.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn give_back(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(without_page(end(redis.keys(), page, lease).num(0)).arg("")).await?)
+pub async fn release(redis: &Redis, lease: &Lease) -> Result<(), Error> {
+    Ok(redis.run(without_page(end(redis.keys(), lease).num(0)).arg("")).await?)
 }
 
-/// Ends the lease and notes that the page can not be stored, so that nobody waits for it for a while.
+/// Releases the lease and stores a hit-for-miss note: no request waits for the page for two minutes.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn note_unstorable(redis: &Redis, page: &Page, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(without_page(end(redis.keys(), page, lease).num(UNSTORABLE.as_millis())).arg("unstorable")).await?)
+pub async fn note_unstorable(redis: &Redis, lease: &Lease) -> Result<(), Error> {
+    Ok(redis.run(without_page(end(redis.keys(), lease).num(HIT_FOR_MISS.as_millis())).arg("unstorable")).await?)
 }
 
-/// Voids what is stored under the URLs of `pages`, all variants of it, and whatever is being rendered for them now: who renders
-/// it finds the lease gone (RFC 9111 §4.4).
+/// Deletes all variants under the URLs of `pages` and their leases, so that renders under way are not stored (RFC 9111 §4.4).
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn invalidate(redis: &Redis, pages: &[Page]) -> Result<(), Error> {
+pub async fn invalidate(redis: &Redis, pages: &[PageKey]) -> Result<(), Error> {
     evict(redis, pages.iter().map(|page| (page.hash(), ""))).await
 }
 
-/// Deletes pages (hash, when it was stored), unless they have been stored again since then; with an empty moment in any case, and with
-/// the lease. Doing it twice does it once.
+/// Deletes pages, given as hash and time of storage, unless they were stored again since. An empty time deletes the page and its
+/// lease in any case. Idempotent.
 async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
     let keys = redis.keys();
     let account = [keys.pages(), keys.dying(), keys.bytes()].into_iter();
@@ -88,17 +89,17 @@ async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone)
     Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }
 
-fn end(keys: Keys, page: &Page, lease: &Lease) -> Command {
-    let hash = page.hash();
+fn end(keys: Keys, lease: &Lease) -> Command {
+    let hash = lease.key.hash();
     let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
     let of_all = [keys.purged(), keys.pages(), keys.dying(), keys.bytes()];
     Command::script(&STORE, of_page.into_iter().chain(of_all))
-        .arg(page.item().map_or("", ItemId::as_str))
+        .arg(lease.key.item().map_or("", ItemId::as_str))
         .arg(hash)
         .arg(&lease.id)
 }
 
-/// The arguments that only a page needs.
+/// Empty arguments in the place of a page.
 fn without_page(end: Command) -> Command {
     end.arg("").arg("").num(0).num(0).num(0)
 }

@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod assets;
 pub mod budget;
+pub mod circuit_breaker;
 pub mod database;
 pub mod error;
 pub mod fetch;

@@ -2,7 +2,10 @@
 
 use http::StatusCode;
 
-use crate::{page_cache::CacheStatus, ports::fetch::Response};
+use crate::{
+    page_cache::{CacheStatus, ForwardReason, Reason},
+    ports::fetch::Response,
+};
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $count:ident $name:literal,)*) => {
@@ -88,7 +91,7 @@ impl Metric {
             Some(CacheStatus::Hit { .. }) => Self::Stale,
             Some(CacheStatus::Forward { collapsed: true, .. }) => Self::Hit,
             Some(CacheStatus::Forward { stored: true, .. }) => Self::Stored,
-            Some(CacheStatus::Forward { why, detail, .. }) => Self::of_forward(why, detail.unwrap_or_default()),
+            Some(CacheStatus::Forward { forward, detail, .. }) => Self::of_forward(*forward, *detail),
             // Ours in the place of the origin's, because what it said can not be done.
             None => Self::NoItem,
         }
@@ -101,15 +104,15 @@ impl Metric {
     }
 
     /// Why the origin was asked, and why its answer is not stored, as `Cache-Status` tells it.
-    fn of_forward(why: &str, detail: &str) -> Self {
-        match (why, detail) {
-            ("method", _) => Self::Method,
-            ("request", _) => Self::Header,
-            (_, "no-item" | "no-page") => Self::NoItem,
-            (_, "dynamic") => Self::Dynamic,
-            (_, "parameters" | "spelling") => Self::Parameters,
-            (_, "unpopular") => Self::Unpopular,
-            (_, "redis-down") => Self::RedisDown,
+    fn of_forward(forward: ForwardReason, detail: Option<Reason>) -> Self {
+        match (forward, detail) {
+            (ForwardReason::Method, _) => Self::Method,
+            (ForwardReason::Request, _) => Self::Header,
+            (_, Some(Reason::NoItem | Reason::NoPage)) => Self::NoItem,
+            (_, Some(Reason::Dynamic)) => Self::Dynamic,
+            (_, Some(Reason::Parameters | Reason::Spelling)) => Self::Parameters,
+            (_, Some(Reason::Unpopular)) => Self::Unpopular,
+            (_, Some(Reason::RedisDown)) => Self::RedisDown,
             _ => Self::Miss,
         }
     }
@@ -155,7 +158,6 @@ impl MetricCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page_cache::Pass;
 
     #[test]
     fn every_answer_is_counted_by_what_its_cache_status_says() {
@@ -163,14 +165,14 @@ mod tests {
             (CacheStatus::Hit { ttl: 1, detail: None }, 200, Metric::Hit),
             (CacheStatus::Hit { ttl: 1, detail: None }, 304, Metric::Hit),
             (CacheStatus::Hit { ttl: 0, detail: None }, 200, Metric::Stale),
-            (CacheStatus::collapsed("uri-miss"), 200, Metric::Hit),
-            (CacheStatus::stored("stale", Some(304)), 200, Metric::Stored),
-            (CacheStatus::not_stored("uri-miss", "status"), 404, Metric::Miss),
-            (CacheStatus::not_stored("uri-miss", "origin-down"), 502, Metric::Failed),
-            (CacheStatus::pass(Pass::Unstorable("unpopular")), 200, Metric::Unpopular),
-            (CacheStatus::pass(Pass::Unstorable("private")), 200, Metric::Miss),
-            (CacheStatus::pass(Pass::Header("authorization")), 206, Metric::Header),
-            (CacheStatus::pass(Pass::RedisDown), 200, Metric::RedisDown),
+            (CacheStatus::collapsed(ForwardReason::UriMiss), 200, Metric::Hit),
+            (CacheStatus::stored(ForwardReason::Stale, Some(304)), 200, Metric::Stored),
+            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::Status), 404, Metric::Miss),
+            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::OriginDown), 502, Metric::Failed),
+            (CacheStatus::bypass(Reason::Unpopular), 200, Metric::Unpopular),
+            (CacheStatus::bypass(Reason::Private), 200, Metric::Miss),
+            (CacheStatus::bypass(Reason::RequestHeader("authorization")), 206, Metric::Header),
+            (CacheStatus::bypass(Reason::RedisDown), 200, Metric::RedisDown),
         ] {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::from_u16(code).unwrap();

@@ -1,159 +1,162 @@
-//! What this isolate remembers of pages, for seconds to minutes, in bounded space: plain data, which requests may share.
+//! The isolate's memory of pages, for seconds to minutes and in bounded space. It holds plain data only, which requests may share.
 //!
-//! - `copies`: pages as Redis had them a moment ago.
+//! - [`copies`]: pages as Redis recently returned them.
+//! - [`notes`]: hit-for-miss notes, failed renders.
 
 mod copies;
+mod notes;
 
 use std::{
-    cell::{Cell, LazyCell, RefCell},
+    cell::{LazyCell, RefCell},
     collections::HashMap,
     rc::Rc,
     time::Duration,
 };
 
-use self::copies::Copies;
-pub use self::copies::{Asked, Hot};
-use super::{admission::Pass, entry::Entry, key::Page, vary::Selecting};
-use crate::{
-    config::item_routes::ItemRoutes,
-    ports::{fetch::FetchError, time::Timestamp},
-    upstash,
-};
+pub use self::copies::{LocalHit, LookupEpoch};
+use self::{copies::LocalCopies, notes::Notes};
+use super::{key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage};
+use crate::{config::item_routes::ItemRoutes, ports::time::Timestamp};
 
-/// So long a page that could not be stored is not looked for: its visitors go to the origin at once (hit-for-miss).
-pub const UNSTORABLE: Duration = Duration::from_mins(2);
-/// So long a failed origin is not asked again for a page that a stored one stands in for.
-const FAILED: Duration = Duration::from_secs(5);
-/// Pages that are remembered as unstorable, or as failed, at the most: about 100 bytes each.
-const MOST_NOTES: usize = 10_000;
-/// Deadlines of Redis in a row after which visitors do not wait for it any more.
-const DEADLINES: u32 = 3;
-/// So long nobody waits for it; then one visit in so many seconds finds out, behind its answer, whether it is back.
-const OPEN: Duration = Duration::from_secs(5);
+/// Hit-for-miss: how long an uncacheable page skips the lookup.
+pub const HIT_FOR_MISS: Duration = Duration::from_mins(2);
+/// Backoff after a failed render of a page that a stored copy can replace.
+const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
-/// URLs whose canonical form is remembered: to find it takes as long as all the rest of a page that this isolate holds.
-const MOST_URLS: usize = 2_000;
-/// Longer URLs are not remembered.
-const LONGEST_URL: usize = 500;
+/// Largest number of URLs with a remembered key. Parsing a URL takes as long as the rest of a local hit.
+const MAX_URLS: usize = 2_000;
+/// Longest remembered URL, bytes.
+const MAX_URL: usize = 500;
 
-/// The isolate's memory of pages.
-pub struct Memory {
-    urls: RefCell<HashMap<String, Page>>,
-    unstorable: RefCell<HashMap<String, (Timestamp, &'static str)>>,
-    failed: RefCell<HashMap<String, Timestamp>>,
-    copies: RefCell<Copies>,
-    rendering: Rc<RefCell<HashMap<String, Timestamp>>>,
-    breaker: Breaker,
+/// See the [module](self).
+pub struct PageMemory {
+    keys: RefCell<HashMap<String, PageKey>>,
+    copies: RefCell<LocalCopies>,
+    /// Pages that cannot be stored for anybody.
+    unstorable: Notes<Reason>,
+    /// Pages whose personal renders cannot be stored; other visitors may get a storable response.
+    unstorable_personal: Notes<Reason>,
+    /// Pages without stated freshness whose item was not popular.
+    unpopular: Notes<()>,
+    failed: Notes<()>,
+    renders: Rc<RefCell<HashMap<String, Timestamp>>>,
 }
 
-/// Whether visitors wait for Redis.
-#[derive(Default)]
-struct Breaker {
-    /// Deadlines that it missed in a row.
-    late: Cell<u32>,
-    probe_at: Cell<Option<Timestamp>>,
-}
-
-/// Whether to ask Redis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waiting {
-    /// It answers.
-    Worth,
-    /// It did not answer of late. With `probe`, this visit finds out behind its answer whether it does again.
-    Vain { probe: bool },
-}
-
-impl Memory {
-    /// An empty one, whose copies answer by themselves for `span`.
+impl PageMemory {
+    /// An empty memory whose copies answer without Redis for `ttl`.
     #[must_use]
-    pub fn new(span: Duration) -> Self {
-        let (urls, unstorable, failed, rendering, breaker) = Default::default();
-        Self { urls, unstorable, failed, copies: RefCell::new(Copies::new(span)), rendering, breaker }
+    pub fn new(ttl: Duration) -> Self {
+        Self {
+            keys: RefCell::default(),
+            copies: RefCell::new(LocalCopies::new(ttl)),
+            unstorable: Notes::default(),
+            unstorable_personal: Notes::default(),
+            unpopular: Notes::default(),
+            failed: Notes::default(),
+            renders: Rc::default(),
+        }
     }
 
-    /// [`Page::of_url`].
+    /// The key of a URL: [`PageKey::of_url`], remembered.
     ///
     /// # Errors
-    /// As that.
-    pub fn page(&self, url: String, routes: &ItemRoutes) -> Result<Page, Pass> {
-        let mut urls = self.urls.borrow_mut();
-        if let Some(page) = urls.get(&url) {
-            return Ok(page.clone());
+    /// As [`PageKey::of_url`].
+    pub fn key(&self, url: String, routes: &ItemRoutes) -> Result<PageKey, Reason> {
+        let mut keys = self.keys.borrow_mut();
+        if let Some(key) = keys.get(&url) {
+            return Ok(key.clone());
         }
-        let page = Page::of_url(&url, routes)?;
-        if url.len() <= LONGEST_URL {
-            if urls.len() >= MOST_URLS {
-                urls.clear();
+        let key = PageKey::of_url(&url, routes)?;
+        if url.len() <= MAX_URL {
+            if keys.len() >= MAX_URLS {
+                keys.clear();
             }
-            urls.insert(url, page.clone());
+            keys.insert(url, key.clone());
         }
-        Ok(page)
+        Ok(key)
     }
 
-    /// Why the page could not be stored when it was last asked for; None if that is long ago, or it could.
+    /// Why a recent response for anybody could not be stored.
     #[must_use]
-    pub fn unstorable(&self, hash: &str, now: Timestamp) -> Option<&'static str> {
-        let (until, why) = self.unstorable.borrow().get(hash).copied()?;
-        (now < until).then_some(why)
+    pub fn unstorable(&self, hash: &str, now: Timestamp) -> Option<Reason> {
+        self.unstorable.get(hash, now)
     }
 
-    /// Remembers that the page can not be stored.
-    pub fn note_unstorable(&self, hash: &str, why: &'static str, now: Timestamp) {
+    /// Notes that the page cannot be stored, and drops its copies.
+    pub fn note_unstorable(&self, hash: &str, reason: Reason, now: Timestamp) {
         self.copies.borrow_mut().forget(hash);
-        let mut notes = self.unstorable.borrow_mut();
-        make_room(&mut notes, |(until, _)| now < *until);
-        notes.insert(hash.to_owned(), (now + UNSTORABLE, why));
+        self.unstorable.put(hash, reason, now + HIT_FOR_MISS, now);
     }
 
-    /// Whether the origin failed to render the page a moment ago.
+    /// Why a recent personal render could not be stored.
+    #[must_use]
+    pub fn unstorable_personal(&self, hash: &str, now: Timestamp) -> Option<Reason> {
+        self.unstorable_personal.get(hash, now)
+    }
+
+    /// Notes that a personal render of the page cannot be stored.
+    pub fn note_unstorable_personal(&self, hash: &str, reason: Reason, now: Timestamp) {
+        self.unstorable_personal.put(hash, reason, now + HIT_FOR_MISS, now);
+    }
+
+    /// Whether a recent response stated no freshness, so that only popularity can admit the page.
+    #[must_use]
+    pub fn is_unpopular(&self, hash: &str, now: Timestamp) -> bool {
+        self.unpopular.get(hash, now).is_some()
+    }
+
+    /// Notes that the page states no freshness and its item is not popular.
+    pub fn note_unpopular(&self, hash: &str, now: Timestamp) {
+        self.unpopular.put(hash, (), now + HIT_FOR_MISS, now);
+    }
+
+    /// Whether the origin recently failed to render the page.
     #[must_use]
     pub fn has_failed(&self, hash: &str, now: Timestamp) -> bool {
-        self.failed.borrow().get(hash).is_some_and(|until| now < *until)
+        self.failed.get(hash, now).is_some()
     }
 
-    /// Remembers that the origin failed to render the page.
+    /// Notes that the origin failed to render the page.
     pub fn note_failure(&self, hash: &str, now: Timestamp) {
-        let mut notes = self.failed.borrow_mut();
-        make_room(&mut notes, |until| now < *until);
-        notes.insert(hash.to_owned(), now + FAILED);
+        self.failed.put(hash, (), now + FAILURE_BACKOFF, now);
     }
 
-    /// To be called before Redis is asked for a page, for [`Memory::keep`].
+    /// Starts a lookup in Redis; the epoch goes to [`PageMemory::keep`] with its result.
     #[must_use]
-    pub fn asked(&self, now: Timestamp) -> Asked {
-        self.copies.borrow().asked(now)
+    pub fn epoch(&self, now: Timestamp) -> LookupEpoch {
+        self.copies.borrow().epoch(now)
     }
 
-    /// The copy of a page for a request like `selecting`, for an answer without Redis.
+    /// The copy that may answer a request with the headers `selecting` without Redis.
     #[must_use]
-    pub fn hot<F: FnOnce() -> Selecting>(
+    pub fn hit<F: FnOnce() -> SelectingHeaders>(
         &self,
         hash: &str,
-        selecting: &LazyCell<Selecting, F>,
+        selecting: &LazyCell<SelectingHeaders, F>,
         now: Timestamp,
-    ) -> Option<Hot> {
-        self.copies.borrow_mut().hot(hash, selecting, now)
+    ) -> Option<LocalHit> {
+        self.copies.borrow_mut().hit(hash, selecting, now)
     }
 
-    /// The copy of a page for a request like `selecting`, however long ago Redis was asked: it stands in where Redis is silent.
+    /// The copy for a request with the headers `selecting`, regardless of its last confirmation: a fallback while Redis is down.
     #[must_use]
-    pub fn copy(&self, hash: &str, selecting: &Selecting, now: Timestamp) -> Option<Rc<Entry>> {
+    pub fn fallback(&self, hash: &str, selecting: &SelectingHeaders, now: Timestamp) -> Option<Rc<StoredPage>> {
         let selecting = LazyCell::new(|| selecting.clone());
         self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.entry.clone())
     }
 
-    /// Keeps a copy of a page that Redis holds, unless it was voided since that was `asked`.
-    pub fn keep(&self, hash: &str, entry: Rc<Entry>, asked: Asked) {
-        self.copies.borrow_mut().keep(hash, entry, asked);
+    /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`.
+    pub fn keep(&self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
+        self.copies.borrow_mut().keep(hash, page, epoch);
     }
 
-    /// Forgets the copies of a page.
+    /// Drops the copies of a page and its hit-for-miss note.
     pub fn forget(&self, hash: &str) {
         self.copies.borrow_mut().forget(hash);
-        self.unstorable.borrow_mut().remove(hash);
+        self.unstorable.remove(hash);
     }
 
-    /// Forgets all copies.
+    /// Drops all copies.
     pub fn forget_all(&self) {
         self.copies.borrow_mut().forget_all();
     }
@@ -161,62 +164,27 @@ impl Memory {
     /// Whether a request of this isolate renders the page now.
     #[must_use]
     pub fn is_rendering(&self, hash: &str, now: Timestamp) -> bool {
-        self.rendering.borrow().get(hash).is_some_and(|until| now < *until)
+        self.renders.borrow().get(hash).is_some_and(|until| now < *until)
     }
 
-    /// Says so until the guard is dropped, or then, should the request be ended: whoever waits for the page in this isolate asks Redis
-    /// when that is over.
+    /// Marks the page as being rendered until the guard is dropped, at the latest until `until`: the platform may end a request
+    /// without dropping its guard. Other requests of the isolate wait for the guard before they ask Redis again.
     #[must_use]
-    pub fn render(&self, hash: &str, until: Timestamp) -> Rendering {
-        self.rendering.borrow_mut().insert(hash.to_owned(), until);
-        Rendering { hash: hash.to_owned(), rendering: self.rendering.clone() }
-    }
-
-    /// Whether a visitor should wait for Redis.
-    pub fn waiting(&self, now: Timestamp) -> Waiting {
-        if self.breaker.late.get() < DEADLINES {
-            return Waiting::Worth;
-        }
-        let probe = self.breaker.probe_at.get().is_none_or(|moment| moment <= now);
-        if probe {
-            self.breaker.probe_at.set(Some(now + OPEN));
-        }
-        Waiting::Vain { probe }
-    }
-
-    /// Notes how Redis answered. Only what cost its whole deadline counts: an error that comes at once makes nobody wait.
-    pub fn note_redis<T>(&self, answer: &Result<T, upstash::Error>, now: Timestamp) {
-        let breaker = &self.breaker;
-        match answer {
-            Ok(_) => breaker.late.set(0),
-            Err(upstash::Error::Transport(FetchError::Timeout)) => {
-                breaker.late.set(breaker.late.get().saturating_add(1));
-                breaker.probe_at.set(Some(now + OPEN));
-            }
-            Err(_) => {}
-        }
+    pub fn start_render(&self, hash: &str, until: Timestamp) -> RenderGuard {
+        self.renders.borrow_mut().insert(hash.to_owned(), until);
+        RenderGuard { hash: hash.to_owned(), renders: self.renders.clone() }
     }
 }
 
-/// A render under way in this isolate.
-pub struct Rendering {
+/// A render in progress in this isolate.
+pub struct RenderGuard {
     hash: String,
-    rendering: Rc<RefCell<HashMap<String, Timestamp>>>,
+    renders: Rc<RefCell<HashMap<String, Timestamp>>>,
 }
 
-impl Drop for Rendering {
+impl Drop for RenderGuard {
     fn drop(&mut self) {
-        self.rendering.borrow_mut().remove(&self.hash);
-    }
-}
-
-/// Drops what is over, and everything if that was not enough.
-fn make_room<T>(notes: &mut HashMap<String, T>, holds: impl Fn(&T) -> bool) {
-    if notes.len() >= MOST_NOTES {
-        notes.retain(|_, note| holds(note));
-    }
-    if notes.len() >= MOST_NOTES {
-        notes.clear();
+        self.renders.borrow_mut().remove(&self.hash);
     }
 }
 
@@ -226,35 +194,22 @@ mod tests {
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
 
-    fn memory() -> Memory {
-        Memory::new(Duration::from_secs(5))
+    #[test]
+    fn an_unstorable_page_is_tried_again_after_two_minutes() {
+        let memory = PageMemory::new(Duration::from_secs(5));
+        memory.note_unstorable("a", Reason::Private, START);
+        assert_eq!(memory.unstorable("a", START), Some(Reason::Private));
+        assert_eq!(memory.unstorable("a", START + HIT_FOR_MISS), None);
     }
 
     #[test]
-    fn what_could_not_be_stored_is_tried_again_later() {
-        let memory = memory();
-        memory.note_unstorable("a", "private", START);
-        assert_eq!(memory.unstorable("a", START), Some("private"));
-        assert_eq!(memory.unstorable("a", START + UNSTORABLE), None);
-        for number in 0..=MOST_NOTES {
-            memory.note_unstorable(&number.to_string(), "private", START);
-        }
-        assert!(memory.unstorable.borrow().len() <= MOST_NOTES);
-    }
-
-    #[test]
-    fn nobody_waits_for_a_redis_that_does_not_answer() {
-        let memory = memory();
-        for _ in 0..DEADLINES {
-            assert_eq!(memory.waiting(START), Waiting::Worth);
-            memory.note_redis::<()>(&Err(upstash::Error::Unauthorized), START);
-            memory.note_redis::<()>(&Err(FetchError::Timeout.into()), START);
-        }
-        assert_eq!(memory.waiting(START), Waiting::Vain { probe: false });
-        let later = START + OPEN;
-        assert_eq!(memory.waiting(later), Waiting::Vain { probe: true });
-        assert_eq!(memory.waiting(later), Waiting::Vain { probe: false }, "one finds out for all");
-        memory.note_redis(&Ok(()), later);
-        assert_eq!(memory.waiting(later), Waiting::Worth);
+    fn a_render_ends_with_its_guard_or_its_deadline() {
+        let memory = PageMemory::new(Duration::from_secs(5));
+        let until = START + Duration::from_secs(30);
+        let guard = memory.start_render("a", until);
+        assert!(memory.is_rendering("a", START) && !memory.is_rendering("b", START));
+        assert!(!memory.is_rendering("a", until));
+        drop(guard);
+        assert!(!memory.is_rendering("a", START));
     }
 }

@@ -16,7 +16,7 @@ pub async fn alive(_: Call<'_>) -> Result<Answer, Problem> {
 pub async fn ready(call: Call<'_>) -> Result<Answer, Problem> {
     let redis = &call.app.redis;
     let jobs = jobs::jobs(redis, call.now);
-    let (jobs, writes, origin) = join3(jobs, jobs::takes_writes(redis), proxy::answers(call.app)).await;
+    let (jobs, writes, origin) = join3(jobs, jobs::takes_writes(redis), proxy::check_health(call.app)).await;
     let (redis, crons, rows) = match &jobs {
         Ok(jobs) => (
             if writes.is_ok() { "ok" } else { "ill" },

@@ -10,7 +10,7 @@ use super::{
     reply,
 };
 use crate::{
-    page_cache::{self, Extent, Page, Purge},
+    page_cache::{self, PageKey, Purge, PurgeMode},
     ports::{answer::Answer, error::Error},
     routes::problem::Problem,
     schema::ids::{ItemId, Tag},
@@ -30,9 +30,9 @@ pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
     let mut skipped = Vec::new();
     for url in texts(&mut fields, "urls")? {
         let url = read_text("urls", &url, |url| Ok(url.to_owned()))?;
-        match Page::of_url(&absolute(&call, &url), &call.app.config.page.item_routes) {
+        match PageKey::of_url(&absolute(&call, &url), &call.app.config.page.item_routes) {
             Ok(page) => purges.push(Purge::Url(page)),
-            Err(pass) => skipped.push(json!({"url": url, "why": pass.detail()})),
+            Err(reason) => skipped.push(json!({"url": url, "why": reason.as_str()})),
         }
     }
     match fields.take_if_any("all") {
@@ -41,8 +41,8 @@ pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
         Some(_) => return Err(Error::invalid("all", "must be true").into()),
     }
     let extent = match fields.take_if_any("soft") {
-        None | Some(Value::Bool(false)) => Extent::Hard,
-        Some(Value::Bool(true)) => Extent::Soft,
+        None | Some(Value::Bool(false)) => PurgeMode::Hard,
+        Some(Value::Bool(true)) => PurgeMode::Soft,
         Some(_) => return Err(Error::invalid("soft", "must be true or false").into()),
     };
     fields.end()?;

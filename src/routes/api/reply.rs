@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 use crate::{
-    page_cache::conditional,
+    page_cache::policy::conditional,
     ports::fetch::{Body, Response},
 };
 

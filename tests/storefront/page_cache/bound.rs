@@ -5,8 +5,8 @@ use std::time::Duration;
 use edgefront::{
     config::item_routes::ItemRoutes,
     page_cache::{
-        Ask, Entry, Extent, Lookup, Page, Purge, Selecting, invalidate, look, note_unstorable, purge, store,
-        vary::Fields,
+        LeaseRequest, LeaseTerms, Lookup, PageKey, Purge, PurgeMode, SelectingHeaders, StoredPage, invalidate, look_up,
+        note_unstorable, policy::VaryFields, purge, store,
     },
     ports::time::Timestamp,
 };
@@ -16,6 +16,9 @@ use proptest::prelude::*;
 
 use super::{is_hit, rfc9111};
 use crate::support::{Shop, Store, scenarios};
+
+/// The lease in any case, for nine seconds.
+const TERMS: LeaseTerms = LeaseTerms { duration: Duration::from_secs(9), request: LeaseRequest::Always };
 
 const LIMIT: u64 = 40_000;
 
@@ -75,13 +78,13 @@ async fn pages_that_are_visited_outlive_a_flood(shop: &Shop) {
     assert!(!is_hit(&shop.visit("/flood?page=0").await), "the first made room");
 }
 
-fn page(number: usize) -> Page {
-    Page::of_url(&format!("https://shop.example/page?number={number}"), &ItemRoutes::default()).unwrap()
+fn page(number: usize) -> PageKey {
+    PageKey::of_url(&format!("https://shop.example/page?number={number}"), &ItemRoutes::default()).unwrap()
 }
 
 /// A page of `size` bytes and a head that dies in `life`; one of several if `variant` is given.
-fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Option<u8>) -> Entry {
-    Entry {
+fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Option<u8>) -> StoredPage {
+    StoredPage {
         stamp,
         stored: now,
         fresh_until: now + life,
@@ -89,7 +92,7 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
         error_until: now + life,
         dies: now + life,
         strict: false,
-        vary: Fields::from_text(if variant.is_some() { "foo" } else { "" }),
+        vary: VaryFields::from_text(if variant.is_some() { "foo" } else { "" }),
         variant: variant.map_or_else(String::new, |variant| format!("foo={variant}\n")),
         own_etag: false,
         tags: Vec::new(),
@@ -100,16 +103,15 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
 }
 
 /// Renders and stores a page; whether it is stored.
-async fn put(at: &Store, page: &Page, life: Duration, size: usize, variant: Option<u8>, limit: u64) -> bool {
+async fn put(at: &Store, page: &PageKey, life: Duration, size: usize, variant: Option<u8>, limit: u64) -> bool {
     let now = Timestamp::from_millis(1_795_000_000_000);
     at.raw(&["DEL", &format!("render:{}", page.hash())]).await;
-    let selecting = Selecting::default();
-    let (lookup, command) =
-        Lookup::new(at.redis.keys(), page, &selecting, now, Duration::from_secs(9), Ask::Always).unwrap();
+    let selecting = SelectingHeaders::default();
+    let (lookup, command) = Lookup::new(at.redis.keys(), page, &selecting, now, TERMS).unwrap();
     let reply = at.redis.run(command).await.unwrap();
     let lease = lookup.read(reply).unwrap().lease.expect("nobody else renders it");
     let entry = entry(lease.stamp(), now, life, size, variant);
-    store(&at.redis, page, &lease, &entry, now, limit).await.unwrap()
+    store(&at.redis, &lease, &entry, now, limit).await.unwrap()
 }
 
 const LONG: Duration = Duration::from_mins(10);
@@ -171,14 +173,14 @@ async fn room_is_made_before_there_is_none() {
 #[tokio::test]
 async fn a_page_that_the_caller_has_does_not_come_again() {
     let at = Store::new().await;
-    let (page, selecting, now) = (page(0), Selecting::default(), Timestamp::from_millis(1_795_000_000_000));
-    let look = async |held| look(&at.redis, &page, &selecting, held, now).await.unwrap().entry.map(|entry| *entry);
+    let (page, selecting, now) = (page(0), SelectingHeaders::default(), Timestamp::from_millis(1_795_000_000_000));
+    let look = async |held| look_up(&at.redis, &page, &selecting, held, now).await.unwrap().entry.map(|entry| *entry);
     assert!(put(&at, &page, LONG, 3_000, None, LIMIT).await);
-    let mine = Entry { body: "what I have of it".into(), ..look(None).await.unwrap() };
+    let mine = StoredPage { body: "what I have of it".into(), ..look(None).await.unwrap() };
     assert_eq!(look(Some(&mine)).await, Some(mine.clone()), "its body is not read from Redis");
     assert!(put(&at, &page, LONG, 2_000, None, LIMIT).await);
     assert_eq!(look(Some(&mine)).await.unwrap().body.len(), 2_000, "another one comes");
-    purge(&at.redis, &[Purge::All], Extent::Hard).await.unwrap();
+    purge(&at.redis, &[Purge::All], PurgeMode::Hard).await.unwrap();
     assert_eq!(look(Some(&mine)).await, None);
 }
 
@@ -284,16 +286,15 @@ async fn step(at: &Store, event: &Event) {
         }
         Event::Invalidate(number) => invalidate(&at.redis, &[page(*number)]).await.unwrap(),
         Event::Unstorable(number) => {
-            let (page, selecting) = (page(*number), Selecting::default());
+            let (page, selecting) = (page(*number), SelectingHeaders::default());
             let now = Timestamp::from_millis(1_795_000_000_000);
-            let (lookup, command) =
-                Lookup::new(at.redis.keys(), &page, &selecting, now, Duration::from_secs(9), Ask::Always).unwrap();
+            let (lookup, command) = Lookup::new(at.redis.keys(), &page, &selecting, now, TERMS).unwrap();
             let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
-                note_unstorable(&at.redis, &page, &lease).await.unwrap();
+                note_unstorable(&at.redis, &lease).await.unwrap();
             }
         }
-        Event::Purge(number) => purge(&at.redis, &[Purge::Url(page(*number))], Extent::Hard).await.unwrap(),
+        Event::Purge(number) => purge(&at.redis, &[Purge::Url(page(*number))], PurgeMode::Hard).await.unwrap(),
         Event::Lose(number) => {
             let hash = page(*number).hash().to_owned();
             at.raw(&["DEL", &format!("cache:{hash}"), &format!("variants:{hash}")]).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgefront::page_cache::{Extent, Purge, purge};
+use edgefront::page_cache::{Purge, PurgeMode, purge};
 use futures_util::future::join_all;
 use http::Method;
 use serde_json::json;
@@ -25,7 +25,7 @@ scenarios! {
 
 /// A short memory, and purges that come in elsewhere.
 mod elsewhere {
-    use super::{Duration, Extent, Purge, Shop, eventually, is_hit, purge, scenarios, store_page};
+    use super::{Duration, Purge, PurgeMode, Shop, eventually, is_hit, purge, scenarios, store_page};
 
     scenarios! {
         &[("PAGE_MEMORY", "2")];
@@ -36,7 +36,7 @@ mod elsewhere {
     async fn a_purge_elsewhere_is_seen_within_the_time_of_the_memory(shop: &Shop) {
         store_page(shop, "mug").await;
         assert!(is_hit(&shop.visit("/products/mug").await));
-        purge(&shop.store.aside, &[Purge::All], Extent::Hard).await.unwrap();
+        purge(&shop.store.aside, &[Purge::All], PurgeMode::Hard).await.unwrap();
         eventually("the purge is seen", async || {
             tokio::time::sleep(Duration::from_millis(100)).await;
             !is_hit(&shop.visit("/products/mug").await)

@@ -2,7 +2,7 @@
 
 use edgefront::{
     config::item_routes::ItemRoutes,
-    page_cache::{Extent, Page, Purge, purge},
+    page_cache::{PageKey, Purge, PurgeMode, purge},
     schema::ids::{ItemId, Tag},
 };
 use futures_util::future::join;
@@ -24,7 +24,7 @@ async fn each_purge_voids_what_it_names(shop: &Shop) {
         let tags = if asked.path.ends_with("mug") { "mugs, sale" } else { "sale" };
         Reply::html(asked.path.clone()).header("edge-tags", tags)
     });
-    let mug = Page::of_url(&format!("{}/products/mug", shop.url), &ItemRoutes::default()).unwrap();
+    let mug = PageKey::of_url(&format!("{}/products/mug", shop.url), &ItemRoutes::default()).unwrap();
     let tag = |name| Purge::Tag(Tag::parse(name).unwrap());
     for (purged, mug_is_void, cup_is_void) in [
         (Purge::Item(ItemId::parse("mug").unwrap()), true, false),
@@ -38,7 +38,7 @@ async fn each_purge_voids_what_it_names(shop: &Shop) {
         shop.store.raw(&["FLUSHDB"]).await;
         store_page(shop, "mug").await;
         store_page(shop, "cup").await;
-        purge(&shop.store.aside, std::slice::from_ref(&purged), Extent::Hard).await.unwrap();
+        purge(&shop.store.aside, std::slice::from_ref(&purged), PurgeMode::Hard).await.unwrap();
         let voided = async |path| !is_hit(&shop.visit(path).await);
         assert_eq!(voided("/products/mug").await, mug_is_void, "{purged:?}");
         assert_eq!(voided("/products/cup").await, cup_is_void, "{purged:?}");
@@ -52,7 +52,7 @@ async fn a_soft_purge_makes_stale_what_it_names(shop: &Shop) {
     shop.origin.answer(Reply::html("old").header("edge-tags", "sale"));
     store_page(shop, "mug").await;
     let soft = async |purge: Purge| {
-        edgefront::page_cache::purge(&shop.store.aside, &[purge], Extent::Soft).await.unwrap();
+        edgefront::page_cache::purge(&shop.store.aside, &[purge], PurgeMode::Soft).await.unwrap();
     };
     soft(Purge::Tag(Tag::parse("other").unwrap())).await;
     assert!(!cache_status(&shop.visit("/products/mug").await).contains("ttl=-"));
@@ -81,7 +81,7 @@ async fn a_slow_render_does_not_store_the_page_of_before_the_purge(shop: &Shop) 
     shop.origin.hold();
     let change = async {
         eventually("the origin is asked", async || shop.origin.count() == 1).await;
-        purge(&shop.store.aside, &[Purge::Item(ItemId::parse("mug").unwrap())], Extent::Hard).await.unwrap();
+        purge(&shop.store.aside, &[Purge::Item(ItemId::parse("mug").unwrap())], PurgeMode::Hard).await.unwrap();
         shop.origin.release();
     };
     let (visit, ()) = join(shop.visit("/products/mug"), change).await;

@@ -96,13 +96,13 @@ async fn variants_are_bounded(shop: &Shop) {
 }
 
 async fn a_purge_voids_all_variants(shop: &Shop) {
-    use edgefront::page_cache::{Extent, Purge, purge};
+    use edgefront::page_cache::{Purge, PurgeMode, purge};
     shop.origin.answer_with(|asked| by_language(asked.header("accept-language")));
     for _ in 0..2 {
         for language in ["de", "en"] {
             assert!(!status(shop, "/page", &[("accept-language", language)]).await.starts_with("hit"), "{language}");
             assert!(status(shop, "/page", &[("accept-language", language)]).await.starts_with("hit"), "{language}");
         }
-        purge(&shop.store.aside, &[Purge::All], Extent::Hard).await.unwrap();
+        purge(&shop.store.aside, &[Purge::All], PurgeMode::Hard).await.unwrap();
     }
 }

@@ -1,24 +1,22 @@
-//! Asks the origin whether a stored page still holds (RFC 9111 §4.3), and takes its 304 for an answer (§3.2, §4.3.4).
+//! Validation of a stored response by the origin (RFC 9111 §4.3), and the update by its 304 (§3.2, §4.3.4).
 
 use http::{HeaderMap, HeaderName, header};
 
-use super::entry::Entry;
-
-/// The conditions to ask with: the stored page's validators, as the origin gave them. None if it gave none.
+/// The conditional headers for the origin, from the stored validators. `own_etag`: the `ETag` is edgefront's, which the origin does
+/// not know. None without a validator.
 #[must_use]
-pub fn conditions(entry: &Entry) -> Option<HeaderMap> {
+pub fn conditions(stored: &HeaderMap, own_etag: bool) -> Option<HeaderMap> {
     let mut conditions = HeaderMap::new();
-    if let Some(etag) = entry.headers.get(header::ETAG).filter(|_| !entry.own_etag) {
+    if let Some(etag) = stored.get(header::ETAG).filter(|_| !own_etag) {
         conditions.insert(header::IF_NONE_MATCH, etag.clone());
     }
-    if let Some(modified) = entry.headers.get(header::LAST_MODIFIED) {
+    if let Some(modified) = stored.get(header::LAST_MODIFIED) {
         conditions.insert(header::IF_MODIFIED_SINCE, modified.clone());
     }
     (!conditions.is_empty()).then_some(conditions)
 }
 
-/// Fields of a 304 that do not replace the stored ones: they describe bytes that did not come, or the 304's own way. A cookie is
-/// somebody's.
+/// Fields of a 304 that do not replace the stored ones: they describe the missing body or the 304 itself, or belong to one visitor.
 const KEPT: [HeaderName; 7] = [
     header::CONTENT_LENGTH,
     header::CONTENT_ENCODING,
@@ -29,7 +27,7 @@ const KEPT: [HeaderName; 7] = [
     HeaderName::from_static("cache-status"),
 ];
 
-/// The stored headers, brought up to date by those of a 304. What only the old answer said of its own age is gone.
+/// The stored headers, updated by those of a 304. The old `Date` and `Age` are dropped.
 #[must_use]
 pub fn freshened(stored: &HeaderMap, not_modified: &HeaderMap) -> HeaderMap {
     let mut headers = stored.clone();
@@ -48,7 +46,7 @@ pub fn freshened(stored: &HeaderMap, not_modified: &HeaderMap) -> HeaderMap {
 mod tests {
     use http::HeaderValue;
 
-    use super::{super::entry::tests::entry, *};
+    use super::*;
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
@@ -56,20 +54,17 @@ mod tests {
 
     // RFC 9111 §4.3.1
     #[test]
-    fn the_origin_is_asked_with_its_own_validators() {
-        let mut entry = entry(b"", Vec::new());
-        assert_eq!(conditions(&entry), None);
-        entry.headers = headers(&[("etag", "\"ours\"")]);
-        assert_eq!(conditions(&entry), None, "the origin does not know ours");
-        entry.headers = headers(&[("etag", "W/\"a\""), ("last-modified", "Sat, 21 Nov 2026 15:00:00 GMT")]);
-        entry.own_etag = false;
+    fn the_origin_gets_its_own_validators_only() {
+        assert_eq!(conditions(&HeaderMap::new(), false), None);
+        assert_eq!(conditions(&headers(&[("etag", "\"ours\"")]), true), None);
+        let stored = headers(&[("etag", "W/\"a\""), ("last-modified", "Sat, 21 Nov 2026 15:00:00 GMT")]);
         let both = [("if-none-match", "W/\"a\""), ("if-modified-since", "Sat, 21 Nov 2026 15:00:00 GMT")];
-        assert_eq!(conditions(&entry), Some(headers(&both)));
+        assert_eq!(conditions(&stored, false), Some(headers(&both)));
     }
 
     // RFC 9111 §3.2
     #[test]
-    fn a_304_brings_the_stored_headers_up_to_date() {
+    fn a_304_updates_the_stored_headers() {
         let stored = [("x-a", "1"), ("x-b", "1"), ("content-length", "5"), ("date", "then"), ("content-type", "a/b")];
         let stored = headers(&stored);
         let not_modified = [("x-b", "2"), ("x-b", "3"), ("content-length", "0"), ("set-cookie", "a=b"), ("x-c", "4")];

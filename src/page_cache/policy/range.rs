@@ -1,34 +1,34 @@
-//! A part of a stored page (RFC 9110 §14, §13.1.5): one range of bytes. Several at once, and whatever is no range, get the whole,
-//! as §14.2 allows.
+//! Range requests (RFC 9110 §14, §13.1.5). One byte range is served; several ranges or an invalid one get the whole response, as
+//! §14.2 allows.
 
 use http::{HeaderMap, header};
 
-use super::storable::date;
+use super::freshness::date;
 
-/// What a request for a part gets of a body.
+/// The part of a body that a request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
     Whole,
-    /// From the first to behind the last byte.
+    /// From `start` to the byte before `end`.
     Bytes { start: usize, end: usize },
-    /// 416: nothing of it is there.
-    Nothing,
+    /// 416: the range lies outside the body.
+    Unsatisfiable,
 }
 
-/// What the request with the headers `request` gets of a body of `length` bytes, with the headers `stored`.
+/// The part of a body of `length` bytes that a request gets; `stored` are the stored response's headers.
 #[must_use]
 pub fn part(request: &HeaderMap, stored: &HeaderMap, length: usize) -> Part {
     let mut lines = request.get_all(header::RANGE).iter();
     let Some(range) = lines.next().and_then(|range| range.to_str().ok()) else { return Part::Whole };
-    if lines.next().is_some() || !is_still_the_same(request, stored) {
+    if lines.next().is_some() || !if_range_holds(request, stored) {
         return Part::Whole;
     }
     read(range, length).unwrap_or(Part::Whole)
 }
 
-/// `If-Range` (§13.1.5): compared strongly, a date to the letter.
-fn is_still_the_same(request: &HeaderMap, stored: &HeaderMap) -> bool {
+/// `If-Range` (§13.1.5): a strong comparison; dates must be identical.
+fn if_range_holds(request: &HeaderMap, stored: &HeaderMap) -> bool {
     let Some(condition) = request.get(header::IF_RANGE) else { return true };
     if date(condition).is_some() {
         return stored.get(header::LAST_MODIFIED) == Some(condition);
@@ -36,7 +36,7 @@ fn is_still_the_same(request: &HeaderMap, stored: &HeaderMap) -> bool {
     !condition.as_bytes().starts_with(b"W/") && stored.get(header::ETAG) == Some(condition)
 }
 
-/// `bytes=a-b`, `bytes=a-` or `bytes=-n`. None if it is none of these.
+/// Parses `bytes=a-b`, `bytes=a-` or `bytes=-n`; None for anything else.
 fn read(range: &str, length: usize) -> Option<Part> {
     let (unit, range) = range.split_once('=')?;
     let (first, last) = range.trim().split_once('-').filter(|_| unit.trim().eq_ignore_ascii_case("bytes"))?;
@@ -49,10 +49,10 @@ fn read(range: &str, length: usize) -> Option<Part> {
         }
         (first, last.saturating_add(1).min(length))
     };
-    Some(if start < end { Part::Bytes { start, end } } else { Part::Nothing })
+    Some(if start < end { Part::Bytes { start, end } } else { Part::Unsatisfiable })
 }
 
-/// A number larger than any body is one, too.
+/// A number that overflows counts as the largest one.
 fn number(digits: &str) -> Option<usize> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(usize::MAX))
@@ -80,8 +80,8 @@ mod tests {
             ("bytes=-30", bytes(0, 10)),
             ("bytes=9-99999999999999999999999", bytes(9, 10)),
             ("Bytes = 0-0", bytes(0, 1)),
-            ("bytes=10-", Part::Nothing),
-            ("bytes=-0", Part::Nothing),
+            ("bytes=10-", Part::Unsatisfiable),
+            ("bytes=-0", Part::Unsatisfiable),
             ("bytes=5-4", Part::Whole),
             ("bytes=0-1,3-4", Part::Whole),
             ("bytes=", Part::Whole),
@@ -91,7 +91,7 @@ mod tests {
         ] {
             assert_eq!(part(&headers(&[("range", range)]), &HeaderMap::new(), 10), expected, "{range}");
         }
-        assert_eq!(part(&headers(&[("range", "bytes=0-")]), &HeaderMap::new(), 0), Part::Nothing);
+        assert_eq!(part(&headers(&[("range", "bytes=0-")]), &HeaderMap::new(), 0), Part::Unsatisfiable);
     }
 
     // §13.1.5

@@ -1,25 +1,25 @@
-//! Conditional requests to a stored page (RFC 9110 §13): a browser that has it already gets its head.
+//! Conditional requests (RFC 9110 §13): a client that has the stored response already gets 304.
 
 use http::{HeaderMap, HeaderValue, header};
 use twox_hash::XxHash64;
 
-use super::storable::date;
+use super::freshness::date;
 
-/// A strong `ETag` made from the body: its XXH64. Two bodies with one hash could hide a change from whoever has the old one.
+/// A strong `ETag`: XXH64 of the body. A hash collision would hide a change from a client with the older body.
 #[must_use]
 pub fn etag(body: &[u8]) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("\"{:016x}\"", XxHash64::oneshot(0, body))).ok()
 }
 
-/// Whether the client that sent `request` has the page with the headers `stored` already.
+/// Whether the client that sent `request` has the response with the headers `stored` already.
 ///
-/// `If-None-Match` counts alone where it stands (§13.2.2), and compares weakly: `W/"a"` is `"a"`.
+/// `If-None-Match` takes precedence (§13.2.2) and compares weakly: `W/"a"` equals `"a"`.
 #[must_use]
 pub fn is_not_modified(request: &HeaderMap, stored: &HeaderMap) -> bool {
     if request.contains_key(header::IF_NONE_MATCH) {
         let Some(etag) = stored.get(header::ETAG).and_then(|etag| etag.to_str().ok()) else { return false };
         let lines = request.get_all(header::IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
-        // A comma may stand within an ETag: then the parts do not match, and the page is sent again.
+        // An ETag may contain a comma. Its parts then match nothing, and the response is sent again.
         return lines
             .flat_map(|line| line.split(','))
             .map(str::trim)
@@ -34,8 +34,8 @@ fn opaque(etag: &str) -> &str {
     etag.strip_prefix("W/").unwrap_or(etag)
 }
 
-/// Headers that describe the body, which a 304 does not have.
-pub const OF_THE_BODY: [header::HeaderName; 4] =
+/// Headers that describe the body; a 304 has none.
+pub const BODY_HEADERS: [header::HeaderName; 4] =
     [header::CONTENT_LENGTH, header::CONTENT_TYPE, header::CONTENT_ENCODING, header::CONTENT_LANGUAGE];
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_is_told_whether_its_copy_is_the_page() {
+    fn a_matching_validator_gives_304() {
         let stored = [("etag", "\"a\""), ("last-modified", "Sat, 21 Nov 2026 15:00:00 GMT")];
         for (request, not_modified) in [
             (("if-none-match", "\"a\""), true),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_etag_is_the_bodys() {
+    fn the_etag_depends_on_the_body_only() {
         assert_eq!(etag(b"a"), etag(b"a"));
         assert_ne!(etag(b"a"), etag(b"b"));
         assert_eq!(etag(b"").unwrap(), "\"ef46db3751d8e999\"");

@@ -1,8 +1,8 @@
-//! A stored page as the bytes that Redis holds, and back. What does not read back as the page that was asked for is no page: not
-//! a collision's, not another version's, not the bare body that the book stores there.
+//! The format of a stored page in Redis. Decoding fails for everything but the requested page: a hash collision, another format
+//! version, or the bare body that code of the book stores.
 //!
-//! Three parts: a line that the scripts read, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON
-//! with key, variant, status and headers; the body, any bytes.
+//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON with key,
+//! variant, status and headers; the body as raw bytes.
 
 use std::{borrow::Cow, str::FromStr};
 
@@ -11,35 +11,36 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    key::Page,
-    vary::{Fields, Selecting},
+    key::PageKey,
+    policy::{StoredState, VaryFields},
+    selecting::SelectingHeaders,
 };
 use crate::{ports::time::Timestamp, schema::ids::Tag};
 
-/// A page as the origin sent it.
+/// A complete response of the origin, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Redis' clock before the page was rendered, Unix microseconds: a purge since then makes it void.
+pub struct StoredPage {
+    /// Redis' clock before the render, Unix microseconds: a later purge voids the page.
     pub stamp: u64,
-    /// When it was rendered.
+    /// Time of the render.
     pub stored: Timestamp,
-    /// Until when it is served without asking the origin.
+    /// End of freshness.
     pub fresh_until: Timestamp,
-    /// Until when it is served while it is rendered anew.
+    /// End of `stale-while-revalidate`.
     pub stale_until: Timestamp,
-    /// Until when it is served where the origin fails.
+    /// End of `stale-if-error`.
     pub error_until: Timestamp,
-    /// When it is forgotten.
+    /// Time of deletion.
     pub dies: Timestamp,
-    /// Not served stale because we or the client want so.
+    /// See [`Freshness::strict`](super::policy::Freshness::strict).
     pub strict: bool,
-    /// By which headers of the request it is told apart.
-    pub vary: Fields,
-    /// Which of these it is; empty if there is but one.
+    /// The request headers that select the page.
+    pub vary: VaryFields,
+    /// The name of the variant; empty if the URL has only one.
     pub variant: String,
-    /// The `ETag` is ours: the origin would not know it.
+    /// The `ETag` is edgefront's; the origin does not know it.
     pub own_etag: bool,
-    /// What a purge may name it by, besides its item and its URL.
+    /// Names for purges, besides item and URL.
     pub tags: Vec<Tag>,
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -56,21 +57,21 @@ struct Head<'a> {
     strict: bool,
     own_etag: bool,
     status: u16,
-    /// Each byte of a value is one character (ISO 8859-1), so that JSON carries any of them.
+    /// Each byte of a value is one character (ISO 8859-1), so that JSON carries every byte.
     #[serde(borrow)]
     headers: Vec<(Text<'a>, Text<'a>)>,
 }
 
-/// Text that is not copied if it stands there as it is.
+/// Text that is borrowed from the input where it has no escape.
 #[derive(Serialize, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 const FORMAT: &str = "edgefront/2";
 
-impl Entry {
-    /// The value to store, in two pieces; the second is the body.
+impl StoredPage {
+    /// The value for Redis, in two pieces; the second one is the body.
     #[must_use]
-    pub fn encode(&self, page: &Page) -> [Bytes; 2] {
+    pub fn encode(&self, page: &PageKey) -> [Bytes; 2] {
         let tags = self.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
         let head = Head {
             key: page.url().into(),
@@ -86,15 +87,15 @@ impl Entry {
         let (stamp, stored) = (self.stamp, self.stored.as_millis());
         let (fresh_until, dies) = (self.fresh_until.as_millis(), self.dies.as_millis());
         let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {tags}\n").into_bytes();
-        // Strings and numbers: writing them as JSON can not fail.
+        // Serializing strings and numbers cannot fail.
         let _ = serde_json::to_writer(&mut value, &head);
         value.push(b'\n');
         [value.into(), self.body.clone()]
     }
 
-    /// Reads a stored value; None if it is not `page` for a request like `selecting`.
+    /// Decodes a stored value; None if it is not `page` for a request with the headers `selecting`.
     #[must_use]
-    pub fn decode(value: &Bytes, page: &Page, selecting: &Selecting) -> Option<Self> {
+    pub fn decode(value: &Bytes, page: &PageKey, selecting: &SelectingHeaders) -> Option<Self> {
         let (line, rest) = split_line(value)?;
         let (head, body) = split_line(&rest)?;
         let mut words = std::str::from_utf8(&line).ok()?.split(' ');
@@ -106,8 +107,8 @@ impl Entry {
         let (stored, fresh_until, dies) = (moment()?, moment()?, moment()?);
         let tags = words.next()?.split(',').filter_map(|tag| Tag::parse(tag).ok()).collect();
         let head: Head = serde_json::from_slice(&head).ok()?;
-        let vary = Fields::from_text(&head.vary);
-        // Both were part of what named it; what names something else is not looked at.
+        let vary = VaryFields::from_text(&head.vary);
+        // Key and variant are part of the name; a mismatch is a collision.
         if head.key != page.url() || selecting.variant(&vary).is_none_or(|variant| variant != head.variant) {
             return None;
         }
@@ -133,26 +134,39 @@ impl Entry {
         })
     }
 
-    /// Whether it may be served without asking the origin.
+    /// Whether the page may be served without the origin.
     #[must_use]
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         now < self.fresh_until
     }
 
-    /// Whole seconds since it was rendered: `Age`.
+    /// Whole seconds since the render: `Age`.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> u64 {
         now.since(self.stored).as_secs()
     }
 
-    /// Whole seconds that it stays fresh, below zero when it is stale: `ttl`.
+    /// Remaining freshness in whole seconds, negative if stale: `ttl` of `Cache-Status`.
     #[must_use]
     pub fn ttl(&self, now: Timestamp) -> i64 {
         let seconds = |moment: Timestamp| i64::try_from(moment.as_secs()).unwrap_or(i64::MAX);
         seconds(self.fresh_until) - seconds(now)
     }
 
-    /// Lets it be stale from `since` on, as if its time had run out then: a soft purge.
+    /// The page at the moment `now`, for the reuse rules.
+    #[must_use]
+    pub fn state(&self, now: Timestamp) -> StoredState {
+        StoredState {
+            age: now.since(self.stored),
+            fresh_for: self.is_fresh(now).then(|| self.fresh_until.since(now)),
+            staleness: now.since(self.fresh_until),
+            while_revalidate: now < self.stale_until,
+            if_error: now < self.error_until,
+            strict: self.strict,
+        }
+    }
+
+    /// Makes the page stale from `since` on: a soft purge.
     pub fn expire(&mut self, since: Timestamp) {
         if since < self.fresh_until {
             self.stale_until = since + self.stale_until.since(self.fresh_until);
@@ -196,17 +210,17 @@ pub(super) mod tests {
     use super::*;
     use crate::config::{Forward, item_routes::ItemRoutes};
 
-    pub fn page(item: &str) -> Page {
-        Page::of_url(&format!("https://shop.example/products/{item}"), &ItemRoutes::default()).unwrap()
+    pub fn page(item: &str) -> PageKey {
+        PageKey::of_url(&format!("https://shop.example/products/{item}"), &ItemRoutes::default()).unwrap()
     }
 
     /// Stored at …123 s, fresh for 300 s, then stale for 60 s.
-    pub fn entry(value: &[u8], body: Vec<u8>) -> Entry {
+    pub fn entry(value: &[u8], body: Vec<u8>) -> StoredPage {
         let mut headers = HeaderMap::new();
         headers.append("x-a", HeaderValue::from_bytes(value).unwrap());
         headers.append("x-a", HeaderValue::from_static("two"));
         let at = |seconds: u64| Timestamp::from_millis(1_795_000_000_123 + seconds * 1000);
-        Entry {
+        StoredPage {
             stamp: 1_795_000_000_123_456,
             stored: at(0),
             fresh_until: at(300),
@@ -214,7 +228,7 @@ pub(super) mod tests {
             error_until: at(330),
             dies: at(900),
             strict: false,
-            vary: Fields::from_text("foo"),
+            vary: VaryFields::from_text("foo"),
             variant: "foo=1\n".to_owned(),
             own_etag: true,
             tags: vec![Tag::parse("mugs").unwrap(), Tag::parse("sale").unwrap()],
@@ -224,13 +238,13 @@ pub(super) mod tests {
         }
     }
 
-    fn asked(foo: &'static str) -> Selecting {
+    fn asked(foo: &'static str) -> SelectingHeaders {
         let headers = [("foo".parse().unwrap(), HeaderValue::from_static(foo))].into_iter().collect();
-        Selecting::of(&headers, &Forward::All, false)
+        SelectingHeaders::of(&headers, &Forward::All, false)
     }
 
     #[test]
-    fn the_scripts_line_comes_first() {
+    fn the_line_for_the_scripts_comes_first() {
         let value = entry(b"one", b"body".to_vec()).encode(&page("mug")).concat();
         let text = String::from_utf8(value).unwrap();
         let (line, rest) = text.split_once('\n').unwrap();
@@ -241,12 +255,12 @@ pub(super) mod tests {
 
     // D12
     #[test]
-    fn a_page_is_not_served_for_another_that_shares_its_key() {
+    fn a_page_is_not_served_for_another_page_with_its_hash() {
         let value = Bytes::from(entry(b"", Vec::new()).encode(&page("Aa")).concat());
-        assert!(Entry::decode(&value, &page("Aa"), &asked("1")).is_some());
-        assert_eq!(Entry::decode(&value, &page("BB"), &asked("1")), None);
-        assert_eq!(Entry::decode(&value, &page("Aa"), &asked("2")), None, "another variant");
-        assert_eq!(Entry::decode(&value, &page("Aa"), &Selecting::default()), None);
+        assert!(StoredPage::decode(&value, &page("Aa"), &asked("1")).is_some());
+        assert_eq!(StoredPage::decode(&value, &page("BB"), &asked("1")), None);
+        assert_eq!(StoredPage::decode(&value, &page("Aa"), &asked("2")), None, "another variant");
+        assert_eq!(StoredPage::decode(&value, &page("Aa"), &SelectingHeaders::default()), None);
     }
 
     #[test]
@@ -259,12 +273,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_softly_purged_page_has_become_stale_then() {
+    fn a_soft_purge_makes_the_page_stale() {
         let mut entry = entry(b"", Vec::new());
         let purged = entry.stored + std::time::Duration::from_secs(10);
-        let (now, later) = (purged, entry.fresh_until);
-        entry.expire(later);
-        assert!(entry.is_fresh(now), "it was to become stale by then anyway");
+        let (now, afterwards) = (purged, entry.fresh_until);
+        entry.expire(afterwards);
+        assert!(entry.is_fresh(now), "its freshness ends then anyway");
         entry.expire(purged);
         assert!(!entry.is_fresh(now));
         assert_eq!(entry.stale_until.since(purged).as_secs(), 60);
@@ -273,17 +287,17 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn any_page_is_read_back_as_it_was(body: Vec<u8>, value in "[\\x20-\\x7e]{0,20}", latin in prop::collection::vec(0x80u8.., 0..9)) {
+        fn any_page_survives_encoding(body: Vec<u8>, value in "[\\x20-\\x7e]{0,20}", latin in prop::collection::vec(0x80u8.., 0..9)) {
             let entry = entry(&[value.trim().as_bytes(), &latin].concat(), body);
             let value = Bytes::from(entry.encode(&page("mug")).concat());
-            prop_assert_eq!(Entry::decode(&value, &page("mug"), &asked("1")), Some(entry));
+            prop_assert_eq!(StoredPage::decode(&value, &page("mug"), &asked("1")), Some(entry));
         }
 
         #[test]
-        fn whatever_else_is_stored_is_no_page(value: Vec<u8>, cut in 0usize..60) {
-            prop_assert_eq!(Entry::decode(&value.into(), &page("mug"), &asked("1")), None);
+        fn any_other_value_is_no_page(value: Vec<u8>, cut in 0usize..60) {
+            prop_assert_eq!(StoredPage::decode(&value.into(), &page("mug"), &asked("1")), None);
             let whole = Bytes::from(entry(b"", Vec::new()).encode(&page("mug")).concat());
-            prop_assert_eq!(Entry::decode(&whole.slice(..cut), &page("mug"), &asked("1")), None);
+            prop_assert_eq!(StoredPage::decode(&whole.slice(..cut), &page("mug"), &asked("1")), None);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Reads `Cache-Control` (RFC 9111 §5.2). Whatever is odd counts as the more careful of its readings.
+//! `Cache-Control` (RFC 9111 §5.2). A malformed directive gets its most restrictive reading.
 
 use http::{HeaderMap, header};
 
 use super::targeted;
 
-/// The directives of all `Cache-Control` lines of a message, in order: name in lower case, and argument without quotes.
+/// The directives of all `Cache-Control` lines of a message, in order: name in lower case, argument without quotes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CacheControl {
     directives: Vec<(String, Option<String>)>,
@@ -12,7 +12,7 @@ pub struct CacheControl {
 }
 
 impl CacheControl {
-    /// Reads the message's lines. What is not text hides no directive that stands beside it.
+    /// Reads the message's lines. Bytes that are not text hide no directive beside them.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(header::CACHE_CONTROL).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
@@ -20,49 +20,49 @@ impl CacheControl {
         Self { directives, targeted: false }
     }
 
-    /// What an answer says to us: in `CDN-Cache-Control` if that counts, else in `Cache-Control` (RFC 9213 §2.2).
+    /// The directives of a response: from `CDN-Cache-Control` if it counts, else from `Cache-Control` (RFC 9213 §2.2).
     #[must_use]
-    pub fn of_answer(headers: &HeaderMap) -> Self {
+    pub fn of_response(headers: &HeaderMap) -> Self {
         match targeted::read(headers) {
             Some(directives) => Self { directives, targeted: true },
             None => Self::of(headers),
         }
     }
 
-    /// Whether it was said to caches like us only.
+    /// Whether the directives come from `CDN-Cache-Control`.
     #[must_use]
     pub const fn is_targeted(&self) -> bool {
         self.targeted
     }
 
-    /// Whether the message says nothing about caching.
+    /// Whether the message has no directive.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.directives.is_empty()
     }
 
-    /// Whether a directive is there, with or without an argument: `private="x-a"` counts as `private`.
+    /// Whether the directive is present, with or without an argument: `private="x-a"` counts as `private`.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.directives.iter().any(|(own, _)| own == name)
     }
 
-    /// Whether the request asks not to be answered from a store without the origin's word (§5.2.1.4, §5.4).
+    /// Whether the request wants the origin to validate a stored response (§5.2.1.4, §5.4).
     #[must_use]
     pub fn wants_validation(&self, headers: &HeaderMap) -> bool {
         let pragma = self.is_empty() && headers.get(header::PRAGMA).is_some_and(|value| value == "no-cache");
         self.has("no-cache") || pragma
     }
 
-    /// The seconds of a request's `max-stale`: without an argument, any (§5.2.1.2).
+    /// The seconds of a request's `max-stale`; unlimited without an argument (§5.2.1.2).
     #[must_use]
     pub fn max_stale(&self) -> Option<u64> {
         let (_, argument) = self.directives.iter().find(|(own, _)| own == "max-stale")?;
         Some(argument.as_deref().map_or(u64::MAX, delta_seconds))
     }
 
-    /// A directive's seconds. The least one of several; 0 if it is no number, since a copy that is taken for stale is
-    /// only slow. More than 2^31 counts as 2^31 (§1.2.2).
+    /// A directive's seconds; of several, the least. An invalid number counts as 0, because a response that is taken for stale is
+    /// only slow. A larger number than 2^31 counts as 2^31 (§1.2.2).
     #[must_use]
     pub fn seconds(&self, name: &str) -> Option<u64> {
         let arguments = self.directives.iter().filter(|(own, _)| own == name).map(|(_, argument)| argument.as_deref());
@@ -72,15 +72,15 @@ impl CacheControl {
 
 /// RFC 9111 §1.2.2.
 fn delta_seconds(text: &str) -> u64 {
-    const MOST: u64 = 1 << 31;
+    const MAX: u64 = 1 << 31;
     match text {
         "" => 0,
-        text if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().unwrap_or(MOST).min(MOST),
+        text if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().unwrap_or(MAX).min(MAX),
         _ => 0,
     }
 }
 
-/// The members of a comma-separated list; a comma in quotes does not separate, unless the quotes never end.
+/// The members of a comma-separated list. A quoted comma does not separate, unless the quote is never closed.
 fn members(line: &str) -> Vec<String> {
     let (mut members, mut quoted, mut escaped) = (vec![String::new()], false, false);
     for character in line.chars() {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn directives_are_read_whatever_their_spelling() {
+    fn names_are_case_insensitive_and_lists_may_be_empty() {
         let control = read(&["Max-Age=60, , PRIVATE=\"set-cookie, x-a\"", "s-maxage=\"30\""]);
         assert!(control.has("private") && control.has("max-age") && !control.has("x-a"));
         assert_eq!((control.seconds("max-age"), control.seconds("s-maxage")), (Some(60), Some(30)));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_seconds_mean_stale() {
+    fn invalid_seconds_mean_stale() {
         for (line, seconds) in [
             ("max-age", 0),
             ("max-age=", 0),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_hides_no_directive() {
+    fn malformed_text_hides_no_directive() {
         assert!(read(&[r#"max-age=60, ext="a, no-store"#]).has("no-store"), "the quote never ends");
         let line = HeaderValue::from_bytes("private, ext=\"ü\"".as_bytes()).unwrap();
         assert!(CacheControl::of(&[(header::CACHE_CONTROL, line)].into_iter().collect()).has("private"));

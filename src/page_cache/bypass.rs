@@ -1,0 +1,51 @@
+//! Requests that bypass the cache.
+
+use std::rc::Rc;
+
+use super::{cache_status::CacheStatus, policy::Reason};
+use crate::{
+    App,
+    ports::{
+        answer::{Answer, BackgroundTask},
+        circuit_breaker::Circuit,
+        error::Error,
+        fetch::Request,
+    },
+    proxy::{self, Visit, VisitorContext},
+    upstash::Command,
+};
+
+/// Forwards the visitor's own request, with the visitor's facts from Redis. While Redis is down the origin gets an anonymous request.
+pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
+    // Only a signed cookie costs a request to Redis.
+    if visit.token.is_some()
+        && let Circuit::Open { probe } = visit.app.circuit.state(visit.now)
+    {
+        let mut answer = forward(visit, Reason::RedisDown, VisitorContext::default(), request).await;
+        answer.background.extend(probe.then(|| probe_redis(visit.app.clone())));
+        return answer;
+    }
+    match VisitorContext::read(visit).await {
+        Ok(visitor) => forward(visit, reason, visitor, request).await,
+        Err(error) => {
+            if let Error::Redis(error) = &error {
+                visit.app.circuit.record::<()>(&Err(error.clone()), visit.app.clock.now());
+            }
+            log::warn!("session: {error}");
+            forward(visit, Reason::RedisDown, VisitorContext::default(), request).await
+        }
+    }
+}
+
+/// Forwards the visitor's own request; `reason` goes into `Cache-Status`.
+pub(super) async fn forward(visit: &Visit, reason: Reason, visitor: VisitorContext, request: Request) -> Answer {
+    proxy::forward(visit, visitor, request, |response, _| CacheStatus::bypass(reason).append_to(response)).await
+}
+
+/// Checks whether Redis is back; an answer closes the circuit.
+pub(super) fn probe_redis(app: Rc<App>) -> BackgroundTask {
+    Box::pin(async move {
+        let outcome = app.redis.run::<()>(Command::read("PING")).await;
+        app.circuit.record(&outcome, app.clock.now());
+    })
+}

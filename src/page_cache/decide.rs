@@ -1,0 +1,245 @@
+//! The cache's decisions as pure functions. [`execute`](super::execute) gathers the facts and runs the steps; the tests below read
+//! as the cache's specification.
+
+use super::{
+    lookup::PageState,
+    policy::{ForwardReason, Reason, Reuse, freshness::Popularity},
+};
+
+/// The first step, decided without Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstStep {
+    /// Serve the isolate's copy.
+    ServeLocal,
+    /// Forward the visitor's own request.
+    Bypass(Reason),
+    /// Redis is down: serve a fallback copy or forward the request.
+    WithoutRedis,
+    LookUp,
+}
+
+/// Decides the first step. `local`: how the request may use the isolate's copy; `hit_for_miss`: why the page could not be stored
+/// recently, asked only if it matters.
+pub fn first_step(
+    local: Option<Reuse>,
+    only_if_cached: bool,
+    hit_for_miss: impl FnOnce() -> Option<Reason>,
+    circuit_is_open: bool,
+) -> FirstStep {
+    if local == Some(Reuse::Fresh) {
+        return FirstStep::ServeLocal;
+    }
+    if !only_if_cached && let Some(reason) = hit_for_miss() {
+        return FirstStep::Bypass(reason);
+    }
+    if circuit_is_open { FirstStep::WithoutRedis } else { FirstStep::LookUp }
+}
+
+/// Everything that is known after a lookup.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each with its own source")]
+pub struct Known {
+    /// How the request may use the stored page; None if none is stored for it.
+    pub stored: Option<Reuse>,
+    /// Other variants of the URL are stored.
+    pub has_variants: bool,
+    pub state: PageState,
+    /// This request got the lease to render the page.
+    pub has_lease: bool,
+    /// Whether the item's popularity admits a response without stated freshness.
+    pub popularity: Popularity,
+    /// The URL is canonical.
+    pub is_exact: bool,
+    /// The request may be answered with a page of its own: it carries cookies, a user, uncommon headers, or asks for less than a page.
+    pub is_personal: bool,
+    pub only_if_cached: bool,
+    /// The origin failed recently, and the stored page may replace its response.
+    pub may_replace_error: bool,
+    /// The wait for another request's render: why it began, and how it stands. None before the first wait.
+    pub wait: Option<Waited>,
+}
+
+/// A wait for the render of another request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waited {
+    pub reason: ForwardReason,
+    /// `PAGE_WAIT_MS` has passed.
+    pub is_over: bool,
+    /// The isolate learned during the wait that the page cannot be stored.
+    pub unstorable: Option<Reason>,
+}
+
+/// The step after a lookup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Serve the stored page. `collapsed`: why this request waited for the render that stored it (single flight).
+    Serve { collapsed: Option<ForwardReason> },
+    /// Serve the stored page in place of a failing origin.
+    ServeOnError,
+    /// 504: `only-if-cached` (RFC 9111 §5.2.1.7).
+    Timeout(ForwardReason),
+    /// Forward the visitor's own request.
+    Bypass(Reason),
+    /// Forward the visitor's own request; a shareable response is then rendered for everybody.
+    RenderPersonal(ForwardReason),
+    /// Ask the origin for everybody.
+    RenderShared(ForwardReason),
+    /// Wait for the request that holds the lease.
+    Wait(ForwardReason),
+}
+
+/// Decides the step after a lookup.
+pub fn next_step(known: &Known) -> Step {
+    if known.state == PageState::Unstorable {
+        return Step::Bypass(Reason::Unstorable);
+    }
+    if let Some(reason) = known.wait.and_then(|wait| wait.unstorable) {
+        return Step::Bypass(reason);
+    }
+    let reason = match known.stored {
+        Some(Reuse::Fresh) => return Step::Serve { collapsed: known.wait.map(|wait| wait.reason) },
+        Some(Reuse::Stale) => return Step::Serve { collapsed: None },
+        Some(Reuse::Forward(reason)) => reason,
+        None if known.has_variants => ForwardReason::VaryMiss,
+        None => ForwardReason::UriMiss,
+    };
+    if known.only_if_cached {
+        return Step::Timeout(reason);
+    }
+    if known.may_replace_error {
+        return Step::ServeOnError;
+    }
+    let is_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
+    if !known.is_exact || !is_shared && known.is_personal {
+        return Step::RenderPersonal(reason);
+    }
+    let stops_waiting = known.wait.is_some_and(|wait| wait.is_over);
+    if known.has_lease || reason == ForwardReason::Request || stops_waiting {
+        Step::RenderShared(reason)
+    } else {
+        Step::Wait(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_step_needs_no_redis() {
+        let (fresh, stale, unstorable) = (Some(Reuse::Fresh), Some(Reuse::Stale), Some(Reason::Private));
+        for (local, only_if_cached, hit_for_miss, circuit_is_open, expected) in [
+            (fresh, false, None, false, FirstStep::ServeLocal),
+            (fresh, false, None, true, FirstStep::ServeLocal),
+            (stale, false, None, false, FirstStep::LookUp),
+            (stale, false, None, true, FirstStep::WithoutRedis),
+            (None, false, unstorable, false, FirstStep::Bypass(Reason::Private)),
+            (None, false, unstorable, true, FirstStep::Bypass(Reason::Private)),
+            (None, true, unstorable, false, FirstStep::LookUp),
+            (None, false, None, false, FirstStep::LookUp),
+            (None, false, None, true, FirstStep::WithoutRedis),
+        ] {
+            let step = first_step(local, only_if_cached, || hit_for_miss, circuit_is_open);
+            assert_eq!(step, expected, "{local:?} {only_if_cached} {hit_for_miss:?} {circuit_is_open}");
+        }
+    }
+
+    /// A GET without cookies for a popular page that is not stored, whose lease another request holds.
+    const MISS: Known = Known {
+        stored: None,
+        has_variants: false,
+        state: PageState::Unknown,
+        has_lease: false,
+        popularity: Ok(()),
+        is_exact: true,
+        is_personal: false,
+        only_if_cached: false,
+        may_replace_error: false,
+        wait: None,
+    };
+    const UNPOPULAR: Known = Known { popularity: Err(Reason::Unpopular), ..MISS };
+    const STALE: Known = Known { stored: Some(Reuse::Forward(ForwardReason::Stale)), ..MISS };
+    const NO_CACHE: Known = Known { stored: Some(Reuse::Forward(ForwardReason::Request)), ..MISS };
+    const WAITED: Waited = Waited { reason: ForwardReason::Stale, is_over: false, unstorable: None };
+
+    #[test]
+    fn a_stored_page_answers_if_its_age_and_the_request_allow_it() {
+        let with = |stored| Known { stored: Some(stored), ..MISS };
+        for (name, known, expected) in [
+            ("fresh", with(Reuse::Fresh), Step::Serve { collapsed: None }),
+            ("stale while revalidate", with(Reuse::Stale), Step::Serve { collapsed: None }),
+            (
+                "fresh, personal request",
+                Known { is_personal: true, ..with(Reuse::Fresh) },
+                Step::Serve { collapsed: None },
+            ),
+            (
+                "fresh, another spelling",
+                Known { is_exact: false, ..with(Reuse::Fresh) },
+                Step::Serve { collapsed: None },
+            ),
+            ("stale, only if cached", Known { only_if_cached: true, ..STALE }, Step::Timeout(ForwardReason::Stale)),
+            ("missing, only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
+            ("stale, origin fails", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
+        ] {
+            assert_eq!(next_step(&known), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_lease_holder_renders_for_everybody_and_the_others_wait() {
+        let with_lease = |known: Known| Known { has_lease: true, ..known };
+        for (name, known, expected) in [
+            ("miss, lease", with_lease(MISS), Step::RenderShared(ForwardReason::UriMiss)),
+            ("miss", MISS, Step::Wait(ForwardReason::UriMiss)),
+            ("other variants", Known { has_variants: true, ..MISS }, Step::Wait(ForwardReason::VaryMiss)),
+            ("stale, lease", with_lease(STALE), Step::RenderShared(ForwardReason::Stale)),
+            ("stale", STALE, Step::Wait(ForwardReason::Stale)),
+            ("no-cache never waits", NO_CACHE, Step::RenderShared(ForwardReason::Request)),
+            ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
+        ] {
+            assert_eq!(next_step(&known), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_personal_request_gets_a_shared_page_only_if_the_page_is_known_to_be_shared() {
+        let personal = |known: Known| Known { is_personal: true, has_lease: true, ..known };
+        for (name, known, expected) in [
+            ("unknown, unpopular", personal(UNPOPULAR), Step::RenderPersonal(ForwardReason::UriMiss)),
+            ("popular", personal(MISS), Step::RenderShared(ForwardReason::UriMiss)),
+            (
+                "stored before",
+                Known { state: PageState::Shared, ..personal(UNPOPULAR) },
+                Step::RenderShared(ForwardReason::UriMiss),
+            ),
+            ("stored and stale", personal(STALE), Step::RenderShared(ForwardReason::Stale)),
+            ("another spelling", Known { is_exact: false, ..MISS }, Step::RenderPersonal(ForwardReason::UriMiss)),
+        ] {
+            assert_eq!(next_step(&known), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_page_or_a_note_or_its_time() {
+        let waited = |known: Known, wait| Known { wait: Some(wait), ..known };
+        let fresh = Known { stored: Some(Reuse::Fresh), ..MISS };
+        for (name, known, expected) in [
+            ("stored meanwhile", waited(fresh, WAITED), Step::Serve { collapsed: Some(ForwardReason::Stale) }),
+            ("not yet", waited(MISS, WAITED), Step::Wait(ForwardReason::UriMiss)),
+            (
+                "time is over",
+                waited(MISS, Waited { is_over: true, ..WAITED }),
+                Step::RenderShared(ForwardReason::UriMiss),
+            ),
+            (
+                "cannot be stored",
+                waited(MISS, Waited { unstorable: Some(Reason::SetCookie), ..WAITED }),
+                Step::Bypass(Reason::SetCookie),
+            ),
+            ("noted in Redis", Known { state: PageState::Unstorable, ..MISS }, Step::Bypass(Reason::Unstorable)),
+        ] {
+            assert_eq!(next_step(&known), expected, "{name}");
+        }
+    }
+}

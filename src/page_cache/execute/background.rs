@@ -1,0 +1,87 @@
+//! Renders and leases that end after the response.
+
+use std::rc::Rc;
+
+use crate::{
+    App,
+    page_cache::{
+        key::PageKey,
+        lookup::Lease,
+        policy::freshness::Popularity,
+        render::{RenderOutcome, RenderRequest, render},
+        selecting::SelectingHeaders,
+        store,
+        stored_page::StoredPage,
+    },
+    ports::{answer::BackgroundTask, error::Error},
+};
+
+/// A shared render after a response.
+pub struct BackgroundRender {
+    pub app: Rc<App>,
+    pub key: PageKey,
+    pub selecting: SelectingHeaders,
+    pub lease: Lease,
+    pub popularity: Popularity,
+}
+
+impl BackgroundRender {
+    /// Renders the page and stores it. If the origin fails, the stale page and the lease stay: the next attempt follows when the
+    /// lease expires, so a failing origin does not get one request per visit.
+    pub fn run(self, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
+        Box::pin(async move {
+            let Self { app, key, selecting, lease, popularity } = self;
+            let _guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
+            let vary = stored.as_ref().map(|page| page.vary.clone()).unwrap_or_default();
+            let request = RenderRequest {
+                key: &key,
+                selecting: &selecting,
+                sent: popularity.is_ok().then_some(vary),
+                stored: stored.as_deref(),
+                popularity,
+                stamp: lease.stamp(),
+                no_cache: false,
+                in_background: true,
+                accepts_gzip: false,
+            };
+            match render(&app, &request).await {
+                Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !page.status.is_server_error() => {
+                    store_page(&app, &lease, *page).await;
+                }
+                Ok(outcome) if outcome.is_server_error() => {
+                    log::warn!("page cache: a background render failed: server error of the origin");
+                }
+                Ok(RenderOutcome::NotStorable { reason, .. }) => {
+                    log::warn!("page cache: a background render cannot be stored: {}", reason.as_str());
+                    app.pages.note_unstorable(key.hash(), reason, app.clock.now());
+                    log_error(store::note_unstorable(&app.redis, &lease).await);
+                }
+                Ok(_) => log::warn!("page cache: a background render took too long"),
+                Err(error) => log::warn!("page cache: a background render failed: {error}"),
+            }
+        })
+    }
+}
+
+/// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate.
+pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
+    let now = app.clock.now();
+    let epoch = app.pages.epoch(now);
+    match store::store(&app.redis, lease, &page, now, app.config.page.total_bytes).await {
+        Ok(true) => app.pages.keep(lease.key().hash(), Rc::new(page), epoch),
+        Ok(false) => {}
+        Err(error) => log::warn!("page cache: a page was not stored: {error}"),
+    }
+}
+
+/// Releases a lease without a page.
+pub fn release(app: &Rc<App>, lease: Lease) -> BackgroundTask {
+    let app = app.clone();
+    Box::pin(async move { log_error(store::release(&app.redis, &lease).await) })
+}
+
+pub fn log_error(result: Result<(), Error>) {
+    if let Err(error) = result {
+        log::warn!("page cache: {error}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Responses from the isolate's copies.
+
+use std::{cell::LazyCell, rc::Rc};
+
+use super::PageRequest;
+use crate::{
+    App,
+    page_cache::{
+        bypass::{self, probe_redis},
+        cache_status::CacheStatus,
+        key::PageKey,
+        lookup::{LookupResult, look_up},
+        memory::LocalHit,
+        policy::Reason,
+        respond::{is_unconditional_get, respond, respond_prepared},
+        selecting::SelectingHeaders,
+        stored_page::StoredPage,
+    },
+    ports::{
+        answer::{Answer, BackgroundTask},
+        circuit_breaker::Circuit,
+        fetch::Request,
+    },
+    proxy::{RequestHead, Visit, VisitorContext},
+};
+
+/// Serves a copy without Redis. One request confirms the copy after its response, before the copy expires.
+pub fn serve<F: FnOnce() -> SelectingHeaders>(
+    visit: &Visit,
+    key: &PageKey,
+    selecting: &LazyCell<SelectingHeaders, F>,
+    request: &Request,
+    hit: LocalHit,
+) -> Answer {
+    let LocalHit { entry: page, prepared, confirm: is_due } = hit;
+    let background = is_due.then(|| confirm(visit, key.clone(), (**selecting).clone(), page.clone()));
+    let status = CacheStatus::hit(&page, visit.now);
+    // The platform accepts no body with some statuses (204), and an empty body needs no preparation.
+    let response = if !page.body.is_empty() && is_unconditional_get(request.method(), request.headers()) {
+        respond_prepared(&page, prepared, status, visit.now)
+    } else {
+        respond(&page, request.method(), request.headers(), status, visit.now)
+    };
+    visit.record(request.method(), page.status);
+    Answer { response, background: background.into_iter().collect() }
+}
+
+/// Asks Redis whether it still has the page.
+fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<StoredPage>) -> BackgroundTask {
+    let (app, now) = (visit.app.clone(), visit.now);
+    Box::pin(async move {
+        let epoch = app.pages.epoch(now);
+        match look_up(&app.redis, &key, &selecting, Some(&held), now).await {
+            Ok(LookupResult { entry: Some(page), .. }) => app.pages.keep(key.hash(), Rc::from(page), epoch),
+            Ok(_) => app.pages.forget(key.hash()),
+            Err(error) => log::warn!("page cache: {error}"),
+        }
+    })
+}
+
+/// While the circuit is open, a copy spares the origin the load that the cache takes off it at other times. Such a copy misses
+/// purges. Without a copy the request is forwarded.
+pub async fn serve_without_redis(page: PageRequest) -> Answer {
+    let (app, now) = (page.visit.app.clone(), page.visit.now);
+    let probe = app.circuit.state(now) == Circuit::Open { probe: true };
+    let mut answer = match fallback(&page, &app) {
+        Some(copy) => page.respond_with_fallback(&copy),
+        None => forward(page).await,
+    };
+    answer.background.extend(probe.then(|| probe_redis(app)));
+    answer
+}
+
+/// Redis failed just now: the request is forwarded. If the origin fails, too, a copy replaces its response.
+pub async fn serve_after_redis_failed(page: PageRequest) -> Answer {
+    let (app, now) = (page.visit.app.clone(), page.visit.now);
+    let copy = fallback(&page, &app);
+    let head = RequestHead::of(&page.request);
+    let mut answer = forward(page).await;
+    if let Some(copy) = copy.filter(|_| answer.response.status().is_server_error()) {
+        let status = CacheStatus::fallback(&copy, now, Reason::RedisDown);
+        answer.response = respond(&copy, &head.method, &head.headers, status, now);
+    }
+    answer
+}
+
+async fn forward(page: PageRequest) -> Answer {
+    bypass::forward(&page.visit, Reason::RedisDown, VisitorContext::default(), page.request).await
+}
+
+/// The copy that may answer the request while Redis is down.
+fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
+    let now = page.visit.now;
+    let copy = app.pages.fallback(page.key.hash(), &page.selecting, now)?;
+    let is_usable = copy.is_fresh(now) || page.directives.allows_on_error(&copy.state(now), false);
+    Some(copy).filter(|copy| page.is_reused(copy, now) && is_usable)
+}
+
+impl PageRequest {
+    fn respond_with_fallback(&self, copy: &StoredPage) -> Answer {
+        let now = self.visit.now;
+        respond(
+            copy,
+            self.request.method(),
+            self.request.headers(),
+            CacheStatus::fallback(copy, now, Reason::RedisDown),
+            now,
+        )
+        .into()
+    }
+}

@@ -1,0 +1,264 @@
+//! Answers a request for a page: gathers the facts, asks [`decide`](super::decide) for the step, and runs it.
+//!
+//! - `local`: the isolate's copies, while they are confirmed or Redis is down.
+//! - `shared`: a render for everybody.
+//! - `personal`: a render for one visitor.
+//! - `background`: renders and leases that end after the response.
+
+mod background;
+mod local;
+mod personal;
+mod shared;
+
+use std::{cell::LazyCell, rc::Rc, time::Duration};
+
+use http::{Method, StatusCode, header};
+
+use self::background::{BackgroundRender, release};
+use super::{
+    admission::{is_plain, popularity},
+    bypass::{self, bypass},
+    cache_status::CacheStatus,
+    decide::{FirstStep, Known, Step, Waited, first_step, next_step},
+    key::PageKey,
+    lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState},
+    memory::LookupEpoch,
+    policy::{ForwardReason, Reason, RequestDirectives, Reuse, freshness::Popularity},
+    respond::respond,
+    selecting::SelectingHeaders,
+    stored_page::StoredPage,
+};
+use crate::{
+    ports::{
+        answer::Answer,
+        error::Error,
+        fetch::{FetchError, Request, Response},
+        time::Timestamp,
+    },
+    proxy::{Visit, failure},
+    sessions::{self, Session, cookie},
+    upstash::{self, FromReply, Reply},
+};
+
+/// First and longest pause between two lookups of a request that waits for a render.
+const WAIT_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
+
+/// A request that the cache may answer.
+struct PageRequest {
+    visit: Visit,
+    key: PageKey,
+    directives: RequestDirectives,
+    selecting: SelectingHeaders,
+    /// The request has cookies of the origin or uncommon headers, so the response may be personal.
+    has_personal_headers: bool,
+    request: Request,
+}
+
+/// The reply of Redis.
+struct Found {
+    lookup: LookupResult,
+    session: Option<Session>,
+    epoch: LookupEpoch,
+}
+
+/// A question to the origin: its reason, and whether popularity admits a response without stated freshness.
+#[derive(Clone, Copy)]
+struct Miss {
+    reason: ForwardReason,
+    popularity: Popularity,
+}
+
+/// Answers a GET or HEAD for a page.
+pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, request: Request) -> Answer {
+    let (app, now) = (visit.app.clone(), visit.now);
+    let forward = &app.config.page.forward;
+    let has_cookies = LazyCell::new(|| cookie::strip(request.headers()).is_some());
+    let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), forward, *has_cookies));
+    let has_personal_headers = LazyCell::new(|| *has_cookies || !is_plain(request.headers(), forward));
+    let local = app.pages.hit(key.hash(), &selecting, now);
+    let reuse = local.as_ref().map(|hit| directives.reuse(&hit.entry.state(now)));
+    let hit_for_miss = || {
+        let is_personal = || *has_personal_headers || visit.token.is_some();
+        let personal = || app.pages.unstorable_personal(key.hash(), now).filter(|_| is_personal());
+        app.pages.unstorable(key.hash(), now).or_else(personal)
+    };
+    let step = first_step(reuse, directives.only_if_cached(), hit_for_miss, app.circuit.is_open());
+    if let (FirstStep::ServeLocal, Some(hit)) = (step, local) {
+        return local::serve(&visit, &key, &selecting, &request, hit);
+    }
+    if let FirstStep::Bypass(reason) = step {
+        return bypass(&visit, reason, request).await;
+    }
+    let (selecting, has_personal_headers) = (selecting.clone(), *has_personal_headers);
+    let page = PageRequest { visit, key, directives, selecting, has_personal_headers, request };
+    if step == FirstStep::WithoutRedis {
+        return local::serve_without_redis(page).await;
+    }
+    match page.look_up(true).await {
+        Ok(found) => page.answer_found(found).await,
+        Err(error) => {
+            log::warn!("page cache: {error}");
+            local::serve_after_redis_failed(page).await
+        }
+    }
+}
+
+impl PageRequest {
+    /// One pipeline: the page, and with `with_session` the visitor's session.
+    async fn look_up(&self, with_session: bool) -> Result<Found, Error> {
+        let app = &self.visit.app;
+        let lease_request = if self.directives.is_validated() {
+            LeaseRequest::Always
+        } else if app.pages.is_unpopular(self.key.hash(), self.visit.now) {
+            let limit = if self.key.by_popularity().is_ok() { app.config.page.rank_limit } else { 0 };
+            LeaseRequest::IfPopular(limit)
+        } else {
+            LeaseRequest::IfStale
+        };
+        let terms = LeaseTerms { duration: app.config.origin.timeout, request: lease_request };
+        let (lookup, command) = Lookup::new(app.redis.keys(), &self.key, &self.selecting, app.clock.now(), terms)?;
+        let epoch = app.pages.epoch(app.clock.now());
+        let mut commands = vec![command.expecting(app.config.page.max_bytes)];
+        let token = self.visit.token.as_ref().filter(|_| with_session);
+        commands.extend(token.into_iter().flat_map(|token| sessions::check_commands(app.redis.keys(), token)));
+        let replies = app.redis.pipeline(&commands).await;
+        app.circuit.record(&replies, app.clock.now());
+        let mut replies = replies?.into_iter();
+        let lookup = lookup.read(replies.next().ok_or(upstash::Error::UnexpectedType)??)?;
+        let session = match token {
+            None => None,
+            Some(token) => {
+                let check = Reply::List(replies.collect::<Result<_, _>>()?);
+                let (user, seen) = FromReply::from_reply(check)?;
+                sessions::from_check(token, user, seen, self.visit.now, &app.config.session)
+            }
+        };
+        Ok(Found { lookup, session, epoch })
+    }
+
+    /// Runs steps until one of them answers.
+    async fn answer_found(self, mut found: Found) -> Answer {
+        let app = self.visit.app.clone();
+        let give_up = self.visit.now + app.config.page.wait;
+        let [mut pause, longest_pause] = WAIT_PAUSES;
+        let mut wait: Option<Waited> = None;
+        loop {
+            let now = app.clock.now();
+            let known = self.known(&found, wait, now);
+            let miss = |reason| Miss { reason, popularity: known.popularity };
+            match next_step(&known) {
+                Step::Serve { collapsed } => {
+                    let status = |page: &StoredPage| {
+                        collapsed.map_or_else(|| CacheStatus::hit(page, now), CacheStatus::collapsed)
+                    };
+                    return self.serve_stored(found, status, now);
+                }
+                Step::ServeOnError => {
+                    let status = |page: &StoredPage| CacheStatus::fallback(page, now, Reason::OriginDown);
+                    return self.serve_stored(found, status, now);
+                }
+                Step::Timeout(reason) => return self.gateway_timeout(found.lookup.lease, reason),
+                Step::Bypass(reason) => {
+                    if known.state == PageState::Unstorable {
+                        app.pages.note_unstorable(self.key.hash(), reason, now);
+                    }
+                    return bypass::forward(&self.visit, reason, found.session.into(), self.request).await;
+                }
+                Step::RenderPersonal(reason) => return personal::render(self, found, miss(reason)).await,
+                Step::RenderShared(reason) => return shared::render(self, found, miss(reason)).await,
+                Step::Wait(reason) => {
+                    app.clock.sleep(pause).await;
+                    let now = app.clock.now();
+                    let waited = wait.get_or_insert(Waited { reason, is_over: false, unstorable: None });
+                    waited.is_over = now >= give_up;
+                    // Single flight within the isolate: Redis is asked again when the local render ends.
+                    if app.pages.is_rendering(self.key.hash(), now) {
+                        continue;
+                    }
+                    waited.unstorable = app.pages.unstorable(self.key.hash(), now);
+                    if waited.unstorable.is_some() {
+                        continue;
+                    }
+                    pause = (pause * 2).min(longest_pause);
+                    match self.look_up(false).await {
+                        Ok(again) => (found.lookup, found.epoch) = (again.lookup, again.epoch),
+                        Err(error) => {
+                            log::warn!("page cache: {error}");
+                            return local::serve_after_redis_failed(self).await;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The facts for [`next_step`].
+    fn known(&self, found: &Found, wait: Option<Waited>, now: Timestamp) -> Known {
+        let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
+        let stored = lookup.entry.as_ref().map(|page| page.state(now));
+        let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
+        let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
+        Known {
+            stored: stored.as_ref().map(|stored| self.directives.reuse(stored)),
+            has_variants: !lookup.vary.is_empty(),
+            state: lookup.state,
+            has_lease: lookup.lease.is_some(),
+            popularity: self.popularity(lookup),
+            is_exact: self.key.is_exact(),
+            is_personal: self.has_personal_headers
+                || has_user
+                || asks_less
+                || app.pages.is_unpopular(hash, self.visit.now),
+            only_if_cached: self.directives.only_if_cached(),
+            may_replace_error: app.pages.has_failed(hash, now)
+                && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
+            wait,
+        }
+    }
+
+    fn popularity(&self, lookup: &LookupResult) -> Popularity {
+        self.key.by_popularity().and_then(|()| popularity(&self.visit.app.config.page, lookup.rank))
+    }
+
+    /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the response.
+    fn serve_stored(self, found: Found, status: impl FnOnce(&StoredPage) -> CacheStatus, now: Timestamp) -> Answer {
+        let popularity = self.popularity(&found.lookup);
+        let LookupResult { entry: Some(page), lease, .. } = found.lookup else {
+            return failure(FetchError::Unreachable.into(), self.request.headers()).into();
+        };
+        let mut answer = self.respond_with(&page, status(&page), now);
+        let page: Rc<StoredPage> = Rc::from(page);
+        let app = &self.visit.app;
+        app.pages.keep(self.key.hash(), page.clone(), found.epoch);
+        let is_due = !page.is_fresh(now) && !app.pages.has_failed(self.key.hash(), now);
+        answer.background.extend(lease.map(|lease| {
+            if is_due {
+                let (app, key, selecting) = (app.clone(), self.key.clone(), self.selecting.clone());
+                BackgroundRender { app, key, selecting, lease, popularity }.run(Some(page))
+            } else {
+                release(app, lease)
+            }
+        }));
+        answer
+    }
+
+    /// 504 for `only-if-cached` (RFC 9111 §5.2.1.7).
+    fn gateway_timeout(&self, lease: Option<Lease>, reason: ForwardReason) -> Answer {
+        let mut response = Response::default();
+        *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+        CacheStatus::not_stored(reason, Reason::OnlyIfCached).append_to(&mut response);
+        let background = lease.map(|lease| release(&self.visit.app, lease));
+        Answer { response, background: background.into_iter().collect() }
+    }
+
+    /// The response from a stored page. A 304 counts as a view, too: the visitor sees the page of the 200.
+    fn respond_with(&self, page: &StoredPage, status: CacheStatus, now: Timestamp) -> Answer {
+        let response = respond(page, self.request.method(), self.request.headers(), status, now);
+        self.visit.record(self.request.method(), page.status);
+        response.into()
+    }
+
+    fn is_reused(&self, page: &StoredPage, now: Timestamp) -> bool {
+        self.directives.reuse(&page.state(now)) != Reuse::Forward(ForwardReason::Request)
+    }
+}

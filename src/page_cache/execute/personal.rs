@@ -1,0 +1,79 @@
+//! A render for one visitor.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use http::Method;
+
+use super::{
+    Found, Miss, PageRequest,
+    background::{BackgroundRender, release},
+};
+use crate::{
+    page_cache::{
+        cache_status::CacheStatus,
+        policy::{
+            Heuristic, Reason,
+            freshness::{Arrival, freshness},
+        },
+    },
+    ports::{answer::Answer, fetch::Response, time::Timestamp},
+    proxy::{self, OriginDirectives},
+};
+
+/// Forwards the visitor's own request. A response that claims to be shared is rendered for everybody afterwards.
+pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
+    let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
+    let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
+    // Popularity must not admit a response to another spelling or to one visitor.
+    let popularity = miss.popularity.and(Err(Reason::Spelling));
+    let heuristic = Heuristic { popularity, fresh: app.config.page.ttl, stale: app.config.page.stale };
+    let is_get = request.method() == Method::GET;
+    let mut shareable = Err(Reason::Status);
+    let observe = |response: &mut Response, directives: &OriginDirectives| {
+        shareable = is_shareable(response, directives, &heuristic, now);
+        let status = match shareable {
+            Ok(()) => CacheStatus::not_stored(miss.reason, Reason::Personal),
+            Err(reason) if Err(reason) == popularity => CacheStatus::bypass(reason),
+            Err(reason) => CacheStatus::not_stored(miss.reason, reason),
+        };
+        status.append_to(response);
+    };
+    let mut answer = proxy::forward(&visit, found.session.into(), request, observe).await;
+    let failed = answer.response.status().is_server_error();
+    if let Err(reason) = shareable
+        && !failed
+    {
+        if reason.is_lasting() {
+            app.pages.note_unstorable_personal(key.hash(), reason, now);
+        } else if reason == Reason::Unpopular && !has_personal_headers {
+            app.pages.note_unpopular(key.hash(), now);
+        }
+    }
+    let renders_again = shareable.is_ok() && is_get && key.is_exact() && !failed;
+    answer.background.extend(lease.map(|lease| {
+        if renders_again {
+            BackgroundRender { app, key, selecting, lease, popularity: miss.popularity }.run(None)
+        } else {
+            release(&app, lease)
+        }
+    }));
+    answer
+}
+
+/// Whether the response could be stored if it were rendered for everybody.
+fn is_shareable(
+    response: &Response,
+    directives: &OriginDirectives,
+    heuristic: &Heuristic,
+    now: Timestamp,
+) -> Result<(), Reason> {
+    if directives.is_personal() {
+        return Err(Reason::Personal);
+    }
+    let arrival = Arrival { at: UNIX_EPOCH + Duration::from_millis(now.as_millis()), delay: Duration::ZERO };
+    match freshness(response.status(), response.headers(), arrival, heuristic) {
+        // A shared render asks for the body without a coding.
+        Ok(_) | Err(Reason::Encoding) => Ok(()),
+        Err(reason) => Err(reason),
+    }
+}

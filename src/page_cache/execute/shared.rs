@@ -1,0 +1,215 @@
+//! A render for everybody, while a visitor waits.
+
+use http::{HeaderMap, StatusCode, header};
+
+use super::{
+    Found, Miss, PageRequest,
+    background::{BackgroundRender, log_error, release, store_page},
+};
+use crate::{
+    config::Forward,
+    page_cache::{
+        cache_status::CacheStatus,
+        lookup::{Lease, LookupResult},
+        memory::RenderGuard,
+        policy::{ForwardReason, Reason},
+        render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
+        store,
+        stored_page::StoredPage,
+    },
+    ports::{
+        answer::{Answer, BackgroundTask},
+        error::Error,
+        fetch::Response,
+        time::Timestamp,
+    },
+    proxy::{self, OriginDirectives, RequestHead, failure},
+    sessions::{Session, cookie},
+};
+
+/// Renders the page. The holder of the lease stores it.
+pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
+    let app = page.visit.app.clone();
+    let Found { lookup: LookupResult { entry: stored, lease, vary, .. }, session, .. } = found;
+    let guard =
+        lease.as_ref().map(|_| app.pages.start_render(page.key.hash(), page.visit.now + app.config.origin.timeout));
+    let accepts_gzip = miss.popularity.is_err() && stored.is_none() && accepts_gzip(page.request.headers());
+    let request = RenderRequest {
+        key: &page.key,
+        selecting: &page.selecting,
+        sent: miss.popularity.is_ok().then_some(vary),
+        stored: stored.as_deref(),
+        popularity: miss.popularity,
+        stamp: lease.as_ref().map_or(0, Lease::stamp),
+        no_cache: page.directives.is_validated(),
+        in_background: false,
+        accepts_gzip,
+    };
+    let outcome = render_page(&app, &request).await;
+    let now = app.clock.now();
+    let failed = outcome.as_ref().map_or(true, RenderOutcome::is_server_error);
+    if failed {
+        app.pages.note_failure(page.key.hash(), now);
+        let disconnected = outcome.is_err();
+        let allows = |stored: &StoredPage| page.directives.allows_on_error(&stored.state(now), disconnected);
+        if let Some(stored) = stored.filter(|stored| allows(stored)) {
+            let mut answer = page.respond_with(&stored, CacheStatus::fallback(&stored, now, Reason::OriginDown), now);
+            answer.background.extend(lease.map(|lease| release(&app, lease)));
+            return answer;
+        }
+    }
+    let render = SharedRender { page, lease, guard, miss, now };
+    match outcome {
+        Ok(RenderOutcome::Complete { page, not_modified }) => render.complete(*page, not_modified),
+        Ok(RenderOutcome::Streaming { response, page }) => render.stream(*response, *page),
+        Ok(RenderOutcome::NotStorable { response, directives, reason }) if failed => {
+            render.finish_failed(*response, directives, reason).await
+        }
+        Ok(RenderOutcome::NotStorable { response, directives, reason }) => {
+            let not_stored = NotStored { response: *response, directives, reason, was_compressed: accepts_gzip };
+            render.finish_not_stored(not_stored, session).await
+        }
+        Err(error) => render.fail(error),
+    }
+}
+
+/// A render that has ended, with everything that its response needs.
+struct SharedRender {
+    page: PageRequest,
+    lease: Option<Lease>,
+    /// Dropped when the page is stored, so that waiting requests of the isolate find it.
+    guard: Option<RenderGuard>,
+    miss: Miss,
+    now: Timestamp,
+}
+
+/// A response that cannot be stored.
+struct NotStored {
+    response: Response,
+    directives: OriginDirectives,
+    reason: Reason,
+    was_compressed: bool,
+}
+
+impl SharedRender {
+    fn status(&self, status: Option<StatusCode>) -> CacheStatus {
+        match &self.lease {
+            Some(_) => CacheStatus::stored(self.miss.reason, status.map(|status| status.as_u16())),
+            None => CacheStatus::not_stored(self.miss.reason, Reason::InRender),
+        }
+    }
+
+    /// Answers with the page and stores it afterwards.
+    fn complete(self, page: StoredPage, not_modified: bool) -> Answer {
+        let status = self.status(not_modified.then_some(StatusCode::NOT_MODIFIED));
+        let mut answer = self.page.respond_with(&page, status, self.now);
+        let (app, guard) = (self.page.visit.app.clone(), self.guard);
+        answer.background.extend(self.lease.map(|lease| -> BackgroundTask {
+            Box::pin(async move {
+                store_page(&app, &lease, page).await;
+                drop(guard);
+            })
+        }));
+        answer
+    }
+
+    /// Streams the body to the visitor and stores the copy afterwards.
+    fn stream(self, mut response: Response, page: StreamingPage) -> Answer {
+        self.status(None).append_to(&mut response);
+        self.page.visit.record(self.page.request.method(), response.status());
+        let (app, guard) = (self.page.visit.app.clone(), self.guard);
+        let background = self.lease.map(|lease| -> BackgroundTask {
+            Box::pin(async move {
+                match page.complete().await {
+                    Some(page) => store_page(&app, &lease, page).await,
+                    None => log_error(store::release(&app.redis, &lease).await),
+                }
+                drop(guard);
+            })
+        });
+        Answer { response, background: background.into_iter().collect() }
+    }
+
+    /// Answers with the origin's server error.
+    async fn finish_failed(self, mut response: Response, directives: OriginDirectives, reason: Reason) -> Answer {
+        self.not_stored_status(reason).append_to(&mut response);
+        let head = RequestHead::of(&self.page.request);
+        let mut answer = proxy::finish(&self.page.visit, &head, None, response, directives).await;
+        answer.background.extend(self.lease.map(|lease| release(&self.page.visit.app, lease)));
+        answer
+    }
+
+    /// Answers with a response that cannot be stored. A visitor with an identity may get another response, so the request is repeated
+    /// with cookies and user. The first response is dropped: its `Set-Cookie` would replace the visitor's session at the origin.
+    async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
+        let NotStored { mut response, directives, reason, was_compressed } = not_stored;
+        let status = self.not_stored_status(reason);
+        let Self { page, lease, miss, guard: _guard, .. } = self;
+        let app = page.visit.app.clone();
+        let ended = if was_compressed && reason == Reason::Encoding {
+            // Only the coding prevents the store: rendered again without it, the page can be stored.
+            let (key, selecting) = (page.key.clone(), page.selecting.clone());
+            let popularity = miss.popularity;
+            lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
+        } else {
+            note_unstorable(&page, lease, reason)
+        };
+        let sent_all = app.config.page.forward == Forward::All;
+        let repeats = reason.may_change_with_headers(sent_all)
+            || has_identity(session.as_ref(), page.request.headers())
+            || response.status() == StatusCode::NOT_MODIFIED;
+        let mut answer = if repeats {
+            let observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
+            proxy::forward(&page.visit, session.into(), page.request, observe).await
+        } else {
+            status.append_to(&mut response);
+            proxy::finish(&page.visit, &RequestHead::of(&page.request), None, response, directives).await
+        };
+        answer.background.extend(ended);
+        answer
+    }
+
+    /// Answers for an origin that sent no response.
+    fn fail(self, error: Error) -> Answer {
+        let mut response = failure(error, self.page.request.headers());
+        CacheStatus::not_stored(self.miss.reason, Reason::OriginDown).append_to(&mut response);
+        let background = self.lease.map(|lease| release(&self.page.visit.app, lease));
+        Answer { response, background: background.into_iter().collect() }
+    }
+
+    /// A page that only lacked popularity was no miss: it bypassed the cache.
+    fn not_stored_status(&self, reason: Reason) -> CacheStatus {
+        let lacks_popularity = self.miss.popularity == Err(reason);
+        CacheStatus::not_stored(if lacks_popularity { ForwardReason::Bypass } else { self.miss.reason }, reason)
+    }
+}
+
+/// Notes that the page cannot be stored, in the isolate and in Redis, where waiting requests of other isolates find it.
+fn note_unstorable(page: &PageRequest, lease: Option<Lease>, reason: Reason) -> Option<BackgroundTask> {
+    let (app, now) = (page.visit.app.clone(), page.visit.now);
+    if reason.is_lasting() {
+        app.pages.note_unstorable(page.key.hash(), reason, now);
+    } else if reason == Reason::Unpopular {
+        app.pages.note_unpopular(page.key.hash(), now);
+    }
+    let lease = lease?;
+    if !reason.is_lasting() {
+        return Some(release(&app, lease));
+    }
+    Some(Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease).await) }))
+}
+
+/// Whether the origin could recognize the visitor: as a signed-in user, or by a cookie of its own.
+fn has_identity(session: Option<&Session>, headers: &HeaderMap) -> bool {
+    session.is_some_and(|session| session.user.is_some()) || cookie::strip(headers).is_some()
+}
+
+/// Whether the client accepts gzip with a weight above 0 (RFC 9110 §12.5.3).
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|coding| {
+        let (coding, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        coding.trim().eq_ignore_ascii_case("gzip")
+            && !weight.replace(' ', "").trim_end_matches(['0', '.']).ends_with("q=")
+    })
+}

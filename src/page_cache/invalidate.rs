@@ -1,0 +1,54 @@
+//! Unsafe requests: they bypass the cache, and void the pages that they changed (RFC 9111 §4.4).
+
+use http::header;
+use url::Url;
+
+use super::{bypass::bypass, key::PageKey, policy::Reason, store};
+use crate::{
+    config::item_routes::ItemRoutes,
+    ports::{
+        answer::Answer,
+        fetch::{Request, Response},
+    },
+    proxy::Visit,
+};
+
+/// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL and under
+/// its response's `Location` and `Content-Location`: in this isolate at once, everywhere when Redis has the invalidation, which is
+/// under way when the visitor gets the response.
+pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
+    let (app, now) = (visit.app.clone(), visit.now);
+    let is_safe = request.method().is_safe();
+    let url = request.uri().to_string();
+    let mut answer = bypass(&visit, Reason::Method, request).await;
+    let status = answer.response.status();
+    if !is_safe && (status.is_success() || status.is_redirection()) {
+        let keys = changed(&url, &answer.response, &app.config.page.item_routes);
+        for key in &keys {
+            app.pages.forget(key.hash());
+            app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
+        }
+        answer.background.push(Box::pin(async move {
+            if let Err(error) = store::invalidate(&app.redis, &keys).await {
+                log::warn!("page cache: {error}");
+            }
+            for key in &keys {
+                app.pages.forget(key.hash());
+            }
+        }));
+    }
+    answer
+}
+
+/// The pages under the request's URL and under those of `Location` and `Content-Location` with the same origin.
+fn changed(url: &str, response: &Response, routes: &ItemRoutes) -> Vec<PageKey> {
+    let Ok(target) = Url::parse(url) else { return Vec::new() };
+    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter_map(|name| {
+        let text = response.headers().get(name)?.to_str().ok()?;
+        target.join(text).ok().filter(|named| named.origin() == target.origin())
+    });
+    let urls: Vec<_> = std::iter::once(target.clone()).chain(named).collect();
+    let mut keys: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), routes).ok()).collect();
+    keys.dedup();
+    keys
+}

@@ -1,0 +1,62 @@
+//! Notes on pages that expire by themselves, in bounded space.
+
+use std::{cell::RefCell, collections::HashMap};
+
+use crate::ports::time::Timestamp;
+
+/// Largest number of notes of one kind, about 100 bytes each.
+const MAX_NOTES: usize = 10_000;
+
+/// One kind of note, by the page's hash.
+pub struct Notes<T>(RefCell<HashMap<String, (Timestamp, T)>>);
+
+impl<T: Copy> Notes<T> {
+    /// The note on a page, unless it has expired.
+    pub fn get(&self, hash: &str, now: Timestamp) -> Option<T> {
+        self.0.borrow().get(hash).filter(|(until, _)| now < *until).map(|(_, note)| *note)
+    }
+
+    /// Notes `note` until `until`. A full map drops expired notes first, then all.
+    pub fn put(&self, hash: &str, note: T, until: Timestamp, now: Timestamp) {
+        let mut notes = self.0.borrow_mut();
+        if notes.len() >= MAX_NOTES {
+            notes.retain(|_, (until, _)| now < *until);
+        }
+        if notes.len() >= MAX_NOTES {
+            notes.clear();
+        }
+        notes.insert(hash.to_owned(), (until, note));
+    }
+
+    pub fn remove(&self, hash: &str) {
+        self.0.borrow_mut().remove(hash);
+    }
+}
+
+impl<T> Default for Notes<T> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_note_expires_and_the_map_is_bounded() {
+        let start = Timestamp::from_millis(1_795_000_000_123);
+        let until = start + Duration::from_secs(5);
+        let notes = Notes::default();
+        notes.put("a", 1, until, start);
+        assert_eq!((notes.get("a", start), notes.get("a", until)), (Some(1), None));
+        for number in 0..=MAX_NOTES {
+            notes.put(&number.to_string(), 1, until, start);
+        }
+        assert!(notes.0.borrow().len() <= MAX_NOTES);
+        notes.remove("0");
+        assert_eq!(notes.get("0", start), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! HTTP caching rules as pure functions: no I/O, no clock, nothing of edgefront's.
+//!
+//! In reading order:
+//! - [`reason`]: why a request went to the origin, and why a response is not stored.
+//! - [`cache_control`], `targeted`: the directives of `Cache-Control` and `CDN-Cache-Control`.
+//! - [`freshness`]: which responses may be stored, and for how long they are fresh.
+//! - [`reuse`]: whether a stored response answers a request.
+//! - [`vary`]: which request headers select a response.
+//! - [`conditional`], [`range`]: 304 and 206 from a stored response.
+//! - [`validation`]: stored headers, updated by a 304 of the origin.
+
+pub mod cache_control;
+pub mod conditional;
+pub mod freshness;
+pub mod range;
+pub mod reason;
+pub mod reuse;
+mod targeted;
+pub mod validation;
+pub mod vary;
+
+pub use freshness::{Freshness, Heuristic};
+pub use reason::{ForwardReason, Reason};
+pub use reuse::{RequestDirectives, Reuse, StoredState};
+pub use vary::VaryFields;

@@ -1,0 +1,139 @@
+//! Why a request went to the origin, and why its response is not stored.
+
+/// Why a request was forwarded: the `fwd` parameter of `Cache-Status` (RFC 9211 §2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForwardReason {
+    /// The cache was not asked.
+    Bypass,
+    /// The method is neither GET nor HEAD.
+    Method,
+    /// Nothing is stored under the URL.
+    UriMiss,
+    /// Other variants are stored under the URL.
+    VaryMiss,
+    /// The stored response is stale.
+    Stale,
+    /// The request's directives forbid the stored response.
+    Request,
+}
+
+impl ForwardReason {
+    /// The token in `Cache-Status`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Method => "method",
+            Self::UriMiss => "uri-miss",
+            Self::VaryMiss => "vary-miss",
+            Self::Stale => "stale",
+            Self::Request => "request",
+        }
+    }
+}
+
+/// Why a response did not come from the cache, or is not stored: the `detail` parameter of `Cache-Status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The method is neither GET nor HEAD.
+    Method,
+    /// The URL has the parameter `_`: its page is made for one request.
+    Dynamic,
+    /// The URL is not an absolute HTTP URL.
+    NoPage,
+    /// This request header asks for a response that no other request may get.
+    RequestHeader(&'static str),
+    /// `only-if-cached`, and nothing usable is stored (RFC 9111 §5.2.1.7).
+    OnlyIfCached,
+    /// The URL is spelled in another way than its canonical form.
+    Spelling,
+    /// The URL names no item, so popularity cannot admit the page.
+    NoItem,
+    /// The URL's parameters do not identify one page.
+    Parameters,
+    /// The item ranks below `PAGE_RANK_LIMIT`.
+    Unpopular,
+    /// The status cannot be stored, or needs explicit freshness.
+    Status,
+    SetCookie,
+    Private,
+    NoStore,
+    NoCache,
+    /// The response is stale when it arrives.
+    NotFresh,
+    /// The platform would decode the body.
+    Encoding,
+    /// The response varies on a header that the origin did not get.
+    Vary,
+    /// `Vary: *`.
+    VaryStar,
+    /// The body exceeds `PAGE_MAX_BYTES`.
+    TooLarge,
+    /// The response is one visitor's.
+    Personal,
+    /// Another request holds the lease to render the page.
+    InRender,
+    /// Hit-for-miss: the page could not be stored a moment ago.
+    Unstorable,
+    /// An unsafe request changed the resource (RFC 9111 §4.4).
+    Invalidated,
+    OriginDown,
+    RedisDown,
+}
+
+impl Reason {
+    /// The token in `Cache-Status`; for a request header, its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::Dynamic => "dynamic",
+            Self::NoPage => "no-page",
+            Self::RequestHeader(name) => name,
+            Self::OnlyIfCached => "only-if-cached",
+            Self::Spelling => "spelling",
+            Self::NoItem => "no-item",
+            Self::Parameters => "parameters",
+            Self::Unpopular => "unpopular",
+            Self::Status => "status",
+            Self::SetCookie => "set-cookie",
+            Self::Private => "private",
+            Self::NoStore => "no-store",
+            Self::NoCache => "no-cache",
+            Self::NotFresh => "not-fresh",
+            Self::Encoding => "encoding",
+            Self::Vary => "vary",
+            Self::VaryStar => "vary-star",
+            Self::TooLarge => "too-large",
+            Self::Personal => "personal",
+            Self::InRender => "in-render",
+            Self::Unstorable => "unstorable",
+            Self::Invalidated => "invalidated",
+            Self::OriginDown => "origin-down",
+            Self::RedisDown => "redis-down",
+        }
+    }
+
+    /// The `fwd` parameter of a request that bypasses the cache for this reason.
+    #[must_use]
+    pub const fn forward(self) -> ForwardReason {
+        match self {
+            Self::Method => ForwardReason::Method,
+            Self::RequestHeader(_) => ForwardReason::Request,
+            _ => ForwardReason::Bypass,
+        }
+    }
+
+    /// Whether the next response to the same URL will not be storable either, so that a hit-for-miss note saves its lookup.
+    /// An item may become popular with its next view; the request chooses its headers and its spelling.
+    #[must_use]
+    pub const fn is_lasting(self) -> bool {
+        !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling)
+    }
+
+    /// Whether the origin may answer otherwise if it gets all headers of the visitor's request. `sent_all`: it has them already.
+    #[must_use]
+    pub const fn may_change_with_headers(self, sent_all: bool) -> bool {
+        matches!(self, Self::Vary) || (matches!(self, Self::VaryStar) && !sent_all)
+    }
+}

@@ -1,0 +1,82 @@
+//! Circuit breaker for Redis: after several timeouts in a row, visitors stop waiting for it.
+
+use std::{cell::Cell, time::Duration};
+
+use super::{fetch::FetchError, time::Timestamp};
+use crate::upstash;
+
+/// Consecutive timeouts that open the circuit.
+const MAX_TIMEOUTS: u32 = 3;
+/// Time between two probes of an open circuit.
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The state of one isolate's connection to Redis.
+#[derive(Debug, Default)]
+pub struct CircuitBreaker {
+    /// Consecutive timeouts.
+    timeouts: Cell<u32>,
+    probe_at: Cell<Option<Timestamp>>,
+}
+
+/// Whether to ask Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Circuit {
+    Closed,
+    /// Redis does not answer. With `probe`, the caller pings Redis after its response, alone in this interval.
+    Open {
+        probe: bool,
+    },
+}
+
+impl CircuitBreaker {
+    /// Whether the circuit is open; unlike [`CircuitBreaker::state`], it hands out no probe.
+    pub fn is_open(&self) -> bool {
+        self.timeouts.get() >= MAX_TIMEOUTS
+    }
+
+    /// The state now. One caller per interval gets `probe`.
+    pub fn state(&self, now: Timestamp) -> Circuit {
+        if !self.is_open() {
+            return Circuit::Closed;
+        }
+        let probe = self.probe_at.get().is_none_or(|moment| moment <= now);
+        if probe {
+            self.probe_at.set(Some(now + PROBE_INTERVAL));
+        }
+        Circuit::Open { probe }
+    }
+
+    /// Records the outcome of a request. Only a timeout counts: an error that arrives at once delays nobody.
+    pub fn record<T>(&self, outcome: &Result<T, upstash::Error>, now: Timestamp) {
+        match outcome {
+            Ok(_) => self.timeouts.set(0),
+            Err(upstash::Error::Transport(FetchError::Timeout)) => {
+                self.timeouts.set(self.timeouts.get().saturating_add(1));
+                self.probe_at.set(Some(now + PROBE_INTERVAL));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_timeouts_open_the_circuit_and_a_success_closes_it() {
+        let start = Timestamp::from_millis(1_795_000_000_123);
+        let breaker = CircuitBreaker::default();
+        for _ in 0..MAX_TIMEOUTS {
+            assert_eq!(breaker.state(start), Circuit::Closed);
+            breaker.record::<()>(&Err(upstash::Error::Unauthorized), start);
+            breaker.record::<()>(&Err(FetchError::Timeout.into()), start);
+        }
+        assert_eq!(breaker.state(start), Circuit::Open { probe: false });
+        let due = start + PROBE_INTERVAL;
+        assert_eq!(breaker.state(due), Circuit::Open { probe: true });
+        assert_eq!(breaker.state(due), Circuit::Open { probe: false }, "one probe per interval");
+        breaker.record(&Ok(()), due);
+        assert_eq!(breaker.state(due), Circuit::Closed);
+    }
+}

@@ -1,0 +1,87 @@
+//! The directives of an origin: its `Edge-*` response headers.
+
+use http::HeaderMap;
+
+use super::headers::{is_edge, remove};
+use crate::{
+    carts::CartChange,
+    config::CartConfig,
+    orders::Order,
+    ports::error::Error,
+    schema::ids::{Tag, UserId},
+};
+
+/// The `Edge-*` headers of one response; the visitor does not get them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct OriginDirectives {
+    /// `Edge-Login`: the visitor logged in as this user.
+    pub user: Option<UserId>,
+    /// `Edge-Logout`.
+    pub logout: Option<LogoutScope>,
+    /// `Edge-Cart`: a change of the visitor's cart.
+    pub cart: Option<CartChange>,
+    /// `Edge-Order`: the visitor's order.
+    pub order: Option<Order>,
+    /// `Edge-Tags`: names for purges; at most 32.
+    pub tags: Vec<Tag>,
+}
+
+/// The sessions that `Edge-Logout` ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogoutScope {
+    /// `1`: the visitor's session.
+    This,
+    /// `all`: every session of the visitor's user.
+    All,
+}
+
+impl OriginDirectives {
+    /// Whether the response belongs to one visitor.
+    #[must_use]
+    pub const fn is_personal(&self) -> bool {
+        self.user.is_some() || self.logout.is_some() || self.cart.is_some() || self.order.is_some()
+    }
+
+    /// Parses and removes the headers.
+    pub(super) fn take(headers: &mut HeaderMap, config: CartConfig) -> Self {
+        // Most responses have none.
+        if !headers.keys().any(is_edge) {
+            return Self::default();
+        }
+        let logout = match text(headers, "edge-logout") {
+            Some("1") => Some(LogoutScope::This),
+            Some("all") => Some(LogoutScope::All),
+            _ => None,
+        };
+        let directives = Self {
+            user: read(headers, "edge-login", UserId::parse),
+            logout,
+            cart: read(headers, "edge-cart", |text| CartChange::parse(text, &config)),
+            order: read(headers, "edge-order", |text| Order::parse(text, &config)),
+            tags: tags(headers),
+        };
+        remove(headers, is_edge);
+        directives
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Parses a header. An invalid one is logged and ignored.
+fn read<T>(headers: &HeaderMap, name: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Option<T> {
+    match parse(text(headers, name)?) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            log::error!("the origin's header {name} is invalid and was ignored: {error}");
+            None
+        }
+    }
+}
+
+/// The valid tags of `Edge-Tags: a, b`. At most 32, because every hit looks up each of them.
+fn tags(headers: &HeaderMap) -> Vec<Tag> {
+    let lines = headers.get_all("edge-tags").iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).filter_map(|tag| Tag::parse(tag.trim()).ok()).take(32).collect()
+}

@@ -1,0 +1,107 @@
+//! Header rules between visitor, edgefront and origin: hop-by-hop headers, `Edge-*` headers, `X-Forwarded-*`, `Location`.
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Uri,
+    header::{self, Entry},
+};
+use url::Url;
+
+use crate::ports::{
+    error::Error,
+    fetch::{FetchError, Request},
+};
+
+/// The origin's URL for a requested one: the path of `ORIGIN_URL`, then the requested path and query, byte for byte.
+pub(super) fn origin_uri(origin: &Url, requested: &Uri) -> Result<Uri, Error> {
+    let path = requested.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let address = format!("{}{}{path}", root(origin), prefix(origin));
+    // Fails only if the URI exceeds 64 KB.
+    address.parse().map_err(|_| FetchError::Unreachable.into())
+}
+
+fn root(origin: &Url) -> String {
+    origin.origin().ascii_serialization()
+}
+
+/// `/shop` of `https://shop.example/shop/`, or nothing.
+fn prefix(origin: &Url) -> &str {
+    origin.path().trim_end_matches('/')
+}
+
+/// Tells the origin the public host and scheme, so that its links lead to edgefront.
+pub(super) fn set_forwarded(request: &mut Request) {
+    let uri = request.uri();
+    let values = [
+        ("x-forwarded-host", uri.authority().map(ToString::to_string)),
+        ("x-forwarded-proto", uri.scheme_str().map(str::to_owned)),
+    ];
+    for (name, value) in values {
+        if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+            request.headers_mut().insert(name, value);
+        }
+    }
+}
+
+/// Rewrites a `Location` at the origin's own address to the same path at edgefront. Any other `Location` stays.
+pub(super) fn rewrite_location(headers: &mut HeaderMap, origin: &Url) {
+    let Entry::Occupied(mut location) = headers.entry(header::LOCATION) else { return };
+    let Ok(text) = location.get().to_str() else { return };
+    let (root, prefix) = (root(origin), prefix(origin));
+    // The origin's URL, or a path below its prefix.
+    let path = text.strip_prefix(&root).or_else(|| (!prefix.is_empty() && text.starts_with('/')).then_some(text));
+    let Some(here) = path.and_then(|path| path.strip_prefix(prefix)) else { return };
+    let here = match here.chars().next() {
+        Some('/') if !names_a_host(here) => here.to_owned(),
+        None | Some('?' | '#') => format!("/{here}"),
+        // A host, port or path with the origin's as a mere prefix.
+        Some(_) => return,
+    };
+    if let Ok(here) = HeaderValue::try_from(here) {
+        location.insert(here);
+    }
+}
+
+/// Whether a browser reads a path as `//host`: it treats a backslash as a slash and ignores tabs (URL standard, §4.4).
+fn names_a_host(path: &str) -> bool {
+    let mut characters = path.chars().filter(|character| *character != '\t').skip(1);
+    matches!(characters.next(), Some('/' | '\\'))
+}
+
+/// Hop-by-hop headers (RFC 9110 §7.6.1); `Connection` can name more.
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Whether a header is hop-by-hop by its name.
+#[must_use]
+pub fn is_hop_by_hop(name: &str) -> bool {
+    HOP_BY_HOP.contains(&name)
+}
+
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
+    let named: Vec<_> = lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
+    remove(headers, |name| is_hop_by_hop(name.as_str()) || named.iter().any(|named| named == name.as_str()));
+}
+
+pub(super) fn remove(headers: &mut HeaderMap, predicate: impl Fn(&HeaderName) -> bool) {
+    let removed: Vec<_> = headers.keys().filter(|name| predicate(name)).cloned().collect();
+    for name in removed {
+        headers.remove(name);
+    }
+}
+
+/// Whether a header is part of the `Edge-*` contract. `Edge_User` and `Edge.User` count: an origin behind CGI (RFC 3875 §4.1.18)
+/// reads them as `Edge-User`.
+#[must_use]
+pub fn is_edge(name: &HeaderName) -> bool {
+    name.as_str().strip_prefix("edge").is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
+}

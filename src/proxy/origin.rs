@@ -1,0 +1,143 @@
+//! The exchange with the origin: any HTTP server (`ORIGIN_URL`), or the demo shop.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use serde_json::json;
+use url::Url;
+
+use super::{
+    directives::OriginDirectives,
+    headers::{is_edge, origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded},
+    visitor::VisitorContext,
+};
+use crate::{
+    App,
+    orders::flash_sale::Reservation,
+    ports::{
+        error::Error,
+        fetch::{Body, FetchError, Request, Response},
+        time::Timestamp,
+    },
+    sessions::cookie,
+};
+
+/// Timeout of a health check.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Sends a visitor's own request, without edgefront's cookie and with the visitor's `Edge-*` headers.
+///
+/// # Errors
+/// [`Error::Origin`] without a response; its body may still be truncated.
+pub(super) async fn fetch_personal(
+    app: &App,
+    mut request: Request,
+    visitor: &VisitorContext,
+    now: Timestamp,
+) -> Result<(Response, OriginDirectives), Error> {
+    let cookies = cookie::strip(request.headers());
+    let headers = request.headers_mut();
+    remove_hop_by_hop(headers);
+    remove(headers, is_edge);
+    headers.remove(header::HOST);
+    // The platform's server has answered `Expect` already.
+    headers.remove(header::EXPECT);
+    headers.remove(header::COOKIE);
+    if let Some(cookies) = cookies {
+        headers.insert(header::COOKIE, cookies);
+    }
+    // All values are visible ASCII, so they always are header values.
+    let user = visitor.user.as_ref().map(|user| user.as_str().to_owned());
+    let cart = visitor.cart.as_ref().map(|cart| cart.to_json().to_string());
+    let reservation = visitor.reservation.as_ref().map(|(sale, Reservation { id, until })| {
+        json!({"sale": sale.as_str(), "id": id.as_str(), "until": until.as_score()}).to_string()
+    });
+    for (name, value) in [("edge-user", user), ("edge-cart", cart), ("edge-reservation", reservation)] {
+        let value = value.map(HeaderValue::try_from).and_then(Result::ok);
+        headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
+    }
+    send(app, request, now).await
+}
+
+/// Asks for a page on behalf of everybody, by its canonical URL. The request depends on `url` and `headers` only.
+///
+/// # Errors
+/// [`Error::Origin`] without a response; its body may still be truncated.
+pub async fn fetch_shared(
+    app: &App,
+    url: &str,
+    headers: HeaderMap,
+    now: Timestamp,
+) -> Result<(Response, OriginDirectives), Error> {
+    let mut request = Request::new(Body::Empty);
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = url.parse().map_err(|_| Error::Platform("a page's URL is invalid".to_owned()))?;
+    request.headers_mut().extend([
+        (header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8")),
+        (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+        (header::USER_AGENT, HeaderValue::from_static("edgefront")),
+    ]);
+    // Replaces the defaults above.
+    request.headers_mut().extend(headers);
+    send(app, request, now).await
+}
+
+/// Checks that the origin answers with a status below 500; for the demo shop, that its database answers.
+///
+/// # Errors
+/// [`Error::Origin`], [`Error::Database`], or [`Error::Platform`] with the origin's status.
+pub async fn check_health(app: &App) -> Result<(), Error> {
+    let Some(url) = &app.config.origin.url else {
+        let database = app.database.as_ref().ok_or_else(no_origin)?;
+        return Ok(database.query("SELECT 1", &[]).await.map(drop)?);
+    };
+    let mut request = Request::new(Body::Empty);
+    *request.method_mut() = Method::HEAD;
+    *request.uri_mut() = url.as_str().parse().map_err(|_| no_origin())?;
+    request.headers_mut().extend(app.config.origin.key.clone().map(|key| (HeaderName::from_static("edge-key"), key)));
+    let status = app.fetch.fetch(request, app.config.origin.timeout.min(HEALTH_TIMEOUT)).await?.status();
+    if status.is_server_error() { Err(Error::Platform(format!("the origin answers {status}"))) } else { Ok(()) }
+}
+
+fn no_origin() -> Error {
+    Error::Platform("there is no origin: set ORIGIN_URL, or bind the demo shop's database".to_owned())
+}
+
+async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Response, OriginDirectives), Error> {
+    let config = &app.config.origin;
+    set_forwarded(&mut request);
+    if let Some(key) = &config.key {
+        request.headers_mut().insert("edge-key", key.clone());
+    }
+    let mut response = match &config.url {
+        Some(url) => send_to_server(app, url, request).await?,
+        None => send_to_demo(app, request, now).await?,
+    };
+    let directives = OriginDirectives::take(response.headers_mut(), app.config.cart);
+    Ok((response, directives))
+}
+
+async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Response, Error> {
+    *request.uri_mut() = origin_uri(url, request.uri())?;
+    let mut response = app.fetch.fetch(request, app.config.origin.timeout).await?;
+    // The platform can pass on neither an interim response (101 included: no upgrade was requested) nor an unknown class.
+    if !(200..600).contains(&response.status().as_u16()) {
+        return Err(FetchError::Unreachable.into());
+    }
+    remove_hop_by_hop(response.headers_mut());
+    rewrite_location(response.headers_mut(), url);
+    Ok(response)
+}
+
+#[cfg(feature = "demo")]
+async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Response, Error> {
+    let database = app.database.as_ref().ok_or_else(no_origin)?;
+    Ok(crate::demo::respond(database.as_ref(), &app.limits.logins, request, now).await)
+}
+
+/// Unreachable: such a Worker does not start without `ORIGIN_URL`.
+#[cfg(not(feature = "demo"))]
+#[expect(clippy::unused_async, reason = "the same signature as with the demo shop")]
+async fn send_to_demo(_: &App, _: Request, _: Timestamp) -> Result<Response, Error> {
+    Err(FetchError::Unreachable.into())
+}

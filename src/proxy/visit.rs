@@ -1,0 +1,76 @@
+//! One request of a visitor.
+
+use std::rc::Rc;
+
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::{
+    App,
+    metrics::traffic::Metric,
+    ports::{fetch::Request, network::ClientNetwork, time::Timestamp},
+    ranking::{activity::Viewer, crawler},
+    schema::{
+        ids::{ItemId, RowId},
+        token::Token,
+    },
+};
+
+/// A request of a visitor, as far as it is known without Redis.
+pub struct Visit {
+    pub app: Rc<App>,
+    pub now: Timestamp,
+    /// The token of a correctly signed cookie; its session may have ended.
+    pub token: Option<Token>,
+    /// The item whose page a person views.
+    pub viewed: Option<ItemId>,
+    pub network: Option<ClientNetwork>,
+    /// The origin gets the visitor's cart (`CART_ROUTES`).
+    pub sends_cart: bool,
+    /// The flash sale whose piece the visitor buys here (`FLASH_CHECKOUT`).
+    pub sale: Option<RowId>,
+}
+
+impl Visit {
+    #[must_use]
+    pub fn of(app: &Rc<App>, request: &Request, now: Timestamp) -> Self {
+        let (config, path, query) = (&app.config, request.uri().path(), request.uri().query());
+        Self {
+            app: app.clone(),
+            now,
+            token: app.keyring.read(request.headers(), now),
+            viewed: config.page.item_routes.item(path, query).filter(|_| crawler::is_human(request.headers())),
+            network: ClientNetwork::of(request.headers()),
+            sends_cart: config.origin.cart_routes.iter().any(|route| route == path),
+            sale: config.flash.checkout.item(path, query).map(RowId::from),
+        }
+    }
+
+    /// Whether the origin gets facts about the visitor that no cache key contains.
+    #[must_use]
+    pub const fn is_personal_route(&self) -> bool {
+        self.sends_cart || self.sale.is_some()
+    }
+
+    /// Records the session's activity, and the view of the item if the origin answered 200 for it. Invented item names therefore never
+    /// enter the ranking.
+    pub fn record(&self, method: &Method, status: StatusCode) {
+        let item = self.viewed.as_ref().filter(|_| method == Method::GET && status == StatusCode::OK);
+        if item.is_some() {
+            self.app.traffic.count(Metric::View);
+        }
+        self.app.activity.note(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
+    }
+}
+
+/// Method and headers of a request whose body travels to the origin.
+pub struct RequestHead {
+    pub method: Method,
+    pub headers: HeaderMap,
+}
+
+impl RequestHead {
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        Self { method: request.method().clone(), headers: request.headers().clone() }
+    }
+}
