@@ -5,9 +5,9 @@ use std::{fmt, io, path::Path};
 /// A cause and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong.
+    /// The error.
     pub cause: String,
-    /// What to do about the cause. Empty if there is nothing to add.
+    /// The advice for the reader. Empty if the cause says enough.
     pub remedy: String,
 }
 

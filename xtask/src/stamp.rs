@@ -1,4 +1,4 @@
-//! Build stamps. A stamp file lies beside a build result and holds the fingerprint of its sources. The result is up to
+//! Build stamps. A stamp file is beside a build result and contains the fingerprint of its sources. The result is up to
 //! date while the fingerprint is the same. Deleting the directory of the result deletes its stamp as well.
 
 use std::{

@@ -138,7 +138,7 @@ async fn build_bare_rust(tools: &Tools) -> Result<(), Failure> {
     .await
 }
 
-/// What all candidates share.
+/// The parts that all candidates share.
 pub struct Environment<'a> {
     pub redis_binary: &'a Path,
     pub origin_url: &'a str,

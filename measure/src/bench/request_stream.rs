@@ -50,7 +50,7 @@ impl RequestStream {
         out.extend_from_slice(BROWSER_HEADERS.as_bytes());
         // A row needs no session, but a browser sends its cookie anyway.
         if self.workload == Workload::Guest {
-            // The platform adds this header. edgefront tells visitors without a session apart by it.
+            // The platform adds this header. edgefront distinguishes visitors without a session by it.
             let [.., high, low] = (number % SESSIONS).to_be_bytes();
             let _ = write!(out, "CF-Connecting-IP: 203.0.{high}.{low}\r\n");
         } else {

@@ -23,7 +23,7 @@ use super::{
 
 /// The time for which each candidate runs under each workload before the first round. It lets V8 optimise the code and
 /// the process reach its full size. workerd keeps the objects of responses until V8's major garbage collection, which
-/// takes some 100,000 pages. Until then, requests for fresh memory dominate the response time.
+/// takes some 100,000 pages. Until then, a page waits for fresh memory as long as for everything else together.
 const WARM_UP: Duration = Duration::from_secs(5);
 /// As [`WARM_UP`], with `--quick`.
 const QUICK_WARM_UP: Duration = Duration::from_secs(1);

@@ -3,8 +3,8 @@
 //! accepted write has happened exactly once at the end; the memory of the Worker stays bounded.
 //!
 //! - [`shop`]: the shop under test, and its faults.
-//! - [`visitor`]: a visitor who checks the cart and the session; [`random`]: what they do next; [`crons`]: the cron
-//!   jobs.
+//! - [`visitor`]: a visitor who checks the cart and the session; [`random`]: the choice of the next action; [`crons`]:
+//!   the cron jobs.
 //! - [`tally`]: the events minute by minute; [`verdict`]: the results; [`document`]: the published page.
 
 mod crons;

@@ -30,7 +30,7 @@ const DIRECTORY: &str = "target/soak";
 /// The time between a kill of Redis and its restart. Redis then starts within 0.1 s, so it is up nine tenths of the
 /// time.
 const REDIS_DOWNTIME: Duration = Duration::from_secs(3);
-/// How often the memory of the Worker is sampled and the schedule is checked.
+/// The interval between two samples of the Worker's memory, and between two checks of the schedule.
 const TICK: Duration = Duration::from_secs(1);
 
 /// A running shop. Dropping it ends all its processes.

@@ -100,13 +100,13 @@ impl fmt::Display for Tally {
         let retries = self.total(|minute| minute.writes_retried);
         writeln!(
             f,
-            "- {accepted} writes accepted, with {retries} retries: {} carts differed from them, {} sessions were wrong,",
+            "- {accepted} writes accepted, with {retries} retries: {} carts differed from them, {} sessions wrong,",
             violations(Violation::Cart),
             violations(Violation::Session)
         )?;
         writeln!(f, "  {} writes got another status, or no response for a minute.", violations(Violation::Write))?;
         let (jobs, failed) = (self.total(|minute| minute.jobs), self.total(|minute| minute.jobs_failed));
-        write!(f, "- {jobs} runs of the cron jobs: {failed} failed, while Redis or the Worker was down.")?;
+        write!(f, "- {jobs} runs of the cron jobs: {failed} failed while Redis or the Worker was down.")?;
         if let Some((warm, end)) = self.memory_growth() {
             write!(f, "\n- The Worker had {warm:.0} MB after its warm-up, and {end:.0} MB at the end.")?;
         }

@@ -18,7 +18,7 @@ const ITEMS: u64 = 60;
 const PAUSE: Duration = Duration::from_millis(60);
 /// A request without a response in this time is lost. For a page, that is a violation.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a write is retried: longer than Redis and the Worker are down together.
+/// The time limit for retries of a write: longer than Redis and the Worker are down together.
 const RETRY_TIME: Duration = Duration::from_mins(1);
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 
