@@ -1,7 +1,18 @@
-//! `cargo xtask bench` and `cargo xtask soak`: xtask runs this program with their arguments.
+//! The benchmark and the soak test of edgefront. `cargo xtask bench` and `cargo xtask soak` run this program with their
+//! arguments. It is apart from xtask, so that the other commands do not compile it.
+//!
+//! - [`bench`], [`soak`]: the commands.
+//! - [`workerd`], [`process`], [`origin`], [`worker_variables`]: what both run.
+//! - [`statistics`], [`table`]: what both print.
 
 mod bench;
+mod origin;
+mod process;
 mod soak;
+mod statistics;
+mod table;
+mod worker_variables;
+mod workerd;
 
 use std::process::ExitCode;
 
@@ -11,19 +22,18 @@ use xtask::runner;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
-    /// Measure edgefront beside what one would write instead, in one run.
-    Bench(bench::Arguments),
-    /// Let visitors shop while Redis and the Worker are killed again and again, and see that nothing is lost.
-    Soak(soak::Arguments),
+    /// Compare the speed of edgefront with alternatives.
+    ///
+    /// One run measures all candidates in front of a real Redis. The alternatives are the same shop in JavaScript, and
+    /// Workers that do nothing. The first run compiles the load generator with optimisation, which takes two minutes.
+    Bench(bench::BenchArguments),
+    /// Kill Redis and the Worker while visitors shop, and check that nothing is lost.
+    Soak(soak::SoakArguments),
 }
 
 fn main() -> ExitCode {
-    let command = Command::parse();
-    let work = async {
-        match command {
-            Command::Bench(arguments) => bench::run(arguments).await,
-            Command::Soak(arguments) => soak::run(arguments).await,
-        }
-    };
-    runner::run(work, Err(runner::stopped_by_signal()))
+    match Command::parse() {
+        Command::Bench(arguments) => runner::run(bench::run(arguments)),
+        Command::Soak(arguments) => runner::run(soak::run(arguments)),
+    }
 }

@@ -1,60 +1,60 @@
-//! The static files in build/assets/, which the platform serves by itself: scripts and styles bundled and minified, the rest as it is.
+//! The static files in build/assets/, which the platform serves without the Worker. Scripts and styles are bundled and
+//! minified; the other files are copied.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-use tokio::process::Command;
-
 use crate::{
     failure::Failure,
     npm,
     stamp::Stamp,
-    steps::{self, step},
+    steps::{self, run_step},
 };
 
-/// What the bundles are made of; package-lock.json pins the libraries among it.
+/// The sources of the bundles. package-lock.json pins the libraries among them.
 const SOURCES: [&str; 2] = ["assets", "package-lock.json"];
-/// What wrangler.toml names.
-const SITE: &str = "build/assets";
+/// The directory that wrangler.toml names.
+const DIRECTORY: &str = "build/assets";
+const STAMP: &str = "build/.assets";
 
-/// Builds what has changed.
+/// Builds the static files, unless they are up to date.
 ///
 /// # Errors
-/// When esbuild refuses a file.
+/// When esbuild rejects a file.
 pub async fn build() -> Result<(), Failure> {
-    step("assets", async |step| {
-        let stamp = Stamp::new("build/.assets", &SOURCES)?;
-        if stamp.is_current() && Path::new(SITE).is_dir() {
+    run_step("assets", async |step| {
+        let stamp = Stamp::new(STAMP, &SOURCES)?;
+        if stamp.is_current() && Path::new(DIRECTORY).is_dir() {
             return Ok(steps::done("up to date"));
         }
-        let failed = |cause: io::Error| Failure::file(SITE, &cause);
-        let files = sources().map_err(failed)?;
-        let target = Path::new(SITE).join("_edge/assets");
-        // Else a file that was renamed would still be served under its old name.
-        let _ = fs::remove_dir_all(SITE);
+        let failed = |cause: io::Error| Failure::file(DIRECTORY, &cause);
+        let files = source_files().map_err(failed)?;
+        let target = Path::new(DIRECTORY).join("_edge/assets");
+        // Otherwise the platform would still serve a renamed file under its old name.
+        let _ = fs::remove_dir_all(DIRECTORY);
         fs::create_dir_all(&target).map_err(failed)?;
 
         let (bundles, copies): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.extension().is_some_and(|kind| kind == "js" || kind == "css"));
         for file in copies {
             let Some(name) = file.file_name() else { continue };
-            let directory = if name == "_headers" { Path::new(SITE) } else { &target };
+            let directory = if name == "_headers" { Path::new(DIRECTORY) } else { &target };
             fs::copy(&file, directory.join(name)).map_err(failed)?;
         }
-        let mut esbuild = Command::new(npm::program("esbuild")?);
+        let mut esbuild = npm::command("esbuild")?;
         esbuild.args(["--bundle", "--minify", "--format=esm", "--target=es2023", "--log-level=warning"]);
-        esbuild.arg(format!("--outdir={}", target.display())).args(bundles).env("PATH", npm::path()?);
-        step.run(esbuild, "mend the file that it names").await?;
-        stamp.set()?;
+        esbuild.arg(format!("--outdir={}", target.display())).args(bundles);
+        step.run_program(esbuild, "fix the file that esbuild names").await?;
+        stamp.write()?;
         Ok(steps::done("built"))
     })
     .await
 }
 
-/// The files of `assets/`; what lies deeper is only there for them to import.
-fn sources() -> io::Result<Vec<PathBuf>> {
+/// The files of `assets/` without its subdirectories, whose files are only imported.
+fn source_files() -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir("assets")?.map(|entry| entry.map(|entry| entry.path()));
     let mut files: Vec<_> =
         entries.filter(|path| path.as_ref().map_or(true, |path| path.is_file())).collect::<Result<_, _>>()?;

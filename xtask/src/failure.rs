@@ -1,13 +1,13 @@
-//! Why a command stopped. What a person reads is always a cause and a remedy, never a backtrace.
+//! The error type of all commands. Its text names a cause and a remedy, and has no backtrace.
 
-use std::fmt;
+use std::{fmt, io, path::Path};
 
-/// A cause and its remedy. The default one has neither: all is said already.
+/// A cause and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong, one line.
+    /// The error.
     pub cause: String,
-    /// What to do about it, one line; may be empty when the cause says it.
+    /// The advice for the reader. Empty if the cause says enough.
     pub remedy: String,
 }
 
@@ -16,9 +16,20 @@ impl Failure {
         Self { cause: cause.into(), remedy: remedy.into() }
     }
 
-    /// A file that can not be read or written.
-    pub fn file(path: impl AsRef<std::path::Path>, cause: &std::io::Error) -> Self {
-        Self::new(format!("{}: {cause}", path.as_ref().display()), "check that it exists, and that you own it")
+    /// A file or directory that cannot be read or written.
+    pub fn file(path: impl AsRef<Path>, error: &io::Error) -> Self {
+        let cause = format!("{}: {error}", path.as_ref().display());
+        Self::new(cause, "check that it exists and that you may read and write it")
+    }
+
+    /// A failure that the command has printed already.
+    #[must_use]
+    pub fn already_printed() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn is_already_printed(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -1,10 +1,16 @@
-//! What the commands of xtask share with the program that measures: set-up (`tools`, `npm`, `redis`, `wheel`), the Worker's bundle (`worker`,
-//! `assets`), and below that processes, steps, stamps and failures.
+//! Set-up that the commands of xtask share with the crate `edgefront-measure`.
+//!
+//! - Build: [`worker`] (the Worker and its assets), [`bundle`] (one crate to one Worker bundle), [`stamp`] (what is up
+//!   to date).
+//! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels).
+//! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`failure`].
+//! - [`variables`]: the Worker's variables on the command line.
 
 mod assets;
-pub mod children;
+pub mod bundle;
 pub mod failure;
 pub mod npm;
+pub mod process_group;
 pub mod redis;
 pub mod runner;
 pub mod stamp;

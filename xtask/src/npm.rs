@@ -1,4 +1,5 @@
-//! The npm packages that package-lock.json pins, among them a Node that is new enough for wrangler. No install script runs (.npmrc).
+//! The npm packages that package-lock.json pins, including a Node.js that is new enough for wrangler. .npmrc forbids
+//! install scripts.
 
 use std::{
     env,
@@ -12,99 +13,102 @@ use tokio::process::Command;
 
 use crate::{
     failure::Failure,
-    steps::{self, step},
+    steps::{self, run_step},
 };
 
-/// Installs the packages, unless they are there as the lock file has them.
+/// The file that npm writes at the end of an installation.
+const INSTALLED_MARKER: &str = "node_modules/.package-lock.json";
+
+/// Installs the packages, unless they match the lock file.
 ///
 /// # Errors
 /// When npm is missing or fails.
 pub async fn install() -> Result<(), Failure> {
-    step("npm packages", async |step| {
+    run_step("npm packages", async |step| {
         if is_current() {
             node()?;
             return Ok(steps::done("up to date"));
         }
         step.note("npm install, about 20 s");
         let mut npm = Command::new("npm");
-        // Not `npm ci`: it wants the packages of every platform in the lock file, and a registry may carry only some. This, too, installs
-        // what the lock file says, and writes nothing into it.
+        // Not `npm ci`: it requires the packages of every platform in the lock file, and a registry may carry only
+        // some. `npm install` installs the locked versions as well, and `--no-save` keeps the lock file unchanged.
         npm.args(["install", "--no-save", "--no-progress"]);
-        step.run(npm, "check the network, then try again; npm comes with Node.js").await?;
+        step.run_program(npm, "check the network, then try again; npm comes with Node.js").await?;
         node()?;
         Ok(steps::done("installed"))
     })
     .await
 }
 
-/// For the build that wrangler itself asks for: installing anew would take wrangler's own files from under its feet.
+/// Installs the packages only if there are none. wrangler itself calls `cargo xtask build`, and a new installation
+/// would replace the files of the running wrangler.
 ///
 /// # Errors
 /// As [`install`].
 pub async fn install_if_missing() -> Result<(), Failure> {
-    if Path::new(INSTALLED).exists() { Ok(()) } else { install().await }
+    if Path::new(INSTALLED_MARKER).exists() { Ok(()) } else { install().await }
 }
-
-/// What npm writes at the end of an installation.
-const INSTALLED: &str = "node_modules/.package-lock.json";
 
 fn is_current() -> bool {
-    let changed = |path: &str| fs::metadata(path).and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    Path::new(INSTALLED).exists() && changed(INSTALLED) >= changed("package-lock.json")
+    let modified = |path: &str| fs::metadata(path).and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    Path::new(INSTALLED_MARKER).exists() && modified(INSTALLED_MARKER) >= modified("package-lock.json")
 }
 
-/// A Node that is new enough for wrangler: that of the packages, on a platform without one the machine's.
+/// A Node.js that is new enough for wrangler: the one of the packages, or the machine's on a platform without a
+/// package.
 ///
 /// # Errors
-/// When the machine's is too old.
+/// When the machine's Node.js is too old.
 pub fn node() -> Result<PathBuf, Failure> {
-    let ours = program("node")?;
-    if ours.exists() {
-        return Ok(ours);
+    let packaged = program_path("node")?;
+    if packaged.exists() {
+        return Ok(packaged);
     }
-    let told = std::process::Command::new("node").arg("--version").output();
-    let version = told.map(|told| String::from_utf8_lossy(&told.stdout).trim().to_owned()).unwrap_or_default();
+    let output = std::process::Command::new("node").arg("--version").output();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     if is_new_enough(&version) {
         return Ok(PathBuf::from("node"));
     }
     Err(Failure::new(
-        format!("wrangler needs Node.js 22.12, and the machine has {version:?}"),
+        format!("wrangler needs Node.js 22.12 or newer, but this machine has {version:?}"),
         "install Node.js 22.12 or newer",
     ))
 }
 
-/// `version` is of the form v22.12.0.
+/// `version` has the form `v22.12.0`.
 fn is_new_enough(version: &str) -> bool {
     let mut parts = version.trim_start_matches('v').split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (22, 12)
 }
 
-/// The absolute path of an installed program; links are kept, because npm's programs find their files by them.
+/// The absolute path of an installed program. It keeps symbolic links, because npm's programs find their files through
+/// them.
 ///
 /// # Errors
-/// When the working directory is gone.
-pub fn program(name: &str) -> Result<PathBuf, Failure> {
+/// When the working directory does not exist any more.
+pub fn program_path(name: &str) -> Result<PathBuf, Failure> {
     std::path::absolute(Path::new("node_modules/.bin").join(name)).map_err(|cause| Failure::file(name, &cause))
 }
 
-/// A program of the packages that runs on their Node, whatever the machine has.
+/// The command of an installed program. It runs on the packages' Node.js, not on the machine's.
 ///
 /// # Errors
-/// As [`program`].
+/// As [`program_path`] and [`search_path`].
 pub fn command(name: &str) -> Result<Command, Failure> {
-    let mut command = Command::new(program(name)?);
-    command.env("PATH", path()?);
+    let mut command = Command::new(program_path(name)?);
+    command.env("PATH", search_path()?);
     Ok(command)
 }
 
 /// The PATH with the packages' programs first.
 ///
 /// # Errors
-/// When the PATH can not be extended.
-pub fn path() -> Result<OsString, Failure> {
-    let bin = program("")?;
+/// When the PATH cannot be extended.
+pub fn search_path() -> Result<OsString, Failure> {
+    let programs = program_path("")?;
     let path = env::var_os("PATH").unwrap_or_default();
-    env::join_paths(std::iter::once(bin).chain(env::split_paths(&path)))
+    env::join_paths(std::iter::once(programs).chain(env::split_paths(&path)))
         .map_err(|cause| Failure::new(format!("PATH: {cause}"), "move the project to a path without a colon"))
 }
 
@@ -113,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrangler_runs_from_node_22_12_on() {
+    fn wrangler_requires_node_22_12() {
         for (version, expected) in
             [("v22.12.0", true), ("v24.1.3", true), ("v22.11.9", false), ("v20.20.2", false), ("", false)]
         {

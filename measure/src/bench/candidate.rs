@@ -1,160 +1,156 @@
-//! Who is measured: edgefront, what one would write instead, and Workers that do nothing.
+//! The measured candidates: edgefront, the alternatives, and Workers that do nothing.
 
-use std::path::{Path, PathBuf};
-
-use super::{
-    backend::{self, Backend, Visitor},
-    worker::{Module, Worker},
-    workload::Workload,
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
 };
-use edgefront::ports::time::Timestamp;
+
 use xtask::{
+    bundle::Bundle,
     failure::Failure,
     npm,
-    steps::{self, step},
+    steps::{self, run_step},
     tools::Tools,
-    variables::REDIS_TIMEOUT,
+    variables::{LOCAL_REDIS_TIMEOUT, Variables},
 };
 
-/// Where all that a run makes lies, its results too.
+use super::{backend::Backend, visitor_session::VisitorSession, workload::Workload};
+use crate::{
+    worker_variables::worker_variables,
+    workerd::{RunningWorker, WorkerModule},
+};
+
+/// The directory for all files of a run, including its results.
 pub const DIRECTORY: &str = "target/bench";
 
-/// Opens the service's part of edgefront's API.
-pub const SERVICE_KEY: &str = "0123456789abcdef0123456789abcdef";
-
-/// What a candidate is made of.
+/// The program that the Worker of a candidate runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum CandidateKind {
     /// A JavaScript file in `benches/peers`, with Hono and `@upstash/redis`.
     Peer,
-    /// Does nothing: the platform's limit.
+    /// A Worker that does nothing. It shows the limit of the platform.
     Bare,
     /// A bundle of edgefront in this directory.
     Edgefront(PathBuf),
 }
 
-/// One who is measured.
+/// A measured program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub name: String,
-    pub kind: Kind,
+    pub kind: CandidateKind,
 }
 
 impl Candidate {
-    /// All of them, in the order of tables.
+    /// All candidates, in the order of the tables.
     pub fn all() -> Vec<Self> {
         let candidate = |name: &str, kind| Self { name: name.to_owned(), kind };
         vec![
-            candidate("edgefront", Kind::Edgefront("build".into())),
-            candidate("eval", Kind::Peer),
-            candidate("pipelined", Kind::Peer),
-            candidate("book", Kind::Peer),
-            candidate("bare-rust", Kind::Bare),
-            candidate("bare-js", Kind::Bare),
+            candidate("edgefront", CandidateKind::Edgefront("build".into())),
+            candidate("eval", CandidateKind::Peer),
+            candidate("pipelined", CandidateKind::Peer),
+            candidate("book", CandidateKind::Peer),
+            candidate("bare-rust", CandidateKind::Bare),
+            candidate("bare-js", CandidateKind::Bare),
         ]
     }
 
-    /// Whether it answers this at all.
+    pub fn is_edgefront(&self) -> bool {
+        matches!(self.kind, CandidateKind::Edgefront(_))
+    }
+
+    /// Whether this candidate is measured under the workload.
     pub fn serves(&self, workload: Workload) -> bool {
-        self.kind != Kind::Bare || workload.is_bare()
+        self.kind != CandidateKind::Bare || workload.includes_bare_workers()
     }
 
     fn directory(&self) -> PathBuf {
         Path::new(DIRECTORY).join(&self.name)
     }
 
-    /// Makes what is not there yet. edgefront's own bundle is built before.
+    /// Builds the modules of this candidate, except for edgefront's own bundle.
     ///
     /// # Errors
-    /// When it does not compile.
+    /// When they do not compile.
     pub async fn build(&self, tools: &Tools) -> Result<(), Failure> {
-        match (&self.kind, self.name.as_str()) {
-            (Kind::Edgefront(_), _) => Ok(()),
-            (_, "bare-rust") => {
-                step("bare Worker in Rust", async |step| {
-                    let directory = format!("{DIRECTORY}/bare-rust");
-                    let entry = "benches/bare-rust/entry.js";
-                    xtask::worker::bundle_crate(&step, tools, ("edgefront-bare-rust", &[]), entry, &directory).await?;
-                    Ok(steps::done("built"))
-                })
-                .await
-            }
-            (kind, name) => {
-                let file =
-                    if *kind == Kind::Peer { format!("benches/peers/{name}.js") } else { "benches/bare.js".to_owned() };
-                step(name, async |step| {
-                    let mut esbuild = npm::command("esbuild")?;
-                    esbuild.args([&file, "--bundle", "--minify", "--format=esm", "--log-level=warning"]);
-                    esbuild.args(["--external:cloudflare:workers", "--conditions=workerd,worker,browser"]);
-                    esbuild.arg(format!("--outfile={}", self.directory().join("index.js").display()));
-                    step.run(esbuild, "mend what esbuild names").await?;
-                    Ok(steps::done("bundled"))
-                })
-                .await
-            }
-        }
-    }
-
-    fn modules(&self) -> Vec<Module> {
-        let module = |directory: &Path, name: &str| Module { name: name.to_owned(), file: directory.join(name) };
-        let wasm = |directory: &Path| vec![module(directory, "index.js"), module(directory, "index_bg.wasm")];
+        let name = self.name.as_str();
         match &self.kind {
-            Kind::Edgefront(directory) => wasm(directory),
-            Kind::Bare if self.name == "bare-rust" => wasm(&self.directory()),
-            Kind::Bare | Kind::Peer => vec![module(&self.directory(), "index.js")],
+            CandidateKind::Edgefront(_) => Ok(()),
+            CandidateKind::Bare if name == "bare-rust" => build_bare_rust(tools).await,
+            CandidateKind::Bare => self.bundle_script("benches/bare.js").await,
+            CandidateKind::Peer => self.bundle_script(&format!("benches/peers/{name}.js")).await,
         }
     }
 
-    /// Starts it, with a Redis of its own if it needs one.
+    async fn bundle_script(&self, file: &str) -> Result<(), Failure> {
+        run_step(&self.name, async |step| {
+            let mut esbuild = npm::command("esbuild")?;
+            esbuild.args([file, "--bundle", "--minify", "--format=esm", "--log-level=warning"]);
+            esbuild.args(["--external:cloudflare:workers", "--conditions=workerd,worker,browser"]);
+            esbuild.arg(format!("--outfile={}", self.directory().join("index.js").display()));
+            step.run_program(esbuild, "fix the file that esbuild names").await?;
+            Ok(steps::done("bundled"))
+        })
+        .await
+    }
+
+    fn modules(&self) -> Vec<WorkerModule> {
+        match &self.kind {
+            CandidateKind::Edgefront(directory) => WorkerModule::wasm_bundle(directory),
+            CandidateKind::Bare if self.name == "bare-rust" => WorkerModule::wasm_bundle(&self.directory()),
+            CandidateKind::Bare | CandidateKind::Peer => {
+                vec![WorkerModule::in_directory(&self.directory(), "index.js")]
+            }
+        }
+    }
+
+    /// Starts the Worker, and a backend if the candidate uses one.
     ///
     /// # Errors
     /// When one of the two does not start.
-    pub async fn start(self, world: &World<'_>) -> Result<Running, Failure> {
-        let mut variables = Vec::new();
+    pub async fn start(self, environment: &Environment<'_>) -> Result<RunningCandidate, Failure> {
+        let mut variables = Variables::new();
         let backend = match self.kind {
-            Kind::Bare => None,
-            Kind::Peer | Kind::Edgefront(_) => {
-                let backend = Backend::start(world.redis, world.visitors, world.now).await?;
-                variables = variables_of(&backend.url(), world.origin);
+            CandidateKind::Bare => None,
+            CandidateKind::Peer | CandidateKind::Edgefront(_) => {
+                let backend = Backend::start(environment.redis_binary, environment.sessions, environment.now).await?;
+                variables = worker_variables(&backend.url(), environment.origin_url);
+                variables.insert(LOCAL_REDIS_TIMEOUT.0.to_owned(), LOCAL_REDIS_TIMEOUT.1.to_owned());
                 Some(backend)
             }
         };
-        let worker = Worker::start(&self.directory(), &self.modules(), &variables).await?;
-        Ok(Running { candidate: self, worker, backend })
+        let worker = RunningWorker::start(&self.directory(), &self.modules(), &variables).await?;
+        Ok(RunningCandidate { candidate: self, worker, backend })
     }
 }
 
-/// What all candidates share.
-pub struct World<'a> {
-    /// The server's binary.
-    pub redis: &'a Path,
-    pub origin: &'a str,
-    pub visitors: &'a [Visitor],
-    pub now: Timestamp,
+async fn build_bare_rust(tools: &Tools) -> Result<(), Failure> {
+    run_step("bare-rust", async |step| {
+        let bundle = Bundle {
+            package: "edgefront-bare-rust",
+            cargo_options: &[],
+            entry: "benches/bare-rust/entry.js",
+            directory: &format!("{DIRECTORY}/bare-rust"),
+        };
+        bundle.build(&step, tools).await?;
+        Ok(steps::done("built"))
+    })
+    .await
 }
 
-/// A candidate that can be asked.
-pub struct Running {
+/// The parts that all candidates share.
+pub struct Environment<'a> {
+    pub redis_binary: &'a Path,
+    pub origin_url: &'a str,
+    pub sessions: &'a [VisitorSession],
+    /// The time since the Unix epoch.
+    pub now: Duration,
+}
+
+/// A candidate that answers requests.
+pub struct RunningCandidate {
     pub candidate: Candidate,
-    pub worker: Worker,
-    /// None for one that touches nothing.
+    pub worker: RunningWorker,
+    /// `None` for a Worker that does nothing.
     pub backend: Option<Backend>,
-}
-
-/// Of edgefront; the peers read some of them. The rest is at its default.
-pub fn variables_of(redis: &str, origin: &str) -> Vec<(String, String)> {
-    let rows = format!("{origin}/rows");
-    let variables = [
-        ("UPSTASH_REDIS_REST_URL", redis),
-        ("UPSTASH_REDIS_REST_TOKEN", backend::TOKEN),
-        ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
-        ("SERVICE_KEY", SERVICE_KEY),
-        ("ORIGIN_URL", origin),
-        ("ROWS_TABLE", ""),
-        ("ROWS_URL", &rows),
-        // All items of the run are popular enough, also those whose page is asked for once.
-        ("PAGE_RANK_LIMIT", "1000000"),
-        REDIS_TIMEOUT,
-    ];
-    variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }

@@ -1,82 +1,82 @@
-//! `cargo xtask bench`: edgefront beside what one would write instead (Hono and `@upstash/redis`) and beside Workers that do nothing, in one
-//! run. Every candidate runs in raw workerd with a Valkey and a gateway of its own; each round measures all of them, one after the other, in
-//! another order each time: so whatever disturbs the machine disturbs all alike, and ratios are taken within a round.
+//! `cargo xtask bench`: compares edgefront with alternatives (Hono and `@upstash/redis`) and with Workers that do
+//! nothing, in one run. Every candidate runs in raw workerd with its own Valkey and gateway. Each round measures all
+//! candidates one at a time, in rotating order. So a disturbance of the machine affects all of them, and ratios are
+//! taken within a round.
 //!
-//! - [`candidate`], [`workload`]: who is measured, and with what.
-//! - [`worker`], [`backend`], [`origin`], [`process`]: what a candidate runs in and stands on, and what is counted there.
-//! - [`rounds`]: who is measured when.
-//! - [`load`], [`answer`]: who asks.
-//! - [`results`], [`statistics`]: what came of it, and the figures that it gives.
-//! - [`report`], [`table`], [`plot`]: these as tables, as JSON and as a picture; [`documents`]: where they are published.
+//! - [`candidate`], [`workload`]: the measured programs, and what they are asked.
+//! - [`backend`], [`dataset`], [`visitor_session`]: the Redis of a candidate, its data, and its signed-in visitors.
+//! - [`rounds`], [`redis_accounting`]: the order of the measurements, and the Redis usage of each.
+//! - [`load_generator`], [`request_stream`], [`response_parser`]: one measurement.
+//! - [`results`]: all measurements and the metrics computed from them.
+//! - [`report`], [`bar_chart`], [`documents`]: tables, JSON, the chart, and the published pages.
 
-mod answer;
-pub mod backend;
-pub mod candidate;
+mod backend;
+mod bar_chart;
+mod candidate;
+mod dataset;
 mod documents;
-mod load;
-pub mod origin;
-mod plot;
-pub mod process;
+mod load_generator;
+mod redis_accounting;
 mod report;
+mod request_stream;
+mod response_parser;
 mod results;
 mod rounds;
-pub mod statistics;
-pub mod table;
-pub mod worker;
+mod visitor_session;
 mod workload;
 
 use std::{
-    collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
-use edgefront::{config::Config, ports::time::Timestamp};
 use tokio::try_join;
-
-use self::{
-    candidate::{Candidate, Kind, World, variables_of},
-    origin::Origin,
-    results::Results,
-    workload::Workload,
-};
 use xtask::{
     failure::Failure,
     npm, redis,
-    steps::{Done, step},
-    tools, variables,
+    steps::{Done, run_step},
+    tools,
+    variables::parse_name_value,
+    worker,
 };
 
-/// Measures what the Workers can do in front of a real Redis, next to each other. The first run also compiles this program with
-/// optimisation and takes two minutes more.
-#[derive(clap::Args, Clone)]
-pub struct Arguments {
-    /// Rounds; each measures every candidate under every load once. Figures are medians.
+use self::{
+    candidate::{Candidate, CandidateKind, Environment},
+    results::Results,
+    workload::{SESSIONS, Workload},
+};
+use crate::{origin::Origin, worker_variables::worker_variables};
+
+/// Options of `cargo xtask bench`.
+#[derive(clap::Args)]
+pub struct BenchArguments {
+    /// Rounds. Each measures every candidate once in every scenario; the results are medians over the rounds.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Seconds for which one candidate is measured under one load in one round; a third as long before it is not measured.
-    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    /// Seconds of one measurement. Before it, the candidate warms up for a third of this time.
+    #[arg(long, default_value_t = 1.0, value_parser = parse_seconds)]
     seconds: f64,
-    /// Only these workloads, separated by commas.
+    /// Measure only these workloads, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Workload>,
-    /// Only these candidates: edgefront, eval, pipelined, book, bare-rust, bare-js, and those of --also.
+    /// Measure only these candidates: edgefront, eval, pipelined, book, bare-rust, bare-js, and those of --also.
     #[arg(long, value_delimiter = ',')]
     candidates: Vec<String>,
-    /// Another bundle of edgefront as one more candidate, such as one that was built before a change; repeatable.
-    #[arg(long, value_name = "NAME=DIRECTORY", value_parser = variables::name_value)]
+    /// Add another bundle of edgefront as a candidate, for example one built before a change; repeatable.
+    #[arg(long, value_name = "NAME=DIRECTORY", value_parser = parse_name_value)]
     also: Vec<(String, String)>,
-    /// Milliseconds that each request to Redis takes longer.
+    /// Added latencies of a request to Redis, milliseconds, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [0, 5])]
     latency: Vec<u32>,
-    /// Connections that ask at the same time.
+    /// Numbers of connections that send requests at the same time, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 32])]
     connections: Vec<usize>,
-    /// For a look: two rounds of half a second, without the latency, with all connections only.
+    /// Take a quick look: at most two rounds of half a second, only the first latency and the last number of
+    /// connections.
     #[arg(long)]
     quick: bool,
-    /// Write what was measured into docs/bench.md, docs/bench.svg and the README. Do it on a machine that has nothing else to do.
+    /// Write the results into docs/bench.md, docs/bench.svg and README.md. The machine should be otherwise idle.
     #[arg(long)]
     write_docs: bool,
 }
@@ -84,8 +84,8 @@ pub struct Arguments {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// When something can not be built or started, or a candidate answers anything but what it should.
-pub async fn run(mut arguments: Arguments) -> Result<(), Failure> {
+/// When something cannot be built or started, or a response of a candidate is incorrect.
+pub async fn run(mut arguments: BenchArguments) -> Result<(), Failure> {
     if arguments.quick {
         arguments.rounds = arguments.rounds.min(2);
         arguments.seconds = arguments.seconds.min(0.5);
@@ -95,37 +95,38 @@ pub async fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if arguments.only.is_empty() {
         arguments.only = Workload::ALL.into();
     }
-    let candidates = candidates(&arguments)?;
-    let (binary, tools, ()) = try_join!(redis::binary(), tools::install(), npm::install())?;
+    let candidates = selected_candidates(&arguments)?;
+    let (redis_binary, tools, ()) = try_join!(redis::server_binary(), tools::install(), npm::install())?;
     if candidates.iter().any(|candidate| candidate.name == "edgefront") {
-        xtask::worker::build(&tools).await?;
+        worker::build(&tools).await?;
     }
     for candidate in &candidates {
         candidate.build(&tools).await?;
     }
 
     let origin = Origin::start().await?;
-    let now = now();
-    let visitors = backend::visitors(&config()?, now)?;
-    let world = World { redis: &binary, origin: origin.url(), visitors: &visitors, now };
+    let now = unix_time();
+    // The cookies do not depend on the addresses.
+    let sessions = visitor_session::create(SESSIONS, &worker_variables("http://127.0.0.1", "http://127.0.0.1"), now)?;
+    let environment = Environment { redis_binary: &redis_binary, origin_url: origin.url(), sessions: &sessions, now };
     let mut running = Vec::new();
     for candidate in candidates {
         let name = candidate.name.clone();
-        let started = async |_| {
-            let running = candidate.start(&world).await?;
-            Ok(Done { what: running.worker.address.to_string(), value: running })
+        let start = async |_| {
+            let running = candidate.start(&environment).await?;
+            Ok(Done { summary: running.worker.address.to_string(), value: running })
         };
-        running.push(step(&name, started).await?);
+        running.push(run_step(&name, start).await?);
     }
-    let results = rounds::measure(&arguments, &running, &visitors).await?;
-    tell(&results)?;
+    let results = rounds::measure(&arguments, &running, &sessions).await?;
+    print(&results)?;
     if arguments.write_docs { documents::write(&results) } else { Ok(()) }
 }
 
-/// Prints the tables, the ratios last (that is where one looks in a terminal), and writes the JSON.
-fn tell(results: &Results) -> Result<(), Failure> {
+/// Prints the tables and writes the JSON. The ratios come last, because the end of the output is visible in a terminal.
+fn print(results: &Results) -> Result<(), Failure> {
     for workload in results.workloads() {
-        println!("\n{}\n{}", workload.title(), report::figures(results, workload));
+        println!("\n{}\n{}", workload.title(), report::metrics_table(results, workload));
     }
     println!("{}\n\n{}", report::legend(results), report::ratios(results));
     let path = Path::new(candidate::DIRECTORY).join("results.json");
@@ -135,33 +136,30 @@ fn tell(results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
-fn candidates(arguments: &Arguments) -> Result<Vec<Candidate>, Failure> {
+/// The candidates of `--candidates` and `--also`.
+fn selected_candidates(arguments: &BenchArguments) -> Result<Vec<Candidate>, Failure> {
     let mut all = Candidate::all();
-    let others = arguments.also.iter();
-    all.extend(
-        others
-            .map(|(name, directory)| Candidate { name: name.clone(), kind: Kind::Edgefront(PathBuf::from(directory)) }),
-    );
-    let named = &arguments.candidates;
-    if let Some(unknown) = named.iter().find(|name| all.iter().all(|candidate| candidate.name != **name)) {
-        return Err(Failure::new(format!("--candidates {unknown}: there is none of that name"), "see --help"));
+    all.extend(arguments.also.iter().map(|(name, directory)| Candidate {
+        name: name.clone(),
+        kind: CandidateKind::Edgefront(PathBuf::from(directory)),
+    }));
+    let selected = &arguments.candidates;
+    if let Some(unknown) = selected.iter().find(|name| all.iter().all(|candidate| candidate.name != **name)) {
+        return Err(Failure::new(
+            format!("--candidates {unknown}: there is no such candidate"),
+            "`cargo xtask bench --help` lists the candidates",
+        ));
     }
-    all.retain(|candidate| named.is_empty() || named.contains(&candidate.name));
+    all.retain(|candidate| selected.is_empty() || selected.contains(&candidate.name));
     Ok(all)
 }
 
-/// The keys that sign the cookies are those that the Worker has.
-fn config() -> Result<Config, Failure> {
-    let variables: HashMap<_, _> = variables_of("http://127.0.0.1", "http://127.0.0.1").into_iter().collect();
-    Config::from_lookup(|name| variables.get(name).cloned()).map_err(|errors| Failure::new(errors.to_string(), ""))
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
+fn parse_seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "write a number of seconds")?;
-    if (0.1..=60.0).contains(&seconds) { Ok(seconds) } else { Err("0.1 to 60".to_owned()) }
+    if (0.1..=60.0).contains(&seconds) { Ok(seconds) } else { Err("write a number from 0.1 to 60".to_owned()) }
 }
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(0))
+/// The time since the Unix epoch.
+fn unix_time() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

@@ -1,231 +1,252 @@
-//! What was measured, and the figures that it gives: medians over the rounds; what is counted (CPU, Redis), over all of them together.
+//! The measurements of a run and the metrics computed from them. Rates and response times are medians over the rounds.
+//! CPU time and Redis usage are totals over all rounds, divided by the number of requests.
 
 use std::collections::BTreeMap;
 
 use super::{
-    backend::Counts,
-    candidate::{Candidate, Kind},
-    load::Measured,
-    statistics::median,
-    workload::Workload,
+    backend::RedisUsage,
+    candidate::{Candidate, CandidateKind},
+    load_generator::Measurement,
+    workload::{Scenario, Workload},
 };
+use crate::statistics::{median, to_f64};
 
-/// One candidate under one load.
+/// One candidate in one scenario.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cell {
-    pub workload: Workload,
-    /// Milliseconds that a request to Redis takes longer.
-    pub latency: u32,
-    pub connections: usize,
+pub struct ResultKey {
+    pub scenario: Scenario,
+    /// The name of the candidate.
     pub candidate: String,
 }
 
-/// All of a run.
+impl ResultKey {
+    pub fn new(scenario: Scenario, candidate: &str) -> Self {
+        Self { scenario, candidate: candidate.to_owned() }
+    }
+}
+
+/// All results of a run.
 pub struct Results {
     pub candidates: Vec<Candidate>,
-    /// Milliseconds that the largest latency really makes of a request to Redis.
-    pub round_trip: f64,
-    cells: BTreeMap<Cell, Rounds>,
+    /// The measured effect of the largest latency on a request to Redis, milliseconds.
+    pub round_trip_ms: f64,
+    samples: BTreeMap<ResultKey, Samples>,
 }
 
+/// The measurements of all rounds.
 #[derive(Default)]
-struct Rounds {
-    measured: Vec<Measured>,
+struct Samples {
+    measurements: Vec<Measurement>,
+    /// The requests that caused `redis`.
     sent: u64,
-    redis: Counts,
+    redis: RedisUsage,
 }
 
-/// The figures of a cell.
+/// The metrics of one candidate in one scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figures {
-    /// Requests a second.
-    pub rate: f64,
-    /// Milliseconds.
-    pub p50: f64,
-    pub p99: f64,
-    /// CPU of the Worker's process for each request, microseconds.
-    pub cpu: Option<f64>,
-    /// CPU of the load for each request, microseconds.
-    pub own_cpu: f64,
-    /// HTTP requests to Redis for each request, and commands in them, also inside scripts.
-    pub requests: f64,
-    pub commands: f64,
+pub struct Metrics {
+    pub requests_per_second: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    /// CPU time of the Worker's process per request, microseconds.
+    pub worker_cpu_us: Option<f64>,
+    /// CPU time of the load generator per request, microseconds.
+    pub generator_cpu_us: f64,
+    /// HTTP requests to Redis per request.
+    pub redis_requests: f64,
+    /// Redis commands per request, including those in scripts.
+    pub redis_commands: f64,
+}
+
+/// The metric by which the best peer is chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Criterion {
+    RequestsPerSecond,
+    P50,
 }
 
 impl Results {
     pub fn new(candidates: Vec<Candidate>) -> Self {
-        Self { candidates, round_trip: 0.0, cells: BTreeMap::new() }
+        Self { candidates, round_trip_ms: 0.0, samples: BTreeMap::new() }
     }
 
-    pub fn add(&mut self, cell: Cell, measured: Measured) {
-        self.cells.entry(cell).or_default().measured.push(measured);
+    pub fn add(&mut self, key: ResultKey, measurement: Measurement) {
+        self.samples.entry(key).or_default().measurements.push(measurement);
     }
 
-    /// What Redis saw of `sent` requests of `cell`.
-    pub fn count(&mut self, cell: &Cell, sent: u64, before: Counts, after: Counts) {
-        if let Some(rounds) = self.cells.get_mut(cell) {
-            rounds.sent += sent;
-            rounds.redis.requests += after.requests - before.requests;
-            rounds.redis.commands += after.commands - before.commands;
+    /// Adds the Redis usage between `before` and `after`, which `sent` requests have caused.
+    pub fn add_redis_usage(&mut self, key: &ResultKey, sent: u64, before: RedisUsage, after: RedisUsage) {
+        if let Some(samples) = self.samples.get_mut(key) {
+            samples.sent += sent;
+            samples.redis.requests += after.requests - before.requests;
+            samples.redis.commands += after.commands - before.commands;
         }
     }
 
-    /// Every load that was run, once.
-    pub fn loads(&self) -> Vec<(Workload, u32, usize)> {
-        let mut loads: Vec<_> = self.cells.keys().map(|cell| (cell.workload, cell.latency, cell.connections)).collect();
-        loads.dedup();
-        loads
+    /// The measured scenarios.
+    pub fn scenarios(&self) -> Vec<Scenario> {
+        let mut scenarios: Vec<_> = self.samples.keys().map(|key| key.scenario).collect();
+        scenarios.dedup();
+        scenarios
     }
 
-    /// Every workload that was run.
+    /// The measured workloads.
     pub fn workloads(&self) -> Vec<Workload> {
-        let mut workloads: Vec<_> = self.cells.keys().map(|cell| cell.workload).collect();
+        let mut workloads: Vec<_> = self.samples.keys().map(|key| key.scenario.workload).collect();
         workloads.dedup();
         workloads
     }
 
     /// The largest latency, milliseconds.
-    pub fn latency(&self) -> u32 {
-        self.cells.keys().map(|cell| cell.latency).max().unwrap_or(0)
+    pub fn max_latency_ms(&self) -> u32 {
+        self.samples.keys().map(|key| key.scenario.latency_ms).max().unwrap_or(0)
     }
 
-    /// Most connections.
-    pub fn connections(&self) -> usize {
-        self.cells.keys().map(|cell| cell.connections).max().unwrap_or(0)
+    /// The largest number of connections.
+    pub fn max_connections(&self) -> usize {
+        self.samples.keys().map(|key| key.scenario.connections).max().unwrap_or(0)
     }
 
-    /// What the load itself takes of the CPU for each request, microseconds: the median over all that was run.
-    pub fn load_cost(&self) -> Option<f64> {
-        median(self.cells.keys().filter_map(|cell| self.figures(cell)).map(|figures| figures.own_cpu))
+    /// CPU time of the load generator per request, microseconds: the median over the whole run.
+    pub fn generator_cpu_us(&self) -> Option<f64> {
+        median(self.samples.keys().filter_map(|key| self.metrics(key)).map(|metrics| metrics.generator_cpu_us))
     }
 
-    /// Requests a second, round by round.
-    pub fn rates(&self, cell: &Cell) -> Vec<f64> {
-        self.cells.get(cell).into_iter().flat_map(|rounds| &rounds.measured).map(|round| round.rate).collect()
+    /// Requests per second in each round.
+    pub fn rates(&self, key: &ResultKey) -> Vec<f64> {
+        let samples = self.samples.get(key).into_iter();
+        samples.flat_map(|samples| &samples.measurements).map(|round| round.requests_per_second).collect()
     }
 
-    /// None for what was not measured.
-    pub fn figures(&self, cell: &Cell) -> Option<Figures> {
-        let rounds = self.cells.get(cell)?;
-        let of = |figure: fn(&Measured) -> f64| median(rounds.measured.iter().map(figure)).unwrap_or_default();
-        let answered: u64 = rounds.measured.iter().map(|round| round.answered).sum();
-        let each = |sum: f64, requests: u64| sum / to_number(requests.max(1));
-        let cpu: Option<f64> = rounds.measured.iter().map(|round| round.cpu).sum();
-        Some(Figures {
-            rate: of(|round| round.rate),
-            p50: of(|round| round.p50),
-            p99: of(|round| round.p99),
-            cpu: cpu.map(|cpu| each(cpu, answered)),
-            own_cpu: each(rounds.measured.iter().map(|round| round.own_cpu).sum(), answered),
-            requests: each(to_number(rounds.redis.requests), rounds.sent),
-            commands: each(to_number(rounds.redis.commands), rounds.sent),
+    /// `None` for a scenario that was not measured.
+    pub fn metrics(&self, key: &ResultKey) -> Option<Metrics> {
+        let Samples { measurements, sent, redis } = self.samples.get(key)?;
+        let median_of = |field: fn(&Measurement) -> f64| median(measurements.iter().map(field)).unwrap_or_default();
+        let completed: u64 = measurements.iter().map(|round| round.completed).sum();
+        let per_request = |sum: f64, requests: u64| sum / to_f64(requests.max(1));
+        let worker_cpu_us: Option<f64> = measurements.iter().map(|round| round.worker_cpu_us).sum();
+        Some(Metrics {
+            requests_per_second: median_of(|round| round.requests_per_second),
+            p50_ms: median_of(|round| round.p50_ms),
+            p99_ms: median_of(|round| round.p99_ms),
+            worker_cpu_us: worker_cpu_us.map(|sum| per_request(sum, completed)),
+            generator_cpu_us: per_request(measurements.iter().map(|round| round.generator_cpu_us).sum(), completed),
+            redis_requests: per_request(to_f64(redis.requests), *sent),
+            redis_commands: per_request(to_f64(redis.commands), *sent),
         })
     }
 
-    /// How often one after the other a visitor of this candidate waits for Redis: what one connection waits longer for with the largest
-    /// latency than without, in round trips.
-    pub fn waits(&self, workload: Workload, candidate: &str) -> Option<f64> {
-        let latencies = || self.loads().into_iter().filter(|load| load.0 == workload).map(|load| load.1);
-        let (near, far) = (latencies().min()?, latencies().max()?);
-        let p50 = |latency| {
-            let cell = Cell { workload, latency, connections: 1, candidate: candidate.to_owned() };
-            self.figures(&cell).map(|figures| figures.p50)
+    /// The number of sequential round trips to Redis before the response: the increase of the p50 of one connection
+    /// from no latency to the largest latency, divided by [`Results::round_trip_ms`]. `None` without both measurements.
+    pub fn sequential_round_trips(&self, workload: Workload, candidate: &str) -> Option<f64> {
+        let scenarios = self.scenarios().into_iter().filter(|scenario| scenario.workload == workload);
+        let latencies: Vec<_> = scenarios.map(|scenario| scenario.latency_ms).collect();
+        let (near, far) = (latencies.iter().min().copied()?, latencies.iter().max().copied()?);
+        if near > 0 || far == 0 {
+            return None;
+        }
+        let p50_ms = |latency_ms| {
+            let scenario = Scenario { workload, latency_ms, connections: 1 };
+            self.metrics(&ResultKey::new(scenario, candidate)).map(|metrics| metrics.p50_ms)
         };
-        (near == 0 && far > 0).then(|| Some((p50(far)? - p50(near)?) / self.round_trip))?
+        Some((p50_ms(far)? - p50_ms(near)?) / self.round_trip_ms)
     }
 
-    /// The median of `one`'s figure divided by `other`'s, round by round.
-    pub fn ratio(&self, one: &Cell, other: &Cell, figure: fn(&Measured) -> f64) -> Option<f64> {
-        let (one, other) = (self.cells.get(one)?, self.cells.get(other)?);
-        median(one.measured.iter().zip(&other.measured).map(|(one, other)| figure(one) / figure(other)))
+    /// The median over the rounds of `one`'s figure divided by `other`'s. A disturbance of the machine affects both
+    /// figures of a round.
+    pub fn ratio(&self, one: &ResultKey, other: &ResultKey, figure: fn(&Measurement) -> f64) -> Option<f64> {
+        let (one, other) = (self.samples.get(one)?, self.samples.get(other)?);
+        median(one.measurements.iter().zip(&other.measurements).map(|(one, other)| figure(one) / figure(other)))
     }
 
-    /// The peer that is best at this load.
-    pub fn best_peer(&self, workload: Workload, latency: u32, connections: usize, by: Best) -> Option<String> {
-        let peers = self.candidates.iter().filter(|candidate| candidate.kind == Kind::Peer);
-        let figure = |candidate: &&Candidate| {
-            let cell = Cell { workload, latency, connections, candidate: candidate.name.clone() };
-            let figures = self.figures(&cell)?;
-            Some((candidate.name.clone(), if by == Best::Rate { figures.rate } else { -figures.p50 }))
-        };
-        let figures = peers.filter_map(|candidate| figure(&candidate));
-        figures.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(name, _)| name)
+    /// The name of the best peer in this scenario.
+    pub fn best_peer(&self, scenario: Scenario, criterion: Criterion) -> Option<String> {
+        let peers = self.candidates.iter().filter(|candidate| candidate.kind == CandidateKind::Peer);
+        let scores = peers.filter_map(|peer| {
+            let metrics = self.metrics(&ResultKey::new(scenario, &peer.name))?;
+            let score = match criterion {
+                Criterion::RequestsPerSecond => metrics.requests_per_second,
+                Criterion::P50 => -metrics.p50_ms,
+            };
+            Some((peer.name.clone(), score))
+        });
+        scores.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(name, _)| name)
     }
-}
-
-/// By which figure a peer is the best.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Best {
-    Rate,
-    P50,
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
-fn to_number(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
-    /// edgefront with 3,000 requests a second, a peer with 1,000 that waits once for Redis, one with 500 that waits twice, and a Worker that
-    /// does nothing; two rounds, the second on a machine half as fast.
-    pub fn run() -> Results {
+    /// Two rounds, the second on a machine with half the speed. In the first, edgefront has 3,000 requests per second,
+    /// `eval` 1,000 with one round trip to Redis, `book` 500 with two, and `bare-js` 9,000 with none.
+    pub fn sample_results() -> Results {
         let all = Candidate::all();
         let candidates = ["edgefront", "eval", "book", "bare-js"];
-        let of_name = |name: &str| all.iter().find(|candidate| candidate.name == name).cloned();
-        let mut results = Results::new(candidates.iter().filter_map(|name| of_name(name)).collect());
-        results.round_trip = 5.0;
-        for (name, rate, waits) in
+        let by_name = |name: &str| all.iter().find(|candidate| candidate.name == name).cloned();
+        let mut results = Results::new(candidates.iter().filter_map(|name| by_name(name)).collect());
+        results.round_trip_ms = 5.0;
+        for (name, rate, round_trips) in
             [("edgefront", 3_000.0, 0.0), ("eval", 1_000.0, 1.0), ("book", 500.0, 2.0), ("bare-js", 9_000.0, 0.0)]
         {
             for speed in [1.0, 0.5] {
-                for latency in [0, 5] {
-                    let p50 = 1.0 + f64::from(latency) * waits;
-                    let measured =
-                        Measured { answered: 10, rate: rate * speed, p50, cpu: Some(400.0), ..Measured::default() };
-                    results.add(cell(name, latency), measured);
+                for latency_ms in [0, 5] {
+                    let measurement = Measurement {
+                        completed: 10,
+                        requests_per_second: rate * speed,
+                        p50_ms: 1.0 + f64::from(latency_ms) * round_trips,
+                        worker_cpu_us: Some(400.0),
+                        ..Measurement::default()
+                    };
+                    results.add(key(name, latency_ms), measurement);
                 }
             }
         }
         results
     }
 
-    fn cell(candidate: &str, latency: u32) -> Cell {
-        Cell { workload: Workload::Hot, latency, connections: 1, candidate: candidate.to_owned() }
+    fn scenario(workload: Workload, latency_ms: u32) -> Scenario {
+        Scenario { workload, latency_ms, connections: 1 }
+    }
+
+    fn key(candidate: &str, latency_ms: u32) -> ResultKey {
+        ResultKey::new(scenario(Workload::Hot, latency_ms), candidate)
     }
 
     #[test]
     fn a_ratio_is_taken_within_a_round() {
-        let results = run();
-        assert_eq!(results.ratio(&cell("edgefront", 0), &cell("eval", 0), |round| round.rate), Some(3.0));
-        assert_eq!(results.ratio(&cell("edgefront", 0), &cell("pipelined", 0), |round| round.rate), None);
-        assert_eq!(results.figures(&cell("edgefront", 0)).map(|figures| figures.rate), Some(2_250.0));
+        let results = sample_results();
+        let ratio = |peer| results.ratio(&key("edgefront", 0), &key(peer, 0), |round| round.requests_per_second);
+        assert_eq!(ratio("eval"), Some(3.0));
+        assert_eq!(ratio("pipelined"), None);
+        let metrics = results.metrics(&key("edgefront", 0));
+        assert_eq!(metrics.map(|metrics| metrics.requests_per_second), Some(2_250.0));
     }
 
     #[test]
-    fn what_redis_saw_is_told_for_each_request_that_was_sent() {
-        let mut results = run();
-        let counts = |requests, commands| Counts { requests, commands };
-        results.count(&cell("eval", 0), 10, counts(5, 5), counts(15, 95));
-        let figures = results.figures(&cell("eval", 0)).unwrap();
-        assert_eq!((figures.requests, figures.commands, figures.cpu), (1.0, 9.0, Some(40.0)));
+    fn redis_usage_is_divided_by_the_requests_that_caused_it() {
+        let mut results = sample_results();
+        let usage = |requests, commands| RedisUsage { requests, commands };
+        results.add_redis_usage(&key("eval", 0), 10, usage(5, 5), usage(15, 95));
+        let metrics = results.metrics(&key("eval", 0)).unwrap();
+        assert_eq!((metrics.redis_requests, metrics.redis_commands), (1.0, 9.0));
+        assert_eq!(metrics.worker_cpu_us, Some(40.0));
     }
 
     #[test]
-    fn who_waits_how_often_shows_in_the_time_that_a_far_redis_costs() {
-        let results = run();
-        let waits = ["edgefront", "eval", "book"].map(|name| results.waits(Workload::Hot, name));
-        assert_eq!(waits, [Some(0.0), Some(1.0), Some(2.0)]);
-        assert_eq!(results.waits(Workload::Row, "eval"), None);
+    fn sequential_round_trips_follow_from_the_effect_of_latency() {
+        let results = sample_results();
+        let round_trips = ["edgefront", "eval", "book"].map(|name| results.sequential_round_trips(Workload::Hot, name));
+        assert_eq!(round_trips, [Some(0.0), Some(1.0), Some(2.0)]);
+        assert_eq!(results.sequential_round_trips(Workload::Row, "eval"), None);
     }
 
     #[test]
-    fn the_best_peer_is_none_of_us() {
-        let results = run();
-        assert_eq!(results.best_peer(Workload::Hot, 0, 1, Best::Rate).as_deref(), Some("eval"));
-        assert_eq!(results.best_peer(Workload::Hot, 5, 1, Best::P50).as_deref(), Some("eval"));
-        assert_eq!(results.best_peer(Workload::Row, 0, 1, Best::Rate), None);
+    fn the_best_peer_is_neither_edgefront_nor_a_bare_worker() {
+        let results = sample_results();
+        let best = |workload, latency_ms, criterion| results.best_peer(scenario(workload, latency_ms), criterion);
+        assert_eq!(best(Workload::Hot, 0, Criterion::RequestsPerSecond).as_deref(), Some("eval"));
+        assert_eq!(best(Workload::Hot, 5, Criterion::P50).as_deref(), Some("eval"));
+        assert_eq!(best(Workload::Row, 0, Criterion::RequestsPerSecond), None);
     }
 }

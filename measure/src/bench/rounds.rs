@@ -1,4 +1,5 @@
-//! The rounds: in each, every candidate is measured once under every load, one candidate after the other, each time another one first.
+//! The rounds. Each round measures every candidate once in every scenario, one candidate at a time. The order of the
+//! candidates rotates.
 
 use std::{
     collections::HashMap,
@@ -7,182 +8,186 @@ use std::{
 };
 
 use tokio::time;
-
-use super::{
-    Arguments,
-    backend::{Counts, Visitor},
-    candidate::Running,
-    load::{self, Load, Measured},
-    results::{Cell, Results},
-    workload::{Visits, Workload},
-};
 use xtask::failure::Failure;
 
-/// How long a candidate runs unmeasured under each workload, with 32 connections, before the first round: until its code is compiled well
-/// and its process has grown. workerd holds what an answer was made of until V8 collects all garbage, so that takes some 100,000 pages;
-/// on the way there a page waits for fresh memory as long as for anything else.
+use super::{
+    BenchArguments,
+    candidate::RunningCandidate,
+    load_generator::{self, Load, Measurement},
+    redis_accounting::RedisAccounting,
+    request_stream::RequestStream,
+    results::{ResultKey, Results},
+    visitor_session::VisitorSession,
+    workload::{Scenario, Workload},
+};
+
+/// The time for which each candidate runs under each workload before the first round. It lets V8 optimise the code and
+/// the process reach its full size. workerd keeps the objects of responses until V8's major garbage collection, which
+/// takes some 100,000 pages. Until then, a page waits for fresh memory as long as for everything else together.
 const WARM_UP: Duration = Duration::from_secs(5);
-/// The same, for a look.
+/// As [`WARM_UP`], with `--quick`.
 const QUICK_WARM_UP: Duration = Duration::from_secs(1);
-/// How long popular pages are asked for before they are measured.
-const STORE_AGAIN: Duration = Duration::from_millis(500);
+/// The connections of all loads that are not measured.
+const WARM_UP_CONNECTIONS: usize = 32;
+/// The time for which a candidate stores popular pages again before they are measured.
+const REFILL: Duration = Duration::from_millis(500);
+/// The time after the last load in which the candidates send their remaining commands.
+const COOL_DOWN: Duration = Duration::from_secs(3);
 
 /// Runs all rounds.
 ///
 /// # Errors
-/// When a candidate answers anything but what it should.
-pub async fn measure(arguments: &Arguments, running: &[Running], visitors: &[Visitor]) -> Result<Results, Failure> {
-    let mut run = Run {
-        arguments,
-        visits: HashMap::new(),
-        counters: Counters::default(),
-        results: Results::new(running.iter().map(|running| running.candidate.clone()).collect()),
-    };
-    for workload in &arguments.only {
-        for running in running {
-            let cookies = visitors.iter().map(|visitor| visitor.cookie.clone()).collect();
-            run.visits.insert((running.candidate.name.clone(), *workload), Arc::new(Visits::new(*workload, cookies)));
-        }
-    }
-    run.results.round_trip = round_trip(arguments, running).await?;
-    let cells = cells(arguments);
+/// When a response of a candidate is incorrect.
+pub async fn measure(
+    arguments: &BenchArguments,
+    candidates: &[RunningCandidate],
+    sessions: &[VisitorSession],
+) -> Result<Results, Failure> {
+    let mut results = Results::new(candidates.iter().map(|running| running.candidate.clone()).collect());
+    results.round_trip_ms = round_trip_ms(arguments, candidates).await?;
+    let duration = Duration::from_secs_f64(arguments.seconds);
+    let requests = request_streams(arguments, candidates, sessions);
+    let mut run = Run { duration, requests, accounting: RedisAccounting::default(), results };
     let warm_up = if arguments.quick { QUICK_WARM_UP } else { WARM_UP };
-    for workload in &arguments.only {
+    for &workload in &arguments.only {
         println!("...  warming up: {}", workload.title());
-        for running in running {
-            run.load(running, *workload, 0, 32, warm_up).await?;
+        for running in candidates {
+            run.load(running, unmeasured(workload), warm_up).await?;
         }
     }
+    let scenarios = scenarios(arguments);
     let started = Instant::now();
     for round in 0..arguments.rounds {
-        for (number, &(workload, latency, connections)) in cells.iter().enumerate() {
-            let is_first = number == 0 || cells.get(number - 1).is_some_and(|cell| cell.0 != workload);
-            if is_first {
+        for (number, &scenario) in scenarios.iter().enumerate() {
+            let previous = number.checked_sub(1).and_then(|previous| scenarios.get(previous));
+            if previous.is_none_or(|previous| previous.workload != scenario.workload) {
                 let (round, rounds, seconds) = (round + 1, arguments.rounds, started.elapsed().as_secs());
-                println!("...  round {round} of {rounds}, after {seconds} s: {}", workload.title());
+                println!("...  round {round} of {rounds}, after {seconds} s: {}", scenario.workload.title());
+                run.refill(candidates, scenario.workload).await?;
             }
-            if is_first && matches!(workload, Workload::Hot | Workload::Guest) {
-                // The cold pages of the last round took the popular ones along: stored again, and counted to nobody.
-                for running in running {
-                    run.counters.settle(running, &mut run.results).await?;
-                    run.load(running, workload, 0, 32, STORE_AGAIN).await?;
-                }
-            }
-            for running in rotated(running, round as usize + number) {
-                run.measure(running, workload, latency, connections).await?;
+            for running in rotated(candidates, round as usize + number) {
+                run.measure(running, scenario).await?;
             }
         }
     }
-    // What they do behind their last answers is theirs, too.
-    time::sleep(Duration::from_secs(3)).await;
-    for running in running {
-        run.counters.settle(running, &mut run.results).await?;
-    }
+    time::sleep(COOL_DOWN).await;
+    run.settle(candidates).await?;
     Ok(run.results)
 }
 
-/// A run under way.
-struct Run<'a> {
-    arguments: &'a Arguments,
-    /// By candidate and workload: each goes on where it left off.
-    visits: HashMap<(String, Workload), Arc<Visits>>,
-    counters: Counters,
+/// A run in progress.
+struct Run {
+    /// The duration of one measurement.
+    duration: Duration,
+    /// By candidate and workload. Each stream goes on where the last load stopped.
+    requests: HashMap<(String, Workload), Arc<RequestStream>>,
+    accounting: RedisAccounting,
     results: Results,
 }
 
-impl Run<'_> {
-    /// One candidate under one load, in one round.
-    async fn measure(
-        &mut self,
-        running: &Running,
-        workload: Workload,
-        latency: u32,
-        connections: usize,
-    ) -> Result<(), Failure> {
-        self.counters.settle(running, &mut self.results).await?;
-        let length = Duration::from_secs_f64(self.arguments.seconds);
-        let Some(measured) = self.load(running, workload, latency, connections, length).await? else { return Ok(()) };
-        let cell = Cell { workload, latency, connections, candidate: running.candidate.name.clone() };
-        self.counters.begin(&cell, &measured);
-        self.results.add(cell, measured);
+impl Run {
+    /// Measures one candidate in one scenario.
+    async fn measure(&mut self, running: &RunningCandidate, scenario: Scenario) -> Result<(), Failure> {
+        self.accounting.settle(running, &mut self.results).await?;
+        let Some(measurement) = self.load(running, scenario, self.duration).await? else { return Ok(()) };
+        let key = ResultKey::new(scenario, &running.candidate.name);
+        self.accounting.attribute(&key, measurement.sent);
+        self.results.add(key, measurement);
         Ok(())
     }
 
-    /// None: this candidate does not answer that.
+    /// Lets the candidates store the popular pages again, which the cold workload of the last round has deleted. The
+    /// Redis usage of this load belongs to no scenario.
+    async fn refill(&mut self, candidates: &[RunningCandidate], workload: Workload) -> Result<(), Failure> {
+        if !matches!(workload, Workload::Hot | Workload::Guest) {
+            return Ok(());
+        }
+        self.settle(candidates).await?;
+        for running in candidates {
+            self.load(running, unmeasured(workload), REFILL).await?;
+        }
+        Ok(())
+    }
+
+    async fn settle(&mut self, candidates: &[RunningCandidate]) -> Result<(), Failure> {
+        for running in candidates {
+            self.accounting.settle(running, &mut self.results).await?;
+        }
+        Ok(())
+    }
+
+    /// `None` if the candidate does not serve the workload.
     async fn load(
         &self,
-        running: &Running,
-        workload: Workload,
-        latency: u32,
-        connections: usize,
-        length: Duration,
-    ) -> Result<Option<Measured>, Failure> {
-        let name = &running.candidate.name;
-        let Some(visits) = self.visits.get(&(name.clone(), workload)) else { return Ok(None) };
-        if !running.candidate.serves(workload) {
+        running: &RunningCandidate,
+        scenario: Scenario,
+        duration: Duration,
+    ) -> Result<Option<Measurement>, Failure> {
+        let RunningCandidate { candidate, worker, backend } = running;
+        let Some(requests) = self.requests.get(&(candidate.name.clone(), scenario.workload)) else { return Ok(None) };
+        if !candidate.serves(scenario.workload) {
             return Ok(None);
         }
-        if let Some(backend) = &running.backend {
-            backend.set_latency(Duration::from_millis(latency.into()));
+        if let Some(backend) = backend {
+            backend.set_latency(Duration::from_millis(scenario.latency_ms.into()));
         }
         let load = Load {
-            address: running.worker.address,
-            process: running.worker.process,
-            visits: visits.clone(),
-            connections,
-            warm_up: length / 3,
-            length,
+            address: worker.address,
+            process: worker.process,
+            requests: requests.clone(),
+            connections: scenario.connections,
+            warm_up: duration / 3,
+            duration,
         };
-        let named = |failure: Failure| Failure::new(format!("{name}: {}", failure.cause), failure.remedy);
-        let measured = load::run(load).await.map_err(named)?;
-        if let (Workload::Cold, Some(backend)) = (workload, &running.backend) {
-            backend.forget_pages().await?;
+        let named = |failure: Failure| Failure::new(format!("{}: {}", candidate.name, failure.cause), failure.remedy);
+        let measurement = load_generator::run(load).await.map_err(named)?;
+        if let (Workload::Cold, Some(backend)) = (scenario.workload, backend) {
+            backend.delete_pages().await?;
         }
-        Ok(Some(measured))
+        Ok(Some(measurement))
     }
 }
 
-/// Every load, in the order in which they are run.
-fn cells(arguments: &Arguments) -> Vec<(Workload, u32, usize)> {
-    let loads = arguments.only.iter().flat_map(|workload| {
-        arguments.latency.iter().flat_map(move |latency| {
-            arguments.connections.iter().map(move |connections| (*workload, *latency, *connections))
+/// The scenario of a load whose measurement is discarded.
+fn unmeasured(workload: Workload) -> Scenario {
+    Scenario { workload, latency_ms: 0, connections: WARM_UP_CONNECTIONS }
+}
+
+fn request_streams(
+    arguments: &BenchArguments,
+    candidates: &[RunningCandidate],
+    sessions: &[VisitorSession],
+) -> HashMap<(String, Workload), Arc<RequestStream>> {
+    let names = candidates.iter().map(|running| &running.candidate.name);
+    let keys = names.flat_map(|name| arguments.only.iter().map(|workload| (name.clone(), *workload)));
+    keys.map(|(name, workload)| {
+        let cookies = sessions.iter().map(|session| session.cookie.clone()).collect();
+        ((name, workload), Arc::new(RequestStream::new(workload, cookies)))
+    })
+    .collect()
+}
+
+/// All scenarios, in the order of their measurement.
+fn scenarios(arguments: &BenchArguments) -> Vec<Scenario> {
+    let scenarios = arguments.only.iter().flat_map(|&workload| {
+        arguments.latency.iter().flat_map(move |&latency_ms| {
+            let connections = arguments.connections.iter();
+            connections.map(move |&connections| Scenario { workload, latency_ms, connections })
         })
     });
-    loads.collect()
+    scenarios.collect()
 }
 
-fn rotated(running: &[Running], by: usize) -> impl Iterator<Item = &Running> {
-    running.iter().cycle().skip(by % running.len().max(1)).take(running.len())
+fn rotated(candidates: &[RunningCandidate], by: usize) -> impl Iterator<Item = &RunningCandidate> {
+    candidates.iter().cycle().skip(by % candidates.len().max(1)).take(candidates.len())
 }
 
-/// What Redis had seen of each candidate when its last load began. It is read again when its next load begins: so what a candidate does
-/// behind its answers, also seconds later, is counted to the load that caused it.
-#[derive(Default)]
-struct Counters(HashMap<String, (Counts, Option<(Cell, u64)>)>);
-
-impl Counters {
-    async fn settle(&mut self, running: &Running, results: &mut Results) -> Result<(), Failure> {
-        let Some(backend) = &running.backend else { return Ok(()) };
-        let now = backend.counts().await?;
-        if let Some((before, Some((cell, sent)))) = self.0.insert(running.candidate.name.clone(), (now, None)) {
-            results.count(&cell, sent, before, now);
-        }
-        Ok(())
-    }
-
-    fn begin(&mut self, cell: &Cell, measured: &Measured) {
-        if let Some((_, load)) = self.0.get_mut(&cell.candidate) {
-            *load = Some((cell.clone(), measured.sent));
-        }
-    }
-}
-
-/// How much longer a request to Redis takes with the largest latency than without, milliseconds: timers are late, always.
-async fn round_trip(arguments: &Arguments, running: &[Running]) -> Result<f64, Failure> {
-    let latency = arguments.latency.iter().max().copied().unwrap_or(0);
-    let Some(backend) = running.iter().find_map(|running| running.backend.as_ref()) else { return Ok(0.0) };
-    let near = backend.round_trip(Duration::ZERO).await?;
-    let far = backend.round_trip(Duration::from_millis(latency.into())).await?;
+/// The measured increase of a request to Redis from no latency to the largest latency, milliseconds. It exceeds the
+/// configured latency, because timers are always late.
+async fn round_trip_ms(arguments: &BenchArguments, candidates: &[RunningCandidate]) -> Result<f64, Failure> {
+    let latency_ms = arguments.latency.iter().max().copied().unwrap_or(0);
+    let Some(backend) = candidates.iter().find_map(|running| running.backend.as_ref()) else { return Ok(0.0) };
+    let near = backend.round_trip_ms(Duration::ZERO).await?;
+    let far = backend.round_trip_ms(Duration::from_millis(latency_ms.into())).await?;
     Ok(far - near)
 }

@@ -1,4 +1,5 @@
-//! What runs: a Valkey that keeps its data, the gateway, an origin, the Worker in raw workerd; and who of them is killed when.
+//! The shop under test: a persistent Valkey, the gateway, an origin, and the Worker in raw workerd. It kills Redis and
+//! the Worker according to a schedule.
 
 use std::{
     fs, io,
@@ -15,43 +16,43 @@ use edgefront_gateway::{
 use reqwest::Client;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{self, Instant};
+use xtask::{failure::Failure, variables::Variables};
 
 use super::tally::Tally;
-use crate::bench::{
-    backend::TOKEN,
-    candidate::variables_of,
+use crate::{
     origin::Origin,
-    worker::{Module, Worker},
+    worker_variables::{GATEWAY_TOKEN, worker_variables},
+    workerd::{RunningWorker, WorkerModule},
 };
-use xtask::{failure::Failure, variables::REDIS_TIMEOUT};
 
-/// Where all that a run makes lies.
+/// The directory for all files of a run.
 const DIRECTORY: &str = "target/soak";
-/// How long Redis is away. With a start of 0.1 s it is there for nine tenths of the time.
-const AWAY: Duration = Duration::from_secs(3);
-/// From one look at the Worker's memory to the next, and at what is to be killed.
-const PULSE: Duration = Duration::from_secs(1);
+/// The time between a kill of Redis and its restart. Redis then starts within 0.1 s, so it is up nine tenths of the
+/// time.
+const REDIS_DOWNTIME: Duration = Duration::from_secs(3);
+/// The interval between two samples of the Worker's memory, and between two checks of the schedule.
+const TICK: Duration = Duration::from_secs(1);
 
-/// A running shop; ends when dropped.
+/// A running shop. Dropping it ends all its processes.
 pub struct Shop {
     server: Server,
-    worker: Worker,
-    variables: Vec<(String, String)>,
-    door: Door,
+    worker: RunningWorker,
+    variables: Variables,
+    handle: ShopHandle,
     _gateway: Gateway,
     _origin: Origin,
 }
 
-/// Where visitors come in, and where they tell what happened to them.
+/// The address of the shop, an HTTP client, and the tally of all events.
 #[derive(Clone)]
-pub struct Door {
-    pub client: Client,
+pub struct ShopHandle {
+    pub http: Client,
     address: Arc<Mutex<SocketAddr>>,
     tally: Arc<Mutex<Tally>>,
 }
 
-impl Door {
-    /// The shop's address: another one after each start of the Worker.
+impl ShopHandle {
+    /// The address of the Worker. It changes when the Worker restarts.
     pub fn url(&self) -> String {
         format!("http://{}", lock(&self.address))
     }
@@ -61,75 +62,74 @@ impl Door {
     }
 }
 
-/// A visitor who broke down has been counted or not; both are a state.
+/// A panic of a visitor leaves both values valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shop {
-    /// Starts all of it, with `binary` as Redis.
+    /// Starts all parts, with the Redis server at `binary`.
     ///
     /// # Errors
     /// When a part does not start.
-    pub async fn open(binary: &Path) -> Result<Self, Failure> {
+    pub async fn start(binary: &Path) -> Result<Self, Failure> {
         let data = Path::new(DIRECTORY).join("redis");
-        let failed = |cause: io::Error| Failure::file(&data, &cause);
+        let file_error = |cause: io::Error| Failure::file(&data, &cause);
         match fs::remove_dir_all(&data) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
-            _ => fs::create_dir_all(&data).map_err(failed)?,
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(file_error(cause)),
+            _ => fs::create_dir_all(&data).map_err(file_error)?,
         }
         let options = ServerOptions {
             binary: Some(binary.to_owned()),
             databases: 1,
-            dir: Some(std::path::absolute(&data).map_err(failed)?),
+            dir: Some(std::path::absolute(&data).map_err(file_error)?),
             ..ServerOptions::default()
         };
-        let told = |cause: &dyn std::fmt::Display| Failure::new(cause.to_string(), "");
-        let server = Server::start(options).map_err(|cause| told(&cause))?;
-        let gateway = Gateway::start(Options::new(server.url(), TOKEN)).await.map_err(|cause| told(&cause))?;
+        let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), ""))?;
+        let gateway = Gateway::start(Options::new(server.url(), GATEWAY_TOKEN)).await;
+        let gateway = gateway.map_err(|cause| Failure::new(cause.to_string(), ""))?;
         let origin = Origin::start().await?;
-        let mut variables = variables_of(&gateway.url(), origin.url());
-        // As in production: what is slow here is to be given up here.
-        variables.retain(|(name, _)| name != REDIS_TIMEOUT.0);
-        let worker = start(&variables).await?;
-        let door = Door {
-            client: Client::new(),
+        // `REDIS_TIMEOUT_MS` keeps its default, as in production.
+        let variables = worker_variables(&gateway.url(), origin.url());
+        let worker = start_worker(&variables).await?;
+        let handle = ShopHandle {
+            http: Client::new(),
             address: Arc::new(Mutex::new(worker.address)),
             tally: Arc::new(Mutex::new(Tally::new())),
         };
-        Ok(Self { server, worker, variables, door, _gateway: gateway, _origin: origin })
+        Ok(Self { server, worker, variables, handle, _gateway: gateway, _origin: origin })
     }
 
     pub fn address(&self) -> SocketAddr {
         self.worker.address
     }
 
-    pub fn door(&self) -> Door {
-        self.door.clone()
+    pub fn handle(&self) -> ShopHandle {
+        self.handle.clone()
     }
 
     pub fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.door.tally()
+        self.handle.tally()
     }
 
-    /// Kills Redis after each `every`, and the Worker once, after a fifth of `length`: the rest is for its memory to grow if it does.
-    /// The last kill leaves time to recover, for that is what must come of it.
+    /// Kills Redis every `period` and the Worker once, after a fifth of `duration`. The rest of the time shows whether
+    /// the memory of the Worker grows. The last kill leaves time for the recovery.
     ///
     /// # Errors
-    /// When one of them does not start again.
-    pub async fn disturb(mut self, length: Duration, every: Duration) -> Result<Self, Failure> {
+    /// When Redis or the Worker does not start again.
+    pub async fn inject_faults(mut self, duration: Duration, period: Duration) -> Result<Self, Failure> {
         let begin = Instant::now();
-        let (mut kill_redis, mut kill_worker) = (begin + every / 2, Some(begin + length / 5));
-        let mut pulse = time::interval(PULSE);
-        while begin.elapsed() < length {
-            pulse.tick().await;
-            self.door.tally().memory(self.worker.process.resident());
-            if kill_worker.is_some_and(|at| at <= Instant::now()) {
-                kill_worker = None;
+        let (mut next_redis_kill, mut worker_kill) = (begin + period / 2, Some(begin + duration / 5));
+        let mut tick = time::interval(TICK);
+        while begin.elapsed() < duration {
+            tick.tick().await;
+            self.handle.tally().memory(self.worker.process.resident_megabytes());
+            if worker_kill.is_some_and(|at| at <= Instant::now()) {
+                worker_kill = None;
                 self.restart_worker().await?;
             }
-            if kill_redis <= Instant::now() && begin.elapsed() + 2 * AWAY < length {
-                kill_redis += every;
+            if next_redis_kill <= Instant::now() && begin.elapsed() + 2 * REDIS_DOWNTIME < duration {
+                next_redis_kill += period;
                 self.restart_redis().await?;
             }
         }
@@ -137,24 +137,24 @@ impl Shop {
     }
 
     async fn restart_redis(&mut self) -> Result<(), Failure> {
-        self.server.crash().map_err(|cause| Failure::new(format!("Redis can not be killed: {cause}"), ""))?;
-        self.door.tally().redis_killed();
-        time::sleep(AWAY).await;
+        self.server.crash().map_err(|cause| Failure::new(format!("cannot kill Redis: {cause}"), ""))?;
+        self.handle.tally().redis_killed();
+        time::sleep(REDIS_DOWNTIME).await;
         self.server.start_again().map_err(|cause| Failure::new(cause.to_string(), ""))
     }
 
     async fn restart_worker(&mut self) -> Result<(), Failure> {
-        let Some(process) = Pid::from_raw(self.worker.process.0.cast_signed()) else { return Ok(()) };
-        kill_process(process, Signal::KILL).map_err(|cause| Failure::new(format!("workerd: {cause}"), ""))?;
-        self.door.tally().worker_killed();
-        self.worker = start(&self.variables).await?;
-        *lock(&self.door.address) = self.worker.address;
+        let Some(process) = Pid::from_raw(self.worker.process.id.cast_signed()) else { return Ok(()) };
+        kill_process(process, Signal::KILL)
+            .map_err(|cause| Failure::new(format!("cannot kill workerd: {cause}"), ""))?;
+        self.handle.tally().worker_killed();
+        self.worker = start_worker(&self.variables).await?;
+        *lock(&self.handle.address) = self.worker.address;
         Ok(())
     }
 }
 
-async fn start(variables: &[(String, String)]) -> Result<Worker, Failure> {
-    let modules =
-        ["index.js", "index_bg.wasm"].map(|name| Module { name: name.to_owned(), file: Path::new("build").join(name) });
-    Worker::start(&Path::new(DIRECTORY).join("worker"), &modules, variables).await
+async fn start_worker(variables: &Variables) -> Result<RunningWorker, Failure> {
+    let modules = WorkerModule::wasm_bundle(Path::new("build"));
+    RunningWorker::start(&Path::new(DIRECTORY).join("worker"), &modules, variables).await
 }

@@ -1,5 +1,6 @@
-//! A visitor who shops, and knows what must be in their cart. They do one thing after the other, so there is one right answer at any time.
-//! A write that is refused (503) or gets no answer is sent again, the same as before, until it is accepted: then it must have happened once.
+//! A visitor who shops and knows what the cart must contain. The visitor does one thing at a time, so there is always
+//! one correct state. A write that gets 503 or no response is sent again unchanged until it is accepted. Then it must
+//! have happened exactly once.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,49 +9,51 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
-use super::{shop::Door, tally::Wrong};
-use crate::bench::candidate::SERVICE_KEY;
+use super::{random::Xorshift, shop::ShopHandle, tally::Violation};
+use crate::{origin::PAGE_BYTES, worker_variables::SERVICE_KEY};
 
-/// Different items, few enough that carts have room for all and many enough that some pages are cold.
+/// The number of items. A cart has room for all of them, and some pages stay cold.
 const ITEMS: u64 = 60;
-/// What a thought takes.
+/// The pause between two actions.
 const PAUSE: Duration = Duration::from_millis(60);
-/// How long one request may take before it counts as lost. Visitors of pages wait no longer either: it is a failure.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a write is tried again: longer than Redis and the Worker are away together.
-const PERSISTENCE: Duration = Duration::from_mins(1);
+/// A request without a response in this time is lost. For a page, that is a violation.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit for retries of a write: longer than Redis and the Worker are down together.
+const RETRY_TIME: Duration = Duration::from_mins(1);
+const RETRY_PAUSE: Duration = Duration::from_millis(300);
 
-/// A visitor.
+/// A visitor and the state that the shop must have for them.
 pub struct Visitor {
-    door: Door,
+    shop: ShopHandle,
     number: u16,
-    dice: Dice,
-    /// How many requests had a name of their own: orders, idempotency keys, users.
-    named: u32,
+    random: Xorshift,
+    /// The number of unique names so far: order ids, idempotency keys, users.
+    names: u32,
     user: String,
     token: String,
     cookie: String,
-    /// What was accepted: item → quantity.
+    /// The accepted cart: quantities by item.
     cart: BTreeMap<String, u64>,
 }
 
-/// What a read came to.
-type Answer = Option<(StatusCode, String)>;
+/// Status and body; `None` if the connection failed or the response did not arrive in time.
+type Response = Option<(StatusCode, String)>;
 
 impl Visitor {
-    pub fn new(number: u16, door: Door) -> Self {
+    pub fn new(number: u16, shop: ShopHandle) -> Self {
         let (user, token, cookie) = Default::default();
-        Self { door, number, dice: Dice(u64::from(number)), named: 0, user, token, cookie, cart: BTreeMap::new() }
+        let random = Xorshift::new(u64::from(number));
+        Self { shop, number, random, names: 0, user, token, cookie, cart: BTreeMap::new() }
     }
 
-    /// Shops until `end`, then compares once more, when everything runs again.
+    /// Shops until `end`. Then compares the cart once more, when Redis and the Worker run again.
     pub async fn shop_until(mut self, end: Instant) {
         self.log_in().await;
         while Instant::now() < end {
-            match self.dice.roll(100) {
-                0..55 => self.look().await,
-                55..65 => self.set().await,
-                65..75 => self.add().await,
+            match self.random.below(100) {
+                0..55 => self.view_page().await,
+                55..65 => self.set_quantity().await,
+                65..75 => self.add_to_cart().await,
                 75..82 => drop(self.compare_cart().await),
                 82..89 => self.compare_user().await,
                 89..94 => self.read_row().await,
@@ -62,30 +65,31 @@ impl Visitor {
             }
             time::sleep(PAUSE).await;
         }
-        let end = Instant::now() + PERSISTENCE;
+        let end = Instant::now() + RETRY_TIME;
         while Instant::now() < end && !self.compare_cart().await {
             time::sleep(PAUSE).await;
         }
     }
 
-    /// A page, with a session or without.
-    async fn look(&mut self) {
-        let item = self.item();
-        let mut get = self.door.client.get(format!("{}/products/{item}", self.door.url())).timeout(PATIENCE);
-        if self.dice.roll(2) == 0 {
+    /// Views a page, with or without the session.
+    async fn view_page(&mut self) {
+        let item = self.random_item();
+        let mut get = self.shop.http.get(format!("{}/products/{item}", self.shop.url())).timeout(REQUEST_TIMEOUT);
+        if self.random.below(2) == 0 {
             get = get.header("cookie", &self.cookie);
         }
-        let asked = Instant::now();
-        let answer = self.answer(get).await;
-        let status = answer.as_ref().map(|(status, _)| *status);
-        let is_whole = answer.is_some_and(|(_, body)| body.len() > 20_000);
-        self.door.tally().page(status, is_whole, asked.elapsed());
+        let started = Instant::now();
+        let response = send_request(get).await;
+        let status = response.as_ref().map(|(status, _)| *status);
+        let is_complete = response.is_some_and(|(_, body)| body.len() > PAGE_BYTES);
+        self.shop.tally().page(status, is_complete, started.elapsed());
     }
 
-    async fn set(&mut self) {
-        let (item, quantity) = (self.item(), self.dice.roll(6));
-        let body = json!({"quantity": quantity});
-        self.accepted(&|visitor| visitor.own(Method::PUT, &format!("/cart/items/{item}")).body(body.to_string())).await;
+    async fn set_quantity(&mut self) {
+        let (item, quantity) = (self.random_item(), self.random.below(6));
+        let body = json!({"quantity": quantity}).to_string();
+        let path = format!("/cart/items/{item}");
+        self.write(|visitor| visitor.visitor_request(Method::PUT, &path).body(body.clone())).await;
         if quantity == 0 {
             self.cart.remove(&item);
         } else {
@@ -93,39 +97,43 @@ impl Visitor {
         }
     }
 
-    async fn add(&mut self) {
-        let (item, quantity, key) = (self.item(), 1 + self.dice.roll(3), self.name());
-        let body = json!({"id": item, "quantity": quantity});
-        let post = |visitor: &Self| visitor.own(Method::POST, "/cart/items").header("idempotency-key", &key);
-        self.accepted(&|visitor| post(visitor).body(body.to_string())).await;
+    async fn add_to_cart(&mut self) {
+        let (item, quantity, key) = (self.random_item(), 1 + self.random.below(3), self.unique_name());
+        let body = json!({"id": item, "quantity": quantity}).to_string();
+        let post = |visitor: &Self| {
+            visitor.visitor_request(Method::POST, "/cart/items").header("idempotency-key", &key).body(body.clone())
+        };
+        self.write(post).await;
         *self.cart.entry(item).or_default() += quantity;
     }
 
-    /// Buys the first line of the cart: the order is reported by the service, and takes it out.
+    /// Buys the first line of the cart. The service reports the order, which removes the line.
     async fn order(&mut self) {
         let Some((item, quantity)) = self.cart.pop_first() else { return };
-        let body = json!({"order_id": self.name(), "token": self.token, "items": [{"id": item, "quantity": quantity}]});
-        self.accepted(&|visitor| visitor.service("/orders").body(body.to_string())).await;
+        let items = json!([{"id": item, "quantity": quantity}]);
+        let body = json!({"order_id": self.unique_name(), "token": self.token, "items": items}).to_string();
+        self.write(|visitor| visitor.service_request("/orders").body(body.clone())).await;
     }
 
     async fn log_in(&mut self) {
-        self.user = self.name();
+        self.user = self.unique_name();
         let body = json!({"user": self.user}).to_string();
-        let key = self.name();
-        let post = |visitor: &Self| visitor.service("/sessions").header("idempotency-key", &key).body(body.clone());
-        let session: Value = serde_json::from_str(&self.accepted(&post).await).unwrap_or_default();
+        let key = self.unique_name();
+        let post =
+            |visitor: &Self| visitor.service_request("/sessions").header("idempotency-key", &key).body(body.clone());
+        let session: Value = serde_json::from_str(&self.write(post).await).unwrap_or_default();
         let text = |field: &str| session[field].as_str().unwrap_or_default().to_owned();
         (self.token, self.cookie) = (text("token"), text("cookie"));
         self.cart.clear();
     }
 
     async fn log_out(&mut self) {
-        self.accepted(&|visitor| visitor.own(Method::DELETE, "/session")).await;
+        self.write(|visitor| visitor.visitor_request(Method::DELETE, "/session")).await;
         self.user.clear();
         self.compare_user().await;
     }
 
-    /// Whether there was an answer to compare with.
+    /// Returns whether there was a response to compare with.
     async fn compare_cart(&mut self) -> bool {
         let Some((StatusCode::OK, body)) = self.read("/cart").await else { return false };
         let found: Value = serde_json::from_str(&body).unwrap_or_default();
@@ -133,7 +141,7 @@ impl Visitor {
         let quantity = |line: &Value| Some((line["id"].as_str()?.to_owned(), line["quantity"].as_u64()?));
         let found: BTreeMap<_, _> = lines.filter_map(quantity).collect();
         if found != self.cart {
-            self.door.tally().wrong(Wrong::Cart, &format!("{found:?} instead of {:?}", self.cart));
+            self.shop.tally().violation(Violation::Cart, &format!("{found:?} instead of {:?}", self.cart));
             self.cart = found;
         }
         true
@@ -144,88 +152,69 @@ impl Visitor {
         let found: Value = serde_json::from_str(&body).unwrap_or_default();
         let found = found["user"].as_str().unwrap_or_default();
         if found != self.user {
-            self.door.tally().wrong(Wrong::Session, &format!("{found:?} instead of {:?}", self.user));
+            self.shop.tally().violation(Violation::Session, &format!("{found:?} instead of {:?}", self.user));
         }
     }
 
     async fn read_row(&mut self) {
-        let row = self.item();
+        let row = self.random_item();
         self.read(&format!("/rows/{row}")).await;
     }
 
-    /// A read that may fail while Redis is away, and is then not tried again.
-    async fn read(&mut self, path: &str) -> Answer {
-        let answer = self.answer(self.own(Method::GET, path)).await;
-        let status = answer.as_ref().map(|(status, _)| *status);
-        self.door.tally().read(status);
-        answer
+    /// Sends a read once. It may fail while Redis is down.
+    async fn read(&mut self, path: &str) -> Response {
+        let response = send_request(self.visitor_request(Method::GET, path)).await;
+        let status = response.as_ref().map(|(status, _)| *status);
+        self.shop.tally().read(status);
+        response
     }
 
-    /// Sends a write until it is accepted: the body of that answer.
-    async fn accepted(&self, write: &(dyn Fn(&Self) -> RequestBuilder + Sync)) -> String {
-        let end = Instant::now() + PERSISTENCE;
+    /// Sends a write until it is accepted. Returns the body of the response.
+    async fn write(&self, request: impl Fn(&Self) -> RequestBuilder) -> String {
+        let end = Instant::now() + RETRY_TIME;
         loop {
-            let answer = self.answer(write(self)).await;
-            match answer {
+            match send_request(request(self)).await {
                 Some((status, body)) if status.is_success() => {
-                    self.door.tally().accepted();
+                    self.shop.tally().write_accepted();
                     return body;
                 }
                 None | Some((StatusCode::SERVICE_UNAVAILABLE, _)) if Instant::now() < end => {
-                    self.door.tally().tried_again();
-                    time::sleep(Duration::from_millis(300)).await;
+                    self.shop.tally().write_retried();
+                    time::sleep(RETRY_PAUSE).await;
                 }
-                answer => {
-                    self.door.tally().wrong(Wrong::Write, &format!("{answer:?}"));
+                response => {
+                    self.shop.tally().violation(Violation::Write, &format!("{response:?}"));
                     return String::new();
                 }
             }
         }
     }
 
-    /// None without one: a connection that was refused or broken, or no answer in time.
-    async fn answer(&self, request: RequestBuilder) -> Answer {
-        let answer = request.send().await.ok()?;
-        Some((answer.status(), answer.text().await.ok()?))
+    /// A request of the visitor's browser to the API.
+    fn visitor_request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = self.shop.url();
+        let request = self.shop.http.request(method, format!("{url}/_edge/v1{path}")).timeout(REQUEST_TIMEOUT);
+        request.header("cookie", &self.cookie).header("origin", url).header("content-type", "application/json")
     }
 
-    /// A call of this visitor.
-    fn own(&self, method: Method, path: &str) -> RequestBuilder {
-        let origin = self.door.url();
-        let call = self.door.client.request(method, format!("{origin}/_edge/v1{path}")).timeout(PATIENCE);
-        call.header("cookie", &self.cookie).header("origin", origin).header("content-type", "application/json")
+    /// A request of the shop's service to the API.
+    fn service_request(&self, path: &str) -> RequestBuilder {
+        let request = self.shop.http.post(format!("{}/_edge/v1{path}", self.shop.url())).timeout(REQUEST_TIMEOUT);
+        request.bearer_auth(SERVICE_KEY).header("content-type", "application/json")
     }
 
-    /// A call of the shop's service.
-    fn service(&self, path: &str) -> RequestBuilder {
-        let call = self.door.client.post(format!("{}/_edge/v1{path}", self.door.url())).timeout(PATIENCE);
-        call.bearer_auth(SERVICE_KEY).header("content-type", "application/json")
+    /// The smaller of two random numbers makes some items more popular than others.
+    fn random_item(&mut self) -> String {
+        format!("item-{}", self.random.below(ITEMS).min(self.random.below(ITEMS)))
     }
 
-    fn item(&mut self) -> String {
-        // Two rolls: some are more popular than others.
-        format!("item-{}", self.dice.roll(ITEMS).min(self.dice.roll(ITEMS)))
-    }
-
-    /// A name that nobody else has.
-    fn name(&mut self) -> String {
-        self.named += 1;
-        format!("visitor-{}-{}", self.number, self.named)
+    fn unique_name(&mut self) -> String {
+        self.names += 1;
+        format!("visitor-{}-{}", self.number, self.names)
     }
 }
 
-/// Marsaglia's xorshift (2003): what each visitor does is the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    /// Less than `sides`.
-    fn roll(&mut self, sides: u64) -> u64 {
-        // Never 0, where it would stay.
-        let mut state = self.0 | 1 << 63;
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        self.0 = state;
-        (state >> 20) % sides
-    }
+async fn send_request(request: RequestBuilder) -> Response {
+    let response = request.send().await.ok()?;
+    Some((response.status(), response.text().await.ok()?))
 }

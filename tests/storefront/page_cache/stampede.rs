@@ -1,20 +1,22 @@
-//! Many visitors, one render.
+//! Single flight: many visitors, one render.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 
 use super::{cache_status, is_hit, make_popular, store_page, stored_pages};
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
-    &[("PAGE_TTL", "1")];
+    &[("PAGE_TTL", "1"), ("PAGE_WAIT_MS", "25000")];
     an_expired_page_is_rendered_once_for_200_visitors,
     a_failing_origin_is_not_asked_at_every_visit_of_a_stale_page,
-    a_cold_page_is_rendered_for_all_and_stored_once,
+    a_cold_page_is_rendered_once_for_20_visitors,
+    a_visit_that_waited_for_a_stale_page_says_so,
+    a_visit_that_waited_for_another_variant_says_so,
 }
 
-/// Waits until the only stored page is stale: its first line says when.
+/// Waits until the only stored page is stale; the first line of its value says when.
 async fn until_stale(shop: &Shop) {
     let key = stored_pages(shop).await.remove(0);
     let entry = shop.store.raw(&["GET", &key]).await;
@@ -32,7 +34,7 @@ async fn an_expired_page_is_rendered_once_for_200_visitors(shop: &Shop) {
     shop.origin.hold();
     let answers = join_all((0..200).map(|_| shop.visit("/products/mug"))).await;
     for answer in answers {
-        // Nobody waits: the origin has not answered yet.
+        // The visit did not wait: the origin has not answered yet.
         let status = cache_status(&answer);
         assert!(status == "edgefront; hit; ttl=0" || status.starts_with("edgefront; hit; ttl=-"), "{status}");
         assert_eq!(answer.text().await.unwrap(), "old");
@@ -57,12 +59,67 @@ async fn a_failing_origin_is_not_asked_at_every_visit_of_a_stale_page(shop: &Sho
     assert_eq!(shop.origin.count(), 2);
 }
 
-async fn a_cold_page_is_rendered_for_all_and_stored_once(shop: &Shop) {
+async fn a_cold_page_is_rendered_once_for_20_visitors(shop: &Shop) {
     make_popular(shop, "mug").await;
-    shop.origin.answer(Reply::html("page").header("cache-control", "max-age=60").after(Duration::from_millis(100)));
-    let answers = join_all((0..20).map(|_| shop.visit("/products/mug"))).await;
-    let stored = answers.iter().filter(|answer| cache_status(answer).ends_with("stored")).count();
-    assert_eq!(stored, 1);
-    shop.settled().await;
+    shop.origin.answer(Reply::html("page").header("cache-control", "max-age=60"));
+    let statuses = statuses_of_a_render_and_waiting_visits(shop, 20).await;
+    assert_eq!(statuses.len(), 20);
+    assert_eq!(
+        statuses.iter().filter(|status| *status == "edgefront; fwd=uri-miss; stored").count(),
+        1,
+        "{statuses:?}"
+    );
+    assert_eq!(shop.origin.count(), 1);
     assert!(is_hit(&shop.visit("/products/mug").await));
+}
+
+async fn a_visit_that_waited_for_a_stale_page_says_so(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    let strict = "max-age=1, must-revalidate";
+    shop.origin.answer(Reply::html("old").header("cache-control", strict).header("etag", "\"old\""));
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    until_stale(shop).await;
+    shop.origin.answer(Reply::html("new").header("cache-control", "max-age=60"));
+    let statuses = statuses_of_a_render_and_waiting_visits(shop, 3).await;
+    assert!(statuses.contains(&"edgefront; fwd=stale; stored".to_owned()), "{statuses:?}");
+    assert!(statuses.contains(&"edgefront; fwd=stale; collapsed".to_owned()), "{statuses:?}");
+    assert_eq!(shop.origin.count(), 2);
+}
+
+async fn a_visit_that_waited_for_another_variant_says_so(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer(Reply::html("page").header("cache-control", "max-age=60").header("vary", "accept-language"));
+    shop.get("/products/mug").header("accept-language", "de").send().await.unwrap();
+    shop.settled().await;
+    let statuses = statuses_of_a_render_and_waiting_visits(shop, 3).await;
+    assert!(statuses.contains(&"edgefront; fwd=vary-miss; stored".to_owned()), "{statuses:?}");
+    assert!(statuses.contains(&"edgefront; fwd=vary-miss; collapsed".to_owned()), "{statuses:?}");
+    assert_eq!(shop.origin.count(), 2);
+}
+
+/// Starts one visit whose render the origin holds, then the others; the origin answers when at least one of these has asked Redis and
+/// waits. Returns every `Cache-Status`: one render, and collapsed visits or hits.
+async fn statuses_of_a_render_and_waiting_visits(shop: &Shop, visits: usize) -> Vec<String> {
+    let renders = shop.origin.count();
+    shop.origin.hold();
+    let visit = async || cache_status(&shop.visit("/products/mug").await);
+    let release = async {
+        eventually("the origin renders", async || shop.origin.count() == renders + 1).await;
+        let before = shop.store.counts().commands;
+        let others = join_all((1..visits).map(|_| visit()));
+        let waiting = async {
+            eventually("a visit has looked the page up", async || shop.store.counts().commands > before).await;
+            shop.origin.release();
+        };
+        join(others, waiting).await.0
+    };
+    let (first, mut statuses) = join(visit(), release).await;
+    statuses.push(first);
+    shop.settled().await;
+    for status in &statuses {
+        let is_expected = status.ends_with("; stored") || status.ends_with("; collapsed") || status.contains("; hit; ");
+        assert!(is_expected, "{status}");
+    }
+    statuses
 }

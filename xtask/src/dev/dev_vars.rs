@@ -1,26 +1,23 @@
-//! The secrets of local development, in .dev.vars. What is there is never changed; what is missing is added once, with random values.
+//! The secrets of local development in .dev.vars. Existing lines stay unchanged; missing secrets are appended once,
+//! with random values.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, OpenOptions, Permissions},
     io::{self, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
-use xtask::failure::Failure;
+use xtask::{failure::Failure, variables::Variables};
 
-/// What `cargo xtask dev` needs and may invent.
+/// The secrets that `cargo xtask dev` needs and may generate.
 pub const GENERATED: [&str; 4] = ["UPSTASH_REDIS_REST_TOKEN", "SESSION_KEYS", "SERVICE_KEY", "ORIGIN_KEY"];
 
-/// Variables by name.
-pub type Vars = BTreeMap<String, String>;
-
-/// The variables of the file; adds those that are missing.
+/// Reads the file and appends the missing secrets.
 ///
 /// # Errors
-/// When the file can not be read or written, or a line is none of `NAME=VALUE`.
-pub fn ensure(path: &Path) -> Result<Vars, Failure> {
+/// When the file cannot be read or written, or a line is not `NAME=VALUE`.
+pub fn read_or_generate(path: &Path) -> Result<Variables, Failure> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
@@ -28,9 +25,9 @@ pub fn ensure(path: &Path) -> Result<Vars, Failure> {
     };
     let present = parse(&text).map_err(|line| {
         let cause = format!("{}, line {line}: this is not NAME=VALUE", path.display());
-        Failure::new(cause, "mend the line, or delete the file: it is written anew")
+        Failure::new(cause, "correct the line, or delete the file: xtask then generates a new one")
     })?;
-    let additions = additions(&text, &present)?;
+    let additions = generate_missing(&text, &present)?;
     if !additions.is_empty() {
         append(path, &additions).map_err(|cause| Failure::file(path, &cause))?;
     }
@@ -39,27 +36,27 @@ pub fn ensure(path: &Path) -> Result<Vars, Failure> {
 }
 
 fn append(path: &Path, text: &str) -> io::Result<()> {
-    // Only its owner reads it, from its first byte on.
+    // Only the owner may read the file, from its first byte on.
     let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())
 }
 
-/// The lines to add to `text`, which has the variables `present`.
-fn additions(text: &str, present: &Vars) -> Result<String, Failure> {
+/// The lines to append to `text`, whose variables are `present`.
+fn generate_missing(text: &str, present: &Variables) -> Result<String, Failure> {
     let mut lines = String::new();
     for name in GENERATED.into_iter().filter(|name| !present.contains_key(*name)) {
         if lines.is_empty() {
-            let break_line = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-            lines = format!("{break_line}# Written by cargo xtask dev, for this machine only.\n");
+            let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            lines = format!("{line_break}# Written by cargo xtask dev, for this machine only.\n");
         }
-        lines.extend([name, "=", &random()?, "\n"]);
+        lines.extend([name, "=", &random_hex()?, "\n"]);
     }
     Ok(lines)
 }
 
-/// 256 random bits.
-fn random() -> Result<String, Failure> {
+/// 256 random bits as 64 hexadecimal digits.
+fn random_hex() -> Result<String, Failure> {
     let half = || {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(|cause| Failure::new(format!("no random numbers: {cause}"), ""))?;
@@ -68,16 +65,17 @@ fn random() -> Result<String, Failure> {
     Ok(format!("{:032x}{:032x}", half()?, half()?))
 }
 
-/// Reads the part of the dotenv format that wrangler and people use: `NAME=VALUE`, `export`, comments, quotes. Err is the number of a bad line.
-fn parse(text: &str) -> Result<Vars, usize> {
+/// Parses the part of the dotenv format that wrangler and people use: `NAME=VALUE`, `export`, comments, quotes. The
+/// error is the number of the first invalid line.
+fn parse(text: &str) -> Result<Variables, usize> {
     let lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));
     lines
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-        .map(|(number, line)| variable(line).ok_or(number))
+        .map(|(number, line)| parse_line(line).ok_or(number))
         .collect()
 }
 
-fn variable(line: &str) -> Option<(String, String)> {
+fn parse_line(line: &str) -> Option<(String, String)> {
     let line = line.strip_prefix("export ").unwrap_or(line);
     let (name, value) = line.split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
@@ -97,13 +95,13 @@ mod tests {
     #[test]
     fn quotes_comments_and_export_are_understood() {
         let text = "# a comment\n\n A = 1 # one\nexport B=\"two # 2\" # B\nC='x=y'\nD=\n";
-        let vars = parse(text).unwrap();
-        let pairs: Vec<_> = vars.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let variables = parse(text).unwrap();
+        let pairs: Vec<_> = variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("A", "1"), ("B", "two # 2"), ("C", "x=y"), ("D", "")]);
     }
 
     #[test]
-    fn a_bad_line_is_named_by_its_number() {
+    fn an_error_has_the_number_of_the_invalid_line() {
         assert_eq!(parse("A=1\nnonsense\n"), Err(2));
         assert_eq!(parse("=1"), Err(1));
         assert_eq!(parse("A B=1"), Err(1));
@@ -111,23 +109,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_kept_and_only_the_rest_is_added() {
+    fn existing_variables_stay_and_missing_ones_are_added() {
         let text = "SERVICE_KEY=mine\nORIGIN_KEY=";
-        let added = additions(text, &parse(text).unwrap()).unwrap();
-        let vars = parse(&format!("{text}{added}")).unwrap();
-        assert_eq!((vars["SERVICE_KEY"].as_str(), vars["ORIGIN_KEY"].as_str()), ("mine", ""));
-        assert_eq!(vars["SESSION_KEYS"].len(), 64);
-        assert_ne!(vars["SESSION_KEYS"], vars["UPSTASH_REDIS_REST_TOKEN"]);
-        assert_eq!(additions(text, &vars).unwrap(), "");
+        let added = generate_missing(text, &parse(text).unwrap()).unwrap();
+        let variables = parse(&format!("{text}{added}")).unwrap();
+        assert_eq!((variables["SERVICE_KEY"].as_str(), variables["ORIGIN_KEY"].as_str()), ("mine", ""));
+        assert_eq!(variables["SESSION_KEYS"].len(), 64);
+        assert_ne!(variables["SESSION_KEYS"], variables["UPSTASH_REDIS_REST_TOKEN"]);
+        assert_eq!(generate_missing(text, &variables).unwrap(), "");
     }
 
     #[test]
-    fn the_file_is_written_once_and_only_its_owner_reads_it() {
+    fn the_file_is_written_once_and_only_its_owner_may_read_it() {
         let path = std::env::temp_dir().join(format!("edgefront-dev-vars-{}", std::process::id()));
-        let first = ensure(&path).unwrap();
+        let first = read_or_generate(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let written = fs::read_to_string(&path).unwrap();
-        assert_eq!(ensure(&path).unwrap(), first);
+        assert_eq!(read_or_generate(&path).unwrap(), first);
         assert_eq!(fs::read_to_string(&path).unwrap(), written);
         fs::remove_file(path).unwrap();
     }

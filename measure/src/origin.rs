@@ -1,5 +1,5 @@
-//! The storefront behind all candidates: every path is a page of 20 KB, made without any work, so that what is measured is not the origin.
-//! Only `/rows` answers with rows.
+//! The storefront behind all Workers. Every path is the same page of 20 KB, so that a measurement contains almost no
+//! work of the origin. Only `/rows` returns rows.
 
 use std::{convert::Infallible, io, net::Ipv4Addr};
 
@@ -10,26 +10,29 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinSet};
-
-use super::workload::PAGE_BYTES;
 use xtask::failure::Failure;
 
-/// A running origin; ends when dropped.
+/// The smallest size of a page.
+pub const PAGE_BYTES: usize = 20_000;
+
+/// A running origin. Dropping it closes its port.
 pub struct Origin {
     url: String,
-    _serving: JoinSet<()>,
+    _server: JoinSet<()>,
 }
 
 impl Origin {
+    /// Starts an origin on a free port of 127.0.0.1.
+    ///
     /// # Errors
     /// When there is no free port.
     pub async fn start() -> Result<Self, Failure> {
-        let failed = |cause: io::Error| Failure::new(format!("the origin: {cause}"), "");
+        let failed = |cause: io::Error| Failure::new(format!("the origin does not start: {cause}"), "");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
         let url = format!("http://{}", listener.local_addr().map_err(failed)?);
-        let mut serving = JoinSet::new();
-        serving.spawn(serve(listener));
-        Ok(Self { url, _serving: serving })
+        let mut server = JoinSet::new();
+        server.spawn(serve(listener));
+        Ok(Self { url, _server: server })
     }
 
     /// For `ORIGIN_URL`.
@@ -47,9 +50,11 @@ async fn serve(listener: TcpListener) {
                 let _ = stream.set_nodelay(true);
                 let page = page.clone();
                 connections.spawn(async move {
-                    let answer = service_fn(|request| std::future::ready(Ok::<_, Infallible>(answer(&request, page.clone()))));
-                    // A client that goes away is no failure.
-                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                    let service = service_fn(|request| {
+                        std::future::ready(Ok::<_, Infallible>(respond(&request, page.clone())))
+                    });
+                    // A client that closes its connection is not an error.
+                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
                 });
             }
             Some(_) = connections.join_next() => {}
@@ -57,18 +62,18 @@ async fn serve(listener: TcpListener) {
     }
 }
 
-fn answer(request: &Request<Incoming>, page: Bytes) -> Response<Full<Bytes>> {
+fn respond(request: &Request<Incoming>, page: Bytes) -> Response<Full<Bytes>> {
     if request.uri().path() == "/rows" {
         let ids = request.uri().query().and_then(|query| query.strip_prefix("ids=")).unwrap_or_default();
         let rows: Vec<_> = ids.split(',').map(|id| json!({"id": id, "stock": 42})).collect();
         return Response::new(Full::new(json!(rows).to_string().into()));
     }
-    let mut answer = Response::new(Full::new(page));
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    answer
+    let mut response = Response::new(Full::new(page));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response
 }
 
-/// The same for every item: an origin that reads the path would be slower, and nobody reads the page.
+/// One page for all items: reading the path would make the origin slower.
 fn page() -> Bytes {
     let line = "<p>A page of a shop: what it is called, what it costs, what else there is.</p>\n";
     line.repeat(PAGE_BYTES.div_ceil(line.len()) + 1).into()

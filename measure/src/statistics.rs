@@ -2,30 +2,30 @@
 
 use std::time::Duration;
 
-/// The value below which the share `q` of them lies; zero of none. `sorted` must be.
+/// The value below which the share `q` of the values lies; zero for no values. `sorted` must be in ascending order.
 pub fn quantile(sorted: &[Duration], q: f64) -> Duration {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index below the length")]
-    let index = (number(sorted.len()) * q) as usize;
+    let index = (to_f64(sorted.len() as u64) * q) as usize;
     sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-/// The median; of an even number of values the mean of the two in the middle. None of none.
+/// The median; for an even number of values, the mean of the two in the middle. `None` for no values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
+    let mut values: Vec<_> = values.into_iter().collect();
     values.sort_unstable_by(f64::total_cmp);
     let half = values.len() / 2;
     let upper = values.get(half).copied()?;
     if values.len().is_multiple_of(2) { Some((values.get(half - 1)? + upper) / 2.0) } else { Some(upper) }
 }
 
-/// The largest; 0 of none.
-pub fn most(values: impl IntoIterator<Item = f64>) -> f64 {
+/// The largest value; 0 for no values.
+pub fn max(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(0.0, f64::max)
 }
 
-/// A count as a number to calculate with.
-#[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
-pub fn number(count: usize) -> f64 {
+/// Converts a count.
+#[expect(clippy::cast_precision_loss, reason = "the counts of a run are far below 2^52")]
+pub fn to_f64(count: u64) -> f64 {
     count as f64
 }
 

@@ -1,0 +1,52 @@
+//! The only module of xtask that uses the crate `edgefront`.
+
+use edgefront::{config::Config, demo};
+use xtask::variables::Variables;
+
+/// Checks the variables by the rules of the Worker.
+///
+/// # Errors
+/// With every variable that is missing or invalid.
+pub fn check(variables: &Variables) -> Result<(), String> {
+    Config::from_lookup(|name| variables.get(name).cloned()).map(drop).map_err(|errors| errors.to_string())
+}
+
+/// The rows of the demo shop's sale items and flash sales.
+pub fn sale_rows() -> impl Iterator<Item = &'static str> + Clone {
+    demo::ON_SALE.into_iter().chain(demo::FLASH_SALES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dev::settings;
+
+    #[test]
+    fn wrangler_toml_repeats_the_defaults_of_the_worker() {
+        let required = [
+            ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1"),
+            ("UPSTASH_REDIS_REST_TOKEN", "token"),
+            ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config = |variables: &Variables| {
+            Config::from_lookup(|name| variables.get(name).cloned()).map_err(|errors| errors.to_string()).unwrap()
+        };
+        let mut variables = Variables::from(required);
+        let default = config(&variables);
+        variables.extend(settings::wrangler_variables(include_str!("../../../wrangler.toml")).unwrap());
+        let listed = config(&variables);
+        assert_eq!(listed.session.limit, default.session.limit);
+        assert_eq!((listed.session.idle, listed.session.max_age), (default.session.idle, default.session.max_age));
+        assert_eq!(listed.session.view_window, default.session.view_window);
+        assert_eq!((listed.page.ttl, listed.page.stale), (default.page.ttl, default.page.stale));
+        assert_eq!((listed.page.rank_limit, listed.page.max_bytes), (default.page.rank_limit, default.page.max_bytes));
+        assert_eq!(listed.page.item_routes, default.page.item_routes);
+        assert_eq!((listed.ranking.keep, listed.ranking.half_life), (default.ranking.keep, default.ranking.half_life));
+        assert_eq!(
+            (listed.cart.max_lines, listed.cart.max_quantity),
+            (default.cart.max_lines, default.cart.max_quantity)
+        );
+        assert_eq!((listed.redis.timeout, listed.origin.timeout), (default.redis.timeout, default.origin.timeout));
+    }
+}

@@ -1,0 +1,164 @@
+//! `cargo xtask dev`: the shop on this machine. One future owns every part. Ctrl-C or an error drops the future, and so
+//! ends every process.
+//!
+//! - [`settings`]: the Worker's variables; [`dev_vars`]: its secrets.
+//! - [`wrangler`]: the local database and the Worker; [`noise_filter`]: which of wrangler's lines are shown; [`crons`]:
+//!   the cron triggers.
+//! - [`sale_rows`], [`sample_visitors`]: content for the demo shop.
+//! - [`edgefront_crate`]: the items of the crate `edgefront` that the others use.
+
+mod crons;
+mod dev_vars;
+mod edgefront_crate;
+mod noise_filter;
+mod sale_rows;
+mod sample_visitors;
+mod settings;
+mod wrangler;
+
+use std::{
+    env,
+    fs::{self, File, TryLockError},
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use edgefront_gateway::{
+    Gateway, Options,
+    server::{Server, ServerOptions},
+};
+use tokio::try_join;
+use xtask::{
+    failure::Failure,
+    npm, redis,
+    steps::{Done, run_step},
+    tools,
+    variables::{LOCAL_REDIS_TIMEOUT, Variables, parse_name_value},
+    worker,
+};
+
+use self::wrangler::WranglerDev;
+
+/// The directory of the Redis data. Carts and rankings survive a restart of `dev`.
+const REDIS_DATA: &str = ".cache/dev/redis";
+const LOCK: &str = ".cache/dev/lock";
+
+/// The shop on this machine: Redis, its REST gateway, the Worker in workerd, and the crons.
+#[derive(clap::Args)]
+pub struct DevArguments {
+    /// The port of the shop on 127.0.0.1.
+    #[arg(long, default_value_t = 8787, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// Use this running Redis or Valkey, redis://host:port/database; defaults to the environment variable `REDIS_URL`.
+    #[arg(long, value_name = "URL")]
+    redis_url: Option<String>,
+    /// Run in front of this storefront instead of the demo shop.
+    #[arg(long, value_name = "URL")]
+    origin: Option<String>,
+    /// Override a variable of wrangler.toml or .dev.vars; repeatable.
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
+    vars: Vec<(String, String)>,
+}
+
+/// Runs until an error, or until the caller drops the future.
+///
+/// # Errors
+/// When a step fails, or the Worker ends.
+pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
+    let started = Instant::now();
+    // Cheap checks come first: a mistyped variable is reported before anything compiles.
+    let mut overrides = arguments.vars;
+    overrides.extend(arguments.origin.map(|url| ("ORIGIN_URL".to_owned(), url)));
+    let variables = settings::read(&overrides)?;
+    check_port_is_free(arguments.port)?;
+    let _lock = lock_instance()?;
+
+    let redis_url = arguments.redis_url.or_else(|| env::var("REDIS_URL").ok()).filter(|url| !url.is_empty());
+    let (binary, tools, ()) = try_join!(server_binary(redis_url.as_deref()), tools::install(), npm::install())?;
+    let ((), ()) = try_join!(wrangler::migrate(), worker::build(&tools))?;
+
+    let (_server, redis_url) = start_server(redis_url, binary).await?;
+    let token = variables.get("UPSTASH_REDIS_REST_TOKEN").cloned().unwrap_or_default();
+    let gateway = start_gateway(&redis_url, token).await?;
+
+    let mut worker_variables = Variables::from([("UPSTASH_REDIS_REST_URL".to_owned(), gateway.url())]);
+    let timeout = variables.get_key_value(LOCAL_REDIS_TIMEOUT.0);
+    worker_variables.extend(timeout.map(|(name, value)| (name.clone(), value.clone())));
+    worker_variables.extend(overrides);
+    check_port_is_free(arguments.port)?;
+    let worker_url = format!("http://127.0.0.1:{}", arguments.port);
+    let mut wrangler = WranglerDev::start(arguments.port, &worker_variables)?;
+    wrangler.wait_until_ready(&worker_url).await?;
+    sale_rows::schedule(&worker_url, &variables).await?;
+    sample_visitors::send(&worker_url, &variables).await?;
+    // Browsers accept `Secure` cookies over plain HTTP only from localhost.
+    println!(
+        "The shop: http://localhost:{} (ready after {:.0} s; press Ctrl-C to stop it)",
+        arguments.port,
+        started.elapsed().as_secs_f32()
+    );
+    tokio::select! {
+        ended = wrangler.print_output() => Err(ended),
+        () = crons::tick(&worker_url) => Ok(()),
+    }
+}
+
+/// `None` if a running Redis is given.
+async fn server_binary(redis_url: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+    if redis_url.is_some() { Ok(None) } else { redis::server_binary().await.map(Some) }
+}
+
+/// Starts a Redis server unless the URL of a running one is given. Returns the server and its URL.
+async fn start_server(given: Option<String>, binary: Option<PathBuf>) -> Result<(Option<Server>, String), Failure> {
+    if let Some(url) = given {
+        return Ok((None, url));
+    }
+    run_step("redis server", async |_| {
+        fs::create_dir_all(REDIS_DATA).map_err(|cause| Failure::file(REDIS_DATA, &cause))?;
+        let dir = Some(Path::new(REDIS_DATA).to_owned());
+        let options = ServerOptions { binary, databases: 1, dir, ..ServerOptions::default() };
+        let remedy = format!("start with empty data: rm -r {REDIS_DATA}; or use another server: --redis-url");
+        let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), remedy))?;
+        let url = server.url();
+        Ok(Done { summary: format!("{url}, data in {REDIS_DATA}"), value: (Some(server), url) })
+    })
+    .await
+}
+
+async fn start_gateway(redis_url: &str, token: String) -> Result<Gateway, Failure> {
+    run_step("redis over REST", async |_| {
+        let remedy = "check that the Redis server runs and that its URL is correct";
+        let gateway = Gateway::start(Options::new(redis_url, token)).await;
+        let gateway = gateway.map_err(|cause| Failure::new(cause.to_string(), remedy))?;
+        Ok(Done { summary: gateway.url(), value: gateway })
+    })
+    .await
+}
+
+fn check_port_is_free(port: u16) -> Result<(), Failure> {
+    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+        Ok(_) => Ok(()),
+        Err(cause) => {
+            let other = port.checked_add(1).unwrap_or(8787);
+            let remedy =
+                format!("stop the program that uses it, or choose another port: cargo xtask dev --port {other}");
+            Err(Failure::new(format!("port {port}: {cause}"), remedy))
+        }
+    }
+}
+
+/// Keeps a second `dev` from writing to the same Redis files and the same D1 database. The system releases the lock
+/// when this process ends, even after a crash.
+fn lock_instance() -> Result<File, Failure> {
+    let file = fs::create_dir_all(".cache/dev")
+        .and_then(|()| File::create(LOCK))
+        .map_err(|cause| Failure::file(LOCK, &cause))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(Failure::new("another cargo xtask dev runs in this directory", "stop the other one first"))
+        }
+        Err(TryLockError::Error(cause)) => Err(Failure::file(LOCK, &cause)),
+    }
+}

@@ -1,0 +1,111 @@
+//! wrangler: the migrations of the local D1 database, and the Worker in workerd. wrangler runs on the packages' Node.js
+//! and makes no network requests of its own.
+
+use std::time::Duration;
+
+use tokio::{process::Command, time};
+use xtask::{
+    failure::Failure,
+    npm,
+    process_group::ProcessGroup,
+    stamp::Stamp,
+    steps::{self, run_step},
+    variables::Variables,
+};
+
+use super::noise_filter::NoiseFilter;
+
+/// The Worker answers within seconds. But if a source changes meanwhile, wrangler first builds again, which takes
+/// minutes on a small machine.
+const READY_TIMEOUT: Duration = Duration::from_mins(5);
+const LOG_HINT: &str = "see wrangler's output above and its log in .wrangler/logs";
+
+fn command(arguments: &[&str]) -> Result<Command, Failure> {
+    let mut wrangler = npm::command("wrangler")?;
+    wrangler
+        .args(arguments)
+        .env("WRANGLER_SEND_METRICS", "false")
+        .env("WRANGLER_HIDE_BANNER", "true")
+        .env("WRANGLER_LOG_PATH", ".wrangler/logs")
+        .env("NO_COLOR", "1");
+    Ok(wrangler)
+}
+
+/// Applies the new migrations to the local D1 database in .wrangler.
+///
+/// # Errors
+/// When a migration fails.
+pub async fn migrate() -> Result<(), Failure> {
+    run_step("database", async |step| {
+        let stamp = Stamp::new(".wrangler/migrations.stamp", &["migrations"])?;
+        if stamp.is_current() {
+            return Ok(steps::done("up to date"));
+        }
+        let remedy = "fix the migration; `rm -r .wrangler/state` empties the database";
+        step.run_program(command(&["d1", "migrations", "apply", "edgefront", "--local"])?, remedy).await?;
+        stamp.write()?;
+        Ok(steps::done("migrations applied"))
+    })
+    .await
+}
+
+/// A running `wrangler dev`.
+pub struct WranglerDev {
+    group: ProcessGroup,
+    noise: NoiseFilter,
+}
+
+impl WranglerDev {
+    /// Starts it on `port`. `variables` override those of wrangler.toml and .dev.vars.
+    ///
+    /// # Errors
+    /// When wrangler cannot be started.
+    pub fn start(port: u16, variables: &Variables) -> Result<Self, Failure> {
+        let mut wrangler =
+            command(&["dev", "--ip", "127.0.0.1", "--inspector-port", "0", "--port", &port.to_string()])?;
+        for (name, value) in variables {
+            wrangler.arg("--var").arg(format!("{name}:{value}"));
+        }
+        Ok(Self { group: ProcessGroup::start(wrangler)?, noise: NoiseFilter::default() })
+    }
+
+    /// Prints the output until the Worker answers at `worker_url`.
+    ///
+    /// # Errors
+    /// When wrangler ends, or the Worker does not answer within [`READY_TIMEOUT`].
+    pub async fn wait_until_ready(&mut self, worker_url: &str) -> Result<(), Failure> {
+        let health = format!("{worker_url}/_edge/v1/healthz");
+        tokio::select! {
+            ended = self.print_output() => Err(ended),
+            () = wait_for_success(&health) => Ok(()),
+            () = time::sleep(READY_TIMEOUT) => Err(Failure::new(
+                format!("the Worker did not answer within {} s", READY_TIMEOUT.as_secs()),
+                LOG_HINT,
+            )),
+        }
+    }
+
+    /// Prints the output until wrangler ends, and returns the reason. Cancelling the future loses nothing: a later call
+    /// goes on.
+    pub async fn print_output(&mut self) -> Failure {
+        while let Some(line) = self.group.next_line().await {
+            if self.noise.passes(&line) {
+                println!("{line}");
+            }
+        }
+        let status = self.group.wait().await.map_or_else(|cause| cause.to_string(), |status| status.to_string());
+        Failure::new(format!("wrangler dev ended ({status})"), LOG_HINT)
+    }
+}
+
+/// Polls `url` until its response has a success status.
+async fn wait_for_success(url: &str) {
+    let client = reqwest::Client::new();
+    loop {
+        let response = client.get(url).timeout(Duration::from_secs(5)).send().await;
+        if response.is_ok_and(|response| response.status().is_success()) {
+            return;
+        }
+        time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,136 @@
+//! `cargo xtask test`: sets up what the tests need, runs them, and prints the totals in its last line.
+
+mod summary;
+
+use std::{
+    collections::BTreeSet,
+    env, fs, io,
+    path::{self, PathBuf},
+};
+
+use tokio::{process::Command, try_join};
+use xtask::{failure::Failure, npm, process_group::ProcessGroup, redis, tools, worker};
+
+use self::summary::Summary;
+
+/// The file in which each test that ran on a cluster leaves its name.
+const CLUSTER_TESTS: &str = "target/on-clusters";
+const NO_BROWSER: &str =
+    "; the browser tests were skipped: install Chromium, or set CHROMIUM to the path of a Chromium-based browser";
+
+/// Sets up what the tests need, then runs all of them. The tests get `EDGEFRONT_REDIS_SERVER` (a server binary),
+/// `EDGEFRONT_NODE` (Node.js 22) and `EDGEFRONT_BUNDLE` (the Worker's directory) as absolute paths, and
+/// `EDGEFRONT_CHROMIUM` if there is a browser.
+#[derive(clap::Args)]
+pub struct TestArguments {
+    /// Run all tests on Redis Clusters of three servers; without this, only the tests of the sharded layout do.
+    #[arg(long)]
+    cluster: bool,
+    /// Arguments for cargo test: a part of a test's name, `-p gateway`, or `-- --nocapture`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    cargo_test: Vec<String>,
+}
+
+/// Runs the tests.
+///
+/// # Errors
+/// When the set-up or a test fails.
+pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
+    let (server, tools, ()) = try_join!(redis::server_binary(), tools::install(), npm::install())?;
+    worker::build(&tools).await?;
+
+    let chromium = find_chromium();
+    let mut cargo = Command::new("cargo");
+    // A failed suite must not keep the others from running.
+    cargo.args(["test", "--workspace", "--no-fail-fast"]);
+    cargo.args(skip_browser_tests_unless(chromium.is_some(), arguments.cargo_test));
+    cargo.env("PATH", npm::search_path()?);
+    cargo.env("EDGEFRONT_REDIS_SERVER", server);
+    cargo.env("EDGEFRONT_NODE", npm::node()?);
+    cargo.env("EDGEFRONT_BUNDLE", worker::directory()?);
+
+    if let Some(chromium) = &chromium {
+        cargo.env("EDGEFRONT_CHROMIUM", chromium);
+    }
+    if arguments.cluster {
+        let names = create_empty(CLUSTER_TESTS).map_err(|cause| Failure::file(CLUSTER_TESTS, &cause))?;
+        cargo.env("EDGEFRONT_TEST_CLUSTER", names);
+    }
+
+    let mut summary = Summary::default();
+    let mut group = ProcessGroup::start(cargo)?;
+    while let Some(line) = group.next_line().await {
+        println!("{line}");
+        summary.read(&line);
+    }
+    let has_succeeded = group.wait().await.is_ok_and(|status| status.success());
+    println!();
+    for suite in &summary.suites {
+        println!("{:>5} passed, {} failed  {}", suite.passed, suite.failed, suite.name);
+    }
+    let (passed, failed) = summary.totals();
+    // A suite that does not compile or is killed reports no failed test.
+    let is_incomplete = !has_succeeded && failed == 0;
+    let incomplete = if is_incomplete { ", and a suite did not compile or did not finish" } else { "" };
+    let skipped = if chromium.is_some() { "" } else { NO_BROWSER };
+    let names = arguments.cluster.then(|| fs::read_to_string(CLUSTER_TESTS).unwrap_or_default());
+    let clusters = names.as_deref().map(cluster_summary).unwrap_or_default();
+    println!("{passed} passed, {failed} failed{incomplete}{clusters}{skipped}");
+    if has_succeeded { Ok(()) } else { Err(Failure::already_printed()) }
+}
+
+/// Creates or truncates a file and returns its absolute path.
+fn create_empty(path: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all("target")?;
+    fs::write(path, "")?;
+    path::absolute(path)
+}
+
+/// The number of tests that ran on a cluster. A test with two stores has left its name twice.
+fn cluster_summary(names: &str) -> String {
+    let names: BTreeSet<_> = names.lines().collect();
+    format!("; {} on clusters of three servers, the others on a single Redis or on none", names.len())
+}
+
+/// The path of Chromium or a browser based on it: the variable `CHROMIUM`, otherwise a known name on the PATH.
+fn find_chromium() -> Option<PathBuf> {
+    if let Some(path) = env::var_os("CHROMIUM") {
+        return Some(path.into());
+    }
+    let names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+    let path = env::var_os("PATH")?;
+    names
+        .iter()
+        .find_map(|name| env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file()))
+}
+
+/// The arguments for `cargo test`; without a browser they skip the module `browser`.
+fn skip_browser_tests_unless(has_browser: bool, mut cargo_test: Vec<String>) -> Vec<String> {
+    if !has_browser {
+        if !cargo_test.iter().any(|argument| argument == "--") {
+            cargo_test.push("--".to_owned());
+        }
+        cargo_test.extend(["--skip".to_owned(), "browser::".to_owned()]);
+    }
+    cargo_test
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browser_tests_are_skipped_without_a_browser() {
+        let arguments = |has_browser, given: &[&str]| {
+            skip_browser_tests_unless(has_browser, given.iter().map(|&word| word.to_owned()).collect())
+        };
+        assert_eq!(arguments(true, &["cart"]), ["cart"]);
+        assert_eq!(arguments(false, &["cart"]), ["cart", "--", "--skip", "browser::"]);
+        assert_eq!(arguments(false, &["--", "--nocapture"]), ["--", "--nocapture", "--skip", "browser::"]);
+    }
+
+    #[test]
+    fn a_test_on_two_clusters_counts_once() {
+        assert!(cluster_summary("cart::a\ncart::b\ncart::a\n").starts_with("; 2 on clusters"));
+    }
+}
