@@ -89,6 +89,7 @@ pub enum Step {
 }
 
 /// Decides the step after a lookup.
+#[must_use]
 pub fn next_step(known: &Known) -> Step {
     if known.state == PageState::Unstorable {
         return Step::Bypass(Reason::Unstorable);

@@ -7,6 +7,7 @@ pub mod budget;
 pub mod circuit_breaker;
 pub mod database;
 pub mod error;
+pub mod executor;
 pub mod fetch;
 pub mod network;
 pub(crate) mod random;
