@@ -1,4 +1,4 @@
-//! The platform's time. It stands still between I/O, so that nothing can be measured with it, and each step asks for it once at the most.
+//! The platform's clock. It stands still between I/O, so it cannot measure CPU time; each step reads it at most once.
 
 use std::{cell::Cell, time::Duration};
 
@@ -6,14 +6,14 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use wasm_bindgen::JsValue;
 
 use super::{glue, task::Settled};
-use crate::ports::time::{Alarm, Bell, Clock, Timestamp};
+use crate::ports::time::{Alarm, Clock, Timestamp, Wake};
 
 thread_local! {
-    /// The moment of this step, once somebody asked.
+    /// The moment of the current step, once it was read.
     static NOW: Cell<Option<Timestamp>> = const { Cell::new(None) };
 }
 
-/// Says that another step begins: the clock may have moved.
+/// Starts a step: the clock may have moved.
 pub fn moved_on() {
     NOW.set(None);
 }
@@ -36,18 +36,18 @@ impl Clock for PlatformClock {
     }
 
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
-        let (over, ()) = Settled::of(|number| glue::sleep(number, millis(duration)));
-        Box::pin(over.map(drop))
+        let (elapsed, ()) = Settled::of(|number| glue::sleep(number, millis(duration)));
+        Box::pin(elapsed.map(drop))
     }
 
     fn turn(&self) -> LocalBoxFuture<'static, ()> {
         Box::pin(Settled::from(glue::turn()).map(drop))
     }
 
-    fn alarm(&self, duration: Duration) -> (Alarm, Bell) {
-        let (over, ring) = Settled::of(|number| glue::alarm(number, millis(duration)));
-        // It resolves a promise, which never fails.
-        (Box::pin(over.map(drop)), Box::new(move || drop(ring.call0(&JsValue::UNDEFINED))))
+    fn alarm(&self, duration: Duration) -> (Alarm, Wake) {
+        let (ended, wake) = Settled::of(|number| glue::alarm(number, millis(duration)));
+        // `wake` resolves a promise, so it cannot fail.
+        (Box::pin(ended.map(drop)), Box::new(move || drop(wake.call0(&JsValue::UNDEFINED))))
     }
 }
 

@@ -1,18 +1,18 @@
-//! The addresses of the static files in `assets/`. The platform serves them (Workers static assets), before the Worker is even asked.
+//! The URLs of the static files in `assets/`. The platform serves them (Workers static assets) without running the Worker.
 //!
-//! Under `/_edge/`, which is ours: no path of a storefront behind us can collide with them. An address carries the file's version (a
-//! hash of its content and of what the build puts into it), so that browsers may keep what they have for ever (`assets/_headers`).
+//! They are below `/_edge/`, so they cannot collide with a path of the origin. A URL carries the file's version, a hash of its content
+//! and of the files that the build bundles into it. Browsers may therefore cache it forever (`assets/_headers`).
 
 use std::fmt;
 
-/// A static file; displays as its address.
+/// A static file; displays as its URL.
 pub struct Asset {
     pub(crate) name: &'static str,
     pub(crate) version: u32,
 }
 
-/// The file of that name in `assets/`, with those that the build puts into it: their paths from `assets/`, and `package-lock.json`
-/// for the libraries. Only their hash is compiled in.
+/// A file in `assets/`, followed by the files that the build bundles into it: their paths relative to `assets/`, and
+/// `package-lock.json` for libraries. Only their hash is compiled in.
 macro_rules! asset {
     ($name:literal $(, $part:literal)* $(,)?) => {
         $crate::ports::assets::Asset {
@@ -26,7 +26,7 @@ macro_rules! asset {
 }
 pub(crate) use asset;
 
-/// Of all our pages.
+/// The icon of all pages.
 pub const ICON: Asset = asset!("icon.svg");
 
 impl fmt::Display for Asset {
@@ -35,7 +35,7 @@ impl fmt::Display for Asset {
     }
 }
 
-/// FNV-1a, 32 bits (RFC 9923), of the files one after the other: tells versions apart at compile time; it protects nothing.
+/// FNV-1a, 32 bits (RFC 9923), over the concatenated files: a version number, not a protection.
 pub(crate) const fn fnv1a(mut files: &[&[u8]]) -> u32 {
     let mut hash = 0x811c_9dc5_u32;
     while let [file, others @ ..] = files {
@@ -66,7 +66,7 @@ mod tests {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
     }
 
-    /// The files that `name` imports, and those that they import: their paths from `assets/`, and `package-lock.json` for a library.
+    /// The files that `name` imports, directly and indirectly: their paths relative to `assets/`, and `package-lock.json` for a library.
     fn imported(name: &str, found: &mut BTreeSet<String>) {
         let text = read(&format!("assets/{name}"));
         let imports = text.lines().filter(|line| line.starts_with("import ") || line.starts_with("@import "));
@@ -79,9 +79,9 @@ mod tests {
         }
     }
 
-    /// Else a browser would keep what has changed.
+    /// Otherwise a browser would keep an outdated file.
     #[test]
-    fn whatever_the_build_puts_into_a_file_counts_for_its_version() {
+    fn every_bundled_file_counts_for_the_version() {
         for code in ["src/demo/assets.rs", "src/routes/dashboard.rs"] {
             let code = read(code);
             let lists = code.split("asset!(").skip(1).filter_map(|rest| rest.split(");").next());

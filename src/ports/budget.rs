@@ -1,8 +1,8 @@
-//! What one run of the crons may spend: time, and requests to elsewhere. The platform ends an invocation that goes beyond, in
-//! the middle of whatever it does; a job that asks first stops between two steps and leaves the rest to the next minute.
+//! The budget of one cron run: time and outgoing requests. The platform kills an invocation that exceeds its limits; a job that asks
+//! the budget stops between two steps and leaves the rest to the next minute.
 //!
-//! Requests are counted where they go out, by [`Budget::fetch`] and [`Budget::database`], so nothing can be forgotten: retries, and
-//! scripts that had to be sent in full, count too. What is used up there refuses to send.
+//! [`Budget::fetch`] and [`Budget::database`] count every request that goes out, including retries and scripts that are sent in
+//! full. With an empty budget they refuse to send.
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
@@ -16,39 +16,39 @@ use crate::ports::{
     time::{Clock, Timestamp},
 };
 
-/// Requests that no job plans with: a step of the other job that is under way (a lease, a query, a commit, or two batches of sessions), the
-/// reports of both, and a retry.
+/// Requests that no job plans with: a step of the other job (a lease, a query, a commit, or two batches of sessions), both reports,
+/// and a retry.
 const RESERVE: u64 = 6;
-/// What D1 answers to one invocation, on the Paid plan; on the Free plan [`Budget::spare`] is less.
-const QUERIES: u64 = 1_000;
+/// D1 queries per invocation on the Paid plan; on the Free plan [`Budget::spare`] is smaller.
+const MAX_QUERIES: u64 = 1_000;
 
-/// What is left of a run. Jobs that run side by side share the requests; each may have an end of its own.
+/// The rest of a run. Concurrent jobs share the requests; each may have its own deadline.
 pub struct Budget {
     clock: Rc<dyn Clock>,
-    until: Timestamp,
-    purse: Rc<Purse>,
+    deadline: Timestamp,
+    allowance: Rc<Allowance>,
 }
 
-/// What may still be sent.
-struct Purse {
+/// The requests that may still be sent.
+struct Allowance {
     requests: Cell<u64>,
-    /// Of them, to the database.
+    /// Requests to the database among them.
     queries: Cell<u64>,
 }
 
 impl Budget {
-    /// So much `time` from now, and so many `requests`.
+    /// A budget of `time` from now and `requests`.
     #[must_use]
     pub fn new(clock: Rc<dyn Clock>, time: Duration, requests: u64) -> Self {
-        let until = clock.now() + time;
-        let purse = Purse { requests: Cell::new(requests), queries: Cell::new(QUERIES) };
-        Self { clock, until, purse: Rc::new(purse) }
+        let deadline = clock.now() + time;
+        let allowance = Allowance { requests: Cell::new(requests), queries: Cell::new(MAX_QUERIES) };
+        Self { clock, deadline, allowance: Rc::new(allowance) }
     }
 
-    /// The same requests, and so much time from now.
+    /// The same requests with a deadline of `time` from now.
     #[must_use]
     pub fn within(&self, time: Duration) -> Self {
-        Self { clock: self.clock.clone(), until: self.clock.now() + time, purse: self.purse.clone() }
+        Self { clock: self.clock.clone(), deadline: self.clock.now() + time, allowance: self.allowance.clone() }
     }
 
     /// The current moment.
@@ -62,44 +62,44 @@ impl Budget {
         self.clock.sleep(duration).await;
     }
 
-    /// Whether the time is over.
+    /// Whether the deadline has passed.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.now() >= self.until
+        self.now() >= self.deadline
     }
 
-    /// How many requests a step that begins now may need; 0 when the time is over.
+    /// Requests that the next step may use; 0 after the deadline.
     #[must_use]
     pub fn spare(&self) -> u64 {
-        if self.is_over() { 0 } else { self.purse.requests.get().saturating_sub(RESERVE) }
+        if self.is_over() { 0 } else { self.allowance.requests.get().saturating_sub(RESERVE) }
     }
 
-    /// How many of them may go to the database.
+    /// Database queries that the next step may use.
     #[must_use]
     pub fn spare_queries(&self) -> u64 {
-        self.spare().min(self.purse.queries.get())
+        self.spare().min(self.allowance.queries.get())
     }
 
-    /// How long to wait from one step to the next, so that `steps` of them last until the end.
+    /// The pause between two steps that spreads `steps` over the remaining time.
     #[must_use]
     pub fn pace(&self, steps: u64) -> Duration {
-        self.until.since(self.now()) / u32::try_from(steps).unwrap_or(u32::MAX).max(1)
+        self.deadline.since(self.now()) / u32::try_from(steps).unwrap_or(u32::MAX).max(1)
     }
 
-    /// `fetch`, as long as there are requests left.
+    /// `fetch` within the budget.
     #[must_use]
     pub fn fetch(&self, fetch: Rc<dyn Fetch>) -> Rc<dyn Fetch> {
-        Rc::new(Counted { inner: fetch, purse: self.purse.clone() })
+        Rc::new(Metered { inner: fetch, allowance: self.allowance.clone() })
     }
 
-    /// `database`, as long as there are queries left.
+    /// `database` within the budget.
     #[must_use]
     pub fn database(&self, database: Rc<dyn Database>) -> Rc<dyn Database> {
-        Rc::new(Counted { inner: database, purse: self.purse.clone() })
+        Rc::new(Metered { inner: database, allowance: self.allowance.clone() })
     }
 }
 
-impl Purse {
+impl Allowance {
     fn take_request(&self) -> Result<(), FetchError> {
         let left = self.requests.get().checked_sub(1).ok_or(FetchError::Spent)?;
         self.requests.set(left);
@@ -115,16 +115,16 @@ impl Purse {
     }
 }
 
-/// A way out that takes from the purse first.
-struct Counted<T: ?Sized> {
+/// Takes from the allowance before it sends.
+struct Metered<T: ?Sized> {
     inner: Rc<T>,
-    purse: Rc<Purse>,
+    allowance: Rc<Allowance>,
 }
 
-impl Fetch for Counted<dyn Fetch> {
+impl Fetch for Metered<dyn Fetch> {
     fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
         Box::pin(async move {
-            self.purse.take_request()?;
+            self.allowance.take_request()?;
             self.inner.fetch(request, deadline).await
         })
     }
@@ -136,16 +136,16 @@ impl Fetch for Counted<dyn Fetch> {
         limit: usize,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
         Box::pin(async move {
-            self.purse.take_request()?;
+            self.allowance.take_request()?;
             self.inner.exchange(request, deadline, limit).await
         })
     }
 }
 
-impl Database for Counted<dyn Database> {
+impl Database for Metered<dyn Database> {
     fn query<'a>(&'a self, sql: &'a str, params: &'a [Value]) -> LocalBoxFuture<'a, Result<Vec<Row>, DatabaseError>> {
         Box::pin(async move {
-            self.purse.take_query()?;
+            self.allowance.take_query()?;
             self.inner.query(sql, params).await
         })
     }
@@ -155,7 +155,7 @@ impl Database for Counted<dyn Database> {
         statements: &'a [Statement<'a>],
     ) -> LocalBoxFuture<'a, Result<Vec<Vec<Row>>, DatabaseError>> {
         Box::pin(async move {
-            self.purse.take_query()?;
+            self.allowance.take_query()?;
             self.inner.transaction(statements).await
         })
     }

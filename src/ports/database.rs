@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// A row of a result: column → value, in the order of the columns.
 pub type Row = Map<String, Value>;
 
-/// One statement of a transaction: `?1`, `?2`, … and what is bound to them (at most 100, D1's limit).
+/// A statement with `?1`, `?2`, … and its parameters (at most 100, D1's limit).
 pub type Statement<'a> = (&'a str, Vec<Value>);
 
 /// Runs SQL.
@@ -14,38 +14,36 @@ pub trait Database {
     /// Runs one statement with `?1`, `?2`, … bound to `params` (at most 100, D1's limit) and returns its rows.
     ///
     /// # Errors
-    /// [`DatabaseError`] if the database is out of reach or refuses the statement.
+    /// [`DatabaseError`] if the database is unreachable or rejects the statement.
     fn query<'a>(&'a self, sql: &'a str, params: &'a [Value]) -> LocalBoxFuture<'a, Result<Vec<Row>, DatabaseError>>;
 
-    /// Runs statements in their order as one transaction: all are done and nothing comes between them, or none is. Returns the
-    /// rows of each.
+    /// Runs statements in order as one transaction: all or none of them take effect. Returns the rows of each.
     ///
-    /// There is no read in between that a later statement could depend on: what must hold is said by a constraint of the
-    /// schema, or by a condition in the statement.
+    /// A later statement cannot depend on an earlier read. Invariants are constraints of the schema or conditions in a statement.
     ///
     /// # Errors
-    /// [`DatabaseError::Constraint`] if a statement breaks one: nothing was done. [`DatabaseError::Failed`] otherwise; if the
-    /// database was out of reach, the transaction may have been done.
+    /// [`DatabaseError::Constraint`] if a statement violates a constraint: nothing was changed. [`DatabaseError::Failed`] otherwise; if
+    /// the database was unreachable, the transaction may have been executed.
     fn transaction<'a>(
         &'a self,
         statements: &'a [Statement<'a>],
     ) -> LocalBoxFuture<'a, Result<Vec<Vec<Row>>, DatabaseError>>;
 }
 
-/// Why there is no result, in the database's own words: for the log, never for a visitor.
+/// A database error with the database's message: for the log, never for a visitor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseError {
-    /// A CHECK, UNIQUE, NOT NULL or FOREIGN KEY of the schema says no: to try again does not help.
+    /// A CHECK, UNIQUE, NOT NULL or FOREIGN KEY constraint is violated; a retry fails again.
     #[error("database: {0}")]
     Constraint(String),
-    /// It is out of reach, or refuses the statement itself.
+    /// The database is unreachable or rejects the statement.
     #[error("database: {0}")]
     Failed(String),
 }
 
 impl DatabaseError {
-    /// The error that `message` tells of. D1 has no codes beside its text, such as `D1_ERROR: CHECK constraint
-    /// failed: stock >= 0: SQLITE_CONSTRAINT`.
+    /// Classifies a message. D1 has no error codes beside its text, such as `D1_ERROR: CHECK constraint failed: stock >= 0:
+    /// SQLITE_CONSTRAINT`.
     #[must_use]
     pub fn from_message(message: String) -> Self {
         if message.contains("SQLITE_CONSTRAINT") || message.contains(" constraint failed") {
@@ -60,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_constraint_is_told_from_a_database_out_of_reach() {
+    fn a_violated_constraint_differs_from_an_unreachable_database() {
         for message in [
             "D1_ERROR: CHECK constraint failed: stock >= 0: SQLITE_CONSTRAINT",
             "D1_ERROR: UNIQUE constraint failed: orders.id: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)",

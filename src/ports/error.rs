@@ -1,4 +1,4 @@
-//! What can go wrong. A variant says what the caller can do next; `routes::problem` alone picks the status for it.
+//! The error of the domain. A variant says what the caller can do next; `problem` maps it to a status.
 
 use crate::{
     ports::{database::DatabaseError, fetch::FetchError},
@@ -11,49 +11,49 @@ pub enum Error {
     /// The caller can correct `field`.
     #[error("{field} {rule}")]
     Invalid { field: &'static str, rule: String },
-    /// There is no such thing.
+    /// The thing does not exist.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// The cart holds as many different items as it may.
+    /// The cart has reached `CART_MAX_LINES`.
     #[error("the cart holds {limit} different items already")]
     CartFull { limit: u32 },
-    /// The same `Idempotency-Key` came with another request, or while the first is under way.
+    /// The `Idempotency-Key` belongs to another request, or the first request is still under way.
     #[error("the idempotency key belongs to another request")]
     KeyReused,
-    /// It needs a user's session, and this is a guest's or none.
+    /// The operation needs a signed-in user.
     #[error("this is for visitors who are signed in")]
     NotSignedIn,
-    /// Within a minute, more than the platform's rate limits let through.
+    /// A rate limit of the platform is exceeded.
     #[error("that was too often: wait a minute")]
     TooOften,
-    /// There is no piece of the flash sale for this visitor.
+    /// The flash sale has no piece for this visitor.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// It exists, but there is no copy of it now: it is being loaded, or its source fails. Ask again in some seconds.
+    /// The thing exists, but has no copy yet: it is being loaded, or its source fails. Retry in some seconds.
     #[error("there is no copy of the {0} yet")]
     NotYet(&'static str),
-    /// Redis did not do it: try later. Nothing is known to have changed.
+    /// Redis failed: retry later. Whether a write was executed is unknown.
     #[error("redis: {0}")]
     Redis(#[from] upstash::Error),
     /// The origin did not answer.
     #[error("origin: {0}")]
     Origin(#[from] FetchError),
-    /// The database did not answer, or refused.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The platform, or what is stored, is not as it must be; only an operator can help.
+    /// The platform or stored data is broken; only an operator can help.
     #[error("{0}")]
     Platform(String),
 }
 
-/// Why a flash sale has no piece for a visitor.
+/// The reason why a flash sale has no piece for a visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the sale has not begun yet")]
     NotStarted,
     #[error("the sale is over")]
     Ended,
-    /// What others hold may come back.
+    /// Reserved pieces may become available again.
     #[error("every piece is sold or held for somebody")]
     SoldOut,
     #[error("you have bought one already, and there is one for each")]
@@ -61,7 +61,7 @@ pub enum Refusal {
 }
 
 impl Error {
-    /// The caller can correct `field`, which breaks `rule` ("must be …").
+    /// `field` violates `rule` ("must be …").
     #[must_use]
     pub fn invalid(field: &'static str, rule: impl Into<String>) -> Self {
         Self::Invalid { field, rule: rule.into() }

@@ -1,19 +1,19 @@
-//! Where a request comes from, as far as limits tell people apart, and whether a person sent it. Only `CF-Connecting-IP` is believed: the
-//! platform sets it, over whatever a client sends. Elsewhere it is missing, and nobody is told apart.
+//! The client's network, by which rate limits and view counts distinguish clients. Only `CF-Connecting-IP` is trusted, because the
+//! platform overwrites it. Off the platform the header is missing, and clients are not distinguished.
 
 use std::{fmt, net::IpAddr};
 
 use http::HeaderMap;
 
-/// An IPv4 address, or the /64 of an IPv6 address: whoever has one of that network has 2⁶⁴.
+/// An IPv4 address, or the /64 network of an IPv6 address: one client has all of its 2⁶⁴ addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientNetwork(IpAddr);
 
-/// The bits of an IPv6 address that name its network.
+/// The network bits of an IPv6 address.
 const NETWORK: u128 = !0 << 64;
 
 impl ClientNetwork {
-    /// That of the client; None off the platform.
+    /// The network of a request's client; None off the platform.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let address: IpAddr = headers.get("cf-connecting-ip")?.to_str().ok()?.parse().ok()?;
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_network_is_one() {
+    fn addresses_of_one_network_are_one_client() {
         for (address, same) in [
             ("203.0.113.7", Some("203.0.113.7")),
             ("::ffff:203.0.113.7", Some("203.0.113.7")),

@@ -4,40 +4,40 @@ use std::cell::RefCell;
 
 use crate::ports::error::Error;
 
-/// So many bytes are asked for at once: whatever their number, it costs a Worker a call into JavaScript and back.
-const AT_ONCE: usize = 512;
+/// Bytes per request to the platform. A request costs a Worker one call into JavaScript, regardless of the number of bytes.
+const POOL_SIZE: usize = 512;
 
 thread_local! {
-    /// Filled when it is first needed: a Worker may ask for random bits only while it has an event.
-    static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; AT_ONCE], left: 0 }) };
+    /// Filled on first use: a Worker may ask for random bits only during an event.
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; POOL_SIZE], left: 0 }) };
 }
 
-/// So many random bytes.
+/// Returns `N` random bytes.
 ///
 /// # Errors
-/// [`Error::Platform`] if the platform has none.
+/// [`Error::Platform`] if the platform has no random bits.
 pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], Error> {
-    const { assert!(N <= AT_ONCE) };
+    const { assert!(N <= POOL_SIZE) };
     let mut bytes = [0; N];
     let drawn = POOL.with_borrow_mut(|pool| pool.swap(&mut bytes, getrandom::fill));
     drawn.map(|()| bytes).ok_or_else(|| Error::Platform("no random bits".to_owned()))
 }
 
-/// Random bytes that nobody was given yet.
+/// Random bytes that have not been handed out.
 struct Pool {
-    bytes: [u8; AT_ONCE],
-    /// How many of them, from the first, are still to be given.
+    bytes: [u8; POOL_SIZE],
+    /// The first `left` bytes are still unused.
     left: usize,
 }
 
 impl Pool {
-    /// Swaps `zeros` for random bytes: none is kept that was given.
+    /// Swaps `zeros` for random bytes, so that the pool keeps no byte that it hands out.
     fn swap<E>(&mut self, zeros: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Option<()> {
         if self.left < zeros.len() {
-            // Where the source fails, whatever it left here is not given.
+            // After a failed fill, the pool's content must not be used.
             self.left = 0;
             fill(&mut self.bytes).ok()?;
-            self.left = AT_ONCE;
+            self.left = POOL_SIZE;
         }
         let rest = self.left.checked_sub(zeros.len())?;
         zeros.swap_with_slice(self.bytes.get_mut(rest..self.left)?);
@@ -52,14 +52,14 @@ mod tests {
 
     use super::*;
 
-    const EMPTY: Pool = Pool { bytes: [0; AT_ONCE], left: 0 };
+    const EMPTY: Pool = Pool { bytes: [0; POOL_SIZE], left: 0 };
 
     fn draw<const N: usize>(pool: &mut Pool, fill: impl FnOnce(&mut [u8]) -> Result<(), ()>) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         pool.swap(&mut bytes, fill).map(|()| bytes)
     }
 
-    /// Gives the numbers after `last`, of two bytes each.
+    /// A source of consecutive two-byte numbers after `last`.
     fn counting(last: &mut u16) -> impl FnOnce(&mut [u8]) -> Result<(), ()> {
         move |bytes| {
             for number in bytes.chunks_mut(2) {
@@ -71,17 +71,17 @@ mod tests {
     }
 
     #[test]
-    fn no_bits_are_given_twice() {
+    fn no_bits_are_handed_out_twice() {
         let drawn: HashSet<_> = (0..1000).map(|_| bytes::<16>().unwrap()).collect();
         assert_eq!(drawn.len(), 1000);
         let (mut pool, mut last) = (EMPTY, 0);
         let drawn: HashSet<_> = (0..1000).map(|_| draw::<2>(&mut pool, counting(&mut last)).unwrap()).collect();
         assert_eq!(drawn.len(), 1000);
-        assert_eq!(last, 1024, "asked for four times");
+        assert_eq!(last, 1024, "four requests");
     }
 
     #[test]
-    fn what_was_given_is_not_kept() {
+    fn the_pool_keeps_no_byte_that_it_hands_out() {
         let (mut pool, mut last) = (EMPTY, 0);
         for _ in 0..200 {
             draw::<6>(&mut pool, counting(&mut last)).unwrap();
@@ -92,8 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_fails_gives_nothing() {
-        let mut pool = Pool { bytes: [7; AT_ONCE], left: 3 };
+    fn a_failing_source_yields_no_bytes() {
+        let mut pool = Pool { bytes: [7; POOL_SIZE], left: 3 };
         assert_eq!(draw::<4>(&mut pool, |_| Err(())), None);
         assert_eq!(draw::<1>(&mut pool, |_| Err(())), None);
         assert_eq!(draw::<4>(&mut pool, |_| Ok(())), Some([7; 4]));

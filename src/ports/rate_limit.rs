@@ -1,7 +1,6 @@
-//! How often somebody may try: the rate limits of the platform, which `[[ratelimits]]` in `wrangler.toml` sets. They count in each of its
-//! locations apart, and about right.
+//! The platform's rate limits, configured by `[[ratelimits]]` in `wrangler.toml`. Each location counts for itself, approximately.
 //!
-//! Where there are none, and where they fail, everything is allowed: the shop stays open. `GET /readyz` says which it is.
+//! Without limits, or if they fail, every request is allowed: the shop stays open. `GET /readyz` reports whether limits are set.
 
 use std::{cell::RefCell, fmt::Display, rc::Rc, time::Duration};
 
@@ -14,27 +13,27 @@ use crate::{
 
 /// A rate limit of the platform.
 pub trait RateLimiter {
-    /// Counts one more of `key`. False if there were too many within [`PERIOD`].
+    /// Counts one event of `key`. False if the limit for [`PERIOD`] is exceeded.
     fn count(&self, key: String) -> LocalBoxFuture<'_, bool>;
 }
 
-/// The period of all of them.
+/// The period of all limits.
 pub const PERIOD: Duration = Duration::from_mins(1);
-/// Networks that are barred, in each of two generations.
-const MOST_BARRED: usize = 10_000;
+/// Largest number of barred networks in each of two generations.
+const MAX_BARRED: usize = 10_000;
 
-/// All of them.
+/// The limits of edgefront.
 pub struct RateLimits {
-    /// `LOGIN_LIMIT`: unsafe requests to `LOGIN_ROUTES` and wrong service keys of a network; with the demo shop, sign-ins to an account.
+    /// `LOGIN_LIMIT`: unsafe requests to `LOGIN_ROUTES` and wrong service keys, per network. Demo shop: sign-ins, per account.
     pub logins: RateLimit,
-    /// `WRITE_LIMIT`: unsafe calls of the API, each route for itself, and changes of carts that the origin asks for; of a network.
+    /// `WRITE_LIMIT`: unsafe API calls, per route and network, and cart changes by the origin, per network.
     pub writes: RateLimit,
-    /// `VIEW_LIMIT`: views of an item by a network, but for those of users.
+    /// `VIEW_LIMIT`: views of visitors who are not signed in, per item and network.
     pub views: RateLimit,
     barred: RefCell<RecentSet>,
 }
 
-/// One of them; by default there is none.
+/// One limit; unlimited by default.
 #[derive(Clone, Default)]
 pub struct RateLimit(Option<Rc<dyn RateLimiter>>);
 
@@ -44,30 +43,30 @@ impl RateLimit {
         Self(counter)
     }
 
-    /// Counts that `who` does `what`; nobody known is not counted.
+    /// Counts one `action` of `subject`. An unknown subject is not limited.
     ///
     /// # Errors
     /// [`Error::TooOften`].
-    pub async fn check(&self, what: &str, who: Option<impl Display>) -> Result<(), Error> {
-        let (Some(counter), Some(who)) = (&self.0, who) else { return Ok(()) };
-        if counter.count(format!("{what} {who}")).await { Ok(()) } else { Err(Error::TooOften) }
+    pub async fn check(&self, action: &str, subject: Option<impl Display>) -> Result<(), Error> {
+        let (Some(counter), Some(subject)) = (&self.0, subject) else { return Ok(()) };
+        if counter.count(format!("{action} {subject}")).await { Ok(()) } else { Err(Error::TooOften) }
     }
 }
 
 impl RateLimits {
     #[must_use]
     pub fn new(logins: RateLimit, writes: RateLimit, views: RateLimit) -> Self {
-        Self { logins, writes, views, barred: RefCell::new(RecentSet::new(PERIOD, MOST_BARRED)) }
+        Self { logins, writes, views, barred: RefCell::new(RecentSet::new(PERIOD, MAX_BARRED)) }
     }
 
-    /// Whether the platform has them all.
+    /// Whether the platform has all limits.
     #[must_use]
     pub const fn are_set(&self) -> bool {
         self.logins.0.is_some() && self.writes.0.is_some() && self.views.0.is_some()
     }
 
-    /// Counts a wrong service key. Whoever has sent too many is barred for a while, with the right one too: else a guess that is
-    /// answered by 429 would still tell whether it was right.
+    /// Counts a wrong service key. Too many bar the network for a period, even with the right key: otherwise the status would reveal
+    /// whether a guess was right.
     ///
     /// # Errors
     /// [`Error::TooOften`].
@@ -79,7 +78,7 @@ impl RateLimits {
         checked
     }
 
-    /// Refuses who is barred.
+    /// Refuses a barred network.
     ///
     /// # Errors
     /// [`Error::TooOften`].

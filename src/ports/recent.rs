@@ -1,4 +1,4 @@
-//! What happened a moment ago, in bounded space: by a hash, so two that share one are taken for one, once in 2⁶⁴ pairs.
+//! A set of recent events in bounded space. It stores hashes: one in 2⁶⁴ pairs of events counts as the same event.
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
@@ -10,39 +10,39 @@ use rustc_hash::FxHashMap;
 
 use crate::ports::time::Timestamp;
 
-/// What happened within a span, or the last of it, where that was more than fits.
+/// The events of a time span, or the most recent ones if more happen than fit.
 pub struct RecentSet {
     span: Duration,
-    most: usize,
-    /// Its key is known to nobody outside, so nobody can make two that collide.
+    capacity: usize,
+    /// Its key is secret, so that clients cannot craft collisions.
     hasher: RandomState,
     young: FxHashMap<u64, Timestamp>,
     old: FxHashMap<u64, Timestamp>,
 }
 
 impl RecentSet {
-    /// Remembers for `span`; at the most `most` in each of two generations, at 24 bytes each.
+    /// Remembers events for `span`: at most `capacity` in each of two generations, 24 bytes each.
     #[must_use]
-    pub fn new(span: Duration, most: usize) -> Self {
+    pub fn new(span: Duration, capacity: usize) -> Self {
         let (hasher, young, old) = Default::default();
-        Self { span, most, hasher, young, old }
+        Self { span, capacity, hasher, young, old }
     }
 
-    /// Whether `what` was noted within the span.
+    /// Whether `event` was noted within the span.
     #[must_use]
-    pub fn has(&self, what: &impl Hash, now: Timestamp) -> bool {
-        self.has_hash(self.hash(what), now)
+    pub fn has(&self, event: &impl Hash, now: Timestamp) -> bool {
+        self.has_hash(self.hash(event), now)
     }
 
-    /// Notes `what`.
-    pub fn note(&mut self, what: &impl Hash, now: Timestamp) {
-        let hash = self.hash(what);
+    /// Notes `event`.
+    pub fn note(&mut self, event: &impl Hash, now: Timestamp) {
+        let hash = self.hash(event);
         self.note_hash(hash, now);
     }
 
-    /// Whether `what` was noted within the span; if not, it is from now on.
-    pub fn is_repeated(&mut self, what: &impl Hash, now: Timestamp) -> bool {
-        let hash = self.hash(what);
+    /// Whether `event` was noted within the span; otherwise notes it.
+    pub fn is_repeated(&mut self, event: &impl Hash, now: Timestamp) -> bool {
+        let hash = self.hash(event);
         let is_repeated = self.has_hash(hash, now);
         if !is_repeated {
             self.note_hash(hash, now);
@@ -50,8 +50,8 @@ impl RecentSet {
         is_repeated
     }
 
-    fn hash(&self, what: &impl Hash) -> u64 {
-        self.hasher.hash_one(what)
+    fn hash(&self, event: &impl Hash) -> u64 {
+        self.hasher.hash_one(event)
     }
 
     fn has_hash(&self, hash: u64, now: Timestamp) -> bool {
@@ -60,8 +60,8 @@ impl RecentSet {
     }
 
     fn note_hash(&mut self, hash: u64, now: Timestamp) {
-        if self.young.len() >= self.most {
-            // Its room is used again: a map that grows moves all that it has, time and again.
+        if self.young.len() >= self.capacity {
+            // The cleared map keeps its memory; a growing map would rehash repeatedly.
             mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
@@ -76,7 +76,7 @@ mod tests {
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_000);
 
     #[test]
-    fn what_was_noted_is_forgotten_after_the_span() {
+    fn an_event_is_forgotten_after_the_span() {
         let mut recent = RecentSet::new(Duration::from_secs(10), 100);
         assert!(!recent.is_repeated(&"a", START));
         assert!(recent.is_repeated(&"a", START + Duration::from_secs(9)));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_too_many_are_remembered() {
+    fn the_most_recent_events_are_kept() {
         let mut recent = RecentSet::new(Duration::from_secs(10), 100);
         (0..1_000).for_each(|number| recent.note(&number, START));
         assert!(recent.young.len() + recent.old.len() <= 200);

@@ -1,8 +1,8 @@
-//! Sorting. One sort of indices serves every type: the standard library's is compiled anew, some 4 KB, for each.
+//! A stable sort that is compiled once. It replaces `slice::sort_by`, which adds some 4 KB of wasm for each element type.
 
 use std::cmp::Ordering;
 
-/// Sorts by `compare`; equals stay in their order.
+/// Sorts by `compare`; equal items keep their order.
 pub fn sort_by<T>(items: &mut Vec<T>, mut compare: impl FnMut(&T, &T) -> Ordering) {
     if items.len() < 2 {
         return;
@@ -15,7 +15,7 @@ pub fn sort_by<T>(items: &mut Vec<T>, mut compare: impl FnMut(&T, &T) -> Orderin
     items.extend(order.into_iter().filter_map(|index| taken.get_mut(index)?.take()));
 }
 
-/// The indices below `count`, sorted.
+/// The indices below `count`, sorted by the items' order.
 fn order(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<_> = (0..count).collect();
     order.sort_by(|one, other| compare(*one, *other));
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equals_stay_in_their_order() {
+    fn equal_items_keep_their_order() {
         let mut words = vec!["pear", "fig", "plum", "kiwi", "nut", "apple"];
         sort_by(&mut words, |one, other| one.len().cmp(&other.len()));
         assert_eq!(words, ["fig", "nut", "pear", "plum", "kiwi", "apple"]);

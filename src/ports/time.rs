@@ -1,5 +1,4 @@
-//! A moment, and where it comes from. On wasm the standard library's clocks panic, so `now` is an argument everywhere and
-//! only the border reads a [`Clock`].
+//! Moments and the clock. The standard library's clocks panic on wasm, so `now` is an argument, and only `edge` reads a clock.
 
 use std::{
     fmt,
@@ -12,7 +11,7 @@ use futures_util::{
     future::{LocalBoxFuture, abortable},
 };
 
-/// A moment: milliseconds since the Unix epoch.
+/// A moment, in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
@@ -30,7 +29,7 @@ impl Timestamp {
         Self((seconds * 1000.0).round() as u64)
     }
 
-    /// Unix seconds with a fraction, as a number: exact to the millisecond for 285,000 years.
+    /// Unix seconds with a fraction; exact to the millisecond for 285,000 years.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "exact, as documented")]
     pub const fn as_score(self) -> f64 {
@@ -49,14 +48,14 @@ impl Timestamp {
         self.0 / 1000
     }
 
-    /// Time since `earlier`; zero if that is later.
+    /// Time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// As Redis scores are written: Unix seconds, three decimals.
+/// The form of a Redis score: Unix seconds with three decimals.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
@@ -91,22 +90,22 @@ pub trait Clock {
     /// Resolves after `duration`.
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()>;
 
-    /// Resolves when what had arrived before has been begun, also if the request that waits is ended meanwhile.
+    /// Yields to the event loop: resolves when all events that arrived before have started, even if the waiting request is cancelled.
     fn turn(&self) -> LocalBoxFuture<'static, ()> {
         self.sleep(Duration::ZERO)
     }
 
-    /// A sleep that any other request may end; whoever sleeps wakes as its own.
-    fn alarm(&self, duration: Duration) -> (Alarm, Bell) {
+    /// A sleep that another request may end early. The sleeper resumes in its own request context.
+    fn alarm(&self, duration: Duration) -> (Alarm, Wake) {
         let (alarm, handle) = abortable(self.sleep(duration));
         (Box::pin(alarm.map(drop)), Box::new(move || handle.abort()))
     }
 }
 
-/// Resolves after a while, or when its [`Bell`] is rung.
+/// A sleep that its [`Wake`] may end.
 pub type Alarm = LocalBoxFuture<'static, ()>;
-/// Ends an [`Alarm`].
-pub type Bell = Box<dyn FnOnce()>;
+/// Ends an [`Alarm`] early.
+pub type Wake = Box<dyn FnOnce()>;
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
-//! HTTP in, HTTP out. `/_edge/` is ours, everything else is the storefront's. Nothing here is a Redis command.
+//! HTTP in, HTTP out. Paths below `/_edge/` belong to edgefront, all others to the storefront. Routes send no Redis commands: they
+//! parse, make one domain call, and respond.
 //!
-//! - [`problem`]: errors as answers.
+//! - `storefront`: pages from the cache, or the origin's responses.
 //! - `api`: `/_edge/v1`, a table of routes and their handlers.
 //! - `dashboard`: `/_edge/`, the operator's page.
-//! - `storefront`: a page from the cache, or the origin's answer.
+//! - [`problem`]: errors as responses.
 
 use std::rc::Rc;
 
@@ -41,7 +42,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     } else {
         counted(app, Metric::of_page, Box::pin(storefront::serve(app, request, now))).await
     };
-    // Whoever's answer it is: what visitors left behind is written as soon as it is due.
+    // Every answer may carry the writes that are due, regardless of the route.
     let seen = activity::flush(app, now)
         .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().during(Waits::Nobody, work)) });
     answer.background.extend(seen);
@@ -53,7 +54,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     answer
 }
 
-/// Runs the work for a visitor's answer, and counts it: what it is, and what is sent to Redis before and behind it.
+/// Runs a handler and counts its answer, and its requests to Redis before and after the response.
 async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Future<Output = Answer>) -> Answer {
     let meter = app.redis.meter();
     let mut answer = meter.clone().during(Waits::Caller, work).await;
@@ -64,7 +65,7 @@ async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Futu
     answer
 }
 
-/// Leaves of an answer what HEAD asks for: the head that GET would have had, its Content-Length included if that is known.
+/// Removes the body for HEAD; the headers stay those of GET, with `Content-Length` if the length is known.
 fn drop_body(answer: &mut Answer) {
     let body = std::mem::take(answer.response.body_mut());
     if let (Body::Bytes(bytes), headers) = (body, answer.response.headers_mut()) {

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::ports::{
     fetch::FetchError,
-    time::{Alarm, Bell, Clock, Timestamp},
+    time::{Alarm, Clock, Timestamp, Wake},
 };
 
 /// Calls in one batch. Their commands run one after the other, so the last waits for all.
@@ -108,7 +108,7 @@ pub(super) struct Batch {
 struct Other {
     commands: usize,
     answer: Slot,
-    bell: Bell,
+    bell: Wake,
 }
 
 /// Where the answer is put.

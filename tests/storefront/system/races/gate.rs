@@ -19,7 +19,7 @@ use edgefront::{
     config::RedisConfig,
     ports::{
         fetch::{Body, Collected, Fetch, FetchError, Request, Response},
-        time::{Alarm, Bell, Clock, Timestamp},
+        time::{self, Alarm, Clock, Timestamp},
     },
     schema::scripts,
     upstash::Redis,
@@ -238,7 +238,7 @@ impl Clock for Door {
     }
 
     /// What it waits for comes: the gate delivers everything in the end.
-    fn alarm(&self, _: Duration) -> (Alarm, Bell) {
+    fn alarm(&self, _: Duration) -> (Alarm, time::Wake) {
         let (bell, ringing) = oneshot::channel();
         (
             wait(ringing),
