@@ -50,7 +50,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "these are exact")]
     fn a_float_is_read_as_redis_writes_it() {
         for (text, expected) in [
             ("0", Some(0.0)),
@@ -68,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        #[expect(clippy::float_cmp, clippy::cast_precision_loss, reason = "13 digits are exact")]
+        #[expect(clippy::cast_precision_loss, reason = "13 digits are exact")]
         fn unix_seconds_with_milliseconds_are_exact(millis in 0..10_000_000_000_000_u64) {
             let text = format!("{}.{:03}", millis / 1000, millis % 1000);
             prop_assert_eq!(parse_f64(&text), Some(millis as f64 / 1000.0));
