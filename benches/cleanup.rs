@@ -16,11 +16,11 @@ use std::{
 use edgefront::{
     config::SessionConfig,
     ports::{budget::Budget, time::Timestamp},
-    schema::{keys::Keys, token::Token},
+    schema::{keys::Keys, redis::Redis, token::Token},
     sessions::{self, CleanupProbe, CleanupReport},
-    upstash::{Credentials, Redis},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
+use upstash_rest::Credentials;
 
 mod parts;
 #[path = "parts/wire.rs"]

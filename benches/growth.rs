@@ -16,11 +16,11 @@ use edgefront::{
     config::{Config, item_routes::ItemRoutes},
     page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders},
     ports::{budget::Budget, time::Clock},
-    schema::{ids::ItemId, keys::Keys, token::Token},
+    schema::{ids::ItemId, keys::Keys, redis::Redis, token::Token},
     sessions::{self, CleanupProbe, SessionTouch},
-    upstash::{Credentials, Redis, Reply},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
+use upstash_rest::{Credentials, Reply};
 
 mod parts;
 #[path = "parts/wire.rs"]

@@ -13,12 +13,12 @@ use edgefront::{
         fetch::{Body, Fetch, FetchError, Request, Response},
         time::{Clock, Timestamp},
     },
-    schema::{keys::Keys, token::Token},
+    schema::{keys::Keys, redis::Redis, token::Token},
     sessions::Keyring,
-    upstash::{Command, Credentials, Redis, Reply},
 };
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use upstash_rest::{Command, Credentials, Reply};
 
 const URL: &str = "https://shop.example/products/mug?utm_source=letter&utm_medium=mail";
 const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
@@ -113,7 +113,7 @@ impl Fetch for Canned {
         _: http::Request<Bytes>,
         _: Duration,
         _: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
         std::future::ready(Ok(http::Response::new(self.0.clone()))).boxed_local()
     }
 }

@@ -26,8 +26,8 @@ use crate::{
     metrics::traffic::TrafficCounters,
     ports::{circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, rate_limit::RateLimits, time::Clock},
     ranking::activity::Activity,
+    schema::redis::Redis,
     sessions::Keyring,
-    upstash::Redis,
 };
 
 pub mod carts;
@@ -47,7 +47,6 @@ pub mod routes;
 pub mod row_cache;
 pub mod schema;
 pub mod sessions;
-pub mod upstash;
 
 /// What the handlers and the jobs work with.
 pub struct App {

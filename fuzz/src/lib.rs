@@ -20,13 +20,13 @@ use edgefront::{
         fetch::{Fetch, FetchError, Request, Response},
         time::{Clock, Timestamp},
     },
-    schema::keys::Keys,
+    schema::{keys::Keys, redis::Redis},
     sessions::{Keyring, cookie},
-    upstash::{Command, Credentials, Redis, Reply},
 };
 use edgefront_gateway::request;
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use upstash_rest::{Command, Credentials, Reply};
 
 /// A function that panics if what it stands for does not hold of these bytes.
 pub type Property = fn(&[u8]);
@@ -186,7 +186,7 @@ impl Fetch for Said {
         _: http::Request<Bytes>,
         _: Duration,
         _: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
         Box::pin(async { Ok(http::Response::new(self.0.clone())) })
     }
 }

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use crate::{
     carts::CartLine,
     ports::{error::Error, sort, time::Timestamp},
-    schema::{ids::ItemId, shard::Shard},
-    upstash::{self, Command, Redis},
+    schema::{ids::ItemId, redis::Redis, shard::Shard},
 };
+use upstash_rest::Command;
 
 /// A cart that nobody came back for.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,7 +127,7 @@ fn read_cart(id: AbandonedCursor, fields: &[Bytes]) -> Option<AbandonedCart> {
     Some(AbandonedCart {
         id,
         user: field("user").filter(|user| !user.is_empty()).map(str::to_owned),
-        seen: field("seen").and_then(upstash::number).filter(|seen| seen.is_finite()),
+        seen: field("seen").and_then(upstash_rest::parse_f64).filter(|seen| seen.is_finite()),
         ended: Timestamp::from_millis(id.millis),
         lines,
     })

@@ -13,11 +13,12 @@ use crate::{
     schema::{
         ids::ItemId,
         keys::{Keys, ONCE_TTL},
+        redis::Redis,
         token::Token,
     },
     sessions::{self, Session},
-    upstash::{Command, Pairs, Redis},
 };
+use upstash_rest::{Command, Pairs};
 
 /// What is in a cart, ordered by item. The same content is always the same sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -11,7 +11,8 @@ pub mod item_routes;
 mod reader;
 
 use self::reader::Reader;
-use crate::{config::item_routes::ItemRoutes, schema::keys::Keys, upstash::Credentials};
+use crate::{config::item_routes::ItemRoutes, schema::keys::Keys};
+use upstash_rest::Credentials;
 
 /// What edgefront is told from outside.
 #[derive(Clone)]

@@ -9,7 +9,8 @@ use super::{
     CartConfig, Config, ConfigError, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig, RankingConfig,
     RedisConfig, RowsConfig, SessionConfig,
 };
-use crate::{config::item_routes::ItemRoutes, schema::keys::Keys, upstash::Credentials};
+use crate::{config::item_routes::ItemRoutes, schema::keys::Keys};
+use upstash_rest::Credentials;
 
 /// Reads one variable after another and remembers what is wrong.
 pub(super) struct Reader<'a> {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{HeaderMap, Method, StatusCode, header};
 use js_sys::{Array, Reflect, Uint8Array};
+use upstash_rest::TransportError;
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{
@@ -41,7 +42,7 @@ impl Fetch for PlatformFetch {
         request: http::Request<Bytes>,
         deadline: Duration,
         limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let (address, headers) = (head.uri.to_string(), headers::write(&head.headers));
@@ -49,15 +50,15 @@ impl Fetch for PlatformFetch {
             let limit = limit as f64;
             let answer = Settled::from(glue::exchange(&address, &headers, &body, millis(deadline), limit));
             let answer = answer.await.map_err(|error| failure(&error))?;
-            let answer = answer.dyn_into::<Array>().map_err(|_| FetchError::Unreachable)?;
-            let head = answer.get(0).as_string().ok_or(FetchError::Unreachable)?;
+            let answer = answer.dyn_into::<Array>().map_err(|_| TransportError::Unreachable)?;
+            let head = answer.get(0).as_string().ok_or(TransportError::Unreachable)?;
             let body = answer.get(1).unchecked_into::<Uint8Array>().to_vec();
-            Ok(read_head(&head).ok_or(FetchError::Unreachable)?.map(|()| body.into()))
+            Ok(read_head(&head).ok_or(TransportError::Unreachable)?.map(|()| body.into()))
         })
     }
 }
 
-/// What a failed `fetch` says: one that took too long names itself.
+/// The error of a failed `fetch`; a timeout has a name of its own.
 fn failure(error: &JsValue) -> FetchError {
     let name = Reflect::get(error, &"name".into()).ok().and_then(|name| name.as_string());
     if name.as_deref() == Some("TimeoutError") { FetchError::Timeout } else { FetchError::Unreachable }

@@ -17,10 +17,10 @@ use crate::{
     ports::{budget::Budget, error::Error, time::Timestamp},
     ranking,
     row_cache::{self, EarliestDue, RowSource},
-    schema::keys,
+    schema::{keys, redis::Redis},
     sessions::{self, CleanupProbe},
-    upstash::{Command, Pairs, Redis, number},
 };
+use upstash_rest::{Command, Pairs, parse_f64};
 
 /// Cleans sessions and refreshes rows.
 pub const EVERY_MINUTE: &str = "* * * * *";
@@ -168,7 +168,7 @@ pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
     jobs.rows_late = earliest.map_or(0.0, |due| now.since(due).as_secs_f64());
     for (name, text) in fields {
         if name == HEARTBEAT {
-            jobs.heartbeat = number(&text);
+            jobs.heartbeat = parse_f64(&text);
         } else if let Ok(report) = serde_json::from_str(&text) {
             jobs.reports.insert(name, report);
         }

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::shard::Shard,
-    upstash::{self, Command, Redis},
+    schema::{redis::Redis, shard::Shard},
 };
+use upstash_rest::Command;
 
 /// Who was seen so recently is there now: long enough to read a page.
 const ONLINE: Duration = Duration::from_mins(5);
@@ -55,7 +55,7 @@ pub async fn count(redis: &Redis, now: Timestamp) -> Result<Stats, Error> {
     let counts: Vec<Option<u64>> = redis.all(&commands).await?;
     let counts: Vec<_> = counts.into_iter().map(Option::unwrap_or_default).collect();
     let [ranked_items, scheduled_rows, page_bytes, keys, of_shards @ ..] = &*counts else {
-        return Err(upstash::Error::UnexpectedType.into());
+        return Err(upstash_rest::Error::UnexpectedType.into());
     };
     let mut stats = Stats {
         sessions: 0,

@@ -16,12 +16,13 @@ use crate::{
     schema::{
         ids::{ItemId, OrderId, RowId, UserId},
         keys::{Keys, ORDER_TTL},
+        redis::Redis,
         shard::Shard,
         token::Token,
     },
     sessions,
-    upstash::{Command, FromReply, Redis},
 };
+use upstash_rest::{Command, FromReply};
 
 /// How many different items an order may have: as many as a cart by default.
 const MOST_LINES: usize = 100;

@@ -12,8 +12,8 @@ use crate::{
         fetch::Request,
     },
     proxy::{self, Visit, VisitorContext},
-    upstash::Command,
 };
+use upstash_rest::Command;
 
 /// Forwards the visitor's own request, with the visitor's facts from Redis. While Redis is down the origin gets an anonymous request.
 pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     config::PageConfig,
     ports::{error::Error, time::Timestamp},
-    upstash::Redis,
+    schema::redis::Redis,
 };
 
 /// The explanation, in the form of its JSON.

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use super::{key::PageKey, policy::VaryFields, selecting::SelectingHeaders, stored_page::StoredPage};
 use crate::{
     ports::{error::Error, random, time::Timestamp},
-    schema::{hex, ids::ItemId, keys::Keys, scripts::PAGE},
-    upstash::{self, Command, FromReply, Redis, Reply},
+    schema::{hex, ids::ItemId, keys::Keys, redis::Redis, scripts::PAGE},
 };
+use upstash_rest::{Command, FromReply, Reply};
 
 /// The exclusive right to render and store a page, until it expires.
 #[derive(Debug, Clone)]
@@ -113,8 +113,8 @@ impl<'a> Lookup<'a> {
     /// Decodes the script's reply.
     ///
     /// # Errors
-    /// [`upstash::Error::UnexpectedType`].
-    pub fn read(self, reply: Reply) -> Result<LookupResult, upstash::Error> {
+    /// [`upstash_rest::Error::UnexpectedType`].
+    pub fn read(self, reply: Reply) -> Result<LookupResult, upstash_rest::Error> {
         type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, String);
         let (rank, entry, stamp, state, soft, vary) = Parts::from_reply(reply)?;
         let mut entry = match entry {

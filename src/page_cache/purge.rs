@@ -6,10 +6,11 @@ use crate::{
     ports::error::Error,
     schema::{
         ids::{ItemId, Tag},
+        redis::Redis,
         scripts::PURGE,
     },
-    upstash::{Command, Redis},
 };
+use upstash_rest::Command;
 
 /// The pages to purge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,10 +8,11 @@ use crate::{
     schema::{
         ids::ItemId,
         keys::Keys,
+        redis::Redis,
         scripts::{EVICT, STORE},
     },
-    upstash::{Command, FromReply, Pairs, Redis},
 };
+use upstash_rest::{Command, FromReply, Pairs};
 
 /// Eviction rounds per store. Each evicts up to 256 pages, so four rounds of the smallest pages free 1 MiB.
 const MAX_EVICTION_ROUNDS: usize = 4;
@@ -37,7 +38,7 @@ pub async fn store(
     let end = end(redis.keys(), lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
     // Only the last argument may be arbitrary bytes.
     let [head, body] = entry.encode(&lease.key);
-    let end = end.num(MAX_VARIANTS).num(limit).num(OVERHEAD).arg_of(&[&head, &body]);
+    let end = end.num(MAX_VARIANTS).num(limit).num(OVERHEAD).arg_concat(&[&head, &body]);
     for _ in 0..MAX_EVICTION_ROUNDS {
         let (is_stored, Pairs(oldest)) = <(bool, Pairs<String, String>)>::from_reply(redis.reply(&end).await?)?;
         if oldest.is_empty() {

@@ -9,6 +9,7 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
+use upstash_rest::TransportError;
 
 use crate::ports::{
     database::{Database, DatabaseError, Row, Statement},
@@ -134,7 +135,7 @@ impl Fetch for Metered<dyn Fetch> {
         request: http::Request<Bytes>,
         deadline: Duration,
         limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
             self.allowance.take_request()?;
             self.inner.exchange(request, deadline, limit).await

@@ -2,8 +2,9 @@
 
 use std::{cell::Cell, time::Duration};
 
-use super::{fetch::FetchError, time::Timestamp};
-use crate::upstash;
+use upstash_rest::TransportError;
+
+use super::time::Timestamp;
 
 /// Consecutive timeouts that open the circuit.
 const MAX_TIMEOUTS: u32 = 3;
@@ -47,10 +48,10 @@ impl CircuitBreaker {
     }
 
     /// Records the outcome of a request. Only a timeout counts: an error that arrives at once delays nobody.
-    pub fn record<T>(&self, outcome: &Result<T, upstash::Error>, now: Timestamp) {
+    pub fn record<T>(&self, outcome: &Result<T, upstash_rest::Error>, now: Timestamp) {
         match outcome {
             Ok(_) => self.timeouts.set(0),
-            Err(upstash::Error::Transport(FetchError::Timeout)) => {
+            Err(upstash_rest::Error::Transport(TransportError::Timeout)) => {
                 self.timeouts.set(self.timeouts.get().saturating_add(1));
                 self.probe_at.set(Some(now + PROBE_INTERVAL));
             }
@@ -69,8 +70,8 @@ mod tests {
         let breaker = CircuitBreaker::default();
         for _ in 0..MAX_TIMEOUTS {
             assert_eq!(breaker.state(start), Circuit::Closed);
-            breaker.record::<()>(&Err(upstash::Error::Unauthorized), start);
-            breaker.record::<()>(&Err(FetchError::Timeout.into()), start);
+            breaker.record::<()>(&Err(upstash_rest::Error::Unauthorized), start);
+            breaker.record::<()>(&Err(TransportError::Timeout.into()), start);
         }
         assert_eq!(breaker.state(start), Circuit::Open { probe: false });
         let due = start + PROBE_INTERVAL;

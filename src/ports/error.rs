@@ -1,9 +1,6 @@
 //! The error of the domain. A variant says what the caller can do next; `problem` maps it to a status.
 
-use crate::{
-    ports::{database::DatabaseError, fetch::FetchError},
-    upstash,
-};
+use crate::ports::{database::DatabaseError, fetch::FetchError};
 
 /// An error of the domain. Messages are lower case and hold no token, cart or body.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -34,7 +31,7 @@ pub enum Error {
     NotYet(&'static str),
     /// Redis failed: retry later. Whether a write was executed is unknown.
     #[error("redis: {0}")]
-    Redis(#[from] upstash::Error),
+    Redis(#[from] upstash_rest::Error),
     /// The origin did not answer.
     #[error("origin: {0}")]
     Origin(#[from] FetchError),

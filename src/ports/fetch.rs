@@ -20,6 +20,7 @@ use futures_util::{
     future::{Either, LocalBoxFuture, select},
 };
 use http::{HeaderMap, header};
+use upstash_rest::TransportError;
 
 /// A request as it comes in or goes out. The URI is absolute.
 pub type Request = http::Request<Body>;
@@ -40,14 +41,13 @@ pub trait Fetch {
     /// Sends a POST and resolves with the whole response, whose body has at most `limit` bytes.
     ///
     /// # Errors
-    /// [`FetchError::Timeout`] if all of it has not arrived `deadline` after the call, and [`FetchError::Unreachable`] if it never
-    /// will, or is too large.
+    /// As [`Transport::exchange`](upstash_rest::Transport::exchange).
     fn exchange(
         &self,
         request: http::Request<Bytes>,
         deadline: Duration,
         limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>>;
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
 }
 
 /// Why there is no response. The first two do not say whether the server has executed the request.
@@ -58,8 +58,18 @@ pub enum FetchError {
     #[error("no connection, or it broke")]
     Unreachable,
     /// It was not sent: see [`Budget`](crate::ports::budget::Budget).
-    #[error("no requests are left for this run: see SUBREQUESTS")]
+    #[error("no requests are left for this run: raise SUBREQUESTS")]
     Spent,
+}
+
+impl From<FetchError> for TransportError {
+    fn from(error: FetchError) -> Self {
+        match error {
+            FetchError::Timeout => Self::Timeout,
+            FetchError::Unreachable => Self::Unreachable,
+            FetchError::Spent => Self::NotSent("no requests are left for this run: raise SUBREQUESTS"),
+        }
+    }
 }
 
 /// What a message says of its body's length (RFC 9110 §8.6); None if it says nothing, or no number.

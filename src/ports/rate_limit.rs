@@ -6,10 +6,7 @@ use std::{cell::RefCell, fmt::Display, rc::Rc, time::Duration};
 
 use futures_util::future::LocalBoxFuture;
 
-use crate::{
-    ports::recent::RecentSet,
-    ports::{error::Error, network::ClientNetwork, time::Timestamp},
-};
+use crate::ports::{error::Error, network::ClientNetwork, recent::RecentSet, time::Timestamp};
 
 /// A rate limit of the platform.
 pub trait RateLimiter {

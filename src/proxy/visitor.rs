@@ -10,8 +10,8 @@ use crate::{
         token::Token,
     },
     sessions::{self, Session},
-    upstash::{FromReply, Reply},
 };
+use upstash_rest::{FromReply, Reply};
 
 /// The facts about a visitor; none are known of an anonymous one.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -22,10 +22,10 @@ use crate::{
     config::SessionConfig,
     ports::{answer::BackgroundTask, error::Error, network::ClientNetwork, recent::RecentSet, sort, time::Timestamp},
     ranking,
-    schema::{ids::ItemId, token::Token},
+    schema::{ids::ItemId, redis::Redis, token::Token},
     sessions::{self, SessionTouch, TOUCH_EVERY, TouchOutcome},
-    upstash::{FromReply, Redis},
 };
+use upstash_rest::FromReply;
 
 /// How we know of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -17,9 +17,10 @@ use crate::{
     schema::{
         ids::ItemId,
         keys::{Keys, ONCE_TTL},
+        redis::Redis,
     },
-    upstash::{Command, Pairs, Redis},
 };
+use upstash_rest::{Command, Pairs};
 
 /// An item in the ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -21,8 +21,8 @@ use crate::{
         fetch::{Body, Request, Response},
     },
     ranking::activity,
-    upstash::Waits,
 };
+use upstash_rest::Attribution;
 
 mod api;
 mod dashboard;
@@ -44,7 +44,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     };
     // Every answer may carry the writes that are due, regardless of the route.
     let seen = activity::flush(app, now)
-        .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().during(Waits::Nobody, work)) });
+        .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().attribute(Attribution::Background, work)) });
     answer.background.extend(seen);
     answer.background.extend(traffic::flush(app, now));
     journal::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());
@@ -57,10 +57,11 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
 /// Runs a handler and counts its answer, and its requests to Redis before and after the response.
 async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Future<Output = Answer>) -> Answer {
     let meter = app.redis.meter();
-    let mut answer = meter.clone().during(Waits::Caller, work).await;
+    let mut answer = meter.clone().attribute(Attribution::Foreground, work).await;
     app.traffic.count(count(&answer.response));
-    let behind =
-        |background: BackgroundTask| -> BackgroundTask { Box::pin(meter.clone().during(Waits::Nobody, background)) };
+    let behind = |background: BackgroundTask| -> BackgroundTask {
+        Box::pin(meter.clone().attribute(Attribution::Background, background))
+    };
     answer.background = answer.background.into_iter().map(behind).collect();
     answer
 }

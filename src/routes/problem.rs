@@ -143,10 +143,7 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        ports::{database::DatabaseError, fetch::Body},
-        upstash,
-    };
+    use crate::ports::{database::DatabaseError, fetch::Body};
 
     fn document(problem: impl Into<Problem>) -> (u16, serde_json::Value, HeaderMap) {
         let (parts, body) = problem.into().respond("/test").into_parts();
@@ -173,8 +170,8 @@ mod tests {
     #[test]
     fn the_inside_does_not_show_outside() {
         for (error, status) in [
-            (Error::Redis(upstash::Error::Unauthorized), 503),
-            (Error::Redis(upstash::Error::Refused { code: "WRONGTYPE".to_owned() }), 503),
+            (Error::Redis(upstash_rest::Error::Unauthorized), 503),
+            (Error::Redis(upstash_rest::Error::Refused { code: "WRONGTYPE".to_owned() }), 503),
             (Error::Database(DatabaseError::Failed("secret: no such table".to_owned())), 503),
             (Error::Platform("secret".to_owned()), 500),
             (Error::Origin(FetchError::Timeout), 504),

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::{Schedule, read::age};
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::ids::RowId,
-    upstash::{self, Command, FromReply, Pairs, Redis},
+    schema::{ids::RowId, redis::Redis},
 };
+use upstash_rest::{Command, FromReply, Pairs};
 
 /// The rows whose turn comes first, or was missed longest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,7 +58,7 @@ pub async fn latest(redis: &Redis, limit: u32, now: Timestamp) -> Result<Schedul
     let lives = dues.iter().map(|(row, _)| Command::read("PTTL").arg(keys.row(row)));
     let commands: Vec<_> = [periods].into_iter().chain(lives).collect();
     let mut replies = redis.pipeline(&commands).await?.into_iter();
-    let periods = Vec::<Option<f64>>::from_reply(replies.next().ok_or(upstash::Error::UnexpectedType)??)?;
+    let periods = Vec::<Option<f64>>::from_reply(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
     let mut rows = Vec::with_capacity(dues.len());
     for (((row, next), every), left) in dues.into_iter().zip(periods).zip(replies) {
         let every = every.filter(|every| *every > 0.0);

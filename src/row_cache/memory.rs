@@ -9,8 +9,7 @@ use std::{
 use super::{CachedRow, RowSource, read, read_many};
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::ids::RowId,
-    upstash::Redis,
+    schema::{ids::RowId, redis::Redis},
 };
 
 /// Rows, and bytes of one, at the most: 4 MB.

@@ -28,9 +28,9 @@ pub use source::RowSource;
 
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::ids::RowId,
-    upstash::{Command, Redis},
+    schema::{ids::RowId, redis::Redis},
 };
+use upstash_rest::Command;
 
 /// The shortest period: ten refreshes a second.
 const SHORTEST: f64 = 0.1;

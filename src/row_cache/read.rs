@@ -7,9 +7,9 @@ use bytes::Bytes;
 use super::{RefreshReport, RowSource, Schedule, refresh::load};
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::ids::RowId,
-    upstash::{self, Command, FromReply, Redis, Reply},
+    schema::{ids::RowId, redis::Redis},
 };
+use upstash_rest::{Command, FromReply, Reply};
 
 /// The copy of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +126,6 @@ pub(super) fn age(schedule: Schedule, left: i64, now: Timestamp) -> Duration {
     }
 }
 
-fn next<T: FromReply>(replies: &mut impl Iterator<Item = Result<Reply, upstash::Error>>) -> Result<T, Error> {
-    Ok(T::from_reply(replies.next().ok_or(upstash::Error::UnexpectedType)??)?)
+fn next<T: FromReply>(replies: &mut impl Iterator<Item = Result<Reply, upstash_rest::Error>>) -> Result<T, Error> {
+    Ok(T::from_reply(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?)
 }

@@ -16,9 +16,9 @@ use super::{
 use crate::schema::scripts::{CLAIM, COMMIT};
 use crate::{
     ports::{budget::Budget, error::Error, random, time::Timestamp},
-    schema::{ids::RowId, keys::Keys},
-    upstash::{self, Command, FromReply, Pairs, Redis, Reply},
+    schema::{ids::RowId, keys::Keys, redis::Redis},
 };
+use upstash_rest::{Command, FromReply, Pairs, Reply};
 
 /// How many rows a round leases: one of 10,000 rows every 5 s then is 2 rounds a second.
 const BATCH: usize = 1_000;
@@ -257,7 +257,7 @@ async fn commit(
         let calls = now.iter().map(|(turns, _)| commit_call(redis.keys(), turns, lease));
         let commands: Vec<_> = calls.chain([earliest_due(redis.keys())]).collect();
         let mut replies = redis.pipeline(&commands).await?;
-        let EarliestDue(next) = EarliestDue::from_reply(replies.pop().ok_or(upstash::Error::UnexpectedType)??)?;
+        let EarliestDue(next) = EarliestDue::from_reply(replies.pop().ok_or(upstash_rest::Error::UnexpectedType)??)?;
         earliest = earliest.into_iter().chain(next).min();
         for (reply, (turns, failed)) in replies.into_iter().zip(now) {
             match reply.and_then(<(u64, u64, u64)>::from_reply) {
@@ -331,7 +331,7 @@ pub fn earliest_due(keys: Keys) -> Command {
 pub struct EarliestDue(pub Option<Timestamp>);
 
 impl FromReply for EarliestDue {
-    fn from_reply(reply: Reply) -> Result<Self, upstash::Error> {
+    fn from_reply(reply: Reply) -> Result<Self, upstash_rest::Error> {
         let Pairs::<Bytes, f64>(first) = Pairs::from_reply(reply)?;
         Ok(Self(first.first().map(|(_, due)| Timestamp::from_score(*due))))
     }

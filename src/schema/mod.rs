@@ -4,6 +4,7 @@ mod hash;
 
 pub mod ids;
 pub mod keys;
+pub mod redis;
 pub mod scripts;
 pub mod shard;
 pub mod token;

@@ -14,9 +14,9 @@ use super::reap::{REAP_AT_ONCE, Reaped, Victim, reap_commands, share};
 use crate::{
     config::SessionConfig,
     ports::{budget::Budget, error::Error, time::Timestamp},
-    schema::shard::Shard,
-    upstash::{self, Command, FromReply, Pairs, Redis, Reply, number},
+    schema::{redis::Redis, shard::Shard},
 };
+use upstash_rest::{Command, FromReply, Pairs, Reply, parse_f64};
 
 /// How many sessions go in one request: 10 calls of the script, about 140 kB of JSON.
 const BATCH: usize = 10 * REAP_AT_ONCE;
@@ -175,12 +175,13 @@ impl Run<'_> {
 
     /// Queues those of the replies to [`oldest`] that are over the cap or idle. They stand at the beginning of all
     /// sessions by age; what is queued twice (a batch came late), ends or comes back before its turn is spared by the script.
-    async fn queue(&self, ahead: usize, replies: Vec<Result<Reply, upstash::Error>>) -> Result<(), Error> {
+    async fn queue(&self, ahead: usize, replies: Vec<Result<Reply, upstash_rest::Error>>) -> Result<(), Error> {
         // Scores as Redis wrote them: they are compared with what it has by then.
         let replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;
         let (count, Pairs(oldest)): (u64, Pairs<Bytes, String>) = FromReply::from_reply(Reply::List(replies))?;
         let over = usize::try_from(count.saturating_sub(share(self.redis.keys(), self.config))).unwrap_or(usize::MAX);
-        let is_idle = |score: &str| number(score).is_some_and(|score| Timestamp::from_score(score) < self.idle_cutoff);
+        let is_idle =
+            |score: &str| parse_f64(score).is_some_and(|score| Timestamp::from_score(score) < self.idle_cutoff);
         for (number, (member, score)) in oldest.into_iter().enumerate() {
             let is_idle = is_idle(&score);
             if ahead + number >= over && !is_idle {

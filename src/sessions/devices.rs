@@ -11,9 +11,9 @@ use crate::schema::scripts::{DEVICES, END_LOGINS};
 use crate::{
     config::SessionConfig,
     ports::{error::Error, sort, time::Timestamp},
-    schema::{ids::UserId, shard::Shard, token::Token},
-    upstash::{Command, Redis},
+    schema::{ids::UserId, redis::Redis, shard::Shard, token::Token},
 };
+use upstash_rest::Command;
 
 /// So many sessions of a user are listed; `devices.lua` has the number, too.
 const MOST: usize = 100;

@@ -9,9 +9,9 @@ use crate::schema::scripts::LOG_IN;
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::ONCE_TTL, shard::Shard, token::Token},
-    upstash::{self, Command, Redis},
+    schema::{ids::UserId, keys::ONCE_TTL, redis::Redis, shard::Shard, token::Token},
 };
+use upstash_rest::Command;
 
 /// How long the token of an ended session leads to the one that followed it, in seconds: ten minutes, for a retry.
 const RETRY_TTL: u64 = 600;
@@ -90,7 +90,7 @@ pub async fn log_in_once(
         .num(once_ttl.unwrap_or_default())
         .arg(format!("{} {}", DeviceId::of(&new), label.map_or("", DeviceLabel::as_str)));
     let token: String = redis.run(log_in.repeatable()).await?;
-    Token::parse(&token).ok_or(upstash::Error::UnexpectedType.into())
+    Token::parse(&token).ok_or(upstash_rest::Error::UnexpectedType.into())
 }
 
 /// Ends the session of `token`; its cart is recorded as abandoned. That it did not live is no error.

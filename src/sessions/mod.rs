@@ -30,10 +30,11 @@ use crate::{
     schema::{
         ids::{ItemId, UserId},
         keys::Keys,
+        redis::Redis,
         token::Token,
     },
-    upstash::{Command, Redis},
 };
+use upstash_rest::Command;
 
 /// How many items a session remembers as last viewed.
 pub const VIEWED_ITEMS: usize = 25;

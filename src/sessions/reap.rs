@@ -11,9 +11,9 @@ use crate::schema::scripts::REAP;
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::Keys, shard::Shard, token::Token},
-    upstash::{Command, Redis},
+    schema::{ids::UserId, keys::Keys, redis::Redis, shard::Shard, token::Token},
 };
+use upstash_rest::Command;
 
 /// How many sessions one call of the script ends. While it runs Redis serves nobody else: 1 to 2 ms if each has a cart.
 pub(super) const REAP_AT_ONCE: usize = 100;

@@ -6,9 +6,9 @@ use crate::schema::scripts::TOUCH;
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::ItemId, shard::Shard, token::Token},
-    upstash::{self, Command, FromReply, Redis, Reply},
+    schema::{ids::ItemId, redis::Redis, shard::Shard, token::Token},
 };
+use upstash_rest::{Command, FromReply, Reply};
 
 /// A session is noted as seen once in so long at the most: by so much may the order in which sessions leave be wrong.
 pub const TOUCH_EVERY: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ pub enum TouchOutcome {
 }
 
 impl FromReply for TouchOutcome {
-    fn from_reply(reply: Reply) -> Result<Self, upstash::Error> {
+    fn from_reply(reply: Reply) -> Result<Self, upstash_rest::Error> {
         Ok(match u32::from_reply(reply)? {
             0 => Self::Ended,
             1 => Self::Seen,
@@ -67,5 +67,5 @@ pub fn touch_command(shard: Shard, sights: &[&SessionTouch], config: &SessionCon
 pub async fn touch(redis: &Redis, sight: &SessionTouch, config: &SessionConfig) -> Result<TouchOutcome, Error> {
     let shard = redis.keys().shard_of(&sight.token);
     let noted: Vec<TouchOutcome> = redis.run(touch_command(shard, &[sight], config)).await?;
-    Ok(noted.first().copied().ok_or(upstash::Error::UnexpectedType)?)
+    Ok(noted.first().copied().ok_or(upstash_rest::Error::UnexpectedType)?)
 }

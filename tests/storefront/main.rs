@@ -18,4 +18,3 @@ mod row_cache;
 mod schema;
 mod sessions;
 mod system;
-mod upstash;

@@ -26,8 +26,8 @@ use crate::{
     App,
     ports::{answer::BackgroundTask, time::Timestamp},
     schema::keys,
-    upstash::{Command, Meter, Waits},
 };
+use upstash_rest::{Attribution, Command, Meter, Totals};
 
 /// Entries of the stream: an hour of 5 isolates that are always busy, in some 2 MB. More isolates have less of the past.
 const ENTRIES: u32 = 10_000;
@@ -73,13 +73,13 @@ impl TrafficCounters {
         if self.interval.is_zero() || is_early {
             return None;
         }
-        let (caller, nobody) = meter.take();
+        let Totals { foreground, background } = meter.take();
         let mut counts = self.counts.take();
-        counts.add(Metric::Requests, caller.requests);
-        counts.add(Metric::Commands, caller.commands);
-        counts.add(Metric::LaterRequests, nobody.requests);
-        counts.add(Metric::LaterCommands, nobody.commands);
-        counts.add(Metric::Failures, caller.failures + nobody.failures);
+        counts.add(Metric::Requests, foreground.requests);
+        counts.add(Metric::Commands, foreground.commands);
+        counts.add(Metric::LaterRequests, background.requests);
+        counts.add(Metric::LaterCommands, background.commands);
+        counts.add(Metric::Failures, foreground.failures + background.failures);
         if counts.is_empty() {
             return None;
         }
@@ -98,7 +98,7 @@ pub fn flush(app: &Rc<App>, now: Timestamp) -> Option<BackgroundTask> {
     let counts = app.traffic.take(&meter, now)?;
     let app = app.clone();
     // It has counted itself already: counted once more, it would be reason enough for the next entry, and so on.
-    Some(Box::pin(meter.during(Waits::Uncounted, async move {
+    Some(Box::pin(meter.attribute(Attribution::Uncounted, async move {
         if let Err(error) = app.redis.run::<()>(entry(&counts)).await {
             log::warn!("traffic: {error}");
             app.traffic.counts.borrow_mut().add_all(&counts);

@@ -3,9 +3,9 @@
 use super::{ENTRIES, Metric, MetricCounts};
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::keys,
-    upstash::{Command, Pairs, Redis},
+    schema::{keys, redis::Redis},
 };
+use upstash_rest::{Command, Pairs};
 
 /// The shortest stretch, in seconds: entries come two seconds apart, and shorter ones would look like a comb.
 const SHORTEST: u64 = 5;

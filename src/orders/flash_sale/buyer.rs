@@ -5,10 +5,10 @@
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::Keys, token::Token},
+    schema::{ids::UserId, keys::Keys, redis::Redis, token::Token},
     sessions,
-    upstash::{Command, Redis},
 };
+use upstash_rest::Command;
 
 /// Who comes to a sale, as far as it is known before its script runs.
 pub(super) enum Buyer<'a> {

@@ -8,10 +8,11 @@ use crate::{
     schema::{
         ids::{OrderId, RowId, UserId},
         keys::Keys,
+        redis::Redis,
         token::Token,
     },
-    upstash::{self, Command, Redis},
 };
+use upstash_rest::Command;
 
 /// Gives the visitor's piece back: it can be reserved again at once.
 ///
@@ -37,7 +38,7 @@ pub async fn cancel(
         "returned" => Ok(()),
         "unknown" => Err(Error::NotFound("reservation")),
         "nobody" => Err(Error::NotSignedIn),
-        _ => Err(upstash::Error::UnexpectedType.into()),
+        _ => Err(upstash_rest::Error::UnexpectedType.into()),
     }
 }
 

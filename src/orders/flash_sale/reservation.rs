@@ -11,10 +11,11 @@ use crate::{
     schema::{
         ids::{RowId, UserId},
         keys::Keys,
+        redis::Redis,
         token::Token,
     },
-    upstash::{self, Command, FromReply, Redis, Reply},
 };
+use upstash_rest::{Command, FromReply, Reply};
 
 /// A piece that is held for a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,9 +62,9 @@ fn held(layout: Keys, sale: &RowId, who: &Buyer<'_>, now: Timestamp) -> Command 
 
 /// The reply to [`held_for`].
 impl FromReply for Reservation {
-    fn from_reply(reply: Reply) -> Result<Self, upstash::Error> {
+    fn from_reply(reply: Reply) -> Result<Self, upstash_rest::Error> {
         let (id, until) = <(String, f64)>::from_reply(reply)?;
-        let id = ReservationId::parse(&id).ok_or(upstash::Error::UnexpectedType)?;
+        let id = ReservationId::parse(&id).ok_or(upstash_rest::Error::UnexpectedType)?;
         Ok(Self { id, until: Timestamp::from_score(until) })
     }
 }

@@ -11,9 +11,9 @@ use crate::{
         time::Timestamp,
     },
     row_cache::{self, RowSource, Schedule},
-    schema::{ids::RowId, keys::Keys, token::Token},
-    upstash::{self, Command, FromReply, Redis, Reply},
+    schema::{ids::RowId, keys::Keys, redis::Redis, token::Token},
 };
+use upstash_rest::{Command, FromReply, Reply};
 
 /// A sale, with the piece that is the visitor's now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub async fn reserve(
         _ => {}
     }
     let sale = found.sale(now)?;
-    let reservation = sale.reservation.clone().ok_or(upstash::Error::UnexpectedType)?;
+    let reservation = sale.reservation.clone().ok_or(upstash_rest::Error::UnexpectedType)?;
     let created = reservation.id.is_of(&random);
     Ok(ReserveOutcome { sale, reservation, created })
 }
@@ -119,7 +119,7 @@ async fn find(
 
 async fn first(redis: &Redis, commands: &[Command]) -> Result<Found, Error> {
     let reply = redis.pipeline(commands).await?.into_iter().next();
-    Ok(Found::from_reply(reply.ok_or(upstash::Error::UnexpectedType)??)?)
+    Ok(Found::from_reply(reply.ok_or(upstash_rest::Error::UnexpectedType)??)?)
 }
 
 /// The script's answer.
@@ -150,15 +150,15 @@ struct Terms {
 }
 
 impl FromReply for Found {
-    fn from_reply(reply: Reply) -> Result<Self, upstash::Error> {
-        serde_json::from_str(&String::from_reply(reply)?).map_err(|_| upstash::Error::UnexpectedType)
+    fn from_reply(reply: Reply) -> Result<Self, upstash_rest::Error> {
+        serde_json::from_str(&String::from_reply(reply)?).map_err(|_| upstash_rest::Error::UnexpectedType)
     }
 }
 
 impl Found {
-    fn reservation(&self) -> Result<Option<Reservation>, upstash::Error> {
+    fn reservation(&self) -> Result<Option<Reservation>, upstash_rest::Error> {
         let (Some(id), Some(until)) = (&self.id, self.until) else { return Ok(None) };
-        let id = ReservationId::parse(id).ok_or(upstash::Error::UnexpectedType)?;
+        let id = ReservationId::parse(id).ok_or(upstash_rest::Error::UnexpectedType)?;
         Ok(Some(Reservation { id, until: Timestamp::from_score(until) }))
     }
 

@@ -24,10 +24,10 @@ use crate::{
     config::InsightsConfig,
     orders::Order,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::ItemId, keys},
+    schema::{ids::ItemId, keys, redis::Redis},
     sessions::VIEWED_ITEMS,
-    upstash::{Command, Redis},
 };
+use upstash_rest::Command;
 
 /// How many items of an order count, the first ones: what a shop buys at a wholesaler's says nothing about visitors, and each item
 /// more is a pair more with every other.

@@ -9,9 +9,9 @@ use crate::schema::scripts::RELATED;
 use crate::{
     config::InsightsConfig,
     ports::{error::Error, sort, time::Timestamp},
-    schema::ids::ItemId,
-    upstash::{Command, Redis},
+    schema::{ids::ItemId, redis::Redis},
 };
+use upstash_rest::Command;
 
 /// An item that is bought together with another.
 #[derive(Debug, Clone, PartialEq)]

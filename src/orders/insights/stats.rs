@@ -4,9 +4,9 @@ use super::decay::HalfLife;
 use crate::{
     config::InsightsConfig,
     ports::{error::Error, time::Timestamp},
-    schema::ids::ItemId,
-    upstash::{Command, Redis},
+    schema::{ids::ItemId, redis::Redis},
 };
+use upstash_rest::Command;
 
 /// What is known of an item.
 #[derive(Debug, Clone, PartialEq)]

@@ -37,8 +37,8 @@ use crate::{
     },
     proxy::{Visit, failure},
     sessions::{self, Session, cookie},
-    upstash::{self, FromReply, Reply},
 };
+use upstash_rest::{FromReply, Reply};
 
 /// First and longest pause between two lookups of a request that waits for a render.
 const WAIT_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
@@ -124,7 +124,7 @@ impl PageRequest {
         let replies = app.redis.pipeline(&commands).await;
         app.circuit.record(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
-        let lookup = lookup.read(replies.next().ok_or(upstash::Error::UnexpectedType)??)?;
+        let lookup = lookup.read(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
         let session = match token {
             None => None,
             Some(token) => {

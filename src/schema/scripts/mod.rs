@@ -1,6 +1,6 @@
 //! The Lua scripts. Each static is one file of this directory, sent by its SHA-1.
 
-use crate::upstash::{Script, script};
+use upstash_rest::{Script, script};
 
 /// Every script; a test compares each hash with its text.
 pub static ALL: &[&Script] = &[

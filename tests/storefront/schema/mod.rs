@@ -1,2 +1,3 @@
+mod redis;
 mod scripts;
 mod shards;

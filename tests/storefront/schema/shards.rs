@@ -68,7 +68,7 @@ async fn all_that_a_session_has_is_in_its_shard() {
     for token in many(&store, &app, 24, "ada").await {
         put(&app, Some(&token), "mug", 1).await;
     }
-    let answer = store.aside.run(edgefront::upstash::Command::read("KEYS").arg("*")).await.unwrap();
+    let answer = store.aside.run(upstash_rest::Command::read("KEYS").arg("*")).await.unwrap();
     let stored: Vec<String> = answer;
     let mut families = BTreeMap::<&str, BTreeSet<&str>>::new();
     for key in &stored {
@@ -180,7 +180,7 @@ async fn abandoned_carts_of_all_shards_are_one_list() {
     for millis in 1..=5 {
         for shard in redis.keys().shards() {
             let items = json!([format!("item-{millis}-{}", shard.number()), "1"]).to_string();
-            let add = edgefront::upstash::Command::write("XADD").arg(shard.abandoned()).arg(format!("{millis}-0"));
+            let add = upstash_rest::Command::write("XADD").arg(shard.abandoned()).arg(format!("{millis}-0"));
             store.aside.run::<()>(add.args(["user", "", "seen", "1", "items", &items])).await.unwrap();
             expected.push(format!("item-{millis}-{}", shard.number()));
         }
@@ -225,7 +225,7 @@ async fn an_order_leaves_the_cart_of_one_session_whoever_reports_it() {
     }
     assert_eq!(left, [3, 5, 5, 5]);
     let marker = keys(&app).order(&OrderId::parse("A-1").unwrap());
-    let ttl: i64 = store.aside.run(edgefront::upstash::Command::read("TTL").arg(marker)).await.unwrap();
+    let ttl: i64 = store.aside.run(upstash_rest::Command::read("TTL").arg(marker)).await.unwrap();
     assert!(ttl > 0, "it does not stay for ever");
 }
 

@@ -12,10 +12,10 @@ use edgefront::{
         token::Token,
     },
     sessions::{self, CleanupProbe, CleanupReport, SessionTouch, TOUCH_EVERY},
-    upstash::Command,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use upstash_rest::Command;
 
 use crate::support::Store;
 

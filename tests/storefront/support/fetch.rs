@@ -52,16 +52,16 @@ impl Fetch for NativeFetch {
         request: http::Request<Bytes>,
         deadline: Duration,
         limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
         Box::pin(async move {
             let whole = async {
                 let (head, body) = self.fetch(request.map(Body::from), deadline).await?.into_parts();
                 match body.collect(limit).await {
                     Ok(Collected::Whole(body)) => Ok(http::Response::from_parts(head, body)),
-                    _ => Err(FetchError::Unreachable),
+                    _ => Err(FetchError::Unreachable.into()),
                 }
             };
-            tokio::time::timeout(deadline, whole).await.unwrap_or(Err(FetchError::Timeout))
+            tokio::time::timeout(deadline, whole).await.unwrap_or(Err(FetchError::Timeout.into()))
         })
     }
 }

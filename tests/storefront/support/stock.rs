@@ -17,8 +17,7 @@ use edgefront::{
         time::{Clock, Timestamp},
     },
     row_cache::{self, CachedRow, RefreshReport, RowSource},
-    schema::ids::RowId,
-    upstash::Redis,
+    schema::{ids::RowId, redis::Redis},
 };
 use futures_util::future::{LocalBoxFuture, join};
 use serde_json::{Value, json};
@@ -190,7 +189,7 @@ impl Fetch for CountedFetch {
         request: http::Request<Bytes>,
         deadline: Duration,
         limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
         self.in_flight.update(|count| count + 1);
         Box::pin(async move {
             let response = self.fetch.exchange(request, deadline, limit).await;

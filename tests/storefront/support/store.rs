@@ -17,8 +17,7 @@ use std::{
 use edgefront::{
     App,
     config::{Config, RedisConfig},
-    schema::{keys::Keys, scripts},
-    upstash::{Credentials, Redis},
+    schema::{keys::Keys, redis::Redis, scripts},
 };
 use edgefront_gateway::{
     Counts, Gateway, Options,
@@ -26,6 +25,7 @@ use edgefront_gateway::{
 };
 use http::HeaderValue;
 use serde_json::{Value, json};
+use upstash_rest::Credentials;
 
 use super::{NativeFetch, TestClock, cluster::OwnCluster, layout};
 

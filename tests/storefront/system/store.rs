@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use edgefront::{ports::time::Clock, upstash::Command};
+use edgefront::ports::time::Clock;
 use edgefront_gateway::Fault;
+use upstash_rest::Command;
 
 use crate::support::{Reply, Shop, Store, TestOrigin, client, eventually};
 

@@ -7,12 +7,13 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use edgefront::upstash::{Command, Redis as Client};
+use edgefront::schema::redis::Redis as Client;
 use edgefront_gateway::{
     Fault, When,
     server::{Server, ServerOptions},
 };
 use futures_util::{FutureExt, StreamExt, stream};
+use upstash_rest::Command;
 
 use self::{
     action::{ACTIONS, Action, Done},

@@ -17,10 +17,10 @@ use edgefront::{
     ranking,
     schema::{
         ids::{ItemId, OrderId, UserId},
+        redis::Redis,
         token::Token,
     },
     sessions::{self, CleanupProbe, DeviceSelection, SessionTouch, TouchOutcome},
-    upstash::Redis,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -21,8 +21,7 @@ use edgefront::{
         fetch::{Body, Collected, Fetch, FetchError, Request, Response},
         time::{self, Alarm, Clock, Timestamp},
     },
-    schema::scripts,
-    upstash::Redis,
+    schema::{redis::Redis, scripts},
 };
 use futures_util::{Stream, future::LocalBoxFuture, stream::FuturesUnordered};
 use tokio::sync::oneshot;
@@ -219,7 +218,7 @@ impl Fetch for Door {
         request: http::Request<Bytes>,
         deadline: Duration,
         limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, FetchError>> {
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
         let fetch = self.gate.0.fetch.clone();
         self.send(commands(request.body()), async move { fetch.exchange(request, deadline, limit).await })
     }

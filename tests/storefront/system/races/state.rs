@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use edgefront::{
-    ports::time::Timestamp,
-    upstash::{Command, Redis},
-};
+use edgefront::{ports::time::Timestamp, schema::redis::Redis};
 use serde_json::Value;
+use upstash_rest::Command;
 
 /// The tags of the sharded layout are left out: a token's shard is a matter of its bits.
 #[derive(Debug, Clone, Default, PartialEq)]

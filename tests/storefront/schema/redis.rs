@@ -6,12 +6,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use edgefront::{
-    ports::fetch::FetchError,
-    upstash::{Command, Error, Pairs, Reply, Script},
-};
 use edgefront_gateway::Fault;
 use futures_util::future::{join, join_all, join3};
+use upstash_rest::{Command, Error, Pairs, Reply, Script, TransportError};
 
 use crate::support::Store;
 
@@ -106,7 +103,7 @@ async fn a_write_whose_reply_is_lost_is_not_sent_again() {
     let store = Store::new().await;
     store.gateway.set_fault(Some(Fault::LoseReply));
     let lost = store.redis.run::<u64>(incr()).await;
-    assert_eq!(lost, Err(Error::Transport(FetchError::Unreachable)));
+    assert_eq!(lost, Err(Error::Transport(TransportError::Unreachable)));
     assert_eq!(store.raw(&["GET", "n"]).await, "1");
 }
 
@@ -114,7 +111,7 @@ async fn a_write_whose_reply_is_lost_is_not_sent_again() {
 async fn a_read_and_a_write_that_may_be_repeated_are_tried_twice() {
     let store = Store::new().await;
     store.gateway.set_fault(Some(Fault::LoseReply));
-    let lost = Err(Error::Transport(FetchError::Unreachable));
+    let lost = Err(Error::Transport(TransportError::Unreachable));
     assert_eq!(store.redis.run::<Reply>(get()).await, lost);
     assert_eq!(store.counts().requests, 2);
     assert_eq!(store.redis.run::<Reply>(Command::write("DEL").arg("n").repeatable()).await, lost);
@@ -129,7 +126,7 @@ async fn no_call_outlives_its_deadline() {
     let app = store.app(&[("REDIS_TIMEOUT_MS", "100")]);
     store.gateway.set_fault(Some(Fault::Slow(Duration::from_secs(30))));
     let begin = Instant::now();
-    assert_eq!(app.redis.run::<Reply>(get()).await, Err(Error::Transport(FetchError::Timeout)));
+    assert_eq!(app.redis.run::<Reply>(get()).await, Err(Error::Transport(TransportError::Timeout)));
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
@@ -173,7 +170,7 @@ async fn of_calls_that_shared_a_lost_reply_only_the_harmless_are_sent_again() {
     let store = Store::new().await;
     store.gateway.set_fault(Some(Fault::LoseReply));
     let calls = [incr(), incr(), get(), incr(), get()].map(|command| store.redis.run::<Reply>(command));
-    let lost = || Err(Error::Transport(FetchError::Unreachable));
+    let lost = || Err(Error::Transport(TransportError::Unreachable));
     assert_eq!(join_all(calls).await, [(); 5].map(|()| lost()));
     assert_eq!(store.raw(&["GET", "n"]).await, "3");
     assert_eq!((store.counts().requests, store.counts().commands), (4, 7));
@@ -203,7 +200,7 @@ async fn nobody_waits_beyond_the_deadline_for_what_another_sends() {
     let app = store.app(&[("REDIS_TIMEOUT_MS", "100")]);
     store.gateway.set_fault(Some(Fault::Slow(Duration::from_secs(30))));
     let answers = join_all((0..5).map(|_| app.redis.run::<Reply>(get()))).await;
-    assert_eq!(answers, [(); 5].map(|()| Err(Error::Transport(FetchError::Timeout))));
+    assert_eq!(answers, [(); 5].map(|()| Err(Error::Transport(TransportError::Timeout))));
 }
 
 #[tokio::test]
@@ -216,7 +213,7 @@ async fn what_is_not_the_protocol_is_an_error_that_says_so() {
         (Fault::ErrorBody(quota.to_owned()), Error::Quota),
         (Fault::Status(429, "{}".to_owned()), Error::Quota),
         (Fault::Status(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#.to_owned()), Error::Unauthorized),
-        (Fault::Refuse, Error::Transport(FetchError::Unreachable)),
+        (Fault::Refuse, Error::Transport(TransportError::Unreachable)),
     ] {
         store.gateway.set_fault(Some(fault.clone()));
         assert_eq!(store.redis.run::<Reply>(incr()).await, Err(error.clone()), "{fault:?}");

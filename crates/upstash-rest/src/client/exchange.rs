@@ -1,0 +1,112 @@
+//! One call as HTTP requests: shared or alone, once or twice.
+
+use std::{slice, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, header};
+
+use super::{Client, response::ResponseBody, retry::retry_once};
+use crate::{
+    batch::{CallResult, EncodedCall, Role},
+    command::{Command, ScriptForm},
+    error::{Error, TransportError},
+    reply::Reply,
+};
+
+/// Bytes that a response may have. Upstash limits the result of a command to 10 MB, which base64 makes 13 MB; a pipeline may have several.
+const MAX_RESPONSE_BYTES: usize = 32 << 20;
+
+impl Client {
+    pub(super) async fn run_as(&self, command: &Command, form: ScriptForm, until: Duration) -> Result<Reply, Error> {
+        match self.run_all_as(slice::from_ref(command), form, until).await {
+            // Only a single command has a form that carries any bytes.
+            Err(Error::NotUtf8) => {
+                let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
+                let send = || self.metered(1, 1, async { self.exchange(&path, body.clone(), until).await?.single() });
+                retry_once(send().await, command.is_repeatable(), send()).await
+            }
+            replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
+        }
+    }
+
+    /// Runs independent commands.
+    pub(super) async fn run_all_as(&self, commands: &[Command], form: ScriptForm, until: Duration) -> CallResult {
+        let send = async || self.send("/pipeline", EncodedCall::new(commands, form)?, until).await;
+        let first = match form {
+            ScriptForm::Hash => self.send_shared(EncodedCall::new(commands, form)?, until).await,
+            ScriptForm::Source => send().await,
+        };
+        retry_once(first, commands.iter().all(Command::is_repeatable), send()).await
+    }
+
+    /// Runs commands as a transaction.
+    pub(super) async fn run_atomically(&self, commands: &[Command], until: Duration) -> CallResult {
+        let send = async || self.send("/multi-exec", EncodedCall::new(commands, ScriptForm::Source)?, until).await;
+        retry_once(send().await, commands.iter().all(Command::is_repeatable), send()).await
+    }
+
+    /// Sends a call in one request with those of other callers.
+    async fn send_shared(&self, call: EncodedCall, until: Duration) -> CallResult {
+        let commands = call.commands;
+        match self.batcher.join(call, &*self.transport, until) {
+            Role::Leader(batch) => {
+                self.metered(1, commands, async {
+                    let body = batch.close(&*self.transport).await;
+                    let result = self.exchange("/pipeline", body.into(), until).await.and_then(ResponseBody::list);
+                    batch.distribute(result)
+                })
+                .await
+            }
+            Role::Follower(ticket) => self.metered(0, commands, ticket.wait()).await,
+        }
+    }
+
+    /// Sends a call in a request of its own.
+    async fn send(&self, path: &str, call: EncodedCall, until: Duration) -> CallResult {
+        let commands = call.commands;
+        self.metered(1, commands, async {
+            let items = self.exchange(path, call.into_body().into(), until).await?.list()?;
+            if items.len() == commands { Ok(items) } else { Err(Error::UnexpectedType) }
+        })
+        .await
+    }
+
+    async fn metered<T>(
+        &self,
+        requests: u64,
+        commands: usize,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.meter.count_call(requests, commands);
+        let result = work.await;
+        // A command that Redis refuses has been answered.
+        if result.as_ref().is_err_and(|error| !matches!(error, Error::Refused { .. })) {
+            self.meter.count_failure();
+        }
+        result
+    }
+
+    async fn exchange(&self, path: &str, body: Bytes, until: Duration) -> Result<ResponseBody, Error> {
+        let time_left = until.saturating_sub(self.transport.now());
+        if time_left.is_zero() {
+            return Err(TransportError::Timeout.into());
+        }
+        let mut request = http::Request::new(body);
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = format!("{}{path}", self.credentials.url)
+            .parse()
+            .map_err(|_| Error::Transport(TransportError::Unreachable))?;
+        let headers = request.headers_mut();
+        headers.insert(header::AUTHORIZATION, self.credentials.authorization.clone());
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("upstash-encoding", HeaderValue::from_static("base64"));
+        if let Some(token) = self.sync_token.borrow().as_ref() {
+            headers.insert("upstash-sync-token", token.clone());
+        }
+        let response = self.transport.exchange(request, time_left, MAX_RESPONSE_BYTES).await?;
+        if let Some(token) = response.headers().get("upstash-sync-token") {
+            self.sync_token.replace(Some(token.clone()));
+        }
+        ResponseBody::read(response.status().as_u16(), response.body())
+    }
+}

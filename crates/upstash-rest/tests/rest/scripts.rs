@@ -1,0 +1,63 @@
+//! Scripts are sent by their hash, and in full when the server does not know them. Each test has its own script, so that the server has not seen it.
+
+use bytes::Bytes;
+use futures_util::future::{join, join_all};
+use upstash_rest::{Command, Script, cmd, script};
+
+use crate::support::{Database, incr};
+
+static TWICE: Script = script!("twice", "return ARGV[1] .. ARGV[1]", "10c9e9c3f46da585b3f3125ba6f06f6ac55c2b4b");
+static THRICE: Script = script!("thrice", "return ARGV[1] .. ARGV[1] .. ARGV[1]");
+static FOURFOLD: Script = script!("fourfold", "return ARGV[1] .. ARGV[1] .. ARGV[1] .. ARGV[1]");
+static VISIT: Script = script!("visit", include_str!("visit.lua"));
+static LOADED: Script = script!("loaded", "return 'loaded'");
+
+fn call(script: &'static Script, text: impl AsRef<[u8]>) -> Command {
+    Command::script(script, [] as [&str; 0]).arg(text)
+}
+
+#[tokio::test]
+async fn a_script_is_sent_in_full_once_and_by_its_hash_from_then_on() {
+    let db = Database::new().await;
+    assert_eq!(db.client.run::<String>(call(&TWICE, "ab")).await.unwrap(), "abab");
+    assert_eq!(db.counts().0, 2);
+    assert_eq!(db.client.run::<Bytes>(call(&TWICE, [0xff])).await.unwrap(), [0xff, 0xff].as_slice());
+    assert_eq!(db.counts().0, 3);
+}
+
+#[tokio::test]
+async fn in_a_pipeline_only_the_unknown_script_is_sent_again() {
+    let db = Database::new().await;
+    let replies: (u64, String, u64) = db.client.all(&[incr(), call(&THRICE, "a"), incr()]).await.unwrap();
+    assert_eq!(replies, (1, "aaa".to_owned(), 2));
+    assert_eq!(db.counts(), (2, 4));
+}
+
+#[tokio::test]
+async fn callers_in_a_batch_learn_each_for_itself_that_a_script_is_unknown() {
+    let db = Database::new().await;
+    let ahead = db.client.run::<u64>(incr());
+    let calls = join_all(["a", "b"].map(|text| db.client.run::<String>(call(&FOURFOLD, text))));
+    let (_, calls) = join(ahead, calls).await;
+    assert_eq!(calls, [Ok("aaaa".to_owned()), Ok("bbbb".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_script_from_a_file_is_sent_without_its_comments() {
+    let db = Database::new().await;
+    let visit = |page: &str| Command::script(&VISIT, [page, "visits"]).num(1).reply_as::<(u64, u64)>();
+    assert_eq!(db.client.run(visit("a")).await, Ok((1, 1)));
+    assert_eq!(db.client.run(visit("b")).await, Ok((1, 2)));
+    assert!(VISIT.source.starts_with("#!lua flags=allow-key-locking\nlocal page"), "{}", VISIT.source);
+    assert_eq!(db.counts().0, 3);
+}
+
+#[tokio::test]
+async fn a_script_can_be_loaded_ahead() {
+    let db = Database::new().await;
+    assert_eq!(db.client.run(cmd::script_exists([&LOADED])).await, Ok(vec![false]));
+    assert_eq!(db.client.run(cmd::script_load(&LOADED)).await.as_deref(), Ok(LOADED.sha1));
+    assert_eq!(db.client.run(cmd::script_exists([&LOADED])).await, Ok(vec![true]));
+    assert_eq!(db.client.run::<String>(Command::script(&LOADED, [""; 0])).await.as_deref(), Ok("loaded"));
+    assert_eq!(db.counts().0, 4);
+}
