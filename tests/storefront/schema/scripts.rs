@@ -20,6 +20,7 @@ fn every_script_is_listed_and_says_what_it_takes_and_returns() {
     let files: BTreeMap<_, _> = fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "lua"))
         .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap()))
         .collect();
     let listed: Vec<_> = scripts::ALL.iter().map(|script| script.name).collect();
