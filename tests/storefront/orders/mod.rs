@@ -135,7 +135,7 @@ async fn an_order_that_is_none_is_logged_and_the_answer_goes_out(shop: &Shop) {
     shop.origin.answer(Reply::html("thank you").header("edge-order", r#"{"order_id":"1","items":[]}"#));
     let answer = check_out(shop, &cookie).await;
     assert_eq!(answer.text().await.unwrap(), "thank you");
-    shop.logged("edge-order is ignored: items must be a list of 1 to 100 items").await;
+    shop.logged("edge-order is invalid and was ignored: items must be a list of 1 to 100 items").await;
     assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4);
 }
 
@@ -144,7 +144,7 @@ async fn an_order_stands_though_redis_fails(shop: &Shop) {
     shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
     let answer = check_out(shop, &cookie).await;
     assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "thank you"));
-    shop.logged("an order was not settled before the answer").await;
+    shop.logged("an order was not settled before the response").await;
     shop.settled().await;
     shop.store.gateway.set_fault(None);
     assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4, "nothing was done of it");

@@ -166,7 +166,7 @@ async fn a_change_that_is_none_is_left_out(shop: &Shop) {
         assert_eq!(send(shop, &cookie, change).await.0, StatusCode::SEE_OTHER);
     }
     assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
-    shop.logged("edge-cart is ignored").await;
+    shop.logged("edge-cart is invalid and was ignored").await;
 }
 
 async fn log_out_everywhere_ends_every_session_of_the_user(shop: &Shop) {
