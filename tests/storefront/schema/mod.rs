@@ -1,3 +1,4 @@
+mod documents;
 mod redis;
 mod scripts;
 mod shards;
