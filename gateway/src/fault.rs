@@ -1,74 +1,76 @@
-//! Ways in which a REST database fails, for tests of its clients, and for whoever wants to see what their shop does then. Faults meet
-//! authorised requests only.
+//! Fault injection: failures of a REST database on request, for tests of its clients. Only authorized requests meet
+//! faults.
 
 use std::{
     str::FromStr,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-/// What Upstash says when a month's commands are spent.
-const QUOTA: &str = "ERR max requests limit exceeded. Limit: 500000, Usage: 500000. See https://upstash.com/docs/redis/troubleshooting/max_requests_limit for details";
+/// Upstash's error when the commands of a month are used up.
+const QUOTA_ERROR: &str = "ERR max requests limit exceeded. Limit: 500000, Usage: 500000. See https://upstash.com/docs/redis/troubleshooting/max_requests_limit for details";
 
-/// What goes wrong.
+/// A failure to inject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection is closed without an answer; nothing is executed.
+    /// Closes the connection without a response. Executes nothing.
     Refuse,
-    /// This status and body; nothing is executed.
+    /// Responds with this status and body. Executes nothing.
     Status(u16, String),
-    /// 200 with `{"error": …}`; nothing is executed.
+    /// Responds with 200 and `{"error": …}`. Executes nothing.
     ErrorBody(String),
-    /// 200 with a body that is not JSON, as of a captive portal; nothing is executed.
+    /// Responds with 200 and a body that is not JSON, like a captive portal. Executes nothing.
     Garbage,
-    /// Waits this long, then executes and answers.
+    /// Waits this long, then executes and responds.
     Slow(Duration),
-    /// Executes, then closes the connection without an answer.
+    /// Executes, then closes the connection without a response.
     LoseReply,
-    /// Executes, then answers with the first half of the body.
+    /// Executes, then responds with the first half of the body.
     Truncate,
-    /// Of a pipeline, every second command is not executed and has an error in its place. All else is as ever.
+    /// Does not execute the second, fourth, … command of a pipeline; an error takes the place of its result. Other
+    /// requests are not affected.
     HalfPipeline,
-    /// Requests that only read are answered by the Redis at this URL, a replica that lags behind, unless they carry the
-    /// `upstash-sync-token` of an answer since the fault began.
+    /// Answers read-only requests from the Redis at this URL, as from a replica that lags behind. A request with the
+    /// `upstash-sync-token` of a response since the fault was set is not affected.
     StaleReads(String),
 }
 
-/// Which requests meet a fault.
+/// The requests that a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum FaultScope {
+    /// Every request.
     Always,
-    /// The next so many.
+    /// The next N requests.
     Next(u32),
-    /// One in so many, the last of each.
+    /// Every Nth request.
     Every(u32),
 }
 
 impl Fault {
-    /// The names that [`Fault::from_str`] understands, and what each does.
+    /// The names that [`Fault::from_str`] accepts, and the effect of each.
     pub const NAMES: [(&'static str, &'static str); 12] = [
-        ("refuse", "close the connection without an answer, execute nothing"),
-        ("401", "answer as to a wrong token, execute nothing"),
-        ("429", "answer as to too many requests, execute nothing"),
-        ("500", "answer with an error page, execute nothing"),
-        ("error", "answer 200 with an error in the body, execute nothing"),
-        ("quota", "answer as Upstash does when the month's commands are spent, execute nothing"),
-        ("garbage", "answer 200 with a page that is not JSON, execute nothing"),
-        ("slow=SECONDS", "wait, then execute and answer"),
-        ("lost-reply", "execute, then close the connection without an answer"),
-        ("truncated", "execute, then answer with the first half of the body"),
-        ("half-pipeline", "of a pipeline, execute the first, third, … command only"),
-        ("stale=REDIS_URL", "answer requests that only read from this Redis, a replica that lags behind"),
+        ("refuse", "close the connection without a response; execute nothing"),
+        ("401", "respond as to a wrong token; execute nothing"),
+        ("429", "respond as to too many requests; execute nothing"),
+        ("500", "respond with an HTML error page; execute nothing"),
+        ("error", "respond with status 200 and an error in the body; execute nothing"),
+        ("quota", "respond as Upstash does when the commands of a month are used up; execute nothing"),
+        ("garbage", "respond with status 200 and a page that is not JSON; execute nothing"),
+        ("slow=SECONDS", "wait, then execute and respond"),
+        ("lost-reply", "execute, then close the connection without a response"),
+        ("truncated", "execute, then respond with the first half of the body"),
+        ("half-pipeline", "execute only the first, third, … command of a pipeline"),
+        ("stale=REDIS_URL", "answer read-only requests from this Redis, as from a replica that lags behind"),
     ];
 
-    /// The fault that Upstash's used-up quota is.
+    /// The response of Upstash when the commands of a month are used up.
     #[must_use]
     pub fn quota() -> Self {
-        Self::Status(400, serde_json::json!({ "error": QUOTA }).to_string())
+        Self::Status(400, serde_json::json!({ "error": QUOTA_ERROR }).to_string())
     }
 }
 
-/// Reads one of [`Fault::NAMES`].
+/// Parses one of [`Fault::NAMES`].
 impl FromStr for Fault {
     type Err = String;
 
@@ -82,58 +84,67 @@ impl FromStr for Fault {
             ("error", "") => Self::ErrorBody("ERR internal error".to_owned()),
             ("quota", "") => Self::quota(),
             ("garbage", "") => Self::Garbage,
-            ("slow", value) => Self::Slow(seconds(value).ok_or("slow needs seconds, as in slow=0.5")?),
+            ("slow", value) => {
+                Self::Slow(seconds(value).ok_or("slow needs a number of seconds, for example slow=0.5")?)
+            }
             ("lost-reply", "") => Self::LoseReply,
             ("truncated", "") => Self::Truncate,
             ("half-pipeline", "") => Self::HalfPipeline,
             ("stale", url) if !url.is_empty() => Self::StaleReads(url.to_owned()),
-            _ => return Err(format!("there are: {}", Self::NAMES.map(|(name, _)| name).join(", "))),
+            _ => return Err(format!("unknown fault; use one of {}", Self::NAMES.map(|(name, _)| name).join(", "))),
         })
     }
 }
 
-/// The fault of a gateway.
+/// Decides for each request whether it meets a fault.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Mutex<State>);
+pub(crate) struct FaultInjector(Mutex<InjectorState>);
 
 #[derive(Debug, Default)]
-struct State {
-    set: Option<(Fault, When)>,
-    /// Requests since the fault was set.
-    asked: u32,
-    /// How many requests had reached Redis then.
-    since: u64,
-    /// Requests since the start, whether they met a fault or not.
+struct InjectorState {
+    active: Option<(Fault, FaultScope)>,
+    /// Authorized requests since the active fault was set.
+    requests_since_set: u32,
+    /// Number of requests that had reached Redis when the active fault was set.
+    redis_requests_when_set: u64,
+    /// Authorized requests since the start, with and without fault.
     received: u64,
 }
 
-impl Faults {
-    /// Sets or ends a fault; `requests` have reached Redis until now.
-    pub(crate) fn set(&self, fault: Option<(Fault, When)>, requests: u64) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (state.set, state.asked, state.since) = (fault, 0, requests);
+impl FaultInjector {
+    /// Sets or clears the fault. `redis_requests` is the number of requests that have reached Redis so far.
+    pub(crate) fn set(&self, fault: Option<(Fault, FaultScope)>, redis_requests: u64) {
+        let mut state = self.lock();
+        state.active = fault;
+        state.requests_since_set = 0;
+        state.redis_requests_when_set = redis_requests;
     }
 
-    /// How many requests had reached Redis when the fault was set.
-    pub(crate) fn since(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).since
+    /// Number of requests that had reached Redis when the fault was set.
+    pub(crate) fn redis_requests_when_set(&self) -> u64 {
+        self.lock().redis_requests_when_set
     }
 
-    /// What the request that has just come meets.
-    pub(crate) fn next(&self) -> Option<Fault> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Counts an authorized request and returns the fault that it meets.
+    pub(crate) fn next_request(&self) -> Option<Fault> {
+        let mut state = self.lock();
         state.received += 1;
-        state.asked = state.asked.saturating_add(1);
-        let (fault, when) = state.set.as_ref()?;
-        let is_met = match *when {
-            When::Always => true,
-            When::Next(requests) => state.asked <= requests,
-            When::Every(requests) => state.asked.is_multiple_of(requests.max(1)),
+        state.requests_since_set = state.requests_since_set.saturating_add(1);
+        let (fault, scope) = state.active.as_ref()?;
+        let is_affected = match *scope {
+            FaultScope::Always => true,
+            FaultScope::Next(count) => state.requests_since_set <= count,
+            FaultScope::Every(nth) => state.requests_since_set.is_multiple_of(nth.max(1)),
         };
-        is_met.then(|| fault.clone())
+        is_affected.then(|| fault.clone())
     }
 
+    /// Authorized requests since the start.
     pub(crate) fn received(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).received
+        self.lock().received
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InjectorState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -38,49 +38,45 @@
 //! | any command while Redis is unreachable | 503, nothing was executed; 502 when the connection broke meanwhile |
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
-/// Start and end.
+// In reading order: a request travels from the listener through authentication, parsing and policy to the upstream and back.
+
+/// The listener and the connections.
 mod gateway;
 
-/// One HTTP exchange, from request to answer, by the modules below.
-mod exchange;
+/// One HTTP exchange, from request to response, by the modules below.
+mod handler;
 
-/// Whose it is: tokens.
-mod access;
+/// Authentication by token.
+mod auth;
 
-/// What it asks for: commands from body or path.
+/// Commands from a body or a path.
 pub mod request;
 
-/// Whether that may be sent: forbidden commands, limits, reading only.
+/// Refused commands, limits, the read-only token.
 mod policy;
 
-/// Which script is meant, when a flag had to be taken out of it.
+/// Scripts whose `flags` line was removed.
 mod script;
 
 /// Redis: one server, or a cluster.
 mod upstream;
 
-/// The connection to a server.
-mod node;
-
-/// Which server of a cluster a command goes to, and where else if that has moved.
-mod cluster;
-
-/// The slot that a command belongs to.
-mod slots;
-
-/// What Redis said, as JSON, base64 or RESP2.
+/// Replies as JSON, base64 or RESP2.
 mod reply;
 
-/// What went through, for tests that count.
-mod tally;
+/// Error responses and their texts.
+mod error;
 
-/// What shall go wrong, for tests of clients.
+/// A record of the traffic, for tests that count.
+mod traffic;
+
+/// Injected faults, for tests of clients.
 mod fault;
 
 /// A throw-away Redis or Valkey, for tests and local development.
 pub mod server;
 
-pub use fault::{Fault, When};
+pub use fault::{Fault, FaultScope};
 pub use gateway::{Gateway, Options, StartError};
-pub use request::Form;
-pub use tally::{Counts, Entry};
+pub use request::RequestKind;
+pub use traffic::{Counts, LogEntry};

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, process::ExitCode};
 
 use clap::Parser;
-use edgefront_gateway::{Fault, Gateway, Options, When};
+use edgefront_gateway::{Fault, FaultScope, Gateway, Options};
 
 /// The Upstash REST protocol in front of a Redis or Valkey.
 ///
@@ -48,7 +48,7 @@ async fn main() -> ExitCode {
     match Gateway::start(options).await {
         Ok(gateway) => {
             if let Some(fault) = args.fault {
-                gateway.set_fault_when(fault, When::Every(args.fault_every));
+                gateway.set_fault_for(fault, FaultScope::Every(args.fault_every));
             }
             println!("{} in front of {}", gateway.url(), gateway.server());
             // Without a signal handler there is no way to end it gracefully, and it has nothing to save.

@@ -1,6 +1,6 @@
 //! Pipelines and transactions.
 
-use edgefront_gateway::{Counts, Entry, Form};
+use edgefront_gateway::{Counts, LogEntry, RequestKind};
 use tokio::task::JoinSet;
 
 use crate::support::rest;
@@ -103,8 +103,12 @@ async fn counts_and_log_tell_what_reached_redis_by_name_only() {
     rest.command(r#"["what is this?"]"#).await;
     rest.golden("/multi-exec", &[(r#"[["INCR","a"],["incr","a"]]"#, 200, r#"[{"result":1},{"result":2}]"#)]).await;
     assert_eq!(rest.gateway.counts(), Counts { requests: 3, commands: 4 });
-    let entry = |form, commands: &[&str]| Entry { form, commands: commands.iter().map(ToString::to_string).collect() };
-    let expected =
-        [entry(Form::Single, &["SET"]), entry(Form::Single, &["?"]), entry(Form::Transaction, &["INCR", "INCR"])];
+    let entry =
+        |kind, commands: &[&str]| LogEntry { kind, commands: commands.iter().map(ToString::to_string).collect() };
+    let expected = [
+        entry(RequestKind::Single, &["SET"]),
+        entry(RequestKind::Single, &["?"]),
+        entry(RequestKind::Transaction, &["INCR", "INCR"]),
+    ];
     assert_eq!(rest.gateway.log(), expected);
 }

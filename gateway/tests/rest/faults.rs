@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use edgefront_gateway::{Fault, When};
+use edgefront_gateway::{Fault, FaultScope};
 
 use crate::support::{Answer, Rest, TOKEN, fresh_database, rest};
 
@@ -76,7 +76,7 @@ async fn half_a_pipeline_fails_and_a_transaction_and_a_single_command_do_not() {
     let rest = rest().await;
     rest.gateway.set_fault(Some(Fault::HalfPipeline));
     let commands = br#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#;
-    let failed = r#"{"error":"ERR not executed, as the fault demands"}"#;
+    let failed = r#"{"error":"ERR not executed because of an injected fault"}"#;
     let answer = rest.send("POST", "/pipeline", &[], commands).await;
     assert_eq!((answer.status, answer.text()), (200, &*format!(r#"[{{"result":1}},{failed},{{"result":2}}]"#)));
     let answer = rest.send("POST", "/multi-exec", &[], commands).await;
@@ -108,12 +108,12 @@ async fn stale_reads_come_from_a_replica_until_the_client_shows_a_newer_token() 
 #[tokio::test]
 async fn a_fault_may_meet_the_next_requests_or_one_in_some() {
     for (when, met) in [
-        (When::Always, [true, true, true, true]),
-        (When::Next(2), [true, true, false, false]),
-        (When::Every(2), [false, true, false, true]),
+        (FaultScope::Always, [true, true, true, true]),
+        (FaultScope::Next(2), [true, true, false, false]),
+        (FaultScope::Every(2), [false, true, false, true]),
     ] {
         let rest = rest().await;
-        rest.gateway.set_fault_when(Fault::Refuse, when);
+        rest.gateway.set_fault_for(Fault::Refuse, when);
         for (number, met) in met.into_iter().enumerate() {
             assert_eq!(increment(&rest).await.is_none(), met, "{when:?}, request {number}");
         }

@@ -26,7 +26,7 @@ async fn start_error(options: Options) -> String {
 async fn a_wrong_start_names_cause_and_remedy() {
     let unused = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
     let message = start_error(Options::new(format!("redis://{unused}"), TOKEN)).await;
-    assert!(message.contains(&unused.to_string()) && message.contains("is it running"), "{message}");
+    assert!(message.contains(&unused.to_string()) && message.contains("check that it is running"), "{message}");
 
     let message = start_error(Options::new("http://127.0.0.1:6379", TOKEN)).await;
     assert!(message.contains("redis://127.0.0.1:6379/0"), "{message}");
@@ -34,7 +34,7 @@ async fn a_wrong_start_names_cause_and_remedy() {
     let database = fresh_database();
     let (server, _) = database.rsplit_once('/').expect("a database number");
     let message = start_error(Options::new(format!("{server}/100000"), TOKEN)).await;
-    assert!(message.contains("database right"), "{message}");
+    assert!(message.contains("address, password and database"), "{message}");
 
     let with_password = database.replace("redis://", "redis://:hunter2@");
     let message = start_error(Options::new(with_password, TOKEN)).await;

@@ -1,0 +1,51 @@
+//! Errors as clients of Upstash know them: an HTTP status and a text that begins with a Redis error code.
+
+use http::StatusCode;
+
+/// Upstash's limit for the arguments, and for the result, of one command: 10 MiB.
+pub(crate) const MAX_COMMAND_BYTES: usize = 10 << 20;
+
+/// An error for the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ErrorResponse {
+    /// The status when the error answers the whole request. Inside a pipeline, only the text is sent.
+    pub(crate) status: StatusCode,
+    /// `CODE text`.
+    pub(crate) text: String,
+}
+
+impl ErrorResponse {
+    /// Status 400 with this text.
+    pub(crate) fn bad_request(text: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, text: text.into() }
+    }
+
+    /// Status 413 with this text.
+    pub(crate) fn too_large(text: String) -> Self {
+        Self { status: StatusCode::PAYLOAD_TOO_LARGE, text }
+    }
+}
+
+/// The text for a command or a result of `bytes` bytes, which exceeds [`MAX_COMMAND_BYTES`].
+pub(crate) fn size_exceeded(bytes: usize) -> String {
+    format!("ERR max request size exceeded. Limit: {MAX_COMMAND_BYTES} bytes, Actual: {bytes} bytes")
+}
+
+/// The text for a command that this gateway does not offer.
+pub(crate) fn command_unavailable(name: &str) -> String {
+    let name = name.to_ascii_uppercase();
+    format!(
+        "ERR Command is not available: '{name}'. See https://upstash.com/docs/redis/overall/rediscompatibility for details"
+    )
+}
+
+/// The server's error as `CODE text`, unchanged with one exception: for an unknown command the server quotes arguments,
+/// so the text of [`command_unavailable`] replaces it.
+pub(crate) fn server_error_text(error: &redis::ServerError) -> String {
+    let details = error.details().unwrap_or_default();
+    let unknown_command = details.strip_prefix("unknown command '").and_then(|rest| rest.split('\'').next());
+    match unknown_command {
+        Some(name) => command_unavailable(name),
+        None => format!("{} {details}", error.code()).trim_end().to_owned(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Configuration of a gateway, and the reasons why it does not start.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+};
+
+/// Configuration of a gateway.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `redis://[user:password@]host[:port][/database]`. For the Redis Cluster that a server belongs to:
+    /// `redis://[user:password@]host[:port]?cluster`.
+    pub redis_url: String,
+    /// The token with full access. Must not be empty.
+    pub token: String,
+    /// A token that may only read; `None` by default. Must not be empty.
+    pub read_only_token: Option<String>,
+    /// The address to listen on; port 0 picks a free port. Default: 127.0.0.1:0, because every client that can connect
+    /// can guess tokens.
+    pub listen: SocketAddr,
+}
+
+impl Options {
+    /// Options for this Redis and this token, and the defaults for the rest.
+    pub fn new(redis_url: impl Into<String>, token: impl Into<String>) -> Self {
+        Self {
+            redis_url: redis_url.into(),
+            token: token.into(),
+            read_only_token: None,
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        }
+    }
+}
+
+/// The reason why a gateway did not start. Each message has the cause and a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// [`Options::token`] or [`Options::read_only_token`] is empty.
+    #[error("a token is empty: choose one, clients send it as UPSTASH_REDIS_REST_TOKEN")]
+    EmptyToken,
+    /// [`Options::redis_url`] is not valid. Contains the cause, without the password.
+    #[error(
+        "cannot use the Redis URL: {0}; use redis://127.0.0.1:6379/0, or redis://127.0.0.1:6379?cluster for a Redis Cluster"
+    )]
+    Url(String),
+    /// Redis is unreachable or refuses the login.
+    #[error("cannot use Redis at {address}: {cause}; check that it is running, and its address, password and database")]
+    Redis {
+        /// `host:port` of Redis.
+        address: String,
+        /// The cause, without the password.
+        cause: String,
+    },
+    /// The gateway cannot listen.
+    #[error("cannot listen on {address}: {cause}; choose another address")]
+    Listen {
+        /// [`Options::listen`].
+        address: SocketAddr,
+        /// The system's error.
+        cause: io::Error,
+    },
+}

@@ -1,0 +1,118 @@
+//! Executes the commands of a request: checks them, sends them to Redis, and returns a result for each.
+
+use http::{HeaderMap, StatusCode};
+use redis::Value;
+
+use super::{response::SYNC_TOKEN, state::GatewayState};
+use crate::{
+    auth::Access,
+    error::ErrorResponse,
+    fault::Fault,
+    policy::{self, Verdict},
+    reply::{self, CommandResult},
+    request::{Command, RequestKind},
+    script,
+    upstream::{TransactionError, Upstream, UpstreamError},
+};
+
+/// The results of a request and its sync token.
+pub(super) struct Executed {
+    pub(super) results: Vec<CommandResult>,
+    pub(super) sync_token: u64,
+}
+
+/// Executes commands. A rejected command of a pipeline only fails itself; it fails any other request as a whole, before
+/// anything is sent.
+///
+/// # Errors
+/// When the whole request fails.
+pub(super) async fn run(
+    state: &GatewayState,
+    access: Access,
+    kind: RequestKind,
+    mut commands: Vec<Command>,
+    fault: Option<&Fault>,
+) -> Result<Executed, ErrorResponse> {
+    let mut rejections = Vec::with_capacity(commands.len());
+    for (index, command) in commands.iter().enumerate() {
+        let verdict = policy::check(command, access, &state.upstream).await?;
+        rejections.push(match (verdict, kind) {
+            (Verdict::Permitted, RequestKind::Pipeline) if index % 2 == 1 && fault == Some(&Fault::HalfPipeline) => {
+                Some("ERR not executed because of an injected fault".to_owned())
+            }
+            (Verdict::Permitted, _) => None,
+            (Verdict::Rejected(error), RequestKind::Pipeline) => Some(error.text),
+            (Verdict::Rejected(error), RequestKind::Single | RequestKind::Transaction) => return Err(error),
+        });
+    }
+    let client_shas: Vec<_> = commands.iter_mut().map(|command| state.script_shas.translate_command(command)).collect();
+
+    let mut is_permitted = rejections.iter().map(Option::is_none);
+    commands.retain(|_| is_permitted.next().unwrap_or_default());
+    let (replies, sync_token) = if commands.is_empty() {
+        (Vec::new(), state.traffic.counts().requests)
+    } else {
+        let sync_token = state.traffic.record(kind, commands.iter());
+        (send(&state.upstream, kind, &commands).await?, sync_token)
+    };
+
+    let mut replies = replies.into_iter();
+    let results = rejections.into_iter().zip(client_shas).map(|(rejection, client_sha)| match rejection {
+        Some(text) => Err(text),
+        None => reply::from_reply(script::translate_reply(replies.next().unwrap_or(Value::Nil), client_sha)),
+    });
+    Ok(Executed { results: results.collect(), sync_token })
+}
+
+/// Executes commands on a stale replica, for [`Fault::StaleReads`]. `None` if a command writes, or if the client sends a
+/// sync token that is newer than the fault: such a client must read its own writes.
+///
+/// # Errors
+/// When the whole request fails.
+pub(super) async fn run_on_replica(
+    state: &GatewayState,
+    replica_url: &str,
+    headers: &HeaderMap,
+    commands: &[Command],
+) -> Result<Option<Executed>, ErrorResponse> {
+    let sync_token = state.faults.redis_requests_when_set();
+    let seen = headers.get(SYNC_TOKEN).and_then(|token| token.to_str().ok()?.parse::<u64>().ok());
+    if seen.is_some_and(|seen| seen > sync_token) {
+        return Ok(None);
+    }
+    for command in commands {
+        if !policy::is_read_only(command, &state.upstream).await? {
+            return Ok(None);
+        }
+    }
+    let replica = Upstream::new(replica_url).map_err(ErrorResponse::bad_request)?;
+    let replies = replica.run(commands).await?;
+    Ok(Some(Executed { results: replies.into_iter().map(reply::from_reply).collect(), sync_token }))
+}
+
+async fn send(upstream: &Upstream, kind: RequestKind, commands: &[Command]) -> Result<Vec<Value>, ErrorResponse> {
+    match kind {
+        RequestKind::Transaction => Ok(upstream.run_transaction(commands).await?),
+        RequestKind::Single | RequestKind::Pipeline => Ok(upstream.run(commands).await?),
+    }
+}
+
+impl From<UpstreamError> for ErrorResponse {
+    fn from(error: UpstreamError) -> Self {
+        let status = match error {
+            UpstreamError::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
+            UpstreamError::ConnectionLost => StatusCode::BAD_GATEWAY,
+        };
+        Self { status, text: error.to_string() }
+    }
+}
+
+impl From<TransactionError> for ErrorResponse {
+    fn from(error: TransactionError) -> Self {
+        match error {
+            TransactionError::Discarded(error) => Self::bad_request(crate::error::server_error_text(&error)),
+            TransactionError::CrossSlot => Self::bad_request(error.to_string()),
+            TransactionError::Upstream(error) => error.into(),
+        }
+    }
+}

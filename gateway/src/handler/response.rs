@@ -1,0 +1,92 @@
+//! Builds HTTP responses.
+
+use bytes::Bytes;
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderName},
+};
+use http_body_util::{BodyExt, Full};
+
+use crate::{
+    error::ErrorResponse,
+    reply::{self, CommandResult, JsonResult, ReplyFormat},
+    request::RequestKind,
+};
+
+/// The header that carries a sync token in both directions.
+pub(super) const SYNC_TOKEN: HeaderName = HeaderName::from_static("upstash-sync-token");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// A response; its body is complete.
+pub(crate) type HttpResponse = Response<Full<Bytes>>;
+
+/// The response to an executed request. The sync token is the number of requests that have reached Redis; a client sends
+/// it back to read its own writes. One Redis server guarantees that anyway.
+pub(super) fn success(
+    kind: RequestKind,
+    format: ReplyFormat,
+    results: &[CommandResult],
+    sync_token: u64,
+) -> HttpResponse {
+    let status = match (kind, results) {
+        (RequestKind::Single, [Err(_)]) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    };
+    let (content_type, body) = match format {
+        ReplyFormat::Json => (JSON, json_body(kind, results, false)),
+        ReplyFormat::Base64Json => (JSON, json_body(kind, results, true)),
+        ReplyFormat::Resp2 => (OCTET_STREAM, resp2_body(results)),
+    };
+    let mut response = raw(status, body);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response.headers_mut().insert(SYNC_TOKEN, HeaderValue::from(sync_token));
+    response
+}
+
+/// The response to a request that failed as a whole.
+pub(super) fn error(error: &ErrorResponse) -> HttpResponse {
+    let result = Err(error.text.clone());
+    let mut response = raw(error.status, to_json(&JsonResult { result: &result, base64: false }));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// A response with this body and no headers.
+pub(super) fn raw(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response
+}
+
+/// The response with the first half of its body.
+pub(super) async fn truncated(response: HttpResponse) -> HttpResponse {
+    let (parts, body) = response.into_parts();
+    let Ok(body) = body.collect().await;
+    let mut body = body.to_bytes();
+    body.truncate(body.len() / 2);
+    Response::from_parts(parts, Full::new(body))
+}
+
+/// An object for a single command, else an array of objects.
+fn json_body(kind: RequestKind, results: &[CommandResult], base64: bool) -> Vec<u8> {
+    let objects: Vec<_> = results.iter().map(|result| JsonResult { result, base64 }).collect();
+    match (kind, objects.as_slice()) {
+        (RequestKind::Single, [object]) => to_json(object),
+        _ => to_json(&objects),
+    }
+}
+
+fn resp2_body(results: &[CommandResult]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for result in results {
+        reply::write_resp2(result, &mut body);
+    }
+    body
+}
+
+fn to_json(value: &impl serde::Serialize) -> Vec<u8> {
+    // Cannot fail: the values are strings, integers, arrays and objects with string keys.
+    serde_json::to_vec(value).unwrap_or_default()
+}

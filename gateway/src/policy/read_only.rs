@@ -1,0 +1,28 @@
+//! Commands that only read: the server's ACL category `@read`, with exceptions.
+
+use crate::{
+    request::Command,
+    upstream::{Upstream, UpstreamError},
+};
+
+/// Commands of `@read` that iterate over all keys. The read-only token cannot run them.
+const ALL_KEYS: [&str; 2] = ["keys", "scan"];
+/// Commands outside `@read` that touch no data.
+const HARMLESS: [&str; 2] = ["echo", "ping"];
+
+/// Whether a command only reads, and does not iterate over all keys.
+///
+/// # Errors
+/// When Redis must be asked for the category and does not reply.
+pub(crate) async fn is_read_only(command: &Command, upstream: &Upstream) -> Result<bool, UpstreamError> {
+    let name = command.name().to_ascii_lowercase();
+    if HARMLESS.contains(&name.as_str()) {
+        return Ok(true);
+    }
+    if ALL_KEYS.contains(&name.as_str()) {
+        return Ok(false);
+    }
+    let subcommand = String::from_utf8_lossy(command.arg(1)).to_ascii_lowercase();
+    let read_commands = upstream.read_commands().await?;
+    Ok(read_commands.contains(&name) || read_commands.contains(&format!("{name}|{subcommand}")))
+}

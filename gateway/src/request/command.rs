@@ -1,0 +1,39 @@
+//! A Redis command as bytes.
+
+/// A command's name and arguments. The parsers of [`crate::request`] never return one without a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The name, then the arguments.
+    pub args: Vec<Vec<u8>>,
+}
+
+impl Command {
+    /// A command of these words.
+    pub(crate) fn from_words(words: &[&str]) -> Self {
+        Self { args: words.iter().map(|word| word.as_bytes().to_vec()).collect() }
+    }
+
+    /// The name in upper case, or `?` if it does not look like a name. A client may put a value in the wrong place, and
+    /// logs must not contain values.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = self.arg(0);
+        let is_plausible = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        if name.len() > 32 || !name.iter().all(is_plausible) {
+            return "?".to_owned();
+        }
+        String::from_utf8_lossy(name).to_ascii_uppercase()
+    }
+
+    /// The argument at `index`; index 0 is the name. Empty if there is none.
+    #[must_use]
+    pub fn arg(&self, index: usize) -> &[u8] {
+        self.args.get(index).map_or(&[], Vec::as_slice)
+    }
+
+    /// Size of name and arguments, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.args.iter().map(Vec::len).sum()
+    }
+}

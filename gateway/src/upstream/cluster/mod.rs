@@ -1,0 +1,187 @@
+//! A Redis Cluster. Each command goes to the server that owns the slot of its key. A client notices two differences from a
+//! single server: the keys of a command, script or transaction must be in one slot, and the parts of a pipeline that
+//! belong to different servers run concurrently.
+//!
+//! A server rejects a command for a slot that it does not own (MOVED, ASK, TRYAGAIN). It has executed nothing then, so the
+//! rejected commands are sent again. Commands on a connection that broke are not: they may have been executed.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use redis::{RedisConnectionInfo, Value};
+use tokio::time::sleep;
+
+use crate::{
+    request::Command,
+    upstream::{
+        error::{TransactionError, UpstreamError},
+        node::{Node, to_pipeline},
+    },
+};
+
+/// The slots and their owners.
+mod topology;
+
+/// The destination of a command.
+mod route;
+
+/// Errors that name another destination.
+mod redirect;
+
+/// Replies that are collected over several attempts.
+mod replies;
+
+/// One reply from the replies of all servers.
+mod merge;
+
+use merge::merge_replies;
+use redirect::Redirect;
+use replies::{Replies, RoutedCommand};
+use route::Route;
+use topology::{SlotMap, Topology};
+
+/// A command is sent at most this often; the reply to the last attempt counts, whatever it is.
+const MAX_ATTEMPTS: u32 = 8;
+/// Linear backoff: the wait before attempt n + 1 is n - 1 times this, 1.05 s in total. A slot that moves is between two
+/// servers for some milliseconds.
+const BACKOFF: Duration = Duration::from_millis(50);
+
+/// A cluster of servers.
+pub(crate) struct Cluster {
+    topology: Topology,
+}
+
+impl Cluster {
+    /// The cluster that the server `seed` belongs to. Does not connect.
+    pub(crate) fn new(seed: Node, login: RedisConnectionInfo) -> Self {
+        Self { topology: Topology::new(seed, login) }
+    }
+
+    /// `host:port` of the configured server, for messages.
+    pub(crate) fn address(&self) -> String {
+        self.topology.seed().address()
+    }
+
+    /// Connects to the configured server and reads which server owns which slots.
+    ///
+    /// # Errors
+    /// With the cause: no server answers, or the configured one belongs to no cluster.
+    pub(crate) async fn connect(&self) -> Result<(), String> {
+        self.topology.seed().connect().await?;
+        self.topology.refresh(&self.topology.slots()).await.map(drop)
+    }
+
+    /// Sends each command to the owner of its key, all concurrently, and returns one reply per command.
+    pub(crate) async fn run(&self, commands: &[&Command]) -> Result<Vec<Value>, UpstreamError> {
+        let mut slots = self.topology.slots();
+        let mut pending: Vec<_> = commands
+            .iter()
+            .enumerate()
+            .flat_map(|(index, command)| self.destinations(&slots, index, command))
+            .collect();
+        let mut replies = Replies::of(commands.len());
+        for attempt in 1..=MAX_ATTEMPTS {
+            let outcomes = self.send(pending, commands).await;
+            let retries = replies.collect(outcomes, attempt == MAX_ATTEMPTS)?;
+            if retries.commands.is_empty() {
+                break;
+            }
+            if retries.needs_backoff {
+                sleep(BACKOFF * (attempt - 1)).await;
+            }
+            if retries.has_stale_slots {
+                // If no server answers, the old slots are the best guess.
+                slots = self.topology.refresh(&slots).await.unwrap_or(slots);
+            }
+            let reroute = |(command, redirect)| self.reroute(&slots, command, &redirect, commands);
+            pending = retries.commands.into_iter().map(reroute).collect();
+        }
+        let merged = commands.iter().zip(replies.into_parts());
+        Ok(merged.map(|(command, parts)| merge_replies(command, parts)).collect())
+    }
+
+    /// Runs the commands in MULTI … EXEC on the server that owns all their keys.
+    pub(crate) async fn run_transaction(&self, commands: &[Command]) -> Result<Vec<Value>, TransactionError> {
+        let mut routes = commands.iter().map(Route::of).filter(|route| *route != Route::AnyNode);
+        let route = routes.next().unwrap_or(Route::AnyNode);
+        if route == Route::AllNodes || routes.any(|other| other != route) {
+            return Err(TransactionError::CrossSlot);
+        }
+        let mut slots = self.topology.slots();
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            // The server discards all commands when it redirects one, so a retry is safe.
+            match self.topology.node_for(&slots, route).run_transaction(commands).await {
+                Err(TransactionError::Discarded(error))
+                    if attempt < MAX_ATTEMPTS && Redirect::from_error(&error).is_some() => {}
+                Err(TransactionError::Upstream(UpstreamError::Unreachable)) if attempt < MAX_ATTEMPTS => {}
+                outcome => return outcome,
+            }
+            sleep(BACKOFF * (attempt - 1)).await;
+            slots = self.topology.refresh(&slots).await.unwrap_or(slots);
+        }
+    }
+
+    /// Sends each server a pipeline with its commands, all concurrently.
+    async fn send(
+        &self,
+        pending: Vec<RoutedCommand>,
+        commands: &[&Command],
+    ) -> Vec<(Vec<RoutedCommand>, Result<Vec<Value>, UpstreamError>)> {
+        let mut batches: Vec<(Arc<Node>, Vec<RoutedCommand>)> = Vec::new();
+        for command in pending {
+            match batches.iter_mut().find(|(node, _)| Arc::ptr_eq(node, &command.node)) {
+                Some((_, batch)) => batch.push(command),
+                None => batches.push((command.node.clone(), vec![command])),
+            }
+        }
+        let asking = Command::from_words(&["ASKING"]);
+        let sent: Vec<_> = batches
+            .into_iter()
+            .map(|(node, batch)| {
+                let pipeline = to_pipeline(batch.iter().flat_map(|routed| {
+                    let command = commands.get(routed.index).copied();
+                    routed.asking.then_some(&asking).into_iter().chain(command)
+                }));
+                async move {
+                    let outcome = node.send(&pipeline).await.map(|values| {
+                        let mut values = values.into_iter();
+                        // Skips the reply to ASKING.
+                        batch.iter().filter_map(|routed| values.nth(usize::from(routed.asking))).collect()
+                    });
+                    (batch, outcome)
+                }
+            })
+            .collect();
+        join_all(sent).await
+    }
+
+    /// The command with its destination. A command for all servers appears once per server.
+    fn destinations(&self, slots: &SlotMap, index: usize, command: &Command) -> Vec<RoutedCommand> {
+        let to = |node| RoutedCommand { index, node, asking: false };
+        match Route::of(command) {
+            Route::AllNodes => slots.nodes().into_iter().map(to).collect(),
+            route => vec![to(self.topology.node_for(slots, route))],
+        }
+    }
+
+    /// The next destination of a rejected command.
+    fn reroute(
+        &self,
+        slots: &SlotMap,
+        rejected: RoutedCommand,
+        redirect: &Redirect,
+        commands: &[&Command],
+    ) -> RoutedCommand {
+        let route = commands.get(rejected.index).map_or(Route::AnyNode, |command| Route::of(command));
+        let (node, asking) = match redirect {
+            Redirect::Ask(address) => (self.topology.node_at(slots, address), true),
+            Redirect::Moved(address) => (self.topology.node_at(slots, address), false),
+            // Each server has its own copy of the command.
+            Redirect::TryAgain if route == Route::AllNodes => (None, false),
+            Redirect::TryAgain => (Some(self.topology.node_for(slots, route)), rejected.asking),
+        };
+        RoutedCommand { index: rejected.index, node: node.unwrap_or(rejected.node), asking }
+    }
+}

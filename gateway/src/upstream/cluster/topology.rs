@@ -1,0 +1,123 @@
+//! Topology of a cluster: which server owns which slots. Read with CLUSTER SLOTS at the start and whenever a redirect shows
+//! that it is out of date.
+
+use std::{
+    collections::BTreeMap,
+    iter,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use redis::{RedisConnectionInfo, Value};
+use tokio::sync::Mutex;
+
+use super::route::Route;
+use crate::{request::Command, upstream::node::Node};
+
+/// The servers of a cluster.
+pub(super) struct Topology {
+    /// The configured server: the first to be asked for the slots, and the default when the owner of a slot is unknown.
+    seed: Arc<Node>,
+    /// User and password for all servers.
+    login: RedisConnectionInfo,
+    slots: RwLock<Arc<SlotMap>>,
+    /// Held while the slots are read, so that concurrent requests cause one CLUSTER SLOTS (single flight).
+    refreshing: Mutex<()>,
+}
+
+/// A snapshot of the slots: last slot of each range → first slot of the range, and its owner.
+#[derive(Default)]
+pub(super) struct SlotMap(BTreeMap<u16, (u16, Arc<Node>)>);
+
+impl SlotMap {
+    /// Each owner once.
+    pub(super) fn nodes(&self) -> Vec<Arc<Node>> {
+        let mut nodes: Vec<Arc<Node>> = Vec::new();
+        for (_, node) in self.0.values() {
+            if !nodes.iter().any(|known| Arc::ptr_eq(known, node)) {
+                nodes.push(node.clone());
+            }
+        }
+        nodes
+    }
+}
+
+impl Topology {
+    /// The cluster of this server. Does not connect.
+    pub(super) fn new(seed: Node, login: RedisConnectionInfo) -> Self {
+        Self { seed: Arc::new(seed), login, slots: RwLock::default(), refreshing: Mutex::default() }
+    }
+
+    /// The configured server.
+    pub(super) fn seed(&self) -> &Node {
+        &self.seed
+    }
+
+    /// The slots as last read.
+    pub(super) fn slots(&self) -> Arc<SlotMap> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The server for a route. If the owner is unknown, the seed: its redirect names the owner.
+    pub(super) fn node_for(&self, slots: &SlotMap, route: Route) -> Arc<Node> {
+        let owner = match route {
+            Route::Slot(slot) => slots.0.range(slot..).next().filter(|(_, (first, _))| *first <= slot),
+            Route::AnyNode | Route::AllNodes => slots.0.first_key_value(),
+        };
+        owner.map_or_else(|| self.seed.clone(), |(_, (_, node))| node.clone())
+    }
+
+    /// The server at `host:port`, or `None` if that is no address.
+    pub(super) fn node_at(&self, slots: &SlotMap, address: &str) -> Option<Arc<Node>> {
+        let (host, port) = address.rsplit_once(':')?;
+        Some(self.known_or_new_node(slots, host, port.parse().ok()?))
+    }
+
+    /// A known server keeps its connection. An empty host means the host of the seed.
+    fn known_or_new_node(&self, slots: &SlotMap, host: &str, port: u16) -> Arc<Node> {
+        let host = if host.is_empty() { self.seed.host() } else { host };
+        let mut known = slots.nodes().into_iter().chain(iter::once(self.seed.clone()));
+        let found = known.find(|node| node.is_at(host, port));
+        found.unwrap_or_else(|| Arc::new(Node::new(host.to_owned(), port, self.login.clone())))
+    }
+
+    /// Reads the slots, unless another request has replaced `old` in the meantime.
+    ///
+    /// # Errors
+    /// With the cause: no known server answers, or none belongs to a cluster.
+    pub(super) async fn refresh(&self, old: &Arc<SlotMap>) -> Result<Arc<SlotMap>, String> {
+        let _guard = self.refreshing.lock().await;
+        let current = self.slots();
+        if !Arc::ptr_eq(&current, old) {
+            return Ok(current);
+        }
+        let query = Command::from_words(&["CLUSTER", "SLOTS"]);
+        let mut cause = "the server belongs to no cluster, or its cluster serves no slot".to_owned();
+        for node in iter::once(self.seed.clone()).chain(current.nodes()) {
+            match node.run([&query]).await.map(|mut replies| replies.pop()) {
+                Ok(Some(Value::Array(ranges))) if !ranges.is_empty() => {
+                    let parsed = ranges.iter().filter_map(|range| self.parse_range(&current, range)).collect();
+                    let slots = Arc::new(SlotMap(parsed));
+                    *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots.clone();
+                    return Ok(slots);
+                }
+                Ok(_) => {}
+                Err(error) => cause = error.to_string(),
+            }
+        }
+        Err(cause)
+    }
+
+    /// Parses `[first, last, [host, port, …], replicas…]`.
+    fn parse_range(&self, old: &SlotMap, range: &Value) -> Option<(u16, (u16, Arc<Node>))> {
+        let Value::Array(range) = range else { return None };
+        let [first, last, Value::Array(owner), ..] = range.as_slice() else { return None };
+        let [host, port, ..] = owner.as_slice() else { return None };
+        let number = |value: &Value| if let Value::Int(number) = value { u16::try_from(*number).ok() } else { None };
+        let host = match host {
+            Value::BulkString(host) => std::str::from_utf8(host).ok()?,
+            Value::SimpleString(host) => host,
+            _ => "",
+        };
+        Some((number(last)?, (number(first)?, self.known_or_new_node(old, host, number(port)?))))
+    }
+}

@@ -1,0 +1,25 @@
+//! Errors of Redis as seen by the gateway. The texts are sent to clients.
+
+/// Redis did not reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UpstreamError {
+    /// Nothing was sent, so a retry is safe.
+    #[error("ERR Redis is unreachable, nothing was executed")]
+    Unreachable,
+    /// The commands were sent and may have been executed.
+    #[error("ERR the connection to Redis broke, the command may have been executed")]
+    ConnectionLost,
+}
+
+/// A transaction has no results.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransactionError {
+    /// The server discarded all commands because of this error.
+    #[error("the server discarded the transaction: {0:?}")]
+    Discarded(redis::ServerError),
+    /// The keys are in several slots of a cluster. Nothing was sent; the text is that of a server.
+    #[error("CROSSSLOT Keys in request don't hash to the same slot")]
+    CrossSlot,
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+}

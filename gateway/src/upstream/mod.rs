@@ -1,0 +1,143 @@
+//! Redis behind the gateway: a single server, or a Redis Cluster.
+
+use std::collections::HashSet;
+
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
+use tokio::sync::OnceCell;
+
+use crate::request::Command;
+
+/// A Redis Cluster: routing, redirects, retries.
+mod cluster;
+
+/// One server and its connection.
+mod node;
+
+/// Errors of Redis.
+mod error;
+
+use cluster::Cluster;
+pub(crate) use error::{TransactionError, UpstreamError};
+use node::Node;
+
+/// Redis as one place to send commands to.
+pub(crate) struct Upstream {
+    backend: Backend,
+    read_commands: OnceCell<HashSet<String>>,
+}
+
+enum Backend {
+    Single(Node),
+    Cluster(Cluster),
+}
+
+impl Upstream {
+    /// Parses `redis://[user:password@]host[:port][/database]` or, for the cluster that this server belongs to,
+    /// `redis://[user:password@]host[:port]?cluster`. Does not connect.
+    ///
+    /// # Errors
+    /// With the cause, which never contains the password.
+    pub(crate) fn new(url: &str) -> Result<Self, String> {
+        let cluster_url = url.strip_suffix("?cluster");
+        let info: ConnectionInfo =
+            cluster_url.unwrap_or(url).into_connection_info().map_err(|error| error.to_string())?;
+        let ConnectionAddr::Tcp(host, port) = info.addr() else {
+            return Err("only redis:// over TCP is supported, neither TLS nor Unix sockets".to_owned());
+        };
+        let login = info.redis_settings();
+        if cluster_url.is_some() && login.db() != 0 {
+            return Err("a Redis Cluster has database 0 only".to_owned());
+        }
+        let node = Node::new(host.clone(), *port, login.clone());
+        let backend = match cluster_url {
+            Some(_) => Backend::Cluster(Cluster::new(node, login.clone())),
+            None => Backend::Single(node),
+        };
+        Ok(Self { backend, read_commands: OnceCell::new() })
+    }
+
+    /// `host:port` of the configured server, for messages.
+    pub(crate) fn address(&self) -> String {
+        match &self.backend {
+            Backend::Single(node) => node.address(),
+            Backend::Cluster(cluster) => cluster.address(),
+        }
+    }
+
+    /// Whether Redis is a cluster, so that keys are spread over several servers.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.backend, Backend::Cluster(_))
+    }
+
+    /// Connects, if no connection is open. For a cluster, also reads which server owns which slots.
+    ///
+    /// # Errors
+    /// With the cause: the server is unreachable, refuses the login, has no such database, or belongs to no cluster.
+    pub(crate) async fn connect(&self) -> Result<(), String> {
+        match &self.backend {
+            Backend::Single(node) => node.connect().await.map(drop),
+            Backend::Cluster(cluster) => cluster.connect().await,
+        }
+    }
+
+    /// Sends the commands as one pipeline and returns one reply per command. A reply may be a [`Value::ServerError`]. In
+    /// a cluster, each server gets a pipeline with its commands; these pipelines run concurrently.
+    pub(crate) async fn run(&self, commands: impl IntoIterator<Item = &Command>) -> Result<Vec<Value>, UpstreamError> {
+        match &self.backend {
+            Backend::Single(node) => node.run(commands).await,
+            Backend::Cluster(cluster) => cluster.run(&commands.into_iter().collect::<Vec<_>>()).await,
+        }
+    }
+
+    /// Runs the commands in MULTI … EXEC and returns one reply per command.
+    pub(crate) async fn run_transaction(&self, commands: &[Command]) -> Result<Vec<Value>, TransactionError> {
+        match &self.backend {
+            Backend::Single(node) => node.run_transaction(commands).await,
+            Backend::Cluster(cluster) => cluster.run_transaction(commands).await,
+        }
+    }
+
+    /// The commands that only read, in lower case, such as `get` and `object|freq`. The list is the server's own; it is
+    /// read once. Empty for servers before version 7.0, which have no such list: the read-only token reads nothing there.
+    pub(crate) async fn read_commands(&self) -> Result<&HashSet<String>, UpstreamError> {
+        let load = || async {
+            let query = Command::from_words(&["COMMAND", "LIST", "FILTERBY", "ACLCAT", "read"]);
+            match self.run([&query]).await?.pop() {
+                Some(Value::Array(names)) => Ok(names.into_iter().filter_map(into_text).collect()),
+                _ => Ok(HashSet::new()),
+            }
+        };
+        self.read_commands.get_or_try_init(load).await
+    }
+
+    /// The arguments of a command that are keys, according to the server. Empty if the server does not know.
+    pub(crate) async fn key_arguments(&self, command: &Command) -> Result<Vec<Vec<u8>>, UpstreamError> {
+        let mut query = Command::from_words(&["COMMAND", "GETKEYS"]);
+        query.args.extend(command.args.iter().cloned());
+        match self.run([&query]).await?.pop() {
+            Some(Value::Array(keys)) => Ok(keys.into_iter().filter_map(into_bytes).collect()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The server's name and version, such as `valkey 9.1.2`.
+    pub(crate) async fn server_version(&self) -> Result<String, UpstreamError> {
+        let query = Command::from_words(&["INFO", "server"]);
+        let info = self.run([&query]).await?.pop().and_then(into_text).unwrap_or_default();
+        let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let valkey = field("valkey_version").map(|version| format!("valkey {version}"));
+        Ok(valkey.unwrap_or_else(|| format!("redis {}", field("redis_version").unwrap_or("of unknown version"))))
+    }
+}
+
+fn into_bytes(value: Value) -> Option<Vec<u8>> {
+    match value {
+        Value::BulkString(bytes) => Some(bytes),
+        Value::SimpleString(text) => Some(text.into_bytes()),
+        _ => None,
+    }
+}
+
+fn into_text(value: Value) -> Option<String> {
+    String::from_utf8(into_bytes(value)?).ok()
+}
