@@ -12,7 +12,7 @@ use edgefront::{
     },
     sessions,
 };
-use edgefront_gateway::{Fault, When};
+use edgefront_gateway::{Fault, FaultScope};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -266,7 +266,7 @@ async fn a_guest_whose_first_reply_was_lost_gets_their_session_by_the_second() {
     let app = store.app(&[]);
     // Redis knows the script from now on.
     try_set(&app, None, "cup", 1).await.unwrap();
-    store.gateway.set_fault_when(Fault::LoseReply, When::Next(1));
+    store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
     let write = try_set(&app, None, "mug", 2).await.unwrap();
     assert!(write.created, "its cookie must be set");
     let token = write.session.expect("a guest's").token;

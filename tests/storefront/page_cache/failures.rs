@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgefront_gateway::{Fault, When};
+use edgefront_gateway::{Fault, FaultScope};
 
 use super::{cache_status, header, make_popular, store_page, stored_pages};
 use crate::support::{Reply, Shop, eventually, scenarios};
@@ -65,7 +65,7 @@ async fn nobody_waits_for_a_redis_that_is_silent(shop: &Shop) {
 async fn who_has_the_lease_learns_it_though_the_reply_was_lost(shop: &Shop) {
     store_page(shop, "mug").await;
     make_popular(shop, "cup").await;
-    shop.store.gateway.set_fault_when(Fault::LoseReply, When::Next(1));
+    shop.store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
     assert_eq!(cache_status(&shop.visit("/products/cup").await), "edgefront; fwd=uri-miss; stored");
 }
 

@@ -17,7 +17,8 @@ fn the_documented_schema_is_the_codes() {
 /// Names in upper case with an underscore, between quotes or backticks.
 fn variables(text: &str, quote: char) -> BTreeSet<&str> {
     let is_variable = |word: &&str| {
-        word.contains('_') && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        word.contains('_')
+            && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
     };
     text.split(quote).filter(is_variable).collect()
 }

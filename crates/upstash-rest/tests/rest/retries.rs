@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use edgefront_gateway::{Fault, When};
+use edgefront_gateway::{Fault, FaultScope};
 use futures_util::future::join_all;
 use upstash_rest::{Command, Error, Reply, TransportError, cmd};
 
@@ -33,10 +33,10 @@ async fn the_second_attempt_gives_the_reply() {
     let db = Database::new().await;
     db.aside::<()>(Command::write("SET").arg("n").arg("7")).await;
     for fault in [Fault::LoseReply, Fault::Truncate, Fault::Garbage, Fault::Status(502, "<html>".to_owned())] {
-        db.gateway.set_fault_when(fault.clone(), When::Next(1));
+        db.gateway.set_fault_for(fault.clone(), FaultScope::Next(1));
         assert_eq!(db.client.run::<u64>(get()).await, Ok(7), "{fault:?}");
     }
-    db.gateway.set_fault_when(Fault::LoseReply, When::Next(1));
+    db.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
     assert_eq!(db.client.run(cmd::set("k", [0xff])).await, Ok(()), "a raw body, too");
 }
 

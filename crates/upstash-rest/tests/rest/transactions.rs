@@ -1,6 +1,6 @@
 //! Transactions.
 
-use edgefront_gateway::{Fault, Form};
+use edgefront_gateway::{Fault, RequestKind};
 use upstash_rest::{Command, Error, Reply, cmd};
 
 use crate::support::{Database, LOST, get, incr, refused, wrong};
@@ -27,7 +27,7 @@ async fn a_transaction_of_typed_commands_gives_their_types() {
     let db = Database::new().await;
     let (first, added) = db.client.transaction((cmd::incr("n"), cmd::sadd("s", ["a", "b"]))).await.unwrap();
     assert_eq!((first, added), (1, 2));
-    assert_eq!(db.gateway.log().last().map(|entry| entry.form), Some(Form::Transaction));
+    assert_eq!(db.gateway.log().last().map(|entry| entry.kind), Some(RequestKind::Transaction));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use edgefront_gateway::{Fault, When};
+use edgefront_gateway::{Fault, FaultScope};
 use upstash_rest::{Command, Expiry, cmd};
 
 use crate::support::{Database, LOST};
@@ -154,7 +154,7 @@ async fn several_typed_commands_give_several_types() {
 #[tokio::test]
 async fn a_typed_command_knows_whether_it_is_repeatable() {
     let db = Database::new().await;
-    let lose = || db.gateway.set_fault_when(Fault::LoseReply, When::Next(1));
+    let lose = || db.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
     lose();
     assert_eq!(db.client.run(cmd::set("k", "v")).await, Ok(()));
     lose();

@@ -9,7 +9,7 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use edgefront::schema::redis::Redis as Client;
 use edgefront_gateway::{
-    Fault, When,
+    Fault, FaultScope,
     server::{Server, ServerOptions},
 };
 use futures_util::{FutureExt, StreamExt, stream};
@@ -255,7 +255,7 @@ impl World {
         match trouble {
             Nothing => {}
             Redis(name) => gateway.set_fault(Some(fault(name))),
-            Once(name) => gateway.set_fault_when(fault(name), When::Next(1)),
+            Once(name) => gateway.set_fault_for(fault(name), FaultScope::Next(1)),
             Stale => gateway.set_fault(Some(Fault::StaleReads(Store::unused_database()))),
             Down => own.expect("a server").0.stop(),
             Restarted => {
