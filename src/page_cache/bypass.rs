@@ -39,7 +39,7 @@ pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
 
 /// Forwards the visitor's own request; `reason` goes into `Cache-Status`.
 pub(super) async fn forward(visit: &Visit, reason: Reason, visitor: VisitorContext, request: Request) -> Answer {
-    proxy::forward(visit, visitor, request, |response, _| CacheStatus::bypass(reason).append_to(response)).await
+    proxy::forward(visit, visitor, request, &mut |response, _| CacheStatus::bypass(reason).append_to(response)).await
 }
 
 /// Checks whether Redis is back; an answer closes the circuit.

@@ -18,13 +18,11 @@ use crate::{
     schema::ids::UserId,
 };
 
+/// Sees the origin's response. A trait object, because a generic parameter would compile [`forward`] once for each caller.
+pub type Observer<'a> = &'a mut dyn FnMut(&mut Response, &OriginDirectives);
+
 /// Forwards the request. `observe` sees the origin's response, or the failure in its place, before anything else happens to it.
-pub async fn forward(
-    visit: &Visit,
-    visitor: VisitorContext,
-    request: Request,
-    observe: impl FnOnce(&mut Response, &OriginDirectives),
-) -> Answer {
+pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, observe: Observer<'_>) -> Answer {
     let head = RequestHead::of(&request);
     match fetch_personal(&visit.app, request, &visitor, visit.now).await {
         Ok((mut response, directives)) => {

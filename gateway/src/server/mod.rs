@@ -225,13 +225,23 @@ fn find_below(dir: &Path, name: &str) -> Option<PathBuf> {
         .find_map(|path| find_below(&path, name))
 }
 
-/// A port that nobody listens on, nor on its [`bus_port`].
+/// A free port whose [`bus_port`] is free, too. Other processes take ports at the same time, so several are tried.
 fn free_port() -> io::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let port = listener.local_addr()?.port();
-    TcpListener::bind((Ipv4Addr::LOCALHOST, bus_port(port)))?;
-    Ok(port)
+    let mut attempts = 0;
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        attempts += 1;
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, bus_port(port))) {
+            Ok(_) => return Ok(port),
+            Err(error) if attempts == MAX_PORT_ATTEMPTS => return Err(error),
+            Err(_) => {}
+        }
+    }
 }
+
+/// Ports that [`free_port`] tries.
+const MAX_PORT_ATTEMPTS: u32 = 20;
 
 /// Where the servers of a cluster talk to each other: 10,000 up is their custom, which is beyond the last port for some.
 fn bus_port(port: u16) -> u16 {

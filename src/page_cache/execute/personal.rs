@@ -29,7 +29,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let heuristic = Heuristic { popularity, fresh: app.config.page.ttl, stale: app.config.page.stale };
     let is_get = request.method() == Method::GET;
     let mut shareable = Err(Reason::Status);
-    let observe = |response: &mut Response, directives: &OriginDirectives| {
+    let mut observe = |response: &mut Response, directives: &OriginDirectives| {
         shareable = is_shareable(response, directives, &heuristic, now);
         let status = match shareable {
             Ok(()) => CacheStatus::not_stored(miss.reason, Reason::Personal),
@@ -38,7 +38,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         };
         status.append_to(response);
     };
-    let mut answer = proxy::forward(&visit, found.session.into(), request, observe).await;
+    let mut answer = proxy::forward(&visit, found.session.into(), request, &mut observe).await;
     let failed = answer.response.status().is_server_error();
     if let Err(reason) = shareable
         && !failed

@@ -159,8 +159,8 @@ impl SharedRender {
             || has_identity(session.as_ref(), page.request.headers())
             || response.status() == StatusCode::NOT_MODIFIED;
         let mut answer = if repeats {
-            let observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
-            proxy::forward(&page.visit, session.into(), page.request, observe).await
+            let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
+            proxy::forward(&page.visit, session.into(), page.request, &mut observe).await
         } else {
             status.append_to(&mut response);
             proxy::finish(&page.visit, &RequestHead::of(&page.request), None, response, directives).await
