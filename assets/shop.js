@@ -1,4 +1,4 @@
-// Fills in what a cached page can not know: who is here, their cart, what is popular, what is in stock.
+// Fills in what a cached page cannot know: who is here, their cart, what is popular, what is in stock.
 // Everything goes through the edge's API. A page without this script is complete but for these.
 
 import { showDevices } from './shop/account.js';

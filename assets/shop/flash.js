@@ -42,7 +42,7 @@ export function followSale(place) {
   checkout.href = `/flash/${encodeURIComponent(place.dataset.flash)}/checkout`;
   let sale = null;
   // The server's clock less ours; of all answers the one that took the shortest time knows it best (Cristian 1989): it is
-  // wrong by half that time at the most.
+  // wrong by half that time at most.
   let ahead = 0;
   let shortest = Infinity;
   let failures = 0;

@@ -9,7 +9,7 @@ export async function showPopular(list) {
     list.replaceChildren(...items.map((card, index) => cardItem(card, index + 1)));
     return;
   }
-  const text = items ? 'Nobody has looked at anything yet. Whatever you open now leads the list.' : 'The list can not be reached just now.';
+  const text = items ? 'Nobody has looked at anything yet. Whatever you open now leads the list.' : 'The list cannot be reached just now.';
   list.replaceChildren(element('li', { className: 'empty note' }, text));
 }
 

@@ -41,7 +41,7 @@ pub fn feed<T>(server: &Server, write: impl FnOnce(&mut TcpStream) -> io::Result
 /// Adds a command as the server reads it.
 pub fn command(text: &mut String, words: impl IntoIterator<Item = impl AsRef<str>>) {
     let words: Vec<_> = words.into_iter().collect();
-    // Writing to a String can not fail.
+    // Writing to a String cannot fail.
     let _ = write!(text, "*{}\r\n", words.len());
     for word in words {
         let word = word.as_ref();

@@ -27,7 +27,7 @@ pub struct Config {
     pub origin: OriginConfig,
     /// `ROWS_TABLE` or `ROWS_URL`; without either there is no row cache.
     pub rows: Option<RowsConfig>,
-    /// `ROW_MEMORY`, default 1 s: how long an isolate's own copy of a row answers without Redis, a period of the row at the most. 0: Redis
+    /// `ROW_MEMORY`, default 1 s: how long an isolate's own copy of a row answers without Redis, a period of the row at most. 0: Redis
     /// is asked each time.
     pub row_memory: Duration,
     /// `SUBREQUESTS`, default 50: requests that one run of a cron may send, to Redis, to the rows' source and to D1 together.
@@ -43,7 +43,7 @@ pub struct Config {
 pub struct RedisConfig {
     /// `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN` (secrets).
     pub credentials: Credentials,
-    /// `REDIS_TIMEOUT_MS`, default 300 ms: what a visitor waits for Redis at the most.
+    /// `REDIS_TIMEOUT_MS`, default 300 ms: what a visitor waits for Redis at most.
     pub timeout: Duration,
     /// `SHARDS`, default 1 (the book's layout) to 256: over how many parts the sessions are spread.
     pub keys: Keys,
@@ -73,7 +73,7 @@ pub struct CartConfig {
 
 #[derive(Clone)]
 pub struct PageConfig {
-    /// `PAGE_TTL`, default 300 s: how long a page is fresh at the most; each takes 90 to 100 % of it, so that they do not
+    /// `PAGE_TTL`, default 300 s: how long a page is fresh at most; each takes 90 to 100 % of it, so that they do not
     /// expire together.
     pub ttl: Duration,
     /// `PAGE_STALE`, default 60 s: how long it may be served after that, while one request renders it anew.

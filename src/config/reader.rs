@@ -103,7 +103,7 @@ impl Reader<'_> {
         }
         let url = self.url("UPSTASH_REDIS_REST_URL")?.to_string().trim_end_matches('/').to_owned();
         let Ok(mut authorization) = HeaderValue::try_from(format!("Bearer {}", token?)) else {
-            self.wrong("UPSTASH_REDIS_REST_TOKEN", "can not stand in a header: copy it again, without line breaks");
+            self.wrong("UPSTASH_REDIS_REST_TOKEN", "cannot stand in a header: copy it again, without line breaks");
             return None;
         };
         authorization.set_sensitive(true);
@@ -213,7 +213,7 @@ impl Reader<'_> {
     }
 
     fn seconds(&mut self, variable: &'static str, default: u64, least: u64) -> Duration {
-        // At most a hundred years: sums of such times can not overflow.
+        // At most a hundred years: sums of such times cannot overflow.
         Duration::from_secs(self.number(variable, default, least).min(36_500 * DAY))
     }
 
@@ -239,7 +239,7 @@ impl Reader<'_> {
     fn header(&mut self, variable: &'static str) -> Option<HeaderValue> {
         let secret = self.secret(variable, 16)?;
         let Ok(mut value) = HeaderValue::try_from(secret) else {
-            self.wrong(variable, "can not stand in a header: use visible ASCII characters");
+            self.wrong(variable, "cannot stand in a header: use visible ASCII characters");
             return None;
         };
         value.set_sensitive(true);

@@ -56,7 +56,7 @@ impl Basket {
         Money { cents: self.total_cents(), currency: self.currency() }
     }
 
-    /// Whether something in it can not be bought as it is.
+    /// Returns whether something in it cannot be bought as it is.
     pub(super) fn has_problem(&self) -> bool {
         self.lines.iter().any(|line| line.problem().is_some())
     }
@@ -94,7 +94,7 @@ impl Line {
         self.card.as_ref().map(|card| Money { cents: self.cents(), currency: &card.currency })
     }
 
-    /// Why it can not be bought as it is.
+    /// Why it cannot be bought as it is.
     pub(super) fn problem(&self) -> Option<String> {
         match &self.card {
             None => Some("We do not sell this any more.".to_owned()),

@@ -19,14 +19,14 @@ use crate::{
 
 const EDGE_CART: HeaderName = HeaderName::from_static("edge-cart");
 
-/// Pieces of one item at the most, as the edge has it by default.
+/// Pieces of one item at most, as the edge has it by default.
 const MAX_QUANTITY: u32 = 999;
 
 #[derive(Template)]
 #[template(path = "cart.html")]
 struct CartPage<'a> {
     user: Option<&'a str>,
-    /// None: the cart can not be reached.
+    /// None: the cart cannot be reached.
     basket: Option<&'a Basket>,
 }
 

@@ -216,7 +216,7 @@ impl Catalogue<'_> {
         self.select(sql, &[self.now(), json!(json!(ids).to_string())]).await
     }
 
-    /// Whether there is such a product.
+    /// Returns whether there is such a product.
     pub(super) async fn sells(&self, id: &ItemId) -> Result<bool, Error> {
         Ok(!self.cards(&[id.to_string()]).await?.is_empty())
     }

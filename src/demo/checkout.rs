@@ -20,7 +20,7 @@ const EDGE_ORDER: HeaderName = HeaderName::from_static("edge-order");
 #[template(path = "checkout.html")]
 struct CheckoutPage<'a> {
     order: &'a str,
-    /// None: the cart can not be reached.
+    /// None: the cart cannot be reached.
     basket: Option<&'a Basket>,
     inputs: &'a [Input],
     /// What must be known before the rest of the page; empty for nothing.

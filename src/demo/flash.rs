@@ -99,7 +99,7 @@ pub(super) async fn buy(shop: Shop<'_>, visitor: &Visitor, form: &Form, item: &I
 
 /// Signed out meanwhile, or Redis does not say.
 const NOBODY: &str =
-    "We can not tell who you are at the moment. Please sign in, in another window, and send this again.";
+    "We cannot tell who you are at the moment. Please sign in, in another window, and send this again.";
 const HAS_ONE: &str = "You have bought one already, and there is one for each customer.";
 const SOLD_OUT: &str = "Sorry: all pieces are sold by now.";
 

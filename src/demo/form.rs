@@ -57,7 +57,7 @@ impl Refusal {
     }
 }
 
-/// Whether a browser says that another site sent this. Every browser of today sends `Sec-Fetch-Site`, older ones `Origin`;
+/// Returns whether a browser says that another site sent this. Every browser of today sends `Sec-Fetch-Site`, older ones `Origin`;
 /// what sends neither is no browser, and carries nobody's cookies against their will.
 fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
     let sites = headers.get_all("sec-fetch-site");
@@ -79,7 +79,7 @@ pub(super) struct Input {
     pub kind: &'static str,
     /// What the browser may fill in (the HTML standard, §4.10.18.7).
     pub autocomplete: &'static str,
-    /// Characters at the most.
+    /// Characters at most.
     pub max: usize,
     /// A rule to know before typing; empty for none.
     pub hint: &'static str,

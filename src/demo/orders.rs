@@ -139,13 +139,13 @@ impl Orders<'_> {
         .await
     }
 
-    /// Whether `user` has bought a piece in this sale.
+    /// Returns whether `user` has bought a piece in this sale.
     pub(super) async fn has_bought(&self, offer: &Offer, user: &str) -> Result<bool, Error> {
         let sql = "SELECT 1 FROM flash_purchases WHERE item = ?1 AND sale_starts_at = ?2 AND user = ?3";
         Ok(!self.database.query(sql, &[json!(offer.card.id), json!(offer.starts), json!(user)]).await?.is_empty())
     }
 
-    /// Whether an order is one of a flash sale of `item`.
+    /// Returns whether an order is one of a flash sale of `item`.
     pub(super) async fn is_flash(&self, id: &OrderId, item: &ItemId) -> Result<bool, Error> {
         let sql = "SELECT 1 FROM flash_purchases WHERE order_id = ?1 AND item = ?2";
         Ok(!self.database.query(sql, &[json!(id.0), json!(item.as_str())]).await?.is_empty())
@@ -158,7 +158,7 @@ impl Orders<'_> {
         vec![json!(id.0), json!(user), json!(mail), json!(name), json!(address), total, json!(currency), placed]
     }
 
-    /// Whether the database did it; if not, a constraint says no.
+    /// Returns whether the database did it; if not, a constraint says no.
     async fn write(&self, statements: &[Statement<'_>]) -> Result<bool, Error> {
         match self.database.transaction(statements).await {
             Ok(_) => Ok(true),

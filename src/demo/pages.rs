@@ -101,9 +101,9 @@ pub(super) fn not_found() -> Response {
     message(StatusCode::NOT_FOUND, "Not on our shelves", "There is nothing at this address.")
 }
 
-/// The catalogue can not be read.
+/// The catalogue cannot be read.
 pub(super) fn closed() -> Response {
-    let text = "We can not reach our shelves. Please try again in a moment.";
+    let text = "We cannot reach our shelves. Please try again in a moment.";
     let mut response = message(StatusCode::SERVICE_UNAVAILABLE, "Back in a moment", text);
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));

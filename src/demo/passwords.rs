@@ -20,7 +20,7 @@ use crate::ports::{error::Error, random};
 /// Characters of a password at least: NIST SP 800-63B-4, §3.1.1.2, for a password that is the only factor. There is no rule
 /// about kinds of characters: they make passwords harder to remember, not to guess.
 const SHORTEST: usize = 15;
-/// Bytes at the most: far more than the 64 characters that NIST wants to be possible, and no work for who sends megabytes.
+/// Bytes at most: far more than the 64 characters that NIST wants to be possible, and no work for who sends megabytes.
 const LONGEST: usize = 512;
 /// The rule, as a visitor reads it before typing.
 pub(super) const RULE: &str = "At least 15 characters. Four words that have nothing to do with each other are fine.";
@@ -69,13 +69,13 @@ pub(super) fn problem(password: &str, mail: &str, name: &str) -> Option<&'static
     (is_common || is_repetition(&plain) || is_run(&plain)).then_some("This is one of the first that anybody would try.")
 }
 
-/// Whether it is one short piece again and again: `passwordpassword`, `123123123123123`.
+/// Returns whether it is one short piece again and again: `passwordpassword`, `123123123123123`.
 fn is_repetition(text: &str) -> bool {
     let characters: Vec<_> = text.chars().collect();
     (1..=8).any(|period| characters.iter().zip(characters.iter().skip(period)).all(|(one, next)| one == next))
 }
 
-/// Whether it is part of one of [`RUNS`].
+/// Returns whether it is part of one of [`RUNS`].
 fn is_run(text: &str) -> bool {
     let backwards: String = text.chars().rev().collect();
     RUNS.iter().any(|run| run.contains(text) || run.contains(&backwards))
@@ -91,7 +91,7 @@ pub(super) fn hash(password: &str) -> Result<String, Error> {
     Ok(hash.to_string())
 }
 
-/// Whether `password` is the one that was `kept`. With None, for a user that there is not, it is not, and to say so takes as long: the
+/// Returns whether `password` is the one that was `kept`. With None, for a user that there is not, it is not, and to say so takes as long: the
 /// time does not tell who has an account.
 ///
 /// # Errors

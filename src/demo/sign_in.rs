@@ -116,7 +116,7 @@ fn sign_up_page(status: StatusCode, inputs: &[Input], next: &str) -> Result<Resp
 /// Opens an account and signs in.
 ///
 /// That an address has an account already is said openly. OWASP's Authentication Cheat Sheet would answer the same in both cases and say the
-/// rest by mail; this shop sends none, so nobody would ever learn why they can not sign in.
+/// rest by mail; this shop sends none, so nobody would ever learn why they cannot sign in.
 pub(super) async fn sign_up(shop: Shop<'_>, form: &Form) -> Result<Response, Error> {
     let next = local_path(form.text("next"), HOME);
     let [name, mail, password] = sign_up_inputs().map(|input| input.typed(form));

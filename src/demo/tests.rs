@@ -96,7 +96,7 @@ fn a_cart_that_is_not_told_is_not_an_empty_one() {
     for path in ["/cart", "/checkout"] {
         let (status, headers, body) = ask("GET", path, &[], Body::Empty);
         assert_eq!((status, headers["cache-control"].as_bytes()), (StatusCode::SERVICE_UNAVAILABLE, &b"no-store"[..]));
-        assert!(body.contains("can not be reached"), "{body}");
+        assert!(body.contains("cannot be reached"), "{body}");
         let (status, _, body) = ask("GET", path, &[("edge-cart", "{}")], Body::Empty);
         assert!(status == StatusCode::OK && body.contains("There is nothing in"), "{path}: {body}");
     }

@@ -33,7 +33,7 @@ impl Database for D1 {
 impl D1 {
     async fn run(&self, statements: &[(&str, &[Value])]) -> Result<Vec<Vec<Row>>, DatabaseError> {
         if statements.iter().flat_map(|(_, params)| *params).any(|param| param.is_array() || param.is_object()) {
-            return Err(DatabaseError::Failed("a list or an object can not be bound".to_owned()));
+            return Err(DatabaseError::Failed("a list or an object cannot be bound".to_owned()));
         }
         let text = serde_json::to_string(statements).map_err(|error| unreadable(&error))?;
         let rows = Settled::from(glue::query(&self.0, &text)).await.map_err(|error| failed(&error))?;

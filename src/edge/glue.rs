@@ -28,7 +28,7 @@ extern "C" {
     pub fn alarm(number: u32, millis: f64) -> Function;
 
     pub type Reader;
-    /// Caught: what somebody else reads can not be read.
+    /// Caught: what somebody else reads cannot be read.
     #[wasm_bindgen(catch)]
     pub fn reader(stream: &web_sys::ReadableStream) -> Result<Reader, JsValue>;
     pub fn read(reader: &Reader, size: u32) -> Promise;

@@ -49,7 +49,7 @@ fn start() {
     }
 }
 
-/// The isolate's app; None can not be, since an isolate without one did not start.
+/// The isolate's app; None cannot be, since an isolate without one did not start.
 fn app() -> Option<Rc<App>> {
     APP.with(|cell| cell.get().cloned())
 }

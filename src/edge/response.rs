@@ -28,10 +28,10 @@ fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &PreparedBody) -> R
     glue::respond_kept(status.as_u16(), made, &headers::write(headers))
 }
 
-/// An answer of the status alone, for what can not be answered better.
+/// An answer of the status alone, for what cannot be answered better.
 pub fn bare(status: StatusCode) -> JsValue {
     let mut response = Response::new(format!("{status}\n").into());
     *response.status_mut() = status;
-    // Its error can not be: it has nothing that can be refused.
+    // Its error cannot be: it has nothing that can be refused.
     write(response).unwrap_or_else(|refused| refused)
 }

@@ -116,7 +116,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Whether the crons run, or have never run yet: a shop that was just deployed is ready.
+    /// Returns whether the crons run, or have never run yet: a shop that was just deployed is ready.
     #[must_use]
     pub fn are_ticking(&self, now: Timestamp) -> bool {
         self.heartbeat.is_none_or(|last| now.since(Timestamp::from_score(last)) < SILENCE)
@@ -230,7 +230,7 @@ async fn run(
     (report, work.map(drop))
 }
 
-/// Keeps a report, and with that of a cron its heartbeat: it is the same command. A report that can not be kept does not undo the job:
+/// Keeps a report, and with that of a cron its heartbeat: it is the same command. A report that cannot be kept does not undo the job:
 /// that is logged.
 async fn keep(redis: &Redis, job: Job, occasion: Occasion, report: &JobReport) {
     let text = json!(report).to_string();

@@ -139,7 +139,7 @@ pub async fn settle(
     Ok(sessions::viewed_items(&viewed))
 }
 
-/// Whether the order's cart is one of `shard`. Each shard notes for itself which orders were taken out of its carts; so that
+/// Returns whether the order's cart is one of `shard`. Each shard notes for itself which orders were taken out of its carts; so that
 /// two reports of one order with two sessions do it once, the shard of the first one is noted with the order. One request, and none in
 /// the book's layout.
 async fn is_of_shard(redis: &Redis, order: &Order, shard: Shard) -> Result<bool, Error> {

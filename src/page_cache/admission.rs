@@ -40,7 +40,7 @@ pub fn admit(
     Ok((key, directives))
 }
 
-/// Whether an item of this rank admits its page. None: the item has no views.
+/// Returns whether an item of this rank admits its page. None: the item has no views.
 ///
 /// # Errors
 /// [`Reason::Unpopular`].
@@ -86,7 +86,7 @@ const COMMON_HEADERS: [&str; 25] = [
     "x-real-ip",
 ];
 
-/// Whether a request has, besides cookies, only headers that identify nobody. A page that is not known to be shared is rendered for
+/// Returns whether a request has, besides cookies, only headers that identify nobody. A page that is not known to be shared is rendered for
 /// everybody only after such a request: another header may be a key or a name.
 #[must_use]
 pub fn is_plain(headers: &HeaderMap, forward: &Forward) -> bool {

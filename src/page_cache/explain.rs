@@ -17,7 +17,7 @@ use crate::{
 /// The explanation, in the form of its JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Whether a plain GET of the URL is stored, or would be stored even if the origin states no freshness.
+    /// True if a plain GET of the URL is stored, or would be stored even if the origin states no freshness.
     pub cacheable: bool,
     /// The reason: `fresh`, `stale`, `absent`, `unstorable` (hit-for-miss), or the `detail` of `Cache-Status`.
     pub why: &'static str,

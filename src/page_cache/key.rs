@@ -70,7 +70,7 @@ impl PageKey {
         self.0.item.as_ref()
     }
 
-    /// Whether the item's popularity may admit the page.
+    /// Returns whether the item's popularity may admit the page.
     ///
     /// # Errors
     /// [`Reason::NoItem`], or [`Reason::Parameters`]: a visitor could store one page for each value of an unknown parameter.
@@ -78,7 +78,7 @@ impl PageKey {
         self.0.by_popularity
     }
 
-    /// Whether the URL was already canonical, apart from tracking parameters. Another spelling is answered from the store but never
+    /// Returns whether the URL was already canonical, apart from tracking parameters. Another spelling is answered from the store but never
     /// stored, because the origin may see a difference.
     #[must_use]
     pub fn is_exact(&self) -> bool {
@@ -125,7 +125,7 @@ fn own_parts(query: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a URL has exactly this path and this query.
+/// Returns whether a URL has exactly this path and this query.
 fn is_exact(text: &str, path: &str, query: &str) -> bool {
     let text = text.split('#').next().unwrap_or_default();
     let (before, own) = text.split_once('?').unwrap_or((text, ""));

@@ -60,7 +60,7 @@ pub enum RenderOutcome {
 }
 
 impl RenderOutcome {
-    /// Whether the origin answered with a server error.
+    /// Returns whether the origin answered with a server error.
     pub fn is_server_error(&self) -> bool {
         match self {
             Self::Complete { page, .. } => page.status.is_server_error(),

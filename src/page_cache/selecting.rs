@@ -81,7 +81,7 @@ impl SelectingHeaders {
         pairs.filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::try_from(value).ok()?))).collect()
     }
 
-    /// Whether the origin varied on a header of this request that it did not get, although it may.
+    /// Returns whether the origin varied on a header of this request that it did not get, although it may.
     #[must_use]
     pub fn lacks(&self, fields: &VaryFields, sent: Option<&VaryFields>) -> bool {
         let was_sent = |name: &str| self.all || sent.is_none_or(|sent| sent.contains(name));

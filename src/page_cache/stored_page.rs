@@ -134,7 +134,7 @@ impl StoredPage {
         })
     }
 
-    /// Whether the page may be served without the origin.
+    /// Returns whether the page may be served without the origin.
     #[must_use]
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         now < self.fresh_until

@@ -63,7 +63,7 @@ impl Budget {
         self.clock.sleep(duration).await;
     }
 
-    /// Whether the deadline has passed.
+    /// Returns whether the deadline has passed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.now() >= self.deadline

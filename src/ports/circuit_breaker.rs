@@ -30,7 +30,7 @@ pub enum Circuit {
 }
 
 impl CircuitBreaker {
-    /// Whether the circuit is open; unlike [`CircuitBreaker::state`], it hands out no probe.
+    /// Returns whether the circuit is open; unlike [`CircuitBreaker::state`], it hands out no probe.
     pub fn is_open(&self) -> bool {
         self.timeouts.get() >= MAX_TIMEOUTS
     }

@@ -143,7 +143,7 @@ impl Body {
     pub async fn collect(self, limit: usize) -> Result<Collected, BodyError> {
         Ok(match self.collect_within(limit, std::future::pending()).await? {
             InTime::Collected(collected) => collected,
-            // Can not be, since what is pending for ever never ends.
+            // Cannot be, since what is pending for ever never ends.
             InTime::Slow(body) => Collected::TooLarge(body),
         })
     }
@@ -218,7 +218,7 @@ impl Body {
         }
     }
 
-    /// Whether the body is known to have no bytes.
+    /// Returns whether the body is known to have no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)

@@ -56,7 +56,7 @@ impl RateLimits {
         Self { logins, writes, views, barred: RefCell::new(RecentSet::new(PERIOD, MAX_BARRED)) }
     }
 
-    /// Whether the platform has all limits.
+    /// Returns whether the platform has all limits.
     #[must_use]
     pub const fn are_set(&self) -> bool {
         self.logins.0.is_some() && self.writes.0.is_some() && self.views.0.is_some()

@@ -28,7 +28,7 @@ impl RecentSet {
         Self { span, capacity, hasher, young, old }
     }
 
-    /// Whether `event` was noted within the span.
+    /// Returns whether `event` was noted within the span.
     #[must_use]
     pub fn has(&self, event: &impl Hash, now: Timestamp) -> bool {
         self.has_hash(self.hash(event), now)
@@ -40,7 +40,7 @@ impl RecentSet {
         self.note_hash(hash, now);
     }
 
-    /// Whether `event` was noted within the span; otherwise notes it.
+    /// Returns whether `event` was noted within the span; otherwise notes it.
     pub fn is_repeated(&mut self, event: &impl Hash, now: Timestamp) -> bool {
         let hash = self.hash(event);
         let is_repeated = self.has_hash(hash, now);

@@ -36,7 +36,7 @@ pub enum LogoutScope {
 }
 
 impl OriginDirectives {
-    /// Whether the response belongs to one visitor.
+    /// Returns whether the response belongs to one visitor.
     #[must_use]
     pub const fn is_personal(&self) -> bool {
         self.user.is_some() || self.logout.is_some() || self.cart.is_some() || self.order.is_some()

@@ -61,7 +61,7 @@ pub(super) fn rewrite_location(headers: &mut HeaderMap, origin: &Url) {
     }
 }
 
-/// Whether a browser reads a path as `//host`: it treats a backslash as a slash and ignores tabs (URL standard, §4.4).
+/// Returns whether a browser reads a path as `//host`: it treats a backslash as a slash and ignores tabs (URL standard, §4.4).
 fn names_a_host(path: &str) -> bool {
     let mut characters = path.chars().filter(|character| *character != '\t').skip(1);
     matches!(characters.next(), Some('/' | '\\'))
@@ -80,7 +80,7 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// Whether a header is hop-by-hop by its name.
+/// Returns whether a header is hop-by-hop by its name.
 #[must_use]
 pub fn is_hop_by_hop(name: &str) -> bool {
     HOP_BY_HOP.contains(&name)
@@ -99,7 +99,7 @@ pub(super) fn remove(headers: &mut HeaderMap, predicate: impl Fn(&HeaderName) ->
     }
 }
 
-/// Whether a header is part of the `Edge-*` contract. `Edge_User` and `Edge.User` count: an origin behind CGI (RFC 3875 §4.1.18)
+/// Returns whether a header is part of the `Edge-*` contract. `Edge_User` and `Edge.User` count: an origin behind CGI (RFC 3875 §4.1.18)
 /// reads them as `Edge-User`.
 #[must_use]
 pub fn is_edge(name: &HeaderName) -> bool {

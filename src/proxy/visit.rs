@@ -45,7 +45,7 @@ impl Visit {
         }
     }
 
-    /// Whether the origin gets facts about the visitor that no cache key contains.
+    /// Returns whether the origin gets facts about the visitor that no cache key contains.
     #[must_use]
     pub const fn is_personal_route(&self) -> bool {
         self.sends_cart || self.sale.is_some()

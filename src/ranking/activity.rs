@@ -32,7 +32,7 @@ use upstash_rest::FromReply;
 pub enum View {
     /// We served the item's page, with status 200: it exists.
     Served,
-    /// Somebody says that another cache served it. It counts only if the item ranks already: made-up names can not push real items out
+    /// Somebody says that another cache served it. It counts only if the item ranks already: made-up names cannot push real items out
     /// of the ranking.
     Reported,
 }
@@ -54,7 +54,7 @@ const GATHER: Duration = Duration::from_millis(100);
 const LONGEST_TURN: Duration = Duration::from_secs(15);
 /// Sights in one call of the script, and counts in one pipeline.
 const MOST_AT_ONCE: usize = 200;
-/// Sights, and counts, that wait at the most: more can only be where Redis is silent.
+/// Sights, and counts, that wait at most: more can only be where Redis is silent.
 const MOST_WAITING: usize = 10_000;
 /// Visits that are remembered for [`TOUCH_EVERY`], and views of networks for [`SessionConfig::view_window`], in each of two generations:
 /// 2 MB of them all.
@@ -113,7 +113,7 @@ impl Activity {
         }
     }
 
-    /// Whether something waits, and no other request is at it.
+    /// Returns whether something waits, and no other request is at it.
     fn take_turn(&self, now: Timestamp) -> bool {
         let is_free = !self.is_empty() && self.turn.get().is_none_or(|until| until <= now);
         if is_free {
@@ -165,7 +165,7 @@ impl Activity {
         }
     }
 
-    /// Whether there is a pipeline's worth.
+    /// Returns whether there is a pipeline's worth.
     fn is_full(&self) -> bool {
         self.sights.borrow().len().max(self.counts.borrow().len()) >= MOST_AT_ONCE
     }
@@ -198,7 +198,7 @@ struct Waiting {
     network: Option<ClientNetwork>,
 }
 
-/// A view that counts if nobody of the same network had it of late, with the idempotency key of who reported it.
+/// A view that counts if nobody of the same network had it recently, with the idempotency key of who reported it.
 type Claim = (ItemId, View, Option<String>);
 
 struct Batch {

@@ -9,7 +9,7 @@ const CRAWLERS: [&str; 6] = ["bot", "crawl", "spider", "slurp", "externalhit", "
 /// By which a browser says that nobody has asked for the page yet.
 static AHEAD: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
 
-/// Whether a request is for somebody to look at now: not a crawler's, which its `User-Agent` tells, and no page that a browser fetches
+/// Returns whether a request is for somebody to look at now: not a crawler's, which its `User-Agent` tells, and no page that a browser fetches
 /// before anybody asks for it (`Sec-Purpose` of the Fetch standard, or `Purpose`, as older browsers say).
 #[must_use]
 pub fn is_human(headers: &HeaderMap) -> bool {

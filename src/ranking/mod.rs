@@ -66,7 +66,7 @@ pub fn count(keys: Keys, item: &ItemId, views: u32) -> Command {
     Command::write("ZINCRBY").arg(keys.ranking()).arg(format!("-{views}")).arg(item.as_str())
 }
 
-/// Counts `views` of `item` if it ranks already: for who only claims that there is such an item. So made-up names can not push real items
+/// Counts `views` of `item` if it ranks already: for who only claims that there is such an item. So made-up names cannot push real items
 /// out.
 #[must_use]
 pub fn count_if_ranked(keys: Keys, item: &ItemId, views: u32) -> Command {

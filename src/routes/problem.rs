@@ -36,7 +36,7 @@ pub enum Problem {
     NotTheService,
     #[error("this part is closed: SERVICE_KEY is not set")]
     NoServiceKey,
-    #[error("a page of another origin can not do this: Sec-Fetch-Site or Origin must name this one")]
+    #[error("a page of another origin cannot do this: Sec-Fetch-Site or Origin must name this one")]
     ForeignOrigin,
     #[error("the body has more than {limit} bytes")]
     TooLarge { limit: usize },

@@ -12,7 +12,7 @@ use crate::{
     schema::{ids::RowId, redis::Redis},
 };
 
-/// Rows, and bytes of one, at the most: 4 MB.
+/// Rows, and bytes of one, at most: 4 MB.
 const MOST_ROWS: usize = 1_000;
 const LONGEST: usize = 4_000;
 

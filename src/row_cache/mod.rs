@@ -97,7 +97,7 @@ impl Schedule {
         Some(Self { every, next: Timestamp::from_score(next?) })
     }
 
-    /// Whether a turn was missed by more than a period: then the caller should [`refresh`] the row behind its answer.
+    /// Returns whether a turn was missed by more than a period: then the caller should [`refresh`] the row behind its answer.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         now > self.next + self.period()
     }

@@ -47,7 +47,7 @@ pub struct RefreshReport {
     pub refreshed: u64,
     /// Rows that were un-scheduled, and their copies deleted: without a delay, or gone from the database.
     pub removed: u64,
-    /// Rows whose source failed: they keep their copy and are tried again after their period, 30 s at the most.
+    /// Rows whose source failed: they keep their copy and are tried again after their period, 30 s at most.
     pub failed: u64,
     /// Rows that somebody scheduled anew or un-scheduled meanwhile.
     pub lost: u64,

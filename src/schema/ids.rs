@@ -1,5 +1,5 @@
 //! Names that may become part of a Redis key. Each has only a checking constructor, so one that exists holds no separator,
-//! is never empty (`viewed:` + an empty token *is* the ranking) and can not reach another key.
+//! is never empty (`viewed:` + an empty token *is* the ranking) and cannot reach another key.
 
 use std::fmt;
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_can_not_leave_its_key() {
+    fn an_id_cannot_leave_its_key() {
         for text in ["", ".", "..", "a:b", "a/b", "a\0", "ü", "a b", "{a}", &"a".repeat(65)] {
             assert!(ItemId::parse(text).is_err(), "{text}");
         }

@@ -11,7 +11,7 @@
 //! | `abandoned:` | stream | `user`, `seen`, `items` (JSON: item, quantity, item …) of carts that ended with their session; the newest 10,000 or so |
 //! | `cache:{hash}` | string | a stored response, or by which headers its variants are told apart; `{hash}` = SHA-256 of the canonical request, hexadecimal |
 //! | `variants:{hash}` | hash | those headers of the request → the response stored for them; at most 16 |
-//! | `render:{hash}` | string | the lease of the one request that renders the page now, or for two minutes that it can not be stored |
+//! | `render:{hash}` | string | the lease of the one request that renders the page now, or for two minutes that it cannot be stored |
 //! | `purged:` | zset | `all`, `item:{item}`, `url:{hash}`, `tag:{tag}` (with `~` before it: softly) → when it was purged, Unix microseconds of Redis' clock |
 //! | `pages:` | zset | hash of a stored page → when it was stored, Unix microseconds of Redis' clock |
 //! | `dying:` | zset | hash of a stored page → when it dies, as `pages:` |
@@ -90,7 +90,7 @@ impl Keys {
         Self { shards }
     }
 
-    /// Whether keys of different parts may be in different slots, so that no script can have both.
+    /// Returns whether keys of different parts may be in different slots, so that no script can have both.
     #[must_use]
     pub const fn is_sharded(self) -> bool {
         self.shards.get() > 1

@@ -1,7 +1,7 @@
 //! The session cookie: `__Host-session=<token>.<mac>`. Only what a key of ours has signed is ever a token, so a forged,
-//! truncated or foreign cookie costs no Redis call, and a stolen copy of Redis can not log in.
+//! truncated or foreign cookie costs no Redis call, and a stolen copy of Redis cannot log in.
 //!
-//! `__Host-` makes browsers insist on `Secure` and `Path=/` and refuse a `Domain`: a sibling host can not plant a session.
+//! `__Host-` makes browsers insist on `Secure` and `Path=/` and refuse a `Domain`: a sibling host cannot plant a session.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// The keys of `config`, and how long a session lasts at the most.
+    /// The keys of `config`, and how long a session lasts at most.
     #[must_use]
     pub fn new(config: &SessionConfig) -> Self {
         // HMAC takes keys of any length: none is lost here.
@@ -93,7 +93,7 @@ pub const fn clear() -> HeaderValue {
     HeaderValue::from_static("__Host-session=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax")
 }
 
-/// Whether the request carries a cookie of our name, whatever it is worth.
+/// Returns whether the request carries a cookie of our name, whatever it is worth.
 #[must_use]
 pub fn is_sent(headers: &HeaderMap) -> bool {
     cookies(headers).any(is_ours)

@@ -57,7 +57,7 @@ impl DeviceLabel {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let is_visible = !text.trim().is_empty() && !text.chars().any(char::is_control);
         if !is_visible || text.chars().count() > 64 {
-            return Err(Error::invalid("device", "must be 1 to 64 characters, and none that can not be seen"));
+            return Err(Error::invalid("device", "must be 1 to 64 characters, and none that cannot be seen"));
         }
         Ok(Self(text.to_owned()))
     }

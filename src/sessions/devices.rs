@@ -45,7 +45,7 @@ pub struct EndedSessions {
     tokens: Vec<Token>,
 }
 
-/// The sessions of whose session `token` is, newest login first and [`MOST`] at the most; a guest has that one. Empty if it does not
+/// The sessions of whose session `token` is, newest login first and [`MOST`] at most; a guest has that one. Empty if it does not
 /// live.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Login tokens: check, touch, log in, log out, expire. A session lives as long as `login:` names its token and `recent:`
 //! saw it within the idle time; whoever writes for a session checks that in the same script, so a session that has ended
-//! can not come back by a slow request.
+//! cannot come back by a slow request.
 //!
 //! - [`cookie`]: the token as a browser holds it, signed.
 //! - `login`: log in (a new token, the cart comes along), log out of one session or of all.

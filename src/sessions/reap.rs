@@ -1,5 +1,5 @@
 //! The end of sessions. The script `reap` alone ends them (but for the one that a login replaces, which `log_in` does): token,
-//! last seen, views and cart go in one step, so there is never a login that the cleaning can not see.
+//! last seen, views and cart go in one step, so there is never a login that the cleaning cannot see.
 //!
 //! The lists of a user (`sessions:`, `devices:`) are not part of it. They may name what has ended, and live as long as the last
 //! login in them could. Who ends all sessions of a user knows whose lists they are, and clears them too; for the cleaning that
@@ -30,7 +30,7 @@ pub(super) struct Victim {
 }
 
 impl Victim {
-    /// A session that is to end if `score` still is when it was last seen. None if `member` can not be a token of anybody.
+    /// A session that is to end if `score` still is when it was last seen. None if `member` cannot be a token of anybody.
     pub fn expired(shard: Shard, member: &str, score: String, is_idle: bool) -> Option<Self> {
         let (viewed, cart) = shard.of_member(member)?;
         Some(Self { shard, viewed, cart, score, is_idle })

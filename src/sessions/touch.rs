@@ -10,7 +10,7 @@ use crate::{
 };
 use upstash_rest::{Command, FromReply, Reply};
 
-/// A session is noted as seen once in so long at the most: by so much may the order in which sessions leave be wrong.
+/// A session is noted as seen once in so long at most: by so much may the order in which sessions leave be wrong.
 pub const TOUCH_EVERY: Duration = Duration::from_secs(10);
 
 /// A session was here.

@@ -31,7 +31,7 @@ impl Stamp {
         Ok(Self { file: file.into(), fingerprint: format!("{:016x}\n", hasher.finish()) })
     }
 
-    /// Whether the sources are unchanged since the last [`Stamp::write`].
+    /// Returns whether the sources are unchanged since the last [`Stamp::write`].
     #[must_use]
     pub fn is_current(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|stored| stored == self.fingerprint)

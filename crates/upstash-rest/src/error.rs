@@ -67,12 +67,12 @@ impl Error {
         }
     }
 
-    /// Whether the server does not know the hash of a script. Compares the first word only: servers differ in the rest.
+    /// Returns whether the server does not know the hash of a script. Compares the first word only: servers differ in the rest.
     pub(crate) fn is_no_script(&self) -> bool {
         matches!(self, Self::Refused { code } if code == "NOSCRIPT")
     }
 
-    /// Whether the same request may succeed a moment later: a lost or late response, or a failure of a server in between.
+    /// Returns whether the same request may succeed a moment later: a lost or late response, or a failure of a server in between.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(

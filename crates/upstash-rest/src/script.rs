@@ -97,7 +97,7 @@ pub const fn strip_comments<const N: usize>(text: &str) -> ([u8; N], usize) {
     (stripped, length)
 }
 
-/// Whether no string and no comment of a Lua text goes over several lines.
+/// Returns whether no string and no comment of a Lua text goes over several lines.
 const fn is_line_by_line(mut text: &[u8]) -> bool {
     loop {
         match text {
@@ -108,7 +108,7 @@ const fn is_line_by_line(mut text: &[u8]) -> bool {
     }
 }
 
-/// Whether two texts are equal: `==` is not const.
+/// Returns whether two texts are equal: `==` is not const.
 #[must_use]
 pub const fn equal(one: &str, other: &str) -> bool {
     let (mut one, mut other) = (one.as_bytes(), other.as_bytes());

@@ -36,7 +36,7 @@ pub(super) fn error_text(command: &Command) -> Option<String> {
     is_unavailable.then(|| error::command_unavailable(&name))
 }
 
-/// Whether XREAD or XREADGROUP has the option BLOCK. After STREAMS, `BLOCK` is the name of a stream.
+/// Returns whether XREAD or XREADGROUP has the option BLOCK. After STREAMS, `BLOCK` is the name of a stream.
 fn has_block_option(command: &Command) -> bool {
     let mut options = command.args.iter().take_while(|arg| !arg.eq_ignore_ascii_case(b"STREAMS"));
     options.any(|arg| arg.eq_ignore_ascii_case(b"BLOCK"))

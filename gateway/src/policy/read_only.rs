@@ -10,7 +10,7 @@ const ALL_KEYS: [&str; 2] = ["keys", "scan"];
 /// Commands outside `@read` that touch no data.
 const HARMLESS: [&str; 2] = ["echo", "ping"];
 
-/// Whether a command only reads, and does not iterate over all keys.
+/// Returns whether a command only reads, and does not iterate over all keys.
 ///
 /// # Errors
 /// When Redis must be asked for the category and does not reply.

@@ -10,7 +10,7 @@ use crate::error;
 /// Serializes a result as an object.
 pub(crate) struct JsonResult<'a> {
     pub(crate) result: &'a CommandResult,
-    /// Whether strings are encoded in base64. Errors never are.
+    /// True if strings are encoded in base64. Errors never are.
     pub(crate) base64: bool,
 }
 

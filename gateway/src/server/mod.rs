@@ -51,7 +51,7 @@ pub struct ServerOptions {
     pub dir: Option<PathBuf>,
     /// The port; 0 takes a free one.
     pub port: u16,
-    /// Whether it is to be of a cluster, see [`ServerCluster`]: then it has one database.
+    /// True if it is to be of a cluster, see [`ServerCluster`]: then it has one database.
     pub cluster: bool,
 }
 

@@ -64,7 +64,7 @@ impl Upstream {
         }
     }
 
-    /// Whether Redis is a cluster, so that keys are spread over several servers.
+    /// Returns whether Redis is a cluster, so that keys are spread over several servers.
     pub(crate) fn is_cluster(&self) -> bool {
         matches!(self.backend, Backend::Cluster(_))
     }

@@ -42,7 +42,7 @@ impl Node {
         Self { host, port, login, connection: Mutex::new(None) }
     }
 
-    /// Whether this server has that address.
+    /// Returns whether this server has that address.
     pub(crate) fn is_at(&self, host: &str, port: u16) -> bool {
         self.host == host && self.port == port
     }

@@ -59,7 +59,7 @@ impl Candidate {
         matches!(self.kind, CandidateKind::Edgefront(_))
     }
 
-    /// Whether this candidate is measured under the workload.
+    /// Returns whether this candidate is measured under the workload.
     pub fn serves(&self, workload: Workload) -> bool {
         self.kind != CandidateKind::Bare || workload.includes_bare_workers()
     }

@@ -92,7 +92,7 @@ impl Metric {
             Some(CacheStatus::Forward { collapsed: true, .. }) => Self::Hit,
             Some(CacheStatus::Forward { stored: true, .. }) => Self::Stored,
             Some(CacheStatus::Forward { forward, detail, .. }) => Self::of_forward(*forward, *detail),
-            // Ours in the place of the origin's, because what it said can not be done.
+            // Ours in the place of the origin's, because what it said cannot be done.
             None => Self::NoItem,
         }
     }

@@ -1,11 +1,11 @@
 //! What happened: where answers came from, what visitors did, and what it cost in Redis.
 //!
 //! An isolate counts in memory and writes what it counted as one entry of the stream `traffic:`, behind an answer, once its
-//! last entry is older than `TRAFFIC_INTERVAL`. So a request costs one more command at the most, and a thousand a second cost
+//! last entry is older than `TRAFFIC_INTERVAL`. So a request costs one more command at most, and a thousand a second cost
 //! half a command a second. An entry is stamped by Redis' own clock, since isolates have clocks of their own.
 //!
 //! What an isolate counted after its last entry waits for its next request, and is lost if it is evicted before that: the last
-//! two seconds of a burst, at the most. A write that fails is kept for the next one; if only its reply was lost, it counts twice.
+//! two seconds of a burst, at most. A write that fails is kept for the next one; if only its reply was lost, it counts twice.
 //!
 //! - [`count`]: what is counted, and under which name.
 //! - [`series`]: the entries of some minutes, as a table.

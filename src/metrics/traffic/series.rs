@@ -17,7 +17,7 @@ pub struct Series {
     pub width: u64,
     /// When the first stretch begins: a multiple of `width`, so that the borders stay when one asks again.
     pub began: u64,
-    /// One for each stretch, oldest first, 61 at the most; the last one is not over yet.
+    /// One for each stretch, oldest first, 61 at most; the last one is not over yet.
     pub stretches: Vec<MetricCounts>,
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_61_rows_at_the_most_and_none_shorter_than_5_seconds() {
+    fn a_table_has_61_rows_at_most_and_none_shorter_than_5_seconds() {
         for (minutes, width) in [(1, 5), (5, 5), (15, 15), (60, 60)] {
             for second in [0, 1, 59, 3_599] {
                 let now = Timestamp::from_millis((1_795_000_000 + second) * 1000);

@@ -55,7 +55,7 @@ impl<'a> Buyer<'a> {
         }
     }
 
-    /// Notes that they were seen, where the script can not. XX: who logged out meanwhile does not come back by it.
+    /// Notes that they were seen, where the script cannot. XX: who logged out meanwhile does not come back by it.
     pub fn seen(&self, keys: Keys, now: Timestamp) -> Option<Command> {
         let Self::User(token, _) = self else { return None };
         let seen = Command::write("ZADD").arg(keys.shard_of(token).recent()).args(["XX", "GT"]);

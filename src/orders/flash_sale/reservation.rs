@@ -94,7 +94,7 @@ impl ReservationId {
         self.0.split_once('.').map_or("", |(window, _)| window)
     }
 
-    /// Whether this is the id that was made of `random`.
+    /// Returns whether this is the id that was made of `random`.
     pub(super) fn is_of(&self, random: &str) -> bool {
         self.0.split_once('.').is_some_and(|(_, own)| own == random)
     }

@@ -34,7 +34,7 @@ impl HalfLife {
         0.5_f64.powi(self.ended(since))
     }
 
-    /// Whether nothing is left of counts that were last touched in the half-life that began at `since`.
+    /// Returns whether nothing is left of counts that were last touched in the half-life that began at `since`.
     #[must_use]
     pub fn is_over(self, since: f64) -> bool {
         self.ended(since) >= LIFETIME

@@ -60,7 +60,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     answer
 }
 
-/// Whether the response could be stored if it were rendered for everybody.
+/// Returns whether the response could be stored if it were rendered for everybody.
 fn is_shareable(
     response: &Response,
     directives: &OriginDirectives,

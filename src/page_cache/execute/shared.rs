@@ -199,12 +199,12 @@ fn note_unstorable(page: &PageRequest, lease: Option<Lease>, reason: Reason) -> 
     Some(Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease).await) }))
 }
 
-/// Whether the origin could recognize the visitor: as a signed-in user, or by a cookie of its own.
+/// Returns whether the origin could recognize the visitor: as a signed-in user, or by a cookie of its own.
 fn has_identity(session: Option<&Session>, headers: &HeaderMap) -> bool {
     session.is_some_and(|session| session.user.is_some()) || cookie::strip(headers).is_some()
 }
 
-/// Whether the client accepts gzip with a weight above 0 (RFC 9110 §12.5.3).
+/// Returns whether the client accepts gzip with a weight above 0 (RFC 9110 §12.5.3).
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|coding| {

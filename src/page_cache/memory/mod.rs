@@ -99,7 +99,7 @@ impl PageMemory {
         self.unstorable_personal.put(hash, reason, now + HIT_FOR_MISS, now);
     }
 
-    /// Whether a recent response stated no freshness, so that only popularity can admit the page.
+    /// Returns whether a recent response stated no freshness, so that only popularity can admit the page.
     #[must_use]
     pub fn is_unpopular(&self, hash: &str, now: Timestamp) -> bool {
         self.unpopular.get(hash, now).is_some()
@@ -110,7 +110,7 @@ impl PageMemory {
         self.unpopular.put(hash, (), now + HIT_FOR_MISS, now);
     }
 
-    /// Whether the origin recently failed to render the page.
+    /// Returns whether the origin recently failed to render the page.
     #[must_use]
     pub fn has_failed(&self, hash: &str, now: Timestamp) -> bool {
         self.failed.get(hash, now).is_some()
@@ -161,7 +161,7 @@ impl PageMemory {
         self.copies.borrow_mut().forget_all();
     }
 
-    /// Whether a request of this isolate renders the page now.
+    /// Returns whether a request of this isolate renders the page now.
     #[must_use]
     pub fn is_rendering(&self, hash: &str, now: Timestamp) -> bool {
         self.renders.borrow().get(hash).is_some_and(|until| now < *until)

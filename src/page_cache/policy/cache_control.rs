@@ -29,25 +29,25 @@ impl CacheControl {
         }
     }
 
-    /// Whether the directives come from `CDN-Cache-Control`.
+    /// Returns whether the directives come from `CDN-Cache-Control`.
     #[must_use]
     pub const fn is_targeted(&self) -> bool {
         self.targeted
     }
 
-    /// Whether the message has no directive.
+    /// Returns whether the message has no directive.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.directives.is_empty()
     }
 
-    /// Whether the directive is present, with or without an argument: `private="x-a"` counts as `private`.
+    /// Returns whether the directive is present, with or without an argument: `private="x-a"` counts as `private`.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.directives.iter().any(|(own, _)| own == name)
     }
 
-    /// Whether the request wants the origin to validate a stored response (§5.2.1.4, §5.4).
+    /// Returns whether the request wants the origin to validate a stored response (§5.2.1.4, §5.4).
     #[must_use]
     pub fn wants_validation(&self, headers: &HeaderMap) -> bool {
         let pragma = self.is_empty() && headers.get(header::PRAGMA).is_some_and(|value| value == "no-cache");

@@ -11,7 +11,7 @@ pub fn etag(body: &[u8]) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("\"{:016x}\"", XxHash64::oneshot(0, body))).ok()
 }
 
-/// Whether the client that sent `request` has the response with the headers `stored` already.
+/// Returns whether the client that sent `request` has the response with the headers `stored` already.
 ///
 /// `If-None-Match` takes precedence (§13.2.2) and compares weakly: `W/"a"` equals `"a"`.
 #[must_use]

@@ -185,7 +185,7 @@ mod tests {
             .map(|line| line.split_once(": ").unwrap())
             .map(|(name, value)| (HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap()));
         let arrival = Arrival { at: UNIX_EPOCH + Duration::from_secs(NOW), delay: Duration::ZERO };
-        let heuristic = Heuristic { popularity, fresh: Duration::from_secs(300), stale: Duration::from_secs(60) };
+        let heuristic = Heuristic { popularity, fresh: Duration::from_mins(5), stale: Duration::from_mins(1) };
         freshness(StatusCode::from_u16(status).unwrap(), &headers.collect(), arrival, &heuristic)
     }
 

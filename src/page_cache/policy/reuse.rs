@@ -60,7 +60,7 @@ impl RequestDirectives {
         self.control.has("no-store")
     }
 
-    /// Whether the client wants the origin to validate the response.
+    /// Returns whether the client wants the origin to validate the response.
     #[must_use]
     pub const fn is_validated(&self) -> bool {
         self.validated
@@ -87,7 +87,7 @@ impl RequestDirectives {
         }
     }
 
-    /// Whether `stored` may replace the response of an origin that failed (§4.2.4, RFC 5861 §4). `disconnected`: the origin sent
+    /// Returns whether `stored` may replace the response of an origin that failed (§4.2.4, RFC 5861 §4). `disconnected`: the origin sent
     /// no response at all.
     #[must_use]
     pub fn allows_on_error(&self, stored: &StoredState, disconnected: bool) -> bool {

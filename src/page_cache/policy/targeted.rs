@@ -26,7 +26,7 @@ pub(super) fn read(headers: &HeaderMap) -> Option<Vec<(String, Option<String>)>>
     (!members.is_empty() && members.iter().all(has_valid_type)).then_some(members)
 }
 
-/// Whether a duration is a non-negative integer (RFC 9213 §2.1).
+/// Returns whether a duration is a non-negative integer (RFC 9213 §2.1).
 fn has_valid_type((key, value): &(String, Option<String>)) -> bool {
     let is_duration = matches!(key.as_str(), "max-age" | "s-maxage" | "stale-while-revalidate" | "stale-if-error");
     !is_duration || value.as_ref().is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit()))

@@ -44,7 +44,7 @@ impl Access {
     }
 }
 
-/// Whether one of our own pages sent this.
+/// Returns whether one of our own pages sent this.
 ///
 /// `Sec-Fetch-Site` is the browser's own word and no script can set it. `none` (the address bar, a bookmark) never comes
 /// with an unsafe method, so it is refused like `same-site` and `cross-site`. A browser without it sends `Origin`; a
@@ -58,7 +58,7 @@ fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> bool {
     own.is_ok_and(|own| own.is_tuple() && headers.get_all(header::ORIGIN).iter().eq([&own.ascii_serialization()]))
 }
 
-/// Whether the request carries `key`. Both are hashed first: the comparison then takes the same time for every key, of
+/// Returns whether the request carries `key`. Both are hashed first: the comparison then takes the same time for every key, of
 /// whatever length.
 fn has_key(headers: &HeaderMap, key: &str) -> bool {
     let sent = headers.get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());

@@ -44,7 +44,7 @@ pub async fn cancel(call: Call<'_>) -> Result<Answer, Problem> {
     Ok(reply::empty(StatusCode::NO_CONTENT).into())
 }
 
-/// What can not be a row's name is no sale's either.
+/// What cannot be a row's name is no sale's either.
 fn sale(call: &Call<'_>) -> Result<RowId, Error> {
     RowId::parse(&call.name).map_err(|_| Error::NotFound("flash sale"))
 }

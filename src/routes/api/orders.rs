@@ -21,7 +21,7 @@ pub async fn report(call: Call<'_>) -> Result<Answer, Problem> {
     fields.end()?;
     let (app, config) = (call.app, &call.app.config);
     let token = match (&user, token) {
-        (Some(_), Some(_)) => return Err(Error::invalid("token", "can not be given beside the user").into()),
+        (Some(_), Some(_)) => return Err(Error::invalid("token", "cannot be given beside the user").into()),
         // Of a user's carts the one that they filled last is in the session that they began last, as far as we can know.
         (Some(user), None) => sessions::newest(&app.redis, user, call.now, &config.session).await?,
         (None, token) => token,

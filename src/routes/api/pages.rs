@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// `{items, urls, tags, all, soft}`, at least one of the first four → `{purged, skipped: [{url, why}]}`. A URL may be a path of this host.
-/// One that can not be stored is skipped, and the rest is purged nevertheless.
+/// One that cannot be stored is skipped, and the rest is purged nevertheless.
 pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
     let mut purges = Vec::new();

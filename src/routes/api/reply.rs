@@ -16,7 +16,7 @@ pub const ASK_AGAIN: &str = "no-cache";
 
 /// A JSON answer with status 200. `cache` is its Cache-Control.
 pub fn json(cache: &'static str, document: &impl Serialize) -> Response {
-    // It can not fail: no document of ours has keys that are no text.
+    // It cannot fail: no document of ours has keys that are no text.
     bytes(cache, serde_json::to_vec(document).unwrap_or_default().into())
 }
 

@@ -2,7 +2,7 @@
 -- The living logins of a user, the newest first. It only reads.
 -- KEYS login: recent: sessions:U devices:U
 -- ARGV U
--- returns {token, last seen, value of devices:U or '', when it logged in}*; of the 100 newest at the most
+-- returns {token, last seen, value of devices:U or '', when it logged in}*; of the 100 newest at most
 local login, recent, sessions, devices = unpack(KEYS)
 local user = ARGV[1]
 

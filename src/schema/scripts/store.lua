@@ -2,8 +2,8 @@
 -- Ends a render: stores the page, unless another renders it by now or it was purged meanwhile, and gives the lease back. Keeps the account
 -- of what all pages together take: never less than there is, and never more than the limit.
 -- KEYS cache:{hash} variants:{hash} render:{hash} purged: pages: dying: bytes:
--- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, variants at the most,
---   bytes of all pages at the most, bytes that a page takes besides its own, entry ('' = nothing to store, 'unstorable' = note that)
+-- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, variants at most,
+--   bytes of all pages at most, bytes that a page takes besides its own, entry ('' = nothing to store, 'unstorable' = note that)
 -- Returns {1 if the page is stored, {hash, when it was stored}* flat}: pages that must go. Where the limit is near, one store names them, so
 --   that hardly any finds no room; where nothing is stored and pages must go first, nothing is done, and the lease stays
 local page, variants, lease, purged, pages, dying, bytes = unpack(KEYS)

@@ -159,7 +159,7 @@ async fn quantities_added_at_the_same_time_are_all_there() {
 
 // D9
 #[tokio::test]
-async fn what_is_added_stops_at_the_most_that_a_cart_holds_of_an_item() {
+async fn what_is_added_stops_at_most_that_a_cart_holds_of_an_item() {
     let store = Store::new().await;
     let app = store.app(&[("CART_MAX_QUANTITY", "10")]);
     let token = log_in(&app).await;

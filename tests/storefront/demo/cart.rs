@@ -76,7 +76,7 @@ async fn a_cart_that_redis_does_not_tell_is_kept_and_said_to_be() {
     for path in ["/cart", "/checkout"] {
         let page = guest.get(path).await;
         assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE);
-        assert!(page.says("can not be reached") && !page.says("There is nothing in"), "{}", page.text);
+        assert!(page.says("cannot be reached") && !page.says("There is nothing in"), "{}", page.text);
     }
     let page = guest.post("/cart", &[("op", "add"), ("id", MUG), ("quantity", "1")]).await;
     assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE, "nothing is claimed that was not done");

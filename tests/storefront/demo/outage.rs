@@ -1,4 +1,4 @@
-//! The database fails, for a while: what is stored is shown, what can not be done says so, and the same again does it once.
+//! The database fails, for a while: what is stored is shown, what cannot be done says so, and the same again does it once.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What happened, counted: behind the answers, for one command at the most, and told by `/traffic`.
+//! What happened, counted: behind the answers, for one command at most, and told by `/traffic`.
 
 /// An isolate writes its first entry, and then none for an hour.
 mod cost {
@@ -11,12 +11,12 @@ mod cost {
     };
 
     scenarios!(&[("TRAFFIC_INTERVAL", "3600")];
-        a_visit_costs_one_command_more_at_the_most_and_nobody_waits_for_it,
+        a_visit_costs_one_command_more_at_most_and_nobody_waits_for_it,
         a_hundred_visits_at_once_cost_no_command_more,
         who_watches_is_no_traffic,
     );
 
-    async fn a_visit_costs_one_command_more_at_the_most_and_nobody_waits_for_it(shop: &Shop) {
+    async fn a_visit_costs_one_command_more_at_most_and_nobody_waits_for_it(shop: &Shop) {
         for commands in [1, 0] {
             let before = shop.store.counts().commands;
             assert_eq!(shop.visit("/about?_=1").await.status(), 200);

@@ -30,7 +30,7 @@ pub fn cache_status(answer: &reqwest::Response) -> String {
     header(answer, "cache-status")
 }
 
-/// Whether the answer came from the cache.
+/// Returns whether the answer came from the cache.
 pub fn is_hit(answer: &reqwest::Response) -> bool {
     cache_status(answer).starts_with("edgefront; hit; ttl=")
 }

@@ -132,7 +132,7 @@ async fn a_visit_waits_for_one_request_to_redis(shop: &Shop) {
         ("/products/mug", &forged, Some(1), "hit"),
         ("/products/rare", cookie.as_str(), Some(1), "fwd=bypass; detail=unpopular"),
         ("/cart", cookie.as_str(), Some(1), "fwd=bypass; detail=no-item"),
-        // The first visit finds out that it can not be stored.
+        // The first visit finds out that it cannot be stored.
         ("/about", "", Some(1), "fwd=bypass; detail=no-item"),
         ("/about", "", Some(0), "fwd=bypass; detail=no-item"),
         ("/cart", "", Some(0), "fwd=bypass; detail=no-item"),

@@ -4,7 +4,7 @@ use std::{env, fs, io::Write, path::PathBuf};
 
 use flate2::{Compression, write::GzEncoder};
 
-/// Gzipped, at the most. Without the demo shop: `xtask/src/size.rs`.
+/// Gzipped, at most. Without the demo shop: `xtask/src/size.rs`.
 const LIMIT: usize = 472_000;
 
 #[test]
@@ -14,5 +14,5 @@ fn the_worker_in_workerd_is_no_larger_than_it_was() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(&wasm).unwrap();
     let gzipped = gzip.finish().unwrap().len();
-    assert!(gzipped <= LIMIT, "{gzipped} bytes gzipped, {} as they are, at the most {LIMIT}", wasm.len());
+    assert!(gzipped <= LIMIT, "{gzipped} bytes gzipped, {} as they are, at most {LIMIT}", wasm.len());
 }

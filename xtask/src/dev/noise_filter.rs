@@ -22,7 +22,7 @@ pub struct NoiseFilter {
 }
 
 impl NoiseFilter {
-    /// Whether the next line of wrangler is worth printing.
+    /// Returns whether the next line of wrangler is worth printing.
     pub fn passes(&mut self, line: &str) -> bool {
         let text = line.trim_start();
         if FIRST_LINES.iter().any(|first| line.contains(first)) {
@@ -36,7 +36,7 @@ impl NoiseFilter {
     }
 }
 
-/// Whether a line of the build is empty or a step that built nothing.
+/// Returns whether a line of the build is empty or a step that built nothing.
 fn is_quiet_build_line(line: &str) -> bool {
     let is_step = ["Finished", "Running", "`", "ok "].iter().any(|prefix| line.trim_start().starts_with(prefix));
     line.is_empty() || (is_step && !line.contains(": built"))

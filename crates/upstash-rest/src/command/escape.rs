@@ -50,7 +50,7 @@ pub fn write_escaped(mut text: &[u8], json: &mut Vec<u8>) -> bool {
 /// The bytes of a text before the first one that needs an escape.
 struct PlainPrefix {
     bytes: usize,
-    /// Whether the prefix is ASCII, and the rest of its last eight bytes, too.
+    /// True if the prefix is ASCII, and the rest of its last eight bytes, too.
     is_ascii: bool,
 }
 

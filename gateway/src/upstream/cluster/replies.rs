@@ -12,7 +12,7 @@ pub(super) struct RoutedCommand {
     /// Position in the request.
     pub(super) index: usize,
     pub(super) node: Arc<Node>,
-    /// Whether ASKING precedes the command: the server does not own the slot yet, but must answer.
+    /// True if ASKING precedes the command: the server does not own the slot yet, but must answer.
     pub(super) asking: bool,
 }
 

@@ -86,7 +86,7 @@ async fn of_500_who_try_twice_for_100_pieces_exactly_100_get_one() {
 
     assert_eq!(got.len() as u64, PIECES);
     let requests = shop.store.counts().requests - before;
-    assert!(requests <= 1_000 * (1 + shop.store.apart()), "one for each try at the most: {requests}");
+    assert!(requests <= 1_000 * (1 + shop.store.apart()), "one for each try at most: {requests}");
     let found = call(&shop, Method::GET, "", &buyers[0]).await.json;
     assert_eq!((&found["state"], &found["left"], &found["held"]), (&json!("sold_out"), &json!(0), &json!(PIECES)));
 }

@@ -11,7 +11,7 @@ use crate::support::{SERVICE_KEY, Shop, scenarios};
 
 scenarios!(&[("REDIS_TIMEOUT_MS", "1000")];
     a_path_or_method_that_is_not_there,
-    a_page_of_another_origin_can_not_write,
+    a_page_of_another_origin_cannot_write,
     a_service_call_needs_the_key,
     a_body_that_is_too_long_or_no_json,
     head_is_get_without_the_body,
@@ -47,7 +47,7 @@ async fn a_path_or_method_that_is_not_there(shop: &Shop) {
     assert_eq!(shop.origin.count(), 0);
 }
 
-async fn a_page_of_another_origin_can_not_write(shop: &Shop) {
+async fn a_page_of_another_origin_cannot_write(shop: &Shop) {
     let put = |headers: &[(&str, &str)]| {
         let request = shop.request(Method::PUT, "/_edge/v1/cart/items/mug");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));

@@ -11,7 +11,7 @@ scenarios!(&[];
     who_has_moved_since_the_last_rescale_is_told,
     a_reported_view_counts_once_for_a_session,
     a_retried_report_of_a_view_counts_once,
-    a_reported_view_can_not_make_an_item_up,
+    a_reported_view_cannot_make_an_item_up,
 );
 
 async fn popular(shop: &Shop, query: &str) -> Answer {
@@ -92,7 +92,7 @@ async fn a_retried_report_of_a_view_counts_once(shop: &Shop) {
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-3");
 }
 
-async fn a_reported_view_can_not_make_an_item_up(shop: &Shop) {
+async fn a_reported_view_cannot_make_an_item_up(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     assert_eq!(guest.post("/views", &json!({"item": "made-up"})).await.status, 202);
     guest.put("/cart/items/mug", &json!({"quantity": 1})).await;

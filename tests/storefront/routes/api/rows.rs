@@ -1,4 +1,4 @@
-//! `/rows`: one blocking request to Redis a read at the most, and a row is there only while it is scheduled.
+//! `/rows`: one blocking request to Redis a read at most, and a row is there only while it is scheduled.
 
 use http::Method;
 use serde_json::{Value, json};

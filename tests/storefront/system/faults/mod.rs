@@ -2,7 +2,7 @@
 //! by the same rules, whatever stands in it. What came out is `docs/faults.md`.
 //!
 //! The rules, see [`judge`]: a page is answered as long as anybody can render it; what is done is done once, or answered 503 with
-//! `Retry-After`, and then the retry finds it or does it; a call sends Redis twice as many requests as ever, at the most; what a cron has not
+//! `Retry-After`, and then the retry finds it or does it; a call sends Redis twice as many requests as ever, at most; what a cron has not
 //! done the next one does; nothing has to be restarted.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
