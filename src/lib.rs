@@ -48,7 +48,7 @@ pub mod row_cache;
 pub mod schema;
 pub mod sessions;
 
-/// What the handlers and the jobs work with.
+/// The parts of one isolate, built before its first request. Its mutable state is plain data that requests share.
 pub struct App {
     pub config: Config,
     /// Reads and writes the session cookie.
@@ -56,19 +56,19 @@ pub struct App {
     pub redis: Redis,
     pub fetch: Rc<dyn Fetch>,
     pub clock: Rc<dyn Clock>,
-    /// What happened since it was last written to Redis.
+    /// Traffic counters that are not yet written to Redis.
     pub traffic: TrafficCounters,
     /// D1, where there is one: the demo's catalogue and the row cache's table.
     pub database: Option<Rc<dyn Database>>,
     /// How often somebody may try; by default, without limits.
     pub limits: RateLimits,
-    /// Whether visitors wait for Redis.
+    /// The circuit breaker for Redis.
     pub circuit: CircuitBreaker,
-    /// What this isolate remembers of pages.
+    /// The isolate's memory of pages.
     pub pages: page_cache::PageMemory,
-    /// What this isolate remembers of rows.
+    /// The isolate's memory of rows.
     pub rows: row_cache::RowMemory,
-    /// Who was here since that was last written to Redis.
+    /// Session activity and views that are not yet written to Redis.
     pub activity: Activity,
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 use upstash_rest::{Command, Pairs};
 
-/// What is in a cart, ordered by item. The same content is always the same sequence.
+/// The content of a cart, ordered by item, so that equal carts have equal sequences.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cart {
     pub lines: Vec<CartLine>,
@@ -49,7 +49,7 @@ pub enum CartChange {
     Clear,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CartWrite {
     /// Whose cart it is. None if there was no session, and nothing to put into a cart that would need one.
@@ -238,7 +238,7 @@ pub async fn change(
     }
 }
 
-/// A write to the cart of whoever comes with `token`.
+/// A write to the cart of the session of `token`.
 struct Write {
     token: Token,
     /// The token of the guest's session that starts if `token`'s does not live.

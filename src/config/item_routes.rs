@@ -24,7 +24,7 @@ impl ItemRoutes {
     /// Reads patterns separated by commas, each a path with one segment `{item}`, or a path and `?name={item}`.
     ///
     /// # Errors
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::parse_with("{item}", text)
     }

@@ -14,7 +14,7 @@ use self::reader::Reader;
 use crate::{config::item_routes::ItemRoutes, schema::keys::Keys};
 use upstash_rest::Credentials;
 
-/// What edgefront is told from outside.
+/// The configuration of one Worker.
 #[derive(Clone)]
 pub struct Config {
     pub redis: RedisConfig,
@@ -161,7 +161,7 @@ pub struct ConfigErrors(pub Vec<ConfigError>);
 pub struct ConfigError {
     /// The variable's name.
     pub variable: &'static str,
-    /// What is wrong and what would be right; never the value of a secret.
+    /// The problem and the remedy; never the value of a secret.
     pub problem: String,
 }
 

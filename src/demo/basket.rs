@@ -1,4 +1,4 @@
-//! What is in a visitor's cart, with names and prices: the edge knows the items, the catalogue knows the rest.
+//! A visitor's cart with names and prices: the edge knows the items, the catalogue knows the rest.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub quantity: u32,
     /// None if the shop does not sell it any more.
     pub card: Option<Card>,
-    /// What was typed in place of the quantity, and what is wrong with it.
+    /// The rejected input for the quantity, and its error.
     pub typed: Option<(String, String)>,
 }
 
@@ -42,12 +42,12 @@ impl Basket {
         Ok(Self { lines: cart.iter().map(line).collect() })
     }
 
-    /// What is to be paid for what the shop has, in cents.
+    /// The total of the items in stock, in cents.
     pub(super) fn total_cents(&self) -> i64 {
         self.lines.iter().map(Line::cents).sum()
     }
 
-    /// Of all prices: the shop has one.
+    /// The currency of all prices.
     pub(super) fn currency(&self) -> &str {
         self.lines.iter().find_map(|line| Some(line.card.as_ref()?.currency.as_str())).unwrap_or("EUR")
     }
@@ -89,7 +89,7 @@ impl Line {
         self.card.as_ref().map_or(0, |card| card.price_cents * i64::from(self.quantity))
     }
 
-    /// Of all its pieces; None if the shop does not sell it.
+    /// The price of all pieces; None if the shop does not sell the item.
     pub(super) fn price(&self) -> Option<Money<'_>> {
         self.card.as_ref().map(|card| Money { cents: self.cents(), currency: &card.currency })
     }

@@ -43,9 +43,9 @@ pub(super) struct Card {
     pub name: String,
     /// ISO 4217.
     pub currency: String,
-    /// What is to be paid now.
+    /// The current price.
     pub price_cents: i64,
-    /// What it costs without a sale.
+    /// The regular price.
     pub list_cents: i64,
     /// Pieces for everybody: what a flash sale still promises is not among them.
     pub stock: i64,
@@ -62,7 +62,7 @@ pub(super) struct Product {
     pub category: String,
     pub category_name: String,
     pub description: String,
-    /// What a piece costs in its flash sale, if one runs or is to come.
+    /// The flash sale price, if a sale is live or upcoming.
     #[serde(default)]
     pub flash_cents: Option<i64>,
     /// Label → text, in the order of the page.
@@ -79,7 +79,7 @@ pub(super) struct Offer {
     pub category: String,
     pub category_name: String,
     pub description: String,
-    /// What a piece costs in the sale.
+    /// The sale price of a piece.
     pub sale_cents: i64,
     /// Unix seconds.
     pub starts: u64,
@@ -143,7 +143,7 @@ impl Catalogue<'_> {
         self.select(sql, &[]).await
     }
 
-    /// What is on sale now: at most eight, those that end first.
+    /// Items on sale now: at most eight, the earliest end first.
     pub(super) async fn on_sale(&self) -> Result<Vec<Card>, Error> {
         let sql = select_cards!(
             "",

@@ -23,7 +23,7 @@ struct CheckoutPage<'a> {
     /// None: the cart cannot be reached.
     basket: Option<&'a Basket>,
     inputs: &'a [Input],
-    /// What must be known before the rest of the page; empty for nothing.
+    /// A notice above the page; empty for none.
     notice: &'a str,
 }
 
@@ -33,7 +33,7 @@ impl CheckoutPage<'_> {
     }
 }
 
-/// Who buys, as far as it was typed.
+/// The buyer's input so far.
 pub(super) struct Fields([Input; 3]);
 
 impl Fields {

@@ -32,7 +32,7 @@ struct CheckoutPage<'a> {
     inputs: &'a [Input],
     /// How long the piece is still held; None if it is not.
     seconds: Option<u64>,
-    /// What must be known before the rest of the page; empty for nothing.
+    /// A notice above the page; empty for none.
     notice: &'a str,
 }
 

@@ -32,7 +32,7 @@ impl Form {
         Ok(Self(fields.collect()))
     }
 
-    /// What was typed into a field, without the space around it; empty if there is no such field.
+    /// The trimmed input of a field; empty without the field.
     pub(super) fn text(&self, name: &str) -> &str {
         self.as_typed(name).trim()
     }
@@ -77,7 +77,7 @@ pub(super) struct Input {
     pub label: &'static str,
     /// `text`, `email`, `password` or `textarea`.
     pub kind: &'static str,
-    /// What the browser may fill in (the HTML standard, §4.10.18.7).
+    /// The `autocomplete` token (HTML standard, §4.10.18.7).
     pub autocomplete: &'static str,
     /// Characters at most.
     pub max: usize,
@@ -116,7 +116,7 @@ impl Input {
         self
     }
 
-    /// What is wrong with a text that must be there and fit.
+    /// The error of a required text with a maximum length.
     pub(super) fn check_text(self) -> Self {
         let length = self.value.chars().count();
         let problem = if length == 0 {

@@ -159,7 +159,7 @@ async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, 
     }
 }
 
-/// What a form asks for.
+/// The action of a form.
 async fn submit(shop: Shop<'_>, route: &Route, visitor: &Visitor, form: &Form) -> Result<Response, Error> {
     match route {
         Route::Cart => cart::change(shop, visitor, form).await,

@@ -57,7 +57,7 @@ pub(super) struct OrderLine {
     pub item: String,
     pub name: String,
     pub quantity: u32,
-    /// Of one piece.
+    /// The price of one piece.
     pub price_cents: i64,
     pub picture: String,
     pub tone: String,
@@ -151,7 +151,7 @@ impl Orders<'_> {
         Ok(!self.database.query(sql, &[json!(id.0), json!(item.as_str())]).await?.is_empty())
     }
 
-    /// What [`INSERT_ORDER`] binds.
+    /// The parameters of [`INSERT_ORDER`].
     fn order(&self, id: &OrderId, buyer: &Buyer<'_>, total_cents: i64, currency: &str) -> Vec<Value> {
         let Buyer { user, mail, name, address } = buyer;
         let (total, placed) = (json!(total_cents), json!(self.now.as_secs()));
@@ -192,7 +192,7 @@ impl Orders<'_> {
 const AFTERGLOW: u64 = 900;
 
 impl Order {
-    /// A guest's order belongs to whoever knows its number; a user's to that user.
+    /// A guest's order is visible to everybody with its number; a user's order only to that user.
     pub(super) fn belongs_to(&self, user: Option<&str>, now: Timestamp) -> bool {
         match self.user.as_deref() {
             None => true,
@@ -231,7 +231,7 @@ impl Order {
 }
 
 impl OrderLine {
-    /// Of all its pieces.
+    /// The price of all pieces.
     pub(super) fn price<'a>(&self, order: &'a Order) -> Money<'a> {
         Money { cents: self.price_cents * i64::from(self.quantity), currency: &order.currency }
     }

@@ -1,4 +1,4 @@
-//! What a visitor sees. A page that may be cached is the same for everybody: it has neither cookie nor name in it.
+//! The pages of the shop. A page that may be cached is the same for everybody: it has neither cookie nor name in it.
 
 use std::fmt;
 
@@ -18,12 +18,12 @@ use crate::ports::{
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
 
-/// What all pages have above their own: compiled once, not with each of them.
+/// The top of all pages, compiled once.
 #[derive(Template)]
 #[template(path = "top.html")]
 pub(super) struct Top;
 
-/// What all pages have below.
+/// The bottom of all pages.
 #[derive(Template)]
 #[template(path = "foot.html")]
 pub(super) struct Foot;
@@ -50,7 +50,7 @@ struct CategoryPage<'a> {
 struct ProductPage<'a> {
     product: &'a Product,
     siblings: &'a [Card],
-    /// What was typed as the quantity, and what is wrong with it.
+    /// The rejected input for the quantity, and its error.
     typed: Option<(&'a str, &'a str)>,
 }
 
@@ -179,7 +179,7 @@ impl Product {
 }
 
 impl Offer {
-    /// What a piece costs in the sale.
+    /// The sale price of a piece.
     pub(super) fn price(&self) -> Money<'_> {
         Money { cents: self.sale_cents, currency: &self.card.currency }
     }

@@ -1,4 +1,4 @@
-//! What a URL of the shop is. A URL that is nothing of the shop's has no [`Route`].
+//! The shop's routes. An unknown URL has no [`Route`].
 
 use std::num::NonZeroU32;
 
@@ -75,7 +75,7 @@ impl Route {
         }
     }
 
-    /// What may be done there.
+    /// The allowed methods.
     pub(super) fn methods(&self) -> &'static [Method] {
         match self {
             Self::Cart | Self::Checkout | Self::FlashCheckout(_) | Self::SignUp | Self::Login => {

@@ -7,7 +7,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{ports::time::Timestamp, schema::ids::ItemId};
 
-/// Whoever sent a request.
+/// The sender of a request.
 #[derive(Debug, Default)]
 pub(super) struct Visitor {
     /// `Edge-User`: who is signed in. None also where Redis does not answer.

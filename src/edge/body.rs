@@ -23,7 +23,7 @@ use crate::ports::fetch::{Body, ByteStream, content_length};
 
 /// A body that is known to have no more comes in one piece.
 const PIECE: u64 = 64 << 10;
-/// What is asked for at once, of what may be longer.
+/// The size of one read of a long body, bytes.
 const CHUNK: u32 = 32 << 10;
 
 /// The body of a request with these headers.
@@ -41,7 +41,7 @@ pub fn of_response(response: &Message, headers: &HeaderMap) -> Body {
     in_chunks(response, length(headers).filter(|_| !headers.contains_key(header::CONTENT_ENCODING)))
 }
 
-/// What ends a body, where nothing else does (RFC 9112 §6.3).
+/// The length that delimits a body without a transfer coding (RFC 9112 §6.3).
 fn length(headers: &HeaderMap) -> Option<u64> {
     content_length(headers).filter(|_| !headers.contains_key(header::TRANSFER_ENCODING))
 }
@@ -139,7 +139,7 @@ impl Stream for PlatformStream {
     }
 }
 
-/// Who stops reading wants no more of it.
+/// A dropped reader cancels the stream.
 impl Drop for PlatformStream {
     fn drop(&mut self) {
         if let Self::Chunks(Chunks { reader, next: Some(_), .. }) = self {

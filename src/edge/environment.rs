@@ -14,7 +14,7 @@ use crate::{
 
 #[wasm_bindgen(module = "cloudflare:workers")]
 extern "C" {
-    /// What `wrangler.toml` and `wrangler secret put` say, by name.
+    /// Variables, secrets and bindings by name.
     #[wasm_bindgen(thread_local_v2, js_name = env)]
     static ENV: JsValue;
 }

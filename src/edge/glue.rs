@@ -1,4 +1,4 @@
-//! What `glue.js` does, seen from here.
+//! The functions of `glue.js`.
 
 use js_sys::{Function, Promise, Uint8Array};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -24,7 +24,7 @@ extern "C" {
     pub fn soon(number: u32);
     pub fn turn() -> Promise;
     pub fn sleep(number: u32, millis: f64);
-    /// What ends it before its time.
+    /// Returns the function that ends the sleep early.
     pub fn alarm(number: u32, millis: f64) -> Function;
 
     pub type Reader;
@@ -62,7 +62,7 @@ extern "C" {
     #[wasm_bindgen(method)]
     pub fn resolve(this: &Deferred, value: &JsValue);
 
-    /// What the platform gives along with an event.
+    /// An event's context.
     pub type Context;
     #[wasm_bindgen(method, js_name = waitUntil)]
     pub fn wait_until(this: &Context, work: &Promise);

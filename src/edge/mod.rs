@@ -1,12 +1,12 @@
-//! The Worker's events. Nothing else of edgefront names the platform, and nothing here knows a shop: each file turns one
-//! thing of the platform into what the rest is written against.
+//! The Worker's events. Only this module names the platform, and it knows nothing about shops: each file implements a port or
+//! converts a message.
 //!
 //! - [`environment`]: variables, secrets and bindings; read before the first request.
 //! - [`request`], [`response`]: an event's request and its answer.
 //! - [`headers`], [`body`]: what both have.
 //! - [`fetch`]: requests of ours.
 //! - [`glue`]: the few calls that cross the border; `entry.js` is where an event comes in.
-//! - [`task`]: futures here and promises there.
+//! - [`task`]: futures in wasm and promises in JavaScript; [`step_time`]: the time of a step.
 //! - [`clock`], [`console`], [`database`], [`rate_limit`]: time, the log, D1, rate limits.
 
 mod body;
@@ -20,6 +20,7 @@ mod headers;
 mod rate_limit;
 mod request;
 mod response;
+mod step_time;
 mod task;
 
 use std::{cell::OnceCell, rc::Rc};

@@ -14,13 +14,10 @@ use rustc_hash::FxHashMap;
 use wasm_bindgen::{JsValue, prelude::Closure};
 
 use super::{
-    clock::{self, PlatformClock},
     glue::{self, Deferred},
+    step_time,
 };
-use crate::ports::{
-    executor::{Completion, Executor, Spawned},
-    time::Clock,
-};
+use crate::ports::executor::{Completion, Executor, Spawned};
 
 thread_local! {
     static EXECUTOR: Executor<JsValue, Deferred> = Executor::default();
@@ -65,7 +62,7 @@ pub fn listen() {
 }
 
 fn step<T>(work: impl FnOnce() -> T) -> T {
-    EXECUTOR.with(|executor| executor.step(clock::moved_on, work))
+    EXECUTOR.with(|executor| executor.step(step_time::begin_step, work))
 }
 
 fn settle(id: u32, result: Result<JsValue, JsValue>) {
@@ -109,7 +106,7 @@ pub fn run(work: impl Future<Output = JsValue> + 'static) -> Run {
                 promise = Some(deferred.promise());
                 deferred
             };
-            match executor.spawn(id, Box::pin(work), waker, || PlatformClock.now(), completion) {
+            match executor.spawn(id, Box::pin(work), waker, step_time::now, completion) {
                 Spawned::Done(value) => Run::Done(value),
                 Spawned::Pending => Run::Promised(promise.unwrap_or_else(|| Promise::resolve(&JsValue::UNDEFINED))),
             }

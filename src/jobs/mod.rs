@@ -27,20 +27,20 @@ pub const EVERY_MINUTE: &str = "* * * * *";
 /// Rescales the ranking.
 pub const EVERY_FIVE_MINUTES: &str = "*/5 * * * *";
 
-/// What a call of a job may take: nobody waits, and a batch is larger than what a visitor asks for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Redis deadline of a job: no visitor waits, and a batch is larger than a visitor's request.
+const JOB_REDIS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Less than the 30 s of CPU time that an invocation has; tens of thousands of sessions a second go in it.
 const CLEANING: Duration = Duration::from_secs(25);
 /// Nearly the minute after which the next run begins.
 const REFRESHING: Duration = Duration::from_secs(55);
-/// What a caller of the API waits for rows.
+/// Time limit of a row refresh that an API caller waits for.
 const REFRESHING_NOW: Duration = Duration::from_secs(20);
 /// The crons write their heartbeat with each report, and every third minute where there is none: two of them were missed, and then some.
 const SILENCE: Duration = Duration::from_mins(10);
 /// The field of `jobs:` for the heartbeat.
 const HEARTBEAT: &str = "heartbeat";
 
-/// What the crons do.
+/// The jobs of the crons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job {
     /// Ends idle sessions and those over the cap: Redis expires whole keys, not members.
@@ -98,7 +98,7 @@ pub struct JobReport {
     /// Why it failed, or a part of it: for the operator. None if all went well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it did, as numbers with names.
+    /// The work done, as named numbers.
     pub done: Map<String, Value>,
 }
 
@@ -151,7 +151,7 @@ pub async fn run_job(app: &App, job: Job, now: Timestamp) -> Result<JobReport, E
     result.map(|()| report)
 }
 
-/// What one invocation has.
+/// The budget of one invocation.
 fn budget(app: &App) -> Budget {
     Budget::new(app.clock.clone(), REFRESHING, app.config.subrequests)
 }
@@ -191,7 +191,7 @@ enum Occasion {
     Asked,
 }
 
-/// What a job did, and why it did not do all.
+/// The work that a job did, and why it stopped early.
 struct Work {
     done: Value,
     cause: Option<Error>,
@@ -211,7 +211,7 @@ async fn run(
     budget: &Budget,
     now: Timestamp,
 ) -> (JobReport, Result<(), Error>) {
-    let redis = app.redis.with_deadline(PATIENCE).through(budget.fetch(app.fetch.clone()));
+    let redis = app.redis.with_deadline(JOB_REDIS_TIMEOUT).through(budget.fetch(app.fetch.clone()));
     let work = match job {
         Job::CleanSessions => clean_sessions(app, &redis, occasion, budget, now).await,
         Job::RefreshRows => refresh_rows(app, &redis, occasion, budget, now).await,

@@ -48,7 +48,7 @@ pub fn request(method: &Method, asked: &str, response: &Response, millis: impl F
     log!(target: REQUEST, Level::Error, "{fields}");
 }
 
-/// What a run of a job did, in numbers with names, and why it did not do all.
+/// The work of a job as named numbers, and why it stopped early.
 pub type Run<'a> = (&'a str, Map<String, Value>, Option<String>);
 
 /// Logs a run of a cron and of each of its jobs.

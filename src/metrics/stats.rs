@@ -11,10 +11,10 @@ use crate::{
 };
 use upstash_rest::Command;
 
-/// Who was seen so recently is there now: long enough to read a page.
+/// A session seen within this time counts as online: long enough to read a page.
 const ONLINE: Duration = Duration::from_mins(5);
 
-/// What there is at one moment.
+/// The figures at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Live sessions, and those that have expired since the last cleaning.
@@ -25,7 +25,7 @@ pub struct Stats {
     pub scheduled_rows: u64,
     /// Carts that expired with their session; the stream keeps the newest 10,000 or so.
     pub abandoned_carts: u64,
-    /// What stored pages take, in bytes, with those that died since the last one was stored.
+    /// Size of the stored pages, bytes, including pages that died since the last store.
     pub page_bytes: u64,
     /// All keys of the database, other programs' included.
     pub keys: u64,

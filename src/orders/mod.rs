@@ -27,7 +27,7 @@ use upstash_rest::{Command, FromReply};
 /// How many different items an order may have: as many as a cart by default.
 const MOST_LINES: usize = 100;
 
-/// What somebody bought.
+/// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub id: OrderId,
@@ -46,7 +46,7 @@ pub struct OrderedReservation {
 
 impl Order {
     /// Reads the header `Edge-Order`: `{"order_id": …, "items": [{"id": …, "quantity": …}], "reservation"?: {"sale": …, "id": …}}`.
-    /// What else stands in it is left out.
+    /// Unknown fields are ignored.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the field that is wrong.

@@ -72,7 +72,7 @@ impl From<FetchError> for TransportError {
     }
 }
 
-/// What a message says of its body's length (RFC 9110 §8.6); None if it says nothing, or no number.
+/// `Content-Length` (RFC 9110 §8.6); None without a number.
 pub fn content_length<N: FromStr>(headers: &HeaderMap) -> Option<N> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -101,7 +101,7 @@ impl PreparedBody {
         Self { bytes, headers, made: OnceCell::new() }
     }
 
-    /// What the platform has made of it; `make` is asked the first time.
+    /// The platform's form of the body; `make` creates it on first use.
     pub fn made(&self, make: impl FnOnce() -> Box<dyn Any>) -> &dyn Any {
         self.made.get_or_init(make).as_ref()
     }
@@ -120,7 +120,7 @@ pub enum BodyError {
     Truncated,
 }
 
-/// What [`Body::collect`] found.
+/// The result of [`Body::collect`].
 pub enum Collected {
     /// The whole body.
     Whole(Bytes),
@@ -128,7 +128,7 @@ pub enum Collected {
     TooLarge(Body),
 }
 
-/// What [`Body::collect_within`] found.
+/// The result of [`Body::collect_within`].
 pub enum InTime {
     Collected(Collected),
     /// Not whole in time: what was read so far, and the rest behind it, still as one body.
@@ -225,7 +225,7 @@ impl Body {
     }
 }
 
-/// What was read of a stream, and then the rest of it.
+/// The bytes already read, then the rest of the stream.
 struct Prefixed {
     read: Option<Bytes>,
     rest: Box<dyn ByteStream>,
@@ -266,7 +266,7 @@ enum Copying {
 }
 
 impl Copied {
-    /// Ends the copying, and wakes whoever waits for it.
+    /// Ends the copying and wakes the reader of the copy.
     fn end(&self, end: impl FnOnce(BytesMut) -> Copying) {
         let mut copy = self.copy.borrow_mut();
         if let Copying::Growing { read, reader } = &mut *copy {
@@ -302,7 +302,7 @@ impl Stream for Copied {
     }
 }
 
-/// Who stops reading leaves half a copy.
+/// A dropped stream leaves an incomplete copy.
 impl Drop for Copied {
     fn drop(&mut self) {
         self.end(|_| Copying::Lost);
@@ -315,7 +315,7 @@ impl ByteStream for Copied {
     }
 }
 
-/// What passed, when it has passed; None if that was not all of it.
+/// Resolves with the copied body; None if it is incomplete.
 pub struct BodyCopy(Rc<RefCell<Copying>>);
 
 impl Future for BodyCopy {

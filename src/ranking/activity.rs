@@ -1,4 +1,4 @@
-//! Who was here and what was viewed, written behind the answers.
+//! Records session activity and item views. Batches writes and flushes them after the response.
 //!
 //! All that the requests of a tenth of a second leave goes into one pipeline: the first of them sends it, and whatever comes meanwhile waits
 //! for the next, which the same request sends. A busy shop writes a hundred views with one request.
@@ -27,7 +27,7 @@ use crate::{
 };
 use upstash_rest::FromReply;
 
-/// How we know of a view.
+/// The source of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum View {
     /// We served the item's page, with status 200: it exists.
@@ -37,7 +37,7 @@ pub enum View {
     Reported,
 }
 
-/// Who views, as far as it is known.
+/// The viewer, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Viewer<'a> {
     /// Whose MAC is right; whether the session lives, Redis says.
@@ -46,9 +46,9 @@ pub struct Viewer<'a> {
     pub network: Option<ClientNetwork>,
 }
 
-/// What a pipeline may take; nobody waits for it.
+/// Redis deadline of a flush; no visitor waits.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// What comes within it shares a pipeline.
+/// Events within this time share a pipeline.
 const GATHER: Duration = Duration::from_millis(100);
 /// How long one request goes on sending what others leave; a Worker has 30 s after its answer.
 const LONGEST_TURN: Duration = Duration::from_secs(15);
@@ -60,7 +60,7 @@ const MOST_WAITING: usize = 10_000;
 /// 2 MB of them all.
 const MOST_RECENT: usize = 20_000;
 
-/// What waits to be written, of one isolate.
+/// Session activity and views of one isolate that are not yet written.
 pub struct Activity {
     sights: RefCell<Vec<Waiting>>,
     /// Views that the rate limit has not let through yet.
@@ -68,9 +68,9 @@ pub struct Activity {
     counts: RefCell<HashMap<(ItemId, View), u32>>,
     /// Reported views of nobody's, each with its idempotency key.
     once: RefCell<Vec<(ItemId, String)>>,
-    /// Who was here and what they looked at: two that share a hash leave out a touch, which nobody sees.
+    /// Recent activity by session and item. A hash collision drops one touch, which is harmless.
     visits: RefCell<RecentSet>,
-    /// What networks looked at.
+    /// Recent views by network and item.
     viewed: RefCell<RecentSet>,
     /// Until when the request that sends is trusted to be alive.
     turn: Cell<Option<Timestamp>>,

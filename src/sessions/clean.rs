@@ -32,7 +32,7 @@ pub enum CleanupProbe {
     Skip,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CleanupReport {
     /// Sessions ended.

@@ -1,4 +1,4 @@
-//! What is counted. The names are those of the stream's fields and of the API.
+//! The metrics. Their names are the stream's fields and the API's.
 
 use http::StatusCode;
 
@@ -55,10 +55,10 @@ counts! {
     RedisDown "redis_down",
     /// The API's.
     Api "api",
-    /// Status 5xx, whoever's fault: the origin's, or Redis' where there is no other way.
+    /// Status 5xx, caused by the origin or by Redis.
     Failed "failed",
 
-    // What visitors did.
+    // Actions of visitors.
     /// An item's page was seen: GET and 200, from the cache or not; or somebody reported it.
     View "views",
     /// Something was added to a cart.
@@ -68,7 +68,7 @@ counts! {
     /// An order, once for each id.
     Order "orders",
 
-    // What it cost.
+    // Cost in Redis.
     /// Requests to Redis that a visitor waited for.
     Requests "redis_requests",
     /// Commands in them; a script is one.

@@ -1,4 +1,4 @@
-//! What happened: where answers came from, what visitors did, and what it cost in Redis.
+//! Traffic counters: the sources of responses, visitors' actions, and the cost in Redis.
 //!
 //! An isolate counts in memory and writes what it counted as one entry of the stream `traffic:`, behind an answer, once its
 //! last entry is older than `TRAFFIC_INTERVAL`. So a request costs one more command at most, and a thousand a second cost
@@ -32,7 +32,7 @@ use upstash_rest::{Attribution, Command, Meter, Totals};
 /// Entries of the stream: an hour of 5 isolates that are always busy, in some 2 MB. More isolates have less of the past.
 const ENTRIES: u32 = 10_000;
 
-/// What this isolate counted since its last entry.
+/// The isolate's counters since its last entry.
 pub struct TrafficCounters {
     /// Zero: nothing is counted.
     interval: Duration,

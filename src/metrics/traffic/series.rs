@@ -10,7 +10,7 @@ use upstash_rest::{Command, Pairs};
 /// The shortest stretch, in seconds: entries come two seconds apart, and shorter ones would look like a comb.
 const SHORTEST: u64 = 5;
 
-/// What happened in some minutes. All moments are Unix seconds.
+/// Counters over some minutes. All moments are Unix seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
     /// Length of a stretch, in seconds.

@@ -10,9 +10,9 @@ use crate::{
 };
 use upstash_rest::Command;
 
-/// Who comes to a sale, as far as it is known before its script runs.
+/// The buyer, as far as it is known before the script runs.
 pub(super) enum Buyer<'a> {
-    /// Whoever's session it is, if it lives.
+    /// The user of this session, if it is live.
     Session(&'a Token),
     User(&'a Token, UserId),
     Nobody,

@@ -52,9 +52,9 @@ pub struct FlashSale {
     pub left: u64,
     /// How many are held now, by anybody.
     pub held: u64,
-    /// What a piece costs in the sale; None if the row does not say.
+    /// The sale price of a piece; None if the row has none.
     pub price_cents: Option<i64>,
-    /// What it costs else.
+    /// The regular price.
     pub list_cents: Option<i64>,
     /// The piece that is held for the visitor.
     pub reservation: Option<Reservation>,

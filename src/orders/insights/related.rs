@@ -21,7 +21,7 @@ pub struct BoughtTogether {
     pub score: f64,
 }
 
-/// What those bought who viewed an item.
+/// Purchases of visitors who had viewed an item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BoughtByViewers {
     /// Orders by visitors who had viewed it, faded.

@@ -8,7 +8,7 @@ use crate::{
 };
 use upstash_rest::Command;
 
-/// What is known of an item.
+/// The figures of an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemStats {
     /// 0 is the most viewed item; None if it does not rank.

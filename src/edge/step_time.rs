@@ -1,0 +1,26 @@
+//! The time of the current step. The platform's clock stands still between I/O, so each step reads it at most once, and it cannot
+//! measure CPU time.
+
+use std::cell::Cell;
+
+use crate::ports::time::Timestamp;
+
+thread_local! {
+    /// The moment of the current step, once it was read.
+    static NOW: Cell<Option<Timestamp>> = const { Cell::new(None) };
+}
+
+/// Starts a step: the clock may have moved.
+pub fn begin_step() {
+    NOW.set(None);
+}
+
+/// The moment of the current step.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "milliseconds since 1970: whole, positive")]
+pub fn now() -> Timestamp {
+    NOW.get().unwrap_or_else(|| {
+        let now = Timestamp::from_millis(js_sys::Date::now() as u64);
+        NOW.set(Some(now));
+        now
+    })
+}
