@@ -292,7 +292,7 @@ impl Write {
             _ => return Err(Error::KeyReused),
         };
         let token = if created { &fresh } else { &token };
-        Ok(CartWrite { session: sessions::from_login(token, &user), created, cart: Cart::from_pairs(cart) })
+        Ok(CartWrite { session: Session::from_login_value(token, &user), created, cart: Cart::from_pairs(cart) })
     }
 }
 

@@ -118,7 +118,7 @@ pub async fn settle(
 ) -> Result<Vec<ItemId>, Error> {
     let mut commands = Vec::new();
     if let Some(token) = token {
-        commands.push(sessions::viewed_command(redis.keys(), token));
+        commands.push(sessions::viewed_items_command(redis.keys(), token));
         if is_of_shard(redis, order, redis.keys().shard_of(token)).await? {
             commands.push(buy(redis.keys(), order, token));
         }
@@ -136,7 +136,7 @@ pub async fn settle(
     let replies = redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let viewed = replies.into_iter().next().filter(|_| token.is_some());
     let viewed = viewed.map(Vec::<String>::from_reply).transpose()?.unwrap_or_default();
-    Ok(sessions::viewed_items(&viewed))
+    Ok(sessions::parse_viewed_items(&viewed))
 }
 
 /// Returns whether the order's cart is one of `shard`. Each shard notes for itself which orders were taken out of its carts; so that

@@ -158,8 +158,8 @@ impl Activity {
         let Some(item) = &sight.item else { return };
         match noted {
             TouchOutcome::Seen => {}
-            TouchOutcome::Counts => self.count(item, *view, 1),
-            TouchOutcome::GuestCounts => self.claim(*network, (item, *view, None), sight.at),
+            TouchOutcome::ViewCounts => self.count(item, *view, 1),
+            TouchOutcome::GuestViewCounts => self.claim(*network, (item, *view, None), sight.at),
             // A session that has ended is a visitor without one.
             TouchOutcome::Ended => self.claim(*network, (item, *view, key.as_deref()), sight.at),
         }

@@ -1,127 +1,113 @@
-//! The session cookie: `__Host-session=<token>.<mac>`. Only what a key of ours has signed is ever a token, so a forged,
-//! truncated or foreign cookie costs no Redis call, and a stolen copy of Redis cannot log in.
+//! The session cookie. [`Keyring`](super::Keyring) signs and verifies it.
 //!
-//! `__Host-` makes browsers insist on `Secure` and `Path=/` and refuse a `Domain`: a sibling host cannot plant a session.
+//! ```text
+//! Set-Cookie: __Host-session=<token>.<mac>; Max-Age=<seconds>; Path=/; HttpOnly; Secure; SameSite=Lax
+//! Set-Cookie: __Host-session=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax
+//! ```
+//!
+//! - `<token>` is 28 characters of base64url without padding (RFC 4648, section 5). They encode 21 bytes: the Unix second in
+//!   which the session began (5 bytes, big-endian) and 16 random bytes. With `SHARDS` above 1, the last two bytes (big-endian)
+//!   modulo `SHARDS` are the number of the session's shard.
+//! - `<mac>` is 43 characters of base64url without padding. They encode the 32 bytes of an HMAC-SHA256 (RFC 2104). Its message is
+//!   exactly the 43 ASCII bytes `__Host-session=<token>`: the cookie's name, `=`, and the token as text. Its key is the UTF-8
+//!   text of an entry of `SESSION_KEYS`. The first entry signs; every entry verifies.
+//! - `<seconds>` is `SESSION_MAX_AGE`, 7,776,000 (90 days) by default. `Max-Age=0` deletes the cookie.
+//! - The prefix `__Host-` makes browsers require `Secure` and `Path=/` and refuse `Domain`, so a sibling host cannot plant a session.
+//!
+//! For example, the key `0123456789abcdef0123456789abcdef` signs a session that began at 2026-11-18 11:06:40 UTC
+//! (1,795,000,000 s) and whose random bytes are 0, 1, … 15:
+//!
+//! ```text
+//! token   AGr9hsAAAQIDBAUGBwgJCgsMDQ4P
+//! message __Host-session=AGr9hsAAAQIDBAUGBwgJCgsMDQ4P
+//! mac     0M45ZIIerpr0R9BVpBlgIRwS6_avMzUhRiAe04dityE
+//! cookie  __Host-session=AGr9hsAAAQIDBAUGBwgJCgsMDQ4P.0M45ZIIerpr0R9BVpBlgIRwS6_avMzUhRiAe04dityE
+//! ```
 
-use std::time::Duration;
-
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderMap, HeaderValue, header};
-use sha2::Sha256;
-
-use crate::{
-    config::SessionConfig,
-    ports::{error::Error, time::Timestamp},
-    schema::token::Token,
-};
 
 /// The cookie's name.
 pub const NAME: &str = "__Host-session";
 
-const MAC_BYTES: usize = 32;
+/// The attributes of every `Set-Cookie`, after `Max-Age`.
+pub(super) const ATTRIBUTES: &str = "Path=/; HttpOnly; Secure; SameSite=Lax";
 
-/// How many cookies of our name are looked at in one request: a browser sends one, and each more costs an HMAC a key.
-const MOST_CANDIDATES: usize = 4;
-
-/// The keys of `SESSION_KEYS`, ready to sign and to verify.
-#[derive(Clone)]
-pub struct Keyring {
-    /// The first signs, all are accepted: a new key is put in front, and the old one stays until its cookies have expired.
-    keys: Vec<Hmac<Sha256>>,
-    max_age: Duration,
-}
-
-impl Keyring {
-    /// The keys of `config`, and how long a session lasts at most.
-    #[must_use]
-    pub fn new(config: &SessionConfig) -> Self {
-        // HMAC takes keys of any length: none is lost here.
-        let keys = config.keys.iter().filter_map(|key| Hmac::new_from_slice(key.as_bytes()).ok()).collect();
-        Self { keys, max_age: config.max_age }
-    }
-
-    /// The token that the request's cookies carry: the first that is whole, signed by one of the keys, and of a session that
-    /// began less than the maximum age ago. None for everything else; Redis is not asked.
-    #[must_use]
-    pub fn read(&self, headers: &HeaderMap, now: Timestamp) -> Option<Token> {
-        cookies(headers)
-            .filter_map(|cookie| cookie.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="))
-            .take(MOST_CANDIDATES)
-            .find_map(|value| self.verify(value))
-            .filter(|token| token.began() + self.max_age > now)
-    }
-
-    /// `__Host-session=<token>.<mac>`, as a browser sends it back.
-    ///
-    /// # Errors
-    /// [`Error::Platform`] if there is no key; the configuration does not allow that.
-    pub fn pair(&self, token: &Token) -> Result<String, Error> {
-        let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
-        let mac = signed(key, token.as_str()).finalize().into_bytes();
-        Ok(format!("{NAME}={}.{}", token.as_str(), URL_SAFE_NO_PAD.encode(mac)))
-    }
-
-    /// The `Set-Cookie` of a session that begins now.
-    ///
-    /// # Errors
-    /// As [`Keyring::pair`].
-    pub fn set(&self, token: &Token) -> Result<HeaderValue, Error> {
-        let cookie = format!("{}; Max-Age={}; {ATTRIBUTES}", self.pair(token)?, self.max_age.as_secs());
-        let mut cookie = HeaderValue::try_from(cookie).map_err(|_| Error::Platform("no cookie".to_owned()))?;
-        cookie.set_sensitive(true);
-        Ok(cookie)
-    }
-
-    fn verify(&self, value: &[u8]) -> Option<Token> {
-        let (token, mac) = std::str::from_utf8(value).ok()?.split_once('.')?;
-        let token = Token::parse(token)?;
-        // Three bytes more than a MAC has: the decoder wants room for its estimate, and a longer text does not fit.
-        let mut bytes = [0; MAC_BYTES + 3];
-        let length = URL_SAFE_NO_PAD.decode_slice(mac, &mut bytes).ok()?;
-        let mac = bytes.get(..length)?;
-        // `verify_slice` compares in constant time.
-        self.keys.iter().any(|key| signed(key, token.as_str()).verify_slice(mac).is_ok()).then_some(token)
-    }
-}
-
-const ATTRIBUTES: &str = "Path=/; HttpOnly; Secure; SameSite=Lax";
-
-/// The `Set-Cookie` that makes a browser forget the session.
+/// The `Set-Cookie` that deletes the cookie.
 #[must_use]
 pub const fn clear() -> HeaderValue {
     HeaderValue::from_static("__Host-session=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax")
 }
 
-/// Returns whether the request carries a cookie of our name, whatever it is worth.
+/// Returns whether the request carries a session cookie, valid or not.
 #[must_use]
 pub fn is_sent(headers: &HeaderMap) -> bool {
-    cookies(headers).any(is_ours)
+    cookies(headers).any(is_session_cookie)
 }
 
-/// The request's `Cookie` header without ours, for the origin; None if nothing else is in it.
+/// The request's cookies without the session cookie, for the origin. `None` if no other cookie is left.
 #[must_use]
 pub fn strip(headers: &HeaderMap) -> Option<HeaderValue> {
-    let others: Vec<_> = cookies(headers).filter(|cookie| !cookie.is_empty() && !is_ours(cookie)).collect();
-    // All bytes come from header values, so they can stand in one again.
+    let others: Vec<_> = cookies(headers).filter(|cookie| !cookie.is_empty() && !is_session_cookie(cookie)).collect();
+    // Valid again as a header value, because every byte comes from one.
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
 }
 
-fn is_ours(cookie: &[u8]) -> bool {
+/// The values of the request's session cookies, in order. A browser sends one.
+pub(super) fn values(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    cookies(headers).filter_map(|cookie| cookie.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="))
+}
+
+fn is_session_cookie(cookie: &[u8]) -> bool {
     cookie.split(|byte| *byte == b'=').next() == Some(NAME.as_bytes())
 }
 
-/// What is signed: the name is part of it, so that the same key may sign other things elsewhere.
-fn signed(key: &Hmac<Sha256>, token: &str) -> Hmac<Sha256> {
-    key.clone().chain_update(NAME).chain_update("=").chain_update(token)
-}
-
-/// Each cookie of each `Cookie` header, as it stands there without the spaces around it.
+/// Each cookie of each `Cookie` header, without the spaces around it.
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(header::COOKIE).into_iter();
     lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii))
 }
 
 #[cfg(test)]
-#[path = "cookie_tests.rs"]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(cookies: &[&str]) -> HeaderMap {
+        cookies.iter().map(|cookie| (header::COOKIE, HeaderValue::from_str(cookie).unwrap())).collect()
+    }
+
+    #[test]
+    fn clear_has_the_attributes_of_every_session_cookie() {
+        assert_eq!(clear(), format!("{NAME}=; Max-Age=0; {ATTRIBUTES}"));
+    }
+
+    #[test]
+    fn the_origin_gets_every_cookie_except_the_session_cookie() {
+        let strip = |cookies: &[&str]| strip(&headers(cookies)).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(strip(&[]), None);
+        assert_eq!(strip(&["__Host-session=x"]), None);
+        assert_eq!(strip(&["__Host-session", " ; "]), None);
+        assert_eq!(strip(&["a=b; __Host-session=x.y;c=\"d e\""]).as_deref(), Some("a=b; c=\"d e\""));
+        assert_eq!(strip(&["a=b", "__Host-session=x; c"]).as_deref(), Some("a=b; c"));
+        assert_eq!(
+            strip(&["__Host-session2=x; a__Host-session=y"]).as_deref(),
+            Some("__Host-session2=x; a__Host-session=y")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn strip_leaves_no_session_cookie_in_arbitrary_headers(mut lines: Vec<Vec<u8>>) {
+            lines.push(b"__Host-session=x".to_vec());
+            let headers: HeaderMap = lines
+                .iter()
+                .filter_map(|line| HeaderValue::from_bytes(line).ok())
+                .map(|line| (header::COOKIE, line))
+                .collect();
+            prop_assert!(is_sent(&headers));
+            let left: HeaderMap = strip(&headers).map(|cookies| (header::COOKIE, cookies)).into_iter().collect();
+            prop_assert!(!is_sent(&left));
+        }
+    }
+}

@@ -1,116 +1,128 @@
-//! Log in and log out. A login always draws a new token and ends the old one in the same step: a token that somebody planted
-//! or saw before the login is worth nothing after it.
+//! Log in: start a user's session under a new token.
+//!
+//! A login always draws a new token and ends the old session in the same step. A token that somebody planted or saw before
+//! the login is worthless after it (session fixation).
 
-use super::{
-    device::{DeviceId, DeviceLabel},
-    reap::{Victim, reap},
-};
-use crate::schema::scripts::LOG_IN;
+use upstash_rest::Command;
+
+use super::device::{DeviceId, DeviceLabel};
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::ONCE_TTL, redis::Redis, shard::Shard, token::Token},
+    schema::{ids::UserId, keys::ONCE_TTL, redis::Redis, scripts::LOG_IN, shard::Shard, token::Token},
 };
-use upstash_rest::Command;
 
-/// How long the token of an ended session leads to the one that followed it, in seconds: ten minutes, for a retry.
-const RETRY_TTL: u64 = 600;
+/// How long the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
+const LOGIN_RETRY_TTL: u64 = 600;
 
-/// Starts a session of `user` and returns its token. The session `old`, if it lives, ends; what it viewed and what is in
-/// its cart move to the new one, unless it belonged to another user (then its cart is recorded as abandoned).
-///
-/// A script, because what moves depends on whose the old session was. It may be sent twice after a lost reply: the token is
-/// drawn here, and the second time there is nothing left to move.
-///
-/// # Errors
-/// [`Error::Redis`], and [`Error::Platform`] if there are no random bits for a token.
-pub async fn log_in(
-    redis: &Redis,
-    old: Option<&Token>,
-    user: &UserId,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<Token, Error> {
-    log_in_once(redis, old, user, None, None, now, config).await
+/// A request to log a user in.
+#[derive(Debug, Clone, Copy)]
+pub struct LoginRequest<'a> {
+    pub user: &'a UserId,
+    /// The visitor's token until now. Its session ends.
+    pub old_token: Option<&'a Token>,
+    /// The label of the device, if known.
+    pub label: Option<&'a DeviceLabel>,
+    pub idempotency_key: Option<&'a str>,
 }
 
-/// Like [`log_in`], from a device that has a `label`. With an idempotency `key` a user's login is executed once in a day, and
-/// again it finds the same session, as long as that lives.
-///
-/// A form has no such key; there `old` is one for ten minutes. For a visitor whose answer was lost, or who pressed twice, comes back with the
-/// token of a session that has ended, whose cart lies in the session that they never heard of.
+/// Logs `user` in, without a label or an idempotency key. As [`log_in_with`].
 ///
 /// # Errors
-/// As [`log_in`].
-pub async fn log_in_once(
+/// As [`log_in_with`].
+pub async fn log_in(
     redis: &Redis,
-    old: Option<&Token>,
+    old_token: Option<&Token>,
     user: &UserId,
-    label: Option<&DeviceLabel>,
-    key: Option<&str>,
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Token, Error> {
-    let layout = redis.keys();
-    // All that one script needs is in one shard: that of the session which ends, or else the one that the key always leads to.
-    let shard = match (old, key) {
-        (Some(old), _) => Some(layout.shard_of(old)),
-        (None, Some(key)) => Some(layout.shard_of_key(user.as_str(), key)),
-        (None, None) => None,
-    };
-    let new = shard.map_or_else(|| Token::new(now), |shard| Token::new_in(shard.number(), layout.count(), now))?;
-    let shard = layout.shard_of(&new);
+    log_in_with(redis, &LoginRequest { user, old_token, label: None, idempotency_key: None }, now, config).await
+}
+
+/// As [`log_in_with`], with the fields of the request as parameters.
+///
+/// # Errors
+/// As [`log_in_with`].
+pub async fn log_in_once(
+    redis: &Redis,
+    old_token: Option<&Token>,
+    user: &UserId,
+    label: Option<&DeviceLabel>,
+    idempotency_key: Option<&str>,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Token, Error> {
+    log_in_with(redis, &LoginRequest { user, old_token, label, idempotency_key }, now, config).await
+}
+
+/// Starts a session of the user and returns its token.
+///
+/// The old session ends, if it is live. Its views and its cart move to the new session, unless it belongs to another user:
+/// then its views are deleted and its cart is recorded as abandoned.
+///
+/// With an idempotency key, a user's login takes effect once per day. A repetition returns the same session while that is
+/// live. A form has no such key, so for ten minutes the old token serves as one. A visitor whose response was lost, or
+/// who submitted twice, returns with the old token and gets the session that now holds their cart.
+///
+/// A script, because the owner of the old session decides what moves. It is repeatable after a lost reply: the token is
+/// drawn before the request, and the second execution finds nothing left to move.
+///
+/// # Errors
+/// [`Error::Redis`]. [`Error::Platform`] if the platform has no random bits for a token.
+pub async fn log_in_with(
+    redis: &Redis,
+    request: &LoginRequest<'_>,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Token, Error> {
+    let LoginRequest { user, old_token, label, idempotency_key } = *request;
+    let new_token = draw_token(redis, request, now)?;
+    let shard = redis.keys().shard_of(&new_token);
     let mut keys = vec![
         shard.login(),
         shard.recent(),
         shard.abandoned(),
         shard.sessions(user),
         shard.devices(user),
-        shard.viewed(&new),
-        shard.cart(&new),
+        shard.viewed(&new_token),
+        shard.cart(&new_token),
     ];
-    if let Some(old) = old {
+    if let Some(old) = old_token {
         keys.extend([shard.viewed(old), shard.cart(old)]);
     }
-    let once = match (key, old) {
+    let once = match (idempotency_key, old_token) {
         (Some(key), _) => Some((shard.once(user.as_str(), key), ONCE_TTL)),
-        // No client can send this key: theirs have no space.
-        (None, Some(old)) => Some((shard.once(old.as_str(), "log in"), RETRY_TTL)),
+        // No client can send this key, because an idempotency key holds no space.
+        (None, Some(old)) => Some((shard.once(old.as_str(), "log in"), LOGIN_RETRY_TTL)),
         (None, None) => None,
     };
-    let (once, once_ttl) = once.unzip();
-    keys.extend(once);
-    let log_in = Command::script(&LOG_IN, keys)
-        .arg(new.as_str())
+    let (once_key, once_ttl) = once.unzip();
+    keys.extend(once_key);
+    let device = format!("{} {}", DeviceId::of(&new_token), label.map_or("", DeviceLabel::as_str));
+    let command = Command::script(&LOG_IN, keys)
+        .arg(new_token.as_str())
         .arg(user.as_str())
         .num(now)
         .num(now - config.idle)
         .num(config.max_age.as_secs())
-        .arg(old.map_or("", Token::as_str))
+        .arg(old_token.map_or("", Token::as_str))
         .num(once_ttl.unwrap_or_default())
-        .arg(format!("{} {}", DeviceId::of(&new), label.map_or("", DeviceLabel::as_str)));
-    let token: String = redis.run(log_in.repeatable()).await?;
+        .arg(device);
+    let token: String = redis.run(command.repeatable()).await?;
     Token::parse(&token).ok_or(upstash_rest::Error::UnexpectedType.into())
 }
 
-/// Ends the session of `token`; its cart is recorded as abandoned. That it did not live is no error.
+/// Draws the token of the new session.
 ///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn log_out(redis: &Redis, token: &Token, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
-    reap(redis, &[Victim::logged_out(redis.keys(), token)], None, now - config.idle, config).await.map(drop)
-}
-
-/// Ends all sessions of `user` and returns how many there were.
-///
-/// Two requests: the list (of every shard), and the end of what is in it. A login that comes between the two stays.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionConfig) -> Result<u64, Error> {
-    let list = |shard: Shard| Command::read("ZRANGE").arg(shard.sessions(user)).num(0).num(-1);
-    let lists: Vec<Vec<String>> = redis.all(&redis.keys().shards().map(list).collect::<Vec<_>>()).await?;
-    let tokens = lists.iter().flatten().filter_map(|token| Token::parse(token));
-    let victims: Vec<_> = tokens.map(|token| Victim::logged_out(redis.keys(), &token)).collect();
-    Ok(reap(redis, &victims, Some(user), now - config.idle, config).await?.sessions)
+/// A script reaches the keys of one shard only. So the token is drawn for the shard of the old session, or else for the
+/// shard that the idempotency key always selects.
+fn draw_token(redis: &Redis, request: &LoginRequest<'_>, now: Timestamp) -> Result<Token, Error> {
+    let keys = redis.keys();
+    let shard: Option<Shard> = match (request.old_token, request.idempotency_key) {
+        (Some(old), _) => Some(keys.shard_of(old)),
+        (None, Some(key)) => Some(keys.shard_of_key(request.user.as_str(), key)),
+        (None, None) => None,
+    };
+    shard.map_or_else(|| Token::new(now), |shard| Token::new_in(shard.number(), keys.count(), now))
 }

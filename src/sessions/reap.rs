@@ -1,116 +1,120 @@
-//! The end of sessions. The script `reap` alone ends them (but for the one that a login replaces, which `log_in` does): token,
-//! last seen, views and cart go in one step, so there is never a login that the cleaning cannot see.
+//! Deletes the data of ended sessions.
 //!
-//! The lists of a user (`sessions:`, `devices:`) are not part of it. They may name what has ended, and live as long as the last
-//! login in them could. Who ends all sessions of a user knows whose lists they are, and clears them too; for the cleaning that
-//! would be one more request for each batch, and two calls for each session.
+//! The script `reap` ends every session, except the one that a login replaces: `log_in` ends that. It deletes token, last
+//! activity, views and cart in one step, so there is never a login that the cleanup cannot see.
+//!
+//! The script leaves the lists of a user (`sessions:`, `devices:`) alone unless the caller knows the user. They may name
+//! ended sessions; they expire when the last login in them reaches its maximum age. A logout of all sessions knows the user and
+//! updates the lists. For the cleanup, that would cost one more request per batch and two more calls per session.
 
 use std::collections::BTreeMap;
 
-use crate::schema::scripts::REAP;
+use upstash_rest::Command;
+
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::Keys, redis::Redis, shard::Shard, token::Token},
+    schema::{ids::UserId, keys::Keys, redis::Redis, scripts::REAP, shard::Shard, token::Token},
 };
-use upstash_rest::Command;
 
-/// How many sessions one call of the script ends. While it runs Redis serves nobody else: 1 to 2 ms if each has a cart.
-pub(super) const REAP_AT_ONCE: usize = 100;
+/// How many sessions one call of the script ends. The call blocks Redis for 1 to 2 ms if each session has a cart.
+pub(super) const SESSIONS_PER_CALL: usize = 100;
 
 /// A session to end.
-pub(super) struct Victim {
+pub(super) struct ReapTarget {
     shard: Shard,
-    viewed: String,
-    cart: String,
-    /// The score that must not have changed, as Redis wrote it; empty = end it in any case.
-    score: String,
-    /// By that score it is idle, so it ends however few there are.
+    viewed_key: String,
+    cart_key: String,
+    /// The score in `recent:` as Redis wrote it. The script spares a session whose score has changed. Empty: end it in any case.
+    expected_score: String,
+    /// By that score the session is idle, so it ends even below the limit.
     is_idle: bool,
 }
 
-impl Victim {
-    /// A session that is to end if `score` still is when it was last seen. None if `member` cannot be a token of anybody.
+impl ReapTarget {
+    /// A session that ends if its last activity is still `score`. `None` if `member` is empty, which no token is.
     pub fn expired(shard: Shard, member: &str, score: String, is_idle: bool) -> Option<Self> {
-        let (viewed, cart) = shard.of_member(member)?;
-        Some(Self { shard, viewed, cart, score, is_idle })
+        let (viewed_key, cart_key) = shard.of_member(member)?;
+        Some(Self { shard, viewed_key, cart_key, expected_score: score, is_idle })
     }
 
-    /// A session that is to end in any case.
+    /// A session that ends in any case.
     pub fn logged_out(keys: Keys, token: &Token) -> Self {
         let shard = keys.shard_of(token);
-        let (viewed, cart) = (shard.viewed(token), shard.cart(token));
-        Self { shard, viewed, cart, score: String::new(), is_idle: false }
+        let (viewed_key, cart_key) = (shard.viewed(token), shard.cart(token));
+        Self { shard, viewed_key, cart_key, expected_score: String::new(), is_idle: false }
     }
 }
 
-/// How many sessions each shard may hold. Tokens fall into shards by chance, so at the limit L of n shards a session that leaves
-/// is the oldest of its shard, and of all sessions as many are younger as a negative binomial says: L, give or take a standard
-/// deviation of √(L·(n−1)), which is 0.12 % for 10 million in 16. There are never more than L in all.
-pub(super) fn share(keys: Keys, config: &SessionConfig) -> u64 {
+/// How many sessions each shard may hold: an equal share of [`SessionConfig::limit`], at least 1.
+///
+/// The cleanup ends the oldest session of a shard, which need not be the oldest of all. Tokens fall into shards at random.
+/// So at a limit of L sessions in n shards, the number of younger sessions has a negative binomial distribution: its mean
+/// is L, its standard deviation √(L·(n−1)), which is 0.12 % for 10 million sessions in 16 shards. All shards together never
+/// hold more than L sessions.
+pub(super) fn limit_per_shard(keys: Keys, config: &SessionConfig) -> u64 {
     (config.limit / u64::from(keys.count().get())).max(1)
 }
 
-/// What came of it.
+/// The number of sessions ended, and of carts recorded in `abandoned:`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Reaped {
+pub(super) struct ReapCounts {
     pub sessions: u64,
-    /// Recorded in `abandoned:`.
     pub carts: u64,
 }
 
-impl Reaped {
+impl ReapCounts {
     /// Adds up the replies to [`reap_commands`].
-    pub fn of(replies: impl IntoIterator<Item = (u64, u64)>) -> Self {
+    pub fn sum(replies: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let add = |sum: Self, (sessions, carts)| Self { sessions: sum.sessions + sessions, carts: sum.carts + carts };
         replies.into_iter().fold(Self::default(), add)
     }
 }
 
-/// Ends sessions, each in its shard: one request, and none for nobody. Of a `user`, they leave the user's lists, too.
+/// Ends `targets` in one request; no targets cost no request. If all are of one `user`, removes them from the user's lists.
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub(super) async fn reap(
     redis: &Redis,
-    victims: &[Victim],
+    targets: &[ReapTarget],
     user: Option<&UserId>,
     idle_cutoff: Timestamp,
     config: &SessionConfig,
-) -> Result<Reaped, Error> {
-    let calls = reap_commands(redis.keys(), victims, user, idle_cutoff, config);
-    Ok(Reaped::of(redis.all::<Vec<(u64, u64)>>(&calls).await?))
+) -> Result<ReapCounts, Error> {
+    let calls = reap_commands(redis.keys(), targets, user, idle_cutoff, config);
+    Ok(ReapCounts::sum(redis.all::<Vec<(u64, u64)>>(&calls).await?))
 }
 
-/// The calls of the script that end `victims`, for one pipeline; each replies how many sessions it ended and how many carts
-/// it recorded.
+/// The script calls that end `targets`, for one pipeline. Each replies with sessions ended and carts recorded.
 ///
-/// They may be sent twice after a lost reply: what is ended is not there the second time.
+/// A call is repeatable after a lost reply: the second execution does not find the sessions that the first ended.
 pub(super) fn reap_commands(
     keys: Keys,
-    victims: &[Victim],
+    targets: &[ReapTarget],
     user: Option<&UserId>,
     idle_cutoff: Timestamp,
     config: &SessionConfig,
 ) -> Vec<Command> {
-    let limit = share(keys, config);
-    let mut shards = BTreeMap::<Shard, Vec<&Victim>>::new();
-    for victim in victims {
-        shards.entry(victim.shard).or_default().push(victim);
+    let limit = limit_per_shard(keys, config);
+    let mut targets_by_shard = BTreeMap::<Shard, Vec<&ReapTarget>>::new();
+    for target in targets {
+        targets_by_shard.entry(target.shard).or_default().push(target);
     }
-    let calls = shards.iter().flat_map(|(shard, victims)| {
-        let nobody = || [shard.no_sessions(), shard.no_sessions()];
-        let lists = user.map_or_else(nobody, |user| [shard.sessions(user), shard.devices(user)]);
-        let own = [shard.recent(), shard.login(), shard.abandoned()].into_iter().chain(lists).collect::<Vec<_>>();
-        victims.chunks(REAP_AT_ONCE).map(move |victims| {
-            let of_each = victims.iter().flat_map(|victim| [&victim.viewed, &victim.cart]);
-            // Over a cap of 0 is everybody, and then the script need not read each score as a number.
-            let limit = if victims.iter().all(|victim| victim.is_idle) { 0 } else { limit };
-            Command::script(&REAP, own.iter().chain(of_each))
+    let calls = targets_by_shard.iter().flat_map(|(shard, targets)| {
+        let no_lists = || [shard.no_sessions(), shard.no_sessions()];
+        let lists = user.map_or_else(no_lists, |user| [shard.sessions(user), shard.devices(user)]);
+        let shared_keys =
+            [shard.recent(), shard.login(), shard.abandoned()].into_iter().chain(lists).collect::<Vec<_>>();
+        targets.chunks(SESSIONS_PER_CALL).map(move |targets| {
+            let session_keys = targets.iter().flat_map(|target| [&target.viewed_key, &target.cart_key]);
+            // Every session is over a limit of 0, which saves the script parsing each score as a number.
+            let limit = if targets.iter().all(|target| target.is_idle) { 0 } else { limit };
+            Command::script(&REAP, shared_keys.iter().chain(session_keys))
                 .num(limit)
                 .num(idle_cutoff)
                 .arg(user.map_or("", UserId::as_str))
-                .args(victims.iter().map(|victim| &victim.score))
+                .args(targets.iter().map(|target| &target.expected_score))
                 .repeatable()
         })
     });

@@ -1,38 +1,40 @@
-//! Notes that sessions were here, and what they looked at: one script for many, because the writes depend on the check.
+//! Records the activity and the item views of sessions. One script call serves many sessions of a shard.
 
 use std::time::Duration;
 
-use crate::schema::scripts::TOUCH;
+use upstash_rest::{Command, FromReply, Reply};
+
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::ItemId, redis::Redis, shard::Shard, token::Token},
+    schema::{ids::ItemId, redis::Redis, scripts::TOUCH, shard::Shard, token::Token},
 };
-use upstash_rest::{Command, FromReply, Reply};
 
-/// A session is noted as seen once in so long at most: by so much may the order in which sessions leave be wrong.
+/// A session's last activity is updated at most once per this interval.
+///
+/// The order in which the cleanup ends sessions may therefore be wrong by up to 10 s.
 pub const TOUCH_EVERY: Duration = Duration::from_secs(10);
 
-/// A session was here.
+/// An activity of a session: a request, or a view of an item's page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionTouch {
     pub token: Token,
-    /// The item whose page it looked at, if it was one's.
+    /// The item whose page was viewed; `None` for any other request.
     pub item: Option<ItemId>,
     pub at: Timestamp,
 }
 
-/// What came of a [`SessionTouch`].
+/// The result of a [`SessionTouch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TouchOutcome {
-    /// There is no such session, and nothing was written.
+    /// The session is not live. Nothing was written.
     Ended,
-    /// It was seen; its item, if any, is the newest of the viewed ones.
+    /// The activity was recorded, and the item, if any, among the last viewed. The view does not count in the ranking.
     Seen,
-    /// The same, and the view counts in the ranking: the first in [`SessionConfig::view_window`].
-    Counts,
-    /// The same of a guest, who may have begun the session for that.
-    GuestCounts,
+    /// As [`Seen`](Self::Seen), and the view counts: it is the item's first within [`SessionConfig::view_window`].
+    ViewCounts,
+    /// As [`ViewCounts`](Self::ViewCounts), in a guest's session. Anybody can start one, so the caller checks the network, too.
+    GuestViewCounts,
 }
 
 impl FromReply for TouchOutcome {
@@ -40,32 +42,34 @@ impl FromReply for TouchOutcome {
         Ok(match u32::from_reply(reply)? {
             0 => Self::Ended,
             1 => Self::Seen,
-            2 => Self::Counts,
-            _ => Self::GuestCounts,
+            2 => Self::ViewCounts,
+            _ => Self::GuestViewCounts,
         })
     }
 }
 
-/// The script's call for at least one sight, all of sessions of `shard`; its reply is a list of [`TouchOutcome`], one for each.
+/// The script call that records `touches`: at least one, all of sessions in `shard`. It replies with one [`TouchOutcome`] each.
+///
+/// A script, because the writes depend on the check that the session is live.
 #[must_use]
-pub fn touch_command(shard: Shard, sights: &[&SessionTouch], config: &SessionConfig) -> Command {
-    let latest = sights.iter().map(|sight| sight.at).max().unwrap_or(Timestamp::from_millis(0));
-    let viewed = sights.iter().map(|sight| shard.viewed(&sight.token));
+pub fn touch_command(shard: Shard, touches: &[&SessionTouch], config: &SessionConfig) -> Command {
+    let latest = touches.iter().map(|touch| touch.at).max().unwrap_or(Timestamp::from_millis(0));
+    let viewed = touches.iter().map(|touch| shard.viewed(&touch.token));
     let command = Command::script(&TOUCH, [shard.login(), shard.recent()].into_iter().chain(viewed))
         .num(latest - config.idle)
         .num(config.view_window.as_secs())
         .num(TOUCH_EVERY.as_secs());
-    sights.iter().fold(command, |command, SessionTouch { token, item, at }| {
+    touches.iter().fold(command, |command, SessionTouch { token, item, at }| {
         command.arg(token.as_str()).num(*at).arg(item.as_ref().map_or("", ItemId::as_str))
     })
 }
 
-/// Notes one session.
+/// Records one activity.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn touch(redis: &Redis, sight: &SessionTouch, config: &SessionConfig) -> Result<TouchOutcome, Error> {
-    let shard = redis.keys().shard_of(&sight.token);
-    let noted: Vec<TouchOutcome> = redis.run(touch_command(shard, &[sight], config)).await?;
-    Ok(noted.first().copied().ok_or(upstash_rest::Error::UnexpectedType)?)
+pub async fn touch(redis: &Redis, touch: &SessionTouch, config: &SessionConfig) -> Result<TouchOutcome, Error> {
+    let shard = redis.keys().shard_of(&touch.token);
+    let outcomes: Vec<TouchOutcome> = redis.run(touch_command(shard, &[touch], config)).await?;
+    Ok(outcomes.first().copied().ok_or(upstash_rest::Error::UnexpectedType)?)
 }

@@ -25,7 +25,7 @@ use crate::{
     orders::Order,
     ports::{error::Error, time::Timestamp},
     schema::{ids::ItemId, keys, redis::Redis},
-    sessions::VIEWED_ITEMS,
+    sessions::MAX_VIEWED_ITEMS,
 };
 use upstash_rest::Command;
 
@@ -33,7 +33,7 @@ use upstash_rest::Command;
 /// more is a pair more with every other.
 pub const MOST_BOUGHT: usize = 20;
 /// How many items that the visitor viewed count: as many as a session remembers.
-pub const MOST_VIEWED: usize = VIEWED_ITEMS;
+pub const MOST_VIEWED: usize = MAX_VIEWED_ITEMS;
 
 /// Counts `order`, whose visitor had viewed `viewed` (newest first), once in [`keys::ORDER_TTL`]. False: it was counted before.
 ///

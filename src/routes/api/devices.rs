@@ -17,8 +17,8 @@ use crate::{
 /// `{sessions: [{id, current, began, seen, device}]}`, newest login first; times are Unix seconds. Nobody has none.
 pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
     let Some(token) = call.token() else { return Ok(respond(&[]).into()) };
-    let devices = sessions::devices(&call.app.redis, &token, call.now, &call.app.config.session).await?;
-    let describe = |Device { token: other, seen, label }: Device| {
+    let devices = sessions::list_devices(&call.app.redis, &token, call.now, &call.app.config.session).await?;
+    let describe = |Device { token: other, last_seen, label }: Device| {
         let current = other == token;
         // This request tells what its own browser is, should the login not have.
         let label = label.or_else(|| if current { DeviceLabel::of(call.headers()) } else { None });
@@ -26,7 +26,7 @@ pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
             "id": DeviceId::of(&other).as_str(),
             "current": current,
             "began": other.began().as_secs(),
-            "seen": seen.as_score(),
+            "seen": last_seen.as_score(),
             "device": label.as_ref().map(DeviceLabel::as_str),
         })
     };
@@ -70,16 +70,16 @@ async fn log_out(call: &Call<'_>, which: &DeviceSelection) -> Result<Option<Ende
 /// 204, and behind it what is left to do.
 fn answer(call: &Call<'_>, ended: EndedSessions) -> Answer {
     let mut response = reply::empty(StatusCode::NO_CONTENT);
-    if ended.current {
+    if ended.includes_current {
         response.headers_mut().insert(header::SET_COOKIE, cookie::clear());
     }
     let (app, now) = (call.app.clone(), call.now);
-    let clear_away = async move {
-        if let Err(error) = ended.clear_away(&app.redis, now, &app.config.session).await {
+    let delete_data = async move {
+        if let Err(error) = ended.delete_data(&app.redis, now, &app.config.session).await {
             log::warn!("sessions that were ended are left to the cleaning: {error}");
         }
     };
-    Answer { response, background: vec![Box::pin(clear_away)] }
+    Answer { response, background: vec![Box::pin(delete_data)] }
 }
 
 /// `{ended}`: how many sessions of a user the shop's own service has ended.

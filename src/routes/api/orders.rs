@@ -23,7 +23,7 @@ pub async fn report(call: Call<'_>) -> Result<Answer, Problem> {
     let token = match (&user, token) {
         (Some(_), Some(_)) => return Err(Error::invalid("token", "cannot be given beside the user").into()),
         // Of a user's carts the one that they filled last is in the session that they began last, as far as we can know.
-        (Some(user), None) => sessions::newest(&app.redis, user, call.now, &config.session).await?,
+        (Some(user), None) => sessions::latest_login(&app.redis, user, call.now, &config.session).await?,
         (None, token) => token,
     };
     let viewed = orders::settle(&app.redis, &order, token.as_ref(), user.as_ref(), call.now, &config.session).await?;

@@ -12,7 +12,7 @@ use crate::{
     ports::{answer::Answer, fetch::Response},
     routes::problem::Problem,
     schema::ids::{ItemId, UserId},
-    sessions::{self, cookie, device::DeviceLabel},
+    sessions::{self, LoginRequest, cookie, device::DeviceLabel},
 };
 
 /// How long a replica of Redis may not know yet of a session that has begun: with several regions this read may come from one that lags.
@@ -74,7 +74,7 @@ pub async fn end(call: Call<'_>) -> Result<Answer, Problem> {
 /// The items last viewed, newest first.
 pub async fn recent(call: Call<'_>) -> Result<Answer, Problem> {
     let found = match call.token() {
-        Some(token) => sessions::recent_items(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+        Some(token) => sessions::read_viewed_items(&call.app.redis, &token, call.now, &call.app.config.session).await?,
         None => None,
     };
     let items = found.map(|(_, items)| items).unwrap_or_default();
@@ -91,8 +91,8 @@ pub async fn begin(call: Call<'_>) -> Result<Answer, Problem> {
         fields.take_if_any("device").map(|label| read_text("device", &label, DeviceLabel::parse)).transpose()?;
     fields.end()?;
     let (key, old, config) = (call.idempotency_key()?, call.token(), &call.app.config.session);
-    let token =
-        sessions::log_in_once(&call.app.redis, old.as_ref(), &user, label.as_ref(), key, call.now, config).await?;
+    let request = LoginRequest { user: &user, old_token: old.as_ref(), label: label.as_ref(), idempotency_key: key };
+    let token = sessions::log_in_with(&call.app.redis, &request, call.now, config).await?;
     let cookie = call.app.keyring.pair(&token)?;
     let mut response: Response = reply::json(reply::PERSONAL, &json!({"token": token.as_str(), "cookie": cookie}));
     *response.status_mut() = StatusCode::CREATED;

@@ -17,7 +17,7 @@ use edgefront::{
         keys::Keys,
         token::Token,
     },
-    sessions::{self, CleanupProbe, DeviceSelection},
+    sessions::{self, CleanupProbe, DeviceSelection, LoginRequest},
 };
 use serde_json::{Value, json};
 
@@ -109,17 +109,17 @@ async fn a_user_sees_and_ends_sessions_of_all_shards() {
     let shards: BTreeSet<_> = tokens.iter().map(|token| keys(&app).shard_of(token)).collect();
     assert!(shards.len() > 1);
     let (now, config) = (app.clock.now(), &app.config.session);
-    let listed = sessions::devices(&app.redis, &tokens[5], now, config).await.unwrap();
+    let listed = sessions::list_devices(&app.redis, &tokens[5], now, config).await.unwrap();
     let newest_first: Vec<_> = tokens.iter().rev().collect();
     assert_eq!(listed.iter().map(|device| &device.token).collect::<Vec<_>>(), newest_first);
-    assert_eq!(sessions::newest(&app.redis, &user("ada"), now, config).await.unwrap().as_ref(), tokens.last());
+    assert_eq!(sessions::latest_login(&app.redis, &user("ada"), now, config).await.unwrap().as_ref(), tokens.last());
 
     let ended = sessions::log_out_devices(&app.redis, &tokens[5], &DeviceSelection::Others, now, config)
         .await
         .unwrap()
         .unwrap();
-    assert!(!ended.current);
-    ended.clear_away(&app.redis, now, config).await.unwrap();
+    assert!(!ended.includes_current);
+    ended.delete_data(&app.redis, now, config).await.unwrap();
     for token in &tokens {
         let lives = sessions::check(&app.redis, token, now, config).await.unwrap().is_some();
         assert_eq!(lives, *token == tokens[5]);
@@ -164,8 +164,9 @@ async fn a_login_with_an_idempotency_key_finds_its_session_again() {
     let app = store.app(&[]);
     let (now, config) = (app.clock.now(), &app.config.session);
     for key in ["a", "b", "c", "d", "e", "f"] {
-        let log_in =
-            async || sessions::log_in_once(&app.redis, None, &user("ada"), None, Some(key), now, config).await.unwrap();
+        let ada = user("ada");
+        let request = LoginRequest { user: &ada, old_token: None, label: None, idempotency_key: Some(key) };
+        let log_in = async || sessions::log_in_with(&app.redis, &request, now, config).await.unwrap();
         assert_eq!(log_in().await, log_in().await, "{key}");
     }
     assert_eq!(store.raw(&["HLEN", "login:"]).await, 6);

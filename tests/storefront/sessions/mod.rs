@@ -59,7 +59,7 @@ async fn view(app: &Rc<App>, token: &Token, name: &str) {
 }
 
 async fn recent(app: &Rc<App>, token: &Token) -> Option<Vec<String>> {
-    let recent = sessions::recent_items(&app.redis, token, app.clock.now(), &app.config.session).await.unwrap();
+    let recent = sessions::read_viewed_items(&app.redis, token, app.clock.now(), &app.config.session).await.unwrap();
     recent.map(|(_, items)| items.iter().map(ToString::to_string).collect())
 }
 
@@ -186,9 +186,9 @@ async fn a_late_touch_moves_nothing_back_and_fractions_of_a_second_count() {
     let now = app.clock.now();
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
     let later = now + TOUCH_EVERY;
-    assert_eq!(touch(&app, &other, Some("mug"), later + Duration::from_millis(1)).await, TouchOutcome::Counts);
-    assert_eq!(touch(&app, &one, Some("mug"), later + Duration::from_millis(2)).await, TouchOutcome::Counts);
-    assert_eq!(touch(&app, &one, Some("cup"), now - Duration::from_secs(9)).await, TouchOutcome::Counts);
+    assert_eq!(touch(&app, &other, Some("mug"), later + Duration::from_millis(1)).await, TouchOutcome::ViewCounts);
+    assert_eq!(touch(&app, &one, Some("mug"), later + Duration::from_millis(2)).await, TouchOutcome::ViewCounts);
+    assert_eq!(touch(&app, &one, Some("cup"), now - Duration::from_secs(9)).await, TouchOutcome::ViewCounts);
     assert_eq!(store.raw(&["ZRANGE", "recent:", "0", "-1"]).await, json!([other.as_str(), one.as_str()]));
     assert_eq!(recent(&app, &one).await.unwrap(), ["mug", "cup"]);
     // A view that arrives late is none of the newest, not even of an item that was viewed since.

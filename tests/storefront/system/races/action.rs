@@ -311,7 +311,7 @@ impl World {
             Deed::Touch(token, item) => {
                 let sight = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
                 let noted = sessions::touch(redis, &sight, session).await?;
-                if matches!(noted, TouchOutcome::Counts | TouchOutcome::GuestCounts) {
+                if matches!(noted, TouchOutcome::ViewCounts | TouchOutcome::GuestViewCounts) {
                     redis.run::<()>(ranking::count(redis.keys(), item, 1)).await?;
                 }
                 format!("{noted:?}")
@@ -330,7 +330,7 @@ impl World {
             Deed::LogOutDevices(token, which) => {
                 let ended = sessions::log_out_devices(redis, token, which, now, session).await?;
                 if let Some(ended) = &ended {
-                    ended.clear_away(redis, now, session).await?;
+                    ended.delete_data(redis, now, session).await?;
                 }
                 format!("{}", ended.is_some())
             }

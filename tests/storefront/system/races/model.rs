@@ -162,7 +162,7 @@ impl<'a> Model<'a> {
 
     fn touch(&self, next: &mut State, token: &str, item: &str, now: Timestamp) -> &'static str {
         let Some(user) = self.user(next, token, now) else { return "Ended" };
-        let counts = if user.is_empty() { "GuestCounts" } else { "Counts" };
+        let counts = if user.is_empty() { "GuestViewCounts" } else { "ViewCounts" };
         if now.as_score() - next.recent[token].as_score() >= TOUCH_EVERY.as_secs_f64() {
             seen(next, token, now);
         }

@@ -1,90 +1,52 @@
-//! What a session is called outside: a name that leads nobody to its token, and a label that its user recognizes.
-
-use std::fmt;
+//! The label of a device, by which its user recognizes it.
 
 use http::{HeaderMap, header};
-use sha2::{Digest, Sha256};
 
-use crate::{
-    ports::error::Error,
-    schema::{hex, token::Token},
-};
+use crate::ports::error::Error;
 
-/// The public name of a session: the first 16 hexadecimal digits of a SHA-256 over its token. A token has 128 random bits, so
-/// nobody finds it from its name; and of one user's sessions, no two share one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceId(String);
-
-impl DeviceId {
-    /// The name of the session of `token`.
-    #[must_use]
-    pub fn of(token: &Token) -> Self {
-        // Apart from every other hash of a token.
-        let mut name = hex(&Sha256::new().chain_update("device:").chain_update(token.as_str()).finalize());
-        name.truncate(16);
-        Self(name)
-    }
-
-    /// The name in `text`, or None if it is not one.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (text.len() == 16 && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
-    }
-
-    /// As it stands in URLs and in `devices:`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for DeviceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// What a user calls a device: "Firefox on Windows".
+/// The name of a device as its user reads it: "Firefox on Windows".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceLabel(String);
 
 impl DeviceLabel {
-    /// Checks `text`.
+    /// Checks a label.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is not 1 to 64 characters that all can be seen (a space between them may be).
+    /// [`Error::Invalid`] unless it is 1 to 64 characters, without control characters and not only spaces.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let is_visible = !text.trim().is_empty() && !text.chars().any(char::is_control);
         if !is_visible || text.chars().count() > 64 {
-            return Err(Error::invalid("device", "must be 1 to 64 characters, and none that cannot be seen"));
+            return Err(Error::invalid("device", "must be 1 to 64 visible characters"));
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// The label of whoever sent `headers`. None if their `User-Agent` is none that we know.
+    /// The label of the browser that sent `headers`. `None` if its `User-Agent` names no browser and no system of the lists below.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         Self::of_user_agent(headers.get(header::USER_AGENT)?.to_str().ok()?)
     }
 
     fn of_user_agent(text: &str) -> Option<Self> {
-        let named = |names: &[(&str, &'static str)]| {
-            names.iter().find(|(mark, _)| text.contains(mark)).map(|(_, name)| (*name).to_owned())
+        let find = |names: &[(&str, &'static str)]| {
+            names.iter().find(|(marker, _)| text.contains(marker)).map(|(_, name)| (*name).to_owned())
         };
-        match (named(&BROWSERS), named(&SYSTEMS)) {
+        match (find(&BROWSERS), find(&SYSTEMS)) {
             (Some(browser), Some(system)) => Some(Self(format!("{browser} on {system}"))),
-            (one, other) => one.or(other).map(Self),
+            (browser, system) => browser.or(system).map(Self),
         }
     }
 
+    /// The label as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What a browser's User-Agent holds, and its name. Nearly all of them claim to be Chrome and Safari as well, so those come last.
+/// A marker in the `User-Agent`, and the browser's name. The first match counts.
+///
+/// Chrome and Safari come last, because nearly every browser also claims to be one of them.
 const BROWSERS: [(&str, &str); 15] = [
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
@@ -103,7 +65,9 @@ const BROWSERS: [(&str, &str); 15] = [
     ("Safari/", "Safari"),
 ];
 
-/// As [`BROWSERS`]: an iPhone says that it is like a Mac, and Android that it is a Linux.
+/// A marker in the `User-Agent`, and the system's name. The first match counts.
+///
+/// iPhone and iPad come before macOS, and Android before Linux, because their browsers name both.
 const SYSTEMS: [(&str, &str); 8] = [
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),
@@ -118,15 +82,14 @@ const SYSTEMS: [(&str, &str); 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::time::Timestamp;
 
     fn label(user_agent: &str) -> Option<String> {
         DeviceLabel::of_user_agent(user_agent).map(|label| label.as_str().to_owned())
     }
 
     #[test]
-    fn a_browser_is_called_by_its_name_and_system() {
-        for (user_agent, name) in [
+    fn a_browser_is_labelled_by_its_name_and_system() {
+        for (user_agent, expected) in [
             ("Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0", "Firefox on Windows"),
             (
                 "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
@@ -160,7 +123,7 @@ mod tests {
             ("SomeApp/3.1 (Android 15)", "Android"),
             ("Mozilla/5.0 Firefox/145.0", "Firefox"),
         ] {
-            assert_eq!(label(user_agent).as_deref(), Some(name), "{user_agent}");
+            assert_eq!(label(user_agent).as_deref(), Some(expected), "{user_agent}");
         }
         for user_agent in ["", "curl/8.14.1", "Mozilla/5.0", "\u{7f}"] {
             assert_eq!(label(user_agent), None, "{user_agent}");
@@ -168,25 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn a_service_may_call_a_device_what_it_likes_within_a_line() {
+    fn a_label_is_any_visible_text_of_up_to_64_characters() {
         for text in ["The till at the door", "é", &"a".repeat(64)] {
             assert_eq!(DeviceLabel::parse(text).unwrap().as_str(), text);
         }
         for text in ["", " ", "a\nb", "\0", &"a".repeat(65)] {
             assert!(DeviceLabel::parse(text).is_err(), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_devices_name_is_its_own_and_holds_nothing_of_the_token() {
-        let now = Timestamp::from_millis(1_795_000_000_000);
-        let (one, other) = (Token::new(now).unwrap(), Token::new(now).unwrap());
-        let id = DeviceId::of(&one);
-        assert_eq!(id, DeviceId::of(&one));
-        assert_ne!(id, DeviceId::of(&other));
-        assert_eq!(DeviceId::parse(id.as_str()), Some(id));
-        for text in ["", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "others", "0123456789abcde\n"] {
-            assert_eq!(DeviceId::parse(text), None, "{text}");
         }
     }
 }

@@ -1,0 +1,246 @@
+//! Signs and verifies the session cookie, whose format is in [`cookie`].
+//!
+//! Only a token with a valid MAC leaves [`Keyring::read`]. So a forged, truncated or foreign cookie costs no Redis command,
+//! and a stolen copy of Redis cannot log in: it holds tokens, but no key to sign them with.
+
+use std::time::Duration;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit, Mac};
+use http::{HeaderMap, HeaderValue};
+use sha2::Sha256;
+
+use super::cookie;
+use crate::{
+    config::SessionConfig,
+    ports::{error::Error, time::Timestamp},
+    schema::token::Token,
+};
+
+/// The length of an HMAC-SHA256.
+const MAC_BYTES: usize = 32;
+
+/// How many session cookies of one request are verified. A browser sends one; each costs one HMAC per key.
+const MAX_VERIFIED_COOKIES: usize = 4;
+
+/// The keys of `SESSION_KEYS`, ready to sign and to verify.
+#[derive(Clone)]
+pub struct Keyring {
+    /// The first key signs; every key verifies. To rotate, put the new key first and keep the old one until its cookies expire.
+    keys: Vec<Hmac<Sha256>>,
+    max_age: Duration,
+}
+
+impl Keyring {
+    /// A keyring of [`SessionConfig::keys`] and [`SessionConfig::max_age`].
+    #[must_use]
+    pub fn new(config: &SessionConfig) -> Self {
+        // `ok()` drops no key, because HMAC accepts keys of any length.
+        let keys = config.keys.iter().filter_map(|key| Hmac::new_from_slice(key.as_bytes()).ok()).collect();
+        Self { keys, max_age: config.max_age }
+    }
+
+    /// The token in the first session cookie with a valid MAC. Redis is not asked.
+    ///
+    /// `None` if no cookie verifies, or if that session began [`SessionConfig::max_age`] ago or earlier.
+    #[must_use]
+    pub fn read(&self, headers: &HeaderMap, now: Timestamp) -> Option<Token> {
+        cookie::values(headers)
+            .take(MAX_VERIFIED_COOKIES)
+            .find_map(|value| self.verify(value))
+            .filter(|token| token.began() + self.max_age > now)
+    }
+
+    /// The `Cookie` header of `token`, as a browser sends it: `__Host-session=<token>.<mac>`.
+    ///
+    /// # Errors
+    /// [`Error::Platform`] if there is no key. The configuration requires one.
+    pub fn pair(&self, token: &Token) -> Result<String, Error> {
+        let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
+        let mac = mac(key, token).finalize().into_bytes();
+        Ok(format!("{}={}.{}", cookie::NAME, token.as_str(), URL_SAFE_NO_PAD.encode(mac)))
+    }
+
+    /// The `Set-Cookie` header of `token`, whose session begins now.
+    ///
+    /// # Errors
+    /// As [`Keyring::pair`].
+    pub fn set(&self, token: &Token) -> Result<HeaderValue, Error> {
+        let text = format!("{}; Max-Age={}; {}", self.pair(token)?, self.max_age.as_secs(), cookie::ATTRIBUTES);
+        let mut header = HeaderValue::try_from(text).map_err(|_| Error::Platform("invalid cookie".to_owned()))?;
+        header.set_sensitive(true);
+        Ok(header)
+    }
+
+    /// The token in `value`, which is `<token>.<mac>`; `None` if the MAC is not valid.
+    fn verify(&self, value: &[u8]) -> Option<Token> {
+        let (token, encoded) = std::str::from_utf8(value).ok()?.split_once('.')?;
+        let token = Token::parse(token)?;
+        // The decoder requires 3 bytes more than a MAC has, for its estimate of the length. A longer text does not fit.
+        let mut buffer = [0; MAC_BYTES + 3];
+        let length = URL_SAFE_NO_PAD.decode_slice(encoded, &mut buffer).ok()?;
+        let sent = buffer.get(..length)?;
+        // `verify_slice` compares in constant time.
+        self.keys.iter().any(|key| mac(key, &token).verify_slice(sent).is_ok()).then_some(token)
+    }
+}
+
+/// The MAC of `token`. It covers the cookie's name, so the same key may sign other things elsewhere.
+fn mac(key: &Hmac<Sha256>, token: &Token) -> Hmac<Sha256> {
+    key.clone().chain_update(cookie::NAME).chain_update("=").chain_update(token.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header;
+    use proptest::prelude::*;
+
+    use super::{cookie::NAME, *};
+
+    const DAY: Duration = Duration::from_hours(24);
+    const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
+
+    fn keyring(keys: &[&str]) -> Keyring {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        Keyring::new(&SessionConfig { keys, limit: 10, idle: DAY, max_age: 90 * DAY, view_window: DAY })
+    }
+
+    fn rotated_keyring() -> Keyring {
+        keyring(&["the new key, of 32 characters ..", "the old key, of 32 characters .."])
+    }
+
+    fn old_keyring() -> Keyring {
+        keyring(&["the old key, of 32 characters .."])
+    }
+
+    fn foreign_keyring() -> Keyring {
+        keyring(&["somebody else's, of 32 characters"])
+    }
+
+    fn headers(cookies: &[&str]) -> HeaderMap {
+        cookies.iter().map(|cookie| (header::COOKIE, HeaderValue::from_str(cookie).unwrap())).collect()
+    }
+
+    #[test]
+    fn the_documented_example_is_signed_and_read() {
+        let token = Token::parse("AGr9hsAAAQIDBAUGBwgJCgsMDQ4P").unwrap();
+        assert_eq!(token.began(), NOW);
+        let pair = "__Host-session=AGr9hsAAAQIDBAUGBwgJCgsMDQ4P.0M45ZIIerpr0R9BVpBlgIRwS6_avMzUhRiAe04dityE";
+        let keyring = keyring(&["0123456789abcdef0123456789abcdef"]);
+        assert_eq!(keyring.pair(&token).unwrap(), pair);
+        assert_eq!(keyring.read(&headers(&[pair]), NOW), Some(token));
+        assert!(include_str!("cookie.rs").contains(&format!("//! cookie  {pair}\n")));
+    }
+
+    #[test]
+    fn a_cookie_is_found_anywhere_among_others() {
+        let (keyring, token) = (rotated_keyring(), Token::new(NOW).unwrap());
+        let pair = keyring.pair(&token).unwrap();
+        for cookies in [
+            vec![pair.clone()],
+            vec![format!("a=b; {pair}; c=d")],
+            vec!["a=b".to_owned(), format!("c=d;{pair}")],
+            vec![format!("{NAME}=; {NAME}; {NAME}=forged.forged"), pair.clone()],
+            vec![format!("=;;, ; {pair} ;")],
+        ] {
+            let cookies: Vec<_> = cookies.iter().map(String::as_str).collect();
+            assert_eq!(keyring.read(&headers(&cookies), NOW), Some(token.clone()), "{cookies:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_of_two_session_cookies_counts() {
+        let (keyring, first, second) = (rotated_keyring(), Token::new(NOW).unwrap(), Token::new(NOW).unwrap());
+        let both = format!("{}; {}", keyring.pair(&first).unwrap(), keyring.pair(&second).unwrap());
+        assert_eq!(keyring.read(&headers(&[&both]), NOW), Some(first));
+    }
+
+    #[test]
+    fn only_four_session_cookies_of_a_request_are_verified() {
+        let (keyring, token) = (rotated_keyring(), Token::new(NOW).unwrap());
+        let pair = keyring.pair(&token).unwrap();
+        let behind = |forged: usize| format!("{}{pair}", format!("{NAME}=forged; ").repeat(forged));
+        assert_eq!(keyring.read(&headers(&[&behind(3)]), NOW), Some(token));
+        assert_eq!(keyring.read(&headers(&[&behind(4)]), NOW), None);
+    }
+
+    #[test]
+    fn a_forged_truncated_or_foreign_cookie_is_refused() {
+        let (keyring, token) = (rotated_keyring(), Token::new(NOW).unwrap());
+        let pair = keyring.pair(&token).unwrap();
+        let other = keyring.pair(&Token::new(NOW).unwrap()).unwrap();
+        let (_, other_mac) = other.split_once('.').unwrap();
+        let foreign = foreign_keyring().pair(&token).unwrap();
+        for cookie in [
+            String::new(),
+            "; = ;".to_owned(),
+            NAME.to_owned(),
+            format!("{NAME}=."),
+            format!("{NAME}={}", token.as_str()),
+            format!("{NAME}={}.", token.as_str()),
+            format!("{NAME}={}.{other_mac}", token.as_str()),
+            pair.get(..pair.len() - 1).unwrap().to_owned(),
+            format!("{pair}A"),
+            format!("{pair}="),
+            pair.replace(NAME, "session"),
+            pair.replace(NAME, &NAME.to_lowercase()),
+            format!("{NAME}={}", "A".repeat(100_000)),
+            foreign,
+        ] {
+            assert_eq!(keyring.read(&headers(&[&cookie]), NOW), None, "{cookie}");
+        }
+        assert_eq!(keyring.read(&HeaderMap::new(), NOW), None);
+    }
+
+    #[test]
+    fn the_first_key_signs_and_every_key_verifies() {
+        let token = Token::new(NOW).unwrap();
+        let (signed_before, signed_after) =
+            (old_keyring().pair(&token).unwrap(), rotated_keyring().pair(&token).unwrap());
+        assert_eq!(rotated_keyring().read(&headers(&[&signed_before]), NOW), Some(token.clone()));
+        assert_eq!(rotated_keyring().read(&headers(&[&signed_after]), NOW), Some(token));
+        assert_eq!(old_keyring().read(&headers(&[&signed_after]), NOW), None, "the first key signs");
+    }
+
+    #[test]
+    fn a_session_ends_at_its_maximum_age_without_a_redis_command() {
+        let (keyring, token) = (rotated_keyring(), Token::new(NOW).unwrap());
+        let cookie = headers(&[&keyring.pair(&token).unwrap()]);
+        let last = NOW + 90 * DAY - Duration::from_millis(1);
+        assert_eq!(keyring.read(&cookie, last), Some(token));
+        assert_eq!(keyring.read(&cookie, NOW + 90 * DAY), None);
+    }
+
+    #[test]
+    fn set_restricts_the_cookie_to_this_host_and_to_http() {
+        let token = Token::new(NOW).unwrap();
+        let set = rotated_keyring().set(&token).unwrap();
+        let (pair, attributes) = set.to_str().unwrap().split_once("; ").unwrap();
+        assert_eq!(pair, rotated_keyring().pair(&token).unwrap());
+        assert_eq!(attributes, "Max-Age=7776000; Path=/; HttpOnly; Secure; SameSite=Lax");
+        assert!(set.is_sensitive());
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_are_not_a_session(lines: Vec<Vec<u8>>) {
+            let headers: HeaderMap = lines
+                .iter()
+                .filter_map(|line| HeaderValue::from_bytes(line).ok())
+                .map(|line| (header::COOKIE, line))
+                .collect();
+            prop_assert_eq!(rotated_keyring().read(&headers, NOW), None);
+        }
+
+        #[test]
+        fn one_changed_byte_breaks_a_cookie(place in 0..72_usize, byte in 0x21..0x7f_u8) {
+            let token = Token::new(NOW).unwrap();
+            let pair = rotated_keyring().pair(&token).unwrap();
+            let mut changed = pair.clone().into_bytes();
+            changed[NAME.len() + 1 + place] = byte;
+            prop_assume!(changed != pair.as_bytes());
+            let changed = String::from_utf8(changed).unwrap();
+            prop_assert_eq!(rotated_keyring().read(&headers(&[&changed]), NOW), None);
+        }
+    }
+}
