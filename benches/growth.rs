@@ -12,7 +12,7 @@ use std::{
 };
 
 use edgefront::{
-    carts::{self, Quantity},
+    carts::{self, CartChange, Quantity},
     config::{Config, item_routes::ItemRoutes},
     page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders},
     ports::{budget::Budget, time::Clock},
@@ -121,7 +121,8 @@ impl Place {
                     sessions::touch(&self.redis, &sight, &config.session).await.expect("Redis answers");
                 }
                 _ => {
-                    let write = carts::set_item(&self.redis, Some(token), &item, quantity, now, &config).await;
+                    let change = CartChange::Set(item.clone(), quantity);
+                    let write = carts::change(&self.redis, Some(token), &change, now, &config).await;
                     assert!(!write.expect("Redis answers").created);
                 }
             }

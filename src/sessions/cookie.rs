@@ -5,14 +5,15 @@
 //! Set-Cookie: __Host-session=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax
 //! ```
 //!
-//! - `<token>` is 28 characters of base64url without padding (RFC 4648, section 5). They encode 21 bytes: the Unix second in
-//!   which the session began (5 bytes, big-endian) and 16 random bytes. With `SHARDS` above 1, the last two bytes (big-endian)
-//!   modulo `SHARDS` are the number of the session's shard.
-//! - `<mac>` is 43 characters of base64url without padding. They encode the 32 bytes of an HMAC-SHA256 (RFC 2104). Its message is
-//!   exactly the 43 ASCII bytes `__Host-session=<token>`: the cookie's name, `=`, and the token as text. Its key is the UTF-8
-//!   text of an entry of `SESSION_KEYS`. The first entry signs; every entry verifies.
+//! - `<token>` is 28 characters of base64url without padding (RFC 4648, section 5). They encode 21 bytes: the Unix
+//!   second in which the session began (5 bytes, big-endian) and 16 random bytes. With `SHARDS` above 1, the last two
+//!   bytes (big-endian) modulo `SHARDS` are the number of the session's shard.
+//! - `<mac>` is 43 characters of base64url without padding. They encode the 32 bytes of an HMAC-SHA256 (RFC 2104). Its
+//!   message is exactly the 43 ASCII bytes `__Host-session=<token>`: the cookie's name, `=`, and the token as text. Its
+//!   key is the UTF-8 text of an entry of `SESSION_KEYS`. The first entry signs; every entry verifies.
 //! - `<seconds>` is `SESSION_MAX_AGE`, 7,776,000 (90 days) by default. `Max-Age=0` deletes the cookie.
-//! - The prefix `__Host-` makes browsers require `Secure` and `Path=/` and refuse `Domain`, so a sibling host cannot plant a session.
+//! - The prefix `__Host-` makes browsers require `Secure` and `Path=/` and refuse `Domain`, so a sibling host cannot
+//!   plant a session.
 //!
 //! For example, the key `0123456789abcdef0123456789abcdef` signs a session that began at 2026-11-18 11:06:40 UTC
 //! (1,795,000,000 s) and whose random bytes are 0, 1, … 15:

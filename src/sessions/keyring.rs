@@ -1,7 +1,7 @@
 //! Signs and verifies the session cookie, whose format is in [`cookie`].
 //!
-//! Only a token with a valid MAC leaves [`Keyring::read`]. So a forged, truncated or foreign cookie costs no Redis command,
-//! and a stolen copy of Redis cannot log in: it holds tokens, but no key to sign them with.
+//! Only a token with a valid MAC leaves [`Keyring::read`]. So a forged, truncated or foreign cookie costs no Redis
+//! command, and a stolen copy of Redis cannot log in: it holds tokens, but no key to sign them with.
 
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ const MAX_VERIFIED_COOKIES: usize = 4;
 /// The keys of `SESSION_KEYS`, ready to sign and to verify.
 #[derive(Clone)]
 pub struct Keyring {
-    /// The first key signs; every key verifies. To rotate, put the new key first and keep the old one until its cookies expire.
+    /// The first key signs; every key verifies. To rotate, put the new key first and keep the old one until its cookies
+    /// expire.
     keys: Vec<Hmac<Sha256>>,
     max_age: Duration,
 }

@@ -1,11 +1,11 @@
 //! Deletes the data of ended sessions.
 //!
-//! The script `reap` ends every session, except the one that a login replaces: `log_in` ends that. It deletes token, last
-//! activity, views and cart in one step, so there is never a login that the cleanup cannot see.
+//! The script `reap` ends every session, except the one that a login replaces: `log_in` ends that. It deletes token,
+//! last activity, views and cart in one step, so there is never a login that the cleanup cannot see.
 //!
-//! The script leaves the lists of a user (`sessions:`, `devices:`) alone unless the caller knows the user. They may name
-//! ended sessions; they expire when the last login in them reaches its maximum age. A logout of all sessions knows the user and
-//! updates the lists. For the cleanup, that would cost one more request per batch and two more calls per session.
+//! The script updates the lists of a user (`sessions:`, `devices:`) only if the caller knows the user, as a logout of
+//! all sessions does. Otherwise the lists may name ended sessions, until they expire with the maximum age of the last
+//! login. For the cleanup, an update would cost one more request per batch and two more calls per session.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,15 @@ pub(super) struct ReapTarget {
     shard: Shard,
     viewed_key: String,
     cart_key: String,
-    /// The score in `recent:` as Redis wrote it. The script spares a session whose score has changed. Empty: end it in any case.
+    /// The score in `recent:` as Redis wrote it. The script spares a session whose score has changed. Empty: end it in
+    /// any case.
     expected_score: String,
     /// By that score the session is idle, so it ends even below the limit.
     is_idle: bool,
 }
 
 impl ReapTarget {
-    /// A session that ends if its last activity is still `score`. `None` if `member` is empty, which no token is.
+    /// A session that ends if its score is still `score`. `None` if `member` is empty, because no token is empty.
     pub fn expired(shard: Shard, member: &str, score: String, is_idle: bool) -> Option<Self> {
         let (viewed_key, cart_key) = shard.of_member(member)?;
         Some(Self { shard, viewed_key, cart_key, expected_score: score, is_idle })
@@ -48,10 +49,10 @@ impl ReapTarget {
 
 /// How many sessions each shard may hold: an equal share of [`SessionConfig::limit`], at least 1.
 ///
-/// The cleanup ends the oldest session of a shard, which need not be the oldest of all. Tokens fall into shards at random.
-/// So at a limit of L sessions in n shards, the number of younger sessions has a negative binomial distribution: its mean
-/// is L, its standard deviation √(L·(n−1)), which is 0.12 % for 10 million sessions in 16 shards. All shards together never
-/// hold more than L sessions.
+/// The cleanup ends the oldest session of a shard, which need not be the oldest of all. Tokens fall into shards at
+/// random. So at a limit of L sessions in n shards, the number of younger sessions has a negative binomial
+/// distribution: its mean is L, its standard deviation √(L·(n−1)), which is 0.12 % for 10 million sessions in 16
+/// shards. After a run, the shards together hold at most L sessions.
 pub(super) fn limit_per_shard(keys: Keys, config: &SessionConfig) -> u64 {
     (config.limit / u64::from(keys.count().get())).max(1)
 }
@@ -71,7 +72,8 @@ impl ReapCounts {
     }
 }
 
-/// Ends `targets` in one request; no targets cost no request. If all are of one `user`, removes them from the user's lists.
+/// Ends `targets` in one request; no targets cost no request. If all are of one `user`, removes them from the user's
+/// lists.
 ///
 /// # Errors
 /// [`Error::Redis`].

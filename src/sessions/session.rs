@@ -40,7 +40,7 @@ pub fn check_commands(keys: Keys, token: &Token) -> [Command; 2] {
 
 /// The session that the replies to [`check_commands`] describe. `last_seen` is in Unix seconds.
 ///
-/// `None` if the session has ended, was idle longer than [`SessionConfig::idle`], or its user id is not valid.
+/// `None` if the session has ended or was idle longer than [`SessionConfig::idle`], or if its user id is not valid.
 #[must_use]
 pub fn from_check(
     token: &Token,
@@ -55,7 +55,8 @@ pub fn from_check(
     Session::from_login_value(token, &login_value?)
 }
 
-/// The session of `token`; `None` if it is not live. One pipeline of reads: only [`touch`](fn@super::touch) records activity.
+/// The session of `token`; `None` if it is not live. One pipeline of reads: only [`touch`](fn@super::touch) records
+/// activity.
 ///
 /// # Errors
 /// [`Error::Redis`].

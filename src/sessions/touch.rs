@@ -33,7 +33,8 @@ pub enum TouchOutcome {
     Seen,
     /// As [`Seen`](Self::Seen), and the view counts: it is the item's first within [`SessionConfig::view_window`].
     ViewCounts,
-    /// As [`ViewCounts`](Self::ViewCounts), in a guest's session. Anybody can start one, so the caller checks the network, too.
+    /// As [`ViewCounts`](Self::ViewCounts), in a guest's session. Anybody can start one, so the caller checks the
+    /// network, too.
     GuestViewCounts,
 }
 
@@ -48,7 +49,8 @@ impl FromReply for TouchOutcome {
     }
 }
 
-/// The script call that records `touches`: at least one, all of sessions in `shard`. It replies with one [`TouchOutcome`] each.
+/// The script call that records `touches`, at least one, all of sessions in `shard`. The reply is one [`TouchOutcome`]
+/// each.
 ///
 /// A script, because the writes depend on the check that the session is live.
 #[must_use]

@@ -14,7 +14,7 @@ use crate::{
 pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
     let limit = call.number("limit", 20, 100)?;
     let before = call.parameter("before")?.map(|text| AbandonedCursor::parse(&text)).transpose()?;
-    let page = abandoned::page(&call.app.redis, before, limit).await?;
+    let page = abandoned::read_page(&call.app.redis, before, limit).await?;
     let carts: Vec<_> = page.carts.iter().map(describe).collect();
     let next = page.next.map(|cursor| cursor.to_string());
     Ok(reply::json(reply::PERSONAL, &json!({"carts": carts, "next": next})).into())
@@ -25,7 +25,7 @@ fn describe(cart: &AbandonedCart) -> Value {
     json!({
         "id": cart.id.to_string(),
         "user": cart.user,
-        "seen": cart.seen,
+        "seen": cart.last_seen,
         "ended": cart.ended.as_score(),
         "items": items.collect::<Vec<_>>(),
     })

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{call::Call, reply};
 use crate::{
-    carts::{self, Cart, CartLine, CartWrite, Quantity},
+    carts::{self, Cart, CartChange, CartLine, CartWriteOutcome, CartWriteRequest, Quantity},
     ports::{answer::Answer, fetch::Response},
     routes::problem::Problem,
     schema::ids::ItemId,
@@ -28,7 +28,8 @@ pub async fn set(call: Call<'_>) -> Result<Answer, Problem> {
     let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
     fields.end()?;
     let token = call.token();
-    let write = carts::set_item(&call.app.redis, token.as_ref(), &item, quantity, call.now, &call.app.config).await?;
+    let change = CartChange::Set(item, quantity);
+    let write = carts::change(&call.app.redis, token.as_ref(), &change, call.now, &call.app.config).await?;
     // Else it may only have changed what was in already.
     if write.created {
         call.app.traffic.added(&write.cart, quantity.get());
@@ -42,9 +43,9 @@ pub async fn add(call: Call<'_>) -> Result<Answer, Problem> {
     let item = fields.parse_text("id", ItemId::parse)?;
     let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
     fields.end()?;
-    let (key, token) = (call.idempotency_key()?, call.token());
-    let write =
-        carts::add_item(&call.app.redis, token.as_ref(), &item, quantity, key, call.now, &call.app.config).await?;
+    let (idempotency_key, token, change) = (call.idempotency_key()?, call.token(), CartChange::Add(item, quantity));
+    let request = CartWriteRequest { token: token.as_ref(), change: &change, idempotency_key };
+    let write = carts::write(&call.app.redis, &request, call.now, &call.app.config).await?;
     call.app.traffic.added(&write.cart, quantity.get());
     written(&call, write)
 }
@@ -53,17 +54,19 @@ pub async fn add(call: Call<'_>) -> Result<Answer, Problem> {
 pub async fn remove(call: Call<'_>) -> Result<Answer, Problem> {
     let item = ItemId::parse(&call.name)?;
     let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
-    written(&call, carts::remove_item(&call.app.redis, Some(&token), &item, call.now, &call.app.config).await?)
+    let change = CartChange::Set(item, Quantity::ZERO);
+    written(&call, carts::change(&call.app.redis, Some(&token), &change, call.now, &call.app.config).await?)
 }
 
 /// Empties the cart.
 pub async fn clear(call: Call<'_>) -> Result<Answer, Problem> {
     let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
-    written(&call, carts::clear(&call.app.redis, Some(&token), call.now, &call.app.config).await?)
+    let change = CartChange::Clear;
+    written(&call, carts::change(&call.app.redis, Some(&token), &change, call.now, &call.app.config).await?)
 }
 
 /// The cart after a write, with the cookie of the guest's session that may have begun with it.
-fn written(call: &Call<'_>, write: CartWrite) -> Result<Answer, Problem> {
+fn written(call: &Call<'_>, write: CartWriteOutcome) -> Result<Answer, Problem> {
     let mut response = respond(&write.cart);
     if let Some(session) = write.session.filter(|_| write.created) {
         response.headers_mut().insert(header::SET_COOKIE, call.app.keyring.set(&session.token)?);
@@ -73,7 +76,7 @@ fn written(call: &Call<'_>, write: CartWrite) -> Result<Answer, Problem> {
 
 fn respond(cart: &Cart) -> Response {
     let items = cart.lines.iter().map(|CartLine { item, quantity }| Item { id: item.as_str(), quantity: *quantity });
-    let document = Document { items: items.collect(), lines: cart.lines.len(), quantity: cart.quantity() };
+    let document = Document { items: items.collect(), lines: cart.lines.len(), quantity: cart.total_quantity() };
     reply::tagged(reply::json(reply::PERSONAL, &document))
 }
 

@@ -50,7 +50,7 @@ pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let document = Document {
         user: user.map(UserId::as_str),
         guest: session.is_some() && user.is_none(),
-        cart: Size { lines: cart.lines.len(), quantity: cart.quantity() },
+        cart: Size { lines: cart.lines.len(), quantity: cart.total_quantity() },
     };
     let mut response = reply::json(reply::PERSONAL, &document);
     if is_worthless && cookie::is_sent(call.headers()) {

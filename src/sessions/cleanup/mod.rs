@@ -1,8 +1,8 @@
 //! Ends idle sessions, and the oldest sessions over the limit.
 //!
-//! Redis expires whole keys, but only a sorted set knows the age of each session; hence a cron job. A run is safe to repeat and
-//! to overlap with another: the script decides by the count and the scores at its own time. A run is safe to miss: the next
-//! one finds the same sessions.
+//! Redis expires whole keys, but only a sorted set knows the age of each session; hence a cron job. A run is safe to
+//! repeat and to overlap with another: the script decides by the count and the scores at the time of its execution. A
+//! run is safe to miss: the next one finds the same sessions.
 
 mod run;
 
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use upstash_rest::Command;
 
-use self::run::{Progress, ShardCleanup};
+use self::run::{CleanupProgress, ShardCleanup};
 use super::reap::limit_per_shard;
 use crate::{
     config::SessionConfig,
@@ -19,7 +19,8 @@ use crate::{
     schema::{redis::Redis, shard::Shard},
 };
 
-/// The check before a run. It costs one command per shard, so a run without work costs one command in the book's layout.
+/// The check before a run. It costs one command per shard, so a run without work costs one command in the book's
+/// layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CleanupProbe {
     /// Clean the shards that hold more sessions than their share of [`SessionConfig::limit`].
@@ -41,7 +42,8 @@ pub struct CleanupReport {
     pub unfinished: bool,
 }
 
-/// Ends idle sessions and those over the limit, in every shard that `probe` selects, until none is left or `budget` is used up.
+/// Ends idle sessions and those over the limit, in every shard that `probe` selects, until none is left or `budget` is
+/// used up.
 ///
 /// # Errors
 /// [`Error::Redis`]. Sessions that were ended before the error stay ended.
@@ -54,7 +56,7 @@ pub async fn clean(
     let idle_cutoff = budget.now() - config.idle;
     let mut report = CleanupReport::default();
     for shard in probe.select_shards(redis, idle_cutoff, config).await? {
-        let progress = RefCell::new(Progress::new(report));
+        let progress = RefCell::new(CleanupProgress::new(report));
         let cleanup = ShardCleanup { redis, shard, config, budget, idle_cutoff, progress };
         cleanup.run().await?;
         report = cleanup.progress.into_inner().report;

@@ -1,7 +1,7 @@
 //! Cleans one shard with two requests in flight.
 //!
-//! While Redis ends one batch of sessions, edgefront reads the replies to the other and writes the next request. Each request
-//! ends a batch and then reads the next oldest sessions, so a batch costs one request.
+//! While Redis ends one batch of sessions, edgefront reads the replies to the other and writes the next request. Each
+//! request ends a batch and then reads the next oldest sessions, so a batch costs one request.
 
 use std::{cell::RefCell, collections::VecDeque};
 
@@ -29,11 +29,11 @@ pub(super) struct ShardCleanup<'a> {
     pub config: &'a SessionConfig,
     pub budget: &'a Budget,
     pub idle_cutoff: Timestamp,
-    pub progress: RefCell<Progress>,
+    pub progress: RefCell<CleanupProgress>,
 }
 
 /// The state that both requests in flight share.
-pub(super) struct Progress {
+pub(super) struct CleanupProgress {
     /// Sessions to end, oldest first. No request holds them yet.
     queue: VecDeque<ReapTarget>,
     /// How many sessions the requests in flight hold.
@@ -41,7 +41,7 @@ pub(super) struct Progress {
     pub report: CleanupReport,
 }
 
-impl Progress {
+impl CleanupProgress {
     pub fn new(report: CleanupReport) -> Self {
         Self { queue: VecDeque::new(), in_flight: 0, report }
     }
@@ -83,7 +83,8 @@ impl ShardCleanup<'_> {
                 let mut progress = self.progress.borrow_mut();
                 let count = progress.queue.len().min(SESSIONS_PER_REQUEST);
                 let batch: Vec<_> = progress.queue.drain(..count).collect();
-                // The sessions in flight and in the queue are older than every session not read yet. This batch ends before the read.
+                // The sessions in flight and in the queue are older than every session not read yet. This batch ends
+                // before the read.
                 let skip = progress.in_flight + progress.queue.len();
                 progress.in_flight += count;
                 (batch, skip)
@@ -112,9 +113,11 @@ impl ShardCleanup<'_> {
         Ok(())
     }
 
-    /// Queues the sessions in the replies to [`oldest_commands`] that are over the limit or idle. They are the first in the replies.
+    /// Queues the sessions in the replies to [`oldest_commands`] that are over the limit or idle. They are the first in
+    /// the replies.
     ///
-    /// A session may be queued twice, if the other request was slow, or end or be touched in the meantime. The script spares it then.
+    /// Before its turn, a queued session may end or be touched, or a slow request may queue it again. The script does
+    /// nothing then.
     async fn enqueue(&self, skip: usize, replies: Vec<Result<Reply, upstash_rest::Error>>) -> Result<(), Error> {
         // Scores stay the text that Redis wrote, because the script compares them with its own.
         let replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;

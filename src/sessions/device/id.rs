@@ -8,8 +8,8 @@ use crate::schema::{hex, token::Token};
 
 /// The public id of a session: the first 16 hexadecimal digits of SHA-256 over `device:` and its token.
 ///
-/// Nobody can derive the token from the id, because a token has 128 random bits. With 64 bits, two sessions of one user do not
-/// share an id in practice.
+/// Nobody can derive the token from the id, because a token has 128 random bits. With 64 bits, two sessions of one user
+/// do not share an id in practice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceId(String);
 

@@ -21,7 +21,7 @@ impl DeviceLabel {
         Ok(Self(text.to_owned()))
     }
 
-    /// The label of the browser that sent `headers`. `None` if its `User-Agent` names no browser and no system of the lists below.
+    /// The label of the browser that sent `headers`. `None` if its `User-Agent` names no known browser or system.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         Self::of_user_agent(headers.get(header::USER_AGENT)?.to_str().ok()?)

@@ -63,12 +63,14 @@ pub async fn latest_login(
     Ok(devices_of_user(redis, user, now, config).await?.into_iter().next().map(|device| device.token))
 }
 
-/// One entry of the reply of `devices.lua`: token, last activity (Unix seconds), value in `devices:`, login (Unix seconds).
+/// One entry of the reply of `devices.lua`: token, last activity (Unix seconds), value in `devices:`, login (Unix
+/// seconds).
 type DeviceReply = (String, f64, String, f64);
 
 /// The devices of `user`, the latest logins first.
 ///
-/// One script per shard, in one pipeline. A script, so that a concurrent login or logout is visible completely or not at all.
+/// One script per shard, in one pipeline. A script, so that a concurrent login or logout is visible completely or not
+/// at all.
 async fn devices_of_user(
     redis: &Redis,
     user: &UserId,

@@ -27,7 +27,7 @@ pub enum DeviceSelection {
 /// Sessions whose logins have ended. [`EndedSessions::delete_data`] deletes the rest of their data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedSessions {
-    /// Whether the session that asked is among them.
+    /// The session that asked is among them.
     pub includes_current: bool,
     /// `None` for a guest, whose session has no data left.
     user: Option<UserId>,

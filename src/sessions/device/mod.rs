@@ -1,7 +1,7 @@
 //! The devices of a user. A device is a session; every session of a user may list the user's devices and end them.
 //!
-//! Each of these calls takes two requests. A script must know its keys before it runs, and only the reply to the first request
-//! names the user.
+//! Each of these calls takes two requests. A script must know its keys before it runs, and only the reply to the first
+//! request names the user.
 //!
 //! - `id`: the public id of a device.
 //! - `label`: the name by which the user recognizes it.

@@ -9,7 +9,7 @@ use std::{
 
 use edgefront::{
     App,
-    carts::{self, Quantity, abandoned},
+    carts::{self, CartChange, Quantity, abandoned},
     orders::{self, Order},
     ports::budget::Budget,
     schema::{
@@ -42,7 +42,8 @@ async fn log_in(app: &Rc<App>, old: Option<&Token>, name: &str) -> Token {
 
 async fn put(app: &Rc<App>, token: Option<&Token>, item: &str, quantity: u32) -> Token {
     let (item, quantity) = (ItemId::parse(item).unwrap(), Quantity::parse(&json!(quantity), &app.config.cart).unwrap());
-    let write = carts::set_item(&app.redis, token, &item, quantity, app.clock.now(), &app.config).await.unwrap();
+    let change = CartChange::Set(item, quantity);
+    let write = carts::change(&app.redis, token, &change, app.clock.now(), &app.config).await.unwrap();
     write.session.unwrap().token
 }
 
@@ -190,7 +191,7 @@ async fn abandoned_carts_of_all_shards_are_one_list() {
     for limit in [1, 3, 7, 20, 30] {
         let (mut found, mut before) = (Vec::new(), None);
         loop {
-            let page = abandoned::page(redis, before, limit).await.unwrap();
+            let page = abandoned::read_page(redis, before, limit).await.unwrap();
             assert!(page.carts.len() <= limit);
             found.extend(page.carts.iter().map(|cart| cart.lines[0].item.to_string()));
             // As it goes through a URL.

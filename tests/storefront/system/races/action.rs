@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    carts::{self, CartLine, CartWrite, Quantity},
+    carts::{self, CartChange, CartLine, CartWriteOutcome, Quantity},
     orders::{
         self, Order, OrderedReservation,
         flash_sale::{self, GRACE, ReservationId},
@@ -337,15 +337,17 @@ impl World {
             Deed::LogOutUser(user) => format!("{:?}", sessions::log_out_user(redis, user, now, session).await?),
             Deed::Set(token, item, quantity) => {
                 let quantity = Quantity::parse(&json!(quantity), &config.cart)?;
-                self.wrote(carts::set_item(redis, token.as_ref(), item, quantity, now, config).await)
+                let change = CartChange::Set(item.clone(), quantity);
+                self.wrote(carts::change(redis, token.as_ref(), &change, now, config).await)
             }
             Deed::Add(token, item, quantity) => {
                 let quantity = Quantity::parse(&json!(quantity), &config.cart)?;
-                let wrote = carts::add_item(redis, token.as_ref(), item, quantity, None, now, config).await;
+                let change = CartChange::Add(item.clone(), quantity);
+                let wrote = carts::change(redis, token.as_ref(), &change, now, config).await;
                 self.given.borrow_mut().accepted += wrote.as_ref().map_or(0, |_| quantity.get().into());
                 self.wrote(wrote)
             }
-            Deed::Clear(token) => self.wrote(carts::clear(redis, Some(token), now, config).await),
+            Deed::Clear(token) => self.wrote(carts::change(redis, Some(token), &CartChange::Clear, now, config).await),
             Deed::Order(token, order, user) => {
                 orders::settle(redis, order, Some(token), user.as_ref(), now, session).await?;
                 String::new()
@@ -375,13 +377,13 @@ impl World {
         })
     }
 
-    fn wrote(&self, wrote: Result<CartWrite, Error>) -> String {
+    fn wrote(&self, wrote: Result<CartWriteOutcome, Error>) -> String {
         match wrote {
-            Ok(CartWrite { session: Some(session), cart, .. }) => {
+            Ok(CartWriteOutcome { session: Some(session), cart, .. }) => {
                 self.give(&session.token);
                 format!("{}: {}", session.token.as_str(), cart.to_json())
             }
-            Ok(CartWrite { session: None, .. }) => "nobody".to_owned(),
+            Ok(CartWriteOutcome { session: None, .. }) => "nobody".to_owned(),
             Err(error) => error.to_string(),
         }
     }

@@ -1,0 +1,121 @@
+//! Changes a cart.
+
+use upstash_rest::{Command, Pairs};
+
+use super::{Cart, CartChange, Quantity};
+use crate::{
+    config::Config,
+    ports::{error::Error, time::Timestamp},
+    schema::{keys::ONCE_TTL, redis::Redis, scripts::CART_WRITE, token::Token},
+    sessions::Session,
+};
+
+/// A request to change the cart of a session.
+#[derive(Debug, Clone, Copy)]
+pub struct CartWriteRequest<'a> {
+    /// The visitor's token. If its session is not live, a guest's session starts when an item is put into the cart.
+    pub token: Option<&'a Token>,
+    pub change: &'a CartChange,
+    /// With a key, a live session's request takes effect once per day. A repetition changes nothing and returns the
+    /// current cart.
+    pub idempotency_key: Option<&'a str>,
+}
+
+/// The result of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CartWriteOutcome {
+    /// The session of the cart. `None` if there was no live session and nothing to put into a cart.
+    pub session: Option<Session>,
+    /// The write started the session of a guest, so the response must set its cookie.
+    pub created: bool,
+    /// The cart after the write.
+    pub cart: Cart,
+}
+
+/// Changes the cart of the session of `token`. As [`write`], without an idempotency key.
+///
+/// # Errors
+/// As [`write`].
+pub async fn change(
+    redis: &Redis,
+    token: Option<&Token>,
+    change: &CartChange,
+    now: Timestamp,
+    config: &Config,
+) -> Result<CartWriteOutcome, Error> {
+    write(redis, &CartWriteRequest { token, change, idempotency_key: None }, now, config).await
+}
+
+/// Changes a cart. Removing an item that is not in the cart is not an error.
+///
+/// A script, because the write depends on the session and on the content of the cart. It is repeatable after a lost
+/// reply, except for [`CartChange::Add`], which must not add twice.
+///
+/// # Errors
+/// - [`Error::Invalid`] for an [`CartChange::Add`] of 0.
+/// - [`Error::CartFull`] if the item would be one more than
+///   [`CartConfig::max_lines`](crate::config::CartConfig::max_lines).
+/// - [`Error::KeyReused`] if the same session used the idempotency key for another change.
+/// - [`Error::Redis`].
+pub async fn write(
+    redis: &Redis,
+    request: &CartWriteRequest<'_>,
+    now: Timestamp,
+    config: &Config,
+) -> Result<CartWriteOutcome, Error> {
+    let (operation, item, quantity) = script_arguments(request.change)?;
+    let (token, guest_token) = tokens(redis, request.token, now)?;
+    let shard = redis.keys().shard_of(&guest_token);
+    let mut keys = vec![shard.login(), shard.recent(), shard.cart(&token), shard.cart(&guest_token)];
+    keys.extend(request.idempotency_key.map(|key| shard.once(token.as_str(), key)));
+    let command = Command::script(&CART_WRITE, keys)
+        .args([token.as_str(), guest_token.as_str()])
+        .num(now)
+        .num(now - config.session.idle)
+        .args([operation, item])
+        .num(quantity.get())
+        .num(config.cart.max_lines)
+        .num(config.cart.max_quantity)
+        .num(ONCE_TTL);
+    let command = if matches!(request.change, CartChange::Add(..)) { command } else { command.repeatable() };
+    let reply: Option<(String, String, Pairs<String, String>)> = redis.run(command).await?;
+    let Some((outcome, login_value, cart)) = reply else {
+        return Ok(CartWriteOutcome { session: None, created: false, cart: Cart::default() });
+    };
+    let created = match outcome.as_str() {
+        // If the visitor had no token, an earlier execution started this session and its reply was lost.
+        "kept" => token == guest_token,
+        "created" => true,
+        "full" => return Err(Error::CartFull { limit: config.cart.max_lines }),
+        _ => return Err(Error::KeyReused),
+    };
+    let token = if created { &guest_token } else { &token };
+    Ok(CartWriteOutcome {
+        session: Session::from_login_value(token, &login_value),
+        created,
+        cart: Cart::from_pairs(cart),
+    })
+}
+
+/// The operation, item and quantity of a change, as the script reads them.
+fn script_arguments(change: &CartChange) -> Result<(&'static str, &str, Quantity), Error> {
+    match change {
+        CartChange::Add(_, Quantity::ZERO) => Err(Error::invalid("quantity", "must be at least 1")),
+        CartChange::Add(item, quantity) => Ok(("add", item.as_str(), *quantity)),
+        CartChange::Set(item, quantity) => Ok(("set", item.as_str(), *quantity)),
+        CartChange::Clear => Ok(("clear", "", Quantity::ZERO)),
+    }
+}
+
+/// The visitor's token, and the token of the guest's session that starts if the visitor's session is not live.
+///
+/// Both are in one shard, so that one script can reach both. A visitor without a token gets the same token twice: its
+/// session is not live, because it was drawn just now.
+fn tokens(redis: &Redis, token: Option<&Token>, now: Timestamp) -> Result<(Token, Token), Error> {
+    let keys = redis.keys();
+    let guest_token = match token {
+        Some(token) => Token::new_in(keys.shard_of(token).number(), keys.count(), now)?,
+        None => Token::new(now)?,
+    };
+    Ok((token.unwrap_or(&guest_token).clone(), guest_token))
+}

@@ -1,0 +1,109 @@
+use std::time::Duration;
+
+use edgefront::{
+    carts::{Cart, CartChange, CartWriteOutcome},
+    ports::error::Error,
+    schema::token::Token,
+};
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::{add, change, expected, lines, log_in, log_out, read, set, try_add, try_set};
+use crate::support::Store;
+
+#[tokio::test]
+async fn the_first_item_starts_a_guests_session_and_the_next_item_joins_it() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let first = try_set(&app, None, "mug", 1).await.unwrap();
+    let session = first.session.unwrap();
+    assert!(first.created && session.user.is_none());
+    let next = try_add(&app, Some(&session.token), "cup", 2, None).await.unwrap();
+    assert!(!next.created);
+    assert_eq!(next.session.unwrap().token, session.token);
+    assert_eq!(read(&app, &session.token).await.unwrap(), expected(&[("cup", 2), ("mug", 1)]));
+    assert_eq!(store.raw(&["ZCARD", "recent:"]).await, 1);
+}
+
+#[tokio::test]
+async fn a_removal_without_a_session_starts_none() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let unknown = Token::new(app.clock.now()).unwrap();
+    for token in [None, Some(&unknown)] {
+        let nothing = CartWriteOutcome { session: None, created: false, cart: Cart::default() };
+        assert_eq!(change(&app, token, CartChange::Clear).await, Ok(nothing.clone()));
+        assert_eq!(try_set(&app, token, "mug", 0).await, Ok(nothing.clone()));
+        assert_eq!(try_set(&app, token, "mug", -5).await, Ok(nothing));
+    }
+    assert_eq!(store.raw(&["DBSIZE"]).await, 0);
+}
+
+#[tokio::test]
+async fn a_write_after_the_logout_starts_a_guests_session() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let token = log_in(&app).await;
+    set(&app, &token, "mug", 1).await;
+    log_out(&app, &token).await;
+    let outcome = try_set(&app, Some(&token), "cup", 1).await.unwrap();
+    let session = outcome.session.unwrap();
+    assert!(outcome.created && session.user.is_none() && session.token != token);
+    assert_eq!(lines(&outcome.cart), expected(&[("cup", 1)]));
+    assert_eq!(read(&app, &token).await, None);
+    assert_eq!(store.raw(&["HEXISTS", "login:", token.as_str()]).await, 0);
+}
+
+#[tokio::test]
+async fn a_write_after_the_idle_time_starts_a_guests_session() {
+    let store = Store::new().await;
+    let app = store.app(&[("SESSION_IDLE", "60")]);
+    let token = log_in(&app).await;
+    set(&app, &token, "mug", 1).await;
+    store.clock.advance(Duration::from_secs(61));
+    assert_eq!(read(&app, &token).await, None);
+    let outcome = try_add(&app, Some(&token), "cup", 1, Some("key")).await.unwrap();
+    assert!(outcome.created && outcome.session.unwrap().user.is_none());
+    assert_eq!(lines(&outcome.cart), expected(&[("cup", 1)]));
+    assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", token.as_str())]).await, json!(["mug", "1"]));
+}
+
+#[tokio::test]
+async fn concurrent_adds_all_count() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let token = log_in(&app).await;
+    join_all((0..40).map(|_| add(&app, &token, "mug", 2))).await;
+    assert_eq!(read(&app, &token).await.unwrap(), expected(&[("mug", 80)]));
+}
+
+#[tokio::test]
+async fn an_add_stops_at_the_maximum_quantity_of_an_item() {
+    let store = Store::new().await;
+    let app = store.app(&[("CART_MAX_QUANTITY", "10")]);
+    let token = log_in(&app).await;
+    assert_eq!(add(&app, &token, "mug", 7).await, expected(&[("mug", 7)]));
+    assert_eq!(add(&app, &token, "mug", 7).await, expected(&[("mug", 10)]));
+}
+
+#[tokio::test]
+async fn an_add_of_nothing_is_refused() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let outcome = try_add(&app, None, "mug", 0, None).await;
+    assert_eq!(outcome, Err(Error::invalid("quantity", "must be at least 1")));
+}
+
+#[tokio::test]
+async fn a_full_cart_refuses_another_item() {
+    let store = Store::new().await;
+    let app = store.app(&[("CART_MAX_LINES", "2")]);
+    let token = log_in(&app).await;
+    set(&app, &token, "mug", 1).await;
+    set(&app, &token, "cup", 1).await;
+    assert_eq!(try_set(&app, Some(&token), "bowl", 1).await, Err(Error::CartFull { limit: 2 }));
+    assert_eq!(try_add(&app, Some(&token), "bowl", 1, None).await, Err(Error::CartFull { limit: 2 }));
+    assert_eq!(add(&app, &token, "cup", 1).await, expected(&[("cup", 2), ("mug", 1)]), "its lines may change");
+    set(&app, &token, "mug", 0).await;
+    assert_eq!(set(&app, &token, "bowl", 1).await, expected(&[("bowl", 1), ("cup", 2)]));
+}

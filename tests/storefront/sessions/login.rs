@@ -1,0 +1,116 @@
+use edgefront::{carts, sessions};
+use edgefront_gateway::Fault;
+use serde_json::json;
+
+use super::{guest, log_in, log_out, sorted, user, user_of, view, viewed_items};
+use crate::support::Store;
+
+#[tokio::test]
+async fn a_login_gives_a_new_token_and_ends_the_old_session_at_once() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let first = log_in(&app, None, "ada").await;
+    let second = log_in(&app, Some(&first), "ada").await;
+    assert_ne!(first, second);
+    assert_eq!(user_of(&app, &first).await, None);
+    assert_eq!(user_of(&app, &second).await.as_deref(), Some("ada"));
+    assert_eq!(store.raw(&["ZRANGE", "sessions:ada", "0", "-1"]).await, json!([second.as_str()]));
+}
+
+#[tokio::test]
+async fn a_login_moves_the_cart_and_the_views_of_a_guest_or_of_the_same_user() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let guest = guest(&app).await;
+    assert_eq!(user_of(&app, &guest).await.as_deref(), Some(""));
+    view(&app, &guest, "cup").await;
+
+    let token = log_in(&app, Some(&guest), "ada").await;
+    assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", token.as_str())]).await, json!(["mug", "2"]));
+    assert_eq!(viewed_items(&app, &token).await.unwrap(), ["cup"]);
+    assert_eq!(store.raw(&["KEYS", &format!("*{}*", guest.as_str())]).await, json!([]));
+    assert_eq!(store.raw(&["EXISTS", "abandoned:"]).await, 0);
+
+    let next = log_in(&app, Some(&token), "ada").await;
+    assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", next.as_str())]).await, json!(["mug", "2"]));
+    assert_eq!(viewed_items(&app, &next).await.unwrap(), ["cup"]);
+}
+
+#[tokio::test]
+async fn a_login_leaves_another_users_cart_and_views_behind() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let guest = guest(&app).await;
+    let ada = log_in(&app, Some(&guest), "ada").await;
+    view(&app, &ada, "cup").await;
+
+    let bob = log_in(&app, Some(&ada), "bob").await;
+    assert_eq!(user_of(&app, &ada).await, None);
+    assert_eq!(viewed_items(&app, &bob).await.unwrap(), [""; 0]);
+    assert_eq!(store.raw(&["KEYS", "cart:*"]).await, json!([]));
+    let abandoned = store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!((&abandoned[0][1][1], &abandoned[0][1][5]), (&json!("ada"), &json!(r#"["mug","2"]"#)));
+}
+
+#[tokio::test]
+async fn the_next_login_removes_ended_sessions_from_the_users_list() {
+    let store = Store::book().await;
+    let app = store.app(&[("SESSION_MAX_AGE", "7776000")]);
+    let first = log_in(&app, None, "ada").await;
+    log_out(&app, &first).await;
+    let second = log_in(&app, None, "ada").await;
+    assert_eq!(store.raw(&["ZRANGE", "sessions:ada", "0", "-1"]).await, json!([second.as_str()]));
+}
+
+#[tokio::test]
+async fn the_list_of_a_users_sessions_expires_at_their_maximum_age() {
+    let store = Store::book().await;
+    let app = store.app(&[("SESSION_MAX_AGE", "7776000")]);
+    log_in(&app, None, "ada").await;
+    let ttl = store.raw(&["TTL", "sessions:ada"]).await.as_u64().unwrap();
+    // The difference is the time that this test may take.
+    assert!((7_775_900..=7_776_000).contains(&ttl), "{ttl}");
+}
+
+#[tokio::test]
+async fn a_repeated_login_finds_its_session_by_the_old_token_for_the_same_user_only() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let guest = guest(&app).await;
+    // Loads the script, so that the fault hits its execution.
+    let bob = log_in(&app, None, "bob").await;
+    store.gateway.set_fault(Some(Fault::LoseReply));
+    let lost = sessions::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
+    store.gateway.set_fault(None);
+    assert!(lost.is_err());
+
+    let ada = log_in(&app, Some(&guest), "ada").await;
+
+    let read = carts::read(&app.redis, &ada, app.clock.now(), &app.config.session).await.unwrap();
+    assert_eq!(read.unwrap().1.total_quantity(), 2, "the cart moved");
+    assert_eq!(log_in(&app, Some(&guest), "ada").await, ada, "submitted twice");
+    assert_eq!(store.raw(&["HLEN", "login:"]).await, 2);
+    log_out(&app, &ada).await;
+    let next = log_in(&app, Some(&guest), "ada").await;
+    assert_ne!(next, ada, "an ended session is not found");
+    let other = log_in(&app, Some(&guest), "bob").await;
+    assert!(![&next, &bob].contains(&&other), "another user's session is not found");
+}
+
+#[tokio::test]
+async fn a_login_that_is_resent_after_a_lost_reply_starts_one_session() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let guest = guest(&app).await;
+    // Loads the script, so that the fault hits its execution.
+    let bob = log_in(&app, None, "bob").await;
+    store.gateway.set_fault(Some(Fault::LoseReply));
+    let lost = sessions::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
+    store.gateway.set_fault(None);
+    assert!(lost.is_err());
+    assert_eq!(store.raw(&["ZCARD", "recent:"]).await, 2);
+    let ada = sorted(store.raw(&["ZRANGE", "sessions:ada", "0", "-1"]).await);
+    assert_eq!(ada.len(), 1);
+    assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", ada[0])]).await, json!(["mug", "2"]));
+    assert_eq!(user_of(&app, &bob).await.as_deref(), Some("bob"));
+}
