@@ -1,11 +1,12 @@
-//! How many sessions a second the cleaning ends through the gateway: `cargo bench --bench cleanup`.
+//! Measures how many sessions a second the session cleanup ends through the gateway: `cargo bench --bench cleanup`.
 //!
-//! The cleaning has a thread, the gateway another, and a real Valkey a process: as in production, but on one machine. Every
-//! session was seen long ago, has 8 viewed items, and belongs to a user of its own or to a guest. Two mixes, in turn:
-//! - `shop`: half are guests, who all have a cart (a guest's session begins with one); of the users, three in ten do.
-//! - `carts`: every session has a cart. A cart has 2 lines.
+//! The cleanup and the gateway have one thread each, and a real Valkey has a process, all on one machine. Every session
+//! is idle, has 8 viewed items, and belongs to its own user or to a guest. There are two mixes; a cart has 2 lines:
+//! - `shop`: half of the sessions are guests, and each has a cart, because a guest's session begins with one. Of the
+//!   users, three in ten have a cart.
+//! - `carts`: every session has a cart.
 //!
-//! The pinned Valkey is built without jemalloc, which Redis for Linux comes with: `EDGEFRONT_REDIS_SERVER` names another server.
+//! The pinned Valkey is built without jemalloc, unlike Redis for Linux. `EDGEFRONT_REDIS_SERVER` names another server.
 
 use std::{
     io::{self, Write as _},
@@ -28,10 +29,10 @@ mod wire;
 
 use self::{
     parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway},
-    wire::{ask, feed},
+    wire::{send, send_all},
 };
 
-/// Sessions of one round.
+/// Sessions per round.
 const SESSIONS: u32 = 100_000;
 const ROUNDS: usize = 5;
 
@@ -39,22 +40,22 @@ fn main() {
     let server = Server::start(ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let gateway = serve_gateway(&server);
     let runtime = runtime();
-    println!("{}", described(&server));
+    println!("{}", server_description(&server));
     for (mix, users_with_cart) in [("shop", 3), ("carts", 10)] {
         let mut rates = Vec::new();
         for _ in 0..ROUNDS {
             let carts = fill(&server, users_with_cart).expect("the server reads");
-            let before = busy(&server);
+            let before = cpu_seconds(&server);
             let started = Instant::now();
             let cleaned = runtime.block_on(clean(&gateway.url()));
             let seconds = started.elapsed().as_secs_f64();
             assert_eq!(cleaned, CleanupReport { sessions: SESSIONS.into(), carts, unfinished: false });
             let rate = f64::from(SESSIONS) / seconds;
-            let busy = busy(&server) - before;
+            let busy = cpu_seconds(&server) - before;
             let (share, micros) = (busy / seconds * 100.0, busy / f64::from(SESSIONS) * 1e6);
             println!(
-                "  {mix}: {rate:.0} a second; the server is busy for {share:.0} % of it, {micros:.1} us a session; {}",
-                longest(&server)
+                "  {mix}: {rate:.0} sessions a second; server CPU: {share:.0} %, {micros:.1} us per session; {}",
+                script_latency(&server)
             );
             rates.push(rate);
         }
@@ -79,11 +80,11 @@ async fn clean(gateway: &str) -> CleanupReport {
     sessions::clean(&redis, &config, CleanupProbe::Idle, &budget).await.expect("Redis answers")
 }
 
-/// Fills an empty database by the server's own protocol; returns how many carts there are.
+/// Fills an empty database over RESP. Returns the number of carts.
 fn fill(server: &Server, users_with_cart: u32) -> io::Result<u64> {
     let mut carts = 0;
     let mut text = String::new();
-    let mut command = |words: &[&str]| wire::command(&mut text, words);
+    let mut command = |words: &[&str]| wire::push_command(&mut text, words);
     command(&["FLUSHALL"]);
     command(&["CONFIG", "RESETSTAT"]);
     for number in 0..SESSIONS {
@@ -106,30 +107,30 @@ fn fill(server: &Server, users_with_cart: u32) -> io::Result<u64> {
             command(&["HSET", &format!("devices:{user}"), token, "0123456789abcdef Firefox on Windows"]);
         }
     }
-    feed(server, |stream| stream.write_all(text.as_bytes()))?;
+    send_all(server, |stream| stream.write_all(text.as_bytes()))?;
     Ok(carts)
 }
 
-/// Which server it is, and how it takes its memory.
-fn described(server: &Server) -> String {
-    let info = ask(server, "INFO everything").expect("the server answers");
+/// The server's name, version and memory allocator.
+fn server_description(server: &Server) -> String {
+    let info = send(server, "INFO everything").expect("the server answers");
     let line = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
     let version = line("valkey_version:").map(|version| format!("Valkey {version}"));
     let version = version.or_else(|| line("redis_version:").map(|version| format!("Redis {version}")));
     format!("{}, {}", version.expect("a version").trim(), line("mem_allocator:").expect("an allocator").trim())
 }
 
-/// CPU seconds of the server's main thread until now.
-fn busy(server: &Server) -> f64 {
-    let info = ask(server, "INFO cpu").expect("the server answers");
+/// The CPU seconds of the server's main thread.
+fn cpu_seconds(server: &Server) -> f64 {
+    let info = send(server, "INFO cpu").expect("the server answers");
     let seconds = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
     let [user, system] = ["used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"].map(seconds);
     user.expect("a figure") + system.expect("a figure")
 }
 
-/// How long one call of the script held the server up.
-fn longest(server: &Server) -> String {
-    let info = ask(server, "INFO latencystats").expect("the server answers");
+/// How long one call of the script blocks the server.
+fn script_latency(server: &Server) -> String {
+    let info = send(server, "INFO latencystats").expect("the server answers");
     let figures = info.lines().find_map(|line| line.strip_prefix("latency_percentiles_usec_evalsha:"));
-    format!("its script takes, in us: {}", figures.expect("a script ran").trim())
+    format!("script latency in us: {}", figures.expect("a script ran").trim())
 }

@@ -1,5 +1,5 @@
-//! `cargo bench`: what a page view does besides waiting, one part at a time, natively. The figures tell which part a change made slower or
-//! faster; how fast edgefront is, `cargo xtask bench` tells.
+//! Measures the CPU work of a page view natively, one part at a time: `cargo bench`. The figures show which part a
+//! change made slower or faster. `cargo xtask bench` measures the speed of edgefront as a whole.
 
 use std::{hint::black_box, rc::Rc, time::Duration};
 
@@ -23,8 +23,8 @@ use upstash_rest::{Command, Credentials, Reply};
 const URL: &str = "https://shop.example/products/mug?utm_source=letter&utm_medium=mail";
 const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
 
-/// A stored page of 20 KB, written and read.
-fn entry(criterion: &mut Criterion) {
+/// Encodes and decodes a stored page of 20 KB.
+fn stored_page(criterion: &mut Criterion) {
     let page = page();
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -47,40 +47,40 @@ fn entry(criterion: &mut Criterion) {
     };
     let value = Bytes::from(entry.encode(&page).concat());
     let selecting = SelectingHeaders::default();
-    criterion.bench_function("entry, written", |bench| bench.iter(|| black_box(&entry).encode(&page)));
-    criterion.bench_function("entry, read", |bench| {
+    criterion.bench_function("stored page, encode", |bench| bench.iter(|| black_box(&entry).encode(&page)));
+    criterion.bench_function("stored page, decode", |bench| {
         bench.iter(|| StoredPage::decode(black_box(&value), &page, &selecting).unwrap());
     });
 }
 
-/// The canonical form of a URL, and its hash.
-fn key(criterion: &mut Criterion) {
+/// Canonicalizes a URL and hashes it.
+fn page_key(criterion: &mut Criterion) {
     let routes = ItemRoutes::default();
-    criterion.bench_function("canonical key", |bench| {
+    criterion.bench_function("page key", |bench| {
         bench.iter(|| PageKey::of_url(black_box(URL), &routes).unwrap());
     });
 }
 
-/// The session cookie among others: found, decoded, its signature checked.
-fn cookie(criterion: &mut Criterion) {
+/// Finds the session cookie among others, decodes it, and checks its signature.
+fn session_cookie(criterion: &mut Criterion) {
     let variables = [
         ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1"),
         ("UPSTASH_REDIS_REST_TOKEN", "token"),
         ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
     ];
     let value = |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
-    let Ok(config) = Config::from_lookup(value) else { panic!("these variables are enough") };
+    let Ok(config) = Config::from_lookup(value) else { panic!("the configuration is incomplete") };
     let keyring = Keyring::new(&config.session);
     let cookie = keyring.pair(&Token::new(NOW).unwrap()).unwrap();
     let headers =
         [(header::COOKIE, format!("theme=dark; {cookie}; lang=en").try_into().unwrap())].into_iter().collect();
-    criterion.bench_function("cookie check", |bench| {
+    criterion.bench_function("session cookie, check", |bench| {
         bench.iter(|| keyring.read(black_box(&headers), NOW).unwrap());
     });
 }
 
-/// A request to Redis without the network: the command written, the reply read; a number, and a page of 20 KB there and back.
-fn reply(criterion: &mut Criterion) {
+/// Encodes a command and decodes its reply, without the network: a number, and a page of 20 KB in both directions.
+fn redis_exchange(criterion: &mut Criterion) {
     let page = "<p class=\"item\">A mug with a handle, and a second one</p>\n".repeat(340);
     let read = format!("[{{\"result\":\"{}\"}}]", STANDARD.encode(&page));
     let number = r#"[{"result":1}]"#.to_owned();
@@ -89,21 +89,21 @@ fn reply(criterion: &mut Criterion) {
     let run = |criterion: &mut Criterion, name: &str, reply: String, command: &dyn Fn() -> Command| {
         let credentials =
             Credentials { url: "http://127.0.0.1".to_owned(), authorization: HeaderValue::from_static("Bearer token") };
-        let fetch = Rc::new(Canned(reply.into()));
-        let redis = Redis::new(fetch, Rc::new(Still), credentials, Duration::from_secs(1), Keys::BOOK);
+        let fetch = Rc::new(CannedFetch(reply.into()));
+        let redis = Redis::new(fetch, Rc::new(StoppedClock), credentials, Duration::from_secs(1), Keys::BOOK);
         criterion.bench_function(name, |bench| {
             bench.iter(|| redis.run::<Reply>(black_box(command())).now_or_never().unwrap().unwrap());
         });
     };
-    run(criterion, "reply, a number", number.clone(), &get);
-    run(criterion, "reply, a page", read, &get);
-    run(criterion, "command, a page", number, &set);
+    run(criterion, "reply, number", number.clone(), &get);
+    run(criterion, "reply, page of 20 KB", read, &get);
+    run(criterion, "command, page of 20 KB", number, &set);
 }
 
-/// Has its answer at once.
-struct Canned(Bytes);
+/// Responds at once.
+struct CannedFetch(Bytes);
 
-impl Fetch for Canned {
+impl Fetch for CannedFetch {
     fn fetch(&self, _: Request, _: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
         std::future::ready(Ok(Response::new(Body::Bytes(self.0.clone())))).boxed_local()
     }
@@ -118,10 +118,10 @@ impl Fetch for Canned {
     }
 }
 
-/// Time stands still.
-struct Still;
+/// A clock that stands still.
+struct StoppedClock;
 
-impl Clock for Still {
+impl Clock for StoppedClock {
     fn now(&self) -> Timestamp {
         NOW
     }
@@ -135,5 +135,5 @@ fn page() -> PageKey {
     PageKey::of_url(URL, &ItemRoutes::default()).unwrap()
 }
 
-criterion_group!(benches, entry, key, cookie, reply);
+criterion_group!(benches, stored_page, page_key, session_cookie, redis_exchange);
 criterion_main!(benches);

@@ -1,7 +1,9 @@
-//! How late rows are refreshed, and what a run of the cron spends: `cargo bench --bench refresh`. It takes a minute.
+//! Measures how late rows are refreshed, and how many requests a cron run takes: `cargo bench --bench refresh`. It
+//! takes a minute.
 //!
-//! 10,000 rows with a period of 5 s, due evenly, behind an address that answers after 20 ms: one run of the cron, as the platform calls it,
-//! with a real Valkey behind the gateway. A row is late by what lies between two of its queries beyond its period.
+//! 10,000 rows with a period of 5 s are due at even intervals. Their address responds after 20 ms. One cron run, as the
+//! platform calls it, works with a real Valkey behind the gateway. The lateness of a refresh is the time since the
+//! row's previous query, minus the period.
 
 use std::{
     collections::HashMap,
@@ -32,49 +34,49 @@ use self::parts::{SystemClock, TOKEN, fetch, runtime, serve_gateway};
 
 const ROWS: u32 = 10_000;
 const EVERY: Duration = Duration::from_secs(5);
-const ANSWERS_AFTER: Duration = Duration::from_millis(20);
+const SOURCE_LATENCY: Duration = Duration::from_millis(20);
 
-/// When each row was asked for, and how many queries there were.
+/// The times of each row's queries, and the number of all queries.
 #[derive(Default)]
-struct Asked {
-    rows: HashMap<String, Vec<Instant>>,
+struct QueryLog {
+    times: HashMap<String, Vec<Instant>>,
     queries: u64,
 }
 
 fn main() {
     let redis = Server::start(ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let gateway = serve_gateway(&redis);
-    let asked = Arc::<Mutex<Asked>>::default();
-    let rows = serve_rows(asked.clone());
+    let log = Arc::<Mutex<QueryLog>>::default();
+    let rows = serve_rows(log.clone());
     schedule(&redis);
     let app = app(&gateway.url(), &rows.url());
     let (before, cpu) = (gateway.counts().requests, cpu());
     LocalSet::new().block_on(&runtime(), jobs::run_cron(&app, EVERY_MINUTE, app.clock.now()));
     let cpu = self::cpu().zip(cpu).map(|(after, before)| after - before);
 
-    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-    let turns: usize = asked.rows.values().map(Vec::len).sum();
-    let mut late: Vec<_> = asked
-        .rows
+    let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+    let refreshes: usize = log.times.values().map(Vec::len).sum();
+    let mut lateness: Vec<_> = log
+        .times
         .values()
         .flat_map(|times| times.windows(2).map(|pair| (pair[1] - pair[0]).saturating_sub(EVERY)))
         .collect();
-    late.sort();
-    let part = |percent: usize| late[(late.len() - 1) * percent / 100];
+    lateness.sort();
+    let percentile = |percent: usize| lateness[(lateness.len() - 1) * percent / 100];
     println!(
-        "{turns} refreshes of {} rows; late: p50 {:?}, p99 {:?}, at most {:?}",
-        asked.rows.len(),
-        part(50),
-        part(99),
-        part(100)
+        "{refreshes} refreshes of {} rows; lateness: p50 {:?}, p99 {:?}, maximum {:?}",
+        log.times.len(),
+        percentile(50),
+        percentile(99),
+        percentile(100)
     );
-    println!("{} requests to Redis, {} to the rows", gateway.counts().requests - before, asked.queries);
+    println!("{} requests to Redis, {} to the row source", gateway.counts().requests - before, log.queries);
     if let Some(seconds) = cpu {
-        println!("{seconds:.2} s of CPU on the side of the Worker, natively");
+        println!("{seconds:.2} s of CPU in the native Worker code");
     }
 }
 
-fn serve_rows(asked: Arc<Mutex<Asked>>) -> server::HttpServer {
+fn serve_rows(log: Arc<Mutex<QueryLog>>) -> server::HttpServer {
     server::HttpServer::start(move || {
         Rc::new(move |request| {
             let now = Instant::now();
@@ -83,13 +85,13 @@ fn serve_rows(asked: Arc<Mutex<Asked>>) -> server::HttpServer {
                 .split(',')
                 .map(|id| json!({"id": id, "stock": 7, "price_cents": 1_990, "sale_ends_at": 1_800_000_000}))
                 .collect();
-            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.queries += 1;
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.queries += 1;
             for id in ids.split(',') {
-                asked.rows.entry(id.to_owned()).or_default().push(now);
+                log.times.entry(id.to_owned()).or_default().push(now);
             }
             async move {
-                tokio::time::sleep(ANSWERS_AFTER).await;
+                tokio::time::sleep(SOURCE_LATENCY).await;
                 Some(Response::new(json!(rows).to_string().into()))
             }
             .boxed_local()
@@ -97,7 +99,7 @@ fn serve_rows(asked: Arc<Mutex<Asked>>) -> server::HttpServer {
     })
 }
 
-/// Rows that are due one after the other, for the first time within one period.
+/// Schedules the rows to be due one after the other within one period.
 fn schedule(redis: &Server) {
     let mut stream = TcpStream::connect(("127.0.0.1", redis.port())).expect("the server");
     let now = SystemClock.now();
@@ -127,7 +129,7 @@ fn app(redis: &str, rows: &str) -> App {
     App::new(config, Rc::new(fetch::NativeFetch::new()), Rc::new(SystemClock), None)
 }
 
-/// CPU seconds of this thread until now; None where the system does not tell.
+/// The CPU seconds of this thread; None if the system does not report them.
 fn cpu() -> Option<f64> {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos: f64 = stat.split(' ').next()?.parse().ok()?;

@@ -86,4 +86,11 @@ impl App {
         let (limits, circuit) = (RateLimits::default(), CircuitBreaker::default());
         Self { config, keyring, redis, fetch, clock, traffic, database, limits, circuit, pages, rows, activity }
     }
+
+    /// The source of the row cache; None without `ROWS_TABLE` and `ROWS_URL`.
+    #[must_use]
+    pub fn row_source(&self) -> Option<row_cache::RowSource<'_>> {
+        let config = self.config.rows.as_ref()?;
+        Some(row_cache::RowSource::new(config, &*self.fetch, self.database.as_deref(), &*self.clock))
+    }
 }

@@ -1,4 +1,4 @@
-//! What the benchmarks of whole operations stand on: a real server, a gateway on a thread of its own, and the system's clock.
+//! Shared parts of the benchmarks of whole operations: a gateway in front of a real server, and the system's clock.
 
 use std::{
     sync::{Arc, mpsc},
@@ -16,12 +16,12 @@ pub mod fetch;
 
 pub const TOKEN: &str = "token-of-the-bench";
 
-/// For one thread.
+/// A single-threaded runtime.
 pub fn runtime() -> Runtime {
     runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Serves to the end of the process.
+/// Starts a gateway on its own thread. It serves until the process ends.
 pub fn serve_gateway(server: &Server) -> Arc<Gateway> {
     let redis = format!("{}/0", server.url());
     let (started, gateway) = mpsc::channel();
@@ -29,7 +29,7 @@ pub fn serve_gateway(server: &Server) -> Arc<Gateway> {
         runtime().block_on(async {
             let gateway = Gateway::start(Options::new(redis, TOKEN)).await.unwrap_or_else(|error| panic!("{error}"));
             let gateway = Arc::new(gateway);
-            started.send(gateway.clone()).expect("somebody waits");
+            started.send(gateway.clone()).expect("the caller waits");
             std::future::pending::<()>().await;
         });
     });

@@ -1,4 +1,4 @@
-//! The server's own protocol, for what the gateway would be slow at or refuses.
+//! RESP, the server's own protocol: for commands that the gateway refuses, and for bulk loads.
 
 use std::{
     fmt::Write as _,
@@ -9,8 +9,8 @@ use std::{
 
 use edgefront_gateway::server::Server;
 
-/// What the server answers to a command.
-pub fn ask(server: &Server, command: &str) -> io::Result<String> {
+/// Sends one command and returns the server's reply.
+pub fn send(server: &Server, command: &str) -> io::Result<String> {
     let mut stream = connect(server)?;
     write!(stream, "{command}\r\nQUIT\r\n")?;
     let mut text = String::new();
@@ -18,11 +18,11 @@ pub fn ask(server: &Server, command: &str) -> io::Result<String> {
     Ok(text)
 }
 
-/// Lets `write` send commands, and returns when all are executed.
-pub fn feed<T>(server: &Server, write: impl FnOnce(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
+/// Sends the commands that `write` writes, and returns when the server has executed all of them.
+pub fn send_all<T>(server: &Server, write: impl FnOnce(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
     let mut stream = connect(server)?;
     let replies = stream.try_clone()?;
-    // Read meanwhile, else both ends would come to wait for each other.
+    // Replies are read concurrently; otherwise both ends would wait for each other.
     let reader = thread::spawn(move || -> io::Result<()> {
         let (mut replies, mut end, mut chunk) = (BufReader::new(replies), Vec::new(), vec![0; 1 << 16]);
         while !end.ends_with(b"+PONG\r\n") {
@@ -32,14 +32,14 @@ pub fn feed<T>(server: &Server, write: impl FnOnce(&mut TcpStream) -> io::Result
         }
         Ok(())
     });
-    let fed = write(&mut stream)?;
+    let result = write(&mut stream)?;
     stream.write_all(b"PING\r\n")?;
     reader.join().expect("no panic")?;
-    Ok(fed)
+    Ok(result)
 }
 
-/// Adds a command as the server reads it.
-pub fn command(text: &mut String, words: impl IntoIterator<Item = impl AsRef<str>>) {
+/// Appends a command, encoded in RESP.
+pub fn push_command(text: &mut String, words: impl IntoIterator<Item = impl AsRef<str>>) {
     let words: Vec<_> = words.into_iter().collect();
     // Writing to a String cannot fail.
     let _ = write!(text, "*{}\r\n", words.len());

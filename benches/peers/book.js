@@ -1,4 +1,5 @@
-// The chapter written down: check_token, update_token, can_cache, the cached page; call by call, as its code does.
+// The storefront of the book's chapter, call by call as in its code: check_token, update_token, can_cache, the cached
+// page.
 
 import { env } from "cloudflare:workers";
 import { Redis } from "@upstash/redis/cloudflare";

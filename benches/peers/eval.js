@@ -1,5 +1,5 @@
-// The same, tuned by hand: whatever a request needs is one script, and the client does nothing that is not needed: no base64, no guessing
-// what is JSON, no token for reading one's own writes.
+// The storefront of the book's chapter, tuned by hand: one script per request. The client's optional work is off:
+// base64, JSON detection, and the token for reading one's own writes.
 
 import { env } from "cloudflare:workers";
 import { Redis } from "@upstash/redis/cloudflare";

@@ -1,11 +1,11 @@
-// The same with the client's auto-pipelining: what does not depend on an earlier answer is asked for at once. The client sends the reads
-// of a turn in one request and its writes in another.
+// The storefront of the book's chapter, with the client's auto-pipelining: independent commands are sent at once. The
+// client sends the reads of a turn of the event loop in one request, and its writes in another.
 
 import { env } from "cloudflare:workers";
 import { Redis } from "@upstash/redis/cloudflare";
 import { PAGE_TTL, RANK_LIMIT, shop } from "./shop.js";
 
-// A client for each request: a pipeline that two requests shared would belong to one of them, and the runtime forbids that.
+// One client per request: two requests that share a pipeline would also share its I/O, which the runtime forbids.
 export default shop(() => {
 	const redis = Redis.fromEnv(env, { enableAutoPipelining: true });
 	const checkToken = (token) => (token ? redis.hget("login:", token) : null);
@@ -34,7 +34,7 @@ export default shop(() => {
 
 		async setItem(token, item, quantity) {
 			if ((await checkToken(token)) === null) return null;
-			// In one pipeline by hand: apart, the read might be executed before the write.
+			// One explicit pipeline, because auto-pipelining may execute the read before the write.
 			const pipeline = redis.pipeline();
 			if (quantity > 0) pipeline.hset(`cart:${token}`, { [item]: quantity });
 			else pipeline.hdel(`cart:${token}`, item);
@@ -44,7 +44,7 @@ export default shop(() => {
 
 		async session(token) {
 			if (!token) return { user: null, cart: null };
-			// By hand, too: the client leaves HGETALL out of its pipelines.
+			// One explicit pipeline, because auto-pipelining leaves out HGETALL.
 			const [user, cart] = await redis.pipeline().hget("login:", token).hgetall(`cart:${token}`).exec();
 			return { user, cart: user === null ? null : cart };
 		},

@@ -1,10 +1,10 @@
-// The storefront of the book's chapter as a Worker, with Hono. What the three peers have in common: routes, answers, the origin.
-// Each of them brings a `store`: how it talks to Redis.
+// The storefront of the book's chapter as a Worker, with Hono. The three peers share its routes, responses and origin.
+// Each peer provides a `store`, its access to Redis.
 
 import { env } from "cloudflare:workers";
 import { Hono } from "hono";
 
-/** `storeOf()` gives the store of a request: `view`, `keep`, `setItem`, `session` and `row`. */
+/** `storeOf()` returns the store of a request, with `view`, `keep`, `setItem`, `session` and `row`. */
 export function shop(storeOf) {
 	const app = new Hono();
 
@@ -17,7 +17,7 @@ export function shop(storeOf) {
 		const rendered = await answer.text();
 		if (canCache && answer.ok) {
 			const kept = store.keep(key, rendered);
-			// Only the book's own order waits for it.
+			// Only the book's own sequence waits for the write.
 			if (store.waits) await kept;
 			else c.executionCtx.waitUntil(kept);
 		}
@@ -40,14 +40,14 @@ export function shop(storeOf) {
 	app.get("/_edge/v1/rows/:row", async (c) => {
 		const row = await storeOf().row(c.req.param("row"));
 		if (row === null) return c.json({ title: "no such row" }, 404);
-		// As text where the client leaves it as it is.
+		// The client may return the row as text or as an object.
 		return typeof row === "string" ? c.body(row, 200, { "Content-Type": "application/json" }) : c.json(row);
 	});
 
 	return app;
 }
 
-/** The token of the session cookie; its signature is not checked here, as the book's token cookie has none. */
+/** The token of the session cookie. Its signature is not checked, because the book's cookie has none. */
 function token(c) {
 	const cookie = c.req.header("Cookie") ?? "";
 	return cookie.match(/(?:^|; )__Host-session=([\w-]+)/)?.[1];
@@ -61,7 +61,7 @@ function cartOf(cart) {
 
 const personal = (c, document) => c.json(document, 200, { "Cache-Control": "private, no-store" });
 
-/** Pages of items that rank below this may be cached. */
+/** Pages of items with a rank below this number may be cached. */
 export const RANK_LIMIT = Number(env.PAGE_RANK_LIMIT);
-/** How long, in seconds. */
+/** The lifetime of a cached page, in seconds. */
 export const PAGE_TTL = 300;

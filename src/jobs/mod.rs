@@ -162,7 +162,7 @@ fn budget(app: &App) -> Budget {
 /// [`Error::Redis`].
 pub async fn jobs(redis: &Redis, now: Timestamp) -> Result<Jobs, Error> {
     let (Pairs::<String, String>(fields), EarliestDue(earliest)) =
-        redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due(redis.keys())]).await?;
+        redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due_command(redis.keys())]).await?;
     let next = Job::ALL.into_iter().map(|job| (job.name(), job.next(now))).collect();
     let mut jobs = Jobs { heartbeat: None, rows_late: 0.0, next, reports: BTreeMap::new() };
     jobs.rows_late = earliest.map_or(0.0, |due| now.since(due).as_secs_f64());
@@ -275,7 +275,8 @@ async fn refresh_rows(
 ) -> Result<Work, Error> {
     let fetch = budget.fetch(app.fetch.clone());
     let database = app.database.clone().map(|database| budget.database(database));
-    let Some(source) = RowSource::through(app, &*fetch, database.as_deref()) else { return Ok(json!({}).into()) };
+    let Some(rows) = &app.config.rows else { return Ok(json!({}).into()) };
+    let source = RowSource::new(rows, &*fetch, database.as_deref(), &*app.clock);
     let (time, due_by) = match occasion {
         Occasion::Cron => (REFRESHING, now + REFRESHING),
         Occasion::Asked => (REFRESHING_NOW, now),

@@ -1,13 +1,21 @@
-//! Orders, as the storefront reports them: at its answer to a visitor (`Edge-Order`), or later by the API. What follows from one
-//! happens once for each order id, so a report may be repeated: by our own retry after a lost reply, by a visitor who reloads the
-//! page that thanks them, by a queue of the shop.
+//! Orders that the storefront reports: in a response (`Edge-Order`), or later through the API. Reports are idempotent:
+//! each effect happens once per order id. So edgefront may retry after a lost reply, a visitor may reload the thank-you
+//! page, and a queue of the shop may deliver a report twice.
+//!
+//! - [`Order`]: one report, parsed.
+//! - [`Order::settle`]: removes the bought items from the cart and confirms the reservation.
+//! - [`flash_sale`]: limited pieces, each reserved for some minutes.
+//! - [`insights`]: items that are bought together, and items that are bought after a view.
 
 pub mod flash_sale;
 pub mod insights;
 
+mod settle;
+
 use serde_json::{Map, Value};
 
-use crate::schema::scripts::BUY;
+pub use settle::Customer;
+
 use crate::{
     carts::{CartLine, Quantity},
     config::{CartConfig, SessionConfig},
@@ -15,29 +23,25 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{
         ids::{ItemId, OrderId, RowId, UserId},
-        keys::{Keys, ORDER_TTL},
         redis::Redis,
-        shard::Shard,
         token::Token,
     },
-    sessions,
 };
-use upstash_rest::{Command, FromReply};
 
-/// How many different items an order may have: as many as a cart by default.
-const MOST_LINES: usize = 100;
+/// Entries of `items` in a report; the default limit of a cart.
+const MAX_LINES: usize = 100;
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub id: OrderId,
-    /// At least one; each item once, in the order of the report.
+    /// At least one line; each item once, in the order of the report.
     pub lines: Vec<CartLine>,
-    /// The piece of a flash sale that was bought with it.
+    /// The flash-sale reservation that this order buys.
     pub reservation: Option<OrderedReservation>,
 }
 
-/// A piece of a flash sale that was held for the visitor.
+/// The reservation that an order names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderedReservation {
     pub sale: RowId,
@@ -45,29 +49,29 @@ pub struct OrderedReservation {
 }
 
 impl Order {
-    /// Reads the header `Edge-Order`: `{"order_id": …, "items": [{"id": …, "quantity": …}], "reservation"?: {"sale": …, "id": …}}`.
-    /// Unknown fields are ignored.
+    /// Parses the header `Edge-Order`: `{"order_id": …, "items": [{"id": …, "quantity": …}], "reservation"?: {"sale":
+    /// …, "id": …}}`. Unknown fields are ignored.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the field that is wrong.
+    /// [`Error::Invalid`] with the first invalid field.
     pub fn parse(text: &str, config: &CartConfig) -> Result<Self, Error> {
         let mut fields = serde_json::from_str(text).map_err(|_| Error::invalid("order", "must be a JSON object"))?;
-        Self::take(&mut fields, config)
+        Self::take_from(&mut fields, config)
     }
 
-    /// Takes an order's fields out of `fields`. Lines of the same item become one.
+    /// Removes the order's fields from `fields` and parses them. Lines of the same item are added up.
     ///
     /// # Errors
     /// As [`Order::parse`].
-    pub fn take(fields: &mut Map<String, Value>, config: &CartConfig) -> Result<Self, Error> {
-        let id = OrderId::parse(text("order_id", fields.shift_remove("order_id").as_ref())?)?;
+    pub fn take_from(fields: &mut Map<String, Value>, config: &CartConfig) -> Result<Self, Error> {
+        let id = OrderId::parse(text_field("order_id", fields.shift_remove("order_id").as_ref())?)?;
         let items = fields.shift_remove("items");
-        let items = items.as_ref().and_then(Value::as_array).filter(|items| (1..=MOST_LINES).contains(&items.len()));
+        let items = items.as_ref().and_then(Value::as_array).filter(|items| (1..=MAX_LINES).contains(&items.len()));
         let items =
-            items.ok_or_else(|| Error::invalid("items", format!("must be a list of 1 to {MOST_LINES} items")))?;
+            items.ok_or_else(|| Error::invalid("items", format!("must be a list of 1 to {MAX_LINES} items")))?;
         let mut lines = Vec::<CartLine>::with_capacity(items.len());
         for fields in items {
-            let item = ItemId::parse(text("item", fields.get("id"))?)?;
+            let item = ItemId::parse(text_field("item", fields.get("id"))?)?;
             let quantity = Quantity::parse(fields.get("quantity").unwrap_or(&Value::Null), config)?.get();
             if quantity == 0 {
                 return Err(Error::invalid("quantity", "must be at least 1"));
@@ -78,36 +82,31 @@ impl Order {
             }
         }
         let reservation = fields.shift_remove("reservation").filter(|reservation| !reservation.is_null());
-        let reservation = reservation.as_ref().map(OrderedReservation::read).transpose()?;
+        let reservation = reservation.as_ref().map(OrderedReservation::parse).transpose()?;
         Ok(Self { id, lines, reservation })
     }
 }
 
 impl OrderedReservation {
-    fn read(fields: &Value) -> Result<Self, Error> {
-        let wrong = || Error::invalid("reservation", "must be an object with the sale and the id of a reservation");
-        let part = |name| text("reservation", fields.get(name)).map_err(|_| wrong());
-        let sale = RowId::parse(part("sale")?).map_err(|_| wrong())?;
-        let id = ReservationId::parse(part("id")?).ok_or_else(wrong)?;
+    fn parse(fields: &Value) -> Result<Self, Error> {
+        let invalid = || Error::invalid("reservation", "must be an object with the sale and the id of a reservation");
+        let field = |name| text_field("reservation", fields.get(name)).map_err(|_| invalid());
+        let sale = RowId::parse(field("sale")?).map_err(|_| invalid())?;
+        let id = ReservationId::parse(field("id")?).ok_or_else(invalid)?;
         Ok(Self { sale, id })
     }
 }
 
-fn text<'a>(field: &'static str, value: Option<&'a Value>) -> Result<&'a str, Error> {
+/// The string in `value`. Errors name `field`.
+fn text_field<'a>(field: &'static str, value: Option<&'a Value>) -> Result<&'a str, Error> {
     let value = value.ok_or_else(|| Error::invalid(field, "is missing"))?;
     value.as_str().ok_or_else(|| Error::invalid(field, "must be a string"))
 }
 
-/// Does what must be so when the visitor looks next: what was bought is no longer in the cart of `token`, and the piece that was
-/// held is sold to `user` (if that is None, to whose session it is). Returns the items that this session viewed last, newest first,
-/// for the insights.
-///
-/// One request, and none for a visitor without a session: the parts do not depend on each other, so they share a pipeline. What stays
-/// in a cart depends on what is in it, and what a sale does with an order on the hold, so these are scripts. All may be repeated after
-/// a lost reply. Only where a piece was bought and nobody knows by whom, it takes another request; and one in the sharded layout.
+/// The former name of [`Order::settle`], for `proxy`.
 ///
 /// # Errors
-/// [`Error::Redis`]; what was done until then stays done, and the same call again does the rest.
+/// As [`Order::settle`].
 pub async fn settle(
     redis: &Redis,
     order: &Order,
@@ -116,50 +115,7 @@ pub async fn settle(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Vec<ItemId>, Error> {
-    let mut commands = Vec::new();
-    if let Some(token) = token {
-        commands.push(sessions::viewed_items_command(redis.keys(), token));
-        if is_of_shard(redis, order, redis.keys().shard_of(token)).await? {
-            commands.push(buy(redis.keys(), order, token));
-        }
-    }
-    if let Some(OrderedReservation { sale, id }) = &order.reservation {
-        let user = match (user, token) {
-            (None, Some(token)) => sessions::check(redis, token, now, config).await?.and_then(|session| session.user),
-            _ => user.cloned(),
-        };
-        match user {
-            Some(user) => commands.push(flash_sale::confirm(redis.keys(), sale, id, &user, &order.id)),
-            None => log::error!("an order of nobody names a reservation: it is not confirmed"),
-        }
-    }
-    let replies = redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let viewed = replies.into_iter().next().filter(|_| token.is_some());
-    let viewed = viewed.map(Vec::<String>::from_reply).transpose()?.unwrap_or_default();
-    Ok(sessions::parse_viewed_items(&viewed))
-}
-
-/// Returns whether the order's cart is one of `shard`. Each shard notes for itself which orders were taken out of its carts; so that
-/// two reports of one order with two sessions do it once, the shard of the first one is noted with the order. One request, and none in
-/// the book's layout.
-async fn is_of_shard(redis: &Redis, order: &Order, shard: Shard) -> Result<bool, Error> {
-    if !redis.keys().is_sharded() {
-        return Ok(true);
-    }
-    let key = redis.keys().order(&order.id);
-    let note = Command::write("HSETNX").arg(&key).arg("shard").num(shard.number()).repeatable();
-    let noted = Command::read("HGET").arg(&key).arg("shard");
-    let expire = Command::write("EXPIRE").arg(&key).num(ORDER_TTL).repeatable();
-    let ((), noted, ()): ((), u32, ()) = redis.all(&[note, noted, expire]).await?;
-    Ok(noted == u32::from(shard.number()))
-}
-
-/// Takes what was bought out of the cart. No session is needed: where none lives, there is no cart.
-fn buy(keys: Keys, order: &Order, token: &Token) -> Command {
-    let shard = keys.shard_of(token);
-    let buy = Command::script(&BUY, [shard.cart(token), shard.order(&order.id)]).num(ORDER_TTL);
-    let lines = order.lines.iter();
-    lines.fold(buy, |buy, line| buy.arg(line.item.as_str()).num(line.quantity)).repeatable()
+    order.settle(redis, Customer { token, user }, now, config).await
 }
 
 #[cfg(test)]
@@ -168,12 +124,12 @@ mod tests {
 
     const CONFIG: CartConfig = CartConfig { max_lines: 100, max_quantity: 999 };
 
-    fn problem(text: &str) -> String {
+    fn parse_error(text: &str) -> String {
         Order::parse(text, &CONFIG).unwrap_err().to_string()
     }
 
     #[test]
-    fn an_order_has_each_item_once() {
+    fn lines_of_the_same_item_are_added_up() {
         let text = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2},{"id":"pan","quantity":1},{"id":"mug","quantity":3}],"total":12}"#;
         let order = Order::parse(text, &CONFIG).unwrap();
         let lines: Vec<_> = order.lines.iter().map(|line| (line.item.as_str(), line.quantity)).collect();
@@ -181,21 +137,23 @@ mod tests {
     }
 
     #[test]
-    fn an_order_may_buy_a_piece_that_was_held() {
+    fn an_order_may_name_a_reservation() {
         let items = r#""items":[{"id":"mug","quantity":1}]"#;
-        let held = |held: &str| Order::parse(&format!(r#"{{"order_id":"1",{items},"reservation":{held}}}"#), &CONFIG);
+        let parse = |reservation: &str| {
+            Order::parse(&format!(r#"{{"order_id":"1",{items},"reservation":{reservation}}}"#), &CONFIG)
+        };
         let id = "1790000000.bTcyZTNiM2Y4YWI3NDkxOQ";
-        let reserved = held(&format!(r#"{{"sale":"mug","id":"{id}"}}"#)).unwrap().reservation.unwrap();
+        let reserved = parse(&format!(r#"{{"sale":"mug","id":"{id}"}}"#)).unwrap().reservation.unwrap();
         assert_eq!((reserved.sale.as_str(), reserved.id.as_str()), ("mug", id));
-        assert_eq!(held("null").unwrap().reservation, None);
-        for wrong in ["{}", "7", r#"{"sale":"mug"}"#, r#"{"sale":"a:b","id":"x"}"#, r#"{"sale":"mug","id":"a b"}"#] {
-            assert!(held(wrong).unwrap_err().to_string().starts_with("reservation must be"), "{wrong}");
+        assert_eq!(parse("null").unwrap().reservation, None);
+        for invalid in ["{}", "7", r#"{"sale":"mug"}"#, r#"{"sale":"a:b","id":"x"}"#, r#"{"sale":"mug","id":"a b"}"#] {
+            assert!(parse(invalid).unwrap_err().to_string().starts_with("reservation must be"), "{invalid}");
         }
     }
 
     #[test]
-    fn what_is_wrong_with_an_order_is_told() {
-        for (text, told) in [
+    fn the_error_names_the_invalid_field() {
+        for (text, message) in [
             ("", "order must be a JSON object"),
             ("[]", "order must be a JSON object"),
             ("{}", "order_id is missing"),
@@ -209,9 +167,9 @@ mod tests {
             (r#"{"order_id":"1","items":[{"id":"mug","quantity":0}]}"#, "quantity must be at least 1"),
             (r#"{"order_id":"1","items":[{"id":"mug","quantity":1000}]}"#, "quantity must be at most 999"),
         ] {
-            assert!(problem(text).starts_with(told), "{text}: {}", problem(text));
+            assert!(parse_error(text).starts_with(message), "{text}: {}", parse_error(text));
         }
         let lines = vec![r#"{"id":"mug","quantity":1}"#; 101].join(",");
-        assert!(problem(&format!(r#"{{"order_id":"1","items":[{lines}]}}"#)).contains("1 to 100"));
+        assert!(parse_error(&format!(r#"{{"order_id":"1","items":[{lines}]}}"#)).contains("1 to 100"));
     }
 }

@@ -1,4 +1,5 @@
-//! Copies that this isolate has read a moment ago: a crowd around a flash sale asks Redis about once in `ROW_MEMORY`, not once a visitor.
+//! Copies that this isolate has read recently. Under the load of a flash sale, Redis gets about one read per
+//! `ROW_MEMORY` instead of one per visitor.
 
 use std::{
     cell::{Cell, RefCell},
@@ -12,42 +13,43 @@ use crate::{
     schema::{ids::RowId, redis::Redis},
 };
 
-/// Rows, and bytes of one, at most: 4 MB.
-const MOST_ROWS: usize = 1_000;
-const LONGEST: usize = 4_000;
+/// Rows in the memory, and bytes of one row: together at most 4 MB.
+const MAX_ROWS: usize = 1_000;
+const MAX_ROW_BYTES: usize = 4_000;
 
 /// The isolate's memory of rows.
 pub struct RowMemory {
-    /// `ROW_MEMORY`; a row that is refreshed more often is remembered for one period.
-    span: Duration,
-    rows: RefCell<HashMap<RowId, Remembered>>,
-    /// Counts what was forgotten.
-    forgotten: Cell<u64>,
+    /// `ROW_MEMORY`. A row with a shorter period is remembered for one period.
+    lifetime: Duration,
+    rows: RefCell<HashMap<RowId, MemoryEntry>>,
+    /// Counts the calls of [`RowMemory::forget`].
+    generation: Cell<u64>,
 }
 
-/// A question that is on its way to Redis: what is forgotten meanwhile must not come back with its answer.
-struct Asked {
+/// The start of a read from Redis. A reply of an earlier generation is not stored, because it may be older than the
+/// change.
+struct ReadStart {
     at: Timestamp,
-    forgotten: u64,
+    generation: u64,
 }
 
-struct Remembered {
+struct MemoryEntry {
     copy: CachedRow,
-    /// Before Redis was asked.
-    asked: Timestamp,
+    /// The start of the read, so the copy is at least as new.
+    read_at: Timestamp,
 }
 
 impl RowMemory {
-    /// An empty one, whose copies answer by themselves for `span`.
+    /// An empty memory that answers from a copy for `lifetime`; zero turns it off.
     #[must_use]
-    pub fn new(span: Duration) -> Self {
-        Self { span, rows: RefCell::default(), forgotten: Cell::default() }
+    pub fn new(lifetime: Duration) -> Self {
+        Self { lifetime, rows: RefCell::default(), generation: Cell::default() }
     }
 
-    /// As [`read`](super::read), without Redis if it was asked a moment ago.
+    /// As [`read`]; a recently read copy takes no request.
     ///
     /// # Errors
-    /// As that.
+    /// As [`read`].
     pub async fn read(
         &self,
         redis: &Redis,
@@ -55,19 +57,19 @@ impl RowMemory {
         row: &RowId,
         now: Timestamp,
     ) -> Result<Option<CachedRow>, Error> {
-        if let Some(copy) = self.copy(row, now) {
+        if let Some(copy) = self.recall(row, now) {
             return Ok(Some(copy));
         }
-        let asked = self.asked(now);
-        let found = read(redis, source, row, now).await?;
-        self.keep(row, found.as_ref(), &asked);
-        Ok(found)
+        let start = self.start_read(now);
+        let copy = read(redis, source, row, now).await?;
+        self.remember(row, copy.as_ref(), &start);
+        Ok(copy)
     }
 
-    /// As [`read_many`](super::read_many), without Redis for those of which it was asked a moment ago.
+    /// As [`read_many`]; recently read copies take no request.
     ///
     /// # Errors
-    /// As that.
+    /// As [`read_many`].
     pub async fn read_many(
         &self,
         redis: &Redis,
@@ -75,52 +77,53 @@ impl RowMemory {
         rows: &[RowId],
         now: Timestamp,
     ) -> Result<Vec<Option<CachedRow>>, Error> {
-        let mut found: Vec<_> = rows.iter().map(|row| self.copy(row, now)).collect();
-        let unknown = |(_, found): &(&RowId, &Option<CachedRow>)| found.is_none();
-        let others: Vec<_> = rows.iter().zip(&found).filter(unknown).map(|(row, _)| row.clone()).collect();
-        let asked = self.asked(now);
-        let answers = read_many(redis, source, &others, now).await?;
-        for ((row, answer), found) in others.iter().zip(answers).zip(found.iter_mut().filter(|found| found.is_none())) {
-            self.keep(row, answer.as_ref(), &asked);
-            *found = answer;
+        let mut copies: Vec<_> = rows.iter().map(|row| self.recall(row, now)).collect();
+        let is_unknown = |(_, copy): &(&RowId, &Option<CachedRow>)| copy.is_none();
+        let unknown: Vec<_> = rows.iter().zip(&copies).filter(is_unknown).map(|(row, _)| row.clone()).collect();
+        let start = self.start_read(now);
+        let found = read_many(redis, source, &unknown, now).await?;
+        for ((row, found), copy) in unknown.iter().zip(found).zip(copies.iter_mut().filter(|copy| copy.is_none())) {
+            self.remember(row, found.as_ref(), &start);
+            *copy = found;
         }
-        Ok(found)
+        Ok(copies)
     }
 
-    /// Forgets `rows`, which a call of the API has just scheduled, un-scheduled or refreshed.
+    /// Forgets `rows`, because an API call has just scheduled, unscheduled or refreshed them.
     pub fn forget(&self, rows: &[RowId]) {
-        self.forgotten.set(self.forgotten.get() + 1);
-        let mut remembered = self.rows.borrow_mut();
+        self.generation.set(self.generation.get() + 1);
+        let mut entries = self.rows.borrow_mut();
         for row in rows {
-            remembered.remove(row);
+            entries.remove(row);
         }
     }
 
-    const fn asked(&self, now: Timestamp) -> Asked {
-        Asked { at: now, forgotten: self.forgotten.get() }
+    const fn start_read(&self, now: Timestamp) -> ReadStart {
+        ReadStart { at: now, generation: self.generation.get() }
     }
 
-    /// If it is overdue, whoever read it has it refreshed.
-    fn copy(&self, row: &RowId, now: Timestamp) -> Option<CachedRow> {
+    /// A copy that was read recently. It is never overdue: the reader that got it from Redis refreshes an overdue row.
+    fn recall(&self, row: &RowId, now: Timestamp) -> Option<CachedRow> {
         let rows = self.rows.borrow();
-        let Remembered { copy, asked } = rows.get(row)?;
-        let since = now.since(*asked);
-        let answers = since < self.span.min(copy.period);
-        answers.then(|| CachedRow { age: copy.age + since, overdue: false, ..copy.clone() })
+        let MemoryEntry { copy, read_at } = rows.get(row)?;
+        let since_read = now.since(*read_at);
+        let is_recent = since_read < self.lifetime.min(copy.period);
+        is_recent.then(|| CachedRow { age: copy.age + since_read, overdue: false, ..copy.clone() })
     }
 
-    fn keep(&self, row: &RowId, found: Option<&CachedRow>, asked: &Asked) {
-        let Some(copy) = found.filter(|copy| copy.json.len() <= LONGEST && !self.span.is_zero()) else { return };
+    fn remember(&self, row: &RowId, copy: Option<&CachedRow>, start: &ReadStart) {
+        let is_small = |copy: &&CachedRow| copy.json.len() <= MAX_ROW_BYTES;
+        let Some(copy) = copy.filter(is_small).filter(|_| !self.lifetime.is_zero()) else { return };
         let mut rows = self.rows.borrow_mut();
-        let is_late = rows.get(row).is_some_and(|kept| asked.at < kept.asked);
-        if is_late || asked.forgotten != self.forgotten.get() {
+        let is_outdated = rows.get(row).is_some_and(|entry| start.at < entry.read_at);
+        if is_outdated || start.generation != self.generation.get() {
             return;
         }
-        if rows.len() >= MOST_ROWS {
-            rows.retain(|_, kept| asked.at.since(kept.asked) < self.span.min(kept.copy.period));
+        if rows.len() >= MAX_ROWS {
+            rows.retain(|_, entry| start.at.since(entry.read_at) < self.lifetime.min(entry.copy.period));
         }
-        if rows.len() < MOST_ROWS {
-            rows.insert(row.clone(), Remembered { copy: copy.clone(), asked: asked.at });
+        if rows.len() < MAX_ROWS {
+            rows.insert(row.clone(), MemoryEntry { copy: copy.clone(), read_at: start.at });
         }
     }
 }
@@ -130,15 +133,15 @@ mod tests {
     use super::*;
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
-    const SPAN: Duration = Duration::from_secs(1);
+    const LIFETIME: Duration = Duration::from_secs(1);
 
     fn row(name: &str) -> RowId {
         RowId::parse(name).unwrap()
     }
 
     impl RowMemory {
-        fn kept_at(&self, now: Timestamp, row: &RowId, copy: &CachedRow) {
-            self.keep(row, Some(copy), &self.asked(now));
+        fn remember_at(&self, now: Timestamp, row: &RowId, copy: &CachedRow) {
+            self.remember(row, Some(copy), &self.start_read(now));
         }
     }
 
@@ -147,57 +150,57 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_answers_for_its_span_or_its_period_and_grows_older() {
-        let memory = RowMemory::new(SPAN);
+    fn a_copy_is_recalled_for_its_lifetime_or_its_period_and_its_age_grows() {
+        let memory = RowMemory::new(LIFETIME);
         let [slow, fast] = [row("slow"), row("fast")];
-        memory.kept_at(START, &slow, &copy(9, SPAN * 5));
-        memory.kept_at(START, &fast, &copy(9, SPAN / 10));
+        memory.remember_at(START, &slow, &copy(9, LIFETIME * 5));
+        memory.remember_at(START, &fast, &copy(9, LIFETIME / 10));
         let soon = START + Duration::from_millis(99);
-        let aged = CachedRow { age: Duration::from_millis(3_099), overdue: false, ..copy(9, SPAN * 5) };
-        assert_eq!(memory.copy(&slow, soon), Some(aged));
-        assert!(memory.copy(&fast, soon).is_some());
-        assert_eq!(memory.copy(&fast, START + SPAN / 10), None);
-        assert!(memory.copy(&slow, START + Duration::from_millis(999)).is_some());
-        assert_eq!(memory.copy(&slow, START + SPAN), None);
+        let aged = CachedRow { age: Duration::from_millis(3_099), overdue: false, ..copy(9, LIFETIME * 5) };
+        assert_eq!(memory.recall(&slow, soon), Some(aged));
+        assert!(memory.recall(&fast, soon).is_some());
+        assert_eq!(memory.recall(&fast, START + LIFETIME / 10), None);
+        assert!(memory.recall(&slow, START + Duration::from_millis(999)).is_some());
+        assert_eq!(memory.recall(&slow, START + LIFETIME), None);
     }
 
     #[test]
-    fn what_is_forgotten_too_long_or_too_much_does_not_answer() {
-        let memory = RowMemory::new(SPAN);
-        for (name, bytes) in [("mug", 9), ("long", LONGEST), ("longer", LONGEST + 1)] {
-            memory.kept_at(START, &row(name), &copy(bytes, SPAN));
+    fn forgotten_and_oversized_rows_are_not_recalled_and_the_number_of_rows_is_bounded() {
+        let memory = RowMemory::new(LIFETIME);
+        for (name, bytes) in [("mug", 9), ("long", MAX_ROW_BYTES), ("longer", MAX_ROW_BYTES + 1)] {
+            memory.remember_at(START, &row(name), &copy(bytes, LIFETIME));
         }
         memory.forget(&[row("mug")]);
         assert_eq!(
-            ["mug", "long", "longer"].map(|name| memory.copy(&row(name), START).is_some()),
+            ["mug", "long", "longer"].map(|name| memory.recall(&row(name), START).is_some()),
             [false, true, false]
         );
-        for number in 0..MOST_ROWS {
-            memory.kept_at(START + SPAN / 2, &row(&number.to_string()), &copy(9, SPAN));
+        for number in 0..MAX_ROWS {
+            memory.remember_at(START + LIFETIME / 2, &row(&number.to_string()), &copy(9, LIFETIME));
         }
-        assert_eq!(memory.rows.borrow().len(), MOST_ROWS);
-        memory.kept_at(START + SPAN * 2, &row("later"), &copy(9, SPAN));
-        assert_eq!(memory.rows.borrow().len(), 1, "what answers no more makes room");
+        assert_eq!(memory.rows.borrow().len(), MAX_ROWS);
+        memory.remember_at(START + LIFETIME * 2, &row("later"), &copy(9, LIFETIME));
+        assert_eq!(memory.rows.borrow().len(), 1, "entries past their lifetime make room");
     }
 
     #[test]
-    fn without_a_span_nothing_is_kept() {
+    fn a_lifetime_of_zero_turns_the_memory_off() {
         let memory = RowMemory::new(Duration::ZERO);
-        memory.kept_at(START, &row("mug"), &copy(9, SPAN));
+        memory.remember_at(START, &row("mug"), &copy(9, LIFETIME));
         assert_eq!(memory.rows.borrow().len(), 0);
     }
 
     #[test]
-    fn an_answer_that_was_on_its_way_brings_nothing_back() {
-        let memory = RowMemory::new(SPAN);
+    fn a_late_reply_does_not_bring_back_a_forgotten_or_older_copy() {
+        let memory = RowMemory::new(LIFETIME);
         let mug = row("mug");
-        let asked = memory.asked(START);
+        let start = memory.start_read(START);
         memory.forget(std::slice::from_ref(&mug));
-        memory.keep(&mug, Some(&copy(9, SPAN)), &asked);
-        assert_eq!(memory.copy(&mug, START), None);
-        let earlier = memory.asked(START);
-        memory.kept_at(START + SPAN / 4, &mug, &copy(8, SPAN));
-        memory.keep(&mug, Some(&copy(9, SPAN)), &earlier);
-        assert_eq!(memory.copy(&mug, START + SPAN / 4).map(|copy| copy.json.len()), Some(8));
+        memory.remember(&mug, Some(&copy(9, LIFETIME)), &start);
+        assert_eq!(memory.recall(&mug, START), None);
+        let earlier = memory.start_read(START);
+        memory.remember_at(START + LIFETIME / 4, &mug, &copy(8, LIFETIME));
+        memory.remember(&mug, Some(&copy(9, LIFETIME)), &earlier);
+        assert_eq!(memory.recall(&mug, START + LIFETIME / 4).map(|copy| copy.json.len()), Some(8));
     }
 }

@@ -1,29 +1,32 @@
-//! Rows of the shop's database, kept in Redis as JSON and refreshed on a schedule: what a flash-sale page asks for stock and
-//! sale times. A row has a copy only while it is scheduled.
+//! Rows of the shop's database, cached in Redis as JSON and refreshed on a schedule. A flash-sale page reads stock and
+//! sale times here. A row has a copy only while it is scheduled.
 //!
-//! `schedule:` says when a row is due and `delay:` how often; `inv:{row}` is the copy. A refresh leases the rows that are due
-//! (`schedule:` moves ahead by the lease), reads them from the [`RowSource`] in one query, and commits each of them only if the
-//! lease is still its own. So runs may overlap, be doubled or be missed, and one row that fails stops no other.
+//! `schedule:` has the time of each row's next refresh, `delay:` its period, and `inv:{row}` its copy. A refresh leases
+//! the rows that are due (it moves their time in `schedule:` to the end of the lease). It reads them from the
+//! [`RowSource`] in one query, and commits each row only if it still holds the lease. So runs may overlap, run twice or
+//! be missed, and a failing row stops no other.
 //!
-//! - [`source`]: where rows come from: a table of D1, or an HTTP address.
-//! - [`refresh`]: lease, load, commit; by the cron, and for single rows.
-//! - [`read`]: the copies, with their age.
-//! - `memory`: those that this isolate has read a moment ago.
-//! - `late`: which rows wait longest, for the operator.
+//! - [`RowSource`]: the origin of the rows, a D1 table or an HTTP address.
+//! - [`refresh_due`], [`refresh`]: lease, load, commit; by the cron, or for named rows.
+//! - [`read`], [`read_many`]: the copies, with their age.
+//! - [`RowMemory`]: copies that this isolate has read recently.
+//! - [`schedule_report`]: the rows that are most overdue, for the operator.
 
-mod late;
+mod commit;
+mod lease;
 mod memory;
 mod read;
 mod refresh;
+mod report;
 mod source;
 
 use std::time::Duration;
 
-pub use late::{LateRow, ScheduleReport, latest};
+pub(crate) use commit::{EarliestDue, earliest_due_command};
 pub use memory::RowMemory;
 pub use read::{CachedRow, read, read_many};
-pub(crate) use refresh::{EarliestDue, earliest_due};
 pub use refresh::{RefreshReport, refresh, refresh_due};
+pub use report::{LateRow, ScheduleReport, schedule_report};
 pub use source::RowSource;
 
 use crate::{
@@ -32,33 +35,33 @@ use crate::{
 };
 use upstash_rest::Command;
 
-/// The shortest period: ten refreshes a second.
-const SHORTEST: f64 = 0.1;
-/// The longest one: a year of 365 days, in seconds.
-const LONGEST: f64 = 31_536_000.0;
+/// The shortest period in seconds: ten refreshes a second.
+const MIN_PERIOD: f64 = 0.1;
+/// The longest period in seconds: a year of 365 days.
+const MAX_PERIOD: f64 = 31_536_000.0;
 
-/// When a row is refreshed.
+/// The refresh schedule of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     /// Period in seconds.
     pub every: f64,
-    /// The next refresh; during one, the end of its lease.
+    /// The next refresh; during a refresh, the end of its lease.
     pub next: Timestamp,
 }
 
-/// Schedules `row`: due now, then `every` so many seconds. As in the book, `every` <= 0 un-schedules the row and deletes its
-/// copy.
+/// Schedules `row` for a refresh now, and then every `every` seconds. As in the book, `every` <= 0 unschedules the row
+/// and deletes its copy.
 ///
-/// One transaction, since a row with a schedule and no delay would be un-scheduled by the next refresh.
+/// One transaction, because the next refresh would unschedule a row that has a schedule and no delay.
 ///
 /// # Errors
-/// [`Error::Invalid`] if `every` is above 0 and under 0.1 s, over a year, or no number; [`Error::Redis`].
+/// [`Error::Invalid`] if `every` is above 0 and below 0.1 s, above a year, or not a number; [`Error::Redis`].
 pub async fn schedule(redis: &Redis, row: &RowId, every: f64, now: Timestamp) -> Result<(), Error> {
     if every <= 0.0 {
         return unschedule(redis, row).await;
     }
-    if !(SHORTEST..=LONGEST).contains(&every) {
-        return Err(Error::invalid("every", "must be 0.1 to 31536000 seconds, or 0 for no copy at all"));
+    if !(MIN_PERIOD..=MAX_PERIOD).contains(&every) {
+        return Err(Error::invalid("every", "must be 0.1 to 31536000 seconds, or 0 to unschedule the row"));
     }
     let keys = redis.keys();
     let add = |key: String, score: String| Command::write("ZADD").arg(key).arg(score).arg(row.as_str()).repeatable();
@@ -66,8 +69,9 @@ pub async fn schedule(redis: &Redis, row: &RowId, every: f64, now: Timestamp) ->
     Ok(())
 }
 
-/// Un-schedules `row` and deletes its copy, in one transaction: a refresh that is under way then finds its lease gone and
-/// writes nothing.
+/// Unschedules `row` and deletes its copy.
+///
+/// One transaction: a concurrent refresh then finds its lease gone and writes nothing.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -79,7 +83,7 @@ pub async fn unschedule(redis: &Redis, row: &RowId) -> Result<(), Error> {
     Ok(())
 }
 
-/// The schedule of `row`; None if it has none.
+/// The schedule of `row`; None if the row is not scheduled. One pipeline, because the two reads are independent.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -91,23 +95,24 @@ pub async fn schedule_of(redis: &Redis, row: &RowId) -> Result<Option<Schedule>,
 }
 
 impl Schedule {
-    /// A schedule from its two scores; None without either, or with a period that is not above 0.
+    /// A schedule from its two scores; None if one is missing, or if the period is not above 0.
     pub(crate) fn new(every: Option<f64>, next: Option<f64>) -> Option<Self> {
         let every = every.filter(|every| *every > 0.0)?;
         Some(Self { every, next: Timestamp::from_score(next?) })
     }
 
-    /// Returns whether a turn was missed by more than a period: then the caller should [`refresh`] the row behind its answer.
+    /// Returns whether the refresh is late by more than a period. The caller should then [`refresh`] the row after its
+    /// response.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         now > self.next + self.period()
     }
 
     fn period(&self) -> Duration {
-        Duration::from_secs_f64(self.every.clamp(0.0, LONGEST))
+        Duration::from_secs_f64(self.every.clamp(0.0, MAX_PERIOD))
     }
 
-    /// How long a copy lives without being refreshed: three periods, and at least a minute, so that the copies outlive a cron
-    /// that is missed, and a dead cron does not show old stock for ever.
+    /// The lifetime of a copy: three periods, and at least a minute. So copies outlive a missed cron, and a dead cron
+    /// does not leave old stock in place forever.
     fn lifetime(&self) -> Duration {
         (self.period() * 3).max(Duration::from_mins(1))
     }

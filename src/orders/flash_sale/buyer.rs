@@ -1,6 +1,6 @@
-//! Whose piece it is. A script finds that in the session by itself, at the moment in which it decides, where the session's keys
-//! are in the slot of the sale's. In the sharded layout they are not: it is looked up before, for one request more. A session that
-//! ends between the two is one that ended just after.
+//! The buyer of a piece. In the book's layout a script reads the user from the session at the moment of its decision.
+//! In the sharded layout the session's keys are in another slot than the sale's, so the user is looked up first, for
+//! one more request. A session that ends between the two requests counts as one that ended just after them.
 
 use crate::{
     config::SessionConfig,
@@ -12,16 +12,18 @@ use upstash_rest::Command;
 
 /// The buyer, as far as it is known before the script runs.
 pub(super) enum Buyer<'a> {
-    /// The user of this session, if it is live.
+    /// The user of this session, if it is live: the script finds out.
     Session(&'a Token),
     User(&'a Token, UserId),
     Nobody,
 }
 
 impl<'a> Buyer<'a> {
+    /// The buyer with the session `token`. One pipeline in the sharded layout, otherwise no request.
+    ///
     /// # Errors
     /// [`Error::Redis`].
-    pub async fn find(
+    pub async fn resolve(
         redis: &Redis,
         token: Option<&'a Token>,
         now: Timestamp,
@@ -35,8 +37,8 @@ impl<'a> Buyer<'a> {
         Ok(user.map_or(Self::Nobody, |user| Self::User(token, user)))
     }
 
-    /// The scripts' argument `who`.
-    pub fn name(&self) -> &str {
+    /// The scripts' argument: a token if [`Buyer::session_keys`] are passed too, else a user; empty for nobody.
+    pub fn argument(&self) -> &str {
         match self {
             Self::Session(token) => token.as_str(),
             Self::User(_, user) => user.as_str(),
@@ -44,8 +46,8 @@ impl<'a> Buyer<'a> {
         }
     }
 
-    /// The scripts' keys `login:` and `recent:`, where they tell whose session it is.
-    pub fn keys(&self, keys: Keys) -> Vec<String> {
+    /// `login:` and `recent:`, the keys by which a script finds the user of a session; empty if the user is known.
+    pub fn session_keys(&self, keys: Keys) -> Vec<String> {
         match self {
             Self::Session(token) => {
                 let shard = keys.shard_of(token);
@@ -55,10 +57,11 @@ impl<'a> Buyer<'a> {
         }
     }
 
-    /// Notes that they were seen, where the script cannot. XX: who logged out meanwhile does not come back by it.
-    pub fn seen(&self, keys: Keys, now: Timestamp) -> Option<Command> {
+    /// Records the visit in `recent:` where the script cannot. XX prevents the revival of a session that logged out
+    /// meanwhile.
+    pub fn touch_command(&self, keys: Keys, now: Timestamp) -> Option<Command> {
         let Self::User(token, _) = self else { return None };
-        let seen = Command::write("ZADD").arg(keys.shard_of(token).recent()).args(["XX", "GT"]);
-        Some(seen.num(now).arg(token.as_str()).repeatable())
+        let touch = Command::write("ZADD").arg(keys.shard_of(token).recent()).args(["XX", "GT"]);
+        Some(touch.num(now).arg(token.as_str()).repeatable())
     }
 }

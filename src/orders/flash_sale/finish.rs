@@ -1,55 +1,60 @@
-//! The ends of a hold: the visitor gives it back, or an order makes it a sold piece.
+//! Ends a reservation: the visitor cancels it, or an order confirms it. Otherwise it expires by itself.
 
-use super::{GRACE, KEEP, ReservationId, buyer::Buyer};
-use crate::schema::scripts::{FLASH_CANCEL, FLASH_CONFIRM};
+use super::{FlashSales, GRACE, RETENTION, ReservationId, buyer::Buyer};
 use crate::{
-    config::SessionConfig,
     ports::{error::Error, time::Timestamp},
     schema::{
         ids::{OrderId, RowId, UserId},
         keys::Keys,
-        redis::Redis,
+        scripts::{FLASH_CANCEL, FLASH_CONFIRM},
         token::Token,
     },
 };
 use upstash_rest::Command;
 
-/// Gives the visitor's piece back: it can be reserved again at once.
-///
-/// A script, since the hold may be over, or somebody else's. It is not sent twice: the second one would find nothing.
-///
-/// # Errors
-/// [`Error::NotSignedIn`] without a user's session, [`Error::NotFound`] if `id` is no hold of this user, or none any more;
-/// [`Error::Redis`].
-pub async fn cancel(
-    redis: &Redis,
-    sale: &RowId,
-    token: &Token,
-    id: &ReservationId,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<(), Error> {
-    let (layout, who) = (redis.keys(), Buyer::find(redis, Some(token), now, config).await?);
-    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
-    let cancel =
-        Command::script(&FLASH_CANCEL, keys).arg(who.name()).num(now - config.idle).num(now - GRACE).arg(id.as_str());
-    let outcome: String = redis.run(cancel).await?;
-    match outcome.as_str() {
-        "returned" => Ok(()),
-        "unknown" => Err(Error::NotFound("reservation")),
-        "nobody" => Err(Error::NotSignedIn),
-        _ => Err(upstash_rest::Error::UnexpectedType.into()),
+impl FlashSales<'_> {
+    /// Cancels the visitor's reservation: its piece is available again at once.
+    ///
+    /// One script, because the reservation may have expired or belong to another user. It is not repeated after a lost
+    /// reply: the second execution would find no reservation.
+    ///
+    /// # Errors
+    /// [`Error::NotSignedIn`] without a user's session, [`Error::NotFound`] if `id` is not a current reservation of
+    /// this user, [`Error::Redis`].
+    pub async fn cancel(&self, sale: &RowId, token: &Token, id: &ReservationId, now: Timestamp) -> Result<(), Error> {
+        let (layout, session) = (self.redis.keys(), &self.config.session);
+        let buyer = Buyer::resolve(self.redis, Some(token), now, session).await?;
+        let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(buyer.session_keys(layout));
+        let command = Command::script(&FLASH_CANCEL, keys)
+            .arg(buyer.argument())
+            .num(now - session.idle)
+            .num(now - GRACE)
+            .arg(id.as_str());
+        let outcome: String = self.redis.run(command).await?;
+        match outcome.as_str() {
+            "returned" => Ok(()),
+            "unknown" => Err(Error::NotFound("reservation")),
+            "nobody" => Err(Error::NotSignedIn),
+            _ => Err(upstash_rest::Error::UnexpectedType.into()),
+        }
     }
 }
 
-/// The call that counts an order as a sold piece of `sale`: the user's hold ends, and they can reserve no other. Once for each
-/// order; also if the hold was over by then, since the order did happen. Its reply says nothing.
+/// The command that counts an order as a sold piece of `sale`. It ends the user's reservation, and the user can make no
+/// other one. Its reply carries no information.
 ///
-/// An order of another window than the one that runs changes nothing: it is in that sale's rows, and that sale is over.
+/// A script, because it counts each order once. It also counts an order whose reservation has expired, because the shop
+/// did sell the piece. An order of another window changes nothing: it belongs to another sale, which is over.
 #[must_use]
-pub fn confirm(keys: Keys, sale: &RowId, reservation: &ReservationId, user: &UserId, order: &OrderId) -> Command {
+pub fn confirm_command(
+    keys: Keys,
+    sale: &RowId,
+    reservation: &ReservationId,
+    user: &UserId,
+    order: &OrderId,
+) -> Command {
     Command::script(&FLASH_CONFIRM, [keys.flash(sale), keys.held(sale)])
         .args([reservation.window(), order.as_str(), user.as_str()])
-        .num(KEEP.as_secs())
+        .num(RETENTION.as_secs())
         .repeatable()
 }

@@ -1,81 +1,98 @@
-//! Flash sales: limited pieces, a start and an end, one piece for each user. Of any number of visitors who try at once, no more
-//! get a piece than there are; each has it held for some time, and either buys it or it comes back.
+//! Flash sales: a limited number of pieces, a start, an end, and one piece per user. A visitor reserves a piece for
+//! some minutes and then buys it; otherwise the piece becomes available again. Concurrent visitors never reserve more
+//! pieces than there are.
 //!
-//! What a sale is stands in its row, as the row cache keeps it: `sale_starts_at`, `sale_ends_at` (Unix seconds), `sale_pieces`
-//! (the limit), `sale_sold` (how many the database has sold), `sale_price_cents` and `price_cents`. So every storefront whose
-//! rows are scheduled has flash sales. `flash:{sale}` and `held:{sale}` add what has happened since the row was read:
+//! A sale is a row of the row cache with these columns: `sale_starts_at`, `sale_ends_at` (Unix seconds), `sale_pieces`
+//! (the limit), `sale_sold` (sold, according to the database), `sale_price_cents` and `price_cents`. So every
+//! storefront that schedules such rows has flash sales. `flash:{sale}` and `held:{sale}` add the changes since the row
+//! was read:
 //!
-//! `left = sale_pieces - max(sale_sold, sold) - holds`
+//! `left = sale_pieces - max(sale_sold, sold) - held`
 //!
-//! Neither `sale_sold` (some seconds old) nor `sold` (the orders that were confirmed to us) is ever more than what was sold, so
-//! their maximum is not either, and a confirmation that was lost is made good by the next copy of the row. The shop's database
-//! has the last word: only its constraint can know every order.
+//! `sale_sold` is some seconds old, and `sold` counts the orders that were confirmed to edgefront. Neither number
+//! exceeds the true one, so their maximum does not either. The next copy of the row makes up for a lost confirmation.
+//! The shop's database has the last word, because only its constraint covers every order.
 //!
-//! A hold is told to the visitor as [`FlashConfig::hold`](crate::config::FlashConfig) long and kept [`GRACE`] longer: a payment
-//! that began in its last second does not lose its piece. The clock is the Worker's, in every decision.
+//! The visitor sees a reservation for [`FlashConfig::hold`](crate::config::FlashConfig). The piece stays held for
+//! [`GRACE`] longer, so a payment that begins in the last second keeps its piece. Every decision uses the Worker's
+//! clock.
 //!
-//! - [`ReservationId`], [`Reservation`], [`held_for`], [`held_by`]: a piece that is held.
-//! - [`look`], [`reserve`]: one script, so that what is shown and what decides is the same.
-//! - [`cancel`], [`confirm`]: the two ends of a hold; its third is time.
+//! - [`FlashSales`]: reads a sale, reserves a piece, cancels a reservation. Reading and reserving are one script, so a
+//!   page shows the numbers that a reservation is decided by.
+//! - [`confirm_command`]: turns a reservation into a sold piece.
+//! - [`ReservationId`], [`Reservation`], [`reservation_command`], [`read_reservation`]: a reserved piece.
 //!
-//! Memory: no more holds are stored than there are pieces; a piece takes two or three entries, 600 bytes with the longest names.
-//! All of it expires a day after the last hold can end.
+//! Memory: at most one reservation is stored per piece. A piece takes two or three entries: 600 bytes with the longest
+//! names. All keys expire one day after the last reservation can end.
 
 mod buyer;
 mod finish;
+mod reply;
 mod reservation;
-mod visit;
+mod reserve;
 
 use std::time::Duration;
 
 pub use self::{
-    finish::{cancel, confirm},
-    reservation::{Reservation, ReservationId, held_by, held_for},
-    visit::{ReserveOutcome, look, reserve},
+    finish::confirm_command,
+    reservation::{Reservation, ReservationId, read_reservation, reservation_command},
+    reserve::ReserveOutcome,
 };
-use crate::ports::time::Timestamp;
+// The former names of the two, for `proxy`.
+pub use self::reservation::{read_reservation as held_by, reservation_command as held_for};
+use crate::{config::Config, ports::time::Timestamp, row_cache::RowSource, schema::redis::Redis};
 
-/// How long a hold is kept beyond what the visitor was told: what the payment of the last second may take.
+/// Grace period: how long a piece stays held after its reservation has expired. It covers a payment that begins in the
+/// last second.
 pub const GRACE: Duration = Duration::from_secs(30);
 
-/// How long the keys of a sale outlive it: its page still tells who has bought.
-const KEEP: Duration = Duration::from_hours(24);
+/// How long the keys of a sale outlive it, so that its page still shows the visitor's purchase.
+const RETENTION: Duration = Duration::from_hours(24);
 
-/// A flash sale at one moment, as one visitor finds it.
+/// Access to the flash sales of a shop.
+pub struct FlashSales<'a> {
+    pub redis: &'a Redis,
+    /// Loads a scheduled row that has no copy; None: such a sale is
+    /// [`Error::NotYet`](crate::ports::error::Error::NotYet).
+    pub source: Option<RowSource<'a>>,
+    pub config: &'a Config,
+}
+
+/// A flash sale at one moment, as one visitor sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlashSale {
     pub starts: Timestamp,
     pub ends: Timestamp,
-    /// How many there are in all.
+    /// All pieces of the sale.
     pub pieces: u64,
-    /// How many can be reserved now.
+    /// Pieces that can be reserved now.
     pub left: u64,
-    /// How many are held now, by anybody.
+    /// Pieces that are held now, for any visitor.
     pub held: u64,
     /// The sale price of a piece; None if the row has none.
     pub price_cents: Option<i64>,
-    /// The regular price.
+    /// The regular price; None if the row has none.
     pub list_cents: Option<i64>,
-    /// The piece that is held for the visitor.
+    /// The visitor's own reservation.
     pub reservation: Option<Reservation>,
-    /// The visitor has bought one.
+    /// The visitor has bought a piece.
     pub bought: bool,
-    /// The row's turn was missed by more than its period: the caller should refresh it behind the answer.
+    /// The row's refresh is late by more than its period: the caller should refresh it after the response.
     pub overdue: bool,
 }
 
-/// Where a sale is on its way.
+/// The phase of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaleState {
     Upcoming,
     Live,
-    /// It runs, and nothing is left: what is held may come back.
+    /// The sale runs and no piece is left; held pieces may become available again.
     SoldOut,
     Ended,
 }
 
 impl FlashSale {
-    /// Where it is `now`.
+    /// The phase at `now`.
     #[must_use]
     pub fn state(&self, now: Timestamp) -> SaleState {
         match self {
@@ -88,7 +105,7 @@ impl FlashSale {
 }
 
 impl SaleState {
-    /// As the API says it.
+    /// The name in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,66 +1,67 @@
-//! A visitor's piece of a flash sale, held for them for some time.
+//! A visitor's reservation in a flash sale.
 
 use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::buyer::Buyer;
-use crate::schema::scripts::FLASH_HELD;
 use crate::{
     ports::{error::Error, random, time::Timestamp},
     schema::{
         ids::{RowId, UserId},
         keys::Keys,
         redis::Redis,
+        scripts::FLASH_HELD,
         token::Token,
     },
 };
 use upstash_rest::{Command, FromReply, Reply};
 
-/// A piece that is held for a user.
+/// A piece that is reserved for a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
     pub id: ReservationId,
-    /// Until when the visitor may buy it.
+    /// The end of the time in which the visitor may buy the piece.
     pub until: Timestamp,
 }
 
-/// The id of a [`Reservation`]: the window that it is of (the Unix second in which that begins) and 128 random bits, as in
+/// The id of a [`Reservation`]: the sale's window (the Unix second of its start) and 128 random bits, as in
 /// `1790000000.bTcyZTNiM2Y4YWI3NDkxOQ`.
 ///
-/// The window makes a late order count in the sale that it was of, and in no later one.
+/// The window makes a late order count in its own sale, and not in a later sale of the same row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReservationId(String);
 
-/// Asks for the [`Reservation`] of the visitor of `token`, whose session the caller checks in the same pipeline. It needs no row:
-/// whoever holds a piece can buy it, also while the row has no copy. A script, since the session tells whose it would be.
+/// The command that reads the [`Reservation`] of the visitor of `token`. The caller checks the session in the same
+/// pipeline. The command does not read the row: a reservation can be bought even while the row has no copy.
 ///
-/// None in the sharded layout: no script has both keys, and the caller asks [`held_by`] when it knows whose session it is.
+/// A script, because the session names the user whose reservation is read. None in the sharded layout, where no script
+/// can have both keys: the caller checks the session, then calls [`read_reservation`].
 #[must_use]
-pub fn held_for(keys: Keys, sale: &RowId, token: &Token, now: Timestamp) -> Option<Command> {
-    (!keys.is_sharded()).then(|| held(keys, sale, &Buyer::Session(token), now))
+pub fn reservation_command(keys: Keys, sale: &RowId, token: &Token, now: Timestamp) -> Option<Command> {
+    (!keys.is_sharded()).then(|| command(keys, sale, &Buyer::Session(token), now))
 }
 
-/// The piece of `sale` that is held for `user`, whose session is `token`.
+/// The reservation of `user` in `sale`; `token` is the user's session. One script, as [`reservation_command`].
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn held_by(
+pub async fn read_reservation(
     redis: &Redis,
     sale: &RowId,
     token: &Token,
     user: &UserId,
     now: Timestamp,
 ) -> Result<Option<Reservation>, Error> {
-    Ok(redis.run(held(redis.keys(), sale, &Buyer::User(token, user.clone()), now)).await?)
+    Ok(redis.run(command(redis.keys(), sale, &Buyer::User(token, user.clone()), now)).await?)
 }
 
-fn held(layout: Keys, sale: &RowId, who: &Buyer<'_>, now: Timestamp) -> Command {
-    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
-    Command::script(&FLASH_HELD, keys).arg(who.name()).num(now).repeatable()
+fn command(layout: Keys, sale: &RowId, buyer: &Buyer<'_>, now: Timestamp) -> Command {
+    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(buyer.session_keys(layout));
+    Command::script(&FLASH_HELD, keys).arg(buyer.argument()).num(now).repeatable()
 }
 
-/// The reply to [`held_for`].
+/// The reply to [`reservation_command`].
 impl FromReply for Reservation {
     fn from_reply(reply: Reply) -> Result<Self, upstash_rest::Error> {
         let (id, until) = <(String, f64)>::from_reply(reply)?;
@@ -73,7 +74,7 @@ impl FromReply for Reservation {
 const RANDOM_BYTES: usize = 16;
 
 impl ReservationId {
-    /// The id in `text`; None if it is not one.
+    /// Parses an id; None if `text` is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (window, random) = text.split_once('.')?;
@@ -83,19 +84,19 @@ impl ReservationId {
         (is_second && length == RANDOM_BYTES).then(|| Self(text.to_owned()))
     }
 
-    /// The id as it stands in Redis and in URLs.
+    /// The id as Redis and URLs contain it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The window's begin, as the scripts write it.
+    /// The Unix second of the window's start, as the scripts write it.
     pub(super) fn window(&self) -> &str {
         self.0.split_once('.').map_or("", |(window, _)| window)
     }
 
-    /// Returns whether this is the id that was made of `random`.
-    pub(super) fn is_of(&self, random: &str) -> bool {
+    /// Returns whether `random` is the random part of this id.
+    pub(super) fn has_random_part(&self, random: &str) -> bool {
         self.0.split_once('.').is_some_and(|(_, own)| own == random)
     }
 }
@@ -106,8 +107,8 @@ impl fmt::Display for ReservationId {
     }
 }
 
-/// What makes a new id: which window runs is known only to the script.
-pub(super) fn draw() -> Result<String, Error> {
+/// A new random part of an id. The script adds the window, because only the script knows which one runs.
+pub(super) fn random_part() -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(random::bytes::<RANDOM_BYTES>()?))
 }
 
@@ -116,10 +117,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_tells_its_window_and_nothing_else_is_one() {
-        let random = draw().unwrap();
+    fn an_id_has_a_window_and_a_random_part() {
+        let random = random_part().unwrap();
         let id = ReservationId::parse(&format!("1790000000.{random}")).unwrap();
-        assert_eq!((id.window(), id.is_of(&random), id.is_of("")), ("1790000000", true, false));
+        assert_eq!((id.window(), id.has_random_part(&random), id.has_random_part("")), ("1790000000", true, false));
         for text in [
             "",
             ".",

@@ -1,16 +1,17 @@
-//! What orders tell: which items are bought together, and what those buy who view an item. The formulas, their sources and a
-//! worked example are in `docs/insights.md`.
+//! Insights from orders: items that are bought together, and items that visitors buy after they viewed an item.
+//! `docs/insights.md` has the formulas, their sources and a worked example.
 //!
-//! - `learn` (here): counts an order, once.
-//! - [`related`](self): bought also bought, and of those who viewed this.
-//! - [`stats`](self): one item's figures.
-//! - [`decay`]: how counts fade.
+//! - [`learn`]: counts an order, once.
+//! - [`bought_together`], [`bought_by_viewers`]: the items related to an item.
+//! - [`item_stats`]: the figures of one item.
+//! - [`half_life`]: the decay of the counts.
 //!
-//! Bounded whatever happens: one total for each of the [`InsightsConfig::keep`] items that are bought most; for each item two keys
-//! that count at most 120 others and expire after ten half-lives without an order; of an order [`MOST_BOUGHT`] items count, and
-//! [`MOST_VIEWED`] that its visitor viewed. Nothing ever sweeps over all keys: each is brought to the present when it is touched.
+//! Memory is bounded: one total for each of the [`InsightsConfig::keep`] items that are bought most. Each item has two
+//! keys, which count at most 120 other items and expire after ten half-lives without an order. Of an order,
+//! [`MAX_BOUGHT_ITEMS`] items count, and [`MAX_VIEWED_ITEMS`] items that its visitor viewed. No job sweeps over the
+//! keys: each key decays when it is next used.
 
-pub mod decay;
+pub mod half_life;
 
 mod related;
 mod stats;
@@ -18,30 +19,30 @@ mod stats;
 pub use related::{BoughtByViewers, BoughtTogether, bought_by_viewers, bought_together};
 pub use stats::{ItemStats, item_stats};
 
-use self::decay::HalfLife;
-use crate::schema::scripts::LEARN;
+use self::half_life::HalfLife;
 use crate::{
     config::InsightsConfig,
     orders::Order,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::ItemId, keys, redis::Redis},
-    sessions::MAX_VIEWED_ITEMS,
+    schema::{ids::ItemId, keys, redis::Redis, scripts::LEARN},
+    sessions,
 };
 use upstash_rest::Command;
 
-/// How many items of an order count, the first ones: what a shop buys at a wholesaler's says nothing about visitors, and each item
-/// more is a pair more with every other.
-pub const MOST_BOUGHT: usize = 20;
-/// How many items that the visitor viewed count: as many as a session remembers.
-pub const MOST_VIEWED: usize = MAX_VIEWED_ITEMS;
+/// Items of an order that count: the first ones. A larger order is wholesale and says nothing about visitors, and each
+/// item makes a pair with every other.
+pub const MAX_BOUGHT_ITEMS: usize = 20;
+/// Viewed items of a visitor that count: all that a session stores.
+pub const MAX_VIEWED_ITEMS: usize = sessions::MAX_VIEWED_ITEMS;
 
-/// Counts `order`, whose visitor had viewed `viewed` (newest first), once in [`keys::ORDER_TTL`]. False: it was counted before.
+/// Counts `order`, whose visitor had viewed `viewed` (newest first). Returns false if the order was counted before,
+/// within [`keys::ORDER_TTL`].
 ///
-/// One script, since each count depends on when it was last touched, and on whether the order is new. It is 36 commands for 3 items
-/// and 25 viewed ones: one for each key, and 8 others.
+/// One script, because each count depends on the time of its last update, and because an order counts only once. The
+/// script calls one command per key and 8 others: 36 for an order of 3 items with 25 viewed items.
 ///
 /// # Errors
-/// [`Error::Redis`]; then it may have been counted, and the same call again does no harm.
+/// [`Error::Redis`]: the order may have been counted. The same call again is harmless.
 pub async fn learn(
     redis: &Redis,
     order: &Order,
@@ -49,14 +50,14 @@ pub async fn learn(
     now: Timestamp,
     config: &InsightsConfig,
 ) -> Result<bool, Error> {
-    let HalfLife { began, length } = HalfLife::of(now, config.half_life);
-    let bought: Vec<_> = order.lines.iter().map(|line| &line.item).take(MOST_BOUGHT).collect();
+    let HalfLife { start, length } = HalfLife::containing(now, config.half_life);
+    let bought: Vec<_> = order.lines.iter().map(|line| &line.item).take(MAX_BOUGHT_ITEMS).collect();
     let layout = redis.keys();
     let mut keys = vec![layout.order(&order.id), layout.totals(), layout.totals_rescaled()];
     keys.extend(bought.iter().map(|item| layout.bought(item)));
-    keys.extend(viewed.iter().take(MOST_VIEWED).map(|item| layout.led_to(item)));
+    keys.extend(viewed.iter().take(MAX_VIEWED_ITEMS).map(|item| layout.led_to(item)));
     let learn = Command::script(&LEARN, keys)
-        .num(began)
+        .num(start)
         .num(length)
         .num(config.keep)
         .num(keys::ORDER_TTL)

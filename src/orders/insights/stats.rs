@@ -1,6 +1,6 @@
-//! One item's figures.
+//! The figures of one item.
 
-use super::decay::HalfLife;
+use super::half_life::HalfLife;
 use crate::{
     config::InsightsConfig,
     ports::{error::Error, time::Timestamp},
@@ -11,15 +11,15 @@ use upstash_rest::Command;
 /// The figures of an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemStats {
-    /// 0 is the most viewed item; None if it does not rank.
+    /// Place in the ranking, 0 for the most viewed item; None if the item is not ranked.
     pub rank: Option<u64>,
-    /// Views as the ranking counts them: faded by `RANKING_HALF_LIFE`.
+    /// Views in the ranking, decayed by `RANKING_HALF_LIFE`.
     pub views: f64,
-    /// Orders with this item, faded by `INSIGHTS_HALF_LIFE`.
+    /// Orders with this item, decayed by `INSIGHTS_HALF_LIFE`.
     pub orders: f64,
 }
 
-/// The figures of `item`; zeros if nothing is known. One pipeline: they do not depend on each other.
+/// The figures of `item`; an unknown item has no rank, and zeros. One pipeline, because the reads are independent.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -30,17 +30,17 @@ pub async fn item_stats(
     config: &InsightsConfig,
 ) -> Result<ItemStats, Error> {
     let keys = redis.keys();
-    let of = |command, key: String| Command::read(command).arg(key).arg(item.as_str());
+    let read = |command, key: String| Command::read(command).arg(key).arg(item.as_str());
     let (rank, views, orders, rescaled): (_, Option<f64>, Option<f64>, Option<f64>) = redis
         .all(&[
-            of("ZRANK", keys.ranking()),
-            of("ZSCORE", keys.ranking()),
-            of("ZSCORE", keys.totals()),
+            read("ZRANK", keys.ranking()),
+            read("ZSCORE", keys.ranking()),
+            read("ZSCORE", keys.totals()),
             Command::read("GET").arg(keys.totals_rescaled()),
         ])
         .await?;
-    let present = HalfLife::of(now, config.half_life);
-    let weight = rescaled.map_or(1.0, |began| present.weight(began));
-    // Views are negative scores; `0 -` and not `-`, since the latter makes -0 of 0.
+    let present = HalfLife::containing(now, config.half_life);
+    let weight = rescaled.map_or(1.0, |start| present.weight(start));
+    // Scores are negative views. `0.0 -` instead of a minus sign, which makes -0 of 0.
     Ok(ItemStats { rank, views: 0.0 - views.unwrap_or_default(), orders: weight * orders.unwrap_or_default() })
 }

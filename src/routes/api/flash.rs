@@ -5,18 +5,17 @@ use serde_json::{Value, json};
 
 use super::{call::Call, reply, rows};
 use crate::{
-    orders::flash_sale::{self, FlashSale, ReservationId, ReserveOutcome},
+    App,
+    orders::flash_sale::{FlashSale, FlashSales, ReservationId, ReserveOutcome},
     ports::{answer::Answer, error::Error, time::Timestamp},
     routes::problem::Problem,
-    row_cache::RowSource,
     schema::{ids::RowId, token::Token},
 };
 
 /// The sale now. `now` is the server's clock in milliseconds, for a countdown on a machine whose clock may be wrong.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let (app, now, id) = (call.app, call.now, sale(&call)?);
-    let (source, token) = (RowSource::of(app), call.token());
-    let sale = flash_sale::look(&app.redis, source.as_ref(), &id, token.as_ref(), now, &app.config).await?;
+    let sale = sales(app).read(&id, call.token().as_ref(), now).await?;
     let response = reply::json(reply::PERSONAL, &document(&id, &sale, now));
     let overdue = if sale.overdue { vec![id] } else { Vec::new() };
     Ok(Answer { response, background: rows::refresh(app, overdue, now) })
@@ -26,9 +25,7 @@ pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
 /// piece for each user.
 pub async fn reserve(call: Call<'_>) -> Result<Answer, Problem> {
     let (app, now, id, token) = (call.app, call.now, sale(&call)?, visitor(&call)?);
-    let source = RowSource::of(app);
-    let ReserveOutcome { sale, created, .. } =
-        flash_sale::reserve(&app.redis, source.as_ref(), &id, &token, now, &app.config).await?;
+    let ReserveOutcome { sale, created, .. } = sales(app).reserve(&id, &token, now).await?;
     let mut response = reply::json(reply::PERSONAL, &document(&id, &sale, now));
     if created {
         *response.status_mut() = StatusCode::CREATED;
@@ -40,13 +37,17 @@ pub async fn reserve(call: Call<'_>) -> Result<Answer, Problem> {
 pub async fn cancel(call: Call<'_>) -> Result<Answer, Problem> {
     let (app, sale, token) = (call.app, sale(&call)?, visitor(&call)?);
     let id = ReservationId::parse(&call.second).ok_or(Error::NotFound("reservation"))?;
-    flash_sale::cancel(&app.redis, &sale, &token, &id, call.now, &app.config.session).await?;
+    sales(app).cancel(&sale, &token, &id, call.now).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT).into())
 }
 
 /// What cannot be a row's name is no sale's either.
 fn sale(call: &Call<'_>) -> Result<RowId, Error> {
     RowId::parse(&call.name).map_err(|_| Error::NotFound("flash sale"))
+}
+
+fn sales(app: &App) -> FlashSales<'_> {
+    FlashSales { redis: &app.redis, source: app.row_source(), config: &app.config }
 }
 
 /// Without a cookie of ours nobody is signed in: Redis need not be asked.

@@ -4,7 +4,7 @@ use http::StatusCode;
 
 use super::{body::read_text, call::Call, reply};
 use crate::{
-    orders::{self, Order, insights},
+    orders::{Customer, Order, insights},
     ports::{answer::Answer, error::Error},
     routes::problem::Problem,
     schema::{ids::UserId, token::Token},
@@ -17,7 +17,7 @@ pub async fn report(call: Call<'_>) -> Result<Answer, Problem> {
     let mut fields = call.fields()?;
     let user = fields.take_if_any("user").map(|user| read_text("user", &user, UserId::parse)).transpose()?;
     let token = fields.take_if_any("token").map(|token| read_text("token", &token, parse_token)).transpose()?;
-    let order = Order::take(fields.all(), &call.app.config.cart)?;
+    let order = Order::take_from(fields.all(), &call.app.config.cart)?;
     fields.end()?;
     let (app, config) = (call.app, &call.app.config);
     let token = match (&user, token) {
@@ -26,7 +26,8 @@ pub async fn report(call: Call<'_>) -> Result<Answer, Problem> {
         (Some(user), None) => sessions::latest_login(&app.redis, user, call.now, &config.session).await?,
         (None, token) => token,
     };
-    let viewed = orders::settle(&app.redis, &order, token.as_ref(), user.as_ref(), call.now, &config.session).await?;
+    let customer = Customer { token: token.as_ref(), user: user.as_ref() };
+    let viewed = order.settle(&app.redis, customer, call.now, &config.session).await?;
     if insights::learn(&app.redis, &order, &viewed, call.now, &config.insights).await? {
         app.traffic.order();
     }

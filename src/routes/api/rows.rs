@@ -16,7 +16,7 @@ use crate::{
         time::Timestamp,
     },
     routes::problem::Problem,
-    row_cache::{self, CachedRow, RowSource},
+    row_cache::{self, CachedRow},
     schema::ids::RowId,
 };
 
@@ -26,7 +26,7 @@ const AT_ONCE: u32 = 50;
 /// The row as it stands in the database, and in `Age` how old this copy is.
 pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&call.name)?;
-    let source = RowSource::of(call.app);
+    let source = call.app.row_source();
     let found = call.app.rows.read(&call.app.redis, source.as_ref(), &row, call.now).await?;
     let found = found.ok_or(Error::NotFound("row"))?;
     let response = aged(reply::bytes(reply::ASK_AGAIN, found.json.clone()), [&found]);
@@ -49,7 +49,7 @@ pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
             return Err(Error::invalid("ids", format!("must be at most {AT_ONCE} rows")).into());
         }
     }
-    let source = RowSource::of(call.app);
+    let source = call.app.row_source();
     let found = call.app.rows.read_many(&call.app.redis, source.as_ref(), &rows, call.now).await?;
     let found: Vec<_> = rows.into_iter().zip(found).filter_map(|(row, found)| Some((row, found?))).collect();
     let response = aged(reply::bytes(reply::ASK_AGAIN, object(&found)), found.iter().map(|(_, found)| found));
@@ -70,8 +70,8 @@ pub async fn schedule(call: Call<'_>) -> Result<Answer, Problem> {
 /// `?limit=` (1 to 50, 10 without) → `{scheduled, rows: [{id, every, next, late, age}]}`: the rows whose turn comes first or was
 /// missed longest; times in seconds. `scheduled` is how many rows there are in all.
 pub async fn late(call: Call<'_>) -> Result<Answer, Problem> {
-    let lateness = row_cache::latest(&call.app.redis, call.number("limit", 10, AT_ONCE)?, call.now).await?;
-    Ok(reply::json(reply::PERSONAL, &json!(lateness)).into())
+    let report = row_cache::schedule_report(&call.app.redis, call.number("limit", 10, AT_ONCE)?, call.now).await?;
+    Ok(reply::json(reply::PERSONAL, &json!(report)).into())
 }
 
 /// `{every}`: refreshes the row that often, from now on. 0 or less, as in the book, un-schedules it and deletes its copy. A row
@@ -92,7 +92,7 @@ async fn reschedule(call: &Call<'_>, row: &RowId, every: f64) -> Result<Answer, 
         row_cache::unschedule(&call.app.redis, row).await?;
         return Ok(reply::empty(StatusCode::NO_CONTENT).into());
     }
-    let Some(source) = RowSource::of(call.app) else {
+    let Some(source) = call.app.row_source() else {
         return Err(Error::invalid("row", "has no source: neither ROWS_TABLE nor ROWS_URL is set").into());
     };
     row_cache::schedule(&call.app.redis, row, every, call.now).await?;
@@ -134,7 +134,7 @@ pub(super) fn refresh(app: &Rc<App>, overdue: Vec<RowId>, now: Timestamp) -> Vec
     }
     let app = app.clone();
     let refresh = async move {
-        let Some(source) = RowSource::of(&app) else { return };
+        let Some(source) = app.row_source() else { return };
         if let Err(error) = row_cache::refresh(&app.redis, &source, &overdue, now).await {
             log::warn!("{} overdue rows were not refreshed: {error}", overdue.len());
         }

@@ -1,4 +1,4 @@
-//! What orders tell, on a real server: the scripts against a model that keeps every order, and what becomes of them in time.
+//! Insights on a real server: decay, bounds, and the scripts against a naive model that keeps every order.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use edgefront::{
     config::{CartConfig, InsightsConfig},
     orders::{
         Order,
-        insights::{self, BoughtByViewers, MOST_BOUGHT, MOST_VIEWED},
+        insights::{self, BoughtByViewers, MAX_BOUGHT_ITEMS, MAX_VIEWED_ITEMS},
     },
     ports::time::Timestamp,
     schema::ids::ItemId,
@@ -26,7 +26,7 @@ use crate::support::Store;
 const DAY: u64 = 86_400;
 const WEEK: u64 = 7 * DAY;
 const CONFIG: InsightsConfig = InsightsConfig { half_life: Duration::from_secs(WEEK), keep: 20_000 };
-/// A half-life begins here.
+/// The start of a half-life.
 const START: Timestamp = Timestamp::from_millis(2_976 * WEEK * 1_000);
 
 fn after(seconds: u64) -> Timestamp {
@@ -51,7 +51,7 @@ async fn learn(store: &Store, id: &str, bought: &[&str], viewed: &[&str], now: T
     insights::learn(&store.redis, &order(id, &items(bought)), &items(viewed), now, &CONFIG).await.unwrap()
 }
 
-/// All that is bought together with an item: other item → score.
+/// All items that are bought together with an item: other item → score.
 async fn together(store: &Store, id: &str, now: Timestamp, config: &InsightsConfig) -> Vec<(String, f64)> {
     let found = insights::bought_together(&store.redis, &item(id), 1_000, now, config).await.unwrap();
     found.into_iter().map(|related| (related.item.to_string(), related.score)).collect()
@@ -70,13 +70,13 @@ fn list(pairs: &[(&str, f64)]) -> Vec<(String, f64)> {
 }
 
 #[tokio::test]
-async fn an_order_counts_half_after_a_half_life() {
+async fn an_order_counts_half_after_each_half_life() {
     let store = Store::new().await;
     assert!(learn(&store, "1", &["mug", "pan"], &["lamp"], START).await);
     for (seconds, weight) in [(0, 1.0), (WEEK - 1, 1.0), (WEEK, 0.5), (3 * WEEK, 0.125)] {
         assert_about(orders_of(&store, "mug", after(seconds)).await, weight);
         assert_about(by_viewers(&store, "lamp", after(seconds)).await.orders, weight);
-        // The proportions stay: who is alone does not grow less alike.
+        // Both counts decay alike, so the score stays.
         assert_eq!(together(&store, "mug", after(seconds), &CONFIG).await, list(&[("pan", 1.0)]));
     }
     learn(&store, "2", &["mug", "cup"], &[], after(WEEK)).await;
@@ -87,7 +87,7 @@ async fn an_order_counts_half_after_a_half_life() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_pairs_after_ten_half_lives_without_an_order() {
+async fn pairs_expire_after_ten_half_lives_without_an_order() {
     let store = Store::new().await;
     learn(&store, "1", &["mug", "pan"], &["lamp"], START).await;
     for key in ["bought:mug", "bought:pan", "led-to:lamp"] {
@@ -98,12 +98,12 @@ async fn nothing_is_left_of_pairs_after_ten_half_lives_without_an_order() {
     assert_eq!(together(&store, "mug", after(10 * WEEK), &CONFIG).await.len(), 0);
     assert_eq!(by_viewers(&store, "lamp", after(10 * WEEK)).await, BoughtByViewers::default());
     learn(&store, "2", &["mug", "cup"], &["lamp"], after(10 * WEEK)).await;
-    assert_eq!(together(&store, "mug", after(10 * WEEK), &CONFIG).await.len(), 1, "only the new one");
+    assert_eq!(together(&store, "mug", after(10 * WEEK), &CONFIG).await.len(), 1, "only the new pair");
     assert_about(by_viewers(&store, "lamp", after(10 * WEEK)).await.orders, 1.0);
 }
 
 #[tokio::test]
-async fn an_order_that_is_reported_by_many_at_once_counts_once() {
+async fn concurrent_reports_of_one_order_count_it_once() {
     let store = Store::new().await;
     let counted = join_all((0..8).map(|_| learn(&store, "1", &["mug", "pan"], &["mug"], START))).await;
     assert_eq!(counted.into_iter().filter(|counted| *counted).count(), 1);
@@ -112,7 +112,7 @@ async fn an_order_that_is_reported_by_many_at_once_counts_once() {
 }
 
 #[tokio::test]
-async fn a_clock_that_runs_behind_undoes_nothing() {
+async fn a_clock_that_is_behind_changes_no_counts() {
     let store = Store::new().await;
     learn(&store, "1", &["mug", "pan"], &["lamp"], after(WEEK)).await;
     learn(&store, "2", &["mug", "pan"], &["lamp"], START).await;
@@ -124,7 +124,7 @@ async fn a_clock_that_runs_behind_undoes_nothing() {
 }
 
 #[tokio::test]
-async fn another_half_life_does_not_undo_the_insights() {
+async fn a_changed_half_life_keeps_the_insights() {
     let store = Store::new().await;
     learn(&store, "1", &["mug", "pan"], &["lamp"], after(DAY)).await;
     for days in [1, 3, 30, 365] {
@@ -134,11 +134,11 @@ async fn another_half_life_does_not_undo_the_insights() {
         assert_eq!(together(&store, "mug", after(DAY), &config).await, list(&[("pan", 1.0)]), "{days}");
     }
     let orders = orders_of(&store, "mug", after(DAY)).await;
-    assert!((4.5..=5.0).contains(&orders), "at most one was halved, once: {orders}");
+    assert!((4.5..=5.0).contains(&orders), "at most one order was halved, once: {orders}");
 }
 
 #[tokio::test]
-async fn what_other_code_wrote_in_their_place_is_written_over() {
+async fn values_of_other_code_are_overwritten() {
     let store = Store::new().await;
     for (key, value) in [("bought:mug", "no JSON"), ("bought:pan", "7"), ("led-to:lamp", r#"{"items":{}}"#)] {
         store.raw(&["SET", key, value]).await;
@@ -153,9 +153,9 @@ async fn what_other_code_wrote_in_their_place_is_written_over() {
     }
 }
 
-/// All bounds together, and what one order costs then.
+/// The largest order reaches all bounds.
 #[tokio::test]
-async fn the_largest_order_is_cut_and_counted_in_one_request() {
+async fn the_largest_order_is_truncated_and_counted_in_one_request() {
     let store = Store::new().await;
     let many = |name: &str| (0..100).map(|number| item(&format!("{name}-{number}"))).collect::<Vec<_>>();
     learn(&store, "0", &["x"], &[], START).await;
@@ -164,20 +164,20 @@ async fn the_largest_order_is_cut_and_counted_in_one_request() {
     assert_eq!(insights::learn(&store.redis, &order, &many("viewed"), START, &CONFIG).await, Ok(true));
     assert_eq!(store.counts().requests - before.requests, 1);
     let keys = |pattern: &'static str| async { store.raw(&["KEYS", pattern]).await.as_array().unwrap().len() };
-    assert_eq!((keys("bought:?*").await, keys("led-to:*").await), (MOST_BOUGHT, MOST_VIEWED));
-    assert_eq!(store.raw(&["ZCARD", "bought:"]).await, MOST_BOUGHT + 1);
+    assert_eq!((keys("bought:?*").await, keys("led-to:*").await), (MAX_BOUGHT_ITEMS, MAX_VIEWED_ITEMS));
+    assert_eq!(store.raw(&["ZCARD", "bought:"]).await, MAX_BOUGHT_ITEMS + 1);
 }
 
-/// How often something was counted: the half-lives in which it was, one entry each time.
+/// One entry per count: the half-life in which it was counted.
 type Times = Vec<u64>;
 
-/// The naive model: it keeps when everything was counted, and adds it up when it is asked. What it has in common with the scripts
-/// are the bounds.
+/// The naive model. It keeps the half-life of each count, and each read adds up the weights. It shares only the bounds
+/// with the scripts.
 #[derive(Default)]
 struct Model {
     orders: BTreeSet<String>,
     totals: BTreeMap<ItemId, Times>,
-    /// The last half-life in which an order came.
+    /// The half-life of the last order.
     totals_touched: u64,
     bought: BTreeMap<ItemId, Counts>,
     led_to: BTreeMap<ItemId, Counts>,
@@ -188,7 +188,7 @@ struct Counts {
     touched: u64,
     orders: Times,
     items: BTreeMap<ItemId, Times>,
-    was_cut: bool,
+    truncated: bool,
 }
 
 fn weigh(times: &Times, present: u64) -> f64 {
@@ -212,7 +212,7 @@ impl Counts {
         if self.items.len() <= 120 {
             return;
         }
-        self.was_cut = true;
+        self.truncated = true;
         let mut best: Vec<_> = self.items.iter().map(|(item, times)| (item.clone(), weigh(times, present))).collect();
         best.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
         for (item, _) in best.iter().skip(100) {
@@ -271,19 +271,20 @@ impl Model {
     }
 }
 
-/// Something happens, or time passes.
+/// A step of a test case.
 #[derive(Debug, Clone)]
 enum Step {
-    /// An order with this number (so some come again), the items bought and viewed.
+    /// An order: its number (some repeat), the bought items, the viewed items.
     Order(u8, Vec<u8>, Vec<u8>),
-    /// So many days.
+    /// Days pass.
     Wait(u64),
 }
 
 const ITEMS: u8 = 160;
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Some items are in most orders: only those are bought with more than a hundred others. Often more items than count.
+    // Four items are in most orders: only they reach more than a hundred co-items. Many orders exceed the number of
+    // items that count.
     let some = || prop::collection::vec(prop_oneof![2 => 0..4_u8, 5 => 0..ITEMS], 1..=40);
     let few = || prop::collection::vec(0..12_u8, 1..=3);
     let bought = prop_oneof![3 => some(), 2 => few()];
@@ -305,13 +306,13 @@ fn is_close(one: f64, other: f64) -> bool {
 
 #[track_caller]
 fn assert_about(one: f64, other: f64) {
-    assert!(is_close(one, other), "{one} and not {other}");
+    assert!(is_close(one, other), "found {one}, expected {other}");
 }
 
 fn assert_close(found: &[(String, f64)], expected: &BTreeMap<String, f64>, what: &str) {
-    assert!(found.is_sorted_by(|one, other| one.1 >= other.1), "{what}: the best first: {found:?}");
+    assert!(found.is_sorted_by(|one, other| one.1 >= other.1), "{what}: not sorted: {found:?}");
     let found: BTreeMap<_, _> = found.iter().cloned().collect();
-    assert!(found.keys().eq(expected.keys()), "{what}: {found:?} and not {expected:?}");
+    assert!(found.keys().eq(expected.keys()), "{what}: found {found:?}, expected {expected:?}");
     for (item, score) in &found {
         assert!(
             is_close(*score, expected[item]) && (0.0..=1.0).contains(score),
@@ -320,7 +321,7 @@ fn assert_close(found: &[(String, f64)], expected: &BTreeMap<String, f64>, what:
     }
 }
 
-/// Does the steps with both, and compares all that can be asked. Returns which bounds were reached.
+/// Executes the steps on the scripts and the model, and compares all results. Returns which bounds were reached.
 async fn compare(steps: &[Step], keep: u64) -> [bool; 4] {
     let (store, mut model) = (Store::new().await, Model::default());
     let config = InsightsConfig { keep, ..CONFIG };
@@ -337,26 +338,26 @@ async fn compare(steps: &[Step], keep: u64) -> [bool; 4] {
                 let counted = insights::learn(&store.redis, &order, &viewed, after(days * DAY), &config).await;
                 let expected = model.learn(&id, &bought, &viewed, days / 7, usize::try_from(keep).unwrap());
                 assert_eq!(counted, Ok(expected), "order {id}");
-                reached[1] |= bought.len() > MOST_BOUGHT && viewed.len() > MOST_VIEWED;
+                reached[1] |= bought.len() > MAX_BOUGHT_ITEMS && viewed.len() > MAX_VIEWED_ITEMS;
             }
         }
     }
     let (now, present) = (after(days * DAY), days / 7);
     assert_eq!(store.raw(&["ZCARD", "bought:"]).await, model.totals.len());
     reached[2] = model.totals.len() == usize::try_from(keep).unwrap();
-    // A part of the items, with all that are in many orders: each takes three requests.
+    // All frequent items and a quarter of the others, because each takes three requests.
     for number in (0..ITEMS).filter(|number| *number < 12 || number % 4 == 0) {
         let name = format!("item-{number:03}");
         let of = item(&name);
         let expected = model.together(&of, present);
         assert_close(&together(&store, &name, now, &config).await, &expected, &name);
-        reached[3] |= model.bought.get(&of).is_some_and(|counts| counts.was_cut);
+        reached[3] |= model.bought.get(&of).is_some_and(|counts| counts.truncated);
         let found = insights::item_stats(&store.redis, &of, now, &config).await.unwrap().orders;
         assert!(is_close(found, model.total(&of, present).unwrap_or_default()), "{name}: {found}");
         if number < 40 {
             let (orders, shares) = model.by_viewers(&of, present);
             let found = by_viewers(&store, &name, now).await;
-            assert!(is_close(found.orders, orders), "{name}: {} and not {orders}", found.orders);
+            assert!(is_close(found.orders, orders), "{name}: found {}, expected {orders}", found.orders);
             let found: Vec<_> = found.shares.into_iter().map(|(item, share)| (item.to_string(), share)).collect();
             assert_close(&found, &shares, &name);
         }
@@ -365,7 +366,7 @@ async fn compare(steps: &[Step], keep: u64) -> [bool; 4] {
 }
 
 #[test]
-fn the_scripts_count_as_a_naive_model_does() {
+fn the_scripts_agree_with_a_naive_model() {
     let config =
         ProptestConfig { cases: 10, failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
@@ -378,5 +379,5 @@ fn the_scripts_count_as_a_naive_model_does() {
         Ok(())
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
-    assert_eq!(reached.get(), [true; 4], "ten half-lives, the largest order, all totals, all pairs of an item");
+    assert_eq!(reached.get(), [true; 4], "bounds: ten half-lives, the largest order, all totals, all pairs of an item");
 }

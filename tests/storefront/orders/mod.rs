@@ -1,4 +1,4 @@
-//! `Edge-Order`: what follows from an order that the origin reports with its answer.
+//! `Edge-Order`: the effects of an order that the origin reports in its response.
 
 pub mod flash_sale;
 mod insights;
@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 use crate::support::{Reply, Shop, scenarios};
 
 scenarios!(&[];
-    what_was_bought_leaves_the_cart_before_the_answer,
+    bought_items_leave_the_cart_before_the_response,
     a_repeated_order_changes_nothing,
-    an_order_counts_what_its_visitor_had_viewed,
-    an_order_of_a_visitor_without_a_session_counts,
-    an_order_and_a_login_in_one_answer,
-    an_order_and_a_logout_in_one_answer,
-    an_answer_with_an_order_is_nobody_elses,
-    an_order_that_is_none_is_logged_and_the_answer_goes_out,
-    an_order_stands_though_redis_fails,
+    an_order_counts_the_items_its_visitor_viewed,
+    an_order_without_a_session_counts,
+    an_order_and_a_login_in_one_response,
+    an_order_and_a_logout_in_one_response,
+    a_response_with_an_order_is_not_stored,
+    an_invalid_order_is_logged_and_the_response_is_sent,
+    a_failure_of_redis_does_not_fail_the_response_and_a_repeated_order_is_settled,
 );
 
 const ORDER: &str = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2},{"id":"pan","quantity":1}]}"#;
 
-/// The cookie of a guest with four mugs and a pan, whom the shop thanks for the order from now on.
-async fn buyer(shop: &Shop) -> String {
+/// Returns the cookie of a guest with four mugs and a pan. From now on the origin responds with an order.
+async fn guest_with_cart(shop: &Shop) -> String {
     shop.origin.answer(Reply::html("").header("edge-cart", r#"{"op":"add","id":"mug","quantity":4}"#));
-    let answer = shop.visit("/add").await;
-    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let response = shop.visit("/add").await;
+    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     shop.origin.answer(Reply::html("").header("edge-cart", r#"{"op":"add","id":"pan","quantity":1}"#));
     shop.get("/add").header("cookie", &cookie).send().await.unwrap();
     shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
@@ -41,48 +41,48 @@ async fn check_out(shop: &Shop, cookie: &str) -> reqwest::Response {
 }
 
 async fn cart(shop: &Shop, cookie: &str) -> Value {
-    let answer = shop.get("/_edge/v1/cart").header("cookie", cookie).send().await.unwrap();
-    answer.json::<Value>().await.unwrap()["items"].clone()
+    let response = shop.get("/_edge/v1/cart").header("cookie", cookie).send().await.unwrap();
+    response.json::<Value>().await.unwrap()["items"].clone()
 }
 
 fn token(cookie: &str) -> &str {
     cookie.trim_start_matches("__Host-session=").split('.').next().unwrap()
 }
 
-async fn orders_of(shop: &Shop, item: &str) -> Value {
+async fn orders_with(shop: &Shop, item: &str) -> Value {
     shop.settled().await;
     shop.store.raw(&["ZSCORE", "bought:", item]).await
 }
 
-async fn what_was_bought_leaves_the_cart_before_the_answer(shop: &Shop) {
-    let cookie = buyer(shop).await;
-    // The script is known to the server from here on.
+async fn bought_items_leave_the_cart_before_the_response(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
+    // From here on, the server knows the script.
     shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
     check_out(shop, &cookie).await;
     shop.settled().await;
     shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
 
-    let answer = check_out(shop, &cookie).await;
+    let response = check_out(shop, &cookie).await;
 
-    assert_eq!(answer.status(), 200);
-    assert_eq!(shop.blocking_requests().await, 2 + shop.store.apart(), "who asks, and what was bought");
-    assert!(!answer.headers().contains_key("edge-order") && !answer.headers().contains_key("set-cookie"));
+    assert_eq!(response.status(), 200);
+    assert_eq!(shop.blocking_requests().await, 2 + shop.store.apart(), "the session, and the order");
+    assert!(!response.headers().contains_key("edge-order") && !response.headers().contains_key("set-cookie"));
     assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
-    assert_eq!((orders_of(shop, "mug").await, orders_of(shop, "pan").await), (json!("1"), json!("1")));
+    assert_eq!((orders_with(shop, "mug").await, orders_with(shop, "pan").await), (json!("1"), json!("1")));
 }
 
 async fn a_repeated_order_changes_nothing(shop: &Shop) {
-    let cookie = buyer(shop).await;
+    let cookie = guest_with_cart(shop).await;
     for _ in 0..3 {
-        // Somebody reloads the page that thanks them.
+        // The visitor reloads the thank-you page.
         assert_eq!(check_out(shop, &cookie).await.status(), 200);
-        assert_eq!(orders_of(shop, "mug").await, "1");
+        assert_eq!(orders_with(shop, "mug").await, "1");
     }
     assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
 }
 
-async fn an_order_counts_what_its_visitor_had_viewed(shop: &Shop) {
-    let cookie = buyer(shop).await;
+async fn an_order_counts_the_items_its_visitor_viewed(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
     shop.store.raw(&["ZADD", &format!("viewed:{}", token(&cookie)), "1", "lamp", "2", "mug"]).await;
     check_out(shop, &cookie).await;
     shop.settled().await;
@@ -91,74 +91,73 @@ async fn an_order_counts_what_its_visitor_had_viewed(shop: &Shop) {
     assert_eq!(viewed, json!({"items": items, "orders": 1.0}));
 }
 
-async fn an_order_of_a_visitor_without_a_session_counts(shop: &Shop) {
+async fn an_order_without_a_session_counts(shop: &Shop) {
     shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
-    let answer = check_out(shop, "own=1").await;
-    assert_eq!((answer.status().as_u16(), shop.blocking_requests().await), (200, 0));
-    assert_eq!(orders_of(shop, "mug").await, "1");
+    let response = check_out(shop, "own=1").await;
+    assert_eq!((response.status().as_u16(), shop.blocking_requests().await), (200, 0));
+    assert_eq!(orders_with(shop, "mug").await, "1");
 }
 
-/// A checkout that makes an account: what was not bought goes along.
-async fn an_order_and_a_login_in_one_answer(shop: &Shop) {
-    let guest = buyer(shop).await;
+/// A checkout that creates an account: the rest of the cart moves to the new session.
+async fn an_order_and_a_login_in_one_response(shop: &Shop) {
+    let guest = guest_with_cart(shop).await;
     shop.origin.answer(Reply::html("welcome").header("edge-order", ORDER).header("edge-login", "ada"));
-    let answer = check_out(shop, &guest).await;
-    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    let response = check_out(shop, &guest).await;
+    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
     assert_ne!(token(cookie), token(&guest));
     assert_eq!(cart(shop, cookie).await, json!([{"id": "mug", "quantity": 2}]));
-    assert_eq!(orders_of(shop, "mug").await, "1");
+    assert_eq!(orders_with(shop, "mug").await, "1");
 }
 
-async fn an_order_and_a_logout_in_one_answer(shop: &Shop) {
-    let cookie = buyer(shop).await;
+async fn an_order_and_a_logout_in_one_response(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
     shop.origin.answer(Reply::html("bye").header("edge-order", ORDER).header("edge-logout", "1"));
     assert_eq!(check_out(shop, &cookie).await.status(), 200);
-    assert_eq!(orders_of(shop, "mug").await, "1");
+    assert_eq!(orders_with(shop, "mug").await, "1");
     let abandoned = shop.store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
-    assert_eq!(abandoned[0][1][5], r#"["mug","2"]"#, "what was bought is not abandoned");
+    assert_eq!(abandoned[0][1][5], r#"["mug","2"]"#, "bought items are not abandoned");
 }
 
-async fn an_answer_with_an_order_is_nobody_elses(shop: &Shop) {
+async fn a_response_with_an_order_is_not_stored(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
     shop.origin
         .answer(Reply::html("thank you").header("edge-order", ORDER).header("cache-control", "public, max-age=60"));
     for count in 1..=2 {
         assert_eq!(shop.visit("/products/mug").await.status(), 200);
         shop.settled().await;
-        assert_eq!(shop.origin.count(), count, "it is not stored");
+        assert_eq!(shop.origin.count(), count, "the page is not stored");
     }
-    assert_eq!(orders_of(shop, "pan").await, "1");
+    assert_eq!(orders_with(shop, "pan").await, "1");
 }
 
-async fn an_order_that_is_none_is_logged_and_the_answer_goes_out(shop: &Shop) {
-    let cookie = buyer(shop).await;
+async fn an_invalid_order_is_logged_and_the_response_is_sent(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
     shop.origin.answer(Reply::html("thank you").header("edge-order", r#"{"order_id":"1","items":[]}"#));
-    let answer = check_out(shop, &cookie).await;
-    assert_eq!(answer.text().await.unwrap(), "thank you");
+    let response = check_out(shop, &cookie).await;
+    assert_eq!(response.text().await.unwrap(), "thank you");
     shop.logged("edge-order is invalid and was ignored: items must be a list of 1 to 100 items").await;
     assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4);
 }
 
-async fn an_order_stands_though_redis_fails(shop: &Shop) {
-    let cookie = buyer(shop).await;
+async fn a_failure_of_redis_does_not_fail_the_response_and_a_repeated_order_is_settled(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
     shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
-    let answer = check_out(shop, &cookie).await;
-    assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "thank you"));
+    let response = check_out(shop, &cookie).await;
+    assert_eq!((response.status().as_u16(), response.text().await.unwrap().as_str()), (200, "thank you"));
     shop.logged("an order was not settled before the response").await;
     shop.settled().await;
     shop.store.gateway.set_fault(None);
-    assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4, "nothing was done of it");
-    // The page that thanks is shown again: all of it is done now.
+    assert_eq!(cart(shop, &cookie).await[0]["quantity"], 4, "the cart is unchanged");
+    // The visitor reloads the thank-you page: now the order is settled.
     check_out(shop, &cookie).await;
     assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
-    assert_eq!(orders_of(shop, "mug").await, "1");
+    assert_eq!(orders_with(shop, "mug").await, "1");
 }
 
-/// D27
 #[tokio::test]
-async fn an_order_whose_reply_is_lost_is_done_once() {
+async fn an_order_whose_reply_is_lost_is_settled_once() {
     let shop = Shop::book(&[]).await;
-    let cookie = buyer(&shop).await;
+    let cookie = guest_with_cart(&shop).await;
     shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
     check_out(&shop, &cookie).await;
     shop.settled().await;
@@ -170,7 +169,7 @@ async fn an_order_whose_reply_is_lost_is_done_once() {
     assert_eq!(
         cart(&shop, &cookie).await,
         json!([{"id": "mug", "quantity": 2}]),
-        "two of four, though it ran again and again"
+        "two of four mugs, although the script ran several times"
     );
     assert_eq!(shop.store.raw(&["HGET", "order:A-1", "cart"]).await, "1");
 }

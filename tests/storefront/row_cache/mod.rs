@@ -1,4 +1,4 @@
-//! Copies of rows and their schedule.
+//! The row cache: schedules, refreshes, and copies.
 
 mod table;
 
@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Reply, Stock, eventually, row};
 
-/// What a reader gets.
+/// Reads of copies.
 mod read;
 
-/// What a refresh reports that only made new copies.
+/// The report of a refresh that made `rows` new copies and had no other result.
 fn refreshed(rows: u64) -> RefreshReport {
     RefreshReport { refreshed: rows, ..RefreshReport::default() }
 }
 
-/// The book's test of this job: a row that is refreshed every 5 s, changes, and is un-cached by a delay of -1.
+/// The book's test of this job.
 #[tokio::test]
-async fn the_books_row_refreshed_every_5_s_changes_and_is_uncached_by_delay_minus_1() {
+async fn a_row_is_refreshed_every_5_s_and_unscheduled_by_a_delay_of_minus_1() {
     let stock = Stock::new().await;
     stock.put("itemX", 10);
     stock.schedule("itemX", 5.0).await;
@@ -48,9 +48,9 @@ async fn the_books_row_refreshed_every_5_s_changes_and_is_uncached_by_delay_minu
     assert_eq!(stock.store.raw(&["EXISTS", "schedule:", "delay:"]).await, 0);
 }
 
-/// The book's own code un-caches a row by writing a delay of -1, and leaves the rest to the daemon.
+/// The book's code unschedules a row by a delay of -1 and leaves the rest to the daemon.
 #[tokio::test]
-async fn a_delay_of_minus_1_that_the_books_code_wrote_uncaches_the_row() {
+async fn a_delay_of_minus_1_from_the_books_code_unschedules_the_row() {
     let stock = Stock::new().await;
     stock.put("itemX", 10);
     stock.schedule("itemX", 5.0).await;
@@ -62,9 +62,9 @@ async fn a_delay_of_minus_1_that_the_books_code_wrote_uncaches_the_row() {
     assert_eq!(stock.store.raw(&["EXISTS", "schedule:", "delay:", "inv:itemX"]).await, 0);
 }
 
-/// D20: in the book such a row stayed the first and stopped all the others.
+/// In the book's code such a row stays first and blocks all others.
 #[tokio::test]
-async fn a_row_without_a_delay_is_unscheduled_and_stops_no_other() {
+async fn a_row_without_a_delay_is_unscheduled_and_blocks_no_other_row() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
@@ -78,7 +78,7 @@ async fn a_row_without_a_delay_is_unscheduled_and_stops_no_other() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_no_row_of_ours_stops_no_other_either() {
+async fn a_name_that_is_not_a_row_id_blocks_no_row() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
@@ -86,7 +86,6 @@ async fn a_name_that_is_no_row_of_ours_stops_no_other_either() {
     assert_eq!(stock.refresh().await, refreshed(1));
 }
 
-/// D21
 #[tokio::test]
 async fn many_rows_take_few_queries() {
     let stock = Stock::new().await;
@@ -97,17 +96,18 @@ async fn many_rows_take_few_queries() {
     let before = stock.store.counts().requests;
     assert_eq!(stock.refresh().await, refreshed(250));
     assert_eq!(stock.origin.count(), 3);
-    // One to look what is due, a lease and a commit; as often again the scripts in full, to a new server.
+    // The earliest row, a lease and a commit; a new server needs each of the two scripts in full once more.
     assert!(stock.store.counts().requests - before <= 1 + 2 + 2);
 }
 
-/// What 10,000 rows with a period of 5 s rest on (`cargo bench --bench refresh` measures how late they are).
+/// This cost makes 10,000 rows with a period of 5 s possible (`cargo bench --bench refresh` measures how late they
+/// are).
 #[tokio::test]
-async fn ten_thousand_rows_take_two_requests_for_each_thousand() {
+async fn ten_thousand_rows_take_two_requests_per_thousand() {
     let stock = Stock::new().await;
     stock.put("one", 1);
     stock.schedule("one", 60.0).await;
-    // So that the server knows the scripts.
+    // From here on, the server knows the scripts.
     stock.refresh().await;
     let due = stock.now().to_string();
     for start in (0..10_000).step_by(1_000) {
@@ -128,7 +128,7 @@ async fn ten_thousand_rows_take_two_requests_for_each_thousand() {
 }
 
 #[tokio::test]
-async fn a_query_that_fails_leaves_the_rows_of_the_others() {
+async fn a_failed_query_does_not_affect_the_rows_of_other_queries() {
     let stock = Stock::new().await;
     for number in 0..250 {
         stock.put(&format!("row-{number}"), number);
@@ -145,9 +145,8 @@ async fn a_query_that_fails_leaves_the_rows_of_the_others() {
     assert_eq!(stock.due_in("row-0").await, Some(30.0));
 }
 
-/// D21
 #[tokio::test]
-async fn a_failing_source_leaves_the_copies_and_is_asked_again_soon() {
+async fn rows_of_a_failing_source_keep_their_copies_and_are_retried_with_backoff() {
     let stock = Stock::new().await;
     for (id, every) in [("often", 0.5), ("mug", 5.0), ("seldom", 3_600.0)] {
         stock.put(id, 10);
@@ -183,7 +182,6 @@ async fn a_failing_source_leaves_the_copies_and_is_asked_again_soon() {
     assert_eq!(stock.copied("mug").await, 9);
 }
 
-/// D21
 #[tokio::test]
 async fn a_row_gone_from_the_database_is_unscheduled_and_its_copy_deleted() {
     let stock = Stock::new().await;
@@ -200,7 +198,7 @@ async fn a_row_gone_from_the_database_is_unscheduled_and_its_copy_deleted() {
     assert_eq!(stock.store.raw(&["ZSCORE", "delay:", "mug"]).await, Value::Null);
 }
 
-/// D22: the book wrote the copy after somebody had un-cached the row, and it stayed for ever.
+/// The book's code writes the copy after the row was unscheduled, and that copy stays forever.
 #[tokio::test]
 async fn a_row_unscheduled_during_its_refresh_gets_no_copy() {
     let stock = Stock::new().await;
@@ -214,9 +212,8 @@ async fn a_row_unscheduled_during_its_refresh_gets_no_copy() {
     assert_eq!(stock.store.raw(&["EXISTS", "inv:mug", "schedule:", "delay:"]).await, 0);
 }
 
-/// D22
 #[tokio::test]
-async fn a_row_scheduled_anew_during_its_refresh_is_refreshed_anew() {
+async fn a_row_scheduled_anew_during_its_refresh_is_refreshed_again() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
@@ -230,7 +227,7 @@ async fn a_row_scheduled_anew_during_its_refresh_is_refreshed_anew() {
 }
 
 #[tokio::test]
-async fn overlapping_refreshes_ask_for_each_row_once() {
+async fn overlapping_refreshes_load_each_row_once() {
     let stock = Stock::new().await;
     for number in 0..50 {
         stock.put(&format!("row-{number}"), number);
@@ -241,16 +238,16 @@ async fn overlapping_refreshes_ask_for_each_row_once() {
     assert_eq!(stock.origin.count(), 1);
 }
 
-/// The end of a lease says whose it is, and two crons begin in one minute's first millisecond.
+/// The end of a lease identifies its holder. Two crons may begin in the same millisecond.
 #[tokio::test]
-async fn a_lease_given_twice_in_a_millisecond_is_only_the_second_ones() {
+async fn of_two_leases_in_one_millisecond_only_the_second_can_commit() {
     let stock = Stock::new().await;
     stock.schedule("mug", 5.0).await;
     let meanwhile = async {
         stock.put("mug", 1);
         stock.schedule("mug", 5.0).await;
-        let asked = eventually("the second has it now", async || stock.origin.count() == 2);
-        // It dies of that.
+        let asked = eventually("the second refresh has leased the row", async || stock.origin.count() == 2);
+        // The second refresh is dropped here.
         select(pin!(stock.refresh()), pin!(asked)).await;
     };
     let report = stock.refresh_while(meanwhile).await;
@@ -259,7 +256,7 @@ async fn a_lease_given_twice_in_a_millisecond_is_only_the_second_ones() {
 }
 
 #[tokio::test]
-async fn a_lease_whose_holder_died_ends() {
+async fn a_lease_ends_if_its_holder_dies() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
@@ -270,9 +267,8 @@ async fn a_lease_whose_holder_died_ends() {
     assert_eq!(stock.refresh().await, refreshed(1));
 }
 
-/// D23
 #[tokio::test]
-async fn a_copy_lives_for_three_periods_and_a_minute_at_least_and_tells_its_age() {
+async fn a_copy_lives_for_three_periods_or_at_least_a_minute_and_has_an_age() {
     let stock = Stock::new().await;
     for (id, every, lifetime) in [("mug", 5.0, 60_000), ("lamp", 100.0, 300_000)] {
         stock.put(id, 1);
@@ -287,7 +283,7 @@ async fn a_copy_lives_for_three_periods_and_a_minute_at_least_and_tells_its_age(
 }
 
 #[tokio::test]
-async fn a_copy_that_the_books_code_wrote_tells_its_age_too() {
+async fn a_copy_from_the_books_code_has_an_age() {
     let stock = Stock::new().await;
     stock.schedule("mug", 60.0).await;
     let next = (stock.now() + Duration::from_secs(50)).to_string();
@@ -297,9 +293,9 @@ async fn a_copy_that_the_books_code_wrote_tells_its_age_too() {
     assert_eq!((copy.json.as_ref(), copy.age.as_secs()), (b"{\"qty\": 629}".as_slice(), 10));
 }
 
-/// D24: the crons come once a minute.
+/// Crons run at most once a minute.
 #[tokio::test]
-async fn one_run_refreshes_a_row_of_5_s_twelve_times_within_its_55_s() {
+async fn a_run_of_55_s_refreshes_a_row_with_a_period_of_5_s_twelve_times() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
@@ -318,7 +314,7 @@ async fn a_period_may_be_a_fraction_of_a_second() {
 }
 
 #[tokio::test]
-async fn a_period_that_makes_no_sense_is_refused_and_changes_nothing() {
+async fn an_invalid_period_is_refused_and_changes_nothing() {
     let stock = Stock::new().await;
     for every in [0.01, 0.099, 31_536_001.0, f64::INFINITY, f64::NAN] {
         let answer = row_cache::schedule(&stock.app.redis, &row("mug"), every, stock.now()).await;
@@ -328,7 +324,7 @@ async fn a_period_that_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_schedule_is_told_and_none_is_none() {
+async fn the_schedule_of_a_row_is_read_and_an_unscheduled_row_has_none() {
     let stock = Stock::new().await;
     assert_eq!(row_cache::schedule_of(&stock.app.redis, &row("mug")).await.unwrap(), None);
     stock.schedule("mug", 2.5).await;

@@ -1,4 +1,4 @@
-//! Reads of copies: a reader makes up for a cron that is late, and for a copy that is missing.
+//! Reads of copies: a read makes up for a late cron, and for a missing copy.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::refreshed;
 use crate::support::{Reply, Stock, row};
 
-/// D24: a dead cron is made up for by the readers.
+/// Reads make up for a dead cron.
 #[tokio::test]
-async fn a_row_whose_turn_was_missed_says_so_and_a_refresh_by_name_renews_it() {
+async fn an_overdue_row_is_marked_and_one_of_two_named_refreshes_loads_it() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
@@ -24,7 +24,11 @@ async fn a_row_whose_turn_was_missed_says_so_and_a_refresh_by_name_renews_it() {
     let refresh =
         || async { row_cache::refresh(&stock.app.redis, &stock.source(), &[row("mug")], stock.now()).await.unwrap() };
     let (one, other) = join(refresh(), refresh()).await;
-    assert_eq!((one.refreshed + other.refreshed, stock.origin.count()), (1, 2), "one of two readers does it");
+    assert_eq!(
+        (one.refreshed + other.refreshed, stock.origin.count()),
+        (1, 2),
+        "one of the two refreshes loads the row"
+    );
     assert!(!stock.read("mug").await.unwrap().overdue);
     assert_eq!(stock.copied("mug").await, 2);
 }
@@ -42,12 +46,12 @@ async fn a_scheduled_row_without_a_copy_is_loaded_at_once() {
         stock.store.raw(&["DEL", "inv:mug"]).await;
     }
     stock.delete("mug");
-    assert_eq!(stock.read("mug").await, None, "the database does not know it");
+    assert_eq!(stock.read("mug").await, None, "the row is gone from the database");
 }
 
-/// Its next turn is nearer than a lease is long, so by its time alone it could be leased.
+/// The next refresh is nearer than the length of a lease, so its time alone could be that of a lease.
 #[tokio::test]
-async fn a_scheduled_row_whose_copy_is_lost_is_loaded_before_its_turn() {
+async fn a_scheduled_row_without_a_copy_is_loaded_before_it_is_due() {
     let stock = Stock::new().await;
     for (id, every) in [("mug", 5.0), ("lamp", 3_600.0)] {
         stock.put(id, 7);
@@ -65,7 +69,7 @@ async fn a_scheduled_row_whose_copy_is_lost_is_loaded_before_its_turn() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_being_loaded_is_not_loaded_twice_though_its_copy_is_missing() {
+async fn a_row_that_is_being_loaded_is_not_loaded_twice() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
@@ -79,7 +83,7 @@ async fn a_row_that_is_being_loaded_is_not_loaded_twice_though_its_copy_is_missi
 }
 
 #[tokio::test]
-async fn readers_do_not_hammer_a_source_that_fails() {
+async fn reads_do_not_overload_a_failing_source() {
     let stock = Stock::new().await;
     stock.schedule("mug", 5.0).await;
     stock.origin.answer(Reply::status(500));
@@ -91,7 +95,7 @@ async fn readers_do_not_hammer_a_source_that_fails() {
 }
 
 #[tokio::test]
-async fn a_read_is_one_request_and_rows_come_in_the_asked_order() {
+async fn a_read_takes_one_request_and_keeps_the_order_of_the_rows() {
     let stock = Stock::new().await;
     for (id, quantity) in [("mug", 1), ("lamp", 2)] {
         stock.put(id, quantity);

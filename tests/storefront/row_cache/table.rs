@@ -1,4 +1,4 @@
-//! Rows of a D1 table: in workerd only, where there is a D1. The table is the demo shop's inventory.
+//! Rows of a D1 table, in workerd, because only workerd has D1. The table is the inventory of the demo shop.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn read(shop: &Shop, row: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn rows_of_a_table_are_read_with_all_their_columns_and_a_cron_renews_them() {
+async fn rows_of_a_table_have_all_columns_and_a_cron_refreshes_them() {
     let shop = Shop::workerd(&[("ROWS_TABLE", "inventory"), ("ROW_MEMORY", "0")]).await;
     assert_eq!(schedule(&shop, ROW, 60.0).await, 200);
     let (status, row) = read(&shop, ROW).await;
@@ -34,21 +34,19 @@ async fn rows_of_a_table_are_read_with_all_their_columns_and_a_cron_renews_them(
 
     shop.store.raw(&["SET", &format!("inv:{ROW}"), "{\"stock\":-1}"]).await;
     shop.store.raw(&["ZADD", "schedule:", "1", ROW]).await;
-    tokio::time::timeout(Duration::from_secs(30), shop.cron(EVERY_MINUTE))
-        .await
-        .expect("nothing is due within the minute");
+    tokio::time::timeout(Duration::from_secs(30), shop.cron(EVERY_MINUTE)).await.expect("a run without due rows ends");
     assert_eq!(read(&shop, ROW).await, (200, row));
 }
 
 #[tokio::test]
-async fn a_row_that_the_table_does_not_have_is_not_scheduled() {
+async fn a_row_that_is_not_in_the_table_is_not_scheduled() {
     let shop = Shop::workerd(&[("ROWS_TABLE", "inventory"), ("ROW_MEMORY", "0")]).await;
     assert_eq!(schedule(&shop, "no-such-product", 5.0).await, 404);
     assert_eq!(shop.store.raw(&["EXISTS", "schedule:", "delay:"]).await, 0);
 }
 
 #[tokio::test]
-async fn a_table_that_is_not_there_is_a_failing_source() {
+async fn a_missing_table_is_a_failing_source() {
     let shop = Shop::workerd(&[("ROWS_TABLE", "stock_list")]).await;
     assert_eq!(schedule(&shop, ROW, 5.0).await, 200);
     assert_eq!(read(&shop, ROW).await.0, 503);

@@ -10,7 +10,7 @@ use std::{
 use edgefront::{
     App,
     carts::{self, CartChange, Quantity, abandoned},
-    orders::{self, Order},
+    orders::{Customer, Order},
     ports::budget::Budget,
     schema::{
         ids::{ItemId, OrderId, UserId},
@@ -218,7 +218,7 @@ async fn an_order_leaves_the_cart_of_one_session_whoever_reports_it() {
     for _ in 0..2 {
         for token in &tokens {
             let (now, config) = (app.clock.now(), &app.config.session);
-            orders::settle(&app.redis, &order, Some(token), None, now, config).await.unwrap();
+            order.settle(&app.redis, Customer { token: Some(token), user: None }, now, config).await.unwrap();
         }
     }
     let mut left = Vec::new();

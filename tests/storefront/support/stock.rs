@@ -89,7 +89,7 @@ impl Stock {
     }
 
     pub fn source(&self) -> RowSource<'_> {
-        RowSource::of(&self.app).expect("ROWS_URL is set")
+        self.app.row_source().expect("ROWS_URL is set")
     }
 
     /// Schedules a row that is in the database.

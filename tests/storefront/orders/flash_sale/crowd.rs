@@ -1,4 +1,4 @@
-//! 500 buyers for 100 pieces, through HTTP, the gateway and a real server, each trying twice.
+//! 500 buyers and 100 pieces, over HTTP, through the gateway to a real server. Each buyer tries twice.
 
 use std::collections::BTreeSet;
 
@@ -19,15 +19,15 @@ use crate::{
 
 const BUYERS: usize = 500;
 const PIECES: u64 = 100;
-/// Requests under way at once.
-const AT_ONCE: usize = 50;
+/// Concurrent requests.
+const CONCURRENCY: usize = 50;
 
 struct Buyer {
     name: String,
     cookie: String,
 }
 
-/// A shop with a running sale, and buyers who are signed in.
+/// A shop with a running sale, and signed-in buyers.
 async fn open() -> (Shop, Vec<Buyer>) {
     let shop = Shop::native(&[]).await;
     let now = TestClock::ticking().now();
@@ -40,7 +40,7 @@ async fn open() -> (Shop, Vec<Buyer>) {
         let cookie = log_in(&shop, &name).await.cookie.expect("a cookie");
         Buyer { name, cookie }
     });
-    let buyers = buyers.buffer_unordered(AT_ONCE).collect().await;
+    let buyers = buyers.buffer_unordered(CONCURRENCY).collect().await;
     (shop, buyers)
 }
 
@@ -49,7 +49,7 @@ async fn call(shop: &Shop, method: Method, path: &str, buyer: &Buyer) -> Answer 
     Answer::read(request.header("sec-fetch-site", "same-origin").send().await.expect("an answer")).await
 }
 
-/// All of them try, so often each: who was given a new piece, and its id.
+/// Each buyer tries `times` times. Returns the new reservations: buyer and id.
 async fn rush<'a>(
     shop: &Shop,
     buyers: impl Iterator<Item = &'a Buyer> + Clone,
@@ -57,7 +57,7 @@ async fn rush<'a>(
 ) -> Vec<(&'a Buyer, String)> {
     let tries = (0..times).flat_map(|_| buyers.clone());
     let tries = stream::iter(tries).map(async |buyer| (buyer, call(shop, Method::POST, "/reservations", buyer).await));
-    let answers: Vec<_> = tries.buffer_unordered(AT_ONCE).collect().await;
+    let answers: Vec<_> = tries.buffer_unordered(CONCURRENCY).collect().await;
     let id = |json: &Value| json["reservation"]["id"].as_str().expect("an id").to_owned();
     let got: Vec<_> = answers
         .iter()
@@ -71,14 +71,14 @@ async fn rush<'a>(
             _ => assert_eq!((answer.status, &answer.json["type"]), (409, &json!("urn:edgefront:sold-out"))),
         }
     }
-    assert_eq!(got.iter().map(|(buyer, _)| &buyer.name).collect::<BTreeSet<_>>().len(), got.len(), "one for each");
+    assert_eq!(got.iter().map(|(buyer, _)| &buyer.name).collect::<BTreeSet<_>>().len(), got.len(), "one per user");
     got
 }
 
 #[tokio::test]
-async fn of_500_who_try_twice_for_100_pieces_exactly_100_get_one() {
+async fn of_500_buyers_who_try_twice_exactly_100_get_one_of_100_pieces() {
     let (shop, buyers) = open().await;
-    // From here on Redis knows the script.
+    // From here on, the server knows the script.
     call(&shop, Method::GET, "", &buyers[0]).await;
     let before = shop.store.counts().requests;
 
@@ -86,38 +86,38 @@ async fn of_500_who_try_twice_for_100_pieces_exactly_100_get_one() {
 
     assert_eq!(got.len() as u64, PIECES);
     let requests = shop.store.counts().requests - before;
-    assert!(requests <= 1_000 * (1 + shop.store.apart()), "one for each try at most: {requests}");
+    assert!(requests <= 1_000 * (1 + shop.store.apart()), "more than one request per attempt: {requests}");
     let found = call(&shop, Method::GET, "", &buyers[0]).await.json;
     assert_eq!((&found["state"], &found["left"], &found["held"]), (&json!("sold_out"), &json!(0), &json!(PIECES)));
 }
 
 #[tokio::test]
-async fn what_half_of_the_holders_do_not_buy_comes_back_until_100_are_sold() {
+async fn pieces_that_are_not_bought_return_until_all_100_are_sold() {
     let (shop, buyers) = open().await;
-    let (mut paid, mut gone) = (BTreeSet::new(), BTreeSet::new());
+    let (mut paid, mut dropouts) = (BTreeSet::new(), BTreeSet::new());
     let mut times = 2;
     while (paid.len() as u64) < PIECES {
-        let waiting = buyers.iter().filter(|buyer| !paid.contains(&buyer.name) && !gone.contains(&buyer.name));
+        let waiting = buyers.iter().filter(|buyer| !paid.contains(&buyer.name) && !dropouts.contains(&buyer.name));
         let got = rush(&shop, waiting, times).await;
-        assert_eq!(got.len() + paid.len(), usize::try_from(PIECES).unwrap(), "every piece that came back, and no more");
+        assert_eq!(got.len() + paid.len(), usize::try_from(PIECES).unwrap(), "every returned piece, and no more");
         times = 1;
         for (number, (buyer, id)) in got.iter().enumerate() {
             match number % 4 {
                 0 | 2 => {
                     let (user, order) = (UserId::parse(&buyer.name).unwrap(), format!("order-of-{}", buyer.name));
                     let (id, order) = (ReservationId::parse(id).unwrap(), OrderId::parse(&order).unwrap());
-                    let confirm = flash_sale::confirm(shop.store.redis.keys(), &row("pan"), &id, &user, &order);
+                    let confirm = flash_sale::confirm_command(shop.store.redis.keys(), &row("pan"), &id, &user, &order);
                     shop.store.redis.run::<()>(confirm).await.unwrap();
                     paid.insert(buyer.name.clone());
                 }
                 1 => {
                     assert_eq!(call(&shop, Method::DELETE, &format!("/reservations/{id}"), buyer).await.status, 204);
-                    gone.insert(buyer.name.clone());
+                    dropouts.insert(buyer.name.clone());
                 }
                 _ => {
-                    // As if the time of this hold had passed, and that of its payment.
+                    // Expires the reservation and its grace period.
                     shop.store.raw(&["ZINCRBY", "held:pan", "-151", &buyer.name]).await;
-                    gone.insert(buyer.name.clone());
+                    dropouts.insert(buyer.name.clone());
                 }
             }
         }
@@ -125,6 +125,6 @@ async fn what_half_of_the_holders_do_not_buy_comes_back_until_100_are_sold() {
     let found = call(&shop, Method::GET, "", &buyers[0]).await.json;
     assert_eq!((&found["state"], &found["left"], &found["held"]), (&json!("sold_out"), &json!(0), &json!(0)));
     assert_eq!(shop.store.raw(&["HGET", "flash:pan", "sold"]).await, PIECES.to_string());
-    let refused = rush(&shop, buyers.iter().filter(|buyer| gone.contains(&buyer.name)), 1).await;
+    let refused = rush(&shop, buyers.iter().filter(|buyer| dropouts.contains(&buyer.name)), 1).await;
     assert_eq!(refused.len(), 0);
 }

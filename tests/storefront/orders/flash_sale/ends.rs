@@ -1,4 +1,4 @@
-//! The ends of a hold: its time is over, its user gives it back, or an order makes it a sold piece.
+//! The end of a reservation: it expires, its user cancels it, or an order confirms it.
 
 use edgefront::{
     orders::flash_sale::{GRACE, ReservationId},
@@ -9,24 +9,20 @@ use serde_json::json;
 use super::{HOLD, MOMENT, Sale, refused};
 
 #[tokio::test]
-async fn a_hold_that_is_over_comes_back_once() {
+async fn the_piece_of_an_expired_reservation_returns_once() {
     let sale = Sale::of(1).await;
     let (ada, bob) = (sale.log_in("ada").await, sale.log_in("bob").await);
     let held = sale.reserve(&ada).await.unwrap().reservation;
     assert_eq!(sale.reserve(&bob).await, refused(Refusal::SoldOut));
 
     sale.advance(HOLD.saturating_sub(MOMENT));
-    assert_eq!(sale.look(Some(&ada)).await.unwrap().reservation, Some(held.clone()));
+    assert_eq!(sale.read(Some(&ada)).await.unwrap().reservation, Some(held.clone()));
     sale.advance(MOMENT);
-    // The visitor was told so; what they were paying with the last click still counts.
-    assert_eq!(sale.look(Some(&ada)).await.unwrap().reservation, None);
+    // The visitor no longer sees the reservation. The grace period still covers a payment.
+    assert_eq!(sale.read(Some(&ada)).await.unwrap().reservation, None);
     assert_eq!(sale.counts().await, (0, 1));
     assert_eq!(sale.reserve(&bob).await, refused(Refusal::SoldOut));
-    assert_eq!(
-        sale.reserve(&ada).await,
-        refused(Refusal::SoldOut),
-        "and its holder has no more right to it than others"
-    );
+    assert_eq!(sale.reserve(&ada).await, refused(Refusal::SoldOut), "its holder has no priority");
     sale.advance(GRACE);
 
     assert_eq!(sale.counts().await, (1, 0));
@@ -34,11 +30,11 @@ async fn a_hold_that_is_over_comes_back_once() {
     assert_eq!(sale.counts().await, (1, 0));
     assert!(sale.reserve(&bob).await.unwrap().created);
     assert_eq!(sale.cancel(&ada, &held.id).await, Err(Error::NotFound("reservation")));
-    assert_eq!((sale.counts().await, sale.stored().await), ((0, 1), json!(1)));
+    assert_eq!((sale.counts().await, sale.stored_reservations().await), ((0, 1), json!(1)));
 }
 
 #[tokio::test]
-async fn who_let_a_hold_pass_gets_another_piece_if_there_is_one() {
+async fn a_user_with_an_expired_reservation_can_reserve_another_piece() {
     let sale = Sale::of(2).await;
     let ada = sale.log_in("ada").await;
     let first = sale.reserve(&ada).await.unwrap().reservation;
@@ -46,14 +42,14 @@ async fn who_let_a_hold_pass_gets_another_piece_if_there_is_one() {
     let second = sale.reserve(&ada).await.unwrap();
     assert!(second.created);
     assert_ne!(second.reservation.id, first.id);
-    assert_eq!((second.sale.left, second.sale.held), (1, 1), "the new one stands for the old one");
+    assert_eq!((second.sale.left, second.sale.held), (1, 1), "the new reservation replaces the old one");
     assert_eq!(sale.cancel(&ada, &first.id).await, Err(Error::NotFound("reservation")));
     sale.cancel(&ada, &second.reservation.id).await.unwrap();
     assert_eq!(sale.counts().await, (2, 0));
 }
 
 #[tokio::test]
-async fn a_piece_is_given_back_once_and_by_its_user_only() {
+async fn a_reservation_is_cancelled_once_and_only_by_its_user() {
     let sale = Sale::of(1).await;
     let (ada, bob) = (sale.log_in("ada").await, sale.log_in("bob").await);
     let held = sale.reserve(&ada).await.unwrap().reservation;
@@ -75,7 +71,7 @@ async fn a_piece_is_given_back_once_and_by_its_user_only() {
 }
 
 #[tokio::test]
-async fn an_order_is_counted_once_and_its_user_gets_no_other_piece() {
+async fn an_order_is_counted_once_and_its_user_can_reserve_no_other_piece() {
     let sale = Sale::of(3).await;
     let (ada, bob) = (sale.log_in("ada").await, sale.log_in("bob").await);
     let held = sale.reserve(&ada).await.unwrap().reservation;
@@ -83,17 +79,17 @@ async fn an_order_is_counted_once_and_its_user_gets_no_other_piece() {
         sale.confirm(&held.id, "ada", "order-1").await;
     }
     assert_eq!(sale.counts().await, (2, 0));
-    let found = sale.look(Some(&ada)).await.unwrap();
+    let found = sale.read(Some(&ada)).await.unwrap();
     assert!(found.bought && found.reservation.is_none());
-    assert!(!sale.look(Some(&bob)).await.unwrap().bought);
+    assert!(!sale.read(Some(&bob)).await.unwrap().bought);
     assert_eq!(sale.reserve(&ada).await, refused(Refusal::AlreadyBought));
     assert_eq!(sale.cancel(&ada, &held.id).await, Err(Error::NotFound("reservation")));
     sale.confirm(&held.id, "ada", "order-2").await;
-    assert_eq!(sale.counts().await, (1, 0), "the shop sold them a second one all the same");
+    assert_eq!(sale.counts().await, (1, 0), "the shop sold the user a second piece");
 }
 
 #[tokio::test]
-async fn an_order_counts_also_when_its_hold_was_over() {
+async fn an_order_counts_even_if_its_reservation_has_expired() {
     let sale = Sale::of(1).await;
     let (ada, bob) = (sale.log_in("ada").await, sale.log_in("bob").await);
     let held = sale.reserve(&ada).await.unwrap().reservation;
@@ -101,8 +97,12 @@ async fn an_order_counts_also_when_its_hold_was_over() {
     let bobs = sale.reserve(&bob).await.unwrap().reservation;
     sale.confirm(&held.id, "ada", "order-1").await;
     assert_eq!(sale.counts().await, (0, 1));
-    assert!(sale.look(Some(&ada)).await.unwrap().bought);
-    assert_eq!(sale.look(Some(&bob)).await.unwrap().reservation, Some(bobs.clone()), "the database will tell bob");
+    assert!(sale.read(Some(&ada)).await.unwrap().bought);
+    assert_eq!(
+        sale.read(Some(&bob)).await.unwrap().reservation,
+        Some(bobs.clone()),
+        "only the database can refuse bob"
+    );
     sale.cancel(&bob, &bobs.id).await.unwrap();
     assert_eq!(sale.counts().await, (0, 0));
 }

@@ -1,10 +1,10 @@
-//! Flash sales on a real server: who gets a piece, how long they have it, and that it comes back once.
+//! Flash sales on a real server: reserving a piece, its expiry, and its return to the sale.
 
 use std::{rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    orders::flash_sale::{self, FlashSale, GRACE, Reservation, ReservationId, ReserveOutcome, SaleState},
+    orders::flash_sale::{self, FlashSale, FlashSales, GRACE, Reservation, ReservationId, ReserveOutcome, SaleState},
     ports::{
         error::{Error, Refusal},
         time::Timestamp,
@@ -20,20 +20,20 @@ use serde_json::{Value, json};
 
 use crate::support::{Store, row};
 
-/// 500 buyers for 100 pieces.
+/// 500 buyers and 100 pieces, over HTTP.
 mod crowd;
-/// A hold runs out, is given back, or becomes a sold piece.
+/// Reservations that expire, are cancelled, or are confirmed by an order.
 mod ends;
-/// Any order of events, against a naive model.
+/// Random sequences of events, against a naive model.
 mod model;
-/// Two at once.
+/// Concurrent calls.
 mod races;
 
 const HOLD: Duration = Duration::from_mins(2);
 const HOUR: Duration = Duration::from_hours(1);
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// A running sale of pans, and users who want one. Time stands still until a test moves it.
+/// A running sale of pans. Time stands still until a test advances it.
 pub struct Sale {
     pub store: Store,
     pub app: Rc<App>,
@@ -62,7 +62,7 @@ impl Sale {
         })
     }
 
-    /// Makes `row` the copy of the sale's row, and schedules it.
+    /// Schedules the sale's row and makes `row` its copy.
     pub async fn put(&self, row: &Value) {
         put(&self.store, self.id.as_str(), row, self.now() + HOUR).await;
     }
@@ -72,27 +72,32 @@ impl Sale {
         sessions::log_in(&self.app.redis, None, &user_id(user), self.now(), &self.app.config.session).await.unwrap()
     }
 
-    pub async fn look(&self, token: Option<&Token>) -> Result<FlashSale, Error> {
-        flash_sale::look(&self.app.redis, None, &self.id, token, self.now(), &self.app.config).await
+    fn sales(&self) -> FlashSales<'_> {
+        FlashSales { redis: &self.app.redis, source: None, config: &self.app.config }
     }
 
-    /// How many are left, and how many are held.
+    pub async fn read(&self, token: Option<&Token>) -> Result<FlashSale, Error> {
+        self.sales().read(&self.id, token, self.now()).await
+    }
+
+    /// The pieces that are left, and the pieces that are held.
     pub async fn counts(&self) -> (u64, u64) {
-        let sale = self.look(None).await.unwrap();
+        let sale = self.read(None).await.unwrap();
         (sale.left, sale.held)
     }
 
     pub async fn reserve(&self, token: &Token) -> Result<ReserveOutcome, Error> {
-        flash_sale::reserve(&self.app.redis, None, &self.id, token, self.now(), &self.app.config).await
+        self.sales().reserve(&self.id, token, self.now()).await
     }
 
     pub async fn cancel(&self, token: &Token, id: &ReservationId) -> Result<(), Error> {
-        flash_sale::cancel(&self.app.redis, &self.id, token, id, self.now(), &self.app.config.session).await
+        self.sales().cancel(&self.id, token, id, self.now()).await
     }
 
     pub async fn confirm(&self, reservation: &ReservationId, user: &str, order: &str) {
         let order = OrderId::parse(order).unwrap();
-        let confirm = flash_sale::confirm(self.store.redis.keys(), &self.id, reservation, &user_id(user), &order);
+        let keys = self.store.redis.keys();
+        let confirm = flash_sale::confirm_command(keys, &self.id, reservation, &user_id(user), &order);
         self.app.redis.run::<()>(confirm).await.unwrap();
     }
 
@@ -100,13 +105,13 @@ impl Sale {
         self.store.clock.advance(duration);
     }
 
-    /// How many holds are stored, over or not.
-    pub async fn stored(&self) -> Value {
+    /// The number of stored reservations, including expired ones.
+    pub async fn stored_reservations(&self) -> Value {
         self.store.raw(&["ZCARD", "held:pan"]).await
     }
 }
 
-/// Makes `row` the copy of the row `id`, which is scheduled and due at `due`.
+/// Schedules the row `id` to be due at `due`, and makes `row` its copy.
 pub async fn put(store: &Store, id: &str, row: &Value, due: Timestamp) {
     store.raw(&["SET", &format!("inv:{id}"), &row.to_string()]).await;
     store.raw(&["ZADD", "schedule:", &due.to_string(), id]).await;
@@ -122,9 +127,9 @@ fn refused(refusal: Refusal) -> Result<ReserveOutcome, Error> {
 }
 
 #[tokio::test]
-async fn a_sale_is_what_its_row_says() {
+async fn a_sale_has_the_columns_of_its_row() {
     let sale = Sale::of(3).await;
-    let found = sale.look(None).await.unwrap();
+    let found = sale.read(None).await.unwrap();
     let starts = Timestamp::from_millis((sale.now() - Duration::from_mins(1)).as_secs() * 1000);
     assert_eq!(
         found,
@@ -153,7 +158,7 @@ async fn a_sale_is_what_its_row_says() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_no_flash_sale_is_none() {
+async fn a_row_without_the_columns_of_a_sale_is_not_found() {
     let sale = Sale::of(3).await;
     let ada = sale.log_in("ada").await;
     let whole = sale.row(sale.now() - HOUR, sale.now() + HOUR, 3, 0);
@@ -162,7 +167,7 @@ async fn a_row_that_is_no_flash_sale_is_none() {
         row[column] = value;
         row
     };
-    for odd in [
+    for invalid in [
         with("sale_pieces", Value::Null),
         with("sale_pieces", json!("many")),
         with("sale_pieces", json!(-1)),
@@ -174,30 +179,30 @@ async fn a_row_that_is_no_flash_sale_is_none() {
         json!(7),
         json!("text"),
     ] {
-        sale.put(&odd).await;
-        assert_eq!(sale.look(None).await, Err(Error::NotFound("flash sale")), "{odd}");
-        assert_eq!(sale.reserve(&ada).await, Err(Error::NotFound("flash sale")), "{odd}");
+        sale.put(&invalid).await;
+        assert_eq!(sale.read(None).await, Err(Error::NotFound("flash sale")), "{invalid}");
+        assert_eq!(sale.reserve(&ada).await, Err(Error::NotFound("flash sale")), "{invalid}");
     }
     sale.store.raw(&["SET", "inv:pan", "{not json"]).await;
-    assert_eq!(sale.look(None).await, Err(Error::NotFound("flash sale")));
-    // What other columns hold is no reason to fail.
+    assert_eq!(sale.read(None).await, Err(Error::NotFound("flash sale")));
+    // Invalid values in the other columns do not make the row invalid.
     let mut row = with("sale_sold", Value::Null);
     row["sale_price_cents"] = json!("free");
     row["price_cents"] = Value::Null;
     sale.put(&row).await;
-    let found = sale.look(None).await.unwrap();
+    let found = sale.read(None).await.unwrap();
     assert_eq!((found.left, found.price_cents, found.list_cents), (3, None, None));
-    // Scheduled without a copy and without a source that could be asked: not yet. Not scheduled: none.
+    // Scheduled, without a copy and without a source: not yet. Not scheduled: not found.
     sale.store.raw(&["DEL", "inv:pan"]).await;
-    assert_eq!(sale.look(None).await, Err(Error::NotYet("row")));
+    assert_eq!(sale.read(None).await, Err(Error::NotYet("row")));
     assert_eq!(sale.reserve(&ada).await, Err(Error::NotYet("row")));
     sale.put(&row).await;
     sale.store.raw(&["ZREM", "schedule:", "pan"]).await;
-    assert_eq!(sale.look(None).await, Err(Error::NotFound("flash sale")));
+    assert_eq!(sale.read(None).await, Err(Error::NotFound("flash sale")));
 }
 
 #[tokio::test]
-async fn a_piece_is_held_for_its_user_on_every_device() {
+async fn a_reservation_belongs_to_the_user_on_every_device() {
     let sale = Sale::of(2).await;
     let (ada, phone, bob) = (sale.log_in("ada").await, sale.log_in("ada").await, sale.log_in("bob").await);
 
@@ -210,14 +215,14 @@ async fn a_piece_is_held_for_its_user_on_every_device() {
     for token in [&ada, &phone] {
         let again = sale.reserve(token).await.unwrap();
         assert_eq!((again.created, &again.reservation), (false, &first.reservation));
-        assert_eq!(sale.look(Some(token)).await.unwrap().reservation.as_ref(), Some(&first.reservation));
+        assert_eq!(sale.read(Some(token)).await.unwrap().reservation.as_ref(), Some(&first.reservation));
     }
-    assert_eq!(sale.look(Some(&bob)).await.unwrap().reservation, None);
+    assert_eq!(sale.read(Some(&bob)).await.unwrap().reservation, None);
     assert_eq!(sale.counts().await, (1, 1));
 }
 
 #[tokio::test]
-async fn nobody_gets_a_piece_without_a_users_session() {
+async fn a_reservation_requires_a_live_session_of_a_user() {
     let sale = Sale::of(2).await;
     let guest = Token::new(sale.now()).unwrap();
     assert_eq!(sale.reserve(&guest).await, Err(Error::NotSignedIn));
@@ -231,15 +236,15 @@ async fn nobody_gets_a_piece_without_a_users_session() {
     assert_eq!(sale.cancel(&ada, &held.id).await, Err(Error::NotSignedIn));
     let bob = sale.log_in("bob").await;
     sale.store.raw(&["ZADD", "recent:", "1000", bob.as_str()]).await;
-    assert_eq!(sale.reserve(&bob).await, Err(Error::NotSignedIn), "not seen for the idle time");
-    assert_eq!(sale.look(Some(&ada)).await.unwrap().reservation, None);
-    // The piece is the user's, not the session's.
+    assert_eq!(sale.reserve(&bob).await, Err(Error::NotSignedIn), "idle for too long");
+    assert_eq!(sale.read(Some(&ada)).await.unwrap().reservation, None);
+    // The reservation belongs to the user, not to the session.
     let ada = sale.log_in("ada").await;
-    assert_eq!(sale.look(Some(&ada)).await.unwrap().reservation, Some(held));
+    assert_eq!(sale.read(Some(&ada)).await.unwrap().reservation, Some(held));
 }
 
 #[tokio::test]
-async fn a_piece_is_taken_only_while_the_sale_runs() {
+async fn a_piece_can_be_reserved_only_while_the_sale_runs() {
     let sale = Sale::of(2).await;
     let (ada, bob) = (sale.log_in("ada").await, sale.log_in("bob").await);
     let starts = Timestamp::from_millis((sale.now() + HOUR).as_secs() * 1000);
@@ -257,29 +262,29 @@ async fn a_piece_is_taken_only_while_the_sale_runs() {
 
     assert_eq!(sale.reserve(&ada).await, refused(Refusal::Ended));
     let again = sale.reserve(&bob).await.unwrap();
-    assert_eq!((again.created, again.reservation), (false, last), "a hold outlives the end: its time was told");
+    assert_eq!((again.created, again.reservation), (false, last), "a reservation outlives the end of the sale");
 }
 
 #[tokio::test]
-async fn what_is_sold_is_the_larger_of_two_numbers_that_may_lag() {
+async fn the_larger_of_two_outdated_numbers_counts_as_sold() {
     let sale = Sale::of(5).await;
     let starts = sale.now() - Duration::from_mins(1);
     let ada = sale.log_in("ada").await;
     let held = sale.reserve(&ada).await.unwrap().reservation;
     sale.confirm(&held.id, "ada", "order-1").await;
-    assert_eq!(sale.counts().await, (4, 0), "confirmed, and not in the row yet");
+    assert_eq!(sale.counts().await, (4, 0), "confirmed, not in the row yet");
     sale.put(&sale.row(starts, starts + HOUR, 5, 1)).await;
-    assert_eq!(sale.counts().await, (4, 0), "the same piece, in the row too");
+    assert_eq!(sale.counts().await, (4, 0), "the same piece, now also in the row");
     sale.put(&sale.row(starts, starts + HOUR, 5, 3)).await;
-    assert_eq!(sale.counts().await, (2, 0), "two orders whose confirmation was lost");
+    assert_eq!(sale.counts().await, (2, 0), "two more orders, whose confirmations were lost");
     sale.put(&sale.row(starts, starts + HOUR, 5, 0)).await;
-    assert_eq!(sale.counts().await, (4, 0), "an old copy");
+    assert_eq!(sale.counts().await, (4, 0), "an outdated copy");
     sale.put(&sale.row(starts, starts + HOUR, 5, 9)).await;
-    assert_eq!(sale.counts().await, (0, 0), "never below none");
+    assert_eq!(sale.counts().await, (0, 0), "never below zero");
 }
 
 #[tokio::test]
-async fn a_new_window_begins_with_nothing_held_and_nothing_sold() {
+async fn a_new_window_begins_without_reservations_and_sold_pieces() {
     let sale = Sale::of(2).await;
     let (ada, bob) = (sale.log_in("ada").await, sale.log_in("bob").await);
     let adas = sale.reserve(&ada).await.unwrap().reservation;
@@ -290,12 +295,12 @@ async fn a_new_window_begins_with_nothing_held_and_nothing_sold() {
     sale.put(&sale.row(sale.now(), sale.now() + HOUR, 2, 0)).await;
 
     assert_eq!(sale.counts().await, (2, 0));
-    let found = sale.look(Some(&ada)).await.unwrap();
+    let found = sale.read(Some(&ada)).await.unwrap();
     assert!(!found.bought && found.reservation.is_none());
-    assert_eq!(sale.look(Some(&bob)).await.unwrap().reservation, None);
+    assert_eq!(sale.read(Some(&bob)).await.unwrap().reservation, None);
     assert!(sale.reserve(&ada).await.unwrap().created);
-    assert_eq!((sale.counts().await, sale.stored().await), ((1, 1), json!(1)));
-    // A late order of the window before is none of this one.
+    assert_eq!((sale.counts().await, sale.stored_reservations().await), ((1, 1), json!(1)));
+    // A late order of the previous window does not count in this one.
     sale.confirm(&bobs.id, "bob", "order-2").await;
     assert_eq!(sale.cancel(&bob, &bobs.id).await, Err(Error::NotFound("reservation")));
     assert_eq!(sale.counts().await, (1, 1));
@@ -303,40 +308,40 @@ async fn a_new_window_begins_with_nothing_held_and_nothing_sold() {
 }
 
 #[tokio::test]
-async fn the_keys_of_a_sale_expire_some_time_after_it() {
+async fn the_keys_of_a_sale_expire_a_day_after_it() {
     let sale = Sale::of(2).await;
     let ada = sale.log_in("ada").await;
     let held = sale.reserve(&ada).await.unwrap().reservation;
-    let lives = async |key: &str| sale.store.raw(&["TTL", key]).await.as_i64().unwrap();
-    let (rest, day) = (59 * 60, 86_400);
+    let ttl = async |key: &str| sale.store.raw(&["TTL", key]).await.as_i64().unwrap();
+    let (remaining, day) = (59 * 60, 86_400);
     for key in ["flash:pan", "held:pan"] {
-        assert!((rest + day..rest + day + 300).contains(&lives(key).await), "{key}: {}", lives(key).await);
+        assert!((remaining + day..remaining + day + 300).contains(&ttl(key).await), "{key}: {}", ttl(key).await);
     }
     sale.confirm(&held.id, "ada", "order-1").await;
-    assert!(lives("flash:pan").await > rest + day);
-    // Where they were lost, an order that comes later does not leave one behind for ever.
+    assert!(ttl("flash:pan").await > remaining + day);
+    // If the keys are lost, a later order creates one that expires too.
     sale.store.raw(&["DEL", "flash:pan", "held:pan"]).await;
     sale.confirm(&held.id, "ada", "order-1").await;
-    assert!((day - 60..=day).contains(&lives("flash:pan").await));
+    assert!((day - 60..=day).contains(&ttl("flash:pan").await));
     assert_eq!(sale.counts().await, (1, 0));
 }
 
 #[tokio::test]
-async fn no_more_holds_are_stored_than_there_are_pieces() {
+async fn at_most_one_reservation_is_stored_per_piece() {
     let sale = Sale::of(3).await;
     for round in 0..3 {
         for buyer in 0..3 {
             let token = sale.log_in(&format!("buyer-{round}-{buyer}")).await;
             assert!(sale.reserve(&token).await.unwrap().created);
         }
-        assert_eq!(sale.stored().await, 3);
-        assert_eq!(sale.store.raw(&["HLEN", "flash:pan"]).await, 4, "the window, and a hold for each");
+        assert_eq!(sale.stored_reservations().await, 3);
+        assert_eq!(sale.store.raw(&["HLEN", "flash:pan"]).await, 4, "the window, and three reservations");
         sale.advance(HOLD + GRACE);
     }
 }
 
 #[tokio::test]
-async fn a_reservation_whose_reply_was_lost_is_found_by_the_retry() {
+async fn a_retry_after_a_lost_reply_finds_the_reservation() {
     let sale = Sale::of(2).await;
     let ada = sale.log_in("ada").await;
     sale.reserve(&sale.log_in("bob").await).await.unwrap();
@@ -345,11 +350,11 @@ async fn a_reservation_whose_reply_was_lost_is_found_by_the_retry() {
     let result = sale.reserve(&ada).await;
     sale.store.gateway.set_fault(None);
     assert!(matches!(result, Err(Error::Redis(_))), "{result:?}");
-    assert_eq!(sale.store.counts().requests - before, 2, "it is harmless to repeat, so it was");
-    // Where the session is asked for before, that was the reply that was lost.
+    assert_eq!(sale.store.counts().requests - before, 2, "the idempotent call was repeated");
+    // In the sharded layout the lost reply was that of the session check.
     let is_executed = sale.store.apart() == 0;
     assert_eq!(sale.counts().await, if is_executed { (0, 2) } else { (1, 1) });
     let ReserveOutcome { reservation, created, .. } = sale.reserve(&ada).await.unwrap();
     assert_eq!(created, !is_executed);
-    assert_eq!(sale.look(Some(&ada)).await.unwrap().reservation, Some::<Reservation>(reservation));
+    assert_eq!(sale.read(Some(&ada)).await.unwrap().reservation, Some::<Reservation>(reservation));
 }

@@ -1,4 +1,4 @@
-//! Two or more at once. The order in which Redis takes them is its own; what must hold holds in every one.
+//! Concurrent calls. Redis executes them in any order; the assertions hold in every order.
 
 use std::time::Duration;
 
@@ -18,22 +18,22 @@ async fn crowd(sale: &Sale) -> Vec<Token> {
     tokens
 }
 
-/// How many of the crowd got a piece.
+/// Returns how many of the crowd got a piece.
 async fn reserve_all(sale: &Sale, tokens: &[Token]) -> usize {
     let results = join_all(tokens.iter().map(|token| sale.reserve(token))).await;
     results.into_iter().flatten().count()
 }
 
 #[tokio::test]
-async fn a_crowd_takes_what_there_is() {
+async fn a_crowd_reserves_exactly_the_pieces_of_the_sale() {
     let sale = Sale::of(7).await;
     let tokens = crowd(&sale).await;
     assert_eq!(reserve_all(&sale, &tokens).await, 7);
-    assert_eq!((sale.counts().await, sale.stored().await), ((0, 7), json!(7)));
+    assert_eq!((sale.counts().await, sale.stored_reservations().await), ((0, 7), json!(7)));
 }
 
 #[tokio::test]
-async fn one_user_who_tries_from_everywhere_gets_one() {
+async fn concurrent_attempts_of_one_user_get_one_piece() {
     let sale = Sale::of(7).await;
     let mut tokens = Vec::new();
     for _ in 0..CROWD {
@@ -47,17 +47,17 @@ async fn one_user_who_tries_from_everywhere_gets_one() {
 }
 
 #[tokio::test]
-async fn a_piece_that_comes_back_goes_to_one_of_those_who_wait() {
+async fn an_expired_reservation_goes_to_one_of_the_waiting_users() {
     let sale = Sale::of(1).await;
     let tokens = crowd(&sale).await;
     sale.reserve(&sale.log_in("ada").await).await.unwrap();
     sale.advance(HOLD + GRACE);
     assert_eq!(reserve_all(&sale, &tokens).await, 1);
-    assert_eq!((sale.counts().await, sale.stored().await), ((0, 1), json!(1)));
+    assert_eq!((sale.counts().await, sale.stored_reservations().await), ((0, 1), json!(1)));
 }
 
 #[tokio::test]
-async fn giving_back_and_running_out_at_once_return_one_piece() {
+async fn cancelling_while_it_expires_returns_one_piece() {
     for before_the_end in [Duration::from_millis(1), Duration::ZERO] {
         let sale = Sale::of(1).await;
         let tokens = crowd(&sale).await;
@@ -68,10 +68,10 @@ async fn giving_back_and_running_out_at_once_return_one_piece() {
         let (got, ..) = tokio::join!(
             reserve_all(&sale, &tokens),
             join_all((0..5).map(|_| sale.cancel(&ada, &held.id))),
-            join_all((0..5).map(|_| sale.look(None))),
+            join_all((0..5).map(|_| sale.read(None))),
         );
 
-        // Before the end, those who came before ada went away with nothing.
+        // Before the expiry, calls that Redis executes before the cancellation get no piece.
         assert!(got <= 1, "{got} pieces of one");
         assert!(before_the_end > Duration::ZERO || got == 1);
         assert_eq!(sale.counts().await, (1 - got as u64, got as u64));
@@ -79,7 +79,7 @@ async fn giving_back_and_running_out_at_once_return_one_piece() {
 }
 
 #[tokio::test]
-async fn of_many_who_give_the_same_piece_back_one_does() {
+async fn of_concurrent_cancellations_one_succeeds() {
     let sale = Sale::of(2).await;
     let ada = sale.log_in("ada").await;
     let held = sale.reserve(&ada).await.unwrap().reservation;
@@ -90,7 +90,7 @@ async fn of_many_who_give_the_same_piece_back_one_does() {
 }
 
 #[tokio::test]
-async fn an_order_reported_by_many_at_once_is_one() {
+async fn concurrent_reports_of_one_order_count_it_once() {
     let sale = Sale::of(5).await;
     let ada = sale.log_in("ada").await;
     let held = sale.reserve(&ada).await.unwrap().reservation;
@@ -99,5 +99,5 @@ async fn an_order_reported_by_many_at_once_is_one() {
         let _ = sale.cancel(&ada, &held.id).await;
     });
     assert_eq!(sale.counts().await, (4, 0));
-    assert!(sale.look(Some(&ada)).await.unwrap().bought);
+    assert!(sale.read(Some(&ada)).await.unwrap().bought);
 }

@@ -126,7 +126,7 @@ async fn every_refusal_has_a_name(shop: &Shop) {
     assert_eq!(problem(&reserve(&mut bob).await), (409, "urn:edgefront:sold-out"));
     let id = ReservationId::parse(reserved.json["reservation"]["id"].as_str().expect("an id")).expect("an id");
     let (user, order) = (UserId::parse("ada").expect("a user"), OrderId::parse("order-1").expect("an order"));
-    let confirm = flash_sale::confirm(shop.store.redis.keys(), &row("pan"), &id, &user, &order);
+    let confirm = flash_sale::confirm_command(shop.store.redis.keys(), &row("pan"), &id, &user, &order);
     shop.store.redis.run::<()>(confirm).await.expect("an answer");
     let answer = reserve(&mut ada).await;
     assert_eq!(problem(&answer), (409, "urn:edgefront:already-bought"));

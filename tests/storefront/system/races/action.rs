@@ -6,8 +6,8 @@ use edgefront::{
     App,
     carts::{self, CartChange, CartLine, CartWriteOutcome, Quantity},
     orders::{
-        self, Order, OrderedReservation,
-        flash_sale::{self, GRACE, ReservationId},
+        Customer, Order, OrderedReservation,
+        flash_sale::{FlashSales, GRACE, ReservationId},
     },
     ports::{
         budget::Budget,
@@ -349,10 +349,12 @@ impl World {
             }
             Deed::Clear(token) => self.wrote(carts::change(redis, Some(token), &CartChange::Clear, now, config).await),
             Deed::Order(token, order, user) => {
-                orders::settle(redis, order, Some(token), user.as_ref(), now, session).await?;
+                let customer = Customer { token: Some(token), user: user.as_ref() };
+                order.settle(redis, customer, now, session).await?;
                 String::new()
             }
-            Deed::Reserve(token) => match flash_sale::reserve(redis, None, &sale, token, now, config).await {
+            Deed::Reserve(token) => match (FlashSales { redis, source: None, config }).reserve(&sale, token, now).await
+            {
                 Ok(reserved) => {
                     let reservation = reserved.reservation;
                     let mut given = self.given.borrow_mut();
@@ -364,11 +366,13 @@ impl World {
                 Err(error @ (Error::Refused(_) | Error::NotSignedIn)) => error.to_string(),
                 Err(error) => return Err(error),
             },
-            Deed::Cancel(token, id) => match flash_sale::cancel(redis, &sale, token, id, now, session).await {
-                Ok(()) => "returned".to_owned(),
-                Err(error @ (Error::NotFound(_) | Error::NotSignedIn)) => error.to_string(),
-                Err(error) => return Err(error),
-            },
+            Deed::Cancel(token, id) => {
+                match (FlashSales { redis, source: None, config }).cancel(&sale, token, id, now).await {
+                    Ok(()) => "returned".to_owned(),
+                    Err(error @ (Error::NotFound(_) | Error::NotSignedIn)) => error.to_string(),
+                    Err(error) => return Err(error),
+                }
+            }
             Deed::Clean(probe) => {
                 let budget = Budget::new(Rc::new(self.gate.door(0)), Duration::from_hours(1), 1_000);
                 format!("{:?}", sessions::clean(redis, session, *probe, &budget).await?)

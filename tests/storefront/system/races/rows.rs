@@ -16,7 +16,7 @@ use edgefront::{
         error::Error,
         time::{Clock, Timestamp},
     },
-    row_cache::{self, RowSource},
+    row_cache,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ struct World {
 impl World {
     async fn act(&self, action: Action) -> Result<(), Error> {
         let (redis, clock) = (&self.app.redis, &self.app.clock);
-        let source = RowSource::of(&self.app).expect("ROWS_URL is set");
+        let source = self.app.row_source().expect("ROWS_URL is set");
         match action {
             Action::Schedule(number, every) => {
                 // A test of whole seconds.
