@@ -82,7 +82,7 @@ impl Keys {
     /// The book's layout.
     pub const BOOK: Self = Self { shards: NonZeroU16::MIN };
     /// With so many, 256 million sessions fit into Upstash's limit of 100 MB for a record.
-    pub const MOST_SHARDS: u16 = 256;
+    pub const MAX_SHARDS: u16 = 256;
 
     /// The layout for so many shards; one is the book's.
     #[must_use]

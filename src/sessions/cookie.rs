@@ -37,7 +37,7 @@ impl Keyring {
     #[must_use]
     pub fn new(config: &SessionConfig) -> Self {
         // HMAC takes keys of any length: none is lost here.
-        let keys = config.keys.iter().filter_map(|key| Hmac::new_from_slice(key.as_bytes()).ok()).collect();
+        let keys = config.signing_keys.iter().filter_map(|key| Hmac::new_from_slice(key.as_bytes()).ok()).collect();
         Self { keys, max_age: config.max_age }
     }
 

@@ -8,8 +8,8 @@ const DAY: Duration = Duration::from_hours(24);
 const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
 
 fn keyring(keys: &[&str]) -> Keyring {
-    let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-    Keyring::new(&SessionConfig { keys, limit: 10, idle: DAY, max_age: 90 * DAY, view_window: DAY })
+    let signing_keys = keys.iter().map(|key| crate::config::Secret::new(*key)).collect();
+    Keyring::new(&SessionConfig { signing_keys, limit: 10, idle: DAY, max_age: 90 * DAY, view_window: DAY })
 }
 
 fn headers(cookies: &[&str]) -> HeaderMap {

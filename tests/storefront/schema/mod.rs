@@ -1,2 +1,3 @@
+pub mod document;
 mod scripts;
 mod shards;
