@@ -12,7 +12,7 @@ use crate::{
     ports::{error::Error, sort, time::Timestamp},
     schema::{
         ids::ItemId,
-        keys::{Keys, ONCE_TTL},
+        keys::{IDEMPOTENCY_TTL, Keys},
         token::Token,
     },
     sessions::{self, Session},
@@ -249,8 +249,10 @@ impl Write {
     /// A visitor without a token is one whose session does not live: the fresh token stands in for it. Both are in one shard, so
     /// that one script can have them.
     fn new(keys: Keys, token: Option<&Token>, now: Timestamp) -> Result<Self, Error> {
-        let fresh = token
-            .map_or_else(|| Token::new(now), |token| Token::new_in(keys.shard_of(token).number(), keys.count(), now))?;
+        let fresh = token.map_or_else(
+            || Token::new(now),
+            |token| Token::new_in_shard(keys.shard_of(token).number(), keys.shard_count(), now),
+        )?;
         Ok(Self { token: token.unwrap_or(&fresh).clone(), fresh, now })
     }
 
@@ -267,7 +269,7 @@ impl Write {
         let Self { token, fresh, now } = self;
         let shard = redis.keys().shard_of(&fresh);
         let mut keys = vec![shard.login(), shard.recent(), shard.cart(&token), shard.cart(&fresh)];
-        keys.extend(key.map(|key| shard.once(token.as_str(), key)));
+        keys.extend(key.map(|key| shard.idempotency(token.as_str(), key)));
         let write = Command::script(&CART_WRITE, keys)
             .args([token.as_str(), fresh.as_str()])
             .num(now)
@@ -276,7 +278,7 @@ impl Write {
             .num(quantity.0)
             .num(config.cart.max_lines)
             .num(config.cart.max_quantity)
-            .num(ONCE_TTL);
+            .num(IDEMPOTENCY_TTL);
         // To set, remove or clear twice is to do it once; what was added may not be added again after a lost reply.
         let write = if operation == "add" { write } else { write.repeatable() };
         let reply: Option<(String, String, Pairs<String, String>)> = redis.run(write).await?;

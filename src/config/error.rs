@@ -1,4 +1,4 @@
-//! Errors of the configuration: what is wrong with a variable, and what to set instead.
+//! Errors of the configuration: the problem of each variable, and its remedy.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct ConfigErrors(pub Vec<ConfigError>);
 pub struct ConfigError {
     /// The variable's name.
     pub variable: &'static str,
-    /// What is wrong and what to do, as the rest of a sentence that begins with the name. It never shows a secret.
+    /// The problem and its remedy, as the rest of a sentence that begins with the name. It never shows a secret.
     pub problem: String,
 }
 

@@ -22,7 +22,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// What a value may be, for messages and documents: `60 or more seconds`.
+    /// The allowed values, for messages and documents: `60 or more seconds`.
     #[must_use]
     pub fn allowed(&self) -> String {
         let form = self.form;

@@ -156,7 +156,7 @@ async fn is_of_shard(redis: &Redis, order: &Order, shard: Shard) -> Result<bool,
 /// Takes what was bought out of the cart. No session is needed: where none lives, there is no cart.
 fn buy(keys: Keys, order: &Order, token: &Token) -> Command {
     let shard = keys.shard_of(token);
-    let buy = Command::script(&BUY, [shard.cart(token), shard.order(&order.id)]).num(ORDER_TTL);
+    let buy = Command::script(&BUY, [shard.cart(token), shard.cart_order(&order.id)]).num(ORDER_TTL);
     let lines = order.lines.iter();
     lines.fold(buy, |buy, line| buy.arg(line.item.as_str()).num(line.quantity)).repeatable()
 }

@@ -9,7 +9,7 @@ use crate::schema::scripts::LOG_IN;
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::ONCE_TTL, shard::Shard, token::Token},
+    schema::{ids::UserId, keys::IDEMPOTENCY_TTL, shard::Shard, token::Token},
     upstash::{self, Command, Redis},
 };
 
@@ -55,10 +55,11 @@ pub async fn log_in_once(
     // All that one script needs is in one shard: that of the session which ends, or else the one that the key always leads to.
     let shard = match (old, key) {
         (Some(old), _) => Some(layout.shard_of(old)),
-        (None, Some(key)) => Some(layout.shard_of_key(user.as_str(), key)),
+        (None, Some(key)) => Some(layout.shard_of_idempotency_key(user.as_str(), key)),
         (None, None) => None,
     };
-    let new = shard.map_or_else(|| Token::new(now), |shard| Token::new_in(shard.number(), layout.count(), now))?;
+    let new = shard
+        .map_or_else(|| Token::new(now), |shard| Token::new_in_shard(shard.number(), layout.shard_count(), now))?;
     let shard = layout.shard_of(&new);
     let mut keys = vec![
         shard.login(),
@@ -73,9 +74,9 @@ pub async fn log_in_once(
         keys.extend([shard.viewed(old), shard.cart(old)]);
     }
     let once = match (key, old) {
-        (Some(key), _) => Some((shard.once(user.as_str(), key), ONCE_TTL)),
+        (Some(key), _) => Some((shard.idempotency(user.as_str(), key), IDEMPOTENCY_TTL)),
         // No client can send this key: theirs have no space.
-        (None, Some(old)) => Some((shard.once(old.as_str(), "log in"), RETRY_TTL)),
+        (None, Some(old)) => Some((shard.idempotency(old.as_str(), "log in"), RETRY_TTL)),
         (None, None) => None,
     };
     let (once, once_ttl) = once.unzip();

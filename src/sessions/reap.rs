@@ -32,7 +32,7 @@ pub(super) struct Victim {
 impl Victim {
     /// A session that is to end if `score` still is when it was last seen. None if `member` can not be a token of anybody.
     pub fn expired(shard: Shard, member: &str, score: String, is_idle: bool) -> Option<Self> {
-        let (viewed, cart) = shard.of_member(member)?;
+        let (viewed, cart) = shard.viewed_and_cart(member)?;
         Some(Self { shard, viewed, cart, score, is_idle })
     }
 
@@ -48,7 +48,7 @@ impl Victim {
 /// is the oldest of its shard, and of all sessions as many are younger as a negative binomial says: L, give or take a standard
 /// deviation of √(L·(n−1)), which is 0.12 % for 10 million in 16. There are never more than L in all.
 pub(super) fn share(keys: Keys, config: &SessionConfig) -> u64 {
-    (config.limit / u64::from(keys.count().get())).max(1)
+    (config.limit / u64::from(keys.shard_count().get())).max(1)
 }
 
 /// What came of it.
@@ -99,7 +99,7 @@ pub(super) fn reap_commands(
         shards.entry(victim.shard).or_default().push(victim);
     }
     let calls = shards.iter().flat_map(|(shard, victims)| {
-        let nobody = || [shard.no_sessions(), shard.no_sessions()];
+        let nobody = || [shard.absent_list(), shard.absent_list()];
         let lists = user.map_or_else(nobody, |user| [shard.sessions(user), shard.devices(user)]);
         let own = [shard.recent(), shard.login(), shard.abandoned()].into_iter().chain(lists).collect::<Vec<_>>();
         victims.chunks(REAP_AT_ONCE).map(move |victims| {

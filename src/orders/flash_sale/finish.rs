@@ -29,7 +29,7 @@ pub async fn cancel(
     config: &SessionConfig,
 ) -> Result<(), Error> {
     let (layout, who) = (redis.keys(), Buyer::find(redis, Some(token), now, config).await?);
-    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
+    let keys = [layout.flash_sale(sale), layout.holds(sale)].into_iter().chain(who.keys(layout));
     let cancel =
         Command::script(&FLASH_CANCEL, keys).arg(who.name()).num(now - config.idle).num(now - GRACE).arg(id.as_str());
     let outcome: String = redis.run(cancel).await?;
@@ -47,7 +47,7 @@ pub async fn cancel(
 /// An order of another window than the one that runs changes nothing: it is in that sale's rows, and that sale is over.
 #[must_use]
 pub fn confirm(keys: Keys, sale: &RowId, reservation: &ReservationId, user: &UserId, order: &OrderId) -> Command {
-    Command::script(&FLASH_CONFIRM, [keys.flash(sale), keys.held(sale)])
+    Command::script(&FLASH_CONFIRM, [keys.flash_sale(sale), keys.holds(sale)])
         .args([reservation.window(), order.as_str(), user.as_str()])
         .num(KEEP.as_secs())
         .repeatable()

@@ -55,7 +55,7 @@ pub async fn held_by(
 }
 
 fn held(layout: Keys, sale: &RowId, who: &Buyer<'_>, now: Timestamp) -> Command {
-    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(who.keys(layout));
+    let keys = [layout.flash_sale(sale), layout.holds(sale)].into_iter().chain(who.keys(layout));
     Command::script(&FLASH_HELD, keys).arg(who.name()).num(now).repeatable()
 }
 

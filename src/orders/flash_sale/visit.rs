@@ -87,7 +87,7 @@ fn command(
     random: &str,
     config: &Config,
 ) -> Command {
-    let keys = [layout.schedule(), layout.delay(), layout.row(sale), layout.flash(sale), layout.held(sale)];
+    let keys = [layout.schedule(), layout.delay(), layout.row(sale), layout.flash_sale(sale), layout.holds(sale)];
     let keep = config.flash.hold + GRACE + KEEP;
     Command::script(&FLASH, keys.into_iter().chain(who.keys(layout)))
         .args([operation, who.name()])

@@ -35,8 +35,8 @@ pub async fn item_stats(
         .all(&[
             of("ZRANK", keys.ranking()),
             of("ZSCORE", keys.ranking()),
-            of("ZSCORE", keys.totals()),
-            Command::read("GET").arg(keys.totals_rescaled()),
+            of("ZSCORE", keys.purchases()),
+            Command::read("GET").arg(keys.purchases_rescaled()),
         ])
         .await?;
     let present = HalfLife::of(now, config.half_life);

@@ -1,8 +1,11 @@
-//! The Lua scripts. Each static is one file of this directory, sent by its SHA-1.
+//! The Lua scripts. Each static is one file of this directory. Its SHA-1 names it in Redis (`EVALSHA`).
+//!
+//! A file begins with its purpose, its keys, its arguments and its reply. The build strips comments and indentation, so
+//! a change of comments keeps the SHA-1; a test compares each SHA-1 with its text.
 
 use crate::upstash::{Script, script};
 
-/// Every script; a test compares each hash with its text.
+/// Every script.
 pub static ALL: &[&Script] = &[
     &BUY,
     &CART_WRITE,
@@ -27,65 +30,65 @@ pub static ALL: &[&Script] = &[
     &TOUCH,
 ];
 
-/// TODO doc
+/// Removes the bought quantities from a cart, once per order.
 pub static BUY: Script = script!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
-/// TODO doc
+/// Changes a cart, and creates a guest's session if there is no live session.
 pub static CART_WRITE: Script = script!("cart_write", "8677aee4eb3db1466fcf0d3531a43ba665fdbe87");
 
-/// TODO doc
+/// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = script!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
 
-/// TODO doc
+/// Ends the leases of rows and stores their new copies.
 pub static COMMIT: Script = script!("commit", "ffa91851d80eda4038fb227e7c8171fd0da56c48");
 
-/// TODO doc
+/// Counts a reported view of an item that is in the ranking, once per idempotency key.
 pub static COUNT_ONCE: Script = script!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
 
-/// TODO doc
+/// Lists the live sessions of a user, newest login first.
 pub static DEVICES: Script = script!("devices", "53d2b4a70149386ef9c3d5691840e4f80e0f9296");
 
-/// TODO doc
+/// Ends logins of a user, so that their tokens are worthless at once.
 pub static END_LOGINS: Script = script!("end_logins", "c5c4d00ebc83454c4069a39cbafb6481069f005f");
 
-/// Deletes stored pages.
+/// Deletes stored pages and takes them out of the account of page sizes.
 pub static EVICT: Script = script!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");
 
-/// TODO doc
+/// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
 pub static FLASH: Script = script!("flash", "2dcf4c5345d86cbfb03cc5745874c53703dcfe8e");
 
-/// TODO doc
+/// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = script!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
 
-/// TODO doc
+/// Counts an order of a flash sale as a sold piece, once per order.
 pub static FLASH_CONFIRM: Script = script!("flash_confirm", "540c0e3227f17bd56fffaaaa85c60b28f8569790");
 
-/// TODO doc
+/// Finds the piece of a flash sale that is held for a visitor.
 pub static FLASH_HELD: Script = script!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
 
-/// TODO doc
+/// Counts an order in the insights, once per order.
 pub static LEARN: Script = script!("learn", "7d48c92a3e0e2acb06646ee0f417cf4d97798d44");
 
-/// TODO doc
+/// Starts a user's session under a new token and ends the old session.
 pub static LOG_IN: Script = script!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
 
-/// Reads a page and hands out the lease to render it.
+/// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = script!("page", "d089d41a366527dfb9e860b3228e960c8803ed46");
 
-/// Notes a purge.
+/// Marks pages as purged, with the clock that also stamps the pages.
 pub static PURGE: Script = script!("purge", "7799451a622e0e1ad30686e863bffb8adf088446");
 
-/// TODO doc
+/// Ends sessions and records their carts as abandoned.
 pub static REAP: Script = script!("reap", "91243a06f024f009df64754f8b75281a27a7b00f");
 
-/// TODO doc
+/// Reads the items bought together with an item, and how often each of them is bought.
 pub static RELATED: Script = script!("related", "760aeae07be2f1155879a992c80f3adf577f8b71");
 
-/// TODO doc
+/// Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
 pub static RESCALE: Script = script!("rescale", "c0e1b44c75b5a806c7e1f3ae6814a72bf837178d");
 
-/// Ends a render.
+/// Ends a render: stores the page, and returns the lease.
 pub static STORE: Script = script!("store", "fd151f5aac1792e53071ce3ea1d967f13687c273");
 
-/// TODO doc
+/// Records that sessions were seen, and the items that they viewed.
 pub static TOUCH: Script = script!("touch", "b8c6f1dbe17f919a9becf03046959b6f6405b8b4");

@@ -1,3 +1,5 @@
 pub mod document;
+
+mod keys;
 mod scripts;
 mod shards;
