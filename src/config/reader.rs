@@ -47,13 +47,12 @@ impl Reader<'_> {
             max_age: self.seconds(&SESSION_MAX_AGE),
             view_window: self.seconds(&VIEW_WINDOW),
         };
-        let cart =
-            CartConfig { max_lines: self.number(&CART_MAX_LINES), max_quantity: self.number(&CART_MAX_QUANTITY) };
+        let cart = CartConfig { max_lines: self.count(&CART_MAX_LINES), max_quantity: self.count(&CART_MAX_QUANTITY) };
         let page = PageConfig {
             ttl: self.seconds(&PAGE_TTL),
             stale: self.seconds(&PAGE_STALE),
             rank_limit: self.number(&PAGE_RANK_LIMIT),
-            max_bytes: self.number(&PAGE_MAX_BYTES),
+            max_bytes: self.count(&PAGE_MAX_BYTES),
             total_bytes: self.number(&PAGE_TOTAL_BYTES),
             wait: self.milliseconds(&PAGE_WAIT_MS),
             memory: self.seconds(&PAGE_MEMORY),
@@ -93,18 +92,10 @@ impl Reader<'_> {
     }
 
     fn redis(&mut self) -> Option<RedisConfig> {
-        let (timeout, shards) = (self.milliseconds(&REDIS_TIMEOUT_MS), self.number(&SHARDS));
+        let (timeout, shards) = (self.milliseconds(&REDIS_TIMEOUT_MS), self.count(&SHARDS));
         let keys = Keys::new(NonZeroU16::new(shards).unwrap_or(NonZeroU16::MIN));
-        let token = self.text(&UPSTASH_REDIS_REST_TOKEN);
-        for variable in [&UPSTASH_REDIS_REST_URL, &UPSTASH_REDIS_REST_TOKEN] {
-            if self.text(variable).is_none() {
-                self.wrong(
-                    variable,
-                    "is not set: copy it from Upstash's console into .dev.vars, or run `wrangler secret put`",
-                );
-            }
-        }
-        let url = self.url(&UPSTASH_REDIS_REST_URL)?.to_string().trim_end_matches('/').to_owned();
+        let (url, token) = (self.required(&UPSTASH_REDIS_REST_URL), self.required(&UPSTASH_REDIS_REST_TOKEN));
+        let url = self.parse_url(&UPSTASH_REDIS_REST_URL, &url?)?.to_string().trim_end_matches('/').to_owned();
         let Ok(mut authorization) = HeaderValue::try_from(format!("Bearer {}", token?)) else {
             self.wrong(&UPSTASH_REDIS_REST_TOKEN, "is not valid in a header: copy it again, without line breaks");
             return None;
@@ -115,11 +106,11 @@ impl Reader<'_> {
 
     fn session_keys(&mut self) -> Vec<Secret> {
         let text = self.text(&SESSION_KEYS).unwrap_or_default();
-        let (keys, least): (Vec<_>, _) = (text.split(',').map(str::trim).collect(), least(&SESSION_KEYS));
-        if keys.iter().any(|key| key.len() < least) {
-            let keys = format!("one or more keys of at least {least} characters, separated by commas");
-            let remedy = format!("set {keys}; `openssl rand -base64 32` generates a key");
-            self.wrong(&SESSION_KEYS, format!("is not set, or a key in it is too short: {remedy}"));
+        let keys: Vec<_> = text.split(',').map(str::trim).collect();
+        if keys.iter().any(|key| key.len() < least(&SESSION_KEYS)) {
+            let remedy = "`openssl rand -base64 32` generates a key";
+            let problem = format!("is not set, or a key is too short: set {}; {remedy}", SESSION_KEYS.allowed);
+            self.wrong(&SESSION_KEYS, problem);
         }
         keys.into_iter().map(Secret::new).collect()
     }
@@ -175,11 +166,15 @@ impl Reader<'_> {
     }
 
     fn url(&mut self, variable: &Variable) -> Option<Url> {
-        let url = Url::parse(&self.text(variable)?).ok();
-        let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let text = self.text(variable)?;
+        self.parse_url(variable, &text)
+    }
+
+    fn parse_url(&mut self, variable: &Variable, text: &str) -> Option<Url> {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
-            // Without the value: an address may be a secret.
-            self.wrong(variable, format!("is not an address: set {}", variable.allowed()));
+            // Without the value, because an address may be a secret.
+            self.wrong(variable, "is not an address: set one that begins with http:// or https://");
         }
         url
     }
@@ -194,30 +189,46 @@ impl Reader<'_> {
     }
 
     fn secret(&mut self, variable: &Variable) -> Option<String> {
-        let (secret, least) = (self.text(variable)?, least(variable));
-        if secret.len() < least {
-            self.wrong(variable, format!("has {} characters: set at least {least}", secret.len()));
+        let secret = self.text(variable)?;
+        if secret.len() < least(variable) {
+            self.wrong(variable, format!("has {} characters: set {}", secret.len(), variable.allowed));
         }
         Some(secret)
     }
 
     fn seconds(&mut self, variable: &Variable) -> Duration {
         // At most a hundred years, so that sums of times cannot overflow.
-        Duration::from_secs(self.number::<u64>(variable).min(36_500 * 86_400))
+        Duration::from_secs(self.number(variable).min(36_500 * 86_400))
     }
 
     fn milliseconds(&mut self, variable: &Variable) -> Duration {
         Duration::from_millis(self.number(variable))
     }
 
-    fn number<T: TryFrom<u64> + Default>(&mut self, variable: &Variable) -> T {
+    /// A number whose row limits it to `T`.
+    fn count<T: TryFrom<u64> + Default>(&mut self, variable: &Variable) -> T {
+        T::try_from(self.number(variable)).unwrap_or_default()
+    }
+
+    fn number(&mut self, variable: &Variable) -> u64 {
         let text = self.text(variable).unwrap_or_default();
-        let is_allowed = |number: &u64| variable.range.as_ref().is_some_and(|range| range.contains(number));
-        let number = text.parse().ok().filter(is_allowed).and_then(|number| T::try_from(number).ok());
+        let number = text.parse().ok().filter(|number| (variable.min..=variable.max).contains(number));
         number.unwrap_or_else(|| {
-            self.wrong(variable, format!("is {text:?}: set {}, as a whole number", variable.allowed()));
-            T::default()
+            self.refuse(variable, &text);
+            0
         })
+    }
+
+    /// The value of a variable without a default.
+    fn required(&mut self, variable: &Variable) -> Option<String> {
+        let text = self.text(variable);
+        if text.is_none() {
+            self.wrong(
+                variable,
+                "is not set: copy it from Upstash's console into .dev.vars, or run `wrangler secret put`",
+            );
+        }
+        text
     }
 
     /// The value, or else the default. None if there is neither.
@@ -228,7 +239,7 @@ impl Reader<'_> {
     }
 
     fn refuse(&mut self, variable: &Variable, value: &str) {
-        self.wrong(variable, format!("is {value:?}: set {}", variable.allowed()));
+        self.wrong(variable, format!("is {value:?}: set {}", variable.allowed));
     }
 
     fn wrong(&mut self, variable: &Variable, problem: impl Into<String>) {
@@ -238,6 +249,5 @@ impl Reader<'_> {
 
 /// The least length of a secret, in characters.
 fn least(secret: &Variable) -> usize {
-    let least = secret.range.as_ref().map_or(0, |range| *range.start());
-    usize::try_from(least).unwrap_or(usize::MAX)
+    usize::try_from(secret.min).unwrap_or(usize::MAX)
 }

@@ -65,10 +65,10 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
 #[test]
 fn a_message_says_what_is_wrong_and_what_to_set() {
     for (variable, value, message) in [
-        ("SHARDS", "257", r#"SHARDS is "257": set 1 to 256 shards, as a whole number"#),
-        ("SESSION_IDLE", "59", r#"SESSION_IDLE is "59": set 60 or more seconds, as a whole number"#),
+        ("SHARDS", "257", r#"SHARDS is "257": set a whole number of shards, 1 to 256"#),
+        ("SESSION_IDLE", "59", r#"SESSION_IDLE is "59": set a whole number of seconds, at least 60"#),
         ("CART_ROUTES", "cart", r#"CART_ROUTES is "cart": set paths separated by commas, such as /cart"#),
-        ("SERVICE_KEY", "short-secret", "SERVICE_KEY has 12 characters: set at least 16"),
+        ("SERVICE_KEY", "short-secret", "SERVICE_KEY has 12 characters: set at least 16 characters"),
     ] {
         assert_eq!(read(&[(variable, value)]).unwrap_err().to_string(), message);
     }

@@ -7,7 +7,7 @@
 #[derive(Debug)]
 pub struct Family {
     prefix: &'static str,
-    group: Group,
+    tag: &'static str,
 }
 
 impl Family {
@@ -17,10 +17,10 @@ impl Family {
         self.prefix
     }
 
-    /// The group that gives the family's keys their hash tag.
+    /// The hash tag of the family's keys. Empty if the tag depends on the shard, or if there is none.
     #[must_use]
-    pub const fn group(&self) -> Group {
-        self.group
+    pub const fn tag(&self) -> &'static str {
+        self.tag
     }
 }
 
@@ -56,6 +56,8 @@ impl Group {
 #[derive(Debug)]
 pub struct FamilyRow {
     pub family: &'static Family,
+    /// The group that gives the family's keys their hash tag.
+    pub group: Group,
     /// The part of the key after the prefix, as a placeholder: `{token}`. Empty: the key ends with its prefix.
     pub name: &'static str,
     /// The Redis type.
@@ -83,11 +85,12 @@ macro_rules! families {
         $constant:ident: $prefix:literal $name:literal, $kind:literal in $group:ident,
         expires $expires:literal, written by $($writer:literal)+;
     )+) => {
-        $($(#[doc = $line])+ pub const $constant: Family = Family { prefix: $prefix, group: Group::$group };)+
+        $($(#[doc = $line])+ pub const $constant: Family = Family { prefix: $prefix, tag: Group::$group.tag() };)+
 
         /// Every family, with its documentation.
         pub const FAMILIES: &[FamilyRow] = &[$(FamilyRow {
             family: &$constant,
+            group: Group::$group,
             name: $name,
             kind: $kind,
             content: &[$($line),+],

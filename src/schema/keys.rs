@@ -218,7 +218,7 @@ impl Keys {
     }
 
     fn key(self, family: &Family, name: &str) -> String {
-        let tag = if self.is_sharded() { family.group().tag() } else { "" };
+        let tag = if self.is_sharded() { family.tag() } else { "" };
         format!("{}{tag}{name}", family.prefix())
     }
 }

@@ -21,7 +21,7 @@ const HASH: &str = "0123456789abcdef";
 #[test]
 fn the_document_lists_every_key() {
     let row = |row: &FamilyRow| {
-        let tag = match row.family.group() {
+        let tag = match row.group {
             Group::Sessions => "shard".to_owned(),
             Group::Untagged => String::new(),
             group => code(group.tag()),
@@ -115,7 +115,7 @@ fn every_row_is_a_key_and_every_key_has_a_row() {
                 "{hash}" => HASH,
                 name => name,
             };
-            let tag = match row.family.group() {
+            let tag = match row.group {
                 _ if shards == 1 => String::new(),
                 Group::Sessions => format!("{{{}}}", shard.number()),
                 group => group.tag().to_owned(),
