@@ -70,7 +70,7 @@ async fn clean(gateway: &str) -> CleanupReport {
     let fetch = Rc::new(fetch::NativeFetch::new());
     let redis = Redis::new(fetch, Rc::new(SystemClock), credentials, Duration::from_secs(10), Keys::BOOK);
     let config = SessionConfig {
-        keys: Vec::new(),
+        signing_keys: Vec::new(),
         limit: 10_000_000,
         idle: Duration::from_mins(1),
         max_age: Duration::from_hours(1),

@@ -6,7 +6,7 @@ use std::{rc::Rc, time::Duration};
 use bytes::Bytes;
 use edgefront::{
     carts::CartChange,
-    config::{CartConfig, Forward, SessionConfig, item_routes::ItemRoutes},
+    config::{CartConfig, Forward, Secret, SessionConfig, item_routes::ItemRoutes},
     orders::Order,
     page_cache::{
         PageKey, SelectingHeaders, StoredPage,
@@ -49,7 +49,7 @@ pub fn cookie(data: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(data) else { return };
     let days = |days: u64| Duration::from_hours(24 * days);
     let keyring = Keyring::new(&SessionConfig {
-        keys: vec!["0123456789abcdef0123456789abcdef".to_owned()],
+        signing_keys: vec![Secret::new("0123456789abcdef0123456789abcdef")],
         limit: 1,
         idle: days(30),
         max_age: days(36_500),

@@ -6,7 +6,7 @@ use super::{Cart, CartChange, Quantity};
 use crate::{
     config::Config,
     ports::{error::Error, time::Timestamp},
-    schema::{keys::ONCE_TTL, redis::Redis, scripts::CART_WRITE, token::Token},
+    schema::{keys::IDEMPOTENCY_TTL, redis::Redis, scripts::CART_WRITE, token::Token},
     sessions::Session,
 };
 
@@ -67,7 +67,7 @@ pub async fn write(
     let (token, guest_token) = tokens(redis, request.token, now)?;
     let shard = redis.keys().shard_of(&guest_token);
     let mut keys = vec![shard.login(), shard.recent(), shard.cart(&token), shard.cart(&guest_token)];
-    keys.extend(request.idempotency_key.map(|key| shard.once(token.as_str(), key)));
+    keys.extend(request.idempotency_key.map(|key| shard.idempotency(token.as_str(), key)));
     let command = Command::script(&CART_WRITE, keys)
         .args([token.as_str(), guest_token.as_str()])
         .num(now)
@@ -76,7 +76,7 @@ pub async fn write(
         .num(quantity.get())
         .num(config.cart.max_lines)
         .num(config.cart.max_quantity)
-        .num(ONCE_TTL);
+        .num(IDEMPOTENCY_TTL);
     let command = if matches!(request.change, CartChange::Add(..)) { command } else { command.repeatable() };
     let reply: Option<(String, String, Pairs<String, String>)> = redis.run(command).await?;
     let Some((outcome, login_value, cart)) = reply else {
@@ -114,7 +114,7 @@ fn script_arguments(change: &CartChange) -> Result<(&'static str, &str, Quantity
 fn tokens(redis: &Redis, token: Option<&Token>, now: Timestamp) -> Result<(Token, Token), Error> {
     let keys = redis.keys();
     let guest_token = match token {
-        Some(token) => Token::new_in(keys.shard_of(token).number(), keys.count(), now)?,
+        Some(token) => Token::new_in_shard(keys.shard_of(token).number(), keys.shard_count(), now)?,
         None => Token::new(now)?,
     };
     Ok((token.unwrap_or(&guest_token).clone(), guest_token))

@@ -1,49 +1,47 @@
-//! Which URLs name an item. The same rule decides what may be cached, what counts as a view, and what a purge of an item hits.
+//! URL patterns that name an item. They decide which pages are cached by rank, which visits count as views, and which
+//! pages the purge of an item hits.
 
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
 use crate::schema::ids::ItemId;
 
-/// The patterns of `ITEM_ROUTES`.
+/// The patterns of `ITEM_ROUTES` or `FLASH_CHECKOUT`. The default is that of `ITEM_ROUTES`: all forms of the demo shop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemRoutes(Vec<Route>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Route {
-    /// `/products/{item}`: what stands between the two is the item, one segment.
+    /// `/products/{item}`: the path segment between `before` and `after` is the item.
     Path { before: String, after: String },
-    /// `/?item={item}`: on this path, the parameter of this name is the item.
+    /// `/?item={item}`: on this path, the query parameter of this name is the item.
     Query { path: String, parameter: String },
 }
 
 impl ItemRoutes {
-    /// All forms of the demo shop.
-    pub const DEFAULT: &str = "/?item={item}, /products/{item}, /flash/{item}";
-
-    /// Reads patterns separated by commas, each a path with one segment `{item}`, or a path and `?name={item}`.
+    /// Reads patterns separated by commas. A pattern is a path with one segment `{item}`, or a path and `?name={item}`.
     ///
     /// # Errors
-    /// The problem, as a sentence.
+    /// The first wrong pattern and the remedy, as the rest of a sentence that begins with the variable's name.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::parse_with("{item}", text)
     }
 
-    /// Like [`ItemRoutes::parse`], with another word in braces than `{item}`.
+    /// Like [`ItemRoutes::parse`], with `placeholder` instead of `{item}`.
     ///
     /// # Errors
     /// As [`ItemRoutes::parse`].
-    pub fn parse_with(word: &str, text: &str) -> Result<Self, String> {
-        text.split(',').map(|pattern| Route::parse(pattern.trim(), word)).collect::<Result<_, _>>().map(Self)
+    pub fn parse_with(placeholder: &str, text: &str) -> Result<Self, String> {
+        text.split(',').map(|pattern| Route::parse(pattern.trim(), placeholder)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The item that a URL names: a parameter that is given twice names none, and neither does what is no [`ItemId`].
+    /// The item that a URL names. None if the name is not an [`ItemId`], or if the query gives the parameter twice.
     #[must_use]
     pub fn item(&self, path: &str, query: Option<&str>) -> Option<ItemId> {
         self.0.iter().find_map(|route| route.item(path, query.unwrap_or_default()))
     }
 
-    /// The parameters that carry an item on `path`.
+    /// The query parameters that name an item on `path`.
     pub fn parameters<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter_map(move |route| match route {
             Route::Query { path: own, parameter } if own == path => Some(parameter.as_str()),
@@ -63,19 +61,23 @@ impl Default for ItemRoutes {
 }
 
 impl Route {
-    fn parse(pattern: &str, word: &str) -> Result<Self, String> {
-        let wrong = || format!("has {pattern:?}, and a route must look like /products/{word} or /shop?item={word}");
-        if !pattern.starts_with('/') || pattern.matches(word).count() != 1 {
+    fn parse(pattern: &str, placeholder: &str) -> Result<Self, String> {
+        let wrong = || {
+            let examples = format!("/products/{placeholder} or /shop?item={placeholder}");
+            format!("has the pattern {pattern:?}: set patterns such as {examples}")
+        };
+        if !pattern.starts_with('/') || pattern.matches(placeholder).count() != 1 {
             return Err(wrong());
         }
         if let Some((path, query)) = pattern.split_once('?') {
-            let parameter = query.strip_suffix(word).and_then(|before| before.strip_suffix('=')).ok_or_else(wrong)?;
+            let parameter =
+                query.strip_suffix(placeholder).and_then(|before| before.strip_suffix('=')).ok_or_else(wrong)?;
             let plain = !parameter.is_empty() && parameter != "_" && !parameter.contains(['=', '&', '{', '}']);
             return plain
                 .then(|| Self::Query { path: path.to_owned(), parameter: parameter.to_owned() })
                 .ok_or_else(wrong);
         }
-        let (before, after) = pattern.split_once(word).ok_or_else(wrong)?;
+        let (before, after) = pattern.split_once(placeholder).ok_or_else(wrong)?;
         let segment = before.ends_with('/') && (after.is_empty() || after.starts_with('/'));
         segment.then(|| Self::Path { before: before.to_owned(), after: after.to_owned() }).ok_or_else(wrong)
     }
@@ -104,11 +106,6 @@ impl Route {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_default_is_what_it_says() {
-        assert_eq!(ItemRoutes::parse(ItemRoutes::DEFAULT), Ok(ItemRoutes::default()));
-    }
 
     #[test]
     fn a_url_names_one_item_or_none() {

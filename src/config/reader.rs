@@ -1,78 +1,88 @@
-//! Reads the variables: one function for each kind of value, and one for each variable that is of no kind.
+//! Reads a [`Config`] with the table of [`variables`](super::variables). It has a function for each kind of value.
 
-use std::{fmt, num::NonZeroU16, str::FromStr, time::Duration};
+use std::{num::NonZeroU16, time::Duration};
 
 use http::{HeaderName, HeaderValue};
 use url::Url;
 
 use super::{
-    CartConfig, Config, ConfigError, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig, RankingConfig,
-    RedisConfig, RowsConfig, SessionConfig,
+    CartConfig, Config, ConfigError, ConfigErrors, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig,
+    RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
+    item_routes::ItemRoutes,
+    variables::{
+        CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, FLASH_CHECKOUT, FLASH_HOLD, INSIGHTS_HALF_LIFE, ITEM_ROUTES,
+        LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS, PAGE_MAX_BYTES, PAGE_MEMORY,
+        PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, RANKING_HALF_LIFE, RANKING_KEEP,
+        REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE, SESSION_KEYS, SESSION_LIMIT,
+        SESSION_MAX_AGE, SHARDS, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL,
+        VIEW_WINDOW, Variable,
+    },
 };
-use crate::{config::item_routes::ItemRoutes, schema::keys::Keys};
+use crate::schema::keys::Keys;
 use upstash_rest::Credentials;
 
-/// Reads one variable after another and remembers what is wrong.
-pub(super) struct Reader<'a> {
-    pub(super) get: &'a dyn Fn(&str) -> Option<String>,
-    pub(super) errors: Vec<ConfigError>,
+/// Reads all variables.
+///
+/// # Errors
+/// [`ConfigErrors`] with every variable that is missing or wrong.
+pub(super) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Config, ConfigErrors> {
+    let mut reader = Reader { get, errors: Vec::new() };
+    let config = reader.config();
+    config.filter(|_| reader.errors.is_empty()).ok_or(ConfigErrors(reader.errors))
 }
 
-const DAY: u64 = 86_400;
+/// Reads one variable after another and collects the errors. A function that adds an error returns an arbitrary value.
+struct Reader<'a> {
+    get: &'a dyn Fn(&str) -> Option<String>,
+    errors: Vec<ConfigError>,
+}
 
 impl Reader<'_> {
-    /// None only if a variable without a default is missing or wrong; `errors` then says which.
-    pub(super) fn config(&mut self) -> Option<Config> {
+    /// None if Redis' address or token is missing or wrong.
+    fn config(&mut self) -> Option<Config> {
         let redis = self.redis();
-        let keys = self.session_keys();
         let session = SessionConfig {
-            keys: keys.unwrap_or_default(),
-            limit: self.number("SESSION_LIMIT", 10_000_000, 1),
-            idle: self.seconds("SESSION_IDLE", 30 * DAY, 60),
-            max_age: self.seconds("SESSION_MAX_AGE", 90 * DAY, 60),
-            view_window: self.seconds("VIEW_WINDOW", 1_800, 0),
+            signing_keys: self.session_keys(),
+            limit: self.number(&SESSION_LIMIT),
+            idle: self.seconds(&SESSION_IDLE),
+            max_age: self.seconds(&SESSION_MAX_AGE),
+            view_window: self.seconds(&VIEW_WINDOW),
         };
-        let cart = CartConfig {
-            max_lines: self.number("CART_MAX_LINES", 100, 1),
-            max_quantity: self.number("CART_MAX_QUANTITY", 999, 1),
-        };
+        let cart = CartConfig { max_lines: self.count(&CART_MAX_LINES), max_quantity: self.count(&CART_MAX_QUANTITY) };
         let page = PageConfig {
-            ttl: self.seconds("PAGE_TTL", 300, 0),
-            stale: self.seconds("PAGE_STALE", 60, 0),
-            rank_limit: self.number("PAGE_RANK_LIMIT", 10_000, 0),
-            max_bytes: self.number("PAGE_MAX_BYTES", 1 << 20, 0),
-            total_bytes: self.number("PAGE_TOTAL_BYTES", 64 << 20, 0),
-            wait: Duration::from_millis(self.number("PAGE_WAIT_MS", 2_000, 0)),
-            memory: self.seconds("PAGE_MEMORY", 5, 0),
-            forward: self.forward_headers(),
-            item_routes: self.item_routes(),
+            ttl: self.seconds(&PAGE_TTL),
+            stale: self.seconds(&PAGE_STALE),
+            rank_limit: self.number(&PAGE_RANK_LIMIT),
+            max_bytes: self.count(&PAGE_MAX_BYTES),
+            total_bytes: self.number(&PAGE_TOTAL_BYTES),
+            wait: self.milliseconds(&PAGE_WAIT_MS),
+            memory: self.seconds(&PAGE_MEMORY),
+            forward: self.forwarded_headers(),
+            item_routes: self.item_routes(&ITEM_ROUTES, "{item}"),
         };
-        let ranking = RankingConfig {
-            keep: self.number("RANKING_KEEP", 20_000, 1),
-            half_life: self.seconds("RANKING_HALF_LIFE", 300, 1),
-        };
-        let flash = FlashConfig { hold: self.seconds("FLASH_HOLD", 120, 1), checkout: self.flash_checkout() };
-        let insights = InsightsConfig { half_life: self.seconds("INSIGHTS_HALF_LIFE", 7 * DAY, 1), keep: ranking.keep };
+        let ranking = RankingConfig { keep: self.number(&RANKING_KEEP), half_life: self.seconds(&RANKING_HALF_LIFE) };
+        let flash =
+            FlashConfig { hold: self.seconds(&FLASH_HOLD), checkout: self.item_routes(&FLASH_CHECKOUT, "{sale}") };
+        let insights = InsightsConfig { half_life: self.seconds(&INSIGHTS_HALF_LIFE), keep: ranking.keep };
         let origin = OriginConfig {
             url: self.origin_url(),
-            key: self.header("ORIGIN_KEY"),
-            timeout: self.seconds("ORIGIN_TIMEOUT", 30, 1),
-            cart_routes: self.paths("CART_ROUTES", "/cart, /checkout"),
-            login_routes: self.paths("LOGIN_ROUTES", "/login, /signup"),
+            key: self.secret_header(&ORIGIN_KEY),
+            timeout: self.seconds(&ORIGIN_TIMEOUT),
+            cart_routes: self.paths(&CART_ROUTES),
+            login_routes: self.paths(&LOGIN_ROUTES),
         };
-        let (rows, row_memory) = (self.rows(), self.seconds("ROW_MEMORY", 1, 0));
-        // Fewer would not do for a round of the rows.
-        let subrequests = self.number("SUBREQUESTS", 50, 10);
-        let traffic_interval = self.seconds("TRAFFIC_INTERVAL", 2, 0);
-        let service_key = self.secret("SERVICE_KEY", 16);
+        let (rows, row_memory) = (self.rows(), self.seconds(&ROW_MEMORY));
+        let subrequests = self.number(&SUBREQUESTS);
+        let traffic_interval = self.seconds(&TRAFFIC_INTERVAL);
+        let service_key = self.secret(&SERVICE_KEY).map(Secret::new);
         Some(Config {
             redis: redis?,
             session,
             cart,
             page,
             ranking,
-            insights,
             flash,
+            insights,
             origin,
             rows,
             row_memory,
@@ -82,167 +92,163 @@ impl Reader<'_> {
         })
     }
 
-    fn origin_url(&mut self) -> Option<Url> {
-        if !cfg!(feature = "demo") && self.text("ORIGIN_URL").is_none() {
-            let remedy = "is not set, and this Worker has no shop of its own: set it, or build with the feature `demo`";
-            self.wrong("ORIGIN_URL", remedy);
-        }
-        self.url("ORIGIN_URL")
-    }
-
     fn redis(&mut self) -> Option<RedisConfig> {
-        let keys = self.layout();
-        let timeout = Duration::from_millis(self.number("REDIS_TIMEOUT_MS", 300, 1));
-        let remedy = "is not set: put it into .dev.vars, or `wrangler secret put` it (Upstash's console shows it)";
-        let (url, token) = (self.text("UPSTASH_REDIS_REST_URL"), self.text("UPSTASH_REDIS_REST_TOKEN"));
-        if url.is_none() {
-            self.wrong("UPSTASH_REDIS_REST_URL", remedy);
-        }
-        if token.is_none() {
-            self.wrong("UPSTASH_REDIS_REST_TOKEN", remedy);
-        }
-        let url = self.url("UPSTASH_REDIS_REST_URL")?.to_string().trim_end_matches('/').to_owned();
+        let (timeout, shards) = (self.milliseconds(&REDIS_TIMEOUT_MS), self.count(&SHARDS));
+        let keys = Keys::new(NonZeroU16::new(shards).unwrap_or(NonZeroU16::MIN));
+        let (url, token) = (self.required(&UPSTASH_REDIS_REST_URL), self.required(&UPSTASH_REDIS_REST_TOKEN));
+        let url = self.parse_url(&UPSTASH_REDIS_REST_URL, &url?)?.to_string().trim_end_matches('/').to_owned();
         let Ok(mut authorization) = HeaderValue::try_from(format!("Bearer {}", token?)) else {
-            self.wrong("UPSTASH_REDIS_REST_TOKEN", "cannot stand in a header: copy it again, without line breaks");
+            self.wrong(&UPSTASH_REDIS_REST_TOKEN, "is not valid in a header: copy it again, without line breaks");
             return None;
         };
         authorization.set_sensitive(true);
         Some(RedisConfig { credentials: Credentials { url, authorization }, timeout, keys })
     }
 
-    fn layout(&mut self) -> Keys {
-        let shards = self.number("SHARDS", NonZeroU16::MIN, NonZeroU16::MIN);
-        if shards.get() > Keys::MOST_SHARDS {
-            self.wrong("SHARDS", format!("is {shards}, and must be at most {}", Keys::MOST_SHARDS));
+    fn session_keys(&mut self) -> Vec<Secret> {
+        let text = self.text(&SESSION_KEYS).unwrap_or_default();
+        let keys: Vec<_> = text.split(',').map(str::trim).collect();
+        if keys.iter().any(|key| key.len() < least(&SESSION_KEYS)) {
+            let remedy = "`openssl rand -base64 32` generates a key";
+            let problem = format!("is not set, or a key is too short: set {}; {remedy}", SESSION_KEYS.allowed);
+            self.wrong(&SESSION_KEYS, problem);
         }
-        Keys::new(shards)
+        keys.into_iter().map(Secret::new).collect()
     }
 
-    fn session_keys(&mut self) -> Option<Vec<String>> {
-        let rule = "must be one or more keys of at least 32 characters, separated by commas; `openssl rand -base64 32` makes one";
-        let keys: Vec<_> =
-            self.text("SESSION_KEYS").unwrap_or_default().split(',').map(|key| key.trim().to_owned()).collect();
-        if keys.iter().any(|key| key.len() < 32) {
-            self.wrong("SESSION_KEYS", rule);
-            return None;
+    fn origin_url(&mut self) -> Option<Url> {
+        if !cfg!(feature = "demo") && self.text(&ORIGIN_URL).is_none() {
+            let remedy = "set it, or build the Worker with the feature `demo`";
+            self.wrong(&ORIGIN_URL, format!("is not set, and this Worker has no demo shop: {remedy}"));
         }
-        Some(keys)
+        self.url(&ORIGIN_URL)
     }
 
-    fn item_routes(&mut self) -> ItemRoutes {
-        let text = self.text("ITEM_ROUTES");
-        match ItemRoutes::parse(text.as_deref().unwrap_or(ItemRoutes::DEFAULT)) {
-            Ok(routes) => routes,
-            Err(problem) => {
-                self.wrong("ITEM_ROUTES", problem);
-                ItemRoutes::default()
-            }
-        }
-    }
-
-    fn forward_headers(&mut self) -> Forward {
-        let text =
-            self.text("PAGE_FORWARD_HEADERS").unwrap_or_else(|| "accept, accept-language, user-agent".to_owned());
+    fn forwarded_headers(&mut self) -> Forward {
+        let text = self.text(&PAGE_FORWARD_HEADERS).unwrap_or_default();
         if text == "*" {
             return Forward::All;
         }
         let names: Result<Vec<_>, _> = text.split(',').map(|name| HeaderName::try_from(name.trim())).collect();
         Forward::Only(names.unwrap_or_else(|_| {
-            self.wrong("PAGE_FORWARD_HEADERS", format!("is {text:?}, and must be names of headers, or *"));
+            self.refuse(&PAGE_FORWARD_HEADERS, &text);
             Vec::new()
         }))
     }
 
-    fn paths(&mut self, variable: &'static str, default: &str) -> Vec<String> {
-        let text = self.text(variable).unwrap_or_else(|| default.to_owned());
-        let paths: Vec<_> = text.split(',').map(|path| path.trim().to_owned()).collect();
-        if paths.iter().any(|path| !path.starts_with('/') || path.contains(['?', '#', '{'])) {
-            self.wrong(variable, format!("is {text:?}, and must be paths separated by commas, such as /cart"));
+    fn rows(&mut self) -> Option<RowsConfig> {
+        let url = self.url(&ROWS_URL).map(RowsConfig::Url);
+        let Some(table) = self.text(&ROWS_TABLE) else { return url };
+        let is_name = table.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !table.starts_with(|first: char| first.is_ascii_digit());
+        if url.is_some() {
+            self.wrong(&ROWS_URL, "is set, and so is ROWS_TABLE: set only one of them");
+        } else if !is_name {
+            self.refuse(&ROWS_TABLE, &table);
         }
-        paths
+        Some(RowsConfig::Table(table))
     }
 
-    fn flash_checkout(&mut self) -> ItemRoutes {
-        let text = self.text("FLASH_CHECKOUT").unwrap_or_else(|| "/flash/{sale}/checkout".to_owned());
-        ItemRoutes::parse_with("{sale}", &text).unwrap_or_else(|problem| {
-            self.wrong("FLASH_CHECKOUT", problem);
+    fn item_routes(&mut self, variable: &Variable, placeholder: &str) -> ItemRoutes {
+        let text = self.text(variable).unwrap_or_default();
+        ItemRoutes::parse_with(placeholder, &text).unwrap_or_else(|problem| {
+            self.wrong(variable, problem);
             ItemRoutes::default()
         })
     }
 
-    fn rows(&mut self) -> Option<RowsConfig> {
-        let url = self.url("ROWS_URL").map(RowsConfig::Url);
-        let table = self.text("ROWS_TABLE");
-        let is_name = |name: &str| {
-            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-                && !name.starts_with(|first: char| first.is_ascii_digit())
-        };
-        match (table, url) {
-            (Some(_), Some(_)) => {
-                self.wrong("ROWS_URL", "is set, and so is ROWS_TABLE: rows come from one of them, unset the other");
-            }
-            (Some(table), None) if is_name(&table) => return Some(RowsConfig::Table(table)),
-            (Some(_), None) => self.wrong("ROWS_TABLE", "must be a table's name: letters, digits and _"),
-            (None, url) => return url,
+    fn paths(&mut self, variable: &Variable) -> Vec<String> {
+        let text = self.text(variable).unwrap_or_default();
+        let paths: Vec<_> = text.split(',').map(|path| path.trim().to_owned()).collect();
+        if paths.iter().any(|path| !path.starts_with('/') || path.contains(['?', '#', '{'])) {
+            self.refuse(variable, &text);
         }
-        None
+        paths
     }
 
-    fn text(&self, variable: &str) -> Option<String> {
-        (self.get)(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    fn url(&mut self, variable: &Variable) -> Option<Url> {
+        let text = self.text(variable)?;
+        self.parse_url(variable, &text)
     }
 
-    fn wrong(&mut self, variable: &'static str, problem: impl Into<String>) {
-        self.errors.push(ConfigError { variable, problem: problem.into() });
-    }
-
-    fn number<T: FromStr + PartialOrd + fmt::Display + Copy>(
-        &mut self,
-        variable: &'static str,
-        default: T,
-        least: T,
-    ) -> T {
-        match self.text(variable).map(|value| (value.parse::<T>(), value)) {
-            None => default,
-            Some((Ok(number), _)) if number >= least => number,
-            Some((_, value)) => {
-                self.wrong(variable, format!("is {value:?}, and must be a whole number, at least {least}"));
-                default
-            }
+    fn parse_url(&mut self, variable: &Variable, text: &str) -> Option<Url> {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        if url.is_none() {
+            // Without the value, because an address may be a secret.
+            self.wrong(variable, "is not an address: set one that begins with http:// or https://");
         }
+        url
     }
 
-    fn seconds(&mut self, variable: &'static str, default: u64, least: u64) -> Duration {
-        // At most a hundred years: sums of such times cannot overflow.
-        Duration::from_secs(self.number(variable, default, least).min(36_500 * DAY))
-    }
-
-    fn url(&mut self, variable: &'static str) -> Option<Url> {
-        let value = self.text(variable)?;
-        match Url::parse(&value) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Some(url),
-            _ => {
-                self.wrong(variable, "must be an address that begins with http:// or https://");
-                None
-            }
-        }
-    }
-
-    fn secret(&mut self, variable: &'static str, least: usize) -> Option<String> {
-        let secret = self.text(variable)?;
-        if secret.len() < least {
-            self.wrong(variable, format!("has {} characters, and must have at least {least}", secret.len()));
-        }
-        Some(secret)
-    }
-
-    fn header(&mut self, variable: &'static str) -> Option<HeaderValue> {
-        let secret = self.secret(variable, 16)?;
-        let Ok(mut value) = HeaderValue::try_from(secret) else {
-            self.wrong(variable, "cannot stand in a header: use visible ASCII characters");
+    fn secret_header(&mut self, variable: &Variable) -> Option<HeaderValue> {
+        let Ok(mut value) = HeaderValue::try_from(self.secret(variable)?) else {
+            self.wrong(variable, "is not valid in a header: set visible ASCII characters");
             return None;
         };
         value.set_sensitive(true);
         Some(value)
     }
+
+    fn secret(&mut self, variable: &Variable) -> Option<String> {
+        let secret = self.text(variable)?;
+        if secret.len() < least(variable) {
+            self.wrong(variable, format!("has {} characters: set {}", secret.len(), variable.allowed));
+        }
+        Some(secret)
+    }
+
+    fn seconds(&mut self, variable: &Variable) -> Duration {
+        // At most a hundred years, so that sums of times cannot overflow.
+        Duration::from_secs(self.number(variable).min(36_500 * 86_400))
+    }
+
+    fn milliseconds(&mut self, variable: &Variable) -> Duration {
+        Duration::from_millis(self.number(variable))
+    }
+
+    /// A number whose row limits it to `T`.
+    fn count<T: TryFrom<u64> + Default>(&mut self, variable: &Variable) -> T {
+        T::try_from(self.number(variable)).unwrap_or_default()
+    }
+
+    fn number(&mut self, variable: &Variable) -> u64 {
+        let text = self.text(variable).unwrap_or_default();
+        let number = text.parse().ok().filter(|number| (variable.min..=variable.max).contains(number));
+        number.unwrap_or_else(|| {
+            self.refuse(variable, &text);
+            0
+        })
+    }
+
+    /// The value of a variable without a default.
+    fn required(&mut self, variable: &Variable) -> Option<String> {
+        let text = self.text(variable);
+        if text.is_none() {
+            self.wrong(
+                variable,
+                "is not set: copy it from Upstash's console into .dev.vars, or run `wrangler secret put`",
+            );
+        }
+        text
+    }
+
+    /// The value, or else the default. None if there is neither.
+    fn text(&self, variable: &Variable) -> Option<String> {
+        let value = (self.get)(variable.name).unwrap_or_default();
+        let value = if value.trim().is_empty() { variable.default } else { value.trim() };
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    fn refuse(&mut self, variable: &Variable, value: &str) {
+        self.wrong(variable, format!("is {value:?}: set {}", variable.allowed));
+    }
+
+    fn wrong(&mut self, variable: &Variable, problem: impl Into<String>) {
+        self.errors.push(ConfigError { variable: variable.name, problem: problem.into() });
+    }
+}
+
+/// The least length of a secret, in characters.
+fn least(secret: &Variable) -> usize {
+    usize::try_from(secret.min).unwrap_or(usize::MAX)
 }

@@ -93,7 +93,7 @@ impl Order {
     /// cart.
     fn remove_from_cart_command(&self, keys: Keys, token: &Token) -> Command {
         let shard = keys.shard_of(token);
-        let command = Command::script(&BUY, [shard.cart(token), shard.order(&self.id)]).num(ORDER_TTL);
+        let command = Command::script(&BUY, [shard.cart(token), shard.cart_order(&self.id)]).num(ORDER_TTL);
         let lines = self.lines.iter();
         lines.fold(command, |command, line| command.arg(line.item.as_str()).num(line.quantity)).repeatable()
     }

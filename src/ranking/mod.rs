@@ -16,7 +16,7 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{
         ids::ItemId,
-        keys::{Keys, ONCE_TTL},
+        keys::{IDEMPOTENCY_TTL, Keys},
         redis::Redis,
     },
 };
@@ -76,7 +76,10 @@ pub fn count_if_ranked(keys: Keys, item: &ItemId, views: u32) -> Command {
 /// As [`count_if_ranked`], one view, once in a day for an idempotency `key`: a script, which makes a retry after a lost reply harmless.
 #[must_use]
 pub fn count_once(keys: Keys, item: &ItemId, key: &str) -> Command {
-    Command::script(&COUNT_ONCE, [keys.ranking(), keys.once_viewed(key)]).arg(item.as_str()).num(ONCE_TTL).repeatable()
+    Command::script(&COUNT_ONCE, [keys.ranking(), keys.view_idempotency(key)])
+        .arg(item.as_str())
+        .num(IDEMPOTENCY_TTL)
+        .repeatable()
 }
 
 /// The rank of `item`, 0 for the most viewed one; None if it does not rank.
@@ -103,7 +106,7 @@ pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<RankedItem>, Error> {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn movement(redis: &Redis, limit: u32) -> Result<Vec<RankMovement>, Error> {
-    let before = Command::read("ZRANGE").arg(redis.keys().ranked()).arg("0").arg("-1");
+    let before = Command::read("ZRANGE").arg(redis.keys().previous_ranking()).arg("0").arg("-1");
     let (scores, before): (_, Vec<String>) = redis.all(&[first(redis.keys(), limit.max(1)), before]).await?;
     let before: HashMap<_, _> = before.iter().map(String::as_str).zip(0..).collect();
     let moved = |now: RankedItem| RankMovement { before: before.get(now.item.as_str()).copied(), now };
@@ -137,7 +140,7 @@ pub async fn rescale(redis: &Redis, now: Timestamp, config: &RankingConfig) -> R
     // A moment and not a number of half-lives, so that another RANKING_HALF_LIFE does not turn into years of decay.
     let began = now.as_secs() / half_life * half_life;
     let keys = redis.keys();
-    let command = Command::script(&RESCALE, [keys.ranking(), keys.rescaled(), keys.ranked()])
+    let command = Command::script(&RESCALE, [keys.ranking(), keys.ranking_rescaled(), keys.previous_ranking()])
         .num(began)
         .num(half_life)
         .num(config.keep);

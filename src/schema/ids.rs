@@ -1,5 +1,5 @@
-//! Names that may become part of a Redis key. Each has only a checking constructor, so one that exists holds no separator,
-//! is never empty (`viewed:` + an empty token *is* the ranking) and cannot reach another key.
+//! Ids that may become part of a Redis key. Their only constructors check them: an id has no separator, so it cannot
+//! reach another key, and it is not empty, because `viewed:` with an empty token is the ranking.
 
 use std::fmt;
 
@@ -12,23 +12,23 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// The longest one, in bytes.
+            /// The greatest length, in bytes.
             pub const MAX: usize = $max;
 
             /// Checks `text`.
             ///
             /// # Errors
-            /// [`Error::Invalid`] with the rule that it breaks.
+            /// [`Error::Invalid`] with the rule.
             pub fn parse(text: &str) -> Result<Self, Error> {
                 let allowed: fn(u8) -> bool = $allowed;
-                // `.` and `..` would be a step in a URL's path, and no name.
+                // `.` and `..` are steps in the path of a URL.
                 if matches!(text, "" | "." | "..") || text.len() > $max || !text.bytes().all(allowed) {
                     return Err(Error::invalid($field, $rule));
                 }
                 Ok(Self(text.to_owned()))
             }
 
-            /// The name as it stands in keys and URLs.
+            /// The id as text, for keys and URLs.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -43,7 +43,7 @@ macro_rules! id {
     };
 }
 
-/// Unreserved in a URL (RFC 3986 §2.3), so that a name reads the same in a path, a query and a key.
+/// Unreserved characters of a URL (RFC 3986 §2.3), so that an id is the same in a path, a query and a key.
 fn unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
@@ -53,17 +53,17 @@ id!(
     ItemId, "item", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
 );
 id!(
-    /// A row of the database that is kept in Redis.
+    /// A database row that Redis has a copy of.
     RowId, "row", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
 );
-/// What is for sale has the name of its row.
+/// An item of a flash sale has the id of its row.
 impl From<ItemId> for RowId {
     fn from(item: ItemId) -> Self {
         Self(item.0)
     }
 }
 id!(
-    /// A user, as the storefront names them: an id, a mail address.
+    /// A user, as the storefront names them: an account number or an email address.
     UserId, "user", 128,
     |byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\'),
     "must be 1 to 128 visible ASCII characters other than { } , \" \\, and not . or .."
@@ -73,7 +73,7 @@ id!(
     OrderId, "order_id", 64, unreserved, "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or .."
 );
 id!(
-    /// A name that the origin gives to pages, so that one purge finds all of them.
+    /// A tag that the origin gives to pages (`Edge-Tags`), so that one purge voids all of them.
     Tag, "tag", 64, |byte| byte.is_ascii_graphic() && byte != b',',
     "must be 1 to 64 visible ASCII characters other than a comma, and not . or .."
 );

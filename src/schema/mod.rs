@@ -1,7 +1,13 @@
-//! The Redis schema: every key, every id that may become part of a key, and every script.
+//! The Redis schema. `docs/redis.md` describes it.
+//!
+//! - [`families`]: the table of all keys, with their content.
+//! - [`keys`], [`shard`]: the functions that make keys.
+//! - [`ids`], [`token`]: the parts of keys that come from outside.
+//! - [`scripts`]: the Lua scripts.
 
 mod hash;
 
+pub mod families;
 pub mod ids;
 pub mod keys;
 pub mod redis;

@@ -1,15 +1,18 @@
 //! The keys of sessions.
 
-use super::hash::{hash_of, hex};
+use super::{
+    families::{self, Family},
+    hash::{hash_of, hex},
+};
 use crate::schema::{
     ids::{OrderId, UserId},
     token::Token,
 };
 
-/// The keys of one part of the sessions; the book's layout has one.
+/// One part of the sessions, and its keys. The book's layout has one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shard {
-    /// None in the book's layout.
+    /// None in the book's layout, whose keys have no tag.
     tag: Option<u16>,
 }
 
@@ -18,76 +21,86 @@ impl Shard {
         Self { tag }
     }
 
-    /// Its number, from 0.
+    /// The number of the shard, from 0.
     #[must_use]
     pub fn number(self) -> u16 {
         self.tag.unwrap_or_default()
     }
 
+    /// [`families::LOGIN`].
     #[must_use]
     pub fn login(self) -> String {
-        self.key("login:", "")
+        self.key(&families::LOGIN, "")
     }
 
+    /// [`families::RECENT`].
     #[must_use]
     pub fn recent(self) -> String {
-        self.key("recent:", "")
+        self.key(&families::RECENT, "")
     }
 
+    /// [`families::ABANDONED`].
     #[must_use]
     pub fn abandoned(self) -> String {
-        self.key("abandoned:", "")
+        self.key(&families::ABANDONED, "")
     }
 
+    /// [`families::VIEWED`].
     #[must_use]
     pub fn viewed(self, token: &Token) -> String {
-        self.key("viewed:", token.as_str())
+        self.key(&families::VIEWED, token.as_str())
     }
 
+    /// [`families::CART`].
     #[must_use]
     pub fn cart(self, token: &Token) -> String {
-        self.key("cart:", token.as_str())
+        self.key(&families::CART, token.as_str())
     }
 
-    /// `viewed:` and `cart:` of a member of `recent:`, which need not be a token of ours: other code of the book writes there too.
-    /// None if it is empty, since `viewed:` alone is the ranking.
+    /// `viewed:` and `cart:` of a member of `recent:`. Other code of the book writes members there that are not a
+    /// [`Token`]. None if the member is empty, because `viewed:` alone is the ranking.
     #[must_use]
-    pub fn of_member(self, member: &str) -> Option<(String, String)> {
-        (!member.is_empty()).then(|| (self.key("viewed:", member), self.key("cart:", member)))
+    pub fn viewed_and_cart(self, member: &str) -> Option<(String, String)> {
+        (!member.is_empty()).then(|| (self.key(&families::VIEWED, member), self.key(&families::CART, member)))
     }
 
+    /// [`families::SESSIONS`].
     #[must_use]
     pub fn sessions(self, user: &UserId) -> String {
-        self.key("sessions:", user.as_str())
+        self.key(&families::SESSIONS, user.as_str())
     }
 
+    /// [`families::DEVICES`].
     #[must_use]
     pub fn devices(self, user: &UserId) -> String {
-        self.key("devices:", user.as_str())
+        self.key(&families::DEVICES, user.as_str())
     }
 
-    /// `sessions:` of nobody. It never exists: it stands in for the keys that a script declares and a guest does not have.
+    /// A key that never exists: `sessions:` of an empty user. A script declares the keys of a user's lists, and a guest
+    /// has none.
     #[must_use]
-    pub fn no_sessions(self) -> String {
-        self.key("sessions:", "")
+    pub fn absent_list(self) -> String {
+        self.key(&families::SESSIONS, "")
     }
 
-    /// What an order did to a cart of this shard.
+    /// [`families::CART_ORDER`].
     #[must_use]
-    pub fn order(self, order: &OrderId) -> String {
-        self.key("order:", order.as_str())
+    pub fn cart_order(self, order: &OrderId) -> String {
+        self.key(&families::CART_ORDER, order.as_str())
     }
 
-    /// `who` is a token or a user, `key` their idempotency key: hashed together, so that two visitors' keys never meet.
+    /// [`families::IDEMPOTENCY`]. The owner of `key` is a token or a user. Both are hashed together, so that the keys
+    /// of two owners never collide.
     #[must_use]
-    pub fn once(self, who: &str, key: &str) -> String {
-        self.key("once:", &hex(&hash_of(who, key)))
+    pub fn idempotency(self, owner: &str, key: &str) -> String {
+        self.key(&families::IDEMPOTENCY, &hex(&hash_of(owner, key)))
     }
 
-    fn key(self, family: &str, name: &str) -> String {
+    fn key(self, family: &Family, name: &str) -> String {
+        let prefix = family.prefix();
         match self.tag {
-            None => format!("{family}{name}"),
-            Some(tag) => format!("{family}{{{tag}}}{name}"),
+            None => format!("{prefix}{name}"),
+            Some(tag) => format!("{prefix}{{{tag}}}{name}"),
         }
     }
 }

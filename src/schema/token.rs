@@ -6,17 +6,18 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::ports::{error::Error, random, time::Timestamp};
 
-/// A session's token: when the session began and 128 random bits, as 28 characters of base64url.
+/// A session's token: the second at which the session began and 128 random bits, as 28 characters of base64url.
 ///
-/// The start makes the absolute expiry a property of the token that needs no key of its own; the cookie's MAC protects it.
+/// The start makes the maximum age a property of the token, without a key of its own. The MAC of the cookie protects
+/// it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(String);
 
-/// Bytes of a token before base64url: 5 of the Unix second it began, 16 random ones.
+/// The bytes of a token before base64url: 5 of the Unix second, 16 random ones.
 const TOKEN_BYTES: usize = 21;
 
 impl Token {
-    /// A new token of a session that begins `now`.
+    /// Draws a token for a session that begins `now`.
     ///
     /// # Errors
     /// [`Error::Platform`] if the platform has no random bits.
@@ -24,11 +25,12 @@ impl Token {
         Self::draw(now, |bits| bits)
     }
 
-    /// A new token whose session is in the shard `number` of `shards`: the last random bits select it, at least 120 stay random.
+    /// Draws a token whose session is in the shard `number` of `shards`. The last 16 bits select the shard; at least
+    /// 120 bits stay random.
     ///
     /// # Errors
     /// As [`Token::new`].
-    pub fn new_in(number: u16, shards: NonZeroU16, now: Timestamp) -> Result<Self, Error> {
+    pub fn new_in_shard(number: u16, shards: NonZeroU16, now: Timestamp) -> Result<Self, Error> {
         Self::draw(now, |bits| {
             let round = bits - bits % shards;
             // The last round may be incomplete; the round before it is complete.
@@ -36,16 +38,16 @@ impl Token {
         })
     }
 
-    /// `place` makes the last two bytes of the random ones, which the shard is read from.
-    fn draw(now: Timestamp, place: impl Fn(u16) -> u16) -> Result<Self, Error> {
+    /// `shard_bits` replaces the last two random bytes, which select the shard.
+    fn draw(now: Timestamp, shard_bits: impl Fn(u16) -> u16) -> Result<Self, Error> {
         let mut bytes = random::bytes::<TOKEN_BYTES>()?;
         bytes.split_at_mut(5).0.copy_from_slice(now.as_secs().to_be_bytes().split_at(3).1);
         let [.., high, low] = &mut bytes;
-        [*high, *low] = place(u16::from_be_bytes([*high, *low])).to_be_bytes();
+        [*high, *low] = shard_bits(u16::from_be_bytes([*high, *low])).to_be_bytes();
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The token in `text`, or None if it is not one.
+    /// Reads a token. None if `text` is not a token.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; TOKEN_BYTES + 3];
@@ -61,29 +63,30 @@ impl Token {
         Timestamp::from_millis(u64::from_be_bytes(second) * 1000)
     }
 
-    /// Which of so many shards its session is in, from 0: they are random bits, so no shard gets more than another.
+    /// The number of the session's shard, from 0. Random bits select it, so that all shards get the same share of the
+    /// sessions.
     #[must_use]
     pub fn shard(&self, shards: NonZeroU16) -> u16 {
         let [.., high, low, _, _, _] = self.bytes();
         u16::from_be_bytes([high, low]) % shards
     }
 
-    /// What the text stands for, and three zeros, for which the decoder wants room.
+    /// The decoded bytes. Three zeros follow, because the decoder needs the space.
     fn bytes(&self) -> [u8; TOKEN_BYTES + 3] {
         let mut bytes = [0; TOKEN_BYTES + 3];
-        // A Token that exists decodes: `draw` encoded it, `parse` checked it.
+        // It always decodes: `draw` encoded it, or `parse` checked it.
         let _ = URL_SAFE_NO_PAD.decode_slice(&self.0, &mut bytes);
         bytes
     }
 
-    /// The token as it stands in keys and in the cookie.
+    /// The token as text, for keys and for the cookie.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A token is a password: it never shows in a log.
+/// Hides the token, because a token is a password.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
@@ -95,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_tells_when_it_began_and_survives_its_text() {
+    fn a_token_contains_its_start_and_is_read_back() {
         let now = Timestamp::from_millis(1_795_000_000_000);
         let token = Token::new(now).unwrap();
         assert_eq!(token.as_str().len(), 28);
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_token_is_a_token() {
+    fn text_that_is_not_a_token_is_refused() {
         for text in [
             "",
             "a",

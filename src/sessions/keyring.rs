@@ -37,7 +37,7 @@ impl Keyring {
     #[must_use]
     pub fn new(config: &SessionConfig) -> Self {
         // `ok()` drops no key, because HMAC accepts keys of any length.
-        let keys = config.keys.iter().filter_map(|key| Hmac::new_from_slice(key.as_bytes()).ok()).collect();
+        let keys = config.signing_keys.iter().filter_map(|key| Hmac::new_from_slice(key.as_bytes()).ok()).collect();
         Self { keys, max_age: config.max_age }
     }
 
@@ -102,8 +102,8 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
 
     fn keyring(keys: &[&str]) -> Keyring {
-        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        Keyring::new(&SessionConfig { keys, limit: 10, idle: DAY, max_age: 90 * DAY, view_window: DAY })
+        let keys = keys.iter().map(|key| crate::config::Secret::new(*key)).collect();
+        Keyring::new(&SessionConfig { signing_keys: keys, limit: 10, idle: DAY, max_age: 90 * DAY, view_window: DAY })
     }
 
     fn rotated_keyring() -> Keyring {

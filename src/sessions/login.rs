@@ -9,7 +9,7 @@ use super::device::{DeviceId, DeviceLabel};
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::ONCE_TTL, redis::Redis, scripts::LOG_IN, shard::Shard, token::Token},
+    schema::{ids::UserId, keys::IDEMPOTENCY_TTL, redis::Redis, scripts::LOG_IN, shard::Shard, token::Token},
 };
 
 /// How long the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
@@ -92,9 +92,9 @@ pub async fn log_in_with(
         keys.extend([shard.viewed(old), shard.cart(old)]);
     }
     let once = match (idempotency_key, old_token) {
-        (Some(key), _) => Some((shard.once(user.as_str(), key), ONCE_TTL)),
+        (Some(key), _) => Some((shard.idempotency(user.as_str(), key), IDEMPOTENCY_TTL)),
         // No client can send this key, because an idempotency key holds no space.
-        (None, Some(old)) => Some((shard.once(old.as_str(), "log in"), LOGIN_RETRY_TTL)),
+        (None, Some(old)) => Some((shard.idempotency(old.as_str(), "log in"), LOGIN_RETRY_TTL)),
         (None, None) => None,
     };
     let (once_key, once_ttl) = once.unzip();
@@ -121,8 +121,8 @@ fn draw_token(redis: &Redis, request: &LoginRequest<'_>, now: Timestamp) -> Resu
     let keys = redis.keys();
     let shard: Option<Shard> = match (request.old_token, request.idempotency_key) {
         (Some(old), _) => Some(keys.shard_of(old)),
-        (None, Some(key)) => Some(keys.shard_of_key(request.user.as_str(), key)),
+        (None, Some(key)) => Some(keys.shard_of_idempotency_key(request.user.as_str(), key)),
         (None, None) => None,
     };
-    shard.map_or_else(|| Token::new(now), |shard| Token::new_in(shard.number(), keys.count(), now))
+    shard.map_or_else(|| Token::new(now), |shard| Token::new_in_shard(shard.number(), keys.shard_count(), now))
 }

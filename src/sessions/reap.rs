@@ -35,7 +35,7 @@ pub(super) struct ReapTarget {
 impl ReapTarget {
     /// A session that ends if its score is still `score`. `None` if `member` is empty, because no token is empty.
     pub fn expired(shard: Shard, member: &str, score: String, is_idle: bool) -> Option<Self> {
-        let (viewed_key, cart_key) = shard.of_member(member)?;
+        let (viewed_key, cart_key) = shard.viewed_and_cart(member)?;
         Some(Self { shard, viewed_key, cart_key, expected_score: score, is_idle })
     }
 
@@ -54,7 +54,7 @@ impl ReapTarget {
 /// distribution: its mean is L, its standard deviation √(L·(n−1)), which is 0.12 % for 10 million sessions in 16
 /// shards. After a run, the shards together hold at most L sessions.
 pub(super) fn limit_per_shard(keys: Keys, config: &SessionConfig) -> u64 {
-    (config.limit / u64::from(keys.count().get())).max(1)
+    (config.limit / u64::from(keys.shard_count().get())).max(1)
 }
 
 /// The number of sessions ended, and of carts recorded in `abandoned:`.
@@ -104,7 +104,7 @@ pub(super) fn reap_commands(
         targets_by_shard.entry(target.shard).or_default().push(target);
     }
     let calls = targets_by_shard.iter().flat_map(|(shard, targets)| {
-        let no_lists = || [shard.no_sessions(), shard.no_sessions()];
+        let no_lists = || [shard.absent_list(), shard.absent_list()];
         let lists = user.map_or_else(no_lists, |user| [shard.sessions(user), shard.devices(user)]);
         let shared_keys =
             [shard.recent(), shard.login(), shard.abandoned()].into_iter().chain(lists).collect::<Vec<_>>();

@@ -5,6 +5,7 @@
 mod support;
 
 mod carts;
+mod config;
 mod demo;
 mod edge;
 mod jobs;

@@ -24,7 +24,7 @@ impl FlashSales<'_> {
     pub async fn cancel(&self, sale: &RowId, token: &Token, id: &ReservationId, now: Timestamp) -> Result<(), Error> {
         let (layout, session) = (self.redis.keys(), &self.config.session);
         let buyer = Buyer::resolve(self.redis, Some(token), now, session).await?;
-        let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(buyer.session_keys(layout));
+        let keys = [layout.flash_sale(sale), layout.holds(sale)].into_iter().chain(buyer.session_keys(layout));
         let command = Command::script(&FLASH_CANCEL, keys)
             .arg(buyer.argument())
             .num(now - session.idle)
@@ -53,7 +53,7 @@ pub fn confirm_command(
     user: &UserId,
     order: &OrderId,
 ) -> Command {
-    Command::script(&FLASH_CONFIRM, [keys.flash(sale), keys.held(sale)])
+    Command::script(&FLASH_CONFIRM, [keys.flash_sale(sale), keys.holds(sale)])
         .args([reservation.window(), order.as_str(), user.as_str()])
         .num(RETENTION.as_secs())
         .repeatable()

@@ -57,7 +57,7 @@ pub async fn read_reservation(
 }
 
 fn command(layout: Keys, sale: &RowId, buyer: &Buyer<'_>, now: Timestamp) -> Command {
-    let keys = [layout.flash(sale), layout.held(sale)].into_iter().chain(buyer.session_keys(layout));
+    let keys = [layout.flash_sale(sale), layout.holds(sale)].into_iter().chain(buyer.session_keys(layout));
     Command::script(&FLASH_HELD, keys).arg(buyer.argument()).num(now).repeatable()
 }
 

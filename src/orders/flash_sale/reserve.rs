@@ -64,7 +64,7 @@ impl FlashSales<'_> {
 
     fn command(&self, operation: Operation<'_>, sale: &RowId, buyer: &Buyer<'_>, now: Timestamp) -> Command {
         let layout = self.redis.keys();
-        let keys = [layout.schedule(), layout.delay(), layout.row(sale), layout.flash(sale), layout.held(sale)];
+        let keys = [layout.schedule(), layout.delay(), layout.row(sale), layout.flash_sale(sale), layout.holds(sale)];
         let (operation, random) = match operation {
             Operation::Read => ("look", ""),
             Operation::Reserve { random } => ("reserve", random),

@@ -53,9 +53,9 @@ pub async fn learn(
     let HalfLife { start, length } = HalfLife::containing(now, config.half_life);
     let bought: Vec<_> = order.lines.iter().map(|line| &line.item).take(MAX_BOUGHT_ITEMS).collect();
     let layout = redis.keys();
-    let mut keys = vec![layout.order(&order.id), layout.totals(), layout.totals_rescaled()];
-    keys.extend(bought.iter().map(|item| layout.bought(item)));
-    keys.extend(viewed.iter().take(MAX_VIEWED_ITEMS).map(|item| layout.led_to(item)));
+    let mut keys = vec![layout.order(&order.id), layout.purchases(), layout.purchases_rescaled()];
+    keys.extend(bought.iter().map(|item| layout.bought_together(item)));
+    keys.extend(viewed.iter().take(MAX_VIEWED_ITEMS).map(|item| layout.bought_after_viewing(item)));
     let learn = Command::script(&LEARN, keys)
         .num(start)
         .num(length)

@@ -64,7 +64,7 @@ pub async fn bought_together(
 ) -> Result<Vec<BoughtTogether>, Error> {
     type Reply = (String, Option<f64>, Vec<String>, Vec<Option<f64>>);
     let keys = redis.keys();
-    let keys = [keys.bought(item), keys.totals(), keys.totals_rescaled()];
+    let keys = [keys.bought_together(item), keys.purchases(), keys.purchases_rescaled()];
     let reply: Option<Reply> = redis.run(Command::script(&RELATED, keys).arg(item.as_str()).repeatable()).await?;
     let Some((text, rescaled, items, totals)) = reply else { return Ok(Vec::new()) };
     let present = HalfLife::containing(now, config.half_life);
@@ -106,7 +106,7 @@ pub async fn bought_by_viewers(
     now: Timestamp,
     config: &InsightsConfig,
 ) -> Result<BoughtByViewers, Error> {
-    let text: Option<String> = redis.run(Command::read("GET").arg(redis.keys().led_to(item))).await?;
+    let text: Option<String> = redis.run(Command::read("GET").arg(redis.keys().bought_after_viewing(item))).await?;
     let present = HalfLife::containing(now, config.half_life);
     let counts = text.and_then(|text| CoItemCounts::parse(&text, present)).filter(|counts| counts.orders > 0.0);
     let Some(counts) = counts else { return Ok(BoughtByViewers::default()) };

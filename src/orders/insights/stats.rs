@@ -35,8 +35,8 @@ pub async fn item_stats(
         .all(&[
             read("ZRANK", keys.ranking()),
             read("ZSCORE", keys.ranking()),
-            read("ZSCORE", keys.totals()),
-            Command::read("GET").arg(keys.totals_rescaled()),
+            read("ZSCORE", keys.purchases()),
+            Command::read("GET").arg(keys.purchases_rescaled()),
         ])
         .await?;
     let present = HalfLife::containing(now, config.half_life);

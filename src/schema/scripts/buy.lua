@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
--- Takes what was bought out of a cart, once for each order. What was added meanwhile stays.
+-- Removes the bought quantities from a cart, once per order.
+-- Pieces that were added meanwhile stay.
 -- KEYS cart:T order:O
 -- ARGV order_ttl (item quantity)*       order_ttl in seconds
--- returns 1; 0 = this order was seen to before
+-- returns 1; 0 = the order has been taken out of a cart before
 local cart, order = KEYS[1], KEYS[2]
 local order_ttl = ARGV[1]
 

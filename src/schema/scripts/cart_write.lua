@@ -1,10 +1,11 @@
 #!lua flags=allow-key-locking
--- Changes a cart. Whoever puts something into a cart without a living session gets a guest's session for it in the same step.
+-- Changes a cart, and creates a guest's session if there is no live session.
 -- KEYS login: recent: cart:T cart:F [once:H]
 -- ARGV T F now idle_cutoff operation item quantity max_lines max_quantity [once_ttl]
---      T: the visitor's token, F: a fresh one for a guest; operation set (0 removes), add or clear; once_ttl in seconds
--- returns {outcome, user, cart as a flat list}; nil = no session, and nothing to change
---      outcome: kept = the session is T's; created = F's; full, reused = nothing was written
+--      T: the visitor's token; F: a fresh token for a guest
+--      operation: set (0 removes), add or clear; once_ttl in seconds
+-- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
+--      outcome: kept = the session is T's; created = it is F's; full, reused = nothing was written
 local login, recent, once = KEYS[1], KEYS[2], KEYS[5]
 local token, fresh, now, idle_cutoff = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local operation, item, quantity = ARGV[5], ARGV[6], tonumber(ARGV[7])
@@ -21,7 +22,7 @@ local function answer(outcome)
   return {outcome, lives and user or '', redis.call('HGETALL', cart)}
 end
 
--- Without a session there is nobody whose key it could be: each try then fills a cart of its own, and the last one counts.
+-- An idempotency key belongs to a session. Without a session, each attempt fills its own cart, and the last one counts.
 local asked = operation .. ' ' .. item .. ' ' .. ARGV[7]
 if lives and once then
   local before = redis.call('GET', once)

@@ -1,9 +1,10 @@
 #!lua flags=allow-key-locking
--- Leases rows to one refresher: until the lease ends nobody else gets them.
+-- Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 -- KEYS schedule: delay:
--- ARGV now  lease_end  limit  free_by  [row …]     (without rows: the first `limit` that are due)
---      free_by: of the rows named, one due by then is not leased (its copy is missing); '' = that is not to be assumed
--- returns the rows granted, flat: row, delay ('0' if it has none), …
+-- ARGV now  lease_end  limit  free_by  [row …]     (without rows: the first `limit` rows that are due)
+--      free_by: a named row that is due by then has no lease; it is granted because its copy is missing.
+--               '' = only rows that are due, or due later than a lease can end
+-- returns the granted rows as a flat list: row, delay ('0' if it has none), …
 local schedule, delay = KEYS[1], KEYS[2]
 local now, lease_end, limit, free_by = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]) or 0
 
@@ -11,13 +12,13 @@ local rows = {}
 if #ARGV == 4 then
   rows = redis.call('ZRANGEBYSCORE', schedule, '-inf', ARGV[1], 'LIMIT', 0, limit)
 else
-  -- A row asked for by name need not be due, but must not be leased or backing off: both are at most one lease ahead, and the leases
-  -- of one millisecond end within it.
+  -- A named row need not be due, but it must not be leased or in backoff. Both are at most one lease ahead. Leases that
+  -- begin in the same millisecond end within one millisecond.
   local named = {unpack(ARGV, 5)}
   local delays = free_by > 0 and redis.call('ZMSCORE', delay, unpack(named)) or {}
   for i, due in ipairs(redis.call('ZMSCORE', schedule, unpack(named))) do
     due = tonumber(due)
-    -- Its last turn, whatever came of it, was a second ago or more: readers do not hammer a source that fails.
+    -- Its last turn was at least one second ago, whether it failed or not: readers must not overload a failing source.
     local missing = due and due <= free_by and due <= now + (tonumber(delays[i]) or 0) - 1
     if due and (due <= now or due > lease_end + 0.001 or missing) then rows[#rows + 1] = named[i] end
   end

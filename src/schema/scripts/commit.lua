@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
--- Ends the leases of rows. Who has lost a lease (too slow, or the row was scheduled anew) writes nothing of that row.
+-- Ends the leases of rows and stores their new copies.
+-- A refresher that has lost a lease (it was too slow, or the row was scheduled again) writes nothing of that row.
 -- KEYS schedule: delay: (inv:{row})*
--- ARGV lease_end  (row  next ('' = there is no such row any more)  lifetime (ms)  json ('' = keep the old copy))*
--- returns {kept, removed, lost}, in rows
+-- ARGV lease_end  (row  next ('' = the row no longer exists)  lifetime (ms)  json ('' = keep the old copy))*
+-- returns {kept, removed, lost}, each a number of rows
 local schedule, delay = KEYS[1], KEYS[2]
 local lease_end = tonumber(ARGV[1])
 
@@ -25,7 +26,7 @@ for i, row in ipairs(rows) do
     kept[#kept + 1] = row
   end
 end
--- Together, because every call within a script is billed, and costs as much as what it does.
+-- One call for all rows: Upstash bills every call within a script, and a call costs as much time as its work.
 if #kept > 0 then redis.call('ZADD', schedule, unpack(kept)) end
 if #gone > 0 then
   redis.call('ZREM', schedule, unpack(gone))

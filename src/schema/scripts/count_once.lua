@@ -1,8 +1,8 @@
 #!lua flags=allow-key-locking
--- Counts a reported view of an item that ranks already, once for each idempotency key.
+-- Counts a reported view of an item that is in the ranking, once per idempotency key.
 -- KEYS viewed: once:H
 -- ARGV item once_ttl (seconds)
--- returns the item's score; nil = it does not rank, or this view was counted before
+-- returns the item's score; nil = the item is not in the ranking, or this view was counted before
 local ranking, once = KEYS[1], KEYS[2]
 local item, once_ttl = ARGV[1], ARGV[2]
 

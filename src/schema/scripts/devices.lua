@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
--- The living logins of a user, the newest first. It only reads.
+-- Lists the live sessions of a user, newest login first.
+-- It only reads.
 -- KEYS login: recent: sessions:U devices:U
 -- ARGV U
--- returns {token, last seen, value of devices:U or '', when it logged in}*; of the 100 newest at most
+-- returns {token, last seen, value in devices:U or '', when it logged in}* of at most the 100 newest logins
 local login, recent, sessions, devices = unpack(KEYS)
 local user = ARGV[1]
 

@@ -1,9 +1,11 @@
 #!lua flags=allow-key-locking
--- Ends logins of a user: from now on their tokens are worth nothing. What else is stored under them is left to `reap`, by the
--- caller behind the answer, or else by the cleaning, which finds them in `recent:`.
+-- Ends logins of a user, so that their tokens are worthless at once.
+-- Their carts and views stay until the caller runs `reap` after its response. If that fails, the cleanup finds them in
+-- `recent:`.
 -- KEYS login: sessions:U devices:U
--- ARGV U T device       T: the token of who asks, '' if it is in another shard; device: 'all', 'others' = all but T, 'own' = T, or an id
--- returns the tokens; none if there is no such device. A repetition finds the same, as long as `reap` was not there.
+-- ARGV U T device       T: the caller's token, '' if it is in another shard
+--                       device: 'all', 'others' = all but T, 'own' = T, or a device's id
+-- returns the tokens; none if there is no such device. A repetition returns the same tokens until `reap` has run.
 local login, sessions, devices = unpack(KEYS)
 local user, own, device = unpack(ARGV)
 
@@ -21,7 +23,7 @@ end
 
 if own ~= '' and (device == 'all' or device == 'own') then tokens[#tokens + 1] = own end
 
--- A thousand at once: Lua passes no more than some 8,000 arguments.
+-- 1,000 at a time, because Lua passes at most about 8,000 arguments.
 for first = 1, #tokens, 1000 do
   local last = math.min(first + 999, #tokens)
   local users, mine = redis.call('HMGET', login, unpack(tokens, first, last)), {}

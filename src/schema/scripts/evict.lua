@@ -1,9 +1,9 @@
 #!lua flags=allow-key-locking
--- Deletes stored pages, and takes them out of the account of what all pages together take.
+-- Deletes stored pages and takes them out of the account of page sizes.
 -- KEYS pages: dying: bytes: (cache:H variants:H render:H)*
--- ARGV (H stored)*      stored: when `pages:` said that it was stored; a page that has been stored again since is spared.
---                       '' = in any case, and whoever renders it finds the lease gone
--- Returns how many pages were in the account
+-- ARGV (H stored)*      stored: when the page was stored, as `pages:` said. A page that was stored again since stays.
+--                       '' = delete the page and its render lease in any case
+-- returns how many of the pages were in the account
 local pages, dying, bytes = unpack(KEYS)
 
 local hashes = {}
@@ -24,7 +24,7 @@ for i, hash in ipairs(hashes) do
     end
   end
 end
--- Together, because every call within a script is billed.
+-- One call for all pages, because Upstash bills every call within a script.
 if #keys > 0 then redis.call('DEL', unpack(keys)) end
 if #gone > 0 then
   redis.call('ZREM', pages, unpack(gone))

@@ -1,12 +1,15 @@
 #!lua flags=allow-key-locking
--- A flash sale as one visitor finds it; takes a piece for them where that is asked. All that decides is read here, at one moment.
+-- Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
+-- It reads everything that the decision depends on at one moment.
 -- KEYS schedule: delay: inv:{sale} flash:{sale} held:{sale} [login: recent:]
 -- ARGV operation who idle_cutoff sale now gone_by hold_ends id keep
---      operation look or reserve; who: with login: a token, without it a user, '' = nobody; gone_by: a hold that ended by then is a
---      piece again; hold_ends and id: of a new hold, the id without its window; keep: seconds for which the keys outlive the sale
--- returns a JSON object: {outcome}, and where there is such a sale: due every starts ends pieces left held price_cents list_cents
---      id until (of the visitor's hold) bought
---      outcome: seen, held, or why not: nobody, already-bought, not-started, ended, sold-out; no-copy, no-sale
+--      operation: look or reserve; who: a token if there is login:, else a user, '' = no user
+--      gone_by: a hold that ended by then has given its piece back
+--      hold_ends, id: the end and the id of a new hold, the id without its window
+--      keep: seconds for which the keys outlive the sale
+-- returns a JSON object with `outcome`, and if there is such a sale: due every starts ends pieces left held price_cents
+--      list_cents bought, and of the visitor's hold: id until
+--      outcome: seen, held, or the reason: nobody, already-bought, not-started, ended, sold-out; no-copy, no-sale
 local schedule, delay, copy, sale, held, login, recent = unpack(KEYS)
 local operation, who, idle_cutoff, name = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local now, gone_by, hold_ends, id, keep = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
@@ -18,7 +21,7 @@ if not json then return '{"outcome":"no-copy"}' end
 local is_json, row = pcall(cjson.decode, json)
 if not is_json or type(row) ~= 'table' then return '{"outcome":"no-sale"}' end
 
--- Nothing that a database may hold (text, null, a number beyond all bounds) may become an error here.
+-- A database may hold anything (text, null, a huge number). None of it may become an error here.
 local function column(column_name)
   local value = tonumber(row[column_name])
   return value and value >= 0 and value < 1e11 and math.floor(value) or nil
@@ -32,23 +35,24 @@ if login and user ~= '' then
   if not seen or tonumber(seen) < idle_cutoff then user = '' end
 end
 
--- What the keys say of another window is of a sale that is over.
+-- If the keys name another window, they belong to a sale that is over.
 local window = string.format('%d', starts)
 local known = redis.call('HMGET', sale, 'window', 'sold', 'bought:' .. user, 'hold:' .. user)
 local is_new = known[1] ~= window
 if is_new then known = {window, false, false, false} end
--- Neither number is ever more than was sold: the row's may be some seconds old, ours may lack what was never reported.
+-- Neither number exceeds the pieces sold: the row's may be some seconds old, and ours lacks orders that nobody reported.
 local sold = math.max(column('sale_sold') or 0, tonumber(known[2]) or 0)
 local bought, mine = known[3] and true or false, known[4]
 local holds = is_new and 0 or redis.call('ZCOUNT', held, '(' .. gone_by, '+inf')
 local left = math.max(0, pieces - sold - holds)
 local mine_ends = mine and redis.call('ZSCORE', held, user)
--- A hold is the visitor's for as long as they were told. Its piece comes back somewhat later, and they ask anew like everybody.
+-- The visitor has the hold for the time that they were told. The piece comes back later; until then they ask again as
+-- every visitor does.
 if not mine_ends or tonumber(mine_ends) <= now then mine = false end
 
 local function take()
   if is_new then redis.call('DEL', sale, held) end
-  -- Holds that are over leave, a thousand at once: so no more are ever stored than there are pieces.
+  -- Deletes up to 1,000 holds that are over, so that there are never more holds than pieces.
   local over = redis.call('ZRANGEBYSCORE', held, '-inf', gone_by, 'LIMIT', 0, 1000)
   if #over > 0 then
     redis.call('ZREM', held, unpack(over))

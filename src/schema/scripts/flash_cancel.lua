@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
 -- Gives a visitor's piece of a flash sale back, once.
 -- KEYS flash:{sale} held:{sale} [login: recent:]
--- ARGV who idle_cutoff gone_by id      who: with login: a token, without it a user, '' = nobody; gone_by: a hold that ended by then is a piece again already
--- returns 'returned'; 'unknown' = that is no hold of theirs (any more); 'nobody' = no user's session
+-- ARGV who idle_cutoff gone_by id      who: a token if there is login:, else a user, '' = no user
+--                                      gone_by: a hold that ended by then has given its piece back already
+-- returns 'returned'; 'unknown' = this hold is not (or no longer) the visitor's; 'nobody' = there is no user's session
 local sale, held, login, recent = unpack(KEYS)
 local who, idle_cutoff, gone_by, id = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 

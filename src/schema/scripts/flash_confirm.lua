@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
--- Counts an order of a flash sale: the hold becomes a sold piece. Once for each order, and also if the hold is over: it did happen.
+-- Counts an order of a flash sale as a sold piece, once per order.
+-- It ends the user's hold. It counts an order whose hold is over, too, because the order did happen.
 -- KEYS flash:{sale} held:{sale}
--- ARGV window order user keep        window: whose piece it was, as it stands in the reservation's id; keep: seconds
--- returns 1 = counted; 0 = counted before, or of another window than the one that runs
+-- ARGV window order user keep        window: of the reservation, as its id names it; keep: seconds
+-- returns 1 = counted; 0 = counted before, or the order is of another window than the current one
 local sale, held = KEYS[1], KEYS[2]
 local window, order, user, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -11,9 +12,9 @@ if running and running ~= window then return 0 end
 if redis.call('HSETNX', sale, 'order:' .. order, user) == 0 then return 0 end
 redis.call('HINCRBY', sale, 'sold', 1)
 redis.call('HSET', sale, 'window', window, 'bought:' .. user, order)
--- Whichever hold it is: who has bought needs none.
+-- Ends any hold of this user, because a user gets one piece.
 redis.call('HDEL', sale, 'hold:' .. user)
 redis.call('ZREM', held, user)
--- Where the keys were lost, this one alone would live for ever.
+-- If the keys were lost, this call has created this key, and nothing else would expire it.
 if not running then redis.call('EXPIRE', sale, keep) end
 return 1

@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
--- The piece of a flash sale that is held for a visitor; whether their session lives is for the caller to know.
+-- Finds the piece of a flash sale that is held for a visitor.
+-- The caller checks that the visitor's session is live.
 -- KEYS flash:{sale} held:{sale} [login: recent:]
--- ARGV who now      who: with login: a token, without it a user
--- returns {id, until}; nil = nothing is held for them
+-- ARGV who now      who: a token if there is login:, else a user
+-- returns {id, until}; nil = no piece is held for them
 local sale, held, login = unpack(KEYS)
 local who, now = ARGV[1], tonumber(ARGV[2])
 

@@ -1,9 +1,10 @@
 #!lua flags=allow-key-locking
--- Starts a user's session under a new token. The old one ends at once; its cart and views go along, unless another user owned them.
+-- Starts a user's session under a new token and ends the old session.
+-- The old session's cart and views move to the new session, unless they belong to another user.
 -- KEYS login: recent: abandoned: sessions:U devices:U viewed:N cart:N [viewed:O cart:O] [once:K]
 -- ARGV N U now idle_cutoff max_age O once_ttl device
---      N, O: the new and the old token, O '' = none; max_age and once_ttl in seconds; device: the value of devices:U
--- returns the token: N, or that of the session which the same request, known by once:K, began before
+--      N, O: the new and the old token, O '' = none; max_age and once_ttl in seconds; device: the value in devices:U
+-- returns the token: N, or the token of the session that an earlier attempt, known by once:K, began
 local login, recent, abandoned, sessions, devices = unpack(KEYS)
 local new, user, now, idle_cutoff, max_age, old, once_ttl, device = unpack(ARGV)
 local once = KEYS[old == '' and 8 or 10]
@@ -16,11 +17,11 @@ end
 
 local owner = old ~= '' and redis.call('HGET', login, old)
 local seen = owner and redis.call('ZSCORE', recent, old)
--- One that has expired is left to the cleaning, which records its cart.
+-- An expired session is left to the cleanup, which records its cart.
 if seen and tonumber(seen) >= tonumber(idle_cutoff) then
   local old_viewed, old_cart = KEYS[8], KEYS[9]
   if owner == '' or owner == user then
-    -- Nothing can stand under a token that has just been drawn, so moving is merging.
+    -- A token that was just drawn has no keys, so RENAME overwrites nothing.
     if redis.call('EXISTS', old_viewed) == 1 then redis.call('RENAME', old_viewed, KEYS[6]) end
     if redis.call('EXISTS', old_cart) == 1 then redis.call('RENAME', old_cart, KEYS[7]) end
   else
@@ -37,7 +38,8 @@ end
 redis.call('HSET', login, new, user)
 redis.call('ZADD', recent, now, new)
 
--- A logout knows no user and leaves its token here: the dead among the oldest are dropped, so that the list stays short.
+-- A logout does not know the user and leaves its token in the list. Drops ended tokens among the 100 oldest, so that the
+-- list stays short.
 local mine, dead = redis.call('ZRANGE', sessions, 0, 99), {}
 if #mine > 0 then
   local users = redis.call('HMGET', login, unpack(mine))
@@ -51,7 +53,7 @@ if #dead > 0 then
 end
 redis.call('ZADD', sessions, now, new)
 redis.call('HSET', devices, new, device)
--- No session outlives its maximum age, and this one is the youngest.
+-- No session outlives its maximum age, and this session is the youngest.
 redis.call('EXPIRE', sessions, max_age)
 redis.call('EXPIRE', devices, max_age)
 return new

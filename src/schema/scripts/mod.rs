@@ -1,5 +1,7 @@
-//! The Lua scripts. Each static is one file of this directory. The client sends its SHA-1, and its text only to a server that
-//! does not know the hash. A changed script does not compile until its pinned hash follows.
+//! The Lua scripts. Each static is one file of this directory. Its SHA-1 names it in Redis (`EVALSHA`).
+//!
+//! A file begins with its purpose, its keys, its arguments and its reply. The build strips comments and indentation, so
+//! a change of comments keeps the SHA-1; a test compares each SHA-1 with its text.
 
 use upstash_rest::{Script, script};
 
@@ -10,7 +12,7 @@ macro_rules! lua {
     };
 }
 
-/// Every script; a test compares each hash with its text.
+/// Every script.
 pub static ALL: &[&Script] = &[
     &BUY,
     &CART_WRITE,
@@ -35,65 +37,65 @@ pub static ALL: &[&Script] = &[
     &TOUCH,
 ];
 
-/// Settles an order: removes the bought lines from the cart, once per order.
+/// Removes the bought quantities from a cart, once per order.
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
-/// Sets, adds or removes a cart line within the limits, and keeps the session alive.
+/// Changes a cart, and creates a guest's session if there is no live session.
 pub static CART_WRITE: Script = lua!("cart_write", "8677aee4eb3db1466fcf0d3531a43ba665fdbe87");
 
-/// Claims due rows with a lease.
+/// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
 
-/// Stores a refreshed row and schedules its next refresh, if the lease still holds.
+/// Ends the leases of rows and stores their new copies.
 pub static COMMIT: Script = lua!("commit", "ffa91851d80eda4038fb227e7c8171fd0da56c48");
 
-/// Counts a reported view once per idempotency key.
+/// Counts a reported view of an item that is in the ranking, once per idempotency key.
 pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
 
-/// Lists a user's sessions with their devices.
+/// Lists the live sessions of a user, newest login first.
 pub static DEVICES: Script = lua!("devices", "53d2b4a70149386ef9c3d5691840e4f80e0f9296");
 
-/// Ends logins of one user.
+/// Ends logins of a user, so that their tokens are worthless at once.
 pub static END_LOGINS: Script = lua!("end_logins", "c5c4d00ebc83454c4069a39cbafb6481069f005f");
 
-/// Deletes stored pages.
+/// Deletes stored pages and takes them out of the account of page sizes.
 pub static EVICT: Script = lua!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");
 
-/// Reads a flash sale and reserves a piece.
+/// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
 pub static FLASH: Script = lua!("flash", "2dcf4c5345d86cbfb03cc5745874c53703dcfe8e");
 
-/// Cancels a reservation.
+/// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
 
-/// Turns a reservation into a sale.
+/// Counts an order of a flash sale as a sold piece, once per order.
 pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "540c0e3227f17bd56fffaaaa85c60b28f8569790");
 
-/// Reads a visitor's reservation.
+/// Finds the piece of a flash sale that is held for a visitor.
 pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
 
-/// Adds an order to the insights, once per order.
+/// Counts an order in the insights, once per order.
 pub static LEARN: Script = lua!("learn", "7d48c92a3e0e2acb06646ee0f417cf4d97798d44");
 
-/// Replaces a session by a signed-in one; the cart comes along.
+/// Starts a user's session under a new token and ends the old session.
 pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
 
-/// Looks a page up and grants the lease to render it.
+/// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "d089d41a366527dfb9e860b3228e960c8803ed46");
 
-/// Marks pages as purged.
+/// Marks pages as purged, with the clock that also stamps the pages.
 pub static PURGE: Script = lua!("purge", "7799451a622e0e1ad30686e863bffb8adf088446");
 
 /// Ends sessions and records their carts as abandoned.
 pub static REAP: Script = lua!("reap", "91243a06f024f009df64754f8b75281a27a7b00f");
 
-/// Reads the items that were bought together.
+/// Reads the items bought together with an item, and how often each of them is bought.
 pub static RELATED: Script = lua!("related", "760aeae07be2f1155879a992c80f3adf577f8b71");
 
-/// Halves the ranking once per half-life and trims it.
+/// Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
 pub static RESCALE: Script = lua!("rescale", "c0e1b44c75b5a806c7e1f3ae6814a72bf837178d");
 
-/// Stores a rendered page and ends its lease.
+/// Ends a render: stores the page, and returns the lease.
 pub static STORE: Script = lua!("store", "fd151f5aac1792e53071ce3ea1d967f13687c273");
 
-/// Records the activity of sessions and their item views.
+/// Records that sessions were seen, and the items that they viewed.
 pub static TOUCH: Script = lua!("touch", "b8c6f1dbe17f919a9becf03046959b6f6405b8b4");

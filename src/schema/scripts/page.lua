@@ -1,11 +1,13 @@
 #!lua flags=allow-key-locking
--- Reads the page that a request selects, unless it has been purged, and hands out the lease to render it.
+-- Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 -- KEYS viewed: cache:{hash} variants:{hash} render:{hash} purged:
 -- ARGV item ('' = none), hash, now (ms), lease id, lease (ms; 0 = only look), lease even if fresh (1 or 0),
---   lease only if it was stored before or its rank is below this ('' = always), stamp of the entry that the caller has ('' = none),
---   (header, value)*
--- Returns {rank or nil, entry ('' for the one that the caller has) or nil, stamp (µs of Redis' clock) if the lease is the caller's, else nil,
---   'unstorable' (whoever asked last noted so), 'known' (it was stored, so it is for everybody) or '', soft purge (µs) or nil, headers that it varies by}
+--   lease only if the page was stored before or its item ranks below this number ('' = always),
+--   stamp of the entry that the caller has ('' = none), (header, value)*
+-- returns {rank or nil, entry ('' for the entry that the caller has) or nil,
+--   stamp (µs of Redis' clock) if the caller gets the lease, else nil,
+--   'unstorable' (hit-for-miss), 'known' (it was stored, so it is for everybody) or '',
+--   when it was soft-purged (µs) or nil, headers that it varies by}
 local ranking, page, variants, lease, purged = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local item, hash, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local lease_id, lease_ms, even_if_fresh, below, held = ARGV[4], ARGV[5], ARGV[6] == '1', tonumber(ARGV[7]), ARGV[8]
@@ -45,10 +47,10 @@ if lease_ms ~= '0' and is_wanted and (even_if_fresh or not fresh) then
   local holder = redis.call('GET', lease)
   if holder == 'unstorable' then
     state = holder
-  -- Its own id: the reply to its first question was lost.
+  -- The caller's own id: the caller asks again because the reply was lost.
   elseif not holder or holder == lease_id then
     redis.call('SET', lease, lease_id, 'PX', lease_ms)
-    -- Before the render: a purge that comes later than this wins over what is rendered now.
+    -- The stamp is older than the render, so that a purge during the render voids its result.
     local time = redis.call('TIME')
     stamp = time[1] .. string.format('%06d', time[2])
   end

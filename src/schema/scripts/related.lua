@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
--- Reads what is bought together with an item, and how often each of these items is bought at all. It writes nothing.
+-- Reads the items bought together with an item, and how often each of them is bought.
+-- It only reads.
 -- KEYS bought:I bought: rescaled:bought
 -- ARGV I
--- returns {bought:I, rescaled:bought, items, their scores in bought: (nil = none)}, I before the others; nil = nothing is known
+-- returns {bought:I, rescaled:bought, items, their scores in bought: (nil = none)}, I first; nil = nothing is known
 local text = redis.call('GET', KEYS[1])
 local ok, counts = pcall(cjson.decode, text or '')
 if not ok or type(counts) ~= 'table' or type(counts.items) ~= 'table' then return false end

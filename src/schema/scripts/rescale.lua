@@ -1,21 +1,21 @@
 #!lua flags=allow-key-locking
--- Halves the ranking once for each half-life that has ended since the last time, and keeps its best.
+-- Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
 -- KEYS viewed: rescaled: ranked:
--- ARGV began (Unix second in which the present half-life began)  half_life (seconds)  keep (ranks)
+-- ARGV began (Unix second at which the current half-life began)  half_life (seconds)  keep (ranks)
 -- returns {halvings, items beyond the kept ranks, items forgotten}; halvings is 0 if there was nothing to halve
 local ranking, marker, ranked = KEYS[1], KEYS[2], KEYS[3]
 local began, half_life, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
--- Without a marker one halving is due: Redis ran with the book's daemon until now, which halves in every run.
+-- Without a marker, one halving is due: the book's daemon, which has no marker, halves in every run.
 local last = tonumber(redis.call('GET', marker)) or began - half_life
 local halvings = math.floor((began - last) / half_life)
 local trimmed = redis.call('ZREMRANGEBYRANK', ranking, keep, -1)
 if halvings < 1 then return {0, trimmed, 0} end
 
--- The marker moves for an empty ranking too: else its first views would be halved for all the time before them.
+-- The marker also moves for an empty ranking. Otherwise the first views would be halved for the time before them.
 redis.call('SET', marker, ARGV[1])
--- How the first stood, for who asks what has moved since. Halving changes no rank.
+-- Keeps the first 100 ranks for later comparison. Halving changes no rank.
 redis.call('ZRANGESTORE', ranked, ranking, 0, 99)
 if redis.call('ZUNIONSTORE', ranking, 1, ranking, 'WEIGHTS', 0.5 ^ halvings) == 0 then return {0, trimmed, 0} end
--- One view is forgotten after ten half-lives; scores would otherwise shrink until their order is lost.
+-- Forgets a single view after ten half-lives: smaller scores would lose their order.
 return {halvings, trimmed, redis.call('ZREMRANGEBYSCORE', ranking, -(0.5 ^ 10), '+inf')}

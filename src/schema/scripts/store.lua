@@ -1,16 +1,19 @@
 #!lua flags=allow-key-locking
--- Ends a render: stores the page, unless another renders it by now or it was purged meanwhile, and gives the lease back. Keeps the account
--- of what all pages together take: never less than there is, and never more than the limit.
+-- Ends a render: stores the page, and returns the lease.
+-- It stores nothing if the lease is lost or the page was purged since. The account of page sizes never shows less than is
+-- stored, and never more than the limit.
 -- KEYS cache:{hash} variants:{hash} render:{hash} purged: pages: dying: bytes:
--- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, variants at most,
---   bytes of all pages at most, bytes that a page takes besides its own, entry ('' = nothing to store, 'unstorable' = note that)
--- Returns {1 if the page is stored, {hash, when it was stored}* flat}: pages that must go. Where the limit is near, one store names them, so
---   that hardly any finds no room; where nothing is stored and pages must go first, nothing is done, and the lease stays
+-- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, most variants,
+--   most bytes of all pages, bytes that a page takes in addition to its entry,
+--   entry ('' = nothing to store, 'unstorable' = note hit-for-miss)
+-- returns {1 if the page is stored, {hash, when it was stored}* as a flat list of pages to evict}
+--   Near the limit, one store names such pages, so that later stores find room. If the page needs room first, the script
+--   stores nothing and the lease stays.
 local page, variants, lease, purged, pages, dying, bytes = unpack(KEYS)
 local item, hash, lease_id, ttl, vary, variant = unpack(ARGV)
 local most, limit, besides, entry = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 
--- Takes pages out of the account; what they had counted for.
+-- Takes pages out of the account.
 local function forget(gone)
   local freed = 0
   for _, size in ipairs(redis.call('HMGET', bytes, unpack(gone))) do freed = freed + (tonumber(size) or 0) end
@@ -20,7 +23,7 @@ local function forget(gone)
   if freed > 0 then redis.call('HINCRBY', bytes, 'total', -freed) end
 end
 
--- Pages other than this, those that were stored longest ago, which take so many bytes together, and when they were stored.
+-- The pages stored longest ago, except this one, that together take `lacks` bytes; each with the time when it was stored.
 local function oldest(lacks)
   local found, asked, leave = redis.call('ZRANGE', pages, 0, 255, 'WITHSCORES'), {}, {}
   for i = 1, #found, 2 do asked[#asked + 1] = found[i] end
@@ -38,7 +41,7 @@ end
 
 if redis.call('GET', lease) ~= lease_id then return {0, {}} end
 if entry == 'unstorable' then
-  -- Nobody gets the lease for a while; and what is stored is not what the origin answers any more.
+  -- For a while, no request gets the lease. The stored page is deleted, because the origin no longer answers with it.
   redis.call('SET', lease, entry, 'PX', ttl)
   if redis.call('DEL', page, variants) > 0 then forget({hash}) end
   return {0, {}}
@@ -56,7 +59,7 @@ for _, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
   if mark and tonumber(mark) >= tonumber(rendered) then return give_up() end
 end
 
--- Each store forgets more pages than it adds, so those that have expired are never many.
+-- Each store takes more expired pages out of the account than it adds, so there are never many.
 local time = redis.call('TIME')
 local now = time[1] .. string.format('%06d', time[2])
 local over = redis.call('ZRANGEBYSCORE', dying, '-inf', '(' .. now, 'LIMIT', 0, 100)
@@ -66,7 +69,7 @@ local known = redis.call('HMGET', bytes, hash, 'total')
 local before, total = tonumber(known[1]) or 0, tonumber(known[2]) or 0
 local index = 'edgefront/2 vary ' .. vary
 local size, gives_way = besides + #entry, false
--- The other variants stay, as long as they are told apart by the same headers and counted.
+-- The other variants stay if the same headers select them and the account has them.
 local stay = vary ~= '' and before > 0 and redis.call('GETRANGE', page, 0, #index) == index
 if vary ~= '' then
   size = size + #variant + #index
@@ -84,12 +87,12 @@ if vary ~= '' then
 end
 
 if size > limit then return give_up() end
--- Without a total, what is in `pages:` was not counted, and goes.
+-- Without a total, the pages in `pages:` are not in the account and must go.
 local lacks = known[2] and total - before + size - limit or 1
 if lacks > 0 then
   local leave = oldest(lacks + limit / 16)
   if #leave > 0 then return {0, leave} end
-  -- There is no other page: this is the first one, or somebody else has deleted a part of the account.
+  -- There is no other page: this is the first page, or other code has deleted a part of the account.
   redis.call('DEL', bytes, dying)
   total = before
 end
@@ -105,7 +108,7 @@ else
   redis.call('SET', page, index, 'PX', ttl)
 end
 redis.call('ZADD', pages, now, hash)
--- A millisecond later than it dies, which is how exactly Redis expires a key.
+-- One millisecond after the page dies, because Redis expires a key with that precision.
 redis.call('ZADD', dying, string.format('%.0f', now + (ttl + 1) * 1000), hash)
 local after, near = total - before + size, limit - limit / 16
 redis.call('HSET', bytes, hash, size, 'total', after)

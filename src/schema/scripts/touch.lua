@@ -1,8 +1,9 @@
 #!lua flags=allow-key-locking
--- Notes that sessions were seen, and which items they looked at.
+-- Records that sessions were seen, and the items that they viewed.
 -- KEYS login: recent: (viewed:T)*
 -- ARGV idle_cutoff window touch_every (T now item)*     seconds; a triple for each viewed:T; item '' = none
--- returns for each: 0 = no such session, and nothing was written; 1 = noted; 2 = and the view counts; 3 = and it is a guest's
+-- returns for each session: 0 = it is not live, and nothing was written; 1 = recorded;
+--   2 = recorded, and the view counts; 3 = the same, and it is a guest's session
 local login, recent = KEYS[1], KEYS[2]
 local idle_cutoff, window, touch_every = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
@@ -11,7 +12,7 @@ for i = 4, #ARGV, 3 do tokens[#tokens + 1] = ARGV[i] end
 local users = redis.call('HMGET', login, unpack(tokens))
 local seen = redis.call('ZMSCORE', recent, unpack(tokens))
 
--- A view counts once in a window. A new item makes room for itself; one that stands there already only moves.
+-- A view counts once per window. A new item pushes the oldest one out; an item that is in the list only moves.
 local function view(viewed, now, item)
   if redis.call('ZADD', viewed, 'NX', now, item) == 1 then
     redis.call('ZREMRANGEBYRANK', viewed, 0, -26)
@@ -36,6 +37,6 @@ for i, token in ipairs(tokens) do
     noted[i] = counts and (users[i] == '' and 3 or 2) or 1
   end
 end
--- GT: a request that was slow, or an isolate whose clock is behind, moves nothing back.
+-- GT, so that a slow request or an isolate whose clock is behind cannot move a session back.
 if #touched > 0 then redis.call('ZADD', recent, 'GT', unpack(touched)) end
 return noted

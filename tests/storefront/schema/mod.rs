@@ -1,4 +1,6 @@
-mod documents;
+pub mod document;
+
+mod keys;
 mod redis;
 mod scripts;
 mod shards;

@@ -1,5 +1,5 @@
-//! Sessions over four shards, on a cluster of three servers: what is so there only. All else is what the other tests say, and
-//! `cargo xtask test --cluster` runs them there, too.
+//! Sessions in four shards, on a cluster of three servers: the behavior that only this layout has. `cargo xtask test
+//! --cluster` runs all other tests on a cluster, too.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -52,7 +52,7 @@ async fn lines(app: &Rc<App>, token: &Token) -> Option<Value> {
     read.map(|(_, cart)| cart.to_json())
 }
 
-/// Sessions of one user, each seen a moment after the one before.
+/// Creates sessions of one user, each seen a moment after the one before.
 async fn many(store: &Store, app: &Rc<App>, count: usize, name: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     for _ in 0..count {
@@ -63,7 +63,7 @@ async fn many(store: &Store, app: &Rc<App>, count: usize, name: &str) -> Vec<Tok
 }
 
 #[tokio::test]
-async fn all_that_a_session_has_is_in_its_shard() {
+async fn all_keys_of_a_session_are_in_its_shard() {
     let store = Store::spread().await;
     let app = store.app(&[]);
     for token in many(&store, &app, 24, "ada").await {
@@ -76,7 +76,7 @@ async fn all_that_a_session_has_is_in_its_shard() {
         let (family, rest) = key.split_once(":{").expect("a tag");
         families.entry(family).or_default().insert(rest.split_once('}').expect("a tag").0);
     }
-    // 24 times one of four: that one is missing happens once in 250.
+    // 24 sessions in 4 shards: in 1 of 250 runs, a shard has none.
     let tags = &families["login"];
     assert!(tags.len() >= 3, "{tags:?}");
     for family in ["recent", "cart", "sessions", "devices"] {
@@ -89,15 +89,19 @@ async fn a_login_takes_the_guests_cart_along_within_the_shard() {
     let store = Store::spread().await;
     let app = store.app(&[]);
     for shard in keys(&app).shards() {
-        let guest = Token::new_in(shard.number(), keys(&app).count(), app.clock.now()).unwrap();
-        // Nobody's token: the session that starts has another one, of the same shard.
+        let guest = Token::new_in_shard(shard.number(), keys(&app).shard_count(), app.clock.now()).unwrap();
+        // No session has this token: the session that starts gets another token of the same shard.
         let guest_session = put(&app, Some(&guest), "mug", 2).await;
         assert_eq!(keys(&app).shard_of(&guest_session), shard);
         let ada = log_in(&app, Some(&guest_session), "ada").await;
         let again = log_in(&app, Some(&ada), "ada").await;
         assert_eq!(keys(&app).shard_of(&again), shard);
         assert_eq!(lines(&app, &again).await, Some(json!({"mug": 2})));
-        assert_eq!((lines(&app, &ada).await, lines(&app, &guest_session).await), (None, None), "the old ones are dead");
+        assert_eq!(
+            (lines(&app, &ada).await, lines(&app, &guest_session).await),
+            (None, None),
+            "the old sessions have ended"
+        );
     }
 }
 
@@ -138,7 +142,7 @@ async fn each_shard_keeps_its_share_and_its_youngest() {
     let mut expected = Vec::new();
     for shard in keys(&app).shards() {
         for age in (1..=8).rev() {
-            let token = Token::new_in(shard.number(), keys(&app).count(), app.clock.now()).unwrap();
+            let token = Token::new_in_shard(shard.number(), keys(&app).shard_count(), app.clock.now()).unwrap();
             let seen = (app.clock.now() - MINUTE * age).to_string();
             store.raw(&["HSET", "login:", token.as_str(), "ada"]).await;
             store.raw(&["ZADD", "recent:", &seen, token.as_str()]).await;
@@ -177,7 +181,7 @@ async fn a_login_with_an_idempotency_key_finds_its_session_again() {
 async fn abandoned_carts_of_all_shards_are_one_list() {
     let store = Store::spread().await;
     let redis = &store.redis;
-    // Of each moment one in every shard: their ids are the same.
+    // At each moment, one cart in every shard: their entries have the same id.
     let mut expected = Vec::new();
     for millis in 1..=5 {
         for shard in redis.keys().shards() {
@@ -194,7 +198,7 @@ async fn abandoned_carts_of_all_shards_are_one_list() {
             let page = abandoned::read_page(redis, before, limit).await.unwrap();
             assert!(page.carts.len() <= limit);
             found.extend(page.carts.iter().map(|cart| cart.lines[0].item.to_string()));
-            // As it goes through a URL.
+            // As a client sends it back in a URL.
             before = page.next.map(|next| abandoned::AbandonedCursor::parse(&next.to_string()).unwrap());
             if before.is_none() {
                 break;
@@ -205,14 +209,14 @@ async fn abandoned_carts_of_all_shards_are_one_list() {
 }
 
 #[tokio::test]
-async fn an_order_leaves_the_cart_of_one_session_whoever_reports_it() {
+async fn an_order_leaves_one_cart_even_if_two_sessions_report_it() {
     let store = Store::spread().await;
     let app = store.app(&[]);
     let text = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2}]}"#;
     let order = Order::parse(text, &app.config.cart).unwrap();
     let mut tokens = Vec::new();
     for shard in keys(&app).shards() {
-        let token = Token::new_in(shard.number(), keys(&app).count(), app.clock.now()).unwrap();
+        let token = Token::new_in_shard(shard.number(), keys(&app).shard_count(), app.clock.now()).unwrap();
         tokens.push(put(&app, Some(&token), "mug", 5).await);
     }
     for _ in 0..2 {

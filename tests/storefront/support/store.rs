@@ -129,7 +129,7 @@ impl Store {
 
     /// How many shards there are: some calls take a command for each.
     pub fn shards(&self) -> u64 {
-        self.redis.keys().count().get().into()
+        self.redis.keys().shard_count().get().into()
     }
 
     /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`, in the book's layout whatever the
@@ -163,7 +163,7 @@ impl Store {
 
     /// The variables of an edgefront that uses this store; `more` comes first.
     pub fn variables(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
-        let (url, shards) = (self.gateway.url(), self.redis.keys().count().to_string());
+        let (url, shards) = (self.gateway.url(), self.redis.keys().shard_count().to_string());
         let defaults = [
             ("UPSTASH_REDIS_REST_URL", url.as_str()),
             ("UPSTASH_REDIS_REST_TOKEN", TOKEN),

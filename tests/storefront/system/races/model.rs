@@ -280,7 +280,7 @@ impl<'a> Model<'a> {
     }
 
     fn share(&self) -> u64 {
-        self.config.session.limit / u64::from(self.keys.count().get())
+        self.config.session.limit / u64::from(self.keys.shard_count().get())
     }
 
     fn rescale(&self, next: &mut State, now: Timestamp) -> u64 {

@@ -1,0 +1,151 @@
+//! The variables that belong together. Each field names its variable; `variables` has the unit, the default and the
+//! range.
+
+use std::{fmt, time::Duration};
+
+use http::{HeaderName, HeaderValue};
+use url::Url;
+
+use super::{item_routes::ItemRoutes, secret::Secret};
+use crate::schema::keys::Keys;
+use upstash_rest::Credentials;
+
+#[derive(Clone)]
+pub struct RedisConfig {
+    /// `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`.
+    pub credentials: Credentials,
+    /// `REDIS_TIMEOUT_MS`: how long a visitor's request waits for Redis.
+    pub timeout: Duration,
+    /// `SHARDS`: the layout of the keys.
+    pub keys: Keys,
+}
+
+impl PartialEq for RedisConfig {
+    fn eq(&self, other: &Self) -> bool {
+        let (one, two) = (&self.credentials, &other.credentials);
+        (&one.url, &one.authorization) == (&two.url, &two.authorization)
+            && (self.timeout, self.keys) == (other.timeout, other.keys)
+    }
+}
+
+/// Without the credentials.
+impl fmt::Debug for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisConfig").field("timeout", &self.timeout).field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionConfig {
+    /// `SESSION_KEYS`: the first key signs the cookies, all keys are accepted.
+    pub signing_keys: Vec<Secret>,
+    /// `SESSION_LIMIT`: how many sessions may live.
+    pub limit: u64,
+    /// `SESSION_IDLE`: a session ends if it was not seen for this time.
+    pub idle: Duration,
+    /// `SESSION_MAX_AGE`: a session ends at this age.
+    pub max_age: Duration,
+    /// `VIEW_WINDOW`: views of the same item count once in this time.
+    pub view_window: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CartConfig {
+    /// `CART_MAX_LINES`: how many different items a cart may hold.
+    pub max_lines: u32,
+    /// `CART_MAX_QUANTITY`: how many pieces of one item a cart may hold.
+    pub max_quantity: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageConfig {
+    /// `PAGE_TTL`: how long a page stays fresh if the origin does not state it.
+    pub ttl: Duration,
+    /// `PAGE_STALE`: how long such a page is then served stale.
+    pub stale: Duration,
+    /// `PAGE_RANK_LIMIT`: an item's page is stored if the item ranks below this number, or if the origin states its
+    /// freshness.
+    pub rank_limit: u64,
+    /// `PAGE_MAX_BYTES`: larger pages are not stored.
+    pub max_bytes: usize,
+    /// `PAGE_TOTAL_BYTES`: how much of Redis all stored pages together may take.
+    pub total_bytes: u64,
+    /// `PAGE_WAIT_MS`: how long a visitor waits for a page that another request is rendering.
+    pub wait: Duration,
+    /// `PAGE_MEMORY`: how long an isolate answers with its own copy of a page.
+    pub memory: Duration,
+    /// `PAGE_FORWARD_HEADERS`: the client's headers that may reach the origin with a request whose response may be
+    /// stored.
+    pub forward: Forward,
+    /// `ITEM_ROUTES`: the URLs that name an item.
+    pub item_routes: ItemRoutes,
+}
+
+/// The reason in `Cache-Status` for an item's page that is not stored because of the item's rank.
+pub const UNPOPULAR: &str = "unpopular";
+
+impl PageConfig {
+    /// Decides whether the page of an item of this rank may be stored. An item without a rank was never viewed.
+    ///
+    /// # Errors
+    /// [`UNPOPULAR`].
+    pub fn popularity(&self, rank: Option<u64>) -> Result<(), &'static str> {
+        rank.filter(|rank| *rank < self.rank_limit).map(drop).ok_or(UNPOPULAR)
+    }
+}
+
+/// The client's headers that reach the origin with a request whose response may be stored. Cookies never do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forward {
+    /// `*`: all headers except those about the connection, the cache or a person. The origin must name in `Vary` every
+    /// header that its responses depend on.
+    All,
+    Only(Vec<HeaderName>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankingConfig {
+    /// `RANKING_KEEP`: how many items a rescale keeps.
+    pub keep: u64,
+    /// `RANKING_HALF_LIFE`: after this time, a view counts half.
+    pub half_life: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InsightsConfig {
+    /// `INSIGHTS_HALF_LIFE`: after this time, an order counts half.
+    pub half_life: Duration,
+    /// `RANKING_KEEP`: for how many items a total is kept.
+    pub keep: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlashConfig {
+    /// `FLASH_HOLD`: how long a reserved piece is held for its visitor.
+    pub hold: Duration,
+    /// `FLASH_CHECKOUT`: the URLs that buy a reserved piece.
+    pub checkout: ItemRoutes,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct OriginConfig {
+    /// `ORIGIN_URL`: the storefront behind edgefront. None: the demo shop.
+    pub url: Option<Url>,
+    /// `ORIGIN_KEY`, sent as `Edge-Key`. It is marked as sensitive, so its `Debug` output hides it.
+    pub key: Option<HeaderValue>,
+    /// `ORIGIN_TIMEOUT`: how long the origin may take to send the head of its response.
+    pub timeout: Duration,
+    /// `CART_ROUTES`: requests to these paths carry the visitor's cart to the origin.
+    pub cart_routes: Vec<String>,
+    /// `LOGIN_ROUTES`: visitors sign in at or below these paths.
+    pub login_routes: Vec<String>,
+}
+
+/// The source of rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowsConfig {
+    /// `ROWS_TABLE`: a D1 table with a column `id`.
+    Table(String),
+    /// `ROWS_URL`: an address that answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`.
+    Url(Url),
+}

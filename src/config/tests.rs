@@ -1,0 +1,85 @@
+use super::*;
+use crate::schema::keys::Keys;
+
+/// Reads `variables` and the secrets that a Worker cannot do without.
+pub fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+    let needed = [
+        ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1:8079/"),
+        ("UPSTASH_REDIS_REST_TOKEN", "a-token"),
+        ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
+    ];
+    let find =
+        |name: &str, list: &[(&str, &str)]| list.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned());
+    Config::from_lookup(|name| find(name, variables).or_else(|| find(name, &needed)))
+}
+
+#[test]
+fn the_defaults_are_the_books() {
+    let config = read(&[]).unwrap();
+    assert_eq!(config.session.limit, 10_000_000);
+    assert_eq!(config.redis.keys, Keys::BOOK);
+    assert_eq!((config.page.ttl.as_secs(), config.page.rank_limit), (300, 10_000));
+    assert_eq!((config.ranking.keep, config.ranking.half_life.as_secs()), (20_000, 300));
+    assert_eq!((config.insights.keep, config.insights.half_life.as_secs()), (20_000, 604_800));
+    assert_eq!(config.redis.credentials.url, "http://127.0.0.1:8079");
+    assert!(config.origin.url.is_none() && config.rows.is_none());
+    assert_eq!((config.page.memory.as_secs(), config.row_memory.as_secs()), (5, 1));
+    assert_eq!(config.origin.cart_routes, ["/cart", "/checkout"]);
+    assert_eq!(config.page.item_routes, item_routes::ItemRoutes::default());
+}
+
+#[test]
+fn every_wrong_variable_names_itself_and_no_secret_shows() {
+    for (variable, value) in [
+        ("UPSTASH_REDIS_REST_URL", ""),
+        ("UPSTASH_REDIS_REST_URL", "redis://x"),
+        ("UPSTASH_REDIS_REST_TOKEN", ""),
+        ("UPSTASH_REDIS_REST_TOKEN", "a\nb"),
+        ("SESSION_KEYS", "short-secret"),
+        ("SERVICE_KEY", "short-secret"),
+        ("ORIGIN_KEY", "short-secret"),
+        ("SESSION_LIMIT", "-1"),
+        ("SESSION_IDLE", "soon"),
+        ("CART_MAX_LINES", "4294967296"),
+        ("PAGE_TTL", "1.5"),
+        ("ITEM_ROUTES", "/products"),
+        ("CART_ROUTES", "/cart, checkout"),
+        ("CART_ROUTES", "/{item}"),
+        ("LOGIN_ROUTES", "login"),
+        ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
+        ("PAGE_FORWARD_HEADERS", "accept language"),
+        ("ORIGIN_URL", "shop.example"),
+        ("ROWS_TABLE", "a; DROP TABLE b"),
+    ] {
+        let errors = read(&[(variable, value)]).unwrap_err();
+        assert_eq!(errors.0.len(), 1, "{errors}");
+        assert!(errors.to_string().starts_with(&format!("{variable} ")), "{errors}");
+        assert!(!errors.to_string().contains("short-secret"), "{errors}");
+    }
+    let both = read(&[("ROWS_TABLE", "a"), ("ROWS_URL", "http://a")]).unwrap_err();
+    assert_eq!(both.0.len(), 1, "{both}");
+    let two = read(&[("PAGE_TTL", "x"), ("SESSION_KEYS", "")]).unwrap_err();
+    assert_eq!(two.0.len(), 2);
+}
+
+#[test]
+fn a_message_says_what_is_wrong_and_what_to_set() {
+    for (variable, value, message) in [
+        ("SHARDS", "257", r#"SHARDS is "257": set a whole number of shards, 1 to 256"#),
+        ("SESSION_IDLE", "59", r#"SESSION_IDLE is "59": set a whole number of seconds, at least 60"#),
+        ("CART_ROUTES", "cart", r#"CART_ROUTES is "cart": set paths separated by commas, such as /cart"#),
+        ("SERVICE_KEY", "short-secret", "SERVICE_KEY has 12 characters: set at least 16 characters"),
+    ] {
+        assert_eq!(read(&[(variable, value)]).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn debug_output_shows_no_secret() {
+    let (key, service, token) = ("0123456789abcdef0123456789abcdef", "the-service-key-x", "a-token");
+    let config = read(&[("SERVICE_KEY", service), ("ORIGIN_KEY", "the-origin-key-xx")]).unwrap();
+    let shown = format!("{config:?}");
+    for secret in [key, service, token, "the-origin-key-xx"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+    }
+}

@@ -1,0 +1,175 @@
+//! Every variable and every secret: name, default, allowed values, meaning.
+//!
+//! The reader takes names, defaults and limits from this table. `docs/configuration.md` and the comments of
+//! `wrangler.toml` and `.dev.vars.example` repeat its texts, and a test holds them equal. The Worker does not contain
+//! the meanings: only tests use them.
+
+use crate::schema::keys::Keys;
+
+/// One variable of `wrangler.toml`, or one secret.
+#[derive(Debug)]
+pub struct Variable {
+    pub name: &'static str,
+    /// Stands for a variable that is not set. The reader checks a default as it checks a value. Empty: there is no
+    /// default.
+    pub default: &'static str,
+    /// The allowed values, for messages and documents.
+    pub allowed: &'static str,
+    /// The least number, or the least length of a secret.
+    pub min: u64,
+    /// The greatest number, or the greatest length of a secret. 0: the value is not a number.
+    pub max: u64,
+}
+
+/// A whole number of `unit`, at least `min`. A macro, because `concat!` takes literals only.
+macro_rules! number {
+    ($default:literal, $unit:literal, $min:literal) => {
+        Variable {
+            name: "",
+            default: $default,
+            allowed: concat!("a whole number of ", $unit, ", at least ", $min),
+            min: $min,
+            max: u64::MAX,
+        }
+    };
+}
+
+/// A secret of at least `min` characters.
+macro_rules! secret {
+    ($before:literal, $min:literal) => {
+        Variable { allowed: concat!($before, "at least ", $min, " characters"), ..number!("", "", $min) }
+    };
+}
+
+/// A text.
+const fn text(default: &'static str, allowed: &'static str) -> Variable {
+    Variable { name: "", default, allowed, min: 0, max: 0 }
+}
+
+/// Defines a constant for each variable, and the list of all with the lines of their documentation.
+macro_rules! variables {
+    ($(#[$about:meta])* $list:ident: $($(#[doc = $line:literal])+ $name:ident = $variable:expr;)+) => {
+        $($(#[doc = $line])+ pub const $name: Variable = Variable { name: stringify!($name), ..$variable };)+
+
+        $(#[$about])*
+        pub const $list: &[(&Variable, &[&str])] = &[$((&$name, &[$($line),+])),+];
+    };
+}
+
+const ADDRESS: &str = "an address that begins with http:// or https://";
+const PATHS: &str = "paths separated by commas, such as /cart";
+
+variables! {
+    /// Every variable of `wrangler.toml`, in its order, with the lines of its meaning.
+    VARIABLES:
+
+    /// The storefront behind edgefront. Empty: edgefront serves the built-in demo shop.
+    ORIGIN_URL = text("", ADDRESS);
+    /// How long the origin may take to send the head of its response.
+    ORIGIN_TIMEOUT = number!("30", "seconds", 1);
+    /// The URLs that name an item. Views of these pages count in the ranking, and the item's rank decides whether a
+    /// page is stored. The query parameter `_` cannot name an item: a URL that has it is never stored.
+    ITEM_ROUTES = text(
+        "/?item={item}, /products/{item}, /flash/{item}",
+        "URL patterns separated by commas, such as /products/{item} or /shop?item={item}"
+    );
+
+    /// How many sessions may live. Beyond this number, the sessions that were seen longest ago end.
+    SESSION_LIMIT = number!("10000000", "sessions", 1);
+    /// How many parts the sessions are spread over. 1 is the book's layout; Upstash needs 1 shard for each million
+    /// sessions. A different number is a different layout: sessions and the ranking start empty. See `docs/scaling.md`.
+    SHARDS = Variable {
+        allowed: "a whole number of shards, 1 to 256",
+        max: Keys::MAX_SHARDS as u64,
+        ..number!("1", "shards", 1)
+    };
+    /// A session ends if it was not seen for this time. The default is 30 days.
+    SESSION_IDLE = number!("2592000", "seconds", 60);
+    /// A session ends at this age, even if it is in use. The default is 90 days.
+    SESSION_MAX_AGE = number!("7776000", "seconds", 60);
+    /// Views of the same item count once in this time: per session of a user, and per network for all other visitors.
+    /// An isolate remembers the views of networks; another isolate may count one again.
+    VIEW_WINDOW = number!("1800", "seconds", 0);
+
+    /// How many different items a cart may hold.
+    CART_MAX_LINES = Variable { max: u32::MAX as u64, ..number!("100", "items", 1) };
+    /// How many pieces of one item a cart may hold.
+    CART_MAX_QUANTITY = Variable { max: u32::MAX as u64, ..number!("999", "pieces", 1) };
+    /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`.
+    CART_ROUTES = text("/cart, /checkout", PATHS);
+    /// Visitors sign in at or below these paths. `LOGIN_LIMIT` counts the requests there, except GET and other safe
+    /// methods.
+    LOGIN_ROUTES = text("/login, /signup", PATHS);
+
+    /// How long a page stays fresh if the origin does not state it.
+    /// Each page stays fresh for 90 to 100 % of this time, so that pages do not expire together.
+    PAGE_TTL = number!("300", "seconds", 0);
+    /// How long such a page is then served stale, while one request renders it again.
+    PAGE_STALE = number!("60", "seconds", 0);
+    /// An item's page is stored if the item ranks below this number, or if the origin states how long the page is
+    /// fresh. Rank 0 is the most viewed item.
+    PAGE_RANK_LIMIT = number!("10000", "ranks", 0);
+    /// Larger pages are served and not stored. The default is 1 MiB.
+    PAGE_MAX_BYTES = Variable { max: usize::MAX as u64, ..number!("1048576", "bytes", 0) };
+    /// How much of Redis all stored pages together may take. The pages that were stored longest ago make room. 0 stores
+    /// no page. The default is 64 MiB, a quarter of Upstash's free plan (256 MB): sessions and carts need the rest.
+    PAGE_TOTAL_BYTES = number!("67108864", "bytes", 0);
+    /// How long a visitor waits for a page that another request is rendering.
+    PAGE_WAIT_MS = number!("2000", "milliseconds", 0);
+    /// How long an isolate answers with its own copy of a page, without asking Redis. A purge reaches every isolate
+    /// within this time. 0 asks Redis at every visit.
+    PAGE_MEMORY = number!("5", "seconds", 0);
+    /// The client's headers that may reach the origin with a request whose response may be stored. Cookies never do.
+    /// `*` forwards all headers except those about the connection, the cache or a person. Use it if the origin's `Vary`
+    /// is complete.
+    PAGE_FORWARD_HEADERS = text("accept, accept-language, user-agent", "names of headers separated by commas, or *");
+
+    /// How many items a rescale keeps in the ranking. The insights keep as many totals.
+    RANKING_KEEP = number!("20000", "items", 1);
+    /// After this time, a view counts half.
+    RANKING_HALF_LIFE = number!("300", "seconds", 1);
+    /// After this time, an order counts half in the insights ("bought also bought"). The default is 7 days.
+    INSIGHTS_HALF_LIFE = number!("604800", "seconds", 1);
+
+    /// How long a reserved piece of a flash sale is held for its visitor. edgefront keeps it 30 s longer, for a payment
+    /// that has begun.
+    FLASH_HOLD = number!("120", "seconds", 1);
+    /// The URLs that buy a reserved piece. Requests there carry the reservation to the origin, in the header
+    /// `Edge-Reservation`.
+    FLASH_CHECKOUT = text("/flash/{sale}/checkout", "URL patterns separated by commas, such as /flash/{sale}/checkout");
+
+    /// The D1 table that rows come from. It needs a column `id`. Set this or `ROWS_URL`; without either, there is no
+    /// row cache.
+    ROWS_TABLE = text("", "the name of a table: letters, digits and _, and no digit first");
+    /// The address that rows come from. It answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`.
+    ROWS_URL = text("", ADDRESS);
+    /// How long an isolate answers with its own copy of a row, without asking Redis: this time, and at most one period
+    /// of the row. 0 asks Redis every time.
+    ROW_MEMORY = number!("1", "seconds", 0);
+
+    /// How many requests one cron run may send to Redis, the source of rows and D1 together. The next run does the
+    /// rest. Workers allows 50 on the Free plan and 10,000 on the Paid plan.
+    // Fewer requests are not enough for one round of the row refresh.
+    SUBREQUESTS = number!("50", "requests", 10);
+    /// A busy isolate writes its traffic counters once in this time, with one Redis command. 0 counts nothing.
+    TRAFFIC_INTERVAL = number!("2", "seconds", 0);
+    /// How long a visitor's request waits for Redis.
+    REDIS_TIMEOUT_MS = number!("300", "milliseconds", 1);
+}
+
+variables! {
+    /// Every secret, in the order of `.dev.vars.example`, with the lines of its meaning.
+    SECRETS:
+
+    /// The REST address of the Redis database: Upstash's console shows it. Your own Redis needs `edgefront-gateway` in
+    /// front of it.
+    UPSTASH_REDIS_REST_URL = text("", ADDRESS);
+    /// The REST token of that database. It must be able to write.
+    UPSTASH_REDIS_REST_TOKEN = text("", "visible ASCII characters");
+    /// Sign the session cookies. The first key signs and all keys are accepted, so that keys can rotate. `openssl rand -base64 32` generates a key.
+    SESSION_KEYS = secret!("keys separated by commas, each of ", 32);
+    /// Opens the service part of the API (`Authorization: Bearer <SERVICE_KEY>`). Without it, that part is closed.
+    SERVICE_KEY = secret!("", 16);
+    /// edgefront sends it to the origin as `Edge-Key`. It proves to the origin that a request comes through edgefront.
+    ORIGIN_KEY = secret!("", 16);
+}

@@ -1,0 +1,50 @@
+//! Tables of documents that repeat what the code says.
+
+use std::{
+    env, fs,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+/// If this variable is set, the tests write the tables instead of comparing them.
+const WRITE: &str = "EDGEFRONT_WRITE_DOCS";
+
+/// A document has several tables, and tests run in parallel.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Reads a file of the repository.
+pub fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("the file is readable")
+}
+
+/// A table in Markdown.
+pub fn table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let line = |cells: [String; N]| {
+        assert!(cells.iter().all(|cell| !cell.contains(['|', '\n'])), "{cells:?}");
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let begin = [line(heads.map(str::to_owned)), line(heads.map(|_| "---".to_owned()))];
+    begin.into_iter().chain(rows.into_iter().map(line)).collect()
+}
+
+/// Compares the table `name` of the document at `path` with `table`.
+///
+/// Panics if they differ.
+pub fn hold(path: &str, name: &str, table: &str) {
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let document = read(path);
+    let begin = format!("<!-- table: {name} -->\n");
+    let (before, rest) = document.split_once(&begin).expect("the mark before the table");
+    let (present, after) = rest.split_once("<!-- end -->").expect("the mark after the table");
+    if env::var_os(WRITE).is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        fs::write(path, format!("{before}{begin}{table}<!-- end -->{after}")).expect("the document is writable");
+    } else {
+        assert_eq!(present, table, "the table {name} of {path} is stale: run this test with {WRITE}=1 to update it");
+    }
+}
+
+/// Writes text as code.
+pub fn code(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("`{text}`") }
+}
