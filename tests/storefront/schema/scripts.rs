@@ -58,7 +58,7 @@ fn every_script_is_listed_and_documented() {
             assert!(source.contains(part), "{name}.lua must document {part:?}");
         }
         let purpose = purpose(&source);
-        let documented = format!("/// {purpose}\npub static {}: Script = script!(\"{name}\"", name.to_uppercase());
+        let documented = format!("/// {purpose}\npub static {}: Script = lua!(\"{name}\"", name.to_uppercase());
         assert!(purpose.ends_with('.') && statics.contains(&documented), "scripts/mod.rs must contain {documented}");
     }
 }
