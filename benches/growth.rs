@@ -13,7 +13,7 @@ use std::{
 
 use edgefront::{
     carts::{self, CartChange, Quantity},
-    config::{Config, item_routes::ItemRoutes},
+    config::{Config, rules::UrlRules},
     page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders},
     ports::{budget::Budget, time::Clock},
     schema::{ids::ItemId, keys::Keys, redis::Redis, token::Token},
@@ -95,7 +95,7 @@ impl Place {
             return took.as_secs_f64() * 1e6 / f64::from(VICTIMS);
         }
         let (mut micros, item) = (Vec::new(), ItemId::parse("enamel-mug").expect("an item"));
-        let page = PageKey::of_url("https://shop.example/products/enamel-mug", &ItemRoutes::default()).expect("a page");
+        let page = PageKey::of_url("https://shop.example/products/enamel-mug", &UrlRules::default()).expect("a page");
         let quantity = Quantity::parse(&3.into(), &config.cart).expect("a quantity");
         for call in 0..CALLS {
             // A large prime: from everywhere, and in every round others.

@@ -8,10 +8,18 @@ use http::{HeaderName, HeaderValue};
 use url::Url;
 
 pub mod item_routes;
+mod presets;
 mod reader;
+pub mod rules;
 
 use self::reader::Reader;
-use crate::{config::item_routes::ItemRoutes, schema::keys::Keys};
+use crate::{
+    config::{
+        item_routes::ItemRoutes,
+        rules::{CookieRules, UrlRules},
+    },
+    schema::keys::Keys,
+};
 use upstash_rest::Credentials;
 
 /// The configuration of one Worker.
@@ -93,8 +101,10 @@ pub struct PageConfig {
     /// `PAGE_FORWARD_HEADERS`, default `accept, accept-language, user-agent`: which headers of the client may reach the origin
     /// with a request whose answer may be stored.
     pub forward: Forward,
-    /// `ITEM_ROUTES`, default `/?item={item}, /products/{item}, /flash/{item}`: which URLs name an item.
-    pub item_routes: ItemRoutes,
+    /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT` and `PATHS_PERSONAL`: what a URL says about its page.
+    pub urls: UrlRules,
+    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED` and `CSRF_COOKIE`.
+    pub cookies: CookieRules,
 }
 
 /// Which headers of a client reach the origin with a request whose answer may be stored, never its cookies.
@@ -182,7 +192,8 @@ impl Config {
     /// # Errors
     /// [`ConfigErrors`] with every variable that is missing or wrong.
     pub fn from_lookup(get: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigErrors> {
-        let mut reader = Reader { get: &get, errors: Vec::new() };
+        let mut reader = Reader { get: &get, errors: Vec::new(), preset: None };
+        reader.select_preset();
         let config = reader.config();
         match config {
             Some(config) if reader.errors.is_empty() => Ok(config),

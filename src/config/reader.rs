@@ -8,6 +8,8 @@ use url::Url;
 use super::{
     CartConfig, Config, ConfigError, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig, RankingConfig,
     RedisConfig, RowsConfig, SessionConfig,
+    presets::Preset,
+    rules::{CookieRules, Patterns, QueryRules, UrlRules, is_cookie_name},
 };
 use crate::{config::item_routes::ItemRoutes, schema::keys::Keys};
 use upstash_rest::Credentials;
@@ -16,6 +18,7 @@ use upstash_rest::Credentials;
 pub(super) struct Reader<'a> {
     pub(super) get: &'a dyn Fn(&str) -> Option<String>,
     pub(super) errors: Vec<ConfigError>,
+    pub(super) preset: Option<Preset>,
 }
 
 const DAY: u64 = 86_400;
@@ -45,7 +48,8 @@ impl Reader<'_> {
             wait: Duration::from_millis(self.number("PAGE_WAIT_MS", 2_000, 0)),
             memory: self.seconds("PAGE_MEMORY", 5, 0),
             forward: self.forward_headers(),
-            item_routes: self.item_routes(),
+            urls: self.url_rules(),
+            cookies: self.cookie_rules(),
         };
         let ranking = RankingConfig {
             keep: self.number("RANKING_KEEP", 20_000, 1),
@@ -129,6 +133,57 @@ impl Reader<'_> {
         Some(keys)
     }
 
+    fn url_rules(&mut self) -> UrlRules {
+        let query = QueryRules {
+            ignored: self.rules("QUERY_IGNORED", QueryRules::DEFAULT, Patterns::parse),
+            kept: self.rules("QUERY_KEPT", "", Patterns::parse),
+        };
+        let personal_paths = self.rules("PATHS_PERSONAL", "", |text| {
+            let is_path = |path: &str| path.trim().is_empty() || path.trim().starts_with('/');
+            if text.split(',').all(is_path) {
+                Patterns::parse(text)
+            } else {
+                Err(format!("is {text:?}, and each path must begin with /"))
+            }
+        });
+        UrlRules { items: self.item_routes(), query, personal_paths }
+    }
+
+    fn cookie_rules(&mut self) -> CookieRules {
+        let csrf = self.text("CSRF_COOKIE");
+        if csrf.as_deref().is_some_and(|name| !is_cookie_name(name)) {
+            self.wrong("CSRF_COOKIE", "must be the name of one cookie, such as csrftoken");
+        }
+        CookieRules {
+            ignored: self.rules("COOKIES_IGNORED", CookieRules::DEFAULT_IGNORED, Patterns::parse),
+            personal: self.rules("COOKIES_PERSONAL", "", Patterns::parse),
+            varied: self.rules("COOKIES_VARIED", "", CookieRules::parse_varied),
+            dropped: self.rules("COOKIES_DROPPED", "", CookieRules::parse_dropped),
+            csrf,
+        }
+    }
+
+    /// A list of rules. One that begins with `+` adds to the preset's list, or to the default.
+    fn rules<T: Default>(
+        &mut self,
+        variable: &'static str,
+        default: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> T {
+        let inherited = || self.preset.and_then(|preset| preset.get(variable)).unwrap_or(default).to_owned();
+        let text = match self.explicit(variable) {
+            Some(text) => match text.strip_prefix('+') {
+                Some(more) => format!("{}, {more}", inherited()),
+                None => text,
+            },
+            None => inherited(),
+        };
+        parse(&text).unwrap_or_else(|problem| {
+            self.wrong(variable, problem);
+            T::default()
+        })
+    }
+
     fn item_routes(&mut self) -> ItemRoutes {
         let text = self.text("ITEM_ROUTES");
         match ItemRoutes::parse(text.as_deref().unwrap_or(ItemRoutes::DEFAULT)) {
@@ -188,8 +243,23 @@ impl Reader<'_> {
         None
     }
 
+    /// The variable, or the preset's value for it.
     fn text(&self, variable: &str) -> Option<String> {
+        let preset = || self.preset.and_then(|preset| preset.get(variable)).map(str::to_owned);
+        self.explicit(variable).or_else(preset)
+    }
+
+    fn explicit(&self, variable: &str) -> Option<String> {
         (self.get)(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// Selects the preset before any other variable is read.
+    pub(super) fn select_preset(&mut self) {
+        let Some(name) = self.explicit("PRESET") else { return };
+        self.preset = Preset::find(&name);
+        if self.preset.is_none() {
+            self.wrong("PRESET", format!("is {name:?}, and must be one of {}", Preset::names()));
+        }
     }
 
     fn wrong(&mut self, variable: &'static str, problem: impl Into<String>) {

@@ -3,7 +3,7 @@
 -- of what all pages together take: never less than there is, and never more than the limit.
 -- KEYS cache:{hash} variants:{hash} render:{hash} purged: pages: dying: bytes:
 -- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, variants at most,
---   bytes of all pages at most, bytes that a page takes besides its own, entry ('' = nothing to store, 'unstorable' = note that)
+--   bytes of all pages at most, bytes that a page takes besides its own, entry ('' = nothing to store, 'unstorable …' = hit-for-miss note)
 -- Returns {1 if the page is stored, {hash, when it was stored}* flat}: pages that must go. Where the limit is near, one store names them, so
 --   that hardly any finds no room; where nothing is stored and pages must go first, nothing is done, and the lease stays
 local page, variants, lease, purged, pages, dying, bytes = unpack(KEYS)
@@ -37,7 +37,7 @@ local function oldest(lacks)
 end
 
 if redis.call('GET', lease) ~= lease_id then return {0, {}} end
-if entry == 'unstorable' then
+if string.sub(entry, 1, 10) == 'unstorable' then
   -- Nobody gets the lease for a while; and what is stored is not what the origin answers any more.
   redis.call('SET', lease, entry, 'PX', ttl)
   if redis.call('DEL', page, variants) > 0 then forget({hash}) end

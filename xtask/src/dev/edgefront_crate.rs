@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(listed.session.view_window, default.session.view_window);
         assert_eq!((listed.page.ttl, listed.page.stale), (default.page.ttl, default.page.stale));
         assert_eq!((listed.page.rank_limit, listed.page.max_bytes), (default.page.rank_limit, default.page.max_bytes));
-        assert_eq!(listed.page.item_routes, default.page.item_routes);
+        assert_eq!(listed.page.urls, default.page.urls);
         assert_eq!((listed.ranking.keep, listed.ranking.half_life), (default.ranking.keep, default.ranking.half_life));
         assert_eq!(
             (listed.cart.max_lines, listed.cart.max_quantity),
