@@ -55,8 +55,12 @@ impl BackgroundRender {
                 Ok(RenderOutcome::NotStorable { why, .. }) => {
                     let Unstorable { reason, cause, .. } = &why;
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
-                    app.pages.note_unstorable(key.hash(), *reason, app.clock.now());
-                    log_error(store::note_unstorable(&app.redis, &lease, &why).await);
+                    if reason.is_lasting() {
+                        app.pages.note_unstorable(key.hash(), *reason, app.clock.now());
+                        log_error(store::note_unstorable(&app.redis, &lease, &why).await);
+                    } else {
+                        log_error(store::release(&app.redis, &lease).await);
+                    }
                 }
                 Ok(_) => log::warn!("page cache: a background render took too long"),
                 Err(error) => log::warn!("page cache: a background render failed: {error}"),

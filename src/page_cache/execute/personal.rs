@@ -13,9 +13,10 @@ use crate::{
         cache_status::CacheStatus,
         lookup::PageState,
         policy::{
-            Heuristic, Reason,
+            Heuristic, Reason, VaryFields,
             freshness::{Arrival, freshness},
         },
+        selecting::SelectingHeaders,
     },
     ports::{answer::Answer, fetch::Response, time::Timestamp},
     proxy::{self, OriginDirectives},
@@ -31,7 +32,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let is_get = request.method() == Method::GET;
     let mut shareable = Err(Reason::Status);
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
-        shareable = is_shareable(response, directives, &heuristic, now);
+        shareable = is_shareable(response, directives, &heuristic, &selecting, now);
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
                 CacheStatus::not_stored(miss.reason, Reason::SetCookie)
@@ -73,6 +74,7 @@ fn is_shareable(
     response: &Response,
     directives: &OriginDirectives,
     heuristic: &Heuristic,
+    selecting: &SelectingHeaders,
     now: Timestamp,
 ) -> Result<(), Reason> {
     if directives.is_personal() {
@@ -83,7 +85,9 @@ fn is_shareable(
     headers.remove(header::SET_COOKIE);
     match freshness(response.status(), &headers, arrival, heuristic) {
         // A shared render asks for the body without a coding.
-        Ok(_) | Err(Reason::Encoding) => Ok(()),
-        Err(reason) => Err(reason),
+        Ok(_) | Err(Reason::Encoding) => {}
+        Err(reason) => return Err(reason),
     }
+    let vary = VaryFields::of(&headers).ok_or(Reason::VaryStar)?;
+    selecting.variant(&vary).map(drop).ok_or(Reason::Vary)
 }

@@ -28,7 +28,8 @@ async fn nobody_speaks_as_edge_in_any_spelling(shop: &Shop) {
             assert_eq!(request.send().await.unwrap().status(), 200);
             let asked = shop.origin.last();
             let names: Vec<_> = asked.headers.keys().filter(|name| name.as_str().starts_with("edge")).collect();
-            assert_eq!(names, ["edge-key"], "{name}");
+            assert_eq!(names, ["edge-session", "edge-key"], "{name}");
+            assert_eq!(asked.header("edge-session"), "none");
             assert_eq!(asked.headers.get_all("edge-key").iter().collect::<Vec<_>>(), [ORIGIN_KEY]);
         }
     }
