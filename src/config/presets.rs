@@ -11,9 +11,23 @@ macro_rules! presets {
     };
 }
 
-presets!["django-oscar", "wordpress"];
+presets![
+    "default",
+    "django-oscar",
+    "evershop",
+    "magento",
+    "opencart",
+    "prestashop",
+    "shopware",
+    "spree",
+    "woocommerce",
+    "wordpress",
+];
 
 impl Preset {
+    /// The rules for any storefront. Other presets and the variables add to them.
+    pub const DEFAULT: Self = Self(include_str!("../../presets/default.env"));
+
     /// The preset of this name.
     pub fn find(name: &str) -> Option<Self> {
         PRESETS.iter().find(|(own, _)| *own == name).map(|(_, text)| Self(text))
@@ -60,7 +74,7 @@ mod tests {
     fn every_preset_is_valid_and_sets_only_rules() {
         for (name, _) in PRESETS {
             let config = read(&[("PRESET", name)]);
-            assert!(config.is_ok(), "{name}: {}", config.err().unwrap());
+            assert!(config.is_ok(), "{name}: {}", config.err().map(|errors| errors.to_string()).unwrap_or_default());
             let preset = Preset::find(name).unwrap();
             let mut seen = HashSet::new();
             for (variable, value) in preset.variables() {
@@ -88,6 +102,6 @@ mod tests {
     #[test]
     fn an_unknown_preset_names_the_known_ones() {
         let errors = read(&[("PRESET", "oscar")]).err().unwrap();
-        assert!(errors.to_string().contains("django-oscar, wordpress"), "{errors}");
+        assert!(errors.to_string().contains("default, django-oscar, evershop"), "{errors}");
     }
 }

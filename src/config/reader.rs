@@ -135,10 +135,10 @@ impl Reader<'_> {
 
     fn url_rules(&mut self) -> UrlRules {
         let query = QueryRules {
-            ignored: self.rules("QUERY_IGNORED", QueryRules::DEFAULT, Patterns::parse),
-            kept: self.rules("QUERY_KEPT", "", Patterns::parse),
+            ignored: self.rules("QUERY_IGNORED", Patterns::parse),
+            kept: self.rules("QUERY_KEPT", Patterns::parse),
         };
-        let personal_paths = self.rules("PATHS_PERSONAL", "", |text| {
+        let personal_paths = self.rules("PATHS_PERSONAL", |text| {
             let is_path = |path: &str| path.trim().is_empty() || path.trim().starts_with('/');
             if text.split(',').all(is_path) {
                 Patterns::parse(text)
@@ -155,29 +155,24 @@ impl Reader<'_> {
             self.wrong("CSRF_COOKIE", "must be the name of one cookie, such as csrftoken");
         }
         CookieRules {
-            ignored: self.rules("COOKIES_IGNORED", CookieRules::DEFAULT_IGNORED, Patterns::parse),
-            personal: self.rules("COOKIES_PERSONAL", "", Patterns::parse),
-            varied: self.rules("COOKIES_VARIED", "", CookieRules::parse_varied),
-            dropped: self.rules("COOKIES_DROPPED", "", CookieRules::parse_dropped),
+            ignored: self.rules("COOKIES_IGNORED", Patterns::parse),
+            personal: self.rules("COOKIES_PERSONAL", Patterns::parse),
+            varied: self.rules("COOKIES_VARIED", CookieRules::parse_varied),
+            dropped: self.rules("COOKIES_DROPPED", CookieRules::parse_dropped),
             csrf,
         }
     }
 
-    /// A list of rules. One that begins with `+` adds to the preset's list, or to the default.
-    fn rules<T: Default>(
-        &mut self,
-        variable: &'static str,
-        default: &str,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> T {
-        let inherited = || self.preset.and_then(|preset| preset.get(variable)).unwrap_or(default).to_owned();
-        let text = match self.explicit(variable) {
-            Some(text) => match text.strip_prefix('+') {
-                Some(more) => format!("{}, {more}", inherited()),
-                None => text,
-            },
-            None => inherited(),
-        };
+    /// A list of rules: the variable's, else the preset's, else the default. A list that begins with `+` adds to the one that it
+    /// would replace.
+    fn rules<T: Default>(&mut self, variable: &'static str, parse: impl Fn(&str) -> Result<T, String>) -> T {
+        let preset = self.preset.and_then(|preset| preset.get(variable));
+        let layers =
+            [Preset::DEFAULT.get(variable).map(str::to_owned), preset.map(str::to_owned), self.explicit(variable)];
+        let text = layers.into_iter().flatten().fold(String::new(), |inherited, list| match list.strip_prefix('+') {
+            Some(more) => format!("{inherited}, {more}"),
+            None => list,
+        });
         parse(&text).unwrap_or_else(|problem| {
             self.wrong(variable, problem);
             T::default()

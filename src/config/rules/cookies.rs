@@ -53,9 +53,6 @@ pub struct DroppedCookie {
 }
 
 impl CookieRules {
-    /// The default of `COOKIES_IGNORED`: cookies of analytics, advertising, bot detection and consent tools.
-    pub const DEFAULT_IGNORED: &str = "_ga, _ga_*, _gid, _gat, _gat_*, _gcl_*, _fbp, _fbc, _hj*, cookieconsent*";
-
     /// The kind of a cookie.
     #[must_use]
     pub fn kind(&self, name: &str, value: &str) -> CookieKind {

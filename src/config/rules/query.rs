@@ -1,6 +1,7 @@
 //! Query parameters that are not part of a page's key.
 
 use super::patterns::Patterns;
+use crate::config::presets::Preset;
 
 /// Which parameters do not change a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,13 +13,6 @@ pub struct QueryRules {
 }
 
 impl QueryRules {
-    /// The default of `QUERY_IGNORED`: parameters that campaigns and advertisements add to links.
-    ///
-    /// Sources: Google Analytics (`utm_*`, `_ga`, `_gl`), Google Ads (`gclid`, `gclsrc`, `dclid`, `gbraid`, `wbraid`), Meta (`fbclid`,
-    /// `igshid`), Microsoft Advertising (`msclkid`), TikTok (`ttclid`), Yandex (`yclid`), Mailchimp (`mc_cid`, `mc_eid`).
-    pub const DEFAULT: &str =
-        "utm_*, _ga, _gl, gclid, gclsrc, dclid, gbraid, wbraid, fbclid, igshid, msclkid, ttclid, yclid, mc_cid, mc_eid";
-
     /// Returns whether the parameter is part of the key.
     #[must_use]
     pub fn is_part_of_key(&self, name: &str) -> bool {
@@ -28,8 +22,9 @@ impl QueryRules {
 
 impl Default for QueryRules {
     fn default() -> Self {
+        let default = Preset::DEFAULT.get("QUERY_IGNORED").unwrap_or_default();
         // The default is valid; a test parses it.
-        Self { ignored: Patterns::parse(Self::DEFAULT).unwrap_or_default(), kept: Patterns::default() }
+        Self { ignored: Patterns::parse(default).unwrap_or_default(), kept: Patterns::default() }
     }
 }
 
@@ -39,7 +34,6 @@ mod tests {
 
     #[test]
     fn an_ignored_parameter_can_be_kept() {
-        assert!(Patterns::parse(QueryRules::DEFAULT).is_ok());
         let rules = QueryRules { kept: Patterns::parse("utm_source").unwrap(), ..QueryRules::default() };
         for (name, expected) in [("color", true), ("utm_medium", false), ("utm_source", true), ("gclid", false)] {
             assert_eq!(rules.is_part_of_key(name), expected, "{name}");
