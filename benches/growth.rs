@@ -13,7 +13,7 @@ use std::{
 
 use edgefront::{
     carts::{self, CartChange, Quantity},
-    config::{Config, item_routes::ItemRoutes},
+    config::{Config, rules::UrlRules},
     page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders},
     ports::{
         budget::Budget,
@@ -113,7 +113,7 @@ impl Inputs {
         Self {
             now: SystemClock.now(),
             item: ItemId::parse("enamel-mug").expect("an item"),
-            page: PageKey::of_url(url, &ItemRoutes::default()).expect("a page"),
+            page: PageKey::of_url(url, &UrlRules::default()).expect("a page"),
             quantity: Quantity::parse(&3.into(), &config.cart).expect("a quantity"),
             config,
         }

@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use edgefront::{
-    config::{Config, item_routes::ItemRoutes},
+    config::{Config, rules::UrlRules},
     page_cache::{PageKey, SelectingHeaders, StoredPage, policy::VaryFields},
     ports::{
         fetch::{Body, Fetch, FetchError, Request, Response},
@@ -37,6 +37,7 @@ fn stored_page(criterion: &mut Criterion) {
         error_until: NOW + Duration::from_mins(6),
         dies: NOW + Duration::from_mins(6),
         strict: false,
+        is_declared_shared: false,
         vary: VaryFields::from_text(""),
         variant: String::new(),
         own_etag: true,
@@ -55,9 +56,9 @@ fn stored_page(criterion: &mut Criterion) {
 
 /// Canonicalizes a URL and hashes it.
 fn page_key(criterion: &mut Criterion) {
-    let routes = ItemRoutes::default();
+    let rules = UrlRules::default();
     criterion.bench_function("page key", |bench| {
-        bench.iter(|| PageKey::of_url(black_box(URL), &routes).unwrap());
+        bench.iter(|| PageKey::of_url(black_box(URL), &rules).unwrap());
     });
 }
 
@@ -132,7 +133,7 @@ impl Clock for StoppedClock {
 }
 
 fn page() -> PageKey {
-    PageKey::of_url(URL, &ItemRoutes::default()).unwrap()
+    PageKey::of_url(URL, &UrlRules::default()).unwrap()
 }
 
 criterion_group!(benches, stored_page, page_key, session_cookie, redis_exchange);

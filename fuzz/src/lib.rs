@@ -6,7 +6,7 @@ use std::{rc::Rc, time::Duration};
 use bytes::Bytes;
 use edgefront::{
     carts::CartChange,
-    config::{CartConfig, Forward, Secret, SessionConfig, item_routes::ItemRoutes},
+    config::{CartConfig, Forward, Secret, SessionConfig, rules::UrlRules},
     orders::Order,
     page_cache::{
         PageKey, SelectingHeaders, StoredPage,
@@ -15,6 +15,7 @@ use edgefront::{
             cache_control::CacheControl,
             range::{self, Part},
         },
+        visitor_cookies::VisitorCookies,
     },
     ports::{
         fetch::{Fetch, FetchError, Request, Response},
@@ -72,7 +73,7 @@ pub fn cookie(data: &[u8]) {
 /// it comes from the URL's own host.
 pub fn page_url(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let routes = ItemRoutes::default();
+    let routes = UrlRules::default();
     let urls = [text.to_owned(), format!("https://shop.example/{text}"), format!("https://shop.example/?item={text}")];
     let pages: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url, &routes).ok()).collect();
     for page in &pages {
@@ -106,10 +107,10 @@ pub fn headers(data: &[u8]) {
 
     if let Some(fields) = VaryFields::of(&headers) {
         assert_eq!(VaryFields::from_text(&fields.to_text()), fields);
-        let selecting = SelectingHeaders::of(&headers, &Forward::All, false);
+        let selecting = SelectingHeaders::of(&headers, &Forward::All, &VisitorCookies::default());
         if let Some(variant) = selecting.variant(&fields) {
             assert_eq!(fields.is_empty(), variant.is_empty());
-            let again = SelectingHeaders::of(&selecting.headers(None), &Forward::All, false);
+            let again = SelectingHeaders::of(&selecting.headers(None), &Forward::All, &VisitorCookies::default());
             assert_eq!(again.variant(&fields), Some(variant), "what the origin is sent selects the same");
         }
     }
@@ -150,7 +151,7 @@ fn size(reply: &Reply) -> usize {
 
 /// Of what is stored as a page: only the page that was asked for is read, and it is written as it was read.
 pub fn stored_page(data: &[u8]) {
-    let page = |path| PageKey::of_url(path, &ItemRoutes::default()).expect("a page");
+    let page = |path| PageKey::of_url(path, &UrlRules::default()).expect("a page");
     let (own, other) = (page("https://shop.example/products/mug"), page("https://shop.example/products/cup"));
     let selecting = SelectingHeaders::default();
     let Some(entry) = StoredPage::decode(&Bytes::copy_from_slice(data), &own, &selecting) else { return };

@@ -6,7 +6,11 @@ use std::{fmt, time::Duration};
 use http::{HeaderName, HeaderValue};
 use url::Url;
 
-use super::{item_routes::ItemRoutes, secret::Secret};
+use super::{
+    item_routes::ItemRoutes,
+    rules::{CookieRules, UrlRules},
+    secret::Secret,
+};
 use crate::schema::keys::Keys;
 use upstash_rest::Credentials;
 
@@ -77,21 +81,11 @@ pub struct PageConfig {
     /// `PAGE_FORWARD_HEADERS`: the client's headers that may reach the origin with a request whose response may be
     /// stored.
     pub forward: Forward,
-    /// `ITEM_ROUTES`: the URLs that name an item.
-    pub item_routes: ItemRoutes,
-}
-
-/// The reason in `Cache-Status` for an item's page that is not stored because of the item's rank.
-pub const UNPOPULAR: &str = "unpopular";
-
-impl PageConfig {
-    /// Decides whether the page of an item of this rank may be stored. An item without a rank was never viewed.
-    ///
-    /// # Errors
-    /// [`UNPOPULAR`].
-    pub fn popularity(&self, rank: Option<u64>) -> Result<(), &'static str> {
-        rank.filter(|rank| *rank < self.rank_limit).map(drop).ok_or(UNPOPULAR)
-    }
+    /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT` and `PATHS_PERSONAL`: what a URL says about its page.
+    pub urls: UrlRules,
+    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED` and `CSRF_COOKIE`: what the cookies say
+    /// about the visitor.
+    pub cookies: CookieRules,
 }
 
 /// The client's headers that reach the origin with a request whose response may be stored. Cookies never do.

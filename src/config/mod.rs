@@ -8,12 +8,16 @@
 //! - `reader`: reads a [`Config`] with this table.
 //! - `groups`: the parts of a [`Config`].
 //! - [`item_routes`]: URL patterns that name an item.
+//! - [`rules`]: what cookies, paths and query parameters say about a page.
+//! - `presets`: the rules of well-known storefronts.
 
 pub mod item_routes;
+pub mod rules;
 pub mod variables;
 
 mod error;
 mod groups;
+mod presets;
 mod reader;
 mod secret;
 
@@ -23,7 +27,7 @@ pub use self::{
     error::{ConfigError, ConfigErrors},
     groups::{
         CartConfig, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig, RankingConfig, RedisConfig,
-        RowsConfig, SessionConfig, UNPOPULAR,
+        RowsConfig, SessionConfig,
     },
     secret::Secret,
 };

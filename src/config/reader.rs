@@ -9,13 +9,16 @@ use super::{
     CartConfig, Config, ConfigError, ConfigErrors, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig,
     RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
+    presets::Preset,
+    rules::{CookieRules, Patterns, QueryRules, UrlRules, is_cookie_name},
     variables::{
-        CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, FLASH_CHECKOUT, FLASH_HOLD, INSIGHTS_HALF_LIFE, ITEM_ROUTES,
-        LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS, PAGE_MAX_BYTES, PAGE_MEMORY,
-        PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, RANKING_HALF_LIFE, RANKING_KEEP,
-        REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE, SESSION_KEYS, SESSION_LIMIT,
-        SESSION_MAX_AGE, SHARDS, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL,
-        VIEW_WINDOW, Variable,
+        CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_IGNORED, COOKIES_PERSONAL,
+        COOKIES_VARIED, CSRF_COOKIE, FLASH_CHECKOUT, FLASH_HOLD, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES,
+        ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT,
+        PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT,
+        RANKING_HALF_LIFE, RANKING_KEEP, REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE,
+        SESSION_KEYS, SESSION_LIMIT, SESSION_MAX_AGE, SHARDS, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN,
+        UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable,
     },
 };
 use crate::schema::keys::Keys;
@@ -26,7 +29,8 @@ use upstash_rest::Credentials;
 /// # Errors
 /// [`ConfigErrors`] with every variable that is missing or wrong.
 pub(super) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Config, ConfigErrors> {
-    let mut reader = Reader { get, errors: Vec::new() };
+    let mut reader = Reader { get, errors: Vec::new(), preset: None };
+    reader.preset = reader.preset();
     let config = reader.config();
     config.filter(|_| reader.errors.is_empty()).ok_or(ConfigErrors(reader.errors))
 }
@@ -35,6 +39,7 @@ pub(super) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Config, Confi
 struct Reader<'a> {
     get: &'a dyn Fn(&str) -> Option<String>,
     errors: Vec<ConfigError>,
+    preset: Option<Preset>,
 }
 
 impl Reader<'_> {
@@ -58,7 +63,8 @@ impl Reader<'_> {
             wait: self.milliseconds(&PAGE_WAIT_MS),
             memory: self.seconds(&PAGE_MEMORY),
             forward: self.forwarded_headers(),
-            item_routes: self.item_routes(&ITEM_ROUTES, "{item}"),
+            urls: self.url_rules(),
+            cookies: self.cookie_rules(),
         };
         let ranking = RankingConfig { keep: self.number(&RANKING_KEEP), half_life: self.seconds(&RANKING_HALF_LIFE) };
         let flash =
@@ -122,6 +128,54 @@ impl Reader<'_> {
             self.wrong(&ORIGIN_URL, format!("is not set, and this Worker has no demo shop: {remedy}"));
         }
         self.url(&ORIGIN_URL)
+    }
+
+    fn preset(&mut self) -> Option<Preset> {
+        let name = self.explicit(&PRESET)?;
+        let preset = Preset::find(&name);
+        if preset.is_none() {
+            self.wrong(&PRESET, format!("is {name:?}: set one of {}", Preset::names()));
+        }
+        preset
+    }
+
+    fn url_rules(&mut self) -> UrlRules {
+        let query = QueryRules {
+            ignored: self.rules(&QUERY_IGNORED, Patterns::parse),
+            kept: self.rules(&QUERY_KEPT, Patterns::parse),
+        };
+        let items = self.item_routes(&ITEM_ROUTES, "{item}");
+        UrlRules { items, query, personal_paths: self.rules(&PATHS_PERSONAL, Patterns::parse_paths) }
+    }
+
+    fn cookie_rules(&mut self) -> CookieRules {
+        let csrf = self.text(&CSRF_COOKIE);
+        if let Some(name) = csrf.as_deref().filter(|name| !is_cookie_name(name)) {
+            self.refuse(&CSRF_COOKIE, name);
+        }
+        CookieRules {
+            ignored: self.rules(&COOKIES_IGNORED, Patterns::parse),
+            personal: self.rules(&COOKIES_PERSONAL, Patterns::parse),
+            varied: self.rules(&COOKIES_VARIED, CookieRules::parse_varied),
+            dropped: self.rules(&COOKIES_DROPPED, CookieRules::parse_dropped),
+            csrf,
+        }
+    }
+
+    /// A list of rules: the variable's, else the preset's, else the default. A list that begins with `+` adds to the one
+    /// that it would replace.
+    fn rules<T: Default>(&mut self, variable: &Variable, parse: impl Fn(&str) -> Result<T, String>) -> T {
+        let preset = self.preset.and_then(|preset| preset.get(variable.name)).map(str::to_owned);
+        let default = Preset::DEFAULT.get(variable.name).map(str::to_owned);
+        let layers = [default, preset, self.explicit(variable)].into_iter().flatten();
+        let text = layers.fold(String::new(), |inherited, list| match list.strip_prefix('+') {
+            Some(more) => format!("{inherited}, {more}"),
+            None => list,
+        });
+        parse(&text).unwrap_or_else(|problem| {
+            self.wrong(variable, problem);
+            T::default()
+        })
     }
 
     fn forwarded_headers(&mut self) -> Forward {
@@ -232,11 +286,16 @@ impl Reader<'_> {
         text
     }
 
-    /// The value, or else the default. None if there is neither.
+    /// The value, else the preset's, else the default. None if there is none of them.
     fn text(&self, variable: &Variable) -> Option<String> {
-        let value = (self.get)(variable.name).unwrap_or_default();
-        let value = if value.trim().is_empty() { variable.default } else { value.trim() };
-        (!value.is_empty()).then(|| value.to_owned())
+        let preset = || self.preset.and_then(|preset| preset.get(variable.name));
+        let inherited = || preset().or(Some(variable.default).filter(|default| !default.is_empty())).map(str::to_owned);
+        self.explicit(variable).or_else(inherited)
+    }
+
+    /// The value of the variable itself.
+    fn explicit(&self, variable: &Variable) -> Option<String> {
+        (self.get)(variable.name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
     fn refuse(&mut self, variable: &Variable, value: &str) {

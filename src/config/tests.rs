@@ -25,7 +25,7 @@ fn the_defaults_are_the_books() {
     assert!(config.origin.url.is_none() && config.rows.is_none());
     assert_eq!((config.page.memory.as_secs(), config.row_memory.as_secs()), (5, 1));
     assert_eq!(config.origin.cart_routes, ["/cart", "/checkout"]);
-    assert_eq!(config.page.item_routes, item_routes::ItemRoutes::default());
+    assert_eq!(config.page.urls, rules::UrlRules::default());
 }
 
 #[test]
@@ -48,6 +48,15 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("LOGIN_ROUTES", "login"),
         ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
         ("PAGE_FORWARD_HEADERS", "accept language"),
+        ("PRESET", "oscar"),
+        ("COOKIES_IGNORED", "*"),
+        ("COOKIES_PERSONAL", "a b"),
+        ("COOKIES_VARIED", "currency=EUR USD"),
+        ("COOKIES_DROPPED", "history"),
+        ("CSRF_COOKIE", "csrf token"),
+        ("PATHS_PERSONAL", "/admin/*, accounts"),
+        ("QUERY_IGNORED", "a=b"),
+        ("QUERY_KEPT", "\"a\""),
         ("ORIGIN_URL", "shop.example"),
         ("ROWS_TABLE", "a; DROP TABLE b"),
     ] {

@@ -57,6 +57,8 @@ macro_rules! variables {
 }
 
 const ADDRESS: &str = "an address that begins with http:// or https://";
+const NAMES: &str =
+    "names separated by commas, in which * stands for any characters; + at the start adds to the default";
 const PATHS: &str = "paths separated by commas, such as /cart";
 
 variables! {
@@ -73,6 +75,26 @@ variables! {
         "/?item={item}, /products/{item}, /flash/{item}",
         "URL patterns separated by commas, such as /products/{item} or /shop?item={item}"
     );
+
+    /// The rules for a storefront software, from `presets/`. Variables that are not empty override them.
+    PRESET = text("", "the name of a file in presets/, such as django-oscar");
+    /// Cookies that say nothing about a page. Empty: the list of `presets/default.env`.
+    COOKIES_IGNORED = text("", NAMES);
+    /// Cookies whose visitors never get a shared page. A visitor with a cookie that no rule names gets a shared page only
+    /// if the origin declares it shared.
+    COOKIES_PERSONAL = text("", NAMES);
+    /// Cookies that select one of several pages under a URL, with their values.
+    COOKIES_VARIED = text("", "names separated by commas, with their values or without: django_language, currency=EUR|USD");
+    /// Cookies that shared renders do not set on the named paths, so that they do not prevent sharing.
+    COOKIES_DROPPED = text("", "cookies and paths separated by commas, such as oscar_history@/catalogue/*");
+    /// The cookie of a double-submit CSRF protection, such as Django's. edgefront takes the protection over.
+    CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
+    /// Paths whose pages are never shared.
+    PATHS_PERSONAL = text("", "paths separated by commas, in which * stands for any characters, such as /admin/*");
+    /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
+    QUERY_IGNORED = text("", NAMES);
+    /// Query parameters that change a page, although `QUERY_IGNORED` names them.
+    QUERY_KEPT = text("", NAMES);
 
     /// How many sessions may live. Beyond this number, the sessions that were seen longest ago end.
     SESSION_LIMIT = number!("10000000", "sessions", 1);
@@ -166,7 +188,8 @@ variables! {
     UPSTASH_REDIS_REST_URL = text("", ADDRESS);
     /// The REST token of that database. It must be able to write.
     UPSTASH_REDIS_REST_TOKEN = text("", "visible ASCII characters");
-    /// Sign the session cookies. The first key signs and all keys are accepted, so that keys can rotate. `openssl rand -base64 32` generates a key.
+    /// Keys that sign the session cookies. The first key signs and all keys are accepted, so that keys can rotate.
+    /// `openssl rand -base64 32` generates a key.
     SESSION_KEYS = secret!("keys separated by commas, each of ", 32);
     /// Opens the service part of the API (`Authorization: Bearer <SERVICE_KEY>`). Without it, that part is closed.
     SERVICE_KEY = secret!("", 16);

@@ -8,7 +8,7 @@ use super::{
     policy::{Reason, RequestDirectives, freshness::Popularity},
 };
 use crate::{
-    config::{Forward, PageConfig, item_routes::ItemRoutes},
+    config::{Forward, PageConfig, rules::UrlRules},
     ports::fetch::Request,
     proxy::is_hop_by_hop,
 };
@@ -21,15 +21,11 @@ static BYPASS_HEADERS: [HeaderName; 4] =
 ///
 /// # Errors
 /// The reason to bypass the cache.
-pub fn admit(
-    request: &Request,
-    routes: &ItemRoutes,
-    memory: &PageMemory,
-) -> Result<(PageKey, RequestDirectives), Reason> {
+pub fn admit(request: &Request, rules: &UrlRules, memory: &PageMemory) -> Result<(PageKey, RequestDirectives), Reason> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Err(Reason::Method);
     }
-    let key = memory.key(text(request.uri()), routes)?;
+    let key = memory.key(text(request.uri()), rules)?;
     if let Some(name) = BYPASS_HEADERS.iter().find(|name| request.headers().contains_key(*name)) {
         return Err(Reason::RequestHeader(name.as_str()));
     }
@@ -112,7 +108,7 @@ mod tests {
         }
         let request = request.body(Body::Empty).unwrap();
         let memory = PageMemory::new(std::time::Duration::ZERO);
-        let page = admit(&request, &ItemRoutes::default(), &memory).map(|(page, _)| page);
+        let page = admit(&request, &UrlRules::default(), &memory).map(|(page, _)| page);
         page.map(|page| page.item().map(ToString::to_string).unwrap_or_default())
     }
 

@@ -21,7 +21,7 @@ pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
     if visit.token.is_some()
         && let Circuit::Open { probe } = visit.app.circuit.state(visit.now)
     {
-        let mut answer = forward(visit, Reason::RedisDown, VisitorContext::default(), request).await;
+        let mut answer = forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request).await;
         answer.background.extend(probe.then(|| probe_redis(visit.app.clone())));
         return answer;
     }
@@ -32,7 +32,7 @@ pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
                 visit.app.circuit.record::<()>(&Err(error.clone()), visit.app.clock.now());
             }
             log::warn!("session: {error}");
-            forward(visit, Reason::RedisDown, VisitorContext::default(), request).await
+            forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request).await
         }
     }
 }

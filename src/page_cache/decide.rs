@@ -52,6 +52,8 @@ pub struct Known {
     pub is_exact: bool,
     /// The request may be answered with a page of its own: it carries cookies, a user, uncommon headers, or asks for less than a page.
     pub is_personal: bool,
+    /// The visitor must not get a shared page: a cookie may identify the visitor, and the origin did not declare the page shared.
+    pub must_be_personal: bool,
     pub only_if_cached: bool,
     /// The origin failed recently, and the stored page may replace its response.
     pub may_replace_error: bool,
@@ -91,8 +93,8 @@ pub enum Step {
 /// Decides the step after a lookup.
 #[must_use]
 pub fn next_step(known: &Known) -> Step {
-    if known.state == PageState::Unstorable {
-        return Step::Bypass(Reason::Unstorable);
+    if let PageState::Unstorable(reason) = known.state {
+        return Step::Bypass(reason);
     }
     if let Some(reason) = known.wait.and_then(|wait| wait.unstorable) {
         return Step::Bypass(reason);
@@ -111,7 +113,7 @@ pub fn next_step(known: &Known) -> Step {
         return Step::ServeOnError;
     }
     let is_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
-    if !known.is_exact || !is_shared && known.is_personal {
+    if !known.is_exact || known.must_be_personal || !is_shared && known.is_personal {
         return Step::RenderPersonal(reason);
     }
     let stops_waiting = known.wait.is_some_and(|wait| wait.is_over);
@@ -154,6 +156,7 @@ mod tests {
         popularity: Ok(()),
         is_exact: true,
         is_personal: false,
+        must_be_personal: false,
         only_if_cached: false,
         may_replace_error: false,
         wait: None,
@@ -222,6 +225,31 @@ mod tests {
     }
 
     #[test]
+    fn a_visitor_whom_a_cookie_may_identify_gets_no_shared_page() {
+        let identified = |known: Known| Known { is_personal: true, must_be_personal: true, has_lease: true, ..known };
+        for (name, known, expected) in [
+            ("popular", identified(MISS), Step::RenderPersonal(ForwardReason::UriMiss)),
+            (
+                "stored before",
+                Known { state: PageState::Shared, ..identified(MISS) },
+                Step::RenderPersonal(ForwardReason::UriMiss),
+            ),
+            (
+                "another request renders it",
+                Known { has_lease: false, ..identified(MISS) },
+                Step::RenderPersonal(ForwardReason::UriMiss),
+            ),
+            (
+                "only if cached",
+                Known { only_if_cached: true, ..identified(MISS) },
+                Step::Timeout(ForwardReason::UriMiss),
+            ),
+        ] {
+            assert_eq!(next_step(&known), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn a_wait_ends_with_the_page_or_a_note_or_its_time() {
         let waited = |known: Known, wait| Known { wait: Some(wait), ..known };
         let fresh = Known { stored: Some(Reuse::Fresh), ..MISS };
@@ -238,7 +266,11 @@ mod tests {
                 waited(MISS, Waited { unstorable: Some(Reason::SetCookie), ..WAITED }),
                 Step::Bypass(Reason::SetCookie),
             ),
-            ("noted in Redis", Known { state: PageState::Unstorable, ..MISS }, Step::Bypass(Reason::Unstorable)),
+            (
+                "noted in Redis",
+                Known { state: PageState::Unstorable(Reason::Private), ..MISS },
+                Step::Bypass(Reason::Private),
+            ),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
         }

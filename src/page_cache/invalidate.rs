@@ -5,7 +5,7 @@ use url::Url;
 
 use super::{bypass::bypass, key::PageKey, policy::Reason, store};
 use crate::{
-    config::item_routes::ItemRoutes,
+    config::rules::UrlRules,
     ports::{
         answer::Answer,
         fetch::{Request, Response},
@@ -23,7 +23,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let mut answer = bypass(&visit, Reason::Method, request).await;
     let status = answer.response.status();
     if !is_safe && (status.is_success() || status.is_redirection()) {
-        let keys = changed(&url, &answer.response, &app.config.page.item_routes);
+        let keys = changed(&url, &answer.response, &app.config.page.urls);
         for key in &keys {
             app.pages.forget(key.hash());
             app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
@@ -41,14 +41,14 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
 }
 
 /// The pages under the request's URL and under those of `Location` and `Content-Location` with the same origin.
-fn changed(url: &str, response: &Response, routes: &ItemRoutes) -> Vec<PageKey> {
+fn changed(url: &str, response: &Response, rules: &UrlRules) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
     let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter_map(|name| {
         let text = response.headers().get(name)?.to_str().ok()?;
         target.join(text).ok().filter(|named| named.origin() == target.origin())
     });
     let urls: Vec<_> = std::iter::once(target.clone()).chain(named).collect();
-    let mut keys: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), routes).ok()).collect();
+    let mut keys: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), rules).ok()).collect();
     keys.dedup();
     keys
 }

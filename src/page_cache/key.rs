@@ -8,7 +8,10 @@ use url::{Url, form_urlencoded};
 
 use super::policy::{Reason, freshness::Popularity};
 use crate::{
-    config::item_routes::ItemRoutes,
+    config::{
+        item_routes::ItemRoutes,
+        rules::{QueryRules, UrlRules},
+    },
     ports::sort,
     schema::{hex, ids::ItemId},
 };
@@ -26,18 +29,14 @@ struct Parts {
     hash: String,
 }
 
-/// Tracking parameters. They do not change the page, so they are not part of the key.
-const TRACKING: [&str; 14] = [
-    "_ga", "_gl", "dclid", "fbclid", "gbraid", "gclid", "gclsrc", "igshid", "mc_cid", "mc_eid", "msclkid", "ttclid",
-    "wbraid", "yclid",
-];
-
 impl PageKey {
     /// Reads an absolute URL.
     ///
     /// # Errors
-    /// [`Reason::Dynamic`] for a page that is made for one request, [`Reason::NoPage`] for anything but an absolute HTTP URL.
-    pub fn of_url(text: &str, routes: &ItemRoutes) -> Result<Self, Reason> {
+    /// [`Reason::Dynamic`] for a page that is made for one request, [`Reason::Path`] for a path of `PATHS_PERSONAL`,
+    /// [`Reason::NoPage`] for anything but an absolute HTTP URL.
+    pub fn of_url(text: &str, rules: &UrlRules) -> Result<Self, Reason> {
+        let UrlRules { items: routes, query: query_rules, .. } = rules;
         // The parser lower-cases scheme and host, drops the default port and resolves dot segments.
         let url = Url::parse(text).map_err(|_| Reason::NoPage)?;
         let is_http = matches!(url.scheme(), "http" | "https");
@@ -46,11 +45,14 @@ impl PageKey {
             return Err(Reason::Dynamic);
         }
         let path = normalized(url.path());
-        let (query, item, by_popularity) = match known_parameters(&url, &path, routes) {
+        if is_personal_path(&path, rules) {
+            return Err(Reason::Path);
+        }
+        let (query, item, by_popularity) = match known_parameters(&url, &path, routes, query_rules) {
             Ok((query, item)) => (query, Some(item), Ok(())),
-            Err(reason) => (other_parameters(&url), routes.item(&path, url.query()), Err(reason)),
+            Err(reason) => (other_parameters(&url, query_rules), routes.item(&path, url.query()), Err(reason)),
         };
-        let is_exact = by_popularity.is_ok() || is_exact(text, &path, &query);
+        let is_exact = by_popularity.is_ok() || is_exact(text, &path, &query, query_rules);
         let mut canonical = format!("{}://{host}", url.scheme());
         if let Some(port) = url.port() {
             let _ = write!(canonical, ":{port}");
@@ -78,7 +80,7 @@ impl PageKey {
         self.0.by_popularity
     }
 
-    /// Returns whether the URL was already canonical, apart from tracking parameters. Another spelling is answered from the store but never
+    /// Returns whether the URL was already canonical, apart from ignored parameters. Another spelling is answered from the store but never
     /// stored, because the origin may see a difference.
     #[must_use]
     pub fn is_exact(&self) -> bool {
@@ -91,6 +93,13 @@ impl PageKey {
         &self.0.url
     }
 
+    /// The path of the canonical URL.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        let path = self.url().split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/");
+        path.split('?').next().unwrap_or_default()
+    }
+
     /// SHA-256 of the canonical URL, 64 hexadecimal digits.
     #[must_use]
     pub fn hash(&self) -> &str {
@@ -98,10 +107,24 @@ impl PageKey {
     }
 }
 
-/// The sorted query and the item of a URL that has only item parameters and tracking parameters.
-fn known_parameters(url: &Url, path: &str, routes: &ItemRoutes) -> Result<(String, ItemId), Reason> {
+/// Returns whether `PATHS_PERSONAL` names the path. Many origins read `//admin` as `/admin`, so repeated slashes count as one.
+fn is_personal_path(path: &str, rules: &UrlRules) -> bool {
+    let mut single = path.to_owned();
+    while single.contains("//") {
+        single = single.replace("//", "/");
+    }
+    rules.personal_paths.contains(&single)
+}
+
+/// The sorted query and the item of a URL that has only item parameters and ignored parameters.
+fn known_parameters(
+    url: &Url,
+    path: &str,
+    routes: &ItemRoutes,
+    rules: &QueryRules,
+) -> Result<(String, ItemId), Reason> {
     let item = routes.item(path, url.query()).ok_or(Reason::NoItem)?;
-    let mut kept: Vec<_> = url.query_pairs().filter(|(name, _)| !is_tracking(name)).collect();
+    let mut kept: Vec<_> = url.query_pairs().filter(|(name, _)| rules.is_part_of_key(name)).collect();
     sort::sort_by(&mut kept, Ord::cmp);
     let known = |name: &str| routes.parameters(path).any(|own| own == name);
     let twice = kept.iter().zip(kept.iter().skip(1)).any(|((one, _), (next, _))| one == next);
@@ -111,30 +134,26 @@ fn known_parameters(url: &Url, path: &str, routes: &ItemRoutes) -> Result<(Strin
     Ok((form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish(), item))
 }
 
-/// All parameters but tracking ones, in their order, which may matter to the origin.
-fn other_parameters(url: &Url) -> String {
-    let kept = own_parts(url.query().unwrap_or_default());
+/// All parameters except ignored ones, in their order, which may matter to the origin.
+fn other_parameters(url: &Url, rules: &QueryRules) -> String {
+    let kept = own_parts(url.query().unwrap_or_default(), rules);
     kept.map(normalized).collect::<Vec<_>>().join("&")
 }
 
-/// The parts of a query without tracking parameters.
-fn own_parts(query: &str) -> impl Iterator<Item = &str> {
-    query.split('&').filter(|part| {
+/// The parts of a query without ignored parameters.
+fn own_parts<'a>(query: &'a str, rules: &'a QueryRules) -> impl Iterator<Item = &'a str> {
+    query.split('&').filter(move |part| {
         let name = form_urlencoded::parse(part.as_bytes()).next().map(|(name, _)| name);
-        name.is_none_or(|name| !is_tracking(&name))
+        name.is_none_or(|name| rules.is_part_of_key(&name))
     })
 }
 
 /// Returns whether a URL has exactly this path and this query.
-fn is_exact(text: &str, path: &str, query: &str) -> bool {
+fn is_exact(text: &str, path: &str, query: &str, rules: &QueryRules) -> bool {
     let text = text.split('#').next().unwrap_or_default();
     let (before, own) = text.split_once('?').unwrap_or((text, ""));
     let own_path = before.split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/");
-    own_path == path && own_parts(own).collect::<Vec<_>>().join("&") == query
-}
-
-fn is_tracking(name: &str) -> bool {
-    name.starts_with("utm_") || TRACKING.contains(&name)
+    own_path == path && own_parts(own, rules).collect::<Vec<_>>().join("&") == query
 }
 
 /// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A `%` without
@@ -164,13 +183,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::config::rules::Patterns;
 
-    fn routes() -> ItemRoutes {
-        ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap()
+    fn rules() -> UrlRules {
+        UrlRules {
+            items: ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap(),
+            personal_paths: Patterns::parse("/admin/*, /checkout").unwrap(),
+            ..UrlRules::default()
+        }
     }
 
     fn page(url: &str) -> Result<PageKey, Reason> {
-        PageKey::of_url(url, &routes())
+        PageKey::of_url(url, &rules())
     }
 
     fn canonical(url: &str) -> Result<String, Reason> {
@@ -192,10 +216,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_personal_path_has_no_shared_page_however_it_is_spelled() {
+        for path in ["/admin/", "/admin/orders?x=1", "//admin/x", "/a/../admin/x", "/%61dmin/x", "/checkout"] {
+            assert_eq!(page(&format!("https://shop.example{path}")), Err(Reason::Path), "{path}");
+        }
+        assert!(page("https://shop.example/administrators").is_ok());
+    }
+
     // D12: `Aa` and `BB` have the same 32-bit string hash in the book's ports.
     #[test]
     fn different_pages_have_different_keys() {
-        let hash = |url| PageKey::of_url(url, &routes()).unwrap().hash().to_owned();
+        let hash = |url| PageKey::of_url(url, &rules()).unwrap().hash().to_owned();
         let urls = [
             "https://shop.example/?item=Aa",
             "https://shop.example/?item=BB",

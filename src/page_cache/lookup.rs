@@ -4,7 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{key::PageKey, policy::VaryFields, selecting::SelectingHeaders, stored_page::StoredPage};
+use super::{
+    hit_for_miss,
+    key::PageKey,
+    policy::{Reason, VaryFields},
+    selecting::SelectingHeaders,
+    stored_page::StoredPage,
+};
 use crate::{
     ports::{error::Error, random, time::Timestamp},
     schema::{hex, ids::ItemId, keys::Keys, redis::Redis, scripts::PAGE},
@@ -44,6 +50,8 @@ pub struct LookupResult {
     /// The lease, granted to one caller at a time if the page is not fresh.
     pub lease: Option<Lease>,
     pub state: PageState,
+    /// The part of the response that made the page unstorable, for operators; empty for a storable page.
+    pub cause: String,
     /// The request headers that select the page, as far as known.
     pub vary: VaryFields,
 }
@@ -55,8 +63,8 @@ pub enum PageState {
     Unknown,
     /// The page was stored before: it is shared.
     Shared,
-    /// Hit-for-miss: the page could not be stored a moment ago.
-    Unstorable,
+    /// Hit-for-miss: the page could not be stored a moment ago, for this reason.
+    Unstorable(Reason),
 }
 
 /// When a lookup requests the lease.
@@ -124,14 +132,15 @@ impl<'a> Lookup<'a> {
         if let (Some(entry), Some(micros)) = (&mut entry, soft) {
             entry.expire(Timestamp::from_millis(micros / 1000));
         }
-        let state = match state.as_str() {
-            "unstorable" => PageState::Unstorable,
-            "known" => PageState::Shared,
-            _ => PageState::Unknown,
+        let note = hit_for_miss::decode(&state);
+        let (state, cause) = match (note, state.as_str()) {
+            (Some((reason, cause)), _) => (PageState::Unstorable(reason), cause.to_owned()),
+            (None, "known") => (PageState::Shared, String::new()),
+            (None, _) => (PageState::Unknown, String::new()),
         };
         let vary = entry.as_ref().map_or_else(|| VaryFields::from_text(&vary), |entry| entry.vary.clone());
         let lease = stamp.map(|stamp| Lease { key: self.page.clone(), id: self.lease_id, stamp });
-        Ok(LookupResult { rank, entry: entry.map(Box::new), lease, state, vary })
+        Ok(LookupResult { rank, entry: entry.map(Box::new), lease, state, cause, vary })
     }
 }
 

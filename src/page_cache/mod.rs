@@ -7,10 +7,11 @@
 //! The way of a request, in reading order:
 //! - [`admission`]: which requests the cache may answer; the others [`bypass`](self) it.
 //! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant.
+//! - [`visitor_cookies`]: what the cookies say about the visitor.
 //! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
 //! - [`execute`](self): gathers the facts and runs the steps.
 //! - [`memory`]: the isolate's copies and notes.
-//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis.
+//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an unstorable page.
 //! - [`render`](self): the exchange with the origin.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 //! - [`invalidate`](self): unsafe requests void what they changed.
@@ -25,10 +26,12 @@ pub mod memory;
 pub mod policy;
 pub mod selecting;
 pub mod stored_page;
+pub mod visitor_cookies;
 
 mod bypass;
 mod execute;
 mod explain;
+mod hit_for_miss;
 mod invalidate;
 mod purge;
 mod render;
@@ -40,6 +43,7 @@ pub use bypass::bypass;
 pub use cache_status::CacheStatus;
 pub use execute::answer;
 pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
+pub use hit_for_miss::Unstorable;
 pub use invalidate::forward_unsafe;
 pub use key::PageKey;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};

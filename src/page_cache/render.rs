@@ -7,18 +7,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
+    hit_for_miss::{self, Unstorable, cookie_name},
     key::PageKey,
     policy::{
-        Freshness, Heuristic, Reason, VaryFields, conditional,
+        CacheControl, Freshness, Heuristic, Reason, VaryFields, conditional,
         freshness::{self, Arrival, Popularity},
         validation,
     },
-    selecting::SelectingHeaders,
+    selecting::{SelectingHeaders, VARIED_COOKIES},
     stored_page::StoredPage,
 };
 use crate::{
     App,
-    config::PageConfig,
+    config::{PageConfig, rules::CookieRules},
     ports::{
         error::Error,
         fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
@@ -55,8 +56,8 @@ pub enum RenderOutcome {
     Complete { page: Box<StoredPage>, not_modified: bool },
     /// A storable page whose body is still arriving.
     Streaming { response: Box<Response>, page: Box<StreamingPage> },
-    /// A response that cannot be stored for `reason`.
-    NotStorable { response: Box<Response>, directives: OriginDirectives, reason: Reason },
+    /// A response that cannot be stored.
+    NotStorable { response: Box<Response>, directives: OriginDirectives, why: Box<Unstorable> },
 }
 
 impl RenderOutcome {
@@ -147,6 +148,7 @@ async fn exchange<'a>(
         Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
         None => (response.status(), response.headers().clone()),
     };
+    let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key);
     let reply = OriginReply { asked, arrived, status, headers, directives: &directives };
     Ok(match reply.judge(request, &app.config.page) {
         Ok(judged) => {
@@ -155,7 +157,8 @@ async fn exchange<'a>(
             Exchanged::Storable { page, validated, response: Box::new(response), directives }
         }
         Err(reason) => {
-            Exchanged::NotStorable(RenderOutcome::NotStorable { response: Box::new(response), directives, reason })
+            let why = Box::new(reply.unstorable(reason));
+            Exchanged::NotStorable(RenderOutcome::NotStorable { response: Box::new(response), directives, why })
         }
     })
 }
@@ -192,9 +195,18 @@ impl OriginReply<'_> {
             freshness.lives = freshness.lives.saturating_sub(freshness.fresh.saturating_sub(fresh));
             freshness.fresh = fresh;
         }
-        let vary = VaryFields::of(&self.headers).ok_or(Reason::VaryStar)?;
+        let mut vary = VaryFields::of(&self.headers).ok_or(Reason::VaryStar)?;
+        if !config.cookies.varied.is_empty() {
+            vary.insert(VARIED_COOKIES.to_owned());
+        }
         let variant = request.selecting.variant(&vary).ok_or(Reason::Vary)?;
         Ok(Judged { freshness, vary, variant })
+    }
+
+    /// Why the response cannot be stored.
+    fn unstorable(&self, reason: Reason) -> Unstorable {
+        let cause = hit_for_miss::cause(reason, self.status, &self.headers);
+        Unstorable { reason, cause, tags: self.directives.tags.clone() }
     }
 
     /// The page without its body.
@@ -209,6 +221,7 @@ impl OriginReply<'_> {
             error_until: fresh_until + freshness.on_error,
             dies: self.arrived + freshness.lives,
             strict: freshness.strict,
+            is_declared_shared: CacheControl::of_response(&self.headers).is_declared_shared(),
             vary,
             variant,
             own_etag,
@@ -257,8 +270,10 @@ async fn collect(
         }
         Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
         Ok(InTime::Collected(Collected::TooLarge(body))) => {
+            let tags = directives.tags.clone();
+            let why = Box::new(Unstorable { reason: Reason::TooLarge, cause: String::new(), tags });
             let response = Box::new(Response::from_parts(head, body));
-            Ok(RenderOutcome::NotStorable { response, directives, reason: Reason::TooLarge })
+            Ok(RenderOutcome::NotStorable { response, directives, why })
         }
         Ok(InTime::Slow(body)) => {
             let (body, copy) = body.copied(limit);
@@ -272,6 +287,15 @@ async fn collect(
             Ok(RenderOutcome::Streaming { response: Box::new(response), page })
         }
     }
+}
+
+/// The response's headers without the `Set-Cookie`s that the rules drop from shared renders (`COOKIES_DROPPED`).
+fn without_dropped_cookies(mut headers: HeaderMap, rules: &CookieRules, key: &PageKey) -> HeaderMap {
+    let is_kept = |line: &HeaderValue| !rules.is_dropped(&cookie_name(line), key.path());
+    let kept: Vec<_> = headers.get_all(header::SET_COOKIE).iter().filter(|line| is_kept(line)).cloned().collect();
+    headers.remove(header::SET_COOKIE);
+    headers.extend(kept.into_iter().map(|line| (header::SET_COOKIE, line)));
+    headers
 }
 
 /// Removes headers that the cache computes for each response, and adds those that it owes.

@@ -6,17 +6,20 @@ use std::collections::BTreeMap;
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use super::policy::VaryFields;
+use super::{policy::VaryFields, visitor_cookies::VisitorCookies};
 use crate::{
     config::Forward,
     ports::sort,
-    proxy::{is_edge, is_hop_by_hop},
+    proxy::{is_edge, is_hop_by_hop, is_of_proxies},
 };
 
 /// A URL has at most so many variants; another one replaces one of them.
 pub const MAX_VARIANTS: usize = 16;
 /// Longest name of a variant, bytes.
 const MAX_VARIANT_NAME: usize = 2_048;
+
+/// The field of a variant's name that holds the varied cookies (`COOKIES_VARIED`). No client can send it: see [`is_edge`].
+pub const VARIED_COOKIES: &str = "edge-cookies";
 
 /// The headers of one request that may select a page, each in a normalized spelling.
 #[derive(Debug, Clone, Default)]
@@ -29,15 +32,15 @@ pub struct SelectingHeaders {
 }
 
 /// Never sent with a shared render: these headers belong to one visitor, ask for less than the whole page, or are set by edgefront.
-const NEVER: [&str; 18] = [
+const NEVER: [&str; 16] = [
     "accept-encoding",
     "authorization",
     "cache-control",
+    "cf-connecting-ip",
     "content-length",
     "content-type",
     "cookie",
     "expect",
-    "forwarded",
     "host",
     "if-match",
     "if-modified-since",
@@ -46,19 +49,21 @@ const NEVER: [&str; 18] = [
     "if-unmodified-since",
     "pragma",
     "range",
-    "x-forwarded-host",
-    "x-forwarded-proto",
 ];
 
 impl SelectingHeaders {
-    /// Reads a request. `has_cookies`: it carries cookies of the origin.
+    /// Reads a request, whose cookies are `cookies`.
     #[must_use]
-    pub fn of(headers: &HeaderMap, forward: &Forward, has_cookies: bool) -> Self {
+    pub fn of(headers: &HeaderMap, forward: &Forward, cookies: &VisitorCookies) -> Self {
         let mut selecting = Self { all: matches!(forward, Forward::All), ..Self::default() };
+        if !cookies.varied.is_empty() {
+            selecting.values.insert(VARIED_COOKIES.to_owned(), cookies.varied.clone());
+        }
         for name in headers.keys() {
             let text = name.as_str();
             let is_forwarded = !NEVER.contains(&text)
                 && !is_edge(name)
+                && !is_of_proxies(name)
                 && !is_hop_by_hop(text)
                 && match forward {
                     Forward::All => true,
@@ -66,25 +71,29 @@ impl SelectingHeaders {
                 };
             match is_forwarded.then(|| combined(headers, name)).flatten() {
                 Some(value) => drop(selecting.values.insert(text.to_owned(), value)),
-                None if text != "cookie" || has_cookies => selecting.withheld.push(text.to_owned()),
+                None if text != "cookie" || cookies.identify() => selecting.withheld.push(text.to_owned()),
                 None => {}
             }
         }
         selecting
     }
 
-    /// The headers for the origin: all that may be sent, or only `fields`.
+    /// The headers for the origin: all that may be sent, or only `fields`. The varied cookies are always sent.
     #[must_use]
     pub fn headers(&self, fields: Option<&VaryFields>) -> HeaderMap {
-        let is_sent = |name: &str| fields.is_none_or(|fields| fields.contains(name));
+        let is_sent = |name: &str| name == VARIED_COOKIES || fields.is_none_or(|fields| fields.contains(name));
         let pairs = self.values.iter().filter(|(name, _)| self.all || is_sent(name));
-        pairs.filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::try_from(value).ok()?))).collect()
+        let header = |(name, value): (&String, &String)| {
+            let name = if name == VARIED_COOKIES { header::COOKIE } else { name.parse().ok()? };
+            Some((name, HeaderValue::try_from(value).ok()?))
+        };
+        pairs.filter_map(header).collect()
     }
 
     /// Returns whether the origin varied on a header of this request that it did not get, although it may.
     #[must_use]
     pub fn lacks(&self, fields: &VaryFields, sent: Option<&VaryFields>) -> bool {
-        let was_sent = |name: &str| self.all || sent.is_none_or(|sent| sent.contains(name));
+        let was_sent = |name: &str| self.all || name == VARIED_COOKIES || sent.is_none_or(|sent| sent.contains(name));
         fields.iter().any(|field| self.values.contains_key(field) && !was_sent(field))
     }
 
@@ -141,6 +150,10 @@ fn weight(language: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::rules::CookieKind;
+
+    const ANONYMOUS: VisitorCookies = VisitorCookies { strictest: CookieKind::Ignored, varied: String::new() };
+    const RECOGNIZED: VisitorCookies = VisitorCookies { strictest: CookieKind::Unknown, varied: String::new() };
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
@@ -151,7 +164,8 @@ mod tests {
     }
 
     fn variant(forward: &Forward, request: &[(&'static str, &'static str)], vary: &'static str) -> Option<String> {
-        SelectingHeaders::of(&headers(request), forward, true).variant(&VaryFields::of(&headers(&[("vary", vary)]))?)
+        SelectingHeaders::of(&headers(request), forward, &RECOGNIZED)
+            .variant(&VaryFields::of(&headers(&[("vary", vary)]))?)
     }
 
     // RFC 9111 §4.1
@@ -168,14 +182,25 @@ mod tests {
     #[test]
     fn a_response_that_varies_on_a_withheld_header_is_for_nobody() {
         for (vary, value) in [("cookie", "a=b"), ("user-agent", "x"), ("authorization", "y")] {
-            let name = |forward: &Forward| SelectingHeaders::of(&headers(&[(vary, value)]), forward, true);
+            let name = |forward: &Forward| SelectingHeaders::of(&headers(&[(vary, value)]), forward, &RECOGNIZED);
             let fields = VaryFields::of(&headers(&[("vary", vary)])).unwrap();
             assert_eq!(name(&listed()).variant(&fields), None, "{vary}");
             assert_eq!(name(&Forward::All).variant(&fields).is_some(), vary == "user-agent", "{vary}");
             assert_eq!(variant(&listed(), &[], vary), Some(format!("{vary}\n")), "a request without it");
         }
-        let nobody = SelectingHeaders::of(&headers(&[("cookie", "__Host-session=x")]), &listed(), false);
+        let nobody = SelectingHeaders::of(&headers(&[("cookie", "__Host-session=x")]), &listed(), &ANONYMOUS);
         assert!(nobody.variant(&VaryFields::from_text("cookie")).is_some(), "our cookie stays here");
+    }
+
+    #[test]
+    fn varied_cookies_select_the_variant_and_reach_the_origin() {
+        let cookies = VisitorCookies { strictest: CookieKind::Varied, varied: "lang=de".to_owned() };
+        let selecting = SelectingHeaders::of(&headers(&[("cookie", "_ga=1; lang=de")]), &listed(), &cookies);
+        let fields = VaryFields::from_text("cookie,edge-cookies");
+        assert_eq!(selecting.variant(&fields).as_deref(), Some("cookie\nedge-cookies=lang=de\n"));
+        let sent = selecting.headers(Some(&VaryFields::default()));
+        assert_eq!(sent, headers(&[("cookie", "lang=de")]));
+        assert!(!selecting.lacks(&fields, Some(&VaryFields::default())));
     }
 
     #[test]
@@ -193,7 +218,7 @@ mod tests {
         let request = headers(&[("foo", "1"), ("x-forwarded-host", "evil"), ("x-other", "2"), ("range", "bytes=0-1")]);
         let sent = |forward, fields: Option<&str>| {
             let fields = fields.map(VaryFields::from_text);
-            let sent = SelectingHeaders::of(&request, &forward, false).headers(fields.as_ref());
+            let sent = SelectingHeaders::of(&request, &forward, &ANONYMOUS).headers(fields.as_ref());
             sent.keys().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(sent(listed(), None), "foo");

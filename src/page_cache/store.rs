@@ -2,7 +2,13 @@
 //! most `PAGE_TOTAL_BYTES`: the pages with the oldest render are evicted first. A visited page is rendered again and again, so it
 //! stays.
 
-use super::{key::PageKey, lookup::Lease, memory::HIT_FOR_MISS, selecting::MAX_VARIANTS, stored_page::StoredPage};
+use super::{
+    hit_for_miss::{HIT_FOR_MISS, Unstorable},
+    key::PageKey,
+    lookup::Lease,
+    selecting::MAX_VARIANTS,
+    stored_page::StoredPage,
+};
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{
@@ -68,8 +74,9 @@ pub async fn release(redis: &Redis, lease: &Lease) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn note_unstorable(redis: &Redis, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(without_page(end(redis.keys(), lease).num(HIT_FOR_MISS.as_millis())).arg("unstorable")).await?)
+pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) -> Result<(), Error> {
+    let note = page.encode(lease.stamp());
+    Ok(redis.run(without_page(end(redis.keys(), lease).num(HIT_FOR_MISS.as_millis())).arg(note)).await?)
 }
 
 /// Deletes all variants under the URLs of `pages` and their leases, so that renders under way are not stored (RFC 9111 §4.4).

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     key::PageKey,
-    policy::{StoredState, VaryFields},
+    policy::{CacheControl, StoredState, VaryFields},
     selecting::SelectingHeaders,
 };
 use crate::{ports::time::Timestamp, schema::ids::Tag};
@@ -34,6 +34,8 @@ pub struct StoredPage {
     pub dies: Timestamp,
     /// See [`Freshness::strict`](super::policy::Freshness::strict).
     pub strict: bool,
+    /// The origin declared the page shared: see [`CacheControl::is_declared_shared`]. Computed from the headers.
+    pub is_declared_shared: bool,
     /// The request headers that select the page.
     pub vary: VaryFields,
     /// The name of the variant; empty if the URL has only one.
@@ -124,6 +126,7 @@ impl StoredPage {
             error_until: Timestamp::from_millis(head.error_until),
             dies,
             strict: head.strict,
+            is_declared_shared: CacheControl::of_response(&headers).is_declared_shared(),
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,
@@ -208,10 +211,13 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::{Forward, item_routes::ItemRoutes};
+    use crate::{
+        config::{Forward, rules::UrlRules},
+        page_cache::visitor_cookies::VisitorCookies,
+    };
 
     pub fn page(item: &str) -> PageKey {
-        PageKey::of_url(&format!("https://shop.example/products/{item}"), &ItemRoutes::default()).unwrap()
+        PageKey::of_url(&format!("https://shop.example/products/{item}"), &UrlRules::default()).unwrap()
     }
 
     /// Stored at …123 s, fresh for 300 s, then stale for 60 s.
@@ -228,6 +234,7 @@ pub(super) mod tests {
             error_until: at(330),
             dies: at(900),
             strict: false,
+            is_declared_shared: false,
             vary: VaryFields::from_text("foo"),
             variant: "foo=1\n".to_owned(),
             own_etag: true,
@@ -240,7 +247,7 @@ pub(super) mod tests {
 
     fn asked(foo: &'static str) -> SelectingHeaders {
         let headers = [("foo".parse().unwrap(), HeaderValue::from_static(foo))].into_iter().collect();
-        SelectingHeaders::of(&headers, &Forward::All, false)
+        SelectingHeaders::of(&headers, &Forward::All, &VisitorCookies::default())
     }
 
     #[test]

@@ -28,18 +28,52 @@ fn prefix(origin: &Url) -> &str {
     origin.path().trim_end_matches('/')
 }
 
-/// Tells the origin the public host and scheme, so that its links lead to edgefront.
+/// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so the
+/// origin gets only values that edgefront sets.
+const PROXY_HEADERS: [&str; 20] = [
+    "client-ip",
+    "fastly-client-ip",
+    "forwarded",
+    "forwarded-for",
+    "front-end-https",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-forwarded",
+    "x-forwarded-for",
+    "x-host",
+    "x-http-host-override",
+    "x-original-host",
+    "x-original-uri",
+    "x-original-url",
+    "x-proxyuser-ip",
+    "x-real-ip",
+    "x-remote-addr",
+    "x-rewrite-url",
+    "x-url-scheme",
+];
+
+/// Returns whether a request header describes the client, host, scheme or path in the place of a proxy. Every `X-Forwarded-*` does.
+#[must_use]
+pub fn is_of_proxies(name: &HeaderName) -> bool {
+    name.as_str().starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name.as_str())
+}
+
+/// Replaces the client's claims about host, scheme and address by the true ones, so that the origin's links lead to edgefront.
+/// The address is known of personal requests only (`CF-Connecting-IP`, which the platform sets).
 pub(super) fn set_forwarded(request: &mut Request) {
+    remove(request.headers_mut(), is_of_proxies);
+    let address = request.headers().get("cf-connecting-ip").cloned();
     let uri = request.uri();
+    let text = |value: Option<String>| value.and_then(|value| HeaderValue::try_from(value).ok());
     let values = [
-        ("x-forwarded-host", uri.authority().map(ToString::to_string)),
-        ("x-forwarded-proto", uri.scheme_str().map(str::to_owned)),
+        ("x-forwarded-for", address.clone()),
+        ("x-forwarded-host", text(uri.authority().map(ToString::to_string))),
+        ("x-forwarded-proto", text(uri.scheme_str().map(str::to_owned))),
+        ("x-real-ip", address),
     ];
-    for (name, value) in values {
-        if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
-            request.headers_mut().insert(name, value);
-        }
-    }
+    let values = values.map(|(name, value)| value.map(|value| (HeaderName::from_static(name), value)));
+    request.headers_mut().extend(values.into_iter().flatten());
 }
 
 /// Rewrites a `Location` at the origin's own address to the same path at edgefront. Any other `Location` stays.

@@ -4,12 +4,13 @@
 //! - [`visit`]: one visitor's request.
 //! - [`visitor`]: the facts about the visitor that the origin gets, read from Redis.
 //! - [`origin`]: the exchange with the origin: any HTTP server, or the demo shop.
-//! - [`headers`]: header rules on the way.
+//! - [`headers`]: header rules on the way; `csrf`: the protection of forms on shared pages.
 //! - [`directives`]: the origin's `Edge-*` response headers.
 //! - [`obey`]: login, logout, cart and order follow from them.
 //! - [`forward`]: all of the above for one request.
 //! - [`failure`]: the response if the origin fails.
 
+mod csrf;
 pub mod directives;
 pub mod failure;
 pub mod forward;
@@ -22,7 +23,7 @@ pub mod visitor;
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;
 pub use forward::{finish, forward};
-pub use headers::{is_edge, is_hop_by_hop};
+pub use headers::{is_edge, is_hop_by_hop, is_of_proxies};
 pub use origin::{check_health, fetch_shared};
 pub use visit::{RequestHead, Visit};
 pub use visitor::VisitorContext;

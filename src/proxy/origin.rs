@@ -7,6 +7,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{
+    csrf,
     directives::OriginDirectives,
     headers::{is_edge, origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded},
     visitor::VisitorContext,
@@ -46,17 +47,29 @@ pub(super) async fn fetch_personal(
     if let Some(cookies) = cookies {
         headers.insert(header::COOKIE, cookies);
     }
+    if let Some(name) = &app.config.page.cookies.csrf {
+        let (is_safe, uri) = (request.method().is_safe(), request.uri().clone());
+        csrf::protect(request.headers_mut(), name, &uri, is_safe);
+    }
+    let headers = request.headers_mut();
     // All values are visible ASCII, so they always are header values.
+    let session = Some(visitor.session.as_str().to_owned());
     let user = visitor.user.as_ref().map(|user| user.as_str().to_owned());
     let cart = visitor.cart.as_ref().map(|cart| cart.to_json().to_string());
     let reservation = visitor.reservation.as_ref().map(|(sale, Reservation { id, until })| {
         json!({"sale": sale.as_str(), "id": id.as_str(), "until": until.as_score()}).to_string()
     });
-    for (name, value) in [("edge-user", user), ("edge-cart", cart), ("edge-reservation", reservation)] {
+    let facts =
+        [("edge-session", session), ("edge-user", user), ("edge-cart", cart), ("edge-reservation", reservation)];
+    for (name, value) in facts {
         let value = value.map(HeaderValue::try_from).and_then(Result::ok);
         headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
     }
-    send(app, request, now).await
+    let (mut response, directives) = send(app, request, now).await?;
+    if let Some(name) = &app.config.page.cookies.csrf {
+        csrf::replace_set_cookie(response.headers_mut(), name);
+    }
+    Ok((response, directives))
 }
 
 /// Asks for a page on behalf of everybody, by its canonical URL. The request depends on `url` and `headers` only.
@@ -79,6 +92,10 @@ pub async fn fetch_shared(
     ]);
     // Replaces the defaults above.
     request.headers_mut().extend(headers);
+    request.headers_mut().insert("edge-shared", HeaderValue::from_static("1"));
+    if let Some(name) = &app.config.page.cookies.csrf {
+        csrf::add(request.headers_mut(), name);
+    }
     send(app, request, now).await
 }
 

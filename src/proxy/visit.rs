@@ -38,7 +38,7 @@ impl Visit {
             app: app.clone(),
             now,
             token: app.keyring.read(request.headers(), now),
-            viewed: config.page.item_routes.item(path, query).filter(|_| crawler::is_human(request.headers())),
+            viewed: config.page.urls.items.item(path, query).filter(|_| crawler::is_human(request.headers())),
             network: ClientNetwork::of(request.headers()),
             sends_cart: config.origin.cart_routes.iter().any(|route| route == path),
             sale: config.flash.checkout.item(path, query).map(RowId::from),

@@ -13,9 +13,11 @@ use crate::{
 };
 use upstash_rest::{FromReply, Reply};
 
-/// The facts about a visitor; none are known of an anonymous one.
+/// The facts about a visitor. The default is a visitor whose session could not be read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct VisitorContext {
+    /// `Edge-Session`.
+    pub session: SessionState,
     /// `Edge-User`: the signed-in user.
     pub user: Option<UserId>,
     /// `Edge-Cart`: the visitor's cart; None on routes that do not send it.
@@ -24,9 +26,42 @@ pub struct VisitorContext {
     pub reservation: Option<(RowId, Reservation)>,
 }
 
+/// The state of a visitor's session: why `Edge-User` is present or missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SessionState {
+    /// A user is signed in.
+    User,
+    /// The session belongs to no user.
+    Guest,
+    /// The visitor has no session, or an expired one.
+    None,
+    /// Redis did not answer. The visitor may be signed in, so an origin must not end its own login.
+    #[default]
+    Unknown,
+}
+
+impl SessionState {
+    /// The value of `Edge-Session`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Guest => "guest",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 impl From<Option<Session>> for VisitorContext {
+    /// The session as Redis knows it.
     fn from(session: Option<Session>) -> Self {
-        Self { user: session.and_then(|session| session.user), ..Self::default() }
+        let state = match &session {
+            Some(Session { user: Some(_), .. }) => SessionState::User,
+            Some(_) => SessionState::Guest,
+            None => SessionState::None,
+        };
+        Self { session: state, user: session.and_then(|session| session.user), ..Self::default() }
     }
 }
 
@@ -39,7 +74,7 @@ impl VisitorContext {
     pub async fn read(visit: &Visit) -> Result<Self, Error> {
         let (redis, config) = (&visit.app.redis, &visit.app.config.session);
         // Without a session the cart is empty.
-        let anonymous = Self { cart: visit.sends_cart.then(Cart::default), ..Self::default() };
+        let anonymous = Self { cart: visit.sends_cart.then(Cart::default), ..None.into() };
         let Some(token) = &visit.token else { return Ok(anonymous) };
         if let Some(sale) = &visit.sale {
             return Self::read_buyer(visit, token, sale).await;
@@ -48,9 +83,16 @@ impl VisitorContext {
             return Ok(sessions::check(redis, token, visit.now, config).await?.into());
         }
         Ok(match carts::read(redis, token, visit.now, config).await? {
-            Some((session, cart)) => Self { user: session.user, cart: Some(cart), reservation: None },
+            Some((session, cart)) => Self { cart: Some(cart), ..Some(session).into() },
             None => anonymous,
         })
+    }
+
+    /// The facts about a visitor while Redis is down. Without a token, there is no session to read.
+    #[must_use]
+    pub fn without_redis(visit: &Visit) -> Self {
+        let session = if visit.token.is_some() { SessionState::Unknown } else { SessionState::None };
+        Self { session, ..Self::default() }
     }
 
     /// As [`VisitorContext::read`], where a piece of `sale` is bought. One pipeline reads all; the sharded layout needs a second

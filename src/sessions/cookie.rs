@@ -48,9 +48,14 @@ pub fn is_sent(headers: &HeaderMap) -> bool {
 /// The request's cookies without the session cookie, for the origin. `None` if no other cookie is left.
 #[must_use]
 pub fn strip(headers: &HeaderMap) -> Option<HeaderValue> {
-    let others: Vec<_> = cookies(headers).filter(|cookie| !cookie.is_empty() && !is_session_cookie(cookie)).collect();
+    let others: Vec<_> = of_origin(headers).collect();
     // Valid again as a header value, because every byte comes from one.
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
+}
+
+/// The request's cookies except the session cookie, each as `name=value`.
+pub fn of_origin(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    cookies(headers).filter(|cookie| !cookie.is_empty() && !is_session_cookie(cookie))
 }
 
 /// The values of the request's session cookies, in order. A browser sends one.

@@ -5,15 +5,16 @@ use std::rc::Rc;
 use crate::{
     App,
     page_cache::{
+        hit_for_miss::Unstorable,
         key::PageKey,
-        lookup::Lease,
+        lookup::{Lease, LookupResult, PageState, look_up},
         policy::freshness::Popularity,
         render::{RenderOutcome, RenderRequest, render},
         selecting::SelectingHeaders,
         store,
         stored_page::StoredPage,
     },
-    ports::{answer::BackgroundTask, error::Error},
+    ports::{answer::BackgroundTask, error::Error, time::Timestamp},
 };
 
 /// A shared render after a response.
@@ -51,16 +52,32 @@ impl BackgroundRender {
                 Ok(outcome) if outcome.is_server_error() => {
                     log::warn!("page cache: a background render failed: server error of the origin");
                 }
-                Ok(RenderOutcome::NotStorable { reason, .. }) => {
-                    log::warn!("page cache: a background render cannot be stored: {}", reason.as_str());
-                    app.pages.note_unstorable(key.hash(), reason, app.clock.now());
-                    log_error(store::note_unstorable(&app.redis, &lease).await);
+                Ok(RenderOutcome::NotStorable { why, .. }) => {
+                    let Unstorable { reason, cause, .. } = why.as_ref();
+                    log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
+                    if reason.is_lasting() {
+                        app.pages.note_unstorable(key.hash(), *reason, app.clock.now());
+                        log_error(store::note_unstorable(&app.redis, &lease, &why).await);
+                    } else {
+                        log_error(store::release(&app.redis, &lease).await);
+                    }
                 }
                 Ok(_) => log::warn!("page cache: a background render took too long"),
                 Err(error) => log::warn!("page cache: a background render failed: {error}"),
             }
         })
     }
+}
+
+/// Asks Redis whether the page still cannot be stored, because a purge in another location voids the note only there.
+pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeaders, now: Timestamp) -> BackgroundTask {
+    Box::pin(async move {
+        match look_up(&app.redis, &key, &selecting, None, now).await {
+            Ok(LookupResult { state: PageState::Unstorable(_), .. }) => {}
+            Ok(_) => app.pages.forget_unstorable(key.hash()),
+            Err(error) => log::warn!("page cache: {error}"),
+        }
+    })
 }
 
 /// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate.

@@ -85,7 +85,8 @@ pub async fn serve_after_redis_failed(page: PageRequest) -> Answer {
 }
 
 async fn forward(page: PageRequest) -> Answer {
-    bypass::forward(&page.visit, Reason::RedisDown, VisitorContext::default(), page.request).await
+    let visitor = VisitorContext::without_redis(&page.visit);
+    bypass::forward(&page.visit, Reason::RedisDown, visitor, page.request).await
 }
 
 /// The copy that may answer the request while Redis is down.
@@ -93,7 +94,7 @@ fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
     let now = page.visit.now;
     let copy = app.pages.fallback(page.key.hash(), &page.selecting, now)?;
     let is_usable = copy.is_fresh(now) || page.directives.allows_on_error(&copy.state(now), false);
-    Some(copy).filter(|copy| page.is_reused(copy, now) && is_usable)
+    Some(copy).filter(|copy| page.cookies.allow(copy) && page.is_reused(copy, now) && is_usable)
 }
 
 impl PageRequest {

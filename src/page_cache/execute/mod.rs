@@ -14,7 +14,7 @@ use std::{cell::LazyCell, rc::Rc, time::Duration};
 
 use http::{Method, StatusCode, header};
 
-use self::background::{BackgroundRender, release};
+use self::background::{BackgroundRender, confirm_unstorable, release};
 use super::{
     admission::{is_plain, popularity},
     bypass::{self, bypass},
@@ -27,8 +27,10 @@ use super::{
     respond::respond,
     selecting::SelectingHeaders,
     stored_page::StoredPage,
+    visitor_cookies::VisitorCookies,
 };
 use crate::{
+    config::rules::CookieKind,
     ports::{
         answer::Answer,
         error::Error,
@@ -36,7 +38,7 @@ use crate::{
         time::Timestamp,
     },
     proxy::{Visit, failure},
-    sessions::{self, Session, cookie},
+    sessions::{self, Session},
 };
 use upstash_rest::{FromReply, Reply};
 
@@ -49,7 +51,8 @@ struct PageRequest {
     key: PageKey,
     directives: RequestDirectives,
     selecting: SelectingHeaders,
-    /// The request has cookies of the origin or uncommon headers, so the response may be personal.
+    cookies: VisitorCookies,
+    /// The request has a cookie that may identify the visitor, or uncommon headers, so the response may be personal.
     has_personal_headers: bool,
     request: Request,
 }
@@ -72,12 +75,17 @@ struct Miss {
 pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, request: Request) -> Answer {
     let (app, now) = (visit.app.clone(), visit.now);
     let forward = &app.config.page.forward;
-    let has_cookies = LazyCell::new(|| cookie::strip(request.headers()).is_some());
-    let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), forward, *has_cookies));
-    let has_personal_headers = LazyCell::new(|| *has_cookies || !is_plain(request.headers(), forward));
+    let cookies = LazyCell::new(|| VisitorCookies::of(request.headers(), &app.config.page.cookies));
+    let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), forward, &cookies));
+    let has_personal_headers = LazyCell::new(|| cookies.identify() || !is_plain(request.headers(), forward));
     let local = app.pages.hit(key.hash(), &selecting, now);
+    let is_withheld = local.as_ref().is_some_and(|hit| !cookies.allow(&hit.entry));
+    let local = local.filter(|_| !is_withheld);
     let reuse = local.as_ref().map(|hit| directives.reuse(&hit.entry.state(now)));
     let hit_for_miss = || {
+        if is_withheld || cookies.strictest == CookieKind::Personal {
+            return Some(Reason::Cookie);
+        }
         let is_personal = || *has_personal_headers || visit.token.is_some();
         let personal = || app.pages.unstorable_personal(key.hash(), now).filter(|_| is_personal());
         app.pages.unstorable(key.hash(), now).or_else(personal)
@@ -87,10 +95,14 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         return local::serve(&visit, &key, &selecting, &request, hit);
     }
     if let FirstStep::Bypass(reason) = step {
-        return bypass(&visit, reason, request).await;
+        let must_confirm = app.pages.must_confirm_unstorable(key.hash(), now);
+        let confirm = must_confirm.then(|| confirm_unstorable(app.clone(), key, selecting.clone(), now));
+        let mut answer = bypass(&visit, reason, request).await;
+        answer.background.extend(confirm);
+        return answer;
     }
-    let (selecting, has_personal_headers) = (selecting.clone(), *has_personal_headers);
-    let page = PageRequest { visit, key, directives, selecting, has_personal_headers, request };
+    let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
+    let page = PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request };
     if step == FirstStep::WithoutRedis {
         return local::serve_without_redis(page).await;
     }
@@ -159,7 +171,7 @@ impl PageRequest {
                 }
                 Step::Timeout(reason) => return self.gateway_timeout(found.lookup.lease, reason),
                 Step::Bypass(reason) => {
-                    if known.state == PageState::Unstorable {
+                    if matches!(known.state, PageState::Unstorable(_)) {
                         app.pages.note_unstorable(self.key.hash(), reason, now);
                     }
                     return bypass::forward(&self.visit, reason, found.session.into(), self.request).await;
@@ -195,7 +207,8 @@ impl PageRequest {
     /// The facts for [`next_step`].
     fn known(&self, found: &Found, wait: Option<Waited>, now: Timestamp) -> Known {
         let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
-        let stored = lookup.entry.as_ref().map(|page| page.state(now));
+        let allowed = lookup.entry.as_ref().filter(|page| self.cookies.allow(page));
+        let stored = allowed.map(|page| page.state(now));
         let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
         let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
         Known {
@@ -209,6 +222,7 @@ impl PageRequest {
                 || has_user
                 || asks_less
                 || app.pages.is_unpopular(hash, self.visit.now),
+            must_be_personal: allowed.is_none() && self.cookies.identify(),
             only_if_cached: self.directives.only_if_cached(),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),

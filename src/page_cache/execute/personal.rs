@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use http::Method;
+use http::{Method, header};
 
 use super::{
     Found, Miss, PageRequest,
@@ -11,10 +11,12 @@ use super::{
 use crate::{
     page_cache::{
         cache_status::CacheStatus,
+        lookup::PageState,
         policy::{
-            Heuristic, Reason,
+            Heuristic, Reason, VaryFields,
             freshness::{Arrival, freshness},
         },
+        selecting::SelectingHeaders,
     },
     ports::{answer::Answer, fetch::Response, time::Timestamp},
     proxy::{self, OriginDirectives},
@@ -25,13 +27,16 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     // Popularity must not admit a response to another spelling or to one visitor.
-    let popularity = miss.popularity.and(Err(Reason::Spelling));
+    let popularity = miss.popularity.and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
     let heuristic = Heuristic { popularity, fresh: app.config.page.ttl, stale: app.config.page.stale };
     let is_get = request.method() == Method::GET;
     let mut shareable = Err(Reason::Status);
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
-        shareable = is_shareable(response, directives, &heuristic, now);
+        shareable = is_shareable(response, directives, &heuristic, &selecting, now);
         let status = match shareable {
+            Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
+                CacheStatus::not_stored(miss.reason, Reason::SetCookie)
+            }
             Ok(()) => CacheStatus::not_stored(miss.reason, Reason::Personal),
             Err(reason) if Err(reason) == popularity => CacheStatus::bypass(reason),
             Err(reason) => CacheStatus::not_stored(miss.reason, reason),
@@ -43,13 +48,16 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     if let Err(reason) = shareable
         && !failed
     {
-        if reason.is_lasting() {
+        // A page that was stored before is shared for other visitors.
+        if reason.is_lasting() && found.lookup.state == PageState::Unknown {
             app.pages.note_unstorable_personal(key.hash(), reason, now);
         } else if reason == Reason::Unpopular && !has_personal_headers {
             app.pages.note_unpopular(key.hash(), now);
         }
     }
-    let renders_again = shareable.is_ok() && is_get && key.is_exact() && !failed;
+    // A popular page of a silent origin is rendered for the visitors without such cookies.
+    let is_for_others = matches!(shareable, Ok(()) | Err(Reason::Cookie));
+    let renders_again = is_for_others && is_get && key.is_exact() && !failed;
     answer.background.extend(lease.map(|lease| {
         if renders_again {
             BackgroundRender { app, key, selecting, lease, popularity: miss.popularity }.run(None)
@@ -60,20 +68,26 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     answer
 }
 
-/// Returns whether the response could be stored if it were rendered for everybody.
+/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are this
+/// visitor's, and a shared render may have none.
 fn is_shareable(
     response: &Response,
     directives: &OriginDirectives,
     heuristic: &Heuristic,
+    selecting: &SelectingHeaders,
     now: Timestamp,
 ) -> Result<(), Reason> {
     if directives.is_personal() {
         return Err(Reason::Personal);
     }
     let arrival = Arrival { at: UNIX_EPOCH + Duration::from_millis(now.as_millis()), delay: Duration::ZERO };
-    match freshness(response.status(), response.headers(), arrival, heuristic) {
+    let mut headers = response.headers().clone();
+    headers.remove(header::SET_COOKIE);
+    match freshness(response.status(), &headers, arrival, heuristic) {
         // A shared render asks for the body without a coding.
-        Ok(_) | Err(Reason::Encoding) => Ok(()),
-        Err(reason) => Err(reason),
+        Ok(_) | Err(Reason::Encoding) => {}
+        Err(reason) => return Err(reason),
     }
+    let vary = VaryFields::of(&headers).ok_or(Reason::VaryStar)?;
+    selecting.variant(&vary).map(drop).ok_or(Reason::Vary)
 }

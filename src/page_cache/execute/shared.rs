@@ -10,6 +10,7 @@ use crate::{
     config::Forward,
     page_cache::{
         cache_status::CacheStatus,
+        hit_for_miss::Unstorable,
         lookup::{Lease, LookupResult},
         memory::RenderGuard,
         policy::{ForwardReason, Reason},
@@ -24,7 +25,7 @@ use crate::{
         time::Timestamp,
     },
     proxy::{self, OriginDirectives, RequestHead, failure},
-    sessions::{Session, cookie},
+    sessions::Session,
 };
 
 /// Renders the page. The holder of the lease stores it.
@@ -62,11 +63,11 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     match outcome {
         Ok(RenderOutcome::Complete { page, not_modified }) => render.complete(*page, not_modified),
         Ok(RenderOutcome::Streaming { response, page }) => render.stream(*response, *page),
-        Ok(RenderOutcome::NotStorable { response, directives, reason }) if failed => {
-            render.finish_failed(*response, directives, reason).await
+        Ok(RenderOutcome::NotStorable { response, directives, why }) if failed => {
+            render.finish_failed(*response, directives, why.reason).await
         }
-        Ok(RenderOutcome::NotStorable { response, directives, reason }) => {
-            let not_stored = NotStored { response: *response, directives, reason, was_compressed: accepts_gzip };
+        Ok(RenderOutcome::NotStorable { response, directives, why }) => {
+            let not_stored = NotStored { response: *response, directives, why, was_compressed: accepts_gzip };
             render.finish_not_stored(not_stored, session).await
         }
         Err(error) => render.fail(error),
@@ -87,7 +88,7 @@ struct SharedRender {
 struct NotStored {
     response: Response,
     directives: OriginDirectives,
-    reason: Reason,
+    why: Box<Unstorable>,
     was_compressed: bool,
 }
 
@@ -142,7 +143,8 @@ impl SharedRender {
     /// Answers with a response that cannot be stored. A visitor with an identity may get another response, so the request is repeated
     /// with cookies and user. The first response is dropped: its `Set-Cookie` would replace the visitor's session at the origin.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
-        let NotStored { mut response, directives, reason, was_compressed } = not_stored;
+        let NotStored { mut response, directives, why, was_compressed } = not_stored;
+        let reason = why.reason;
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, .. } = self;
         let app = page.visit.app.clone();
@@ -152,11 +154,12 @@ impl SharedRender {
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
         } else {
-            note_unstorable(&page, lease, reason)
+            note_unstorable(&page, lease, why)
         };
         let sent_all = app.config.page.forward == Forward::All;
         let repeats = reason.may_change_with_headers(sent_all)
-            || has_identity(session.as_ref(), page.request.headers())
+            || page.cookies.identify()
+            || session.as_ref().is_some_and(|session| session.user.is_some())
             || response.status() == StatusCode::NOT_MODIFIED;
         let mut answer = if repeats {
             let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
@@ -185,8 +188,8 @@ impl SharedRender {
 }
 
 /// Notes that the page cannot be stored, in the isolate and in Redis, where waiting requests of other isolates find it.
-fn note_unstorable(page: &PageRequest, lease: Option<Lease>, reason: Reason) -> Option<BackgroundTask> {
-    let (app, now) = (page.visit.app.clone(), page.visit.now);
+fn note_unstorable(page: &PageRequest, lease: Option<Lease>, why: Box<Unstorable>) -> Option<BackgroundTask> {
+    let (app, now, reason) = (page.visit.app.clone(), page.visit.now, why.reason);
     if reason.is_lasting() {
         app.pages.note_unstorable(page.key.hash(), reason, now);
     } else if reason == Reason::Unpopular {
@@ -196,12 +199,7 @@ fn note_unstorable(page: &PageRequest, lease: Option<Lease>, reason: Reason) -> 
     if !reason.is_lasting() {
         return Some(release(&app, lease));
     }
-    Some(Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease).await) }))
-}
-
-/// Returns whether the origin could recognize the visitor: as a signed-in user, or by a cookie of its own.
-fn has_identity(session: Option<&Session>, headers: &HeaderMap) -> bool {
-    session.is_some_and(|session| session.user.is_some()) || cookie::strip(headers).is_some()
+    Some(Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease, &why).await) }))
 }
 
 /// Returns whether the client accepts gzip with a weight above 0 (RFC 9110 §12.5.3).

@@ -193,7 +193,7 @@ fn bytes(copies: &[Rc<LocalCopy>]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{super::super::stored_page::tests::entry, *};
-    use crate::config::Forward;
+    use crate::{config::Forward, page_cache::visitor_cookies::VisitorCookies};
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
     const TTL: Duration = Duration::from_secs(4);
@@ -201,7 +201,7 @@ mod tests {
     fn request(foo: &'static str) -> LazyCell<SelectingHeaders, impl FnOnce() -> SelectingHeaders> {
         LazyCell::new(move || {
             let headers = [("foo".parse().unwrap(), HeaderValue::from_static(foo))].into_iter().collect();
-            SelectingHeaders::of(&headers, &Forward::All, false)
+            SelectingHeaders::of(&headers, &Forward::All, &VisitorCookies::default())
         })
     }
 

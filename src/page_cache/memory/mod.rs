@@ -15,11 +15,14 @@ use std::{
 
 pub use self::copies::{LocalHit, LookupEpoch};
 use self::{copies::LocalCopies, notes::Notes};
-use super::{key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage};
-use crate::{config::item_routes::ItemRoutes, ports::time::Timestamp};
+use super::{
+    hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
+};
+use crate::{config::rules::UrlRules, ports::time::Timestamp};
 
-/// Hit-for-miss: how long an uncacheable page skips the lookup.
-pub const HIT_FOR_MISS: Duration = Duration::from_mins(2);
+/// How long a personal render that cannot be stored lets other personal requests skip the lookup. Short, because another visitor's
+/// response may be storable.
+const PERSONAL_HIT_FOR_MISS: Duration = Duration::from_secs(10);
 /// Backoff after a failed render of a page that a stored copy can replace.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
@@ -30,10 +33,12 @@ const MAX_URL: usize = 500;
 
 /// See the [module](self).
 pub struct PageMemory {
+    /// `PAGE_MEMORY`: how long a copy or a note stands without a confirmation from Redis.
+    ttl: Duration,
     keys: RefCell<HashMap<String, PageKey>>,
     copies: RefCell<LocalCopies>,
-    /// Pages that cannot be stored for anybody.
-    unstorable: Notes<Reason>,
+    /// Pages that cannot be stored for anybody, with the time of their last confirmation.
+    unstorable: Notes<(Reason, Timestamp)>,
     /// Pages whose personal renders cannot be stored; other visitors may get a storable response.
     unstorable_personal: Notes<Reason>,
     /// Pages without stated freshness whose item was not popular.
@@ -47,6 +52,7 @@ impl PageMemory {
     #[must_use]
     pub fn new(ttl: Duration) -> Self {
         Self {
+            ttl,
             keys: RefCell::default(),
             copies: RefCell::new(LocalCopies::new(ttl)),
             unstorable: Notes::default(),
@@ -61,12 +67,12 @@ impl PageMemory {
     ///
     /// # Errors
     /// As [`PageKey::of_url`].
-    pub fn key(&self, url: String, routes: &ItemRoutes) -> Result<PageKey, Reason> {
+    pub fn key(&self, url: String, rules: &UrlRules) -> Result<PageKey, Reason> {
         let mut keys = self.keys.borrow_mut();
         if let Some(key) = keys.get(&url) {
             return Ok(key.clone());
         }
-        let key = PageKey::of_url(&url, routes)?;
+        let key = PageKey::of_url(&url, rules)?;
         if url.len() <= MAX_URL {
             if keys.len() >= MAX_URLS {
                 keys.clear();
@@ -79,13 +85,26 @@ impl PageMemory {
     /// Why a recent response for anybody could not be stored.
     #[must_use]
     pub fn unstorable(&self, hash: &str, now: Timestamp) -> Option<Reason> {
-        self.unstorable.get(hash, now)
+        self.unstorable.get(hash, now).map(|(reason, _)| reason)
+    }
+
+    /// Returns whether the caller must ask Redis, after its response, whether the page still cannot be stored: a purge in another
+    /// location voids the note only in Redis. One caller at a time.
+    #[must_use]
+    pub fn must_confirm_unstorable(&self, hash: &str, now: Timestamp) -> bool {
+        let due = |(_, confirmed): &(Reason, Timestamp)| now.since(*confirmed) >= self.ttl;
+        self.unstorable.update(hash, now, |note| due(note).then_some((note.0, now)))
+    }
+
+    /// Drops the hit-for-miss note of a page.
+    pub fn forget_unstorable(&self, hash: &str) {
+        self.unstorable.remove(hash);
     }
 
     /// Notes that the page cannot be stored, and drops its copies.
     pub fn note_unstorable(&self, hash: &str, reason: Reason, now: Timestamp) {
         self.copies.borrow_mut().forget(hash);
-        self.unstorable.put(hash, reason, now + HIT_FOR_MISS, now);
+        self.unstorable.put(hash, (reason, now), now + HIT_FOR_MISS, now);
     }
 
     /// Why a recent personal render could not be stored.
@@ -96,7 +115,7 @@ impl PageMemory {
 
     /// Notes that a personal render of the page cannot be stored.
     pub fn note_unstorable_personal(&self, hash: &str, reason: Reason, now: Timestamp) {
-        self.unstorable_personal.put(hash, reason, now + HIT_FOR_MISS, now);
+        self.unstorable_personal.put(hash, reason, now + PERSONAL_HIT_FOR_MISS, now);
     }
 
     /// Returns whether a recent response stated no freshness, so that only popularity can admit the page.
@@ -150,15 +169,18 @@ impl PageMemory {
         self.copies.borrow_mut().keep(hash, page, epoch);
     }
 
-    /// Drops the copies of a page and its hit-for-miss note.
+    /// Drops the copies of a page and its hit-for-miss notes.
     pub fn forget(&self, hash: &str) {
         self.copies.borrow_mut().forget(hash);
         self.unstorable.remove(hash);
+        self.unstorable_personal.remove(hash);
     }
 
-    /// Drops all copies.
+    /// Drops all copies and all hit-for-miss notes.
     pub fn forget_all(&self) {
         self.copies.borrow_mut().forget_all();
+        self.unstorable.clear();
+        self.unstorable_personal.clear();
     }
 
     /// Returns whether a request of this isolate renders the page now.
@@ -200,6 +222,17 @@ mod tests {
         memory.note_unstorable("a", Reason::Private, START);
         assert_eq!(memory.unstorable("a", START), Some(Reason::Private));
         assert_eq!(memory.unstorable("a", START + HIT_FOR_MISS), None);
+    }
+
+    #[test]
+    fn a_note_is_confirmed_by_one_request_in_each_interval_and_a_purge_drops_it() {
+        let memory = PageMemory::new(Duration::from_secs(5));
+        memory.note_unstorable("a", Reason::Private, START);
+        let later = START + Duration::from_secs(5);
+        assert!(!memory.must_confirm_unstorable("a", START) && !memory.must_confirm_unstorable("b", later));
+        assert!(memory.must_confirm_unstorable("a", later) && !memory.must_confirm_unstorable("a", later));
+        memory.forget_all();
+        assert_eq!(memory.unstorable("a", later), None);
     }
 
     #[test]

@@ -28,6 +28,19 @@ impl<T: Copy> Notes<T> {
         notes.insert(hash.to_owned(), (until, note));
     }
 
+    /// Replaces the note on a page by the result of `change`, if there is one. Returns whether it was replaced.
+    pub fn update(&self, hash: &str, now: Timestamp, change: impl FnOnce(&T) -> Option<T>) -> bool {
+        let mut notes = self.0.borrow_mut();
+        let note = notes.get_mut(hash).filter(|(until, _)| now < *until);
+        let changed = note.and_then(|(_, note)| change(note).map(|changed| *note = changed));
+        changed.is_some()
+    }
+
+    /// Drops all notes.
+    pub fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
     pub fn remove(&self, hash: &str) {
         self.0.borrow_mut().remove(hash);
     }

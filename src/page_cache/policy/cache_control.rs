@@ -35,6 +35,13 @@ impl CacheControl {
         self.targeted
     }
 
+    /// Returns whether the response is declared shared: the origin addresses shared caches. `max-age` alone does not: it
+    /// addresses the visitor's browser, too, and many applications add it to every response.
+    #[must_use]
+    pub fn is_declared_shared(&self) -> bool {
+        self.targeted || self.has("public") || self.has("s-maxage")
+    }
+
     /// Returns whether the message has no directive.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -19,6 +19,7 @@ mod targeted;
 pub mod validation;
 pub mod vary;
 
+pub use cache_control::CacheControl;
 pub use freshness::{Freshness, Heuristic};
 pub use reason::{ForwardReason, Reason};
 pub use reuse::{RequestDirectives, Reuse, StoredState};

@@ -43,6 +43,10 @@ pub enum Reason {
     NoPage,
     /// This request header asks for a response that no other request may get.
     RequestHeader(&'static str),
+    /// The path is one of `PATHS_PERSONAL`.
+    Path,
+    /// A cookie may identify the visitor, and the origin did not declare the page shared.
+    Cookie,
     /// `only-if-cached`, and nothing usable is stored (RFC 9111 §5.2.1.7).
     OnlyIfCached,
     /// The URL is spelled in another way than its canonical form.
@@ -90,6 +94,8 @@ impl Reason {
             Self::Dynamic => "dynamic",
             Self::NoPage => "no-page",
             Self::RequestHeader(name) => name,
+            Self::Path => "path",
+            Self::Cookie => "cookie",
             Self::OnlyIfCached => "only-if-cached",
             Self::Spelling => "spelling",
             Self::NoItem => "no-item",
@@ -114,6 +120,26 @@ impl Reason {
         }
     }
 
+    /// The reason of a response that cannot be stored, from its token.
+    #[must_use]
+    pub fn from_detail(token: &str) -> Option<Self> {
+        const UNSTORABLE: [Reason; 12] = [
+            Reason::NoItem,
+            Reason::Parameters,
+            Reason::Status,
+            Reason::SetCookie,
+            Reason::Private,
+            Reason::NoStore,
+            Reason::NoCache,
+            Reason::NotFresh,
+            Reason::Encoding,
+            Reason::VaryStar,
+            Reason::TooLarge,
+            Reason::Personal,
+        ];
+        UNSTORABLE.into_iter().find(|reason| reason.as_str() == token)
+    }
+
     /// The `fwd` parameter of a request that bypasses the cache for this reason.
     #[must_use]
     pub const fn forward(self) -> ForwardReason {
@@ -128,7 +154,7 @@ impl Reason {
     /// An item may become popular with its next view; the request chooses its headers and its spelling.
     #[must_use]
     pub const fn is_lasting(self) -> bool {
-        !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling)
+        !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie)
     }
 
     /// Returns whether the origin may answer otherwise if it gets all headers of the visitor's request. `sent_all`: it has them already.

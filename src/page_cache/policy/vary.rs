@@ -21,7 +21,8 @@ impl VaryFields {
         Some(fields)
     }
 
-    fn insert(&mut self, field: String) {
+    /// Adds a name in lower case.
+    pub fn insert(&mut self, field: String) {
         if field != "accept-encoding"
             && let Err(index) = self.0.binary_search(&field)
         {

@@ -30,7 +30,7 @@ pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
     let mut skipped = Vec::new();
     for url in texts(&mut fields, "urls")? {
         let url = read_text("urls", &url, |url| Ok(url.to_owned()))?;
-        match PageKey::of_url(&absolute(&call, &url), &call.app.config.page.item_routes) {
+        match PageKey::of_url(&absolute(&call, &url), &call.app.config.page.urls) {
             Ok(page) => purges.push(Purge::Url(page)),
             Err(reason) => skipped.push(json!({"url": url, "why": reason.as_str()})),
         }

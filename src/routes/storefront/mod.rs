@@ -15,7 +15,7 @@ use crate::{
 /// written afterwards.
 pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     let visit = Visit::of(app, &request, now);
-    match page_cache::admit(&request, &app.config.page.item_routes, &app.pages) {
+    match page_cache::admit(&request, &app.config.page.urls, &app.pages) {
         Ok((key, _)) if visit.is_personal_route() => {
             let reason = key.by_popularity().err().unwrap_or(Reason::Personal);
             page_cache::bypass(&visit, reason, request).await

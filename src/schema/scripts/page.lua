@@ -6,7 +6,7 @@
 --   stamp of the entry that the caller has ('' = none), (header, value)*
 -- returns {rank or nil, entry ('' for the entry that the caller has) or nil,
 --   stamp (µs of Redis' clock) if the caller gets the lease, else nil,
---   'unstorable' (hit-for-miss), 'known' (it was stored, so it is for everybody) or '',
+--   'unstorable …' (the hit-for-miss note), 'known' (it was stored before) or '',
 --   when it was soft-purged (µs) or nil, headers that it varies by}
 local ranking, page, variants, lease, purged = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local item, hash, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -24,33 +24,46 @@ if fields then
   entry, state, vary = redis.call('HGET', variants, variant), 'known', fields
 end
 
-local fresh, soft = false, false
-local rendered, fresh_until, dies, tags = string.match(entry or '', '^edgefront/2 (%d+) %d+ (%d+) (%d+) ([^\n]*)\n')
-if rendered and tonumber(dies) > now then
-  local names = {'all', 'item:' .. item, 'url:' .. hash}
+-- The first hard and the first soft purge after the moment `stamp` (µs), false without one.
+local function purges_after(stamp, tags)
+  local names, hard_mark, soft_mark = {'all', 'item:' .. item, 'url:' .. hash}, false, false
   for tag in string.gmatch(tags, '[^,]+') do names[#names + 1] = 'tag:' .. tag end
   local hard = #names
   for index = 1, hard do names[hard + index] = '~' .. names[index] end
-  state, fresh = 'known', tonumber(fresh_until) > now
   for index, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
-    if mark and tonumber(mark) >= tonumber(rendered) then
-      fresh = false
-      if index <= hard then entry = false elseif not soft or mark < soft then soft = mark end
+    if mark and tonumber(mark) >= tonumber(stamp) then
+      if index <= hard then hard_mark = mark elseif not soft_mark or mark < soft_mark then soft_mark = mark end
     end
   end
+  return hard_mark, soft_mark
+end
+
+local fresh, soft = false, false
+local rendered, fresh_until, dies, tags = string.match(entry or '', '^edgefront/2 (%d+) %d+ (%d+) (%d+) ([^\n]*)\n')
+if rendered and tonumber(dies) > now then
+  local hard
+  hard, soft = purges_after(rendered, tags)
+  state, fresh = 'known', tonumber(fresh_until) > now and not hard and not soft
+  if hard then entry = false end
 else
   entry = false
 end
 
 local stamp, is_wanted = false, not below or state == 'known' or (rank and rank < below)
-if lease_ms ~= '0' and is_wanted and (even_if_fresh or not fresh) then
+if not fresh or (lease_ms ~= '0' and even_if_fresh) then
   local holder = redis.call('GET', lease)
-  if holder == 'unstorable' then
+  local noted, its_tags = string.match(holder or '', '^unstorable (%d+) %S+ ([^\n]*)\n')
+  -- A purge voids the note.
+  if noted then
+    local hard_mark, soft_mark = purges_after(noted, its_tags)
+    if hard_mark or soft_mark then holder = false end
+  end
+  if holder and string.sub(holder, 1, 10) == 'unstorable' then
     state = holder
-  -- The caller's own id: the caller asks again because the reply was lost.
-  elseif not holder or holder == lease_id then
+  -- Its own id: the reply to its first call was lost.
+  elseif lease_ms ~= '0' and is_wanted and (not holder or holder == lease_id) then
     redis.call('SET', lease, lease_id, 'PX', lease_ms)
-    -- The stamp is older than the render, so that a purge during the render voids its result.
+    -- Before the render: a later purge voids what is rendered now.
     local time = redis.call('TIME')
     stamp = time[1] .. string.format('%06d', time[2])
   end

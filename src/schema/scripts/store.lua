@@ -5,7 +5,7 @@
 -- KEYS cache:{hash} variants:{hash} render:{hash} purged: pages: dying: bytes:
 -- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, most variants,
 --   most bytes of all pages, bytes that a page takes in addition to its entry,
---   entry ('' = nothing to store, 'unstorable' = note hit-for-miss)
+--   entry ('' = nothing to store, 'unstorable …' = hit-for-miss note)
 -- returns {1 if the page is stored, {hash, when it was stored}* as a flat list of pages to evict}
 --   Near the limit, one store names such pages, so that later stores find room. If the page needs room first, the script
 --   stores nothing and the lease stays.
@@ -40,8 +40,8 @@ local function oldest(lacks)
 end
 
 if redis.call('GET', lease) ~= lease_id then return {0, {}} end
-if entry == 'unstorable' then
-  -- For a while, no request gets the lease. The stored page is deleted, because the origin no longer answers with it.
+if string.sub(entry, 1, 10) == 'unstorable' then
+  -- Nobody gets the lease for a while; and what is stored is not what the origin answers any more.
   redis.call('SET', lease, entry, 'PX', ttl)
   if redis.call('DEL', page, variants) > 0 then forget({hash}) end
   return {0, {}}

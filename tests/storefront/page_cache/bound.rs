@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use edgefront::{
-    config::item_routes::ItemRoutes,
+    config::rules::UrlRules,
     page_cache::{
-        LeaseRequest, LeaseTerms, Lookup, PageKey, Purge, PurgeMode, SelectingHeaders, StoredPage, invalidate, look_up,
-        note_unstorable, policy::VaryFields, purge, store,
+        LeaseRequest, LeaseTerms, Lookup, PageKey, Purge, PurgeMode, Reason, SelectingHeaders, StoredPage, Unstorable,
+        invalidate, look_up, note_unstorable, policy::VaryFields, purge, store,
     },
     ports::time::Timestamp,
 };
@@ -79,7 +79,7 @@ async fn pages_that_are_visited_outlive_a_flood(shop: &Shop) {
 }
 
 fn page(number: usize) -> PageKey {
-    PageKey::of_url(&format!("https://shop.example/page?number={number}"), &ItemRoutes::default()).unwrap()
+    PageKey::of_url(&format!("https://shop.example/page?number={number}"), &UrlRules::default()).unwrap()
 }
 
 /// A page of `size` bytes and a head that dies in `life`; one of several if `variant` is given.
@@ -92,6 +92,7 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
         error_until: now + life,
         dies: now + life,
         strict: false,
+        is_declared_shared: false,
         vary: VaryFields::from_text(if variant.is_some() { "foo" } else { "" }),
         variant: variant.map_or_else(String::new, |variant| format!("foo={variant}\n")),
         own_etag: false,
@@ -291,7 +292,8 @@ async fn step(at: &Store, event: &Event) {
             let (lookup, command) = Lookup::new(at.redis.keys(), &page, &selecting, now, TERMS).unwrap();
             let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
-                note_unstorable(&at.redis, &lease).await.unwrap();
+                let why = Unstorable { reason: Reason::Private, cause: String::new(), tags: Vec::new() };
+                note_unstorable(&at.redis, &lease, &why).await.unwrap();
             }
         }
         Event::Purge(number) => purge(&at.redis, &[Purge::Url(page(*number))], PurgeMode::Hard).await.unwrap(),

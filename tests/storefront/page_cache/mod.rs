@@ -2,6 +2,7 @@
 
 mod admission;
 mod bound;
+mod cookies;
 mod failures;
 mod memory;
 mod purge;

@@ -1,7 +1,7 @@
 //! A purge wins, at once, over what is stored and over what is being rendered.
 
 use edgefront::{
-    config::item_routes::ItemRoutes,
+    config::rules::UrlRules,
     page_cache::{PageKey, Purge, PurgeMode, purge},
     schema::ids::{ItemId, Tag},
 };
@@ -24,7 +24,7 @@ async fn each_purge_voids_what_it_names(shop: &Shop) {
         let tags = if asked.path.ends_with("mug") { "mugs, sale" } else { "sale" };
         Reply::html(asked.path.clone()).header("edge-tags", tags)
     });
-    let mug = PageKey::of_url(&format!("{}/products/mug", shop.url), &ItemRoutes::default()).unwrap();
+    let mug = PageKey::of_url(&format!("{}/products/mug", shop.url), &UrlRules::default()).unwrap();
     let tag = |name| Purge::Tag(Tag::parse(name).unwrap());
     for (purged, mug_is_void, cup_is_void) in [
         (Purge::Item(ItemId::parse("mug").unwrap()), true, false),

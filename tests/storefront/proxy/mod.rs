@@ -17,6 +17,8 @@ scenarios! {
     headers_of_a_connection_stay_on_its_side,
     nobody_but_us_speaks_as_edge,
     our_cookie_stays_here_and_the_others_pass,
+    a_shared_request_and_the_state_of_a_session_are_told_apart,
+    no_client_describes_itself_as_a_proxy_does,
     an_answer_is_streamed_down,
     a_body_is_streamed_up,
     a_body_of_a_get_does_no_harm,
@@ -80,6 +82,70 @@ async fn nobody_but_us_speaks_as_edge(shop: &Shop) {
     assert_eq!((asked.header("edge-user"), asked.header("edge_user"), asked.header("edge-x")), ("", "", ""));
     assert_eq!(asked.header("edge-key"), crate::support::ORIGIN_KEY);
     assert_eq!(asked.headers.get_all("edge-key").iter().count(), 1);
+}
+
+async fn a_shared_request_and_the_state_of_a_session_are_told_apart(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/login" => Reply::html("hello").header("edge-login", "ada"),
+        "/add" => Reply::html("added").header("edge-cart", r#"{"op":"add","id":"mug","quantity":1}"#),
+        _ => Reply::html("page").header("cache-control", "private"),
+    });
+    let told = async |cookie: &str| {
+        shop.request(Method::POST, "/account").header("cookie", cookie).send().await.unwrap();
+        let asked = shop.origin.last();
+        (
+            asked.header("edge-session").to_owned(),
+            asked.header("edge-user").to_owned(),
+            asked.header("edge-shared").to_owned(),
+        )
+    };
+    let expected = |session: &str, user: &str| (session.to_owned(), user.to_owned(), String::new());
+    let cookie = |answer: &reqwest::Response| {
+        answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
+    };
+    assert_eq!(told("").await, expected("none", ""));
+    assert_eq!(told("__Host-session=forged.mac").await, expected("none", ""));
+    let guest = cookie(&shop.request(Method::POST, "/add").send().await.unwrap());
+    assert_eq!(told(&guest).await, expected("guest", ""));
+    let user = cookie(&shop.request(Method::POST, "/login").send().await.unwrap());
+    assert_eq!(told(&user).await, expected("user", "ada"));
+    shop.store.gateway.set_fault(Some(edgefront_gateway::Fault::Status(500, "{}".to_owned())));
+    assert_eq!(told(&user).await, expected("unknown", ""), "Redis is silent: no logout");
+    assert_eq!(told("").await, expected("none", ""));
+    shop.store.gateway.set_fault(None);
+
+    shop.visit("/page").await;
+    let asked = shop.origin.last();
+    assert_eq!((asked.header("edge-shared"), asked.header("edge-session")), ("1", ""));
+}
+
+async fn no_client_describes_itself_as_a_proxy_does(shop: &Shop) {
+    let claims = [
+        "x-forwarded-for",
+        "x-real-ip",
+        "forwarded",
+        "x-forwarded-port",
+        "x-forwarded-prefix",
+        "x-forwarded-server",
+        "true-client-ip",
+        "x-client-ip",
+        "x-original-url",
+        "x-rewrite-url",
+        "x-host",
+    ];
+    for method in [Method::GET, Method::POST] {
+        let mut request = shop.request(method, "/about").header("cf-connecting-ip", "203.0.113.7");
+        for name in claims {
+            request = request.header(name, "198.51.100.1").header(name, "evil.example");
+        }
+        request.header("cookie", "own=1").send().await.unwrap();
+        let asked = shop.origin.last();
+        for name in claims {
+            let expected = if matches!(name, "x-forwarded-for" | "x-real-ip") { "203.0.113.7" } else { "" };
+            assert_eq!(asked.header(name), expected, "{name}");
+            assert!(asked.headers.get_all(name).iter().count() <= 1, "{name}");
+        }
+    }
 }
 
 async fn our_cookie_stays_here_and_the_others_pass(shop: &Shop) {

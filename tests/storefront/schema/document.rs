@@ -20,8 +20,8 @@ pub fn read(path: &str) -> String {
 /// A table in Markdown.
 pub fn table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let line = |cells: [String; N]| {
-        assert!(cells.iter().all(|cell| !cell.contains(['|', '\n'])), "{cells:?}");
-        format!("| {} |\n", cells.join(" | "))
+        assert!(cells.iter().all(|cell| !cell.contains('\n')), "{cells:?}");
+        format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "))
     };
     let begin = [line(heads.map(str::to_owned)), line(heads.map(|_| "---".to_owned()))];
     begin.into_iter().chain(rows.into_iter().map(line)).collect()

@@ -11,6 +11,7 @@ use crate::{
 scenarios! {
     &[];
     a_page_that_states_freshness_is_stored_whatever_its_url,
+    a_visitor_with_an_unknown_cookie_gets_only_pages_that_are_declared_shared,
     an_unknown_page_goes_to_its_visitor_first,
     an_answer_to_authorization_is_nobody_elses,
     what_could_not_be_stored_is_not_looked_for_again,
@@ -26,24 +27,40 @@ scenarios! {
 // §3
 async fn a_page_that_states_freshness_is_stored_whatever_its_url(shop: &Shop) {
     for (path, name, value) in [
-        ("/a", "cache-control", "max-age=60"),
+        ("/a", "cache-control", "public, max-age=60"),
         ("/b", "cache-control", "s-maxage=60, max-age=0"),
         ("/c", "cdn-cache-control", "max-age=60"),
-        ("/d", "expires", "Fri, 01 Jan 2100 00:00:00 GMT"),
+        ("/d", "cache-control", "max-age=60"),
+        ("/e", "expires", "Fri, 01 Jan 2100 00:00:00 GMT"),
     ] {
         shop.origin.answer(Reply::html("page").header(name, value));
         assert_eq!(status(shop, path, &[]).await, "fwd=uri-miss; stored", "{name}: {value}");
         assert!(status(shop, path, &[]).await.starts_with("hit; ttl="), "{name}: {value}");
-        // Whoever they are (§4: nothing in the request forbids it).
-        assert!(status(shop, path, &[("cookie", "a=b")]).await.starts_with("hit; ttl="), "{name}: {value}");
+        assert!(status(shop, path, &[("cookie", "_ga=1")]).await.starts_with("hit; ttl="), "{name}: {value}");
     }
-    assert_eq!(shop.origin.count(), 4);
+    assert_eq!(shop.origin.count(), 5);
+}
+
+async fn a_visitor_with_an_unknown_cookie_gets_only_pages_that_are_declared_shared(shop: &Shop) {
+    for (path, name, value, is_declared) in [
+        ("/a", "cache-control", "public, max-age=60", true),
+        ("/b", "cache-control", "s-maxage=60", true),
+        ("/c", "cdn-cache-control", "max-age=60", true),
+        ("/d", "cache-control", "max-age=60", false),
+        ("/e", "expires", "Fri, 01 Jan 2100 00:00:00 GMT", false),
+    ] {
+        shop.origin.answer_with(move |asked| Reply::html(asked.header("cookie").to_owned()).header(name, value));
+        assert_eq!(status(shop, path, &[]).await, "fwd=uri-miss; stored", "{name}: {value}");
+        let (status, body) = ask(shop, path, &[("cookie", "own=1")]).await;
+        assert_eq!(status.starts_with("hit"), is_declared, "{name}: {value}: {status}");
+        assert_eq!(body, if is_declared { "" } else { "own=1" }, "{name}: {value}");
+    }
 }
 
 async fn an_unknown_page_goes_to_its_visitor_first(shop: &Shop) {
     shop.origin.answer_with(|asked| match asked.header("cookie") {
-        "" => fresh("hello", "max-age=60"),
-        _ => fresh("hello, you", "max-age=60"),
+        "" => fresh("hello", "public, max-age=60"),
+        _ => fresh("hello, you", "public, max-age=60"),
     });
     let (status, body) = ask(shop, "/page", &[("cookie", "own=1")]).await;
     assert_eq!((status.as_str(), body.as_str()), ("fwd=uri-miss; detail=personal", "hello, you"));

@@ -1,0 +1,24 @@
+//! The rules of a storefront: what its cookies, paths and query parameters say about its pages. They come from variables or a
+//! preset, so an unchanged storefront needs no code for them.
+
+mod cookies;
+mod patterns;
+mod query;
+
+pub use self::{
+    cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name},
+    patterns::Patterns,
+    query::QueryRules,
+};
+use super::item_routes::ItemRoutes;
+
+/// What a URL says about its page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UrlRules {
+    /// `ITEM_ROUTES`: which URLs name an item.
+    pub items: ItemRoutes,
+    /// `QUERY_IGNORED` and `QUERY_KEPT`.
+    pub query: QueryRules,
+    /// `PATHS_PERSONAL`: pages at these paths are never shared.
+    pub personal_paths: Patterns,
+}

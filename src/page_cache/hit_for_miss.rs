@@ -1,0 +1,113 @@
+//! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render.
+//!
+//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <tag,tag,…>`, a newline, and the cause
+//! in the response. The stamp is Redis' clock before the render, in microseconds: a later purge voids the note.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::policy::Reason;
+use crate::schema::ids::Tag;
+
+/// How long an unstorable page skips the lookup.
+pub const HIT_FOR_MISS: Duration = Duration::from_mins(2);
+
+/// Longest cause, bytes.
+const MAX_CAUSE: usize = 200;
+
+/// Why a page cannot be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unstorable {
+    pub reason: Reason,
+    /// The part of the response that gives the reason, for operators.
+    pub cause: String,
+    /// The response's tags, for purges.
+    pub tags: Vec<Tag>,
+}
+
+impl Unstorable {
+    /// The note for Redis. `stamp`: Redis' clock before the render, Unix microseconds.
+    pub fn encode(&self, stamp: u64) -> String {
+        let tags = self.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
+        format!("unstorable {stamp} {} {tags}\n{}", self.reason.as_str(), self.cause)
+    }
+}
+
+/// Reason and cause of a note; None for another text.
+pub fn decode(note: &str) -> Option<(Reason, &str)> {
+    let note = note.strip_prefix("unstorable")?;
+    let (line, cause) = note.split_once('\n').unwrap_or((note, ""));
+    let reason = line.split(' ').nth(2).and_then(Reason::from_detail);
+    Some((reason.unwrap_or(Reason::Unstorable), cause))
+}
+
+/// The part of a response that gives `reason` not to store it: the names of its cookies, or the header.
+pub fn cause(reason: Reason, status: StatusCode, headers: &HeaderMap) -> String {
+    let lines = |name: header::HeaderName| {
+        let values: Vec<_> =
+            headers.get_all(&name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+        (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
+    };
+    let text = match reason {
+        // Only the names: a value can be a secret.
+        Reason::SetCookie => {
+            let names: Vec<_> = headers.get_all(header::SET_COOKIE).iter().map(cookie_name).collect();
+            Some(format!("set-cookie: {}", names.join(", ")))
+        }
+        Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => {
+            let names = ["cdn-cache-control", "cache-control", "expires"].map(header::HeaderName::from_static);
+            names.into_iter().find_map(lines)
+        }
+        Reason::Vary | Reason::VaryStar => lines(header::VARY),
+        Reason::Encoding => lines(header::CONTENT_ENCODING),
+        Reason::Status => Some(format!("status {}", status.as_u16())),
+        Reason::NoItem | Reason::Parameters => Some("the response states no freshness".to_owned()),
+        _ => None,
+    };
+    let text = text.unwrap_or_default();
+    text.chars().filter(|character| !character.is_control()).take(MAX_CAUSE).collect()
+}
+
+/// The name in a `Set-Cookie` (RFC 6265 §5.2).
+pub fn cookie_name(line: &HeaderValue) -> String {
+    let line = String::from_utf8_lossy(line.as_bytes());
+    line.split(['=', ';']).next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_names_reason_and_cause() {
+        let tags = ["mugs", "sale"].map(|tag| Tag::parse(tag).unwrap()).into();
+        let note = Unstorable { reason: Reason::SetCookie, cause: "set-cookie: a, b".to_owned(), tags }.encode(17);
+        assert_eq!(note, "unstorable 17 set-cookie mugs,sale\nset-cookie: a, b");
+        assert_eq!(decode(&note), Some((Reason::SetCookie, "set-cookie: a, b")));
+        assert_eq!(decode("unstorable"), Some((Reason::Unstorable, "")), "an older version's");
+        assert_eq!(decode("known"), None);
+    }
+
+    #[test]
+    fn a_cause_names_cookies_without_their_values() {
+        let headers: HeaderMap = [
+            ("set-cookie", "csrftoken=secret; Path=/"),
+            ("set-cookie", "history"),
+            ("cache-control", "private, max-age=0"),
+            ("vary", "*"),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), HeaderValue::from_static(value)))
+        .collect();
+        for (reason, expected) in [
+            (Reason::SetCookie, "set-cookie: csrftoken, history"),
+            (Reason::Private, "cache-control: private, max-age=0"),
+            (Reason::VaryStar, "vary: *"),
+            (Reason::Status, "status 404"),
+            (Reason::TooLarge, ""),
+        ] {
+            assert_eq!(cause(reason, StatusCode::NOT_FOUND, &headers), expected);
+        }
+    }
+}

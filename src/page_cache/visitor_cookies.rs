@@ -1,0 +1,99 @@
+//! The cookies of one request, judged by the rules of the storefront.
+
+use http::HeaderMap;
+
+use super::stored_page::StoredPage;
+use crate::{
+    config::rules::{CookieKind, CookieRules},
+    ports::sort,
+    sessions::cookie,
+};
+
+/// What a request's cookies say about the visitor. The default is a visitor without cookies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VisitorCookies {
+    /// The strictest kind among the cookies; [`CookieKind::Ignored`] without any.
+    pub strictest: CookieKind,
+    /// The varied cookies by name, `currency=EUR; django_language=de`. Empty without one.
+    pub varied: String,
+}
+
+impl VisitorCookies {
+    /// Judges the cookies of a request, except edgefront's own.
+    #[must_use]
+    pub fn of(headers: &HeaderMap, rules: &CookieRules) -> Self {
+        let mut strictest = CookieKind::Ignored;
+        let mut varied: Vec<&str> = Vec::new();
+        for cookie in cookie::of_origin(headers) {
+            // Bytes that are not text can be anything.
+            let pair = std::str::from_utf8(cookie).ok().and_then(|text| Some((text, text.split_once('=')?)));
+            let kind = pair.map_or(CookieKind::Unknown, |(_, (name, value))| rules.kind(name, value));
+            strictest = strictest.max(kind);
+            if let (CookieKind::Varied, Some((text, (name, _)))) = (kind, pair) {
+                // Sent twice: the origin chooses one of the values.
+                if varied.iter().any(|other| other.split_once('=').is_some_and(|(other, _)| other == name)) {
+                    strictest = strictest.max(CookieKind::Unknown);
+                } else {
+                    varied.push(text);
+                }
+            }
+        }
+        sort::sort_by(&mut varied, Ord::cmp);
+        Self { strictest, varied: varied.join("; ") }
+    }
+
+    /// Returns whether the origin could recognize the visitor by a cookie.
+    #[must_use]
+    pub fn identify(&self) -> bool {
+        self.strictest >= CookieKind::Unknown
+    }
+
+    /// Returns whether the visitor may get a shared page. A visitor with a cookie that no rule names gets it only if the origin
+    /// declared the page shared: otherwise, the origin may answer this visitor differently.
+    #[must_use]
+    pub fn allow(&self, page: &StoredPage) -> bool {
+        match self.strictest {
+            CookieKind::Ignored | CookieKind::Varied => true,
+            CookieKind::Unknown => page.is_declared_shared,
+            CookieKind::Personal => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderValue, header};
+
+    use super::*;
+    use crate::config::rules::Patterns;
+
+    fn judge(lines: &[&[u8]]) -> (CookieKind, String) {
+        let rules = CookieRules {
+            ignored: Patterns::parse("_ga*").unwrap(),
+            personal: Patterns::parse("auth").unwrap(),
+            varied: CookieRules::parse_varied("lang, currency=EUR|USD").unwrap(),
+            ..CookieRules::default()
+        };
+        let line = |line: &&[u8]| (header::COOKIE, HeaderValue::from_bytes(line).unwrap());
+        let VisitorCookies { strictest, varied } = VisitorCookies::of(&lines.iter().map(line).collect(), &rules);
+        (strictest, varied)
+    }
+
+    #[test]
+    fn the_strictest_cookie_decides() {
+        for (lines, kind, varied) in [
+            (&[][..], CookieKind::Ignored, ""),
+            (&[&b"_ga=1; __Host-session=x"[..]], CookieKind::Ignored, ""),
+            (&[b"lang=de; _ga=1; currency=EUR"], CookieKind::Varied, "currency=EUR; lang=de"),
+            (&[b"lang=de", b"currency=EUR"], CookieKind::Varied, "currency=EUR; lang=de"),
+            (&[b"lang=de; basket=1"], CookieKind::Unknown, "lang=de"),
+            (&[b"lang=de; lang=en"], CookieKind::Unknown, "lang=de"),
+            (&[b"currency=GBP"], CookieKind::Unknown, ""),
+            (&[b"auth=1; basket=1"], CookieKind::Personal, ""),
+            (&[b"flag"], CookieKind::Unknown, ""),
+            (&[b"_ga=\xff"], CookieKind::Unknown, ""),
+        ] {
+            assert_eq!(judge(lines), (kind, varied.to_owned()), "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! CSRF protection for origins with a double-submit cookie (`CSRF_COOKIE`), such as Django.
+//!
+//! Such an origin writes a token into each form and compares it with a cookie. A shared page has one form for all visitors, so its
+//! token cannot match a cookie of each visitor. Therefore edgefront takes the protection over:
+//! - The origin gets the same cookie value from everybody, so every token of every page is valid for every visitor.
+//! - A request that changes something carries this cookie only if the browser proves that the same site sent it, by
+//!   `Sec-Fetch-Site`, `Origin` or `Referer` (OWASP, Cross-Site Request Forgery Prevention, "Verifying Origin With Standard Headers").
+//!   The origin refuses every other such request, because its cookie is missing.
+//!
+//! The value is no secret: each page contains it. The proof protects the visitor, not the value.
+
+use http::{HeaderMap, HeaderValue, Uri, header};
+use url::Url;
+
+/// The value of the cookie: 32 letters and digits, the form of Django's `csrftoken`.
+const VALUE: &str = "edgefrontverifiestheoriginheader";
+
+/// Adds the cookie to the `Cookie` header of a shared render.
+pub fn add(headers: &mut HeaderMap, name: &str) {
+    let own = format!("{name}={VALUE}").into_bytes();
+    let cookies = match headers.get(header::COOKIE) {
+        Some(cookies) => [cookies.as_bytes(), &own].join(b"; ".as_slice()),
+        None => own,
+    };
+    if let Ok(cookies) = HeaderValue::try_from(cookies) {
+        headers.insert(header::COOKIE, cookies);
+    }
+}
+
+/// Replaces the visitor's cookie before the request goes to the origin. `uri` is the absolute URI that the visitor requested.
+pub fn protect(headers: &mut HeaderMap, name: &str, uri: &Uri, is_safe: bool) {
+    let others = match headers.get(header::COOKIE) {
+        Some(cookies) => without(cookies, name),
+        None => None,
+    };
+    headers.remove(header::COOKIE);
+    headers.extend(others.map(|others| (header::COOKIE, others)));
+    if is_safe {
+        add(headers, name);
+    } else if is_same_origin(headers, uri) {
+        add(headers, name);
+        // edgefront has checked it. The origin would compare it with its own address, which the visitor does not know.
+        headers.remove(header::ORIGIN);
+    }
+}
+
+/// Gives each `Set-Cookie` of this name the common value, so that scripts that read the cookie send a valid token.
+pub fn replace_set_cookie(headers: &mut HeaderMap, name: &str) {
+    let header::Entry::Occupied(mut lines) = headers.entry(header::SET_COOKIE) else { return };
+    for line in lines.iter_mut() {
+        let replaced = line.to_str().ok().and_then(|text| {
+            let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
+            let (own, value) = pair.split_once('=')?;
+            // An empty value deletes the cookie.
+            (own.trim() == name && !value.trim().is_empty()).then(|| format!("{name}={VALUE};{attributes}"))
+        });
+        if let Some(Ok(replaced)) = replaced.map(HeaderValue::try_from) {
+            *line = replaced;
+        }
+    }
+}
+
+/// The cookies of a `Cookie` header except `name`.
+fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
+    let is_other = |cookie: &&[u8]| cookie.split(|byte| *byte == b'=').next() != Some(name.as_bytes());
+    let others: Vec<_> =
+        cookies.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii).filter(is_other).collect();
+    (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
+}
+
+/// Returns whether the browser proves that a page of this site sent the request. A client that sends none of the three headers
+/// proves nothing.
+fn is_same_origin(headers: &HeaderMap, uri: &Uri) -> bool {
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
+    if let Some(site) = text(header::HeaderName::from_static("sec-fetch-site")) {
+        // `none`: the visitor, for example by reloading the answer to a form.
+        return matches!(site, "same-origin" | "none");
+    }
+    let Ok(own) = Url::parse(&uri.to_string()) else { return false };
+    let claimed = text(header::ORIGIN).or_else(|| text(header::REFERER));
+    claimed.and_then(|claimed| Url::parse(claimed).ok()).is_some_and(|claimed| claimed.origin() == own.origin())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
+    }
+
+    /// The `Cookie` header that the origin gets with a request for `https://shop.example/basket`.
+    fn cookies(is_safe: bool, lines: &[(&'static str, &'static str)]) -> String {
+        let mut headers = headers(lines);
+        protect(&mut headers, "csrftoken", &Uri::from_static("https://shop.example/basket"), is_safe);
+        headers.get(header::COOKIE).map(|value| value.to_str().unwrap().replace(VALUE, "<common>")).unwrap_or_default()
+    }
+
+    #[test]
+    fn every_safe_request_carries_the_common_value() {
+        assert_eq!(cookies(true, &[]), "csrftoken=<common>");
+        assert_eq!(cookies(true, &[("cookie", "a=b; csrftoken=mine; c=d")]), "a=b; c=d; csrftoken=<common>");
+        assert_eq!(cookies(true, &[("sec-fetch-site", "cross-site")]), "csrftoken=<common>");
+    }
+
+    #[test]
+    fn an_unsafe_request_carries_it_only_from_the_same_site() {
+        for (lines, expected) in [
+            (&[("sec-fetch-site", "same-origin")][..], true),
+            (&[("sec-fetch-site", "none")], true),
+            (&[("sec-fetch-site", "same-site"), ("origin", "https://shop.example")], false),
+            (&[("sec-fetch-site", "cross-site")], false),
+            (&[("origin", "https://shop.example")], true),
+            (&[("origin", "http://shop.example")], false),
+            (&[("origin", "https://shop.example.evil")], false),
+            (&[("origin", "null"), ("referer", "https://shop.example/")], false),
+            (&[("referer", "https://shop.example/catalogue/mug")], true),
+            (&[("referer", "https://evil.example/https://shop.example/")], false),
+            (&[], false),
+        ] {
+            let cookies = cookies(false, &[lines, &[("cookie", "csrftoken=forged")]].concat());
+            assert_eq!(cookies, if expected { "csrftoken=<common>" } else { "" }, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_origins_cookie_gets_the_common_value() {
+        let mut lines = headers(&[("set-cookie", "csrftoken=secret; Path=/; SameSite=Lax"), ("set-cookie", "a=b")]);
+        replace_set_cookie(&mut lines, "csrftoken");
+        let lines: Vec<_> = lines.get_all("set-cookie").iter().map(|line| line.to_str().unwrap()).collect();
+        assert_eq!(lines, [&format!("csrftoken={VALUE}; Path=/; SameSite=Lax"), "a=b"]);
+        let mut deleted = headers(&[("set-cookie", "csrftoken=; Max-Age=0")]);
+        replace_set_cookie(&mut deleted, "csrftoken");
+        assert_eq!(deleted.get("set-cookie").unwrap(), "csrftoken=; Max-Age=0");
+    }
+}
