@@ -1,7 +1,7 @@
-// The operator dashboard: polls the service's part of the API and shows the results. Text is inserted as text, never as HTML.
+// The operator dashboard: polls the service API and shows the results. Text is inserted as text, never as HTML.
 //
-// Polls every 5 s while the tab is visible; one poll at a time. Tables change more slowly and load with every third poll. After a failure,
-// retries after 5, 10, 20 and then 60 s.
+// Polls every 5 s while the tab is visible; one poll at a time. Tables change more slowly and load with every third
+// poll. After a failure, retries after 5, 10, 20 and then 60 s.
 
 import { RequestError, Unavailable, WrongKey, call, forgetKey, hasKey, setKey } from './dashboard/api.js';
 import { Chart } from './dashboard/chart.js';

@@ -1,4 +1,4 @@
-// Adds live and personal data to cached pages: user, cart, popular products, stock. All of it comes from the edge's API.
+// Adds live and personal data to cached pages: user, cart, popular products, stock. It comes from the edge's API.
 // Without this script a page still works; only that data is missing.
 
 import { showDevices } from './shop/account.js';

@@ -1,4 +1,4 @@
--- Catalogue of the demo shop. An inventory row has the id of its product. The row cache keeps it in Redis as `inv:{id}`.
+-- Catalogue of the demo shop. An inventory row has its product's id; the row cache keeps it in Redis as `inv:{id}`.
 
 CREATE TABLE categories (
     id TEXT PRIMARY KEY,

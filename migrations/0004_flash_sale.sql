@@ -1,9 +1,9 @@
--- Flash sales: a limited number of pieces at a sale price, one per user. A row with `sale_pieces` is in a flash sale. Only the flash sale's
--- own checkout sells at that price. Times are in Unix seconds.
+-- Flash sales: a limited number of pieces at a sale price, one per user. A row with `sale_pieces` is in a flash sale.
+-- Only the flash sale's own checkout sells at that price. Times are in Unix seconds.
 
 -- The number of pieces in the flash sale. NULL for an ordinary sale or no sale.
 ALTER TABLE inventory ADD COLUMN sale_pieces INTEGER CHECK (sale_pieces IS NULL OR (sale_pieces > 0 AND sale_starts_at IS NOT NULL));
--- The number of pieces sold. The constraint prevents overselling, with any number of concurrent buyers and any cached stock.
+-- The number of pieces sold. The constraint prevents overselling: it holds for any number of concurrent buyers.
 ALTER TABLE inventory ADD COLUMN sale_sold INTEGER NOT NULL DEFAULT 0 CHECK (sale_sold BETWEEN 0 AND coalesce(sale_pieces, 0));
 
 -- Purchases by user and sale.

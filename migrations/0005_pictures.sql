@@ -1,5 +1,5 @@
--- Product pictures: a symbol in assets/pictures.svg, and its tone (a class in assets/shop/pictures.css). Products without a picture show a
--- parcel.
+-- Product pictures: a symbol in assets/pictures.svg, and its tone (a class in assets/shop/pictures.css). Products
+-- without a picture show a parcel.
 ALTER TABLE products ADD COLUMN picture TEXT NOT NULL DEFAULT 'parcel';
 ALTER TABLE products ADD COLUMN tone TEXT NOT NULL DEFAULT 'oat';
 ALTER TABLE categories ADD COLUMN picture TEXT NOT NULL DEFAULT 'parcel';

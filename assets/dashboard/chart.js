@@ -1,5 +1,5 @@
-// A chart with its legend. The page's HTML contains the legend, which defines the columns and their colours. The legend shows the latest
-// values, or those under the pointer. A text alternative describes the chart to screen readers.
+// A chart with its legend. The page's HTML contains the legend, which defines the columns and their colours. The legend
+// shows the latest values, or those under the pointer. A text alternative describes the chart to screen readers.
 
 import uPlot from 'uplot';
 import { formatNumber, formatPercent, formatTime } from './format.js';

@@ -1,5 +1,5 @@
-// A flash sale: countdown, remaining stock, and the visitor's reservation. The page is cached and the same for every visitor. One call of the
-// edge's API returns all live data; it repeats every few seconds while the page is visible.
+// A flash sale: countdown, remaining stock, and the visitor's reservation. The page is cached and the same for every
+// visitor. One call of the edge's API returns all live data; it repeats every few seconds while the page is visible.
 
 import { API, errorMessage, errorType } from './api.js';
 
@@ -41,8 +41,8 @@ export function followSale(container) {
   // Only a reservation opens the checkout, so the cached page has no link to it.
   checkout.href = `/flash/${encodeURIComponent(container.dataset.flash)}/checkout`;
   let sale = null;
-  // Offset of the server's clock. The response with the shortest round trip gives the best estimate (Cristian 1989): its error is at most
-  // half that time.
+  // Offset of the server's clock. The response with the shortest round trip gives the best estimate (Cristian 1989):
+  // its error is at most half that time.
   let clockOffset = 0;
   let shortestRoundTrip = Infinity;
   let failures = 0;

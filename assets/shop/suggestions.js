@@ -1,5 +1,5 @@
-// Suggestions below a product: products that other customers bought, and the visitor's recently viewed products. Empty sections stay hidden.
-// All sections appear at once, below the rest of the page.
+// Suggestions below a product: products that other customers bought, and the visitor's recently viewed products. Empty
+// sections stay hidden. All sections appear at once, below the rest of the page.
 
 import { API, call, cards } from './api.js';
 import { cardItem, element, picture } from './page.js';

@@ -1,7 +1,8 @@
 //! The demo shop: the built-in origin when `ORIGIN_URL` is empty.
 //!
-//! It uses the `Edge-*` headers like any other storefront and has no access to Redis. Pages that the edge may cache are the same for every
-//! visitor; scripts add personal data from the edge's API. Every action also works as a plain form without JavaScript.
+//! It uses the `Edge-*` headers like any other storefront and has no access to Redis. Pages that the edge may cache are
+//! the same for every visitor; scripts add personal data from the edge's API. Every action also works as a plain form
+//! without JavaScript.
 //!
 //! - `route`: which page a URL names.
 //! - `shopper`: the visitor and the cart, as the edge reports them.
@@ -59,8 +60,8 @@ pub const ON_SALE: [&str; 8] = [
     "jigsaw-puzzle-night-train",
 ];
 
-/// The categories in the page header: id and name, in the order of the migrations. A constant, so that the navigation needs no query and
-/// still works while the database is down.
+/// The categories in the page header: id and name, in the order of the migrations. A constant, so that the navigation
+/// needs no query and still works while the database is down.
 pub const CATEGORIES: [(&str, &str); 10] = [
     ("kitchen", "Kitchen"),
     ("tableware", "Tableware"),
@@ -108,7 +109,7 @@ pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Reque
     Response::from_parts(head, body)
 }
 
-/// What the handlers of a request use.
+/// The context of a request handler.
 #[derive(Clone, Copy)]
 struct Shop<'a> {
     database: &'a dyn Database,

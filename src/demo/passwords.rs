@@ -1,15 +1,16 @@
 //! Passwords: which ones are strong enough, and how they are hashed.
 //!
-//! The hash is Argon2id with 7 MiB, 5 passes and 1 lane. OWASP's Password Storage Cheat Sheet lists several settings as equally strong; this
-//! one needs the least memory, because all requests of an isolate share its 128 MB. Measured alone in workerd (CPU time of one hash,
-//! optimised, on a shared Intel Xeon): m=7168 t=5, m=12288 t=3 and m=19456 t=2 take 60 ms each, within the noise. Argon2 is 15 KB of the
-//! Worker's 672 KB of gzipped wasm.
+//! The hash is Argon2id with 7 MiB, 5 passes and 1 lane. OWASP's Password Storage Cheat Sheet lists several settings as
+//! equally strong; this one needs the least memory, because all requests of an isolate share its 128 MB. Measured alone
+//! in workerd (CPU time of one hash, optimised, on a shared Intel Xeon): m=7168 t=5, m=12288 t=3 and m=19456 t=2 take
+//! 60 ms each, within the noise. Argon2 is 15 KB of the Worker's 672 KB of gzipped wasm.
 //!
-//! The platform's own PBKDF2 takes 23 ms for 100,000 iterations. Cloudflare allows no more, and OWASP requires 600,000. A graphics card also
-//! computes PBKDF2 in parallel, which Argon2's memory prevents.
+//! The platform's own PBKDF2 takes 23 ms for 100,000 iterations. Cloudflare allows no more, and OWASP requires 600,000.
+//! A graphics card also computes PBKDF2 in parallel, which Argon2's memory prevents.
 //!
-//! Neither fits the 10 ms of CPU that the Free plan allows a request, so signing in with the demo's accounts needs the Paid plan (30 s by
-//! default). No other part of edgefront hashes passwords: signing in by `Edge-Login` from an origin does not.
+//! Neither fits the 10 ms of CPU that the Free plan allows a request, so signing in with the demo's accounts needs the
+//! Paid plan (30 s by default). No other part of edgefront hashes passwords: signing in by `Edge-Login` from an origin
+//! does not.
 
 use argon2::{
     Algorithm, Argon2, Params, Version,
@@ -18,15 +19,16 @@ use argon2::{
 
 use crate::ports::{error::Error, random};
 
-/// Minimum length in characters: NIST SP 800-63B-4, §3.1.1.2, for a password that is the only factor. No rule asks for digits or symbols:
-/// they make passwords harder to remember, not harder to guess.
+/// Minimum length in characters: NIST SP 800-63B-4, §3.1.1.2, for a password that is the only factor. No rule asks for
+/// digits or symbols: they make passwords harder to remember, not harder to guess.
 const MIN_CHARACTERS: usize = 15;
 /// Maximum length in bytes: far more than the 64 characters that NIST requires, and a bound on the work of hashing.
 const MAX_BYTES: usize = 512;
 /// The rule, shown beside the field.
 pub(super) const RULE: &str = "At least 15 characters, for example four unrelated words.";
 
-/// Passwords of at least 15 characters from `SecLists` (10 million passwords) that are neither a repetition nor a keyboard run.
+/// Passwords of at least 15 characters from `SecLists` (10 million passwords) that are neither a repetition nor a
+/// keyboard run.
 const COMMON: [&str; 14] = [
     "1q2w3e4r5t6y7u8i9o0p",
     "1qaz2wsx3edc4rfv5tgb",
@@ -48,7 +50,8 @@ const COMMON: [&str; 14] = [
 const RUNS: [&str; 4] =
     ["12345678901234567890", "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm"];
 
-/// Why a new password of the user with this `email` and `name` is too weak, as a message for the visitor; None if it is strong enough.
+/// Why a new password of the user with this `email` and `name` is too weak, as a message for the visitor; None if it is
+/// strong enough.
 pub(super) fn problem(password: &str, email: &str, name: &str) -> Option<&'static str> {
     if password.chars().count() < MIN_CHARACTERS {
         return Some("This password is too short. Please use at least 15 characters.");
@@ -71,13 +74,13 @@ pub(super) fn problem(password: &str, email: &str, name: &str) -> Option<&'stati
         .then_some("This password is too common. Please choose one that is harder to guess.")
 }
 
-/// Whether `text` repeats a part of at most 8 characters: `passwordpassword`, `123123123123123`.
+/// True if `text` repeats a part of at most 8 characters: `passwordpassword`, `123123123123123`.
 fn is_repetition(text: &str) -> bool {
     let characters: Vec<_> = text.chars().collect();
     (1..=8).any(|period| characters.iter().zip(characters.iter().skip(period)).all(|(one, next)| one == next))
 }
 
-/// Whether `text` is part of one of the [`RUNS`], forwards or backwards.
+/// True if `text` is part of one of the [`RUNS`], forwards or backwards.
 fn is_run(text: &str) -> bool {
     let backwards: String = text.chars().rev().collect();
     RUNS.iter().any(|run| run.contains(text) || run.contains(&backwards))
@@ -93,8 +96,8 @@ pub(super) fn hash(password: &str) -> Result<String, Error> {
     Ok(hash.to_string())
 }
 
-/// Whether `password` matches `stored_hash`. An unknown user has no hash (None): the answer is false after the same work, so the response
-/// time does not reveal which accounts exist.
+/// True if `password` matches `stored_hash`. An unknown user has no hash (None): the answer is false after the same
+/// work, so the response time does not reveal which accounts exist.
 ///
 /// # Errors
 /// [`Error::Platform`] if the stored hash is malformed, or there is no memory.

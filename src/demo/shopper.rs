@@ -1,5 +1,5 @@
-//! The visitor of a request, read from the `Edge-*` request headers. The edge removes such headers from a client's request, so the shop
-//! can trust them.
+//! The visitor of a request, read from the `Edge-*` request headers. The edge removes such headers from a client's
+//! request, so the shop can trust them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use crate::{ports::time::Timestamp, schema::ids::ItemId};
 pub(super) struct Shopper {
     /// `Edge-User`: the signed-in user, an email for accounts of this shop. None for a guest, and while Redis is down.
     pub user: Option<String>,
-    /// `Edge-Cart`: item → quantity, ordered by item. None while Redis is down, so an unknown cart differs from an empty one.
+    /// `Edge-Cart`: item → quantity, ordered by item. None while Redis is down, so an unknown cart differs from an
+    /// empty one.
     pub cart: Option<BTreeMap<String, u32>>,
     /// `Edge-Reservation`: the visitor's reservation in a flash sale.
     reservation: Option<ReservedPiece>,

@@ -1,8 +1,8 @@
-//! Sign in, sign up and sign out. Like any origin, the shop answers with `Edge-Login` or `Edge-Logout`; the edge then issues a new token and
-//! moves the guest's cart to the user.
+//! Sign in, sign up and sign out. Like any origin, the shop answers with `Edge-Login` or `Edge-Logout`; the edge then
+//! issues a new token and moves the guest's cart to the user.
 //!
-//! Two rate limits slow down password guessing. The edge counts attempts per network. The shop counts attempts per account, because only
-//! the shop knows which account a form names.
+//! Two rate limits slow down password guessing. The edge counts attempts per network. The shop counts attempts per
+//! account, because only the shop knows which account a form names.
 
 use askama::Template;
 use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, request::Parts};
@@ -117,8 +117,8 @@ fn sign_up_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<
 
 /// Creates an account and signs in.
 ///
-/// The answer reveals whether an email has an account. OWASP's Authentication Cheat Sheet recommends the same answer in both cases and an
-/// email with the rest. This shop sends no email, so a user would never learn why the sign-up failed.
+/// The answer reveals whether an email has an account. OWASP's Authentication Cheat Sheet recommends the same answer in
+/// both cases and an email with the rest. This shop sends no email, so a user would never learn why the sign-up failed.
 pub(super) async fn sign_up(shop: Shop<'_>, form: &SubmittedForm) -> Result<Response, Error> {
     let next = local_path(form.trimmed("next"), HOME);
     let [name, email, password] = sign_up_fields().map(|field| field.filled_from(form));

@@ -2,8 +2,8 @@
 
 use crate::{demo::forms::FormField, schema::ids::UserId};
 
-/// Converts the field's value to lower case and checks it. People type their email with capitals at times, and no current provider
-/// distinguishes two mailboxes by them.
+/// Converts the field's value to lower case and checks it. People type their email with capitals at times, and no
+/// current provider distinguishes two mailboxes by them.
 pub(in crate::demo) fn check_email(mut field: FormField) -> FormField {
     field.value = field.value.to_ascii_lowercase();
     field = field.check_text();
@@ -13,7 +13,7 @@ pub(in crate::demo) fn check_email(mut field: FormField) -> FormField {
     field
 }
 
-/// Whether `text` is a mailbox in dot-atom form (RFC 5321 §4.1.2) of characters that a [`UserId`] allows.
+/// True if `text` is a mailbox in dot-atom form (RFC 5321 §4.1.2) of characters that a [`UserId`] allows.
 fn is_email(text: &str) -> bool {
     let Some((mailbox, host)) = text.rsplit_once('@') else { return false };
     let is_label = |label: &str| {

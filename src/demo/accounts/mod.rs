@@ -1,4 +1,4 @@
-//! Customer accounts in D1. An account's id is its email in lower case, which is also the edge's name for the user (`Edge-User`).
+//! Customer accounts in D1. An account's id is its email in lower case, which is also the edge's user (`Edge-User`).
 //!
 //! - `email`: checks an email.
 //! - `page`: the account's page.
@@ -38,7 +38,8 @@ impl AccountStore<'_> {
         Ok(deserialize_rows(self.database.query(sql, &[json!(email)]).await?)?.pop())
     }
 
-    /// Creates an account; false if the email has one already. If two requests do so at once, the primary key lets one succeed.
+    /// Creates an account; false if the email has one already. If two requests do so at once, the primary key lets one
+    /// succeed.
     pub(super) async fn create(&self, email: &str, name: &str, password_hash: &str) -> Result<bool, Error> {
         let sql = "INSERT INTO users (id, name, password, created_at) VALUES (?1, ?2, ?3, ?4)";
         let binds = [json!(email), json!(name), json!(password_hash), json!(self.now.as_secs())];

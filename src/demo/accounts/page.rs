@@ -1,4 +1,4 @@
-//! `/account`: the user's orders and devices. A script gets the devices from the edge's API; signing out everywhere is a plain form.
+//! `/account`: the user's orders and devices. A script gets the devices from the edge's API.
 
 use askama::Template;
 use futures_util::future::try_join;

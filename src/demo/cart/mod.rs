@@ -1,5 +1,5 @@
-//! `/cart`: the cart's page, and the plain forms that change the cart. The shop stores no cart. It answers with an `Edge-Cart` header, and
-//! the edge applies the change before it sends the response to the visitor.
+//! `/cart`: the cart's page, and the plain forms that change the cart. The shop stores no cart. It answers with an
+//! `Edge-Cart` header, and the edge applies the change before it sends the response to the visitor.
 //!
 //! - `priced`: a cart with names and prices.
 

@@ -59,13 +59,13 @@ impl PricedCart {
         Money { cents: self.total_cents(), currency: self.currency() }
     }
 
-    /// Whether a line makes the cart impossible to buy.
+    /// True if a line cannot be bought.
     pub(in crate::demo) fn has_problem(&self) -> bool {
         self.lines.iter().any(|line| line.problem().is_some())
     }
 
-    /// Identifies the cart and prices that a page showed: `<total in cents>-<hash of items, quantities and prices>`. The checkout form sends
-    /// the quote back, so that no buyer pays a price that the page did not show.
+    /// Identifies the cart and prices that a page showed: `<total in cents>-<hash of items, quantities and prices>`.
+    /// The checkout form sends the quote back, so that no buyer pays a price that the page did not show.
     pub(in crate::demo) fn quote(&self) -> String {
         let mut hash = Sha256::new();
         for PricedLine { id, quantity, card, .. } in &self.lines {

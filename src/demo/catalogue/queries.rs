@@ -137,13 +137,13 @@ impl Catalogue<'_> {
         Ok((product, variants))
     }
 
-    /// The products with these ids; unknown ids are left out. All ids are one JSON parameter, because D1 limits the number of parameters.
+    /// The products with these ids; unknown ids are left out. One JSON parameter carries all ids.
     pub(in crate::demo) async fn cards(&self, ids: &[String]) -> Result<Vec<ProductCard>, Error> {
         let sql = select_cards!("", "WHERE products.id IN (SELECT value FROM json_each(?2))");
         self.select(sql, &[self.now(), json!(json!(ids).to_string())]).await
     }
 
-    /// Whether the catalogue has this product.
+    /// True if the catalogue has this product.
     pub(in crate::demo) async fn has_product(&self, id: &ItemId) -> Result<bool, Error> {
         Ok(!self.cards(&[id.to_string()]).await?.is_empty())
     }

@@ -1,7 +1,7 @@
 //! `/checkout`: turns a cart into an order.
 //!
-//! The form carries the order's id, so a form that is sent twice places one order. It also carries the quote of the cart that the buyer
-//! saw, so a changed price is shown before it is paid.
+//! The form carries the order's id, so a form that is sent twice places one order. It also carries the quote of the
+//! cart that the buyer saw, so a changed price is shown before it is paid.
 //!
 //! - `form`: the buyer's name, email and address.
 
@@ -51,7 +51,8 @@ pub(super) async fn show(shop: Shop<'_>, shopper: &Shopper) -> Result<Response, 
     page(StatusCode::OK, &id, Some(&cart), &form, "")
 }
 
-/// Places an order for the cart. On a problem, shows the page again with an error message and everything that the visitor entered.
+/// Places an order for the cart. On a problem, shows the page again with an error message and everything that the
+/// visitor entered.
 pub(super) async fn place_order(
     shop: Shop<'_>,
     shopper: &Shopper,
@@ -109,7 +110,8 @@ fn changed_total(cart: &PricedCart, shown: &str) -> String {
     )
 }
 
-/// The response when a constraint refused the order: the same form was sent twice at once, or other buyers took the stock.
+/// The response when a constraint refused the order: the same form was sent twice at once, or other buyers took the
+/// stock.
 async fn refused(
     shop: Shop<'_>,
     cart: &BTreeMap<String, u32>,
@@ -136,7 +138,8 @@ fn page(
     pages::private(pages::html(status, &page))
 }
 
-/// Redirects to the order's page, and reports the order to the edge with its flash sale reservation. The edge counts a repeated report once.
+/// Redirects to the order's page, and reports the order to the edge with its flash sale reservation. The edge counts a
+/// repeated report once.
 pub(super) fn confirm(order: &DemoOrder, lines: &[DemoOrderLine], reservation: Option<&ReservedPiece>) -> Response {
     let mut response = see_other(&format!("/orders/{}", order.id));
     let report = HeaderValue::try_from(order.edge_order(lines, reservation).to_string());

@@ -62,8 +62,8 @@ pub(in crate::demo) async fn show_checkout(
     checkout.page(StatusCode::OK, "")
 }
 
-/// Places an order for the reserved piece. On a problem, shows the page again with an error message and everything that the visitor
-/// entered.
+/// Places an order for the reserved piece. On a problem, shows the page again with an error message and everything that
+/// the visitor entered.
 pub(in crate::demo) async fn place_order(
     shop: Shop<'_>,
     shopper: &Shopper,
@@ -118,8 +118,8 @@ const NO_RESERVATION: &str = "You have no active reservation. Please reserve thi
 const ALREADY_BOUGHT: &str = "You have already bought this item. The limit is one per customer.";
 const SOLD_OUT: &str = "Sorry, this item is sold out.";
 
-/// The response to an order that exists; None if it does not. Reports the reservation to the edge only if the order is of this sale:
-/// otherwise any other order of the visitor would count as a sold piece.
+/// The response to an order that exists; None if it does not. Reports the reservation to the edge only if the order is
+/// of this sale: otherwise any other order of the visitor would count as a sold piece.
 async fn confirmation(
     shop: Shop<'_>,
     id: &DemoOrderId,

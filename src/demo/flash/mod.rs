@@ -1,5 +1,5 @@
-//! `/flash/{item}`: a flash sale. The edge decides who gets a reservation (`Edge-Reservation`). The database keeps the sale from selling
-//! more pieces than there are.
+//! `/flash/{item}`: a flash sale. The edge decides who gets a reservation (`Edge-Reservation`). The database keeps the
+//! sale from selling more pieces than there are.
 //!
 //! - `checkout`: buys a reserved piece.
 
@@ -21,8 +21,8 @@ struct FlashSalePage<'a> {
     offer: &'a FlashOffer,
 }
 
-/// The sale's page, the same for every visitor: a script gets stock and countdown from the edge's API. Sends no `Cache-Control`: the edge
-/// chooses the freshness by the item's rank.
+/// The sale's page, the same for every visitor: a script gets stock and countdown from the edge's API. Sends no
+/// `Cache-Control`: the edge chooses the freshness by the item's rank.
 pub(super) async fn show(shop: Shop<'_>, id: &ItemId) -> Result<Response, Error> {
     let offer = shop.catalogue().flash_sale(id).await?;
     let mut response = pages::html(StatusCode::OK, &FlashSalePage { offer: &offer })?;

@@ -64,8 +64,8 @@ impl FormField {
     }
 }
 
-/// Control characters, the replacement character for invalid UTF-8, and characters that have no width or change the text direction
-/// (Unicode Technical Report 36, §2.10). They could make two different names look the same.
+/// Control characters, the replacement character for invalid UTF-8, and characters that have no width or change the
+/// text direction (Unicode Technical Report 36, §2.10). They could make two different names look the same.
 fn is_invisible(character: char) -> bool {
     let is_format = matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fffd}');
     is_format || (character.is_control() && character != '\n')

@@ -11,7 +11,8 @@ pub(super) use self::field::FormField;
 use super::pages;
 use crate::ports::fetch::{Body, Collected, Response};
 
-/// The longest form in bytes. An address of 500 characters takes 6,000: each has 4 bytes, and each byte is percent-encoded.
+/// The longest form in bytes. An address of 500 characters takes 6,000: each has 4 bytes, and each byte is
+/// percent-encoded.
 const MAX_FORM: usize = 16 << 10;
 
 /// The fields of a form that one of the shop's own pages sent.
@@ -25,7 +26,7 @@ pub(super) enum FormRejection {
 }
 
 impl SubmittedForm {
-    /// Reads a form from a request. Every form of the shop is read here, so no form of another site has an effect (CSRF).
+    /// Reads a form from a request. All forms are read here, so no form of another site has an effect (CSRF).
     ///
     /// # Errors
     /// [`FormRejection`]: another site sent the form, or it is longer than [`MAX_FORM`].
@@ -66,8 +67,8 @@ impl FormRejection {
     }
 }
 
-/// Whether a browser reports that another site sent this request. Current browsers send `Sec-Fetch-Site`, older ones `Origin`. A client
-/// that sends neither is not a browser, so no other site can make it send a visitor's cookies.
+/// True if a browser reports that another site sent this request. Current browsers send `Sec-Fetch-Site`, older ones
+/// `Origin`. A client that sends neither is not a browser, so no other site can make it send a visitor's cookies.
 fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
     let sites = headers.get_all("sec-fetch-site");
     if sites.iter().next().is_some() {
@@ -80,8 +81,8 @@ fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
     })
 }
 
-/// The redirect target after a sign-in: `next` if it is a path of this shop, else `fallback`. Rejects `//` and `/\` at the start, which
-/// browsers read as the start of a host name, and control characters, which could hide them.
+/// The redirect target after a sign-in: `next` if it is a path of this shop, else `fallback`. Rejects `//` and `/\` at
+/// the start, which browsers read as the start of a host name, and control characters, which could hide them.
 pub(super) fn local_path<'a>(next: &'a str, fallback: &'a str) -> &'a str {
     let is_plain = next.len() <= 512 && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if is_plain && next.starts_with('/') && !next.starts_with("//") { next } else { fallback }

@@ -19,8 +19,8 @@ use crate::{
     schema::hex,
 };
 
-/// An order's id: 128 random bits as 32 hexadecimal digits, generated with the checkout form. It cannot be guessed, so it is also the key
-/// to a guest's order.
+/// An order's id: 128 random bits as 32 hexadecimal digits, generated with the checkout form. It cannot be guessed, so
+/// it is also the key to a guest's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DemoOrderId(String);
 
@@ -75,13 +75,13 @@ impl DemoOrderId {
     }
 }
 
-/// How long the order's id alone opens a user's order, in seconds. The buyer sees the confirmation even if Redis fails right after the
-/// purchase and the session is unknown.
+/// How long the order's id alone opens a user's order, in seconds. The buyer sees the confirmation even if Redis fails
+/// right after the purchase and the session is unknown.
 const CONFIRMATION_WINDOW: u64 = 900;
 
 impl DemoOrder {
-    /// Whether this visitor may see the order. Everyone who knows its id may see a guest's order; only the user sees a user's order, except
-    /// within the [`CONFIRMATION_WINDOW`].
+    /// True if the visitor may see the order. The id alone opens a guest's order, and a user's order within the
+    /// [`CONFIRMATION_WINDOW`]. After that only the user may see it.
     pub(super) fn is_visible_to(&self, user: Option<&str>, now: Timestamp) -> bool {
         match self.user.as_deref() {
             None => true,
@@ -103,7 +103,8 @@ impl DemoOrder {
         self.id.get(..8).unwrap_or(&self.id)
     }
 
-    /// The value of `Edge-Order`: `{"order_id", "items": [{"id", "quantity"}]}`, with `"reservation": {"sale", "id"}` for a reserved piece.
+    /// The value of `Edge-Order`: `{"order_id", "items": [{"id", "quantity"}]}`, with `"reservation": {"sale", "id"}`
+    /// for a reserved piece.
     pub(super) fn edge_order(&self, lines: &[DemoOrderLine], reservation: Option<&ReservedPiece>) -> Value {
         let items: Vec<_> = lines.iter().map(|line| json!({"id": line.item, "quantity": line.quantity})).collect();
         match reservation {

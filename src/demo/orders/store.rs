@@ -1,5 +1,5 @@
-//! Orders in D1. An order, its lines and its stock changes are one transaction. The schema's constraints keep the stock from going below
-//! zero when several buyers order at once.
+//! Orders in D1. An order, its lines and its stock changes are one transaction. The schema's constraints keep the stock
+//! from going below zero when several buyers order at once.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,8 @@ pub(in crate::demo) struct OrderStore<'a> {
 
 const INSERT_ORDER: &str = "INSERT INTO orders (id, user, mail, name, address, total_cents, currency, placed_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-/// All lines are one parameter: a statement for each of a hundred lines would exceed the queries of a request on the Free plan.
+/// All lines are one parameter: a statement for each of a hundred lines would exceed the queries of a request on the
+/// Free plan.
 const INSERT_LINES: &str = "INSERT INTO order_lines (order_id, item, quantity, price_cents)
     SELECT ?1, value ->> 'item', value ->> 'quantity', value ->> 'price_cents' FROM json_each(?2)";
 /// Sets the stock to -1, which the schema refuses, if the order would use pieces that a flash sale still reserves.
@@ -37,19 +38,20 @@ const TAKE_STOCK: &str = concat!(
     FROM json_each(?1) AS line WHERE inventory.id = line.value ->> 'item'"
 );
 
-/// The table's primary key allows one purchase per user and sale. If the sale or its price is not the one that the buyer saw, the subquery
-/// is NULL, which the schema refuses.
+/// The table's primary key allows one purchase per user and sale. If the sale or its price is not the one that the
+/// buyer saw, the subquery is NULL, which the schema refuses.
 const INSERT_PURCHASE: &str = "INSERT INTO flash_purchases (item, user, order_id, sale_starts_at) VALUES (?1, ?2, ?3,
     (SELECT sale_starts_at FROM inventory WHERE id = ?1 AND sale_pieces > 0 AND sale_starts_at = ?4 AND sale_price_cents = ?5))";
 const TAKE_PIECE: &str =
     "UPDATE inventory SET sale_sold = sale_sold + 1, stock = stock - 1, updated_at = ?2 WHERE id = ?1";
 
 impl OrderStore<'_> {
-    /// Places an order for `cart` at the prices that `cart` holds. Returns false and changes nothing if a constraint refuses: the order
-    /// exists already, or an item is out of stock.
+    /// Places an order for `cart` at the prices that `cart` holds. Returns false and changes nothing if a constraint
+    /// refuses: the order exists already, or an item is out of stock.
     ///
     /// # Errors
-    /// [`Error::Database`] if the database fails. The order may or may not exist then; a retry with the same `id` is safe.
+    /// [`Error::Database`] if the database fails. The order may or may not exist then; a retry with the same `id` is
+    /// safe.
     pub(in crate::demo) async fn place(
         &self,
         id: &DemoOrderId,
@@ -70,8 +72,8 @@ impl OrderStore<'_> {
         .await
     }
 
-    /// Places an order for one piece of a flash sale. Returns false and changes nothing if a constraint refuses: the order exists already,
-    /// the user has bought a piece, all pieces are sold, or the sale has changed.
+    /// Places an order for one piece of a flash sale. Returns false and changes nothing if a constraint refuses: the
+    /// order exists already, the user has bought a piece, all pieces are sold, or the sale has changed.
     ///
     /// # Errors
     /// Like [`OrderStore::place`].
@@ -94,13 +96,13 @@ impl OrderStore<'_> {
         .await
     }
 
-    /// Whether `user` has bought a piece in this flash sale.
+    /// True if `user` has bought a piece in this flash sale.
     pub(in crate::demo) async fn has_bought(&self, offer: &FlashOffer, user: &str) -> Result<bool, Error> {
         let sql = "SELECT 1 FROM flash_purchases WHERE item = ?1 AND sale_starts_at = ?2 AND user = ?3";
         Ok(!self.database.query(sql, &[json!(offer.card.id), json!(offer.starts), json!(user)]).await?.is_empty())
     }
 
-    /// Whether the order is for a flash sale of `item`.
+    /// True if the order is for a flash sale of `item`.
     pub(in crate::demo) async fn is_flash(&self, id: &DemoOrderId, item: &ItemId) -> Result<bool, Error> {
         let sql = "SELECT 1 FROM flash_purchases WHERE order_id = ?1 AND item = ?2";
         Ok(!self.database.query(sql, &[json!(id.0), json!(item.as_str())]).await?.is_empty())

@@ -1,4 +1,5 @@
-//! Responses and public pages. A page that the edge may cache is the same for every visitor: it contains no name and sets no cookie.
+//! Responses and public pages. A page that the edge may cache is the same for every visitor: it contains no name and
+//! sets no cookie.
 //!
 //! - `home`, `category`, `product`: the pages of the catalogue.
 
@@ -27,7 +28,8 @@ use crate::ports::{
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
 
-/// The part above every page's own content. A template of its own, so that it is compiled once instead of once per page.
+/// The part above every page's own content. A template of its own, so that it is compiled once instead of once per
+/// page.
 #[derive(Template)]
 #[template(path = "header.html")]
 pub(super) struct PageHeader;

@@ -1,4 +1,5 @@
-// Two visitors and one piece. Both wait for the start of the sale; one reserves the piece, and the other sees it sold out. No page is reloaded.
+// Two visitors and one piece. Both wait for the start of the sale; one reserves the piece, and the other sees it sold
+// out. No page is reloaded.
 
 import { assert, inBrowser, service, sql, visit } from "./support.mjs";
 import { fillAddress, heading, signUp } from "./shop.mjs";

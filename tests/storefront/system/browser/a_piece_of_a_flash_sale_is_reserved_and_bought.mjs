@@ -1,5 +1,5 @@
-// A flash sale with two visitors. Ada, on a phone, signs up, reserves a piece, cancels, reserves again and buys it. Bob, on a dark desktop, sees
-// the stock change. axe-core checks each step.
+// A flash sale with two visitors. Ada, on a phone, signs up, reserves a piece, cancels, reserves again and buys it.
+// Bob, on a dark desktop, sees the stock change. axe-core checks each step.
 
 import { accessible, assert, inBrowser, layoutShift, PHONE, service, visit } from "./support.mjs";
 

@@ -1,4 +1,5 @@
-// Two devices of one user: the account lists both, one signs out the other, and "Sign out on all devices" signs out both.
+// Two devices of one user: the account lists both, one signs out the other, and "Sign out on all devices" signs out
+// both.
 
 import { assert, inBrowser, visit } from "./support.mjs";
 import { heading, signIn, signUp } from "./shop.mjs";

@@ -1,4 +1,5 @@
-// Each page on a phone and a desktop, in light and dark: no axe-core violation, no layout shift, no horizontal scrolling.
+// Each page on a phone and a desktop, in light and dark: no axe-core violation, no layout shift, no horizontal
+// scrolling.
 
 import { accessible, assert, DESKTOP, inBrowser, layoutShift, PHONE, visit } from "./support.mjs";
 import { addToCart, MUG, signUp } from "./shop.mjs";

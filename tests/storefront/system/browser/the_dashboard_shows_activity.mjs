@@ -1,5 +1,5 @@
-// An operator opens the dashboard with the service key, sees visitor activity, and looks up whether a page is cached. On a phone and a
-// desktop, in light and dark.
+// An operator opens the dashboard with the service key, sees visitor activity, and looks up whether a page is cached.
+// On a phone and a desktop, in light and dark.
 
 import { accessible, assert, DESKTOP, inBrowser, layoutShift, PHONE, SHOP, visit } from "./support.mjs";
 
