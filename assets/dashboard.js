@@ -1,139 +1,143 @@
-// The operator's dashboard: asks the service's part of the API and draws what it says. Text is set, never HTML.
+// The operator dashboard: polls the service API and shows the results. Text is inserted as text, never as HTML.
 //
-// One round at a time, every 5 s while the tab is seen; the lists change slower and come along with every third. What fails is said,
-// and asked again after 5, 10, 20 and then 60 s.
+// Polls every 5 s while the tab is visible; one poll at a time. Tables change more slowly and load with every third
+// poll. After a failure, retries after 5, 10, 20 and then 60 s.
 
-import { Locked, Refused, Unavailable, call, forgetKey, hasKey, useKey } from './dashboard/api.js';
+import { RequestError, Unavailable, WrongKey, call, forgetKey, hasKey, setKey } from './dashboard/api.js';
 import { Chart } from './dashboard/chart.js';
 import { explain } from './dashboard/explain.js';
 import { showFigures } from './dashboard/figures.js';
+import { formatTime } from './dashboard/format.js';
 import { diagnose } from './dashboard/health.js';
 import { showAbandoned, showItems, showJobs, showRows } from './dashboard/panels.js';
-import { bundle } from './dashboard/series.js';
-import { clock } from './dashboard/words.js';
+import { chartColumns } from './dashboard/series.js';
 
-const EVERY = 5_000;
-const LISTS_EVERY = 3;
-const BACK_OFF = [5_000, 10_000, 20_000, 60_000];
+/** Milliseconds between two polls. */
+const POLL_INTERVAL = 5_000;
+/** Tables load with every third poll. */
+const TABLES_EVERY = 3;
+/** Milliseconds before each retry. */
+const BACKOFF = [5_000, 10_000, 20_000, 60_000];
+/** An hour of polls. */
+const MAX_ONLINE_POINTS = 720;
 
 const $ = (selector) => document.querySelector(selector);
 const charts = {
-  answers: new Chart($('[data-chart=answers]'), { stacked: true, digits: 1 }),
+  responses: new Chart($('[data-chart=responses]'), { stacked: true, digits: 1 }),
   hits: new Chart($('[data-chart=hits]'), { percent: true }),
   redis: new Chart($('[data-chart=redis]'), { digits: 2 }),
   online: new Chart($('[data-chart=online]'), { digits: 0 }),
-  doing: new Chart($('[data-chart=doing]'), { digits: 0 }),
+  activity: new Chart($('[data-chart=activity]'), { digits: 0 }),
 };
 
-/** What was told last; `at` and `online` are kept here, since Redis keeps no past of them. */
-const known = { online: { at: [], online: [] } };
-let round = 0;
+/** The latest results. `online` collects the visitors online since the page was opened, because Redis keeps no history of them. */
+const latest = { online: { at: [], online: [] } };
+let polls = 0;
 let failures = 0;
 let timer;
 let paused = false;
-/** Ends the question that is under way, when another one takes its place or the key is forgotten. */
-let question = new AbortController();
+/** Aborts the current poll when a new one starts or the key is forgotten. */
+let pollAborter = new AbortController();
 
-async function ask() {
+async function poll() {
   clearTimeout(timer);
-  question.abort();
-  question = new AbortController();
-  const { signal } = question;
+  pollAborter.abort();
+  pollAborter = new AbortController();
+  const { signal } = pollAborter;
   try {
     const minutes = $('[data-minutes]').value;
-    const withLists = round % LISTS_EVERY === 0;
+    const withTables = polls % TABLES_EVERY === 0;
     const [traffic, stats] = await Promise.all([call(`/traffic?minutes=${minutes}`, { signal }), call('/stats', { signal })]);
-    const told = withLists ? await lists(signal) : {};
+    const tables = withTables ? await loadTables(signal) : {};
     if (signal.aborted) return;
-    Object.assign(known, { traffic, stats }, told);
-    round += 1;
+    Object.assign(latest, { traffic, stats }, tables);
+    polls += 1;
     failures = 0;
-    show(withLists);
-    say(diagnose(known), `Updated at ${clock(Date.now() / 1000)}`);
-    plan(EVERY);
+    show(withTables);
+    showHealth(diagnose(latest), `Updated at ${formatTime(Date.now() / 1000)}`);
+    schedulePoll(POLL_INTERVAL);
   } catch (error) {
     if (signal.aborted) return;
-    if (error instanceof Locked) return close(error.message);
-    if (!(error instanceof Refused || error instanceof Unavailable)) throw error;
-    const wait = BACK_OFF[Math.min(failures, BACK_OFF.length - 1)];
+    if (error instanceof WrongKey) return lock(error.message);
+    if (!(error instanceof RequestError || error instanceof Unavailable)) throw error;
+    const delay = BACKOFF[Math.min(failures, BACKOFF.length - 1)];
     failures += 1;
-    say({ level: 'bad', words: [error.message] }, `Asking again in ${wait / 1000} s${known.stats ? '; what is below is old' : ''}`);
-    plan(wait);
+    showHealth({ level: 'bad', sentences: [error.message] }, `Retrying in ${delay / 1000} s${latest.stats ? '. The data below is old.' : '.'}`);
+    schedulePoll(delay);
   }
 }
 
-const LISTS = { jobs: '/jobs', ranking: '/ranking?limit=10', schedule: '/schedule?limit=10', abandoned: '/abandoned?limit=5' };
+const TABLES = { jobs: '/jobs', ranking: '/ranking?limit=10', schedule: '/schedule?limit=10', abandoned: '/abandoned?limit=5' };
 
-/** The lists, and which of them could not be had (`missing`): one that fails must not hide the others. */
-async function lists(signal) {
+/** Loads all tables. A failed table is null, and `missing` contains its name: it does not hide the others. */
+async function loadTables(signal) {
   const missing = [];
-  const told = await Promise.all(Object.entries(LISTS).map(async ([name, path]) => {
+  const tables = await Promise.all(Object.entries(TABLES).map(async ([name, path]) => {
     try {
       return [name, await call(path, { signal })];
     } catch (error) {
-      if (error instanceof Locked || !(error instanceof Refused || error instanceof Unavailable)) throw error;
+      if (error instanceof WrongKey || !(error instanceof RequestError || error instanceof Unavailable)) throw error;
       missing.push(name);
       return [name, null];
     }
   }));
-  return { ...Object.fromEntries(told), missing };
+  return { ...Object.fromEntries(tables), missing };
 }
 
-function plan(wait) {
-  if (!paused && !document.hidden) timer = setTimeout(ask, wait);
+function schedulePoll(delay) {
+  if (!paused && !document.hidden) timer = setTimeout(poll, delay);
 }
 
-/** Draws; a list only when it was asked for, so that what somebody reads does not move for nothing. */
-function show(withLists) {
-  const { traffic, stats } = known;
-  // Of a single moment there is no chart: the two minutes before are unknown.
-  if (known.online.at.length === 0) known.online = { at: [traffic.now - 120], online: [null] };
-  known.online.at.push(traffic.now);
-  known.online.online.push(stats.online);
-  // An hour of rounds.
-  if (known.online.at.length > 720) for (const column of Object.values(known.online)) column.shift();
-  known.series = bundle(traffic);
+/** Shows the latest results. A table changes only when it was loaded, so that the text under a reader's eyes does not move. */
+function show(withTables) {
+  const { traffic, stats } = latest;
+  // A chart needs two points: the first one has no value, two minutes ago.
+  if (latest.online.at.length === 0) latest.online = { at: [traffic.now - 120], online: [null] };
+  latest.online.at.push(traffic.now);
+  latest.online.online.push(stats.online);
+  if (latest.online.at.length > MAX_ONLINE_POINTS) for (const column of Object.values(latest.online)) column.shift();
+  const columns = chartColumns(traffic);
   showFigures(traffic, stats);
-  charts.answers.draw(known.series.answers);
-  charts.hits.draw(known.series.hits);
-  charts.redis.draw(known.series.redis);
-  charts.doing.draw(known.series.doing);
-  charts.online.draw(known.online);
-  if (withLists) {
-    if (known.ranking) showItems(known.ranking.items);
-    if (known.schedule) showRows(known.schedule.rows, traffic.now);
-    if (known.abandoned) showAbandoned(known.abandoned.carts);
+  charts.responses.draw(columns.responses);
+  charts.hits.draw(columns.hits);
+  charts.redis.draw(columns.redis);
+  charts.activity.draw(columns.activity);
+  charts.online.draw(latest.online);
+  if (withTables) {
+    if (latest.ranking) showItems(latest.ranking.items);
+    if (latest.schedule) showRows(latest.schedule.rows, traffic.now);
+    if (latest.abandoned) showAbandoned(latest.abandoned.carts);
   }
-  if (known.jobs) showJobs(known.jobs, traffic.now);
+  if (latest.jobs) showJobs(latest.jobs, traffic.now);
 }
 
-function say({ level, words }, since) {
+function showHealth({ level, sentences }, since) {
   $('[data-health]').dataset.health = level;
-  const line = words.join(' ');
-  // Said again, it would be read aloud again.
+  const line = sentences.join(' ');
+  // A screen reader would read the same text again.
   if ($('[data-health-line]').textContent !== line) $('[data-health-line]').textContent = line;
   $('[data-since]').textContent = since;
 }
 
-function open() {
+function unlock() {
   $('[data-key]').hidden = true;
   for (const part of ['[data-dashboard]', '[data-tools]']) $(part).hidden = false;
-  round = 0;
-  ask();
+  polls = 0;
+  poll();
 }
 
-/** Shows the form for the key; `problem` says why it is shown again. */
-function close(problem = '') {
+/** Shows the key form, with a `problem` if the key was rejected. */
+function lock(problem = '') {
   clearTimeout(timer);
-  question.abort();
+  pollAborter.abort();
   forgetKey();
   for (const part of ['[data-dashboard]', '[data-tools]']) $(part).hidden = true;
   $('[data-key]').hidden = false;
-  tell($('#key'), $('[data-key-problem]'), problem);
+  showProblem($('#key'), $('[data-key-problem]'), problem);
 }
 
-/** Says beside a field what is wrong with it, or that nothing is. */
-function tell(field, place, problem) {
+/** Shows the problem of a field beside it; an empty `problem` clears it. */
+function showProblem(field, place, problem) {
   place.textContent = problem;
   if (problem) {
     field.setAttribute('aria-invalid', 'true');
@@ -147,26 +151,26 @@ $('[data-key]').addEventListener('submit', async (event) => {
   event.preventDefault();
   const field = $('#key');
   try {
-    useKey(field.value);
+    setKey(field.value);
     await call('/stats');
   } catch (error) {
-    // Without Redis the key is right all the same, and the dashboard says what is wrong.
+    // Unavailable says nothing about the key: the dashboard opens and shows the problem.
     if (!(error instanceof Unavailable)) {
       forgetKey();
-      if (!(error instanceof Refused)) throw error;
-      return tell(field, $('[data-key-problem]'), error.message);
+      if (!(error instanceof RequestError)) throw error;
+      return showProblem(field, $('[data-key-problem]'), error.message);
     }
   }
   field.value = '';
-  tell(field, $('[data-key-problem]'), '');
-  open();
+  showProblem(field, $('[data-key-problem]'), '');
+  unlock();
   $('#main').focus();
 });
 
 $('[data-forget]').addEventListener('click', () => {
-  close();
-  for (const name of Object.keys(known)) delete known[name];
-  known.online = { at: [], online: [] };
+  lock();
+  for (const name of Object.keys(latest)) delete latest[name];
+  latest.online = { at: [], online: [] };
   $('#key').focus();
 });
 
@@ -177,15 +181,15 @@ $('[data-pause]').addEventListener('click', ({ currentTarget: button }) => {
     clearTimeout(timer);
     $('[data-since]').textContent += ', paused';
   } else {
-    ask();
+    poll();
   }
 });
 
-$('[data-minutes]').addEventListener('change', ask);
+$('[data-minutes]').addEventListener('change', poll);
 
 document.addEventListener('visibilitychange', () => {
   clearTimeout(timer);
-  if (!document.hidden && !paused && hasKey()) ask();
+  if (!document.hidden && !paused && hasKey()) poll();
 });
 
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
@@ -196,15 +200,15 @@ $('[data-explain]').addEventListener('submit', async (event) => {
   event.preventDefault();
   const url = $('#url').value.trim();
   try {
-    if (!url) throw new Refused('Which address? A path such as /products/mug is enough.');
-    const said = explain(await call(`/cache?url=${encodeURIComponent(url)}`));
-    $('[data-explained]').replaceChildren(...said);
-    tell($('#url'), $('[data-explain-problem]'), '');
+    if (!url) throw new RequestError('Enter a URL or a path such as /products/mug.');
+    const explanation = explain(await call(`/cache?url=${encodeURIComponent(url)}`));
+    $('[data-explained]').replaceChildren(...explanation);
+    showProblem($('#url'), $('[data-explain-problem]'), '');
   } catch (error) {
-    if (!(error instanceof Refused || error instanceof Unavailable)) throw error;
-    tell($('#url'), $('[data-explain-problem]'), error.message);
+    if (!(error instanceof RequestError || error instanceof Unavailable)) throw error;
+    showProblem($('#url'), $('[data-explain-problem]'), error.message);
   }
 });
 
-if (hasKey()) open();
-else close();
+if (hasKey()) unlock();
+else lock();

@@ -1,4 +1,4 @@
--- The demo shop's catalogue. An inventory row has its product's id: it is what the row cache keeps in Redis as `inv:{id}`.
+-- Catalogue of the demo shop. An inventory row has its product's id; the row cache keeps it in Redis as `inv:{id}`.
 
 CREATE TABLE categories (
     id TEXT PRIMARY KEY,
@@ -9,29 +9,29 @@ CREATE TABLE categories (
 ) STRICT;
 
 CREATE TABLE products (
-    -- As in /products/{id}.
+    -- The id in the URL /products/{id}.
     id TEXT PRIMARY KEY,
-    -- The same thing in other colours or sizes has the same line.
+    -- The product line: a product's other colours and sizes have the same line.
     line TEXT NOT NULL,
     category TEXT NOT NULL REFERENCES categories (id),
     name TEXT NOT NULL,
-    -- The list price. What is to be paid today is in the inventory.
+    -- The list price. The current price is in the inventory.
     price_cents INTEGER NOT NULL CHECK (price_cents > 0),
     currency TEXT NOT NULL DEFAULT 'EUR',
     description TEXT NOT NULL,
-    -- A JSON object: label → value, in the order of the page.
+    -- A JSON object, label → text, in display order.
     details TEXT NOT NULL CHECK (json_valid(details))
 ) STRICT;
 
 CREATE INDEX products_by_category ON products (category, name);
 CREATE INDEX products_by_line ON products (line, price_cents);
 
--- What changes while a page is cached. Times are Unix seconds.
+-- Data that changes while a page is cached. Times are in Unix seconds.
 CREATE TABLE inventory (
     id TEXT PRIMARY KEY REFERENCES products (id),
     stock INTEGER NOT NULL CHECK (stock >= 0),
     price_cents INTEGER NOT NULL CHECK (price_cents > 0),
-    -- All three of a sale, or none.
+    -- The sale. Either all three columns are set, or none.
     sale_price_cents INTEGER CHECK (sale_price_cents > 0),
     sale_starts_at INTEGER,
     sale_ends_at INTEGER,

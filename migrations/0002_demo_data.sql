@@ -1,5 +1,5 @@
--- The demo shop's goods: 10 categories, 112 lines of goods, each in a few colours, sizes or kinds.
--- One INSERT a category keeps each statement far below D1's 100 KB.
+-- Products of the demo shop: 10 categories and 112 product lines, each in a few colours, sizes or kinds.
+-- One INSERT per category keeps each statement far below D1's limit of 100 KB.
 
 INSERT INTO categories (id, name, blurb, position) VALUES
     ('kitchen', 'Kitchen', 'Pans, knives and boards that get better with use.', 1),
@@ -1014,14 +1014,14 @@ INSERT INTO products (id, line, category, name, price_cents, description, detail
      'Twenty-eight tiles in a box with a sliding lid. The pips are drilled, not printed. Charcoal is a soft black.',
      '{"Set": "Double six", "Players": "2 to 4"}');
 
--- Stock between 4 and 60 pieces. The formula is arbitrary, but the same everywhere.
+-- Stock between 4 and 60 pieces, by an arbitrary but deterministic formula.
 INSERT INTO inventory (id, stock, price_cents, updated_at)
 SELECT id, 4 + (length(description) * 7 + length(id) * 13 + price_cents / 10) % 57, price_cents, unixepoch() FROM products;
 
 UPDATE inventory SET stock = 0
 WHERE id IN ('knitted-animal-badger', 'hand-grinder-moss', 'cast-iron-casserole-rust', 'weekender-navy');
 
--- A sale runs from the day the shop is set up.
+-- The sale starts when this migration runs.
 UPDATE inventory SET
     sale_price_cents = price_cents * 3 / 4,
     sale_starts_at = unixepoch(),

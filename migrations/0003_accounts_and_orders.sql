@@ -1,23 +1,23 @@
--- Who buys at the demo shop, and what they bought. Times are Unix seconds.
+-- Accounts and orders of the demo shop. Times are in Unix seconds.
 
 CREATE TABLE users (
-    -- The mail address in lower case; what the edge knows a session's user by.
+    -- The email in lower case, which is also the user of a session (`Edge-User`).
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
-    -- The password's hash as a PHC string: it names its algorithm and costs, so that both can change.
+    -- The password's hash as a PHC string. It contains algorithm and parameters, so that both can change.
     password TEXT NOT NULL,
     created_at INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE orders (
-    -- 128 random bits that were drawn with the form: the same form sent twice is one order.
+    -- 128 random bits, generated with the checkout form: a form that is sent twice places one order.
     id TEXT PRIMARY KEY,
-    -- NULL: a guest's. Not a reference to users: a session may be begun by another service of the shop.
+    -- NULL for a guest. No foreign key to users, because another service of the shop may have signed in the user.
     user TEXT,
     mail TEXT NOT NULL,
     name TEXT NOT NULL,
     address TEXT NOT NULL,
-    -- What the buyer was shown and agreed to.
+    -- The total that the buyer saw and accepted.
     total_cents INTEGER NOT NULL CHECK (total_cents > 0),
     currency TEXT NOT NULL,
     placed_at INTEGER NOT NULL
@@ -29,7 +29,7 @@ CREATE TABLE order_lines (
     order_id TEXT NOT NULL REFERENCES orders (id),
     item TEXT NOT NULL REFERENCES products (id),
     quantity INTEGER NOT NULL CHECK (quantity > 0),
-    -- Of one piece, as it was when it was bought.
+    -- The price of one piece at the time of the order.
     price_cents INTEGER NOT NULL CHECK (price_cents > 0),
     PRIMARY KEY (order_id, item)
 ) STRICT, WITHOUT ROWID;

@@ -1,5 +1,5 @@
--- What the goods look like: a picture of assets/pictures.svg, and the tone that it is drawn in (a class of assets/shop/pictures.css).
--- What nobody has drawn yet comes as a parcel.
+-- Product pictures: a symbol in assets/pictures.svg, and its tone (a class in assets/shop/pictures.css). Products
+-- without a picture show a parcel.
 ALTER TABLE products ADD COLUMN picture TEXT NOT NULL DEFAULT 'parcel';
 ALTER TABLE products ADD COLUMN tone TEXT NOT NULL DEFAULT 'oat';
 ALTER TABLE categories ADD COLUMN picture TEXT NOT NULL DEFAULT 'parcel';
@@ -18,7 +18,7 @@ WITH drawn (id, picture, tone) AS (VALUES
     ('play', 'train', 'blue'))
 UPDATE categories SET picture = drawn.picture, tone = drawn.tone FROM drawn WHERE drawn.id = categories.id;
 
--- Every line of goods, in the tone that it has if its name does not tell another.
+-- Each product line, with its default tone.
 WITH drawn (line, picture, tone) AS (VALUES
     ('carbon-steel-frying-pan', 'pan', 'charcoal'),
     ('cast-iron-casserole', 'casserole', 'sage'),
@@ -134,7 +134,7 @@ WITH drawn (line, picture, tone) AS (VALUES
     ('dominoes', 'dominoes', 'beech'))
 UPDATE products SET picture = drawn.picture, tone = drawn.tone FROM drawn WHERE drawn.line = products.line;
 
--- The colours, woods and metals that an id names after its line: enamel-mug-*ink*, end-grain-chopping-board-*oak*-35-cm.
+-- Tones by words that follow the product line in an id: enamel-mug-*ink*, end-grain-chopping-board-*oak*-35-cm.
 WITH named (word, tone) AS (VALUES
     ('sage', 'sage'), ('moss', 'moss'), ('olive', 'olive'), ('ink', 'ink'), ('navy', 'navy'),
     ('sky', 'sky'), ('slate', 'slate'), ('charcoal', 'charcoal'), ('black', 'black'), ('steel', 'steel'),
@@ -153,7 +153,7 @@ WITH named (word, tone) AS (VALUES
 UPDATE products SET tone = named.tone FROM named
 WHERE substr(products.id, length(products.line) + 1) || '-' LIKE '%-' || named.word || '-%';
 
--- The knitted animals are four animals; radishes are not ink, and green ink is not a bottle.
+-- Exceptions: each knitted animal has its own picture, and the words in some ids do not name the product's colour.
 WITH drawn (id, picture, tone) AS (VALUES
     ('knitted-animal-rabbit', 'rabbit', 'oat'),
     ('knitted-animal-badger', 'badger', 'charcoal'),

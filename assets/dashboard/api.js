@@ -1,44 +1,44 @@
-// The service's part of the API, with the key that the operator gave. It stays in this tab's session storage and is sent to this origin only.
+// The service's part of the API. The key stays in this tab's session storage and is sent to this origin only.
 
 const API = '/_edge/v1';
-const PLACE = 'edgefront.service-key';
+const STORAGE_KEY = 'edgefront.service-key';
 
-/** The operator can help: what was asked is wrong. */
-export class Refused extends Error {}
-/** The key is wrong. */
-export class Locked extends Refused {}
-/** Nobody can now; later it may work. */
+/** The operator can correct the request. */
+export class RequestError extends Error {}
+/** The service key is wrong. */
+export class WrongKey extends RequestError {}
+/** The API is unavailable; a retry may succeed. */
 export class Unavailable extends Error {}
 
-export const hasKey = () => sessionStorage.getItem(PLACE) !== null;
-export const forgetKey = () => sessionStorage.removeItem(PLACE);
+export const hasKey = () => sessionStorage.getItem(STORAGE_KEY) !== null;
+export const forgetKey = () => sessionStorage.removeItem(STORAGE_KEY);
 
-export function useKey(text) {
+export function setKey(text) {
   const key = text.trim();
-  if (!key) throw new Refused('Please type the key.');
-  // Anything else could not stand in a header.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new Refused('A key has no spaces, and only letters, digits and signs of ASCII.');
-  sessionStorage.setItem(PLACE, key);
+  if (!key) throw new RequestError('Enter the service key.');
+  // A header cannot contain other characters.
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new RequestError('The key contains a space or a character outside ASCII. Check the key.');
+  sessionStorage.setItem(STORAGE_KEY, key);
 }
 
-/** Resolves with the answer's JSON. Throws Refused (or Locked) or Unavailable, whose message an operator can read. */
+/** Resolves with the response's JSON. Throws RequestError (or WrongKey) or Unavailable with a message for the operator. */
 export async function call(path, { signal } = {}) {
-  const headers = { Accept: 'application/json', Authorization: `Bearer ${sessionStorage.getItem(PLACE)}` };
+  const headers = { Accept: 'application/json', Authorization: `Bearer ${sessionStorage.getItem(STORAGE_KEY)}` };
   let response;
   let answer;
   try {
-    // Longer than Redis may take: whoever does not answer then will not.
-    const late = AbortSignal.timeout(15_000);
-    response = await fetch(API + path, { headers, cache: 'no-store', signal: signal ? AbortSignal.any([signal, late]) : late });
+    // Longer than the Redis timeout, so that edgefront reports a slow Redis itself.
+    const timeout = AbortSignal.timeout(15_000);
+    response = await fetch(API + path, { headers, cache: 'no-store', signal: signal ? AbortSignal.any([signal, timeout]) : timeout });
     answer = await response.json();
   } catch {
-    throw new Unavailable(response ? `edgefront answered strangely (status ${response.status}).` : 'edgefront does not answer.');
+    throw new Unavailable(response ? `edgefront sent an invalid response (status ${response.status}).` : 'edgefront does not respond.');
   }
   if (response.ok) return answer;
   if (response.status === 401) {
-    throw new Locked(answer.detail?.includes('SERVICE_KEY') ? 'SERVICE_KEY is not set here: nobody can open the dashboard.' : 'This is not the service key.');
+    throw new WrongKey(answer.detail?.includes('SERVICE_KEY') ? 'SERVICE_KEY is not set. Set it to open the dashboard.' : 'The service key is incorrect. Check SERVICE_KEY.');
   }
-  if (response.status === 503) throw new Unavailable('Redis does not answer.');
+  if (response.status === 503) throw new Unavailable('Redis does not respond.');
   if (response.status >= 500) throw new Unavailable(`edgefront failed (status ${response.status}).`);
-  throw new Refused(`${answer.detail ?? answer.title}.`);
+  throw new RequestError(`${answer.detail ?? answer.title}.`);
 }

@@ -1,36 +1,37 @@
-// Why a URL is cached, or is not, in words.
+// Explains whether a URL is cached, and why.
 
-import { count, element, plural, span } from './words.js';
+import { element, formatDuration, formatNumber, plural } from './format.js';
 
-const WHY = {
-  fresh: ({ age, ttl }) => `A visitor gets the stored page. It is ${span(age)} old and stays fresh for ${span(ttl)}.`,
-  stale: ({ age }) => `A visitor gets the stored page, which is ${span(age)} old and stale: the first who comes has it rendered anew behind the answer.`,
-  absent: () => 'Nothing is stored now. The next visitor has it rendered, and then it is stored.',
+/** Explanations by the field `why` of `GET /cache`. */
+const REASONS = {
+  fresh: ({ age, ttl }) => `Visitors get the cached page. It is ${formatDuration(age)} old and stays fresh for ${formatDuration(ttl)}.`,
+  stale: ({ age }) => `Visitors get the cached page, which is stale (${formatDuration(age)} old). The next request refreshes it in the background.`,
+  absent: () => 'The page is not in the cache yet. The next request renders and stores it.',
   unpopular: ({ rank }) => (rank === null
-    ? 'Its item was not viewed lately, so it does not rank. Its first view changes that.'
-    : 'Its item ranks too low: only pages of the most viewed items are stored (PAGE_RANK_LIMIT).'),
-  'no-item': () => 'It names no item by ITEM_ROUTES, and the shop has not said that it may be stored: until it does, every request goes there.',
-  'no-page': () => 'It is no address of a page of this shop.',
-  unstorable: () => 'The shop was asked for it lately, and its answer is one that no cache for everybody may store.',
-  dynamic: () => 'The parameter _ says that the page is made for each request anew.',
-  parameters: () => 'It has a parameter that is given twice or is not known: any number of pages could be stored under such addresses.',
+    ? 'The item has no recent views, so it has no rank. The next view ranks it.'
+    : 'The rank of the item is too low: only pages of the most viewed items are stored (PAGE_RANK_LIMIT).'),
+  'no-item': () => 'The URL matches no item in ITEM_ROUTES, and the origin has not marked the page as cacheable. Every request goes to the origin.',
+  'no-page': () => 'The URL is not a page of this shop.',
+  unstorable: () => 'The latest response of the origin must not be stored by a shared cache.',
+  dynamic: () => 'The parameter _ disables caching for the request.',
+  parameters: () => 'The URL has an unknown or repeated parameter. Such URLs are not cached, because there could be any number of them.',
 };
 
-/** The elements that tell what `GET /cache` said. */
-export function explain(told) {
-  const { cacheable, why, item, rank, url, key, bytes, tags } = told;
-  const verdict = !cacheable ? 'No, it is not cached' : why === 'absent' ? 'It may be cached, and is not now' : 'Yes, it is cached';
+/** Elements that show a result of `GET /cache`. */
+export function explain(result) {
+  const { cacheable, why, item, rank, url, key, bytes, tags } = result;
+  const verdict = !cacheable ? 'Not cacheable' : why === 'absent' ? 'Cacheable, not cached yet' : 'Cached';
   const facts = [
     ['Item', item ?? undefined],
-    ['Rank', rank === undefined ? undefined : rank === null ? 'none' : `${count(rank + 1)}, 1 being the most viewed`],
-    ['Stored as the answer to', url],
+    ['Rank', rank === undefined ? undefined : rank === null ? 'none' : `${formatNumber(rank + 1)} (1 is the most viewed)`],
+    ['Cached as', url],
     ['Redis key', key],
     ['Size', bytes === undefined ? undefined : plural(bytes, 'byte')],
     ['Tags', tags?.length > 0 ? tags.join(', ') : undefined],
   ].filter(([, value]) => value !== undefined);
   return [
     element('p', { className: `verdict ${cacheable ? 'yes' : 'no'}` }, `${verdict}.`),
-    element('p', {}, WHY[why]?.(told) ?? `The reason is called ${why}.`),
+    element('p', {}, REASONS[why]?.(result) ?? `Reason: ${why}.`),
     element('dl', {}, ...facts.map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, value)))),
   ];
 }

@@ -1,7 +1,7 @@
-// The large figures at the top.
+// The key metrics at the top.
 
-import { ANSWERS, SERVED, STORABLE, latest, together } from './series.js';
-import { count, megabytes, percent, plural, quotient } from './words.js';
+import { CACHEABLE, RESPONSES, SERVED, recentCounts, sumOf } from './series.js';
+import { formatMegabytes, formatNumber, formatPercent, formatRatio, plural } from './format.js';
 
 const set = (name, value, note) => {
   document.querySelector(`[data-figure=${name}]`).textContent = value;
@@ -10,16 +10,16 @@ const set = (name, value, note) => {
 
 export function showFigures(traffic, stats) {
   const { totals } = traffic;
-  const { figures, seconds } = latest(traffic, 60);
-  const answers = together(totals, ANSWERS);
-  const storable = together(totals, STORABLE);
-  set('hits', percent(together(totals, SERVED), storable), `of ${plural(storable, 'request')}; ${megabytes(stats.page_bytes)} of ${megabytes(stats.page_limit)} MB stored`);
-  set('rate', count(together(figures, ANSWERS) / seconds, 1), `in the last minute; ${count(answers)} in all`);
-  set('redis', quotient(totals.redis_requests, answers), `${quotient(totals.redis_commands, answers)} commands; ${quotient(totals.later_commands, answers)} behind it`);
-  set('online', count(stats.online), 'seen in the last 5 minutes');
-  set('sessions', count(stats.sessions), `${percent(stats.sessions, stats.session_limit)} of ${count(stats.session_limit)}`);
-  set('conversion', percent(totals.orders, totals.views), `${plural(totals.orders, 'order')}, ${plural(totals.views, 'view')}`);
-  set('carts', percent(totals.orders, totals.carts), `${plural(totals.orders, 'order')}, ${plural(totals.carts, 'cart')}`);
-  set('abandoned', count(stats.abandoned_carts), '');
+  const { counts, seconds } = recentCounts(traffic, 60);
+  const responses = sumOf(totals, RESPONSES);
+  const cacheable = sumOf(totals, CACHEABLE);
+  set('hits', formatPercent(sumOf(totals, SERVED), cacheable), `of ${plural(cacheable, 'request')}; cache: ${formatMegabytes(stats.page_bytes)} of ${formatMegabytes(stats.page_limit)} MB`);
+  set('rate', formatNumber(sumOf(counts, RESPONSES) / seconds, 1), `in the last minute; ${formatNumber(responses)} in total`);
+  set('redis', formatRatio(totals.redis_requests, responses), `${formatRatio(totals.redis_commands, responses)} commands; ${formatRatio(totals.later_commands, responses)} in the background`);
+  set('online', formatNumber(stats.online), 'active in the last 5 minutes');
+  set('sessions', formatNumber(stats.sessions), `${formatPercent(stats.sessions, stats.session_limit)} of ${formatNumber(stats.session_limit)}`);
+  set('conversion', formatPercent(totals.orders, totals.views), `${plural(totals.orders, 'order')}, ${plural(totals.views, 'view')}`);
+  set('carts', formatPercent(totals.orders, totals.carts), `${plural(totals.orders, 'order')}, ${plural(totals.carts, 'cart')}`);
+  set('abandoned', formatNumber(stats.abandoned_carts), '');
   document.querySelector('[data-cap]').value = Math.min(1, stats.sessions / stats.session_limit);
 }

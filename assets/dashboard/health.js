@@ -1,63 +1,63 @@
-// One line in words: all is well, or what is not.
+// The health line: one sentence per problem.
 
-import { ANSWERS, SERVED, STORABLE, latest, together } from './series.js';
-import { clock, count, percent, plural, span } from './words.js';
+import { formatDuration, formatNumber, formatPercent, formatTime, plural } from './format.js';
+import { CACHEABLE, RESPONSES, SERVED, recentCounts, sumOf } from './series.js';
 
-/** The crons show themselves every third minute; after ten they are silent for /readyz, too. */
-const SILENCE = 600;
-/** A failure that old is told by the list of jobs only. */
-const RECENT = 900;
-/** A cron run ends 5 s before the next: so much may be missed of a turn. */
-const GRACE = 30;
+/** Seconds without a heartbeat. The cron jobs write one every three minutes; /readyz uses the same limit. */
+const MAX_HEARTBEAT_AGE = 600;
+/** Seconds after which only the table of jobs shows a failure. */
+const RECENT_FAILURE = 900;
+/** Seconds that a row may be overdue. A cron run ends 5 s before the next one starts, so a refresh may wait for the next run. */
+const OVERDUE_GRACE = 30;
 
-/** `{level, words}`: `good`, `fair` (look at it) or `bad` (act), with a sentence for each reason. */
+/** `{level, sentences}`. The level is `good`, `fair` (investigate) or `bad` (act now). */
 export function diagnose({ traffic, stats, jobs, schedule, missing }) {
   const { now } = traffic;
   const bad = [];
   const fair = [];
 
-  if (missing.length > 0) fair.push(`Not to be had now: ${missing.join(', ')}.`);
-  if (!jobs) fair.push('Whether the crons run is not known.');
-  else if (jobs.heartbeat === null) fair.push('No cron has run yet: rows and the ranking wait for one.');
-  else if (now - jobs.heartbeat > SILENCE) bad.push(`The crons are silent since ${clock(jobs.heartbeat)}.`);
+  if (missing.length > 0) fair.push(`Could not load: ${missing.join(', ')}.`);
+  if (!jobs) fair.push('The status of the cron jobs is unknown.');
+  else if (jobs.heartbeat === null) fair.push('No cron job has run yet: rows and ranking are not up to date.');
+  else if (now - jobs.heartbeat > MAX_HEARTBEAT_AGE) bad.push(`No cron job has run since ${formatTime(jobs.heartbeat)}.`);
   for (const [job, { error, finished }] of Object.entries(jobs?.reports ?? {})) {
-    if (error && now - finished < RECENT) fair.push(`${job} failed at ${clock(finished)}.`);
+    if (error && now - finished < RECENT_FAILURE) fair.push(`Cron job ${job} failed at ${formatTime(finished)}.`);
   }
 
-  // The row's own period, too: a turn that was missed once is made up for at the next.
-  const late = (schedule?.rows ?? []).filter((row) => row.next + (row.every ?? 0) + GRACE < now);
-  if (late.length > 0) {
-    const [worst] = late;
-    const atLeast = late.length === schedule.rows.length && schedule.scheduled > late.length ? 'At least ' : '';
-    bad.push(`${atLeast}${plural(late.length, 'row is', 'rows are')} late, ${worst.id} by ${span(now - worst.next)}.`);
+  // A row is overdue after a whole missed interval: one missed refresh is made up by the next run.
+  const overdue = (schedule?.rows ?? []).filter((row) => row.next + (row.every ?? 0) + OVERDUE_GRACE < now);
+  if (overdue.length > 0) {
+    const [worst] = overdue;
+    const atLeast = overdue.length === schedule.rows.length && schedule.scheduled > overdue.length ? 'At least ' : '';
+    bad.push(`${atLeast}${plural(overdue.length, 'row is', 'rows are')} overdue, ${worst.id} by ${formatDuration(now - worst.next)}.`);
   }
 
-  const { figures } = latest(traffic, 120);
-  const answers = together(figures, ANSWERS);
-  const failures = Math.max(figures.redis_failures, figures.redis_down);
+  const { counts } = recentCounts(traffic, 120);
+  const responses = sumOf(counts, RESPONSES);
+  const failures = Math.max(counts.redis_failures, counts.redis_down);
   if (failures > 0) {
-    const often = failures > (figures.redis_requests + figures.later_requests) / 100;
-    (often ? bad : fair).push(`Redis failed ${plural(failures, 'time')} in the last two minutes.`);
+    const isFrequent = failures > (counts.redis_requests + counts.later_requests) / 100;
+    (isFrequent ? bad : fair).push(`${plural(failures, 'Redis error')} in the last two minutes.`);
   }
-  if (figures.failed > 0 && figures.failed > answers / 100) {
-    bad.push(`${percent(figures.failed, answers)} of the last answers failed (status 5xx).`);
+  if (counts.failed > 0 && counts.failed > responses / 100) {
+    bad.push(`${formatPercent(counts.failed, responses)} of responses in the last two minutes were errors (status 5xx).`);
   }
 
   const collapse = hitRatioCollapse(traffic);
   if (collapse) fair.push(collapse);
-  if (stats.sessions > stats.session_limit) fair.push(`Sessions are over the cap by ${count(stats.sessions - stats.session_limit)}: the cleaning ends the oldest.`);
-  else if (stats.sessions > 0.9 * stats.session_limit) fair.push('Sessions are near their cap: soon the oldest leave.');
+  if (stats.sessions > stats.session_limit) fair.push(`${formatNumber(stats.sessions - stats.session_limit)} sessions over the limit: the next cleanup ends the oldest.`);
+  else if (stats.sessions > 0.9 * stats.session_limit) fair.push('Sessions are near the limit: at the limit, the cleanup ends the oldest.');
 
-  if (bad.length > 0) return { level: 'bad', words: [...bad, ...fair] };
-  if (fair.length > 0) return { level: 'fair', words: fair };
-  return { level: 'good', words: [answers > 0 ? 'All is well.' : 'All is well, and quiet.'] };
+  if (bad.length > 0) return { level: 'bad', sentences: [...bad, ...fair] };
+  if (fair.length > 0) return { level: 'fair', sentences: fair };
+  return { level: 'good', sentences: [responses > 0 ? 'Healthy.' : 'Healthy. No requests in the last two minutes.'] };
 }
 
-/** Whether of the last three minutes' pages half as many were hits as before; from 20 and 50 requests on, or it would be chance. */
+/** A sentence if the hit ratio of the last three minutes is less than half of the ratio before. Needs 20 and 50 requests to be significant. */
 function hitRatioCollapse(traffic) {
-  const { figures } = latest(traffic, 180);
-  const [served, storable] = [together(figures, SERVED), together(figures, STORABLE)];
-  const [servedBefore, storableBefore] = [together(traffic.totals, SERVED) - served, together(traffic.totals, STORABLE) - storable];
-  if (storable < 20 || storableBefore < 50 || (served / storable) * 2 > servedBefore / storableBefore) return null;
-  return `The hit ratio fell to ${percent(served, storable)}; before it was ${percent(servedBefore, storableBefore)}.`;
+  const { counts } = recentCounts(traffic, 180);
+  const [served, cacheable] = [sumOf(counts, SERVED), sumOf(counts, CACHEABLE)];
+  const [servedBefore, cacheableBefore] = [sumOf(traffic.totals, SERVED) - served, sumOf(traffic.totals, CACHEABLE) - cacheable];
+  if (cacheable < 20 || cacheableBefore < 50 || (served / cacheable) * 2 > servedBefore / cacheableBefore) return null;
+  return `The hit ratio dropped from ${formatPercent(servedBefore, cacheableBefore)} to ${formatPercent(served, cacheable)}.`;
 }

@@ -1,9 +1,9 @@
-// From counts in stretches of time to what the charts show.
+// Converts traffic counts per time interval to chart columns.
 
 const sum = (columns, index) => columns.reduce((all, column) => all + column[index], 0);
 
-/** The kinds of answers that the chart shows as one. */
-const KINDS = {
+/** The API's counters, grouped as the chart shows them. */
+const GROUPS = {
   hit: ['hit'],
   stale: ['stale'],
   stored: ['stored'],
@@ -11,44 +11,44 @@ const KINDS = {
   unpopular: ['unpopular'],
   passed: ['no_item', 'dynamic', 'parameters', 'method', 'header'],
   api: ['api'],
-  trouble: ['redis_down', 'failed'],
+  errors: ['redis_down', 'failed'],
 };
-export const ANSWERS = Object.values(KINDS).flat();
+export const RESPONSES = Object.values(GROUPS).flat();
 export const SERVED = ['hit', 'stale'];
-export const STORABLE = ['hit', 'stale', 'stored', 'miss'];
+export const CACHEABLE = ['hit', 'stale', 'stored', 'miss'];
 
-/** Of a set of figures, those named together. */
-export const together = (figures, names) => names.reduce((all, name) => all + figures[name], 0);
+/** The sum of the counts with these names. */
+export const sumOf = (counts, names) => names.reduce((all, name) => all + counts[name], 0);
 
-/** The columns of each chart. A stretch that has just begun is left out: what it will hold is still in the isolates' memory. */
-export function bundle({ at: begins, counts, now, width }) {
-  const lasts = (index) => Math.min(width, now - begins[index]);
-  const length = begins.length - (lasts(begins.length - 1) < Math.max(4, width / 3) ? 1 : 0);
-  const at = begins.slice(0, length);
-  const column = (figure) => at.map((_, index) => figure(index));
+/** The columns of each chart. Leaves out an interval that has just started: its counts are still in the isolates' memory. */
+export function chartColumns({ at: starts, counts, now, width }) {
+  const duration = (index) => Math.min(width, now - starts[index]);
+  const length = starts.length - (duration(starts.length - 1) < Math.max(4, width / 3) ? 1 : 0);
+  const at = starts.slice(0, length);
+  const column = (value) => at.map((_, index) => value(index));
   const named = (names) => names.map((name) => counts[name]);
-  const rate = (names, seconds = 1) => column((index) => (sum(named(names), index) / lasts(index)) * seconds);
-  // Without anything to divide by there is nothing to draw.
+  const rate = (names, seconds = 1) => column((index) => (sum(named(names), index) / duration(index)) * seconds);
+  // An interval without requests is a gap in the chart.
   const ratio = (parts, all) => column((index) => {
     const whole = sum(named(all), index);
     return whole > 0 ? sum(named(parts), index) / whole : null;
   });
   return {
-    answers: { at, ...Object.fromEntries(Object.entries(KINDS).map(([kind, names]) => [kind, rate(names)])) },
-    hits: { at, ratio: ratio(SERVED, STORABLE) },
+    responses: { at, ...Object.fromEntries(Object.entries(GROUPS).map(([group, names]) => [group, rate(names)])) },
+    hits: { at, ratio: ratio(SERVED, CACHEABLE) },
     redis: {
       at,
-      requests: ratio(['redis_requests'], ANSWERS),
-      commands: ratio(['redis_commands'], ANSWERS),
-      later: ratio(['later_commands'], ANSWERS),
+      requests: ratio(['redis_requests'], RESPONSES),
+      commands: ratio(['redis_commands'], RESPONSES),
+      background: ratio(['later_commands'], RESPONSES),
     },
-    doing: { at, views: rate(['views'], 60), additions: rate(['additions'], 60), orders: rate(['orders'], 60) },
+    activity: { at, views: rate(['views'], 60), additions: rate(['additions'], 60), orders: rate(['orders'], 60) },
   };
 }
 
-/** The figures of about the last `seconds`, and how many seconds those were. */
-export function latest({ at, counts, now }, seconds) {
-  const from = Math.max(0, at.findLastIndex((begin) => begin <= now - seconds));
-  const figures = Object.fromEntries(Object.entries(counts).map(([name, column]) => [name, column.slice(from).reduce((one, other) => one + other, 0)]));
-  return { figures, seconds: now - at[from] };
+/** The counts of approximately the last `seconds`, and the exact duration. */
+export function recentCounts({ at, counts, now }, seconds) {
+  const from = Math.max(0, at.findLastIndex((start) => start <= now - seconds));
+  const recent = Object.fromEntries(Object.entries(counts).map(([name, column]) => [name, column.slice(from).reduce((one, other) => one + other, 0)]));
+  return { counts: recent, seconds: now - at[from] };
 }

@@ -1,13 +1,35 @@
-// The edge's API, and the shop's own cards.
+// The edge's API, and product data from the shop.
 
 export const API = '/_edge/v1';
 
-/** Went wrong in a way that can be told to a visitor. */
-export class Problem extends Error {}
+/** An error whose message a visitor can read. */
+export class UserError extends Error {}
+
+/** Messages by error type: the end of the URN in a problem document (RFC 9457). */
+const MESSAGES = {
+  'cart-full': 'Your cart is full. Please remove an item first.',
+  'too-often': 'Too many requests. Please wait a minute and try again.',
+  'sign-in': 'Please sign in first.',
+  'not-started': 'The sale has not started yet. Please try again when it starts.',
+  ended: 'Sorry, the sale has ended.',
+  'sold-out': 'Sorry, all items are sold or reserved. Expired reservations become available again.',
+  'already-bought': 'You have already bought this item. The limit is one per customer.',
+  unavailable: 'This is temporarily unavailable. Please try again in a minute.',
+};
+
+/** The message for a failed call, from its problem document; a general message without one. */
+export function errorMessage(problem) {
+  const detail = problem?.detail ?? problem?.title;
+  const sentence = detail && `${detail[0].toUpperCase()}${detail.slice(1)}.`;
+  return MESSAGES[errorType(problem)] ?? sentence ?? 'Something went wrong. Please try again.';
+}
+
+/** `sold-out` of `urn:edgefront:sold-out`. */
+export const errorType = (problem) => problem?.type?.split(':').pop();
 
 /**
- * Calls the API. Resolves with its JSON, or null for an empty answer; throws a Problem that a visitor can read.
- * Where the connection breaks it is tried once more; a POST carries a key, by which the edge knows the second for the first.
+ * Calls the API. Resolves with its JSON, or null for an empty response; throws a UserError.
+ * Retries once after a network error. A POST sends an idempotency key, so the retry has no second effect.
  */
 export async function call(path, method = 'GET', body) {
   const options = { method, headers: { Accept: 'application/json' } };
@@ -20,14 +42,14 @@ export async function call(path, method = 'GET', body) {
   try {
     response = await fetch(path, options).catch(() => fetch(path, options));
   } catch {
-    throw new Problem('No connection. Please try again.');
+    throw new UserError('No connection. Please try again.');
   }
   const answer = response.status === 204 ? null : await response.json().catch(() => null);
-  if (!response.ok) throw new Problem(answer?.detail ?? answer?.title ?? 'This did not work. Please try again.');
+  if (!response.ok) throw new UserError(errorMessage(answer));
   return answer;
 }
 
-/** Names, prices and pictures for `ids`: id → card. Ids that the shop does not have are left out. */
+/** Product data for `ids`: id → card. Unknown ids are left out. */
 export async function cards(ids) {
   if (ids.length === 0) return new Map();
   const { products } = await call(`/products.json?ids=${ids.map(encodeURIComponent).join(',')}`);

@@ -1,13 +1,13 @@
-// The cart's page.
+// The cart page.
 
-/** Somebody who presses + three times is sent once. */
-const REST = 500;
+/** Waits this many milliseconds for further clicks, so that three clicks on + send one request. */
+const SUBMIT_DELAY = 500;
 
-/** A quantity that is changed is sent by itself; the form's own button stays for who has no script. */
-export function prepareLine(form) {
+/** Submits a changed quantity automatically. The form's own button is for visitors without JavaScript. */
+export function submitOnChange(form) {
   let timer;
   form.elements.quantity.addEventListener('change', () => {
     clearTimeout(timer);
-    timer = setTimeout(() => form.requestSubmit(form.querySelector('[value=set]')), REST);
+    timer = setTimeout(() => form.requestSubmit(form.querySelector('[value=set]')), SUBMIT_DELAY);
   });
 }

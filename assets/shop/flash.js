@@ -1,15 +1,15 @@
-// A flash sale: the countdown, what is left, and the visitor's own piece. The page is the same for everybody and cached; all of
-// this comes from one call of the edge's API, asked again every few seconds while somebody looks.
+// A flash sale: countdown, remaining stock, and the visitor's reservation. The page is cached and the same for every
+// visitor. One call of the edge's API returns all live data; it repeats every few seconds while the page is visible.
 
-import { API } from './api.js';
+import { API, errorMessage, errorType } from './api.js';
 
 const SECOND = 1000;
 
-/** Milliseconds that no change of the visitor's clock moves. */
+/** Monotonic time in milliseconds: changes of the visitor's clock do not affect it. */
 const clock = () => performance.now();
 
-/** `3 d 04:05:06`, `04:05:06` or `5:06`. */
-export function span(milliseconds) {
+/** Formats a duration: `3 d 04:05:06`, `04:05:06` or `5:06`. */
+export function formatDuration(milliseconds) {
   const seconds = Math.max(0, Math.ceil(milliseconds / SECOND));
   const two = (number) => String(number).padStart(2, '0');
   const [days, hours, minutes] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
@@ -17,152 +17,152 @@ export function span(milliseconds) {
   return `${days > 0 ? `${days} d ` : ''}${two(hours)}:${two(minutes)}:${two(seconds % 60)}`;
 }
 
-/** A time in the visitor's own time zone and words. */
-export function showTime(time) {
+/** Shows a time in the visitor's time zone and language. */
+export function showLocalTime(time) {
   time.textContent = new Date(time.dataset.time * SECOND).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
 }
 
-/** The checkout: how long the piece is still held. The page was made for this visitor just now, so no clock needs to be right. */
-export function countDown(timer) {
-  const ends = clock() + timer.dataset.seconds * SECOND;
+/** Checkout: counts down the reservation. The page is never cached, so its number of seconds is current and no clock needs to be right. */
+export function showCountdown(timer) {
+  const expires = clock() + timer.dataset.seconds * SECOND;
   const show = () => {
-    const left = ends - clock();
-    timer.textContent = left > 0 ? `Your piece is held for another ${span(left)}.` : 'The time for your piece is over.';
+    const left = expires - clock();
+    timer.textContent = left > 0 ? `Reserved for you for ${formatDuration(left)}.` : 'Your reservation has expired. Please reserve again on the sale page.';
     if (left > 0) setTimeout(show, SECOND);
   };
   show();
 }
 
-/** The sale's own page. */
-export function followSale(place) {
-  const api = `${API}/flash/${encodeURIComponent(place.dataset.flash)}`;
-  const part = (name) => place.querySelector(`[data-${name}]`);
+/** The page of a sale. */
+export function followSale(container) {
+  const api = `${API}/flash/${encodeURIComponent(container.dataset.flash)}`;
+  const part = (name) => container.querySelector(`[data-${name}]`);
   const [reserve, checkout, cancel, signIn] = ['reserve', 'checkout', 'cancel', 'sign-in'].map(part);
-  // Without a piece it leads nowhere, so the page has no address for it.
-  checkout.href = `/flash/${encodeURIComponent(place.dataset.flash)}/checkout`;
+  // Only a reservation opens the checkout, so the cached page has no link to it.
+  checkout.href = `/flash/${encodeURIComponent(container.dataset.flash)}/checkout`;
   let sale = null;
-  // The server's clock less ours; of all answers the one that took the shortest time knows it best (Cristian 1989): it is
-  // wrong by half that time at most.
-  let ahead = 0;
-  let shortest = Infinity;
+  // Offset of the server's clock. The response with the shortest round trip gives the best estimate (Cristian 1989):
+  // its error is at most half that time.
+  let clockOffset = 0;
+  let shortestRoundTrip = Infinity;
   let failures = 0;
   let timer;
-  let said = '';
+  let announced = '';
 
-  const now = () => clock() + ahead;
+  const now = () => clock() + clockOffset;
 
-  /** Asks, and learns from the answer; throws what a visitor can read. */
-  async function ask(path = '', method = 'GET') {
-    const began = clock();
+  /** Calls the API and stores the sale; throws an error that a visitor can read. */
+  async function request(path = '', method = 'GET') {
+    const started = clock();
     let response;
     try {
       response = await fetch(api + path, { method, headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(8 * SECOND) });
     } catch {
-      throw new Error('No connection. We keep trying.');
+      throw new Error('No connection. Please check your internet connection.');
     }
-    const took = clock() - began;
+    const roundTrip = clock() - started;
     const answer = response.status === 204 ? null : await response.json().catch(() => null);
-    if (!response.ok) {
-      const problem = new Error(answer?.detail ? `Sorry: ${answer.detail}.` : 'This did not work. Please try again.');
-      throw Object.assign(problem, { kind: answer?.type?.split(':').pop() });
-    }
+    if (!response.ok) throw Object.assign(new Error(errorMessage(answer)), { type: errorType(answer) });
     if (!answer) return;
     sale = answer;
-    if (took <= shortest) [shortest, ahead] = [took, answer.now + took / 2 - clock()];
+    if (roundTrip <= shortestRoundTrip) [shortestRoundTrip, clockOffset] = [roundTrip, answer.now + roundTrip / 2 - clock()];
   }
 
-  /** Between two answers the clock goes on: a sale begins and ends on every screen at its second. */
+  /** The state by the server's clock, so that the sale starts and ends on time between two responses. */
   function state() {
     if (now() < sale.starts * SECOND) return 'upcoming';
     if (now() >= sale.ends * SECOND) return 'ended';
     return sale.left === 0 ? 'sold_out' : 'live';
   }
 
-  const mine = () => (sale.reservation && sale.reservation.until * SECOND > now() ? sale.reservation : null);
+  const activeReservation = () => (sale.reservation && sale.reservation.until * SECOND > now() ? sale.reservation : null);
 
-  const WORDS = {
-    upcoming: () => ['Starts in', `${sale.pieces} pieces`],
+  /** Headline and stock by state. */
+  const TEXTS = {
+    upcoming: () => ['Starts in', `${sale.pieces} available`],
     live: () => ['Ends in', `${sale.left} of ${sale.pieces} left`],
-    sold_out: () => ['Sold out', sale.held > 0 ? `${sale.held} held for somebody: what they do not buy comes back here` : 'All pieces are sold'],
-    ended: () => ['The sale is over', ''],
+    sold_out: () => ['Sold out', sale.held > 0 ? `${sale.held} reserved by other customers. Expired reservations become available again.` : 'All items are sold.'],
+    ended: () => ['The sale has ended', ''],
   };
 
-  /** Tells who listens what has changed, once. */
-  function say(text) {
-    if (text === said) return;
-    said = text;
-    part('news').textContent = text;
+  /** Announces a change to screen readers, once. */
+  function announce(text) {
+    if (text === announced) return;
+    announced = text;
+    part('announcement').textContent = text;
   }
 
-  /** Shows or hides; what had the focus and goes passes it on to `next`. */
-  function toggle(element, shows, next) {
-    const hadFocus = !shows && element === document.activeElement;
-    element.hidden = !shows;
+  /** Shows or hides `element`. If a hidden element had the focus, `next` gets it. */
+  function toggle(element, isShown, next) {
+    const hadFocus = !isShown && element === document.activeElement;
+    element.hidden = !isShown;
     if (hadFocus) next?.focus();
   }
 
   function show() {
     if (!sale) return;
-    const [current, held] = [state(), mine()];
-    const [phase, left] = WORDS[current]();
+    const [current, reservation] = [state(), activeReservation()];
+    const [phase, left] = TEXTS[current]();
     const target = { upcoming: sale.starts, live: sale.ends }[current];
-    place.dataset.state = current;
+    container.dataset.state = current;
     part('phase').textContent = phase;
-    part('countdown').textContent = target ? span(target * SECOND - now()) : '';
+    part('countdown').textContent = target ? formatDuration(target * SECOND - now()) : '';
     part('left').textContent = left;
     part('bar').max = sale.pieces;
     part('bar').value = sale.left;
-    part('mine').textContent = held ? `One piece is held for you for another ${span(held.until * SECOND - now())}.` : sale.bought ? 'You have bought one.' : '';
-    toggle(checkout, held !== null);
-    toggle(cancel, held !== null);
-    toggle(reserve, current === 'live' && !held && !sale.bought, held ? checkout : undefined);
-    if (held || sale.bought) signIn.hidden = true;
+    part('own-reservation').textContent = reservation ? `Reserved for you for ${formatDuration(reservation.until * SECOND - now())}.`
+      : sale.bought ? 'You have bought this item.' : '';
+    toggle(checkout, reservation !== null);
+    toggle(cancel, reservation !== null);
+    toggle(reserve, current === 'live' && !reservation && !sale.bought, reservation ? checkout : undefined);
+    if (reservation || sale.bought) signIn.hidden = true;
   }
 
-  /** Words that are worth an interruption: a state that is new, not a number that ticks. */
-  function announce() {
-    const words = { upcoming: '', live: 'The sale runs.', sold_out: 'Sold out.', ended: 'The sale is over.' };
-    say(mine() ? 'One piece is held for you. Check out before its time is over.' : sale.bought ? 'You have bought one.' : words[state()]);
+  /** Announces a new state, but not each tick of a number. */
+  function announceState() {
+    const texts = { upcoming: '', live: 'The sale is on.', sold_out: 'Sold out.', ended: 'The sale has ended.' };
+    announce(activeReservation() ? 'Reserved for you. Check out before the time runs out.' : sale.bought ? 'You have bought this item.' : texts[state()]);
   }
 
-  /** When to ask again. Many look at one page: each adds up to half of it, so that they do not ask together. */
-  function pause() {
+  /** Milliseconds until the next request, before jitter. */
+  function pollInterval() {
     if (failures > 0) return Math.min(30, 2 ** failures) * SECOND;
     const current = state();
-    if (current === 'ended') return mine() ? 5 * SECOND : Infinity;
-    const starts = sale.starts * SECOND - now();
-    return current === 'upcoming' && starts > 20 * SECOND ? Math.min(20 * SECOND, starts - 10 * SECOND) : 3 * SECOND;
+    if (current === 'ended') return activeReservation() ? 5 * SECOND : Infinity;
+    const untilStart = sale.starts * SECOND - now();
+    return current === 'upcoming' && untilStart > 20 * SECOND ? Math.min(20 * SECOND, untilStart - 10 * SECOND) : 3 * SECOND;
   }
 
   async function poll() {
     clearTimeout(timer);
     try {
-      await ask();
+      await request();
       failures = 0;
-      announce();
+      announceState();
     } catch (error) {
       failures += 1;
-      if (failures > 1 || !sale) say(error.message);
+      if (failures > 1 || !sale) announce(error.message);
     }
     show();
-    const wait = sale || failures > 0 ? pause() : 3 * SECOND;
-    if (!document.hidden && wait < Infinity) timer = setTimeout(poll, wait * (1 + Math.random() / 2));
+    const interval = sale || failures > 0 ? pollInterval() : 3 * SECOND;
+    // Jitter of up to half the interval keeps many open pages from polling together.
+    if (!document.hidden && interval < Infinity) timer = setTimeout(poll, interval * (1 + Math.random() / 2));
   }
 
-  /** Does what the visitor asked for, and says what came of it. */
+  /** Reserves or cancels, and announces the result. */
   async function act(button, path, method) {
     button.disabled = true;
     try {
-      await ask(path, method);
-      if (method === 'DELETE') await ask();
-      announce();
+      await request(path, method);
+      if (method === 'DELETE') await request();
+      announceState();
     } catch (error) {
-      if (error.kind === 'sign-in') {
+      if (error.type === 'sign-in') {
         signIn.hidden = false;
         signIn.focus();
       }
-      await ask().catch(() => {});
-      say(error.message);
+      await request().catch(() => {});
+      announce(error.message);
     }
     button.disabled = false;
     show();
@@ -170,13 +170,13 @@ export function followSale(place) {
 
   reserve.addEventListener('click', () => act(reserve, '/reservations', 'POST'));
   cancel.addEventListener('click', () => {
-    const held = mine();
-    if (held) act(cancel, `/reservations/${encodeURIComponent(held.id)}`, 'DELETE').then(() => reserve.focus());
+    const reservation = activeReservation();
+    if (reservation) act(cancel, `/reservations/${encodeURIComponent(reservation.id)}`, 'DELETE').then(() => reserve.focus());
   });
   document.addEventListener('visibilitychange', () => {
     clearTimeout(timer);
-    // A machine that slept has lost its sense of time.
-    shortest = Infinity;
+    // The monotonic clock may stop while a machine sleeps, so the offset is measured again.
+    shortestRoundTrip = Infinity;
     if (!document.hidden) poll();
   });
   setInterval(() => { if (!document.hidden) show(); }, SECOND);

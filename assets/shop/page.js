@@ -1,32 +1,32 @@
-// Building parts of a page. Text is set as text, never as HTML.
+// Builds parts of a page. Text is inserted as text, never as HTML.
 
-import { Problem } from './api.js';
+import { UserError } from './api.js';
 
 export const element = (name, attributes = {}, ...children) => {
-  const made = Object.assign(document.createElement(name), attributes);
-  made.append(...children);
-  return made;
+  const created = Object.assign(document.createElement(name), attributes);
+  created.append(...children);
+  return created;
 };
 
-export const money = (cents, currency) => new Intl.NumberFormat('en-IE', { style: 'currency', currency }).format(cents / 100);
+export const formatMoney = (cents, currency) => new Intl.NumberFormat('en-IE', { style: 'currency', currency }).format(cents / 100);
 
-let silence;
+let toastTimer;
 
-/** Tells the visitor, for some seconds; `more` may be a link. */
-export function say(...more) {
-  const status = document.querySelector('[data-status]');
-  status.replaceChildren(...more);
-  clearTimeout(silence);
-  silence = setTimeout(() => status.replaceChildren(), 8_000);
+/** Shows a message for 8 seconds; `content` may include a link. */
+export function showToast(...content) {
+  const toast = document.querySelector('[data-status]');
+  toast.replaceChildren(...content);
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => toast.replaceChildren(), 8_000);
 }
 
-/** Does `work`; what goes wrong is told to the visitor. */
+/** Runs `work`; shows the message of a UserError to the visitor. */
 export const attempt = (work) => work().catch((error) => {
-  if (!(error instanceof Problem)) throw error;
-  say(error.message);
+  if (!(error instanceof UserError)) throw error;
+  showToast(error.message);
 });
 
-/** The picture of a card; decoration, since the name stands beside it. */
+/** The picture of a card. Screen readers skip it, because the product's name stands beside it. */
 export function picture({ picture: name, tone }) {
   const [svg, use] = ['svg', 'use'].map((tag) => document.createElementNS('http://www.w3.org/2000/svg', tag));
   svg.setAttribute('class', `picture tone-${tone}`);
@@ -37,19 +37,19 @@ export function picture({ picture: name, tone }) {
   return svg;
 }
 
-const unseen = (text) => element('span', { className: 'unseen' }, text);
+const visuallyHidden = (text) => element('span', { className: 'visually-hidden' }, text);
 
 export function price({ price_cents: cents, list_cents: list, currency }) {
-  const cut = cents < list;
-  const before = cut ? [' ', unseen('instead of'), ' ', element('s', {}, money(list, currency))] : [];
-  return element('span', { className: cut ? 'price cut' : 'price' }, money(cents, currency), ...before);
+  const isReduced = cents < list;
+  const original = isReduced ? [' ', visuallyHidden('Original price:'), ' ', element('s', {}, formatMoney(list, currency))] : [];
+  return element('span', { className: isReduced ? 'price cut' : 'price' }, formatMoney(cents, currency), ...original);
 }
 
-/** A card as templates/parts.html has it; a `rank` counts from 1. */
+/** A product card like the one in templates/components.html. `rank` counts from 1. */
 export function cardItem(card, rank) {
   const stage = element('span', { className: 'stage' }, picture(card));
   if (card.stock === 0) stage.append(element('span', { className: 'tag gone' }, 'Sold out'));
-  const place = rank ? [element('span', { className: 'rank' }, unseen('Rank '), `${rank}`)] : [];
+  const rankLabel = rank ? [element('span', { className: 'rank' }, visuallyHidden('Rank '), `${rank}`)] : [];
   return element('li', { className: 'card' }, element('a', { href: `/products/${encodeURIComponent(card.id)}` },
-    ...place, stage, element('span', { className: 'name' }, card.name), price(card)));
+    ...rankLabel, stage, element('span', { className: 'name' }, card.name), price(card)));
 }

@@ -1,19 +1,19 @@
-// What is viewed most at this moment. The list is as high before as after, so nothing moves.
+// The most viewed products. The list has the same height before and after it loads, so nothing moves.
 
 import { API, call, cards } from './api.js';
 import { cardItem, element } from './page.js';
 
 export async function showPopular(list) {
-  const items = await popular().catch(() => null);
-  if (items?.length) {
-    list.replaceChildren(...items.map((card, index) => cardItem(card, index + 1)));
+  const products = await popularProducts().catch(() => null);
+  if (products?.length) {
+    list.replaceChildren(...products.map((card, index) => cardItem(card, index + 1)));
     return;
   }
-  const text = items ? 'Nobody has looked at anything yet. Whatever you open now leads the list.' : 'The list cannot be reached just now.';
+  const text = products ? 'No popular products yet. View a product to add it here.' : 'We could not load popular products. Please try again later.';
   list.replaceChildren(element('li', { className: 'empty note' }, text));
 }
 
-async function popular() {
+async function popularProducts() {
   const { items } = await call(`${API}/popular?limit=10`);
   const known = await cards(items.map(({ id }) => id));
   return items.map(({ id }) => known.get(id)).filter(Boolean);

@@ -1,41 +1,43 @@
-// Below a product: what else was bought, and what this visitor has looked at. A section that has nothing to show stays hidden, and all of
-// them appear at once, below everything else.
+// Suggestions below a product: products that other customers bought, and the visitor's recently viewed products. Empty
+// sections stay hidden. All sections appear at once, below the rest of the page.
 
 import { API, call, cards } from './api.js';
 import { cardItem, element, picture } from './page.js';
 
-const AT_MOST = 8;
+const MAX_ITEMS = 8;
+/** Shares below this would show as 0%. */
+const MIN_SHARE = 0.005;
 
-export async function showSuggestions(place) {
-  const id = place.dataset.suggestions;
+export async function showSuggestions(container) {
+  const id = container.dataset.suggestions;
   const related = `${API}/items/${encodeURIComponent(id)}/related`;
   const nothing = () => ({ items: [] });
   const [bought, viewed, recent] = await Promise.all([
-    call(`${related}?by=bought&limit=${AT_MOST}`).catch(nothing),
-    call(`${related}?by=viewed&limit=${AT_MOST}`).catch(nothing),
+    call(`${related}?by=bought&limit=${MAX_ITEMS}`).catch(nothing),
+    call(`${related}?by=viewed&limit=${MAX_ITEMS}`).catch(nothing),
     call(`${API}/recent`).catch(nothing),
   ]);
-  const others = recent.items.filter((seen) => seen !== id).slice(0, AT_MOST).map((seen) => ({ id: seen }));
+  const others = recent.items.filter((recentId) => recentId !== id).slice(0, MAX_ITEMS).map((recentId) => ({ id: recentId }));
   const ids = new Set([...bought.items, ...viewed.items, ...others].map((item) => item.id));
   const known = await cards([...ids]).catch(() => new Map());
-  const show = (name, items, draw) => {
-    const section = place.querySelector(`[data-${name}]`);
-    const drawn = items.filter((item) => known.has(item.id)).map((item) => draw(known.get(item.id), item));
-    section.querySelector('ul').replaceChildren(...drawn);
-    section.hidden = drawn.length === 0;
+  const show = (name, items, createItem) => {
+    const section = container.querySelector(`[data-${name}]`);
+    const created = items.filter((item) => known.has(item.id)).map((item) => createItem(known.get(item.id), item));
+    section.querySelector('ul').replaceChildren(...created);
+    section.hidden = created.length === 0;
   };
   show('bought', bought.items, (card) => cardItem(card));
-  show('viewed', viewed.items.filter(({ share }) => share >= 0.005), (card, { share }) => shareItem(card, share, card.id === id));
+  show('viewed', viewed.items.filter(({ share }) => share >= MIN_SHARE), (card, { share }) => shareItem(card, share, card.id === id));
   show('recent', others, (card) => cardItem(card));
 }
 
-/** "43 % [bar] Enamel Mug". `share` is 0 to 1. */
-function shareItem(card, share, isThis) {
+/** "43% [bar] Enamel Mug". `share` is 0 to 1. */
+function shareItem(card, share, isCurrent) {
   const bar = element('span', { className: 'bar' });
   bar.style.setProperty('--share', share);
   return element('li', {}, element('a', { href: `/products/${encodeURIComponent(card.id)}` },
     picture(card),
-    element('span', { className: 'name' }, isThis ? `${card.name} (this)` : card.name),
-    element('span', { className: 'numeral' }, `${Math.round(share * 100)} %`),
+    element('span', { className: 'name' }, isCurrent ? `${card.name} (this product)` : card.name),
+    element('span', { className: 'numeral' }, `${Math.round(share * 100)}%`),
     bar));
 }

@@ -1,15 +1,15 @@
-// The header: who is here, and how much is in their cart.
+// The page header: sign-in state and cart count.
 
 import { API, call } from './api.js';
 
-export function showCount({ quantity }) {
+export function showCartCount({ quantity }) {
   document.querySelector('[data-cart-count]').textContent = quantity > 0 ? quantity : '';
 }
 
-/** Silent where it fails: "Sign in" and "Cart" still lead where they say. */
+/** Shows user and cart count. Shows no error: the links "Sign in" and "Cart" work without them. */
 export async function showVisitor() {
   const { user, cart } = await call(`${API}/session`).catch(() => ({ user: null, cart: { quantity: 0 } }));
-  showCount(cart);
+  showCartCount(cart);
   const account = document.querySelector('[data-account]');
   account.querySelector('span').textContent = user ? 'Account' : 'Sign in';
   account.href = user ? '/account' : '/login';

@@ -1,4 +1,4 @@
-//! The demo shop's static files.
+//! URLs of the demo shop's static files.
 
 pub(super) use crate::ports::assets::ICON;
 use crate::ports::assets::{Asset, asset};
@@ -29,7 +29,7 @@ pub(super) const SCRIPT: Asset = asset!(
     "shop/account.js",
     "shop/flash.js",
 );
-/// Every product's drawing, by its name as the fragment.
+/// The product pictures. The URL's fragment is a picture's name.
 pub(super) const PICTURES: Asset = asset!("pictures.svg");
 
 #[cfg(test)]
@@ -37,9 +37,9 @@ mod tests {
     use std::{collections::BTreeSet, fs, path::Path};
 
     #[test]
-    fn the_pictures_have_a_name_each_and_draw_in_the_tones_of_the_style() {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let pictures = fs::read_to_string(here.join("assets/pictures.svg")).unwrap();
+    fn every_picture_has_a_unique_name_and_uses_the_tones_of_the_style_sheet() {
+        let sprite = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/pictures.svg");
+        let pictures = fs::read_to_string(sprite).unwrap();
         let names: Vec<_> = pictures.split("<symbol id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());
         for used in pictures.split("var(").skip(1).filter_map(|rest| rest.split(')').next()) {

@@ -1,32 +1,34 @@
-//! The built-in shop: the origin where `ORIGIN_URL` is not set. It keeps the origin's side of the contract as any storefront
-//! would, and knows nothing of Redis. Pages that may be cached are the same for everybody; what is personal on them comes from the API by a
-//! script. Whatever a visitor does works by plain forms, without that script.
+//! The demo shop: the built-in origin when `ORIGIN_URL` is empty.
 //!
-//! - `route`: what a URL of the shop is.
-//! - `visitor`: who asks, and what is in their cart, as the edge says.
-//! - `form`: what somebody sent, and the fields that show it again.
-//! - `catalogue`: the goods, from D1.
-//! - `pages`: what everybody sees.
-//! - `basket`, `cart`, `checkout`, `orders`: from a cart to an order.
-//! - `flash`: the flash sales' pages, and the checkout of a piece that is held.
-//! - `accounts`, `passwords`, `sign_in`, `account`: who buys.
-//! - `assets`: the addresses of style, script, pictures and icon.
+//! It uses the `Edge-*` headers like any other storefront and has no access to Redis. Pages that the edge may cache are
+//! the same for every visitor; scripts add personal data from the edge's API. Every action also works as a plain form
+//! without JavaScript.
+//!
+//! - `route`: which page a URL names.
+//! - `shopper`: the visitor and the cart, as the edge reports them.
+//! - `forms`: submitted forms and their fields.
+//! - `catalogue`: categories, products and flash sales in D1.
+//! - `pages`: responses and public pages.
+//! - `cart`, `checkout`, `orders`: from a cart to an order.
+//! - `flash`: flash sales and their checkout.
+//! - `accounts`, `passwords`, `sign_in`: customer accounts.
+//! - `format`: money and times. `rows`: database rows. `assets`: URLs of static files.
 
-mod account;
 mod accounts;
 mod assets;
-mod basket;
 mod cart;
 mod catalogue;
 mod checkout;
 mod flash;
-mod form;
+mod format;
+mod forms;
 mod orders;
 mod pages;
 mod passwords;
 mod route;
+mod rows;
+mod shopper;
 mod sign_in;
-mod visitor;
 
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
@@ -34,7 +36,10 @@ use http::{
     request::Parts,
 };
 
-use self::{accounts::Accounts, catalogue::Catalogue, form::Form, orders::Orders, route::Route, visitor::Visitor};
+use self::{
+    accounts::AccountStore, catalogue::Catalogue, forms::SubmittedForm, orders::OrderStore, route::ShopRoute,
+    shopper::Shopper,
+};
 use crate::ports::{
     database::Database,
     error::Error,
@@ -43,7 +48,7 @@ use crate::ports::{
     time::Timestamp,
 };
 
-/// The items of the sale, as the migrations set it up: what a flash sale would refresh every few seconds.
+/// The items on sale, as in the migrations. `cargo xtask dev` schedules their rows, so that pages show live stock.
 pub const ON_SALE: [&str; 8] = [
     "enamel-mug-sage",
     "wool-picnic-blanket-moss",
@@ -55,8 +60,8 @@ pub const ON_SALE: [&str; 8] = [
     "jigsaw-puzzle-night-train",
 ];
 
-/// What the header leads to: id and name of each category, in the order that the migrations set up. Written down, so that no page has to
-/// ask the database for its navigation, and the page that says that the database is away has one, too.
+/// The categories in the page header: id and name, in the order of the migrations. A constant, so that the navigation
+/// needs no query and still works while the database is down.
 pub const CATEGORIES: [(&str, &str); 10] = [
     ("kitchen", "Kitchen"),
     ("tableware", "Tableware"),
@@ -70,11 +75,11 @@ pub const CATEGORIES: [(&str, &str); 10] = [
     ("play", "Toys & Games"),
 ];
 
-/// The rows of the flash sales: one runs from the set-up on, one begins an hour later.
+/// The items of the two flash sales: one starts with the set-up of the database, one an hour later.
 pub const FLASH_SALES: [&str; 2] = ["cast-iron-casserole-sage", "carbon-steel-frying-pan-24-cm"];
 
-/// On every answer. Nothing comes from another host, and nothing in a page runs that is not one of the [`assets`].
-const SECURITY: [(HeaderName, HeaderValue); 3] = [
+/// Headers of every response. The policy allows no other host and no inline script: a page runs only the [`assets`].
+const SECURITY_HEADERS: [(HeaderName, HeaderValue); 3] = [
     (
         CONTENT_SECURITY_POLICY,
         HeaderValue::from_static("default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
@@ -83,7 +88,7 @@ const SECURITY: [(HeaderName, HeaderValue); 3] = [
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
 ];
 
-/// Answers `request` as the storefront; `now` decides which sales run, and `logins` how often an account may be tried.
+/// Answers `request` as the origin. `now` decides which sales run; `logins` limits sign-in attempts per account.
 pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
@@ -91,23 +96,24 @@ pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Reque
         Error::NotFound(_) => pages::not_found(),
         error => {
             log::error!("demo shop: {error}");
-            pages::closed()
+            pages::unavailable()
         }
     });
     let (mut head, mut body) = answer.into_parts();
-    head.headers.extend(SECURITY);
+    head.headers.extend(SECURITY_HEADERS);
     if is_head {
-        // What GET would have sent; the body is gone then, and nobody behind us could tell its length any more.
+        // The length that GET would send: no later step could compute it without the body.
         head.headers.extend(body.len().map(|length| (CONTENT_LENGTH, HeaderValue::from(length))));
         body = Body::Empty;
     }
     Response::from_parts(head, body)
 }
 
-/// The shop's database at one moment.
+/// The context of a request handler.
 #[derive(Clone, Copy)]
 struct Shop<'a> {
     database: &'a dyn Database,
+    /// Limits sign-in attempts per account.
     logins: &'a RateLimit,
     now: Timestamp,
 }
@@ -117,63 +123,64 @@ impl<'a> Shop<'a> {
         Catalogue { database: self.database, now: self.now }
     }
 
-    fn orders(self) -> Orders<'a> {
-        Orders { database: self.database, now: self.now }
+    fn orders(self) -> OrderStore<'a> {
+        OrderStore { database: self.database, now: self.now }
     }
 
-    fn accounts(self) -> Accounts<'a> {
-        Accounts { database: self.database, now: self.now }
+    fn accounts(self) -> AccountStore<'a> {
+        AccountStore { database: self.database, now: self.now }
     }
 }
 
 async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, Error> {
-    let route = Route::of(head.uri.path(), head.uri.query())?;
+    let route = ShopRoute::parse(head.uri.path(), head.uri.query())?;
     if !route.methods().contains(&head.method) {
         return Ok(method_not_allowed(route.methods()));
     }
-    let visitor = Visitor::of(head);
+    let shopper = Shopper::from_headers(head);
     if head.method == Method::POST {
-        return match Form::read(head, body).await {
-            Ok(form) => submit(shop, &route, &visitor, &form).await,
-            Err(refusal) => Ok(refusal.page()),
+        return match SubmittedForm::read(head, body).await {
+            Ok(form) => submit(shop, &route, &shopper, &form).await,
+            Err(rejection) => Ok(rejection.page()),
         };
     }
     let catalogue = shop.catalogue();
     match route {
-        Route::Home => {
+        ShopRoute::Home => {
             let (categories, on_sale) = (catalogue.categories().await?, catalogue.on_sale().await?);
             pages::home(&categories, &on_sale, &catalogue.flash_sales().await?)
         }
-        Route::Category { id, page } => pages::category(&catalogue.category(&id, page).await?),
-        Route::Flash(id) => flash::show(shop, &id).await,
-        Route::FlashCheckout(id) => flash::checkout(shop, &visitor, &id).await,
-        Route::Product(id) => pages::product(&catalogue.product(&id).await?),
-        Route::Cards(ids) => Ok(pages::cards(&catalogue.cards(&ids).await?)),
-        Route::Cart => cart::show(shop, &visitor).await,
-        Route::Checkout => checkout::show(shop, &visitor).await,
-        Route::Order(id) => checkout::order(shop, &visitor, &id).await,
-        Route::SignUp => sign_in::show_sign_up(head, &visitor),
-        Route::Login => sign_in::show_login(head, &visitor),
-        Route::Account => account::show(shop, &visitor).await,
-        Route::Logout => Err(Error::NotFound("page")),
+        ShopRoute::Category { id, page } => pages::category(&catalogue.category(&id, page).await?),
+        ShopRoute::Flash(id) => flash::show(shop, &id).await,
+        ShopRoute::FlashCheckout(id) => flash::show_checkout(shop, &shopper, &id).await,
+        ShopRoute::Product(id) => pages::product(&catalogue.product(&id).await?),
+        ShopRoute::Cards(ids) => Ok(pages::cards(&catalogue.cards(&ids).await?)),
+        ShopRoute::Cart => cart::show(shop, &shopper).await,
+        ShopRoute::Checkout => checkout::show(shop, &shopper).await,
+        ShopRoute::Order(id) => orders::show(shop, &shopper, &id).await,
+        ShopRoute::SignUp => sign_in::show_sign_up(head, &shopper),
+        ShopRoute::Login => sign_in::show_login(head, &shopper),
+        ShopRoute::Account => accounts::show(shop, &shopper).await,
+        ShopRoute::Logout => Err(Error::NotFound("page")),
     }
 }
 
-/// The action of a form.
-async fn submit(shop: Shop<'_>, route: &Route, visitor: &Visitor, form: &Form) -> Result<Response, Error> {
+/// Handles a submitted form.
+async fn submit(shop: Shop<'_>, route: &ShopRoute, shopper: &Shopper, form: &SubmittedForm) -> Result<Response, Error> {
     match route {
-        Route::Cart => cart::change(shop, visitor, form).await,
-        Route::Checkout => checkout::buy(shop, visitor, form).await,
-        Route::FlashCheckout(id) => flash::buy(shop, visitor, form, id).await,
-        Route::SignUp => sign_in::sign_up(shop, form).await,
-        Route::Login => sign_in::log_in(shop, form).await,
-        Route::Logout => Ok(sign_in::log_out(form)),
+        ShopRoute::Cart => cart::change(shop, shopper, form).await,
+        ShopRoute::Checkout => checkout::place_order(shop, shopper, form).await,
+        ShopRoute::FlashCheckout(id) => flash::place_order(shop, shopper, form, id).await,
+        ShopRoute::SignUp => sign_in::sign_up(shop, form).await,
+        ShopRoute::Login => sign_in::log_in(shop, form).await,
+        ShopRoute::Logout => Ok(sign_in::log_out(form)),
         _ => Err(Error::NotFound("form")),
     }
 }
 
 fn method_not_allowed(allowed: &[Method]) -> Response {
-    let mut response = pages::message(StatusCode::METHOD_NOT_ALLOWED, "Not this way", "This address is not for that.");
+    let text = "This page does not support this action. Please go back and try again.";
+    let mut response = pages::message(StatusCode::METHOD_NOT_ALLOWED, "Action not supported", text);
     let names: Vec<_> = allowed.iter().map(Method::as_str).collect();
     if let Ok(names) = HeaderValue::try_from(names.join(", ")) {
         response.headers_mut().insert(ALLOW, names);

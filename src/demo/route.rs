@@ -1,16 +1,16 @@
-//! The shop's routes. An unknown URL has no [`Route`].
+//! Routes of the shop: which page a URL names.
 
 use std::num::NonZeroU32;
 
 use http::Method;
 use url::form_urlencoded;
 
-use super::orders::OrderId;
+use super::orders::DemoOrderId;
 use crate::{config::item_routes::ItemRoutes, ports::error::Error, schema::ids::ItemId};
 
-/// One page, or one other thing, of the shop.
+/// A page or form of the shop.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Route {
+pub(super) enum ShopRoute {
     Home,
     /// `page` counts from 1.
     Category {
@@ -18,29 +18,30 @@ pub(super) enum Route {
         page: NonZeroU32,
     },
     Product(ItemId),
-    /// The page of its flash sale.
+    /// The flash sale of an item.
     Flash(ItemId),
     FlashCheckout(ItemId),
-    /// `/products.json?ids=a,b`: names and prices for the script.
+    /// `/products.json?ids=a,b`: product data for scripts.
     Cards(Vec<String>),
     Cart,
     Checkout,
-    Order(OrderId),
+    Order(DemoOrderId),
     SignUp,
     Login,
     Logout,
     Account,
 }
 
-/// D1 is asked for so many products at once; a cart holds no more lines by default.
+/// How many products one query of D1 may ask for: as many as a cart has lines by default.
 const MAX_CARDS: usize = 100;
 
-impl Route {
+impl ShopRoute {
+    /// Parses path and query of a URL.
+    ///
     /// # Errors
-    /// [`Error::NotFound`] if the shop has nothing there. A page number that is none, or an item that is named twice, counts
-    /// as that too: whatever answers 200 has one address.
-    pub(super) fn of(path: &str, query: Option<&str>) -> Result<Self, Error> {
-        // Exactly what the page cache counts as an item by default.
+    /// [`Error::NotFound`] if the URL is no page of the shop, has an invalid page number, or names an item twice.
+    pub(super) fn parse(path: &str, query: Option<&str>) -> Result<Self, Error> {
+        // The page cache's default item routes, so that both agree on what an item is.
         if let Some(item) = ItemRoutes::default().item(path, query) {
             return Ok(if path.starts_with("/flash/") { Self::Flash(item) } else { Self::Product(item) });
         }
@@ -69,7 +70,7 @@ impl Route {
                 if let Some(item) = path.strip_prefix("/flash/").and_then(|rest| rest.strip_suffix("/checkout")) {
                     return ItemId::parse(item).map(Self::FlashCheckout).map_err(|_| Error::NotFound("flash sale"));
                 }
-                let order = path.strip_prefix("/orders/").and_then(OrderId::parse);
+                let order = path.strip_prefix("/orders/").and_then(DemoOrderId::parse);
                 order.map(Self::Order).ok_or(Error::NotFound("page"))
             }
         }
@@ -91,39 +92,40 @@ impl Route {
 mod tests {
     use super::*;
 
-    fn route(url: &str) -> Option<Route> {
+    fn route(url: &str) -> Option<ShopRoute> {
         let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
-        Route::of(path, query).ok()
+        ShopRoute::parse(path, query).ok()
     }
 
     #[test]
-    fn a_product_has_both_addresses_that_the_book_and_the_shop_use() {
-        let mug = Some(Route::Product(ItemId::parse("enamel-mug-sage").unwrap()));
+    fn a_product_has_the_urls_of_the_book_and_of_the_shop() {
+        let mug = Some(ShopRoute::Product(ItemId::parse("enamel-mug-sage").unwrap()));
         assert_eq!(route("/products/enamel-mug-sage"), mug);
         assert_eq!(route("/?item=enamel-mug-sage"), mug);
         assert_eq!(route("/?utm=1&item=enamel-mug-sage"), mug);
     }
 
     #[test]
-    fn a_flash_sale_has_its_items_name() {
-        assert_eq!(route("/flash/mug"), Some(Route::Flash(ItemId::parse("mug").unwrap())));
-        assert_eq!(route("/flash/mug/checkout"), Some(Route::FlashCheckout(ItemId::parse("mug").unwrap())));
+    fn a_flash_sale_url_names_its_item() {
+        assert_eq!(route("/flash/mug"), Some(ShopRoute::Flash(ItemId::parse("mug").unwrap())));
+        assert_eq!(route("/flash/mug/checkout"), Some(ShopRoute::FlashCheckout(ItemId::parse("mug").unwrap())));
         for url in ["/flash", "/flash/", "/flash/a/b", "/flash/a%3Ab", "/flash//checkout", "/flash/a/b/checkout"] {
             assert_eq!(route(url), None, "{url}");
         }
     }
 
     #[test]
-    fn a_wrong_item_is_not_the_home_page() {
+    fn an_invalid_item_is_not_the_home_page() {
         for url in ["/?item=", "/?item=a%3Ab", "/?item=a&item=b", "/products/", "/products/a/b", "/products/%ff"] {
             assert_eq!(route(url), None, "{url}");
         }
-        assert_eq!(route("/?other=1"), Some(Route::Home));
+        assert_eq!(route("/?other=1"), Some(ShopRoute::Home));
     }
 
     #[test]
-    fn a_category_is_read_page_by_page() {
-        let kitchen = |page| Some(Route::Category { id: "kitchen".to_owned(), page: NonZeroU32::new(page).unwrap() });
+    fn a_category_url_has_a_valid_page_number() {
+        let kitchen =
+            |page| Some(ShopRoute::Category { id: "kitchen".to_owned(), page: NonZeroU32::new(page).unwrap() });
         assert_eq!(route("/categories/kitchen"), kitchen(1));
         assert_eq!(route("/categories/kitchen?page=2"), kitchen(2));
         for page in ["0", "-1", "two", "", "1.5", "99999999999"] {
@@ -132,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn no_more_products_are_asked_for_than_the_database_binds() {
+    fn the_number_of_requested_products_is_limited() {
         let ids = vec!["a"; 5_000].join(",");
-        let Some(Route::Cards(ids)) = route(&format!("/products.json?ids={ids}")) else { panic!("no such route") };
+        let Some(ShopRoute::Cards(ids)) = route(&format!("/products.json?ids={ids}")) else { panic!("no such route") };
         assert_eq!(ids.len(), MAX_CARDS);
     }
 }

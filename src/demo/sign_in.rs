@@ -1,7 +1,8 @@
-//! Signing up, in and out, as any origin does it: it answers with `Edge-Login` or `Edge-Logout`, and the edge does the rest: a new
-//! token, and the guest's cart along with it.
+//! Sign in, sign up and sign out. Like any origin, the shop answers with `Edge-Login` or `Edge-Logout`; the edge then
+//! issues a new token and moves the guest's cart to the user.
 //!
-//! Tries are counted by the platform: those of a network at the edge, those of an account here, since only the shop knows its name.
+//! Two rate limits slow down password guessing. The edge counts attempts per network. The shop counts attempts per
+//! account, because only the shop knows which account a form names.
 
 use askama::Template;
 use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, request::Parts};
@@ -9,128 +10,129 @@ use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use url::form_urlencoded;
 
 use super::{
-    Shop, accounts,
-    form::{Form, Input, local_path},
+    Shop,
+    accounts::check_email,
+    forms::{FormField, SubmittedForm, local_path},
     pages::{self, see_other},
     passwords,
-    visitor::Visitor,
+    shopper::Shopper,
 };
 use crate::ports::{error::Error, fetch::Response, rate_limit::PERIOD};
 
 const EDGE_LOGIN: HeaderName = HeaderName::from_static("edge-login");
 const EDGE_LOGOUT: HeaderName = HeaderName::from_static("edge-logout");
 
-/// Where a sign-in leads if the visitor was on the way to nowhere.
+/// The default redirect target after signing in.
 const HOME: &str = "/";
 
 #[derive(Template)]
 #[template(path = "login.html")]
 struct LoginPage<'a> {
-    inputs: &'a [Input],
+    fields: &'a [FormField],
     next: &'a str,
 }
 
 #[derive(Template)]
 #[template(path = "signup.html")]
 struct SignUpPage<'a> {
-    inputs: &'a [Input],
+    fields: &'a [FormField],
     next: &'a str,
 }
 
-/// As it stands in a query; for the templates.
+/// Percent-encodes a query value, for the templates.
 fn encoded(next: &str) -> PercentEncode<'_> {
     utf8_percent_encode(next, NON_ALPHANUMERIC)
 }
 
-fn login_inputs() -> [Input; 2] {
+fn login_fields() -> [FormField; 2] {
     [
-        Input::new("mail", "Mail address", "email", "username", 128),
-        Input::new("password", "Password", "password", "current-password", 512),
+        FormField::new("email", "Email", "email", "username", 128),
+        FormField::new("password", "Password", "password", "current-password", 512),
     ]
 }
 
-fn sign_up_inputs() -> [Input; 3] {
+fn sign_up_fields() -> [FormField; 3] {
     [
-        Input::new("name", "Name", "text", "name", 100),
-        Input::new("mail", "Mail address", "email", "username", 128),
-        Input::new("password", "Password", "password", "new-password", 512).with_hint(passwords::RULE),
+        FormField::new("name", "Full name", "text", "name", 100),
+        FormField::new("email", "Email", "email", "username", 128),
+        FormField::new("password", "Password", "password", "new-password", 512).with_hint(passwords::RULE),
     ]
 }
 
-/// Where the visitor was going, by the parameter `next`.
-fn next(head: &Parts) -> String {
+/// The redirect target in the query parameter `next`.
+fn next_path(head: &Parts) -> String {
     let query = head.uri.query().unwrap_or_default().as_bytes();
     let next = form_urlencoded::parse(query).find(|(name, _)| name == "next").map(|(_, next)| next);
     local_path(next.as_deref().unwrap_or_default(), HOME).to_owned()
 }
 
-/// The form; who is signed in already is led to their account.
-pub(super) fn show_login(head: &Parts, visitor: &Visitor) -> Result<Response, Error> {
-    if visitor.user.is_some() {
+/// The sign-in form. Redirects a signed-in visitor to the account.
+pub(super) fn show_login(head: &Parts, shopper: &Shopper) -> Result<Response, Error> {
+    if shopper.user.is_some() {
         return Ok(see_other("/account"));
     }
-    login_page(StatusCode::OK, &login_inputs(), &next(head))
+    login_page(StatusCode::OK, &login_fields(), &next_path(head))
 }
 
-fn login_page(status: StatusCode, inputs: &[Input], next: &str) -> Result<Response, Error> {
-    pages::private(pages::html(status, &LoginPage { inputs, next }))
+fn login_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<Response, Error> {
+    pages::private(pages::html(status, &LoginPage { fields, next }))
 }
 
-/// Signs in. A wrong password and an unknown address are told by the same words, after the same time.
-pub(super) async fn log_in(shop: Shop<'_>, form: &Form) -> Result<Response, Error> {
-    let next = local_path(form.text("next"), HOME);
-    let [mail, password] = login_inputs().map(|input| input.typed(form));
-    let mail = accounts::check_mail(mail);
-    let missing = form.as_typed("password").is_empty().then_some("Password is missing.");
-    if mail.problem.is_some() || missing.is_some() {
-        return login_page(StatusCode::UNPROCESSABLE_ENTITY, &[mail, password.with_problem(missing)], next);
+/// Signs in. A wrong password and an unknown email get the same answer after the same time.
+pub(super) async fn log_in(shop: Shop<'_>, form: &SubmittedForm) -> Result<Response, Error> {
+    let next = local_path(form.trimmed("next"), HOME);
+    let [email, password] = login_fields().map(|field| field.filled_from(form));
+    let email = check_email(email);
+    let missing = form.raw("password").is_empty().then_some("Please enter your password.");
+    if email.problem.is_some() || missing.is_some() {
+        return login_page(StatusCode::UNPROCESSABLE_ENTITY, &[email, password.with_problem(missing)], next);
     }
-    if shop.logins.check("account", Some(&mail.value)).await.is_err() {
-        let problem = "This was tried too often: please wait a minute.";
-        let inputs = [mail, password.with_problem(Some(problem))];
-        let mut page = login_page(StatusCode::TOO_MANY_REQUESTS, &inputs, next)?;
+    if shop.logins.check("account", Some(&email.value)).await.is_err() {
+        let problem = "Too many attempts. Please wait a minute and try again.";
+        let fields = [email, password.with_problem(Some(problem))];
+        let mut page = login_page(StatusCode::TOO_MANY_REQUESTS, &fields, next)?;
         page.headers_mut().insert(RETRY_AFTER, HeaderValue::from(PERIOD.as_secs()));
         return Ok(page);
     }
-    let account = shop.accounts().find(&mail.value).await?;
-    let kept = account.as_ref().map(|account| account.password.as_str());
-    if passwords::is_right(form.as_typed("password"), kept)? {
-        return Ok(logged_in(&mail.value, next));
+    let account = shop.accounts().find(&email.value).await?;
+    let hash = account.as_ref().map(|account| account.password_hash.as_str());
+    if passwords::verify(form.raw("password"), hash)? {
+        return Ok(logged_in(&email.value, next));
     }
-    let problem = "This mail address and this password do not belong together.";
-    login_page(StatusCode::UNPROCESSABLE_ENTITY, &[mail, password.with_problem(Some(problem))], next)
+    let problem = "Email or password is incorrect. Please try again.";
+    login_page(StatusCode::UNPROCESSABLE_ENTITY, &[email, password.with_problem(Some(problem))], next)
 }
 
-/// The form; who is signed in already is led to their account.
-pub(super) fn show_sign_up(head: &Parts, visitor: &Visitor) -> Result<Response, Error> {
-    if visitor.user.is_some() {
+/// The form for a new account. Redirects a signed-in visitor to the account.
+pub(super) fn show_sign_up(head: &Parts, shopper: &Shopper) -> Result<Response, Error> {
+    if shopper.user.is_some() {
         return Ok(see_other("/account"));
     }
-    sign_up_page(StatusCode::OK, &sign_up_inputs(), &next(head))
+    sign_up_page(StatusCode::OK, &sign_up_fields(), &next_path(head))
 }
 
-fn sign_up_page(status: StatusCode, inputs: &[Input], next: &str) -> Result<Response, Error> {
-    pages::private(pages::html(status, &SignUpPage { inputs, next }))
+fn sign_up_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<Response, Error> {
+    pages::private(pages::html(status, &SignUpPage { fields, next }))
 }
 
-/// Opens an account and signs in.
+/// Creates an account and signs in.
 ///
-/// That an address has an account already is said openly. OWASP's Authentication Cheat Sheet would answer the same in both cases and say the
-/// rest by mail; this shop sends none, so nobody would ever learn why they cannot sign in.
-pub(super) async fn sign_up(shop: Shop<'_>, form: &Form) -> Result<Response, Error> {
-    let next = local_path(form.text("next"), HOME);
-    let [name, mail, password] = sign_up_inputs().map(|input| input.typed(form));
-    let (name, mail) = (name.check_text(), accounts::check_mail(mail));
-    let typed = form.as_typed("password");
-    let password = password.with_problem(passwords::problem(typed, &mail.value, &name.value));
-    if [&name, &mail, &password].iter().any(|input| input.problem.is_some()) {
-        return sign_up_page(StatusCode::UNPROCESSABLE_ENTITY, &[name, mail, password], next);
+/// The answer reveals whether an email has an account. OWASP's Authentication Cheat Sheet recommends the same answer in
+/// both cases and an email with the rest. This shop sends no email, so a user would never learn why the sign-up failed.
+pub(super) async fn sign_up(shop: Shop<'_>, form: &SubmittedForm) -> Result<Response, Error> {
+    let next = local_path(form.trimmed("next"), HOME);
+    let [name, email, password] = sign_up_fields().map(|field| field.filled_from(form));
+    let (name, email) = (name.check_text(), check_email(email));
+    let typed = form.raw("password");
+    let password = password.with_problem(passwords::problem(typed, &email.value, &name.value));
+    if [&name, &email, &password].iter().any(|field| field.problem.is_some()) {
+        return sign_up_page(StatusCode::UNPROCESSABLE_ENTITY, &[name, email, password], next);
     }
-    if shop.accounts().open(&mail.value, &name.value, &passwords::hash(typed)?).await? {
-        return Ok(logged_in(&mail.value, next));
+    if shop.accounts().create(&email.value, &name.value, &passwords::hash(typed)?).await? {
+        return Ok(logged_in(&email.value, next));
     }
-    let mail = mail.with_problem(Some("There is an account with this address already: sign in instead."));
-    sign_up_page(StatusCode::CONFLICT, &[name, mail, password], next)
+    let email = email.with_problem(Some("An account with this email already exists. Please sign in instead."));
+    sign_up_page(StatusCode::CONFLICT, &[name, email, password], next)
 }
 
 fn logged_in(user: &str, next: &str) -> Response {
@@ -139,10 +141,10 @@ fn logged_in(user: &str, next: &str) -> Response {
     response
 }
 
-/// Signs out: this device, or with the field `everywhere` all of them.
-pub(super) fn log_out(form: &Form) -> Response {
-    let which = if form.text("everywhere").is_empty() { "1" } else { "all" };
+/// Signs out of this device, or of all devices if the form has the field `everywhere`.
+pub(super) fn log_out(form: &SubmittedForm) -> Response {
+    let scope = if form.trimmed("everywhere").is_empty() { "1" } else { "all" };
     let mut response = see_other(HOME);
-    response.headers_mut().insert(EDGE_LOGOUT, HeaderValue::from_static(which));
+    response.headers_mut().insert(EDGE_LOGOUT, HeaderValue::from_static(scope));
     response
 }

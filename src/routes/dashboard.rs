@@ -32,10 +32,10 @@ const SCRIPT: Asset = asset!(
     "dashboard/chart.js",
     "dashboard/explain.js",
     "dashboard/figures.js",
+    "dashboard/format.js",
     "dashboard/health.js",
     "dashboard/panels.js",
     "dashboard/series.js",
-    "dashboard/words.js",
     "../package-lock.json",
 );
 

@@ -1,4 +1,4 @@
-//! The cart without a script: forms, and what the edge does behind them.
+//! The cart with plain forms, without JavaScript.
 
 use edgefront_gateway::Fault;
 use http::StatusCode;
@@ -11,7 +11,7 @@ const PAN: &str = "carbon-steel-frying-pan-20-cm";
 async fn a_cart_works_with_plain_forms() {
     let shop = open().await;
     let guest = Person::at(&shop);
-    assert!(guest.get("/cart").await.says("There is nothing in it yet."));
+    assert!(guest.get("/cart").await.says("Your cart is empty."));
 
     let page = guest.get(&format!("/products/{MUG}")).await;
     assert!(page.says("<form class=\"buy\" method=\"post\" action=\"/cart\""), "{}", page.text);
@@ -39,17 +39,17 @@ async fn a_cart_works_with_plain_forms() {
     let page = change("remove", MUG, "nonsense").await;
     assert!(page.says(">€39.00<") && !page.says("Enamel Mug"), "{}", page.text);
     let page = change("set", PAN, "0").await;
-    assert!(page.says("There is nothing in it yet."), "{}", page.text);
+    assert!(page.says("Your cart is empty."), "{}", page.text);
 }
 
 #[tokio::test]
-async fn a_wrong_quantity_is_told_beside_its_field_and_stays_there() {
+async fn a_wrong_quantity_is_shown_again_with_its_problem() {
     let shop = open().await;
     let guest = Person::at(&shop);
     for typed in ["0", "1000", "two", "-1", "1.5", ""] {
         let page = guest.post("/cart", &[("op", "add"), ("id", MUG), ("quantity", typed)]).await;
         assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY, "{typed}");
-        assert_eq!(page.problem("quantity"), "A whole number from 1 to 999, please.");
+        assert_eq!(page.problem("quantity"), "Please enter a whole number from 1 to 999.");
         assert_eq!(page.headers["cache-control"], "no-store");
         assert!(page.says("<h1>Enamel Mug, Sage</h1>") && page.says(&format!("name=\"quantity\" value=\"{typed}\"")));
     }
@@ -57,7 +57,7 @@ async fn a_wrong_quantity_is_told_beside_its_field_and_stays_there() {
     let page = guest.post("/cart", &[("op", "set"), ("id", MUG), ("quantity", "many")]).await;
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(
-        page.says("name=\"quantity\" value=\"many\"") && page.says("A whole number from 0 to 999"),
+        page.says("name=\"quantity\" value=\"many\"") && page.says("Please enter a whole number from 0 to 999."),
         "{}",
         page.text
     );
@@ -68,7 +68,7 @@ async fn a_wrong_quantity_is_told_beside_its_field_and_stays_there() {
 }
 
 #[tokio::test]
-async fn a_cart_that_redis_does_not_tell_is_kept_and_said_to_be() {
+async fn a_cart_is_kept_while_redis_is_down() {
     let shop = open().await;
     let guest = Person::at(&shop);
     guest.add(MUG, 2).await;
@@ -76,24 +76,24 @@ async fn a_cart_that_redis_does_not_tell_is_kept_and_said_to_be() {
     for path in ["/cart", "/checkout"] {
         let page = guest.get(path).await;
         assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE);
-        assert!(page.says("cannot be reached") && !page.says("There is nothing in"), "{}", page.text);
+        assert!(page.says("could not load your cart") && !page.says("Your cart is empty"), "{}", page.text);
     }
     let page = guest.post("/cart", &[("op", "add"), ("id", MUG), ("quantity", "1")]).await;
-    assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE, "nothing is claimed that was not done");
+    assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE, "a change that did not happen is not confirmed");
     shop.store.gateway.set_fault(None);
     assert!(guest.get("/cart").await.says("value=\"2\""));
 }
 
 #[tokio::test]
-async fn what_is_sold_out_or_gone_is_said_in_the_cart() {
+async fn the_cart_shows_items_that_are_sold_out_or_no_longer_sold() {
     let shop = open().await;
     let guest = Person::at(&shop);
     guest.add(MUG, 3).await;
     shop.sql(&format!("UPDATE inventory SET stock = 2 WHERE id = '{MUG}'")).await;
     assert!(guest.get("/cart").await.says("Only 2 left."));
     shop.sql(&format!("UPDATE inventory SET stock = 0 WHERE id = '{MUG}'")).await;
-    assert!(guest.get("/cart").await.says("This is sold out."));
+    assert!(guest.get("/cart").await.says("Sold out. Please remove this item."));
     shop.sql(&format!("DELETE FROM inventory WHERE id = '{MUG}'")).await;
     let page = guest.get("/cart").await;
-    assert!(page.says("We do not sell this any more.") && page.says("value=\"remove\""), "{}", page.text);
+    assert!(page.says("No longer available.") && page.says("value=\"remove\""), "{}", page.text);
 }

@@ -1,4 +1,4 @@
-//! From a cart to an order, with a real D1: nothing is ever sold that is not there, and no order is ever half there.
+//! Checkout with a real D1: no overselling, and no partial order.
 
 use futures_util::future::join_all;
 use http::StatusCode;
@@ -11,14 +11,19 @@ use super::{
 use crate::support::Shop;
 
 const PAN: &str = "carbon-steel-frying-pan-20-cm";
-const MAIL: &str = "ada@example.org";
+const EMAIL: &str = "ada@example.org";
 
-/// Sends the form of a checkout page as it came, filled in.
+/// Fills in and submits the form of a checkout page.
 pub async fn buy(person: &Person<'_>, form: &Page) -> Page {
-    let (order, offer) = (form.field("order"), form.field("offer"));
+    let (order_id, quote) = (form.field("order_id"), form.field("quote"));
     let address = "1 Analytical Street\r\nLondon";
-    let fields =
-        [("order", &*order), ("offer", &*offer), ("name", "Ada"), ("mail", "Ada@Example.org"), ("address", address)];
+    let fields = [
+        ("order_id", &*order_id),
+        ("quote", &*quote),
+        ("name", "Ada"),
+        ("email", "Ada@Example.org"),
+        ("address", address),
+    ];
     person.post("/checkout", &fields).await
 }
 
@@ -43,18 +48,18 @@ async fn a_guest_buys() {
     let (mugs, pans) = (stock(&shop, MUG).await, stock(&shop, PAN).await);
 
     let form = guest.get("/checkout").await;
-    assert!(form.says("Buy for €60.00") && form.says("autocomplete=\"street-address\""), "{}", form.text);
+    assert!(form.says("Place order · €60.00") && form.says("autocomplete=\"street-address\""), "{}", form.text);
     let bought = buy(&guest, &form).await;
     assert_eq!(
         (bought.status, bought.location()),
-        (StatusCode::SEE_OTHER, &*format!("/orders/{}", form.field("order")))
+        (StatusCode::SEE_OTHER, &*format!("/orders/{}", form.field("order_id")))
     );
     assert!(bought.headers.keys().all(|name| !name.as_str().starts_with("edge-")));
 
     let orders = shop.sql("SELECT user, mail, name, address, total_cents, currency FROM orders").await;
     let address = "1 Analytical Street\nLondon";
     let order =
-        json!({"user": null, "mail": MAIL, "name": "Ada", "address": address, "total_cents": 6000, "currency": "EUR"});
+        json!({"user": null, "mail": EMAIL, "name": "Ada", "address": address, "total_cents": 6000, "currency": "EUR"});
     assert_eq!(orders, [order]);
     let lines = shop.sql("SELECT item, quantity, price_cents FROM order_lines ORDER BY item").await;
     let line = |item, quantity, cents| json!({"item": item, "quantity": quantity, "price_cents": cents});
@@ -63,7 +68,7 @@ async fn a_guest_buys() {
 
     let page = guest.get(bought.location()).await;
     assert_eq!((page.status, page.headers["cache-control"].as_bytes()), (StatusCode::OK, &b"no-store"[..]));
-    for text in ["Thank you, Ada", "Enamel Mug, Sage", "€21.00", "€60.00", MAIL, "Analytical Street"] {
+    for text in ["Thank you, Ada", "Enamel Mug, Sage", "€21.00", "€60.00", EMAIL, "Analytical Street"] {
         assert!(page.says(text), "{text}: {}", page.text);
     }
     let unknown = guest.get("/orders/0123456789abcdef0123456789abcdef").await;
@@ -87,32 +92,32 @@ async fn the_same_form_twice_is_one_order() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_beside_each_field_and_nothing_is_lost() {
+async fn each_wrong_field_shows_its_problem_and_keeps_its_value() {
     let shop = open().await;
     let guest = Person::at(&shop);
     guest.add(MUG, 1).await;
     let form = guest.get("/checkout").await;
-    let (order, offer) = (form.field("order"), form.field("offer"));
+    let (order_id, quote) = (form.field("order_id"), form.field("quote"));
     let fields = [
-        ("order", &*order),
-        ("offer", &*offer),
+        ("order_id", &*order_id),
+        ("quote", &*quote),
         ("name", " "),
-        ("mail", "ada@home"),
+        ("email", "ada@home"),
         ("address", "<Here> & \"there\""),
     ];
     let page = guest.post("/checkout", &fields).await;
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(page.problem("name"), "Name is missing.");
-    assert_eq!(page.problem("mail"), "This is no mail address such as ada@example.org.");
+    assert_eq!(page.problem("name"), "Please enter your full name.");
+    assert_eq!(page.problem("email"), "This email is not valid. Please enter one like ada@example.org.");
     assert_eq!(page.problem("address"), "");
     assert!(page.says("&#60;Here&#62; &#38; &#34;there&#34;</textarea>"), "{}", page.text);
-    assert_eq!((page.field("mail").as_str(), page.field("order")), ("ada@home", order), "still the same order");
+    assert_eq!((page.field("email").as_str(), page.field("order_id")), ("ada@home", order_id), "the order id stays");
     assert_eq!(count(&shop, "orders").await, 0);
     assert_eq!(buy(&guest, &page).await.status, StatusCode::SEE_OTHER);
 }
 
 #[tokio::test]
-async fn a_price_that_has_changed_is_shown_before_it_is_paid() {
+async fn a_changed_price_is_shown_before_the_order_is_placed() {
     let shop = open().await;
     let guest = Person::at(&shop);
     guest.add(PAN, 2).await;
@@ -120,7 +125,7 @@ async fn a_price_that_has_changed_is_shown_before_it_is_paid() {
     shop.sql(&format!("UPDATE inventory SET price_cents = 4100 WHERE id = '{PAN}'")).await;
     let page = buy(&guest, &form).await;
     assert_eq!(page.status, StatusCode::CONFLICT);
-    assert!(page.says("The total is €82.00 now: it was €78.00."), "{}", page.text);
+    assert!(page.says("The total is now €82.00 (it was €78.00)."), "{}", page.text);
     assert_eq!(page.field("name"), "Ada");
     assert_eq!(count(&shop, "orders").await, 0);
 
@@ -129,12 +134,12 @@ async fn a_price_that_has_changed_is_shown_before_it_is_paid() {
     assert_eq!(shop.sql("SELECT total_cents FROM orders").await, [json!({"total_cents": 8200})]);
 
     let form = Person::at(&shop);
-    let page = form.post("/checkout", &[("name", "Ada"), ("mail", MAIL), ("address", "Here")]).await;
-    assert!(page.status == StatusCode::CONFLICT && page.says("There is nothing in your cart."), "{}", page.text);
+    let page = form.post("/checkout", &[("name", "Ada"), ("email", EMAIL), ("address", "Here")]).await;
+    assert!(page.status == StatusCode::CONFLICT && page.says("Your cart is empty."), "{}", page.text);
 }
 
 #[tokio::test]
-async fn what_is_not_there_any_more_is_named_with_how_many_are_left() {
+async fn an_item_above_the_stock_shows_how_many_are_left() {
     let shop = open().await;
     let guest = Person::at(&shop);
     guest.add(MUG, 3).await;
@@ -143,12 +148,16 @@ async fn what_is_not_there_any_more_is_named_with_how_many_are_left() {
     set_stock(&shop, MUG, 2).await;
     let page = buy(&guest, &form).await;
     assert_eq!(page.status, StatusCode::CONFLICT);
-    assert!(page.says("Enamel Mug, Sage") && page.says("<p class=\"problem\">Only 2 left.</p>"), "{}", page.text);
+    assert!(
+        page.says("Enamel Mug, Sage") && page.says("<p class=\"problem\">Only 2 left. Please reduce the quantity.</p>"),
+        "{}",
+        page.text
+    );
     assert_eq!((count(&shop, "orders").await, stock(&shop, MUG).await), (0, 2));
 }
 
 #[tokio::test]
-async fn what_a_flash_sale_promises_is_not_sold_to_others() {
+async fn pieces_reserved_for_a_flash_sale_are_not_sold_elsewhere() {
     let shop = open().await;
     let casserole = "cast-iron-casserole-sage";
     assert_eq!(
@@ -168,9 +177,9 @@ async fn what_a_flash_sale_promises_is_not_sold_to_others() {
     assert_eq!((count(&shop, "orders").await, stock(&shop, casserole).await), (1, 39));
 }
 
-/// The last statement of the transaction fails: what the others did is undone.
+/// The last statement of the transaction fails, so the others are rolled back.
 #[tokio::test]
-async fn an_order_that_the_database_refuses_leaves_nothing() {
+async fn a_refused_order_leaves_no_trace_in_the_database() {
     let shop = open().await;
     let guest = Person::at(&shop);
     guest.add(MUG, 1).await;
@@ -182,24 +191,24 @@ async fn an_order_that_the_database_refuses_leaves_nothing() {
     let form = guest.get("/checkout").await;
     let page = buy(&guest, &form).await;
     assert_eq!(page.status, StatusCode::CONFLICT);
-    assert!(page.says("Please try once more.") && page.field("name") == "Ada", "{}", page.text);
+    assert!(page.says("The stock changed") && page.field("name") == "Ada", "{}", page.text);
     assert_eq!((count(&shop, "orders").await, count(&shop, "order_lines").await), (0, 0));
     assert_eq!((stock(&shop, MUG).await, stock(&shop, PAN).await), (mugs, pans));
 
     shop.sql("DROP TRIGGER refuse").await;
-    assert_eq!(buy(&guest, &page).await.status, StatusCode::SEE_OTHER, "the same form can be sent again");
+    assert_eq!(buy(&guest, &page).await.status, StatusCode::SEE_OTHER, "the same form succeeds on the next attempt");
     assert_eq!((stock(&shop, MUG).await, stock(&shop, PAN).await), (mugs - 1, pans - 1));
 }
 
-/// Not a broken constraint: the database is not there. Nobody is told that nothing was bought.
+/// A failed database is not a broken constraint: the visitor is not told that the order was refused.
 #[tokio::test]
-async fn a_database_that_fails_is_not_a_refusal() {
+async fn a_database_failure_is_not_a_refused_order() {
     let shop = open().await;
     let guest = Person::at(&shop);
     guest.add(MUG, 1).await;
     let form = guest.get("/checkout").await;
     shop.sql("ALTER TABLE order_lines RENAME COLUMN price_cents TO cents").await;
-    // The page of the order reads that column, too; what matters is that no order was written.
+    // The lookup of the order reads that column, too, and fails first. In any case no order is written.
     let page = buy(&guest, &form).await;
     assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(count(&shop, "orders").await, 0);
@@ -218,14 +227,14 @@ async fn many_buyers_of_the_last_pieces_never_get_more_than_there_are() {
         person.get("/checkout").await
     }))
     .await;
-    // Each sends its form twice, as a hasty finger does.
+    // Each buyer sends the form twice, like a double click.
     let all = people.iter().zip(&forms).flat_map(|(person, form)| [buy(person, form), buy(person, form)]);
     let answers = join_all(all).await;
 
     for answer in &answers {
         assert!(matches!(answer.status.as_u16(), 303 | 409), "{}: {}", answer.status, answer.text);
         if answer.status == StatusCode::CONFLICT {
-            assert!(answer.says("This is sold out.") || answer.says("Only "), "{}", answer.text);
+            assert!(answer.says("Sold out.") || answer.says("Only "), "{}", answer.text);
         }
     }
     let bought =
@@ -242,12 +251,12 @@ async fn many_buyers_of_the_last_pieces_never_get_more_than_there_are() {
 async fn a_users_order_shows_to_nobody_else() {
     let shop = open().await;
     let (ada, eve) = (Person::at(&shop), Person::at(&shop));
-    ada.sign_up(MAIL).await;
+    ada.sign_up(EMAIL).await;
     ada.add(MUG, 1).await;
     let form = ada.get("/checkout").await;
-    assert_eq!((form.field("name").as_str(), form.field("mail").as_str()), ("Ada Lovelace", MAIL), "filled in");
+    assert_eq!((form.field("name").as_str(), form.field("email").as_str()), ("Ada Lovelace", EMAIL), "prefilled");
     let order = buy(&ada, &form).await.location().to_owned();
-    assert_eq!(shop.sql("SELECT user FROM orders").await, [json!({"user": MAIL})]);
+    assert_eq!(shop.sql("SELECT user FROM orders").await, [json!({"user": EMAIL})]);
 
     shop.sql("UPDATE orders SET placed_at = placed_at - 1000").await;
     assert_eq!(eve.get(&order).await.status, StatusCode::NOT_FOUND);

@@ -1,4 +1,4 @@
-//! The demo shop's flash sales, in workerd with a real D1: the same page for everybody, and pieces that D1 counts.
+//! Flash sales of the demo shop, in workerd with a real D1: one page for every visitor, and no overselling.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::{
 const RUNNING: &str = FLASH_SALES[0];
 const UPCOMING: &str = FLASH_SALES[1];
 
-/// The demo shop, with its flash sales scheduled.
+/// Starts the demo shop and schedules the rows of its flash sales.
 async fn open() -> Shop {
     let shop = Shop::workerd(&[("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory")]).await;
     for row in FLASH_SALES {
@@ -24,7 +24,7 @@ async fn open() -> Shop {
     shop
 }
 
-/// Has a row read anew.
+/// Refreshes a row in the row cache.
 async fn refresh(shop: &Shop, row: &str) {
     let scheduled = service(shop, Method::PUT, &format!("/rows/{row}/schedule"), Some(&json!({"every": 5}))).await;
     assert_eq!(scheduled.status, 200, "{scheduled:?}");
@@ -43,7 +43,7 @@ async fn page(shop: &Shop, path: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn one_sale_runs_and_one_is_to_come() {
+async fn one_sale_is_live_and_one_is_upcoming() {
     let shop = open().await;
     let running = sale(&shop, RUNNING).await;
     assert_eq!((&running["state"], &running["pieces"], &running["left"]), (&json!("live"), &json!(25), &json!(25)));
@@ -55,12 +55,12 @@ async fn one_sale_runs_and_one_is_to_come() {
         assert_eq!(status, 200);
         assert!(page.contains(&format!("data-flash=\"{id}\"")), "{page}");
     }
-    assert_eq!(page(&shop, "/flash/enamel-mug-sage").await.0, 404, "an ordinary sale is none");
+    assert_eq!(page(&shop, "/flash/enamel-mug-sage").await.0, 404, "an ordinary sale is not a flash sale");
     assert_eq!(page(&shop, "/flash/no-such").await.0, 404);
 }
 
 #[tokio::test]
-async fn the_price_of_a_flash_sale_is_for_its_own_checkout_only() {
+async fn the_price_of_a_flash_sale_is_only_for_its_own_checkout() {
     let shop = open().await;
     let cards = shop.visit(&format!("/products.json?ids={RUNNING}")).await;
     let card = &Answer::read(cards).await.json["products"][0];
@@ -71,12 +71,12 @@ async fn the_price_of_a_flash_sale_is_for_its_own_checkout_only() {
 }
 
 #[tokio::test]
-async fn the_page_of_a_sale_is_cached_like_an_items() {
+async fn a_sales_page_is_cached_like_an_item_page() {
     let shop = open().await;
     let path = format!("/flash/{RUNNING}");
     shop.visit(&path).await;
     shop.settled().await;
-    // Viewed, so it ranks, so it is stored.
+    // The first view gives the item a rank, so the second response is stored.
     shop.visit(&path).await;
     shop.settled().await;
     let ada = log_in(&shop, "ada").await;
@@ -85,14 +85,14 @@ async fn the_page_of_a_sale_is_cached_like_an_items() {
     assert!(status.starts_with("edgefront; hit"), "{status}");
 }
 
-/// A signed-in visitor with a piece, at the checkout.
+/// A signed-in visitor with a reservation, at the checkout.
 struct Buyer<'a> {
     visitor: Visitor<'a>,
-    /// The order's number, as the form carries it.
-    order: String,
+    /// The order id in the form.
+    order_id: String,
 }
 
-/// Reserves a piece and opens the checkout; None if there is no piece.
+/// Reserves a piece and opens the checkout; None if no piece is left.
 async fn reserve<'a>(shop: &'a Shop, user: &str) -> Option<Buyer<'a>> {
     let mut visitor = log_in(shop, user).await;
     let answer = visitor.send(visitor.request(Method::POST, &format!("/flash/{RUNNING}/reservations"))).await;
@@ -104,8 +104,8 @@ async fn reserve<'a>(shop: &'a Shop, user: &str) -> Option<Buyer<'a>> {
     let checkout = shop.get(&checkout()).header("cookie", cookie).send().await.expect("an answer");
     assert_eq!((checkout.status().as_u16(), &checkout.headers()["cache-control"]), (200, &"no-store".parse().unwrap()));
     let page = checkout.text().await.expect("text");
-    let (_, rest) = page.split_once("name=\"order\" value=\"").expect("a number");
-    Some(Buyer { visitor, order: rest[..32].to_owned() })
+    let (_, rest) = page.split_once("name=\"order_id\" value=\"").expect("an order id");
+    Some(Buyer { visitor, order_id: rest[..32].to_owned() })
 }
 
 fn checkout() -> String {
@@ -113,9 +113,9 @@ fn checkout() -> String {
 }
 
 impl Buyer<'_> {
-    /// Sends the form: status, where it leads, and the page.
+    /// Submits the form. Returns status, redirect target and page.
     async fn send(&self, shop: &Shop, fields: &str) -> (u16, String, String) {
-        let body = format!("order={}&{fields}", self.order);
+        let body = format!("order_id={}&{fields}", self.order_id);
         let request = shop.request(Method::POST, &checkout()).header("origin", &shop.url);
         let request = request.header("cookie", self.visitor.cookie.clone().expect("a cookie"));
         let answer = request.body(body).send().await.expect("an answer");
@@ -126,9 +126,9 @@ impl Buyer<'_> {
     }
 }
 
-const FORM: &str = "offer=7900&name=Ada+Lovelace&mail=ada%40example.org&address=Here+1";
+const FORM: &str = "price_cents=7900&name=Ada+Lovelace&email=ada%40example.org&address=Here+1";
 
-/// How many D1 has sold, by a copy of the row that is read anew.
+/// The number of sold pieces in D1, read through a refreshed row.
 async fn sold(shop: &Shop) -> Value {
     refresh(shop, RUNNING).await;
     let row = Visitor::new(shop).get(&format!("/rows/{RUNNING}")).await.json;
@@ -137,7 +137,7 @@ async fn sold(shop: &Shop) -> Value {
 }
 
 #[tokio::test]
-async fn a_piece_is_bought_once_however_often_the_form_comes() {
+async fn a_form_that_is_sent_twice_buys_one_piece() {
     let shop = open().await;
     let ada = reserve(&shop, "ada").await.expect("a piece");
     let (status, order, _) = ada.send(&shop, FORM).await;
@@ -149,26 +149,26 @@ async fn a_piece_is_bought_once_however_often_the_form_comes() {
     let page = shop.get(&order).header("cookie", ada.visitor.cookie.clone().expect("a cookie"));
     let page = page.send().await.expect("an answer").text().await.expect("text");
     assert!(page.contains("€79.00") && page.contains("Ada Lovelace"), "{page}");
-    // Whoever holds a piece by some accident is still one customer: the database says so.
-    let again = Buyer { order: "0".repeat(32), ..ada };
+    // Even with a second reservation, the database allows one piece per customer.
+    let again = Buyer { order_id: "0".repeat(32), ..ada };
     let (status, _, page) = again.send(&shop, FORM).await;
     assert_eq!(status, 409);
-    assert!(page.contains("No piece is held for you now.") || page.contains("bought one already"), "{page}");
+    assert!(page.contains("no active reservation") || page.contains("already bought this item"), "{page}");
     assert_eq!(sold(&shop).await, 1);
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_form_is_told_and_nothing_is_lost() {
+async fn a_rejected_form_shows_its_problem_and_keeps_its_values() {
     let shop = open().await;
     let ada = reserve(&shop, "ada").await.expect("a piece");
-    let (status, _, page) = ada.send(&shop, "offer=7900&name=Ada+Lovelace&mail=ada&address=").await;
+    let (status, _, page) = ada.send(&shop, "price_cents=7900&name=Ada+Lovelace&email=ada&address=").await;
     assert_eq!((status, page.matches("aria-invalid").count()), (422, 2), "{page}");
-    assert!(page.contains("value=\"Ada Lovelace\"") && page.contains(&ada.order), "{page}");
+    assert!(page.contains("value=\"Ada Lovelace\"") && page.contains(&ada.order_id), "{page}");
     let (status, _, page) = ada.send(&shop, &FORM.replace("7900", "100")).await;
     assert_eq!((status, page.contains("The price has changed")), (409, true), "{page}");
     shop.store.raw(&["ZINCRBY", &format!("held:{RUNNING}"), "-500", "ada"]).await;
     let (status, _, page) = ada.send(&shop, FORM).await;
-    assert_eq!((status, page.contains("No piece is held")), (409, true), "{page}");
+    assert_eq!((status, page.contains("no active reservation")), (409, true), "{page}");
     assert!(page.contains("value=\"Ada Lovelace\""), "{page}");
     assert_eq!(sold(&shop).await, 0);
     let foreign = shop.request(Method::POST, &checkout()).header("sec-fetch-site", "cross-site").body(FORM);
@@ -176,7 +176,7 @@ async fn what_is_wrong_with_the_form_is_told_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn without_a_piece_the_checkout_leads_back_to_the_sale() {
+async fn without_a_reservation_the_checkout_redirects_to_the_sale() {
     let shop = open().await;
     let ada = log_in(&shop, "ada").await.cookie.expect("a cookie");
     for cookie in ["", &ada] {
@@ -190,10 +190,10 @@ async fn without_a_piece_the_checkout_leads_back_to_the_sale() {
 }
 
 #[tokio::test]
-async fn of_many_buyers_exactly_as_many_buy_as_there_are_pieces() {
+async fn many_buyers_buy_exactly_all_pieces() {
     let shop = open().await;
     let (mut orders, mut round) = (BTreeSet::new(), 0);
-    // Of 40 who come, each third does not buy; those who come later get what comes back.
+    // In each round of 40 buyers, every third lets the reservation expire; later buyers get these pieces.
     while orders.len() < 25 {
         round += 1;
         let tries = stream::iter(0..40).map(async |number| {

@@ -1,16 +1,10 @@
-//! The demo shop behind the edge, in workerd with a real D1: its pages, and what its script asks for.
-
-/// Signing up, in and out.
-mod flash;
+//! The demo shop behind the edge, in workerd with a real D1: its pages, and the API fields that its scripts read.
 
 mod accounts;
-/// The cart without a script.
 mod cart;
-/// From a cart to an order.
 mod checkout;
-/// The database fails.
+mod flash;
 mod outage;
-/// Somebody at the shop.
 pub mod person;
 
 use std::{
@@ -46,13 +40,13 @@ async fn read_json(shop: &Shop, path: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// What the page links to, without the fragments.
+/// The local URLs that the page links to, without fragments.
 fn links(page: &str) -> impl Iterator<Item = String> {
     let named = page.split(" href=\"").chain(page.split(" src=\"")).filter_map(|rest| rest.split(['"', '#']).next());
     named.filter(|link| link.starts_with('/')).map(|link| link.replace("&#38;", "&"))
 }
 
-/// The drawings that the page shows: name and tone of each.
+/// Name and tone of each picture on the page.
 fn pictures(page: &str) -> impl Iterator<Item = (String, String)> {
     page.split("<svg class=\"picture tone-").skip(1).filter_map(|rest| {
         let (tone, rest) = rest.split_once('"')?;
@@ -63,7 +57,7 @@ fn pictures(page: &str) -> impl Iterator<Item = (String, String)> {
 }
 
 #[tokio::test]
-async fn every_link_leads_somewhere_and_to_every_product_with_its_picture() {
+async fn every_link_works_and_every_product_is_reachable_and_has_a_picture() {
     let shop = open().await;
     let mut known = BTreeSet::from(["/".to_owned()]);
     let mut ahead = VecDeque::from(["/".to_owned()]);
@@ -97,9 +91,9 @@ async fn every_link_leads_somewhere_and_to_every_product_with_its_picture() {
     }
 }
 
-/// The navigation is written down, the home page reads the database: they say the same.
+/// The navigation is a constant and the home page reads the database: both list the same categories.
 #[tokio::test]
-async fn the_header_leads_to_every_category_by_its_name() {
+async fn the_header_links_to_every_category() {
     let shop = open().await;
     let page = read(&shop, "/").await.2;
     let tiles: Vec<_> =
@@ -116,7 +110,7 @@ async fn the_header_leads_to_every_category_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_product_has_two_addresses_and_an_unknown_one_has_none() {
+async fn a_product_has_two_urls_and_an_unknown_product_is_not_found() {
     let shop = open().await;
     let (status, headers, page) = read(&shop, &format!("/products/{MUG}")).await;
     assert_eq!(status, StatusCode::OK);
@@ -133,7 +127,7 @@ async fn a_product_has_two_addresses_and_an_unknown_one_has_none() {
     {
         assert_eq!(read(&shop, path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
-    eventually("the view of the product, and of nothing else, counts", async || {
+    eventually("only the view of the product counts", async || {
         let popular = read_json(&shop, "/_edge/v1/popular").await;
         let ids: Vec<_> = popular["items"].as_array().expect("items").iter().map(|item| &item["id"]).collect();
         ids == [MUG]
@@ -142,7 +136,7 @@ async fn a_product_has_two_addresses_and_an_unknown_one_has_none() {
 }
 
 #[tokio::test]
-async fn names_and_prices_come_with_the_sale_that_runs() {
+async fn product_data_contains_current_sale_prices() {
     let shop = open().await;
     let answer = read_json(&shop, &format!("/products.json?ids={MUG},hammock-sky,no-such,%27%20OR%201%3D1")).await;
     let mut products = answer["products"].as_array().expect("products").clone();
@@ -152,7 +146,7 @@ async fn names_and_prices_come_with_the_sale_that_runs() {
 }
 
 #[tokio::test]
-async fn the_sale_of_the_home_page_is_the_one_that_is_kept_fresh() {
+async fn the_home_page_shows_the_items_of_the_constant_on_sale() {
     let shop = open().await;
     let page = read(&shop, "/").await.2;
     let on_sale: BTreeSet<_> =
@@ -160,9 +154,9 @@ async fn the_sale_of_the_home_page_is_the_one_that_is_kept_fresh() {
     assert_eq!(on_sale, ON_SALE.map(str::to_owned).into());
 }
 
-/// `assets/shop.js` reads these fields by name.
+/// `assets/shop/*.js` reads these fields by name.
 #[tokio::test]
-async fn the_api_answers_what_the_shops_script_reads() {
+async fn the_api_has_the_fields_that_the_shops_scripts_read() {
     let shop = open().await;
     let session = read_json(&shop, "/_edge/v1/session").await;
     assert_eq!((&session["user"], &session["cart"]["quantity"]), (&Value::Null, &json!(0)));
@@ -184,7 +178,7 @@ async fn the_api_answers_what_the_shops_script_reads() {
 }
 
 #[tokio::test]
-async fn a_static_file_comes_by_its_version_and_may_be_kept_for_ever() {
+async fn a_static_file_has_a_versioned_url_and_is_immutable() {
     let shop = open().await;
     let page = shop.visit("/").await.text().await.unwrap();
     for name in ["shop.css", "shop.js", "pictures.svg", "icon.svg"] {

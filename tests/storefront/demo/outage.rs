@@ -1,4 +1,4 @@
-//! The database fails, for a while: what is stored is shown, what cannot be done says so, and the same again does it once.
+//! A database outage: cached pages are still served, other requests fail with an error, and a retry has an effect once.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::{
     support::{SERVICE_KEY, Shop, eventually},
 };
 
-/// Tables that are not there fail every query that names them.
+/// Renames the tables. Every query that names a missing table fails.
 async fn rename(shop: &Shop, from: &str, to: &str) {
     for table in ["products", "inventory"] {
         shop.sql(&format!("ALTER TABLE {from}{table} RENAME TO {to}{table}")).await;
@@ -26,7 +26,7 @@ async fn row(shop: &Shop) -> (StatusCode, Value) {
     (answer.status(), serde_json::from_slice(&answer.bytes().await.expect("a body")).expect("JSON"))
 }
 
-/// Lets the copy of the row be due, and runs the cron's job: once, where the cron would try again for a minute.
+/// Makes the row due and runs the refresh job once. (The cron would retry for a minute.)
 async fn refresh(shop: &Shop) {
     shop.store.raw(&["ZADD", "schedule:", "1", MUG]).await;
     let job = shop.request(Method::POST, "/_edge/v1/jobs/refresh-rows").bearer_auth(SERVICE_KEY);
@@ -34,7 +34,7 @@ async fn refresh(shop: &Shop) {
 }
 
 #[tokio::test]
-async fn while_the_database_fails_what_is_stored_is_shown_and_an_order_can_be_sent_again() {
+async fn during_a_database_outage_cached_pages_are_served_and_an_order_can_be_retried() {
     let shop = open().await;
     let (guest, product) = (Person::at(&shop), format!("/products/{MUG}"));
     guest.add(MUG, 1).await;
@@ -57,7 +57,7 @@ async fn while_the_database_fails_what_is_stored_is_shown_and_an_order_can_be_se
     assert_eq!(count(&shop, "orders").await, 0);
     refresh(&shop).await;
     let (status, copy) = row(&shop).await;
-    assert_eq!((status, &copy["stock"]), (StatusCode::OK, &json!(pieces)), "the copy outlives a refresh that fails");
+    assert_eq!((status, &copy["stock"]), (StatusCode::OK, &json!(pieces)), "a failed refresh keeps the cached row");
     shop.logged("no such table").await;
 
     rename(&shop, "away_", "").await;
@@ -66,5 +66,5 @@ async fn while_the_database_fails_what_is_stored_is_shown_and_an_order_can_be_se
     assert_eq!(bought.status, StatusCode::SEE_OTHER);
     assert_eq!((count(&shop, "orders").await, stock(&shop, MUG).await), (1, pieces - 1));
     refresh(&shop).await;
-    assert_eq!(row(&shop).await.1["stock"], json!(pieces - 1), "the next run has what the last one had not");
+    assert_eq!(row(&shop).await.1["stock"], json!(pieces - 1), "the next run refreshes the row");
 }

@@ -1,4 +1,4 @@
-//! Somebody at the shop whose browser runs no script: it keeps a cookie, reads pages and sends the forms that are in them.
+//! A visitor without JavaScript: keeps the session cookie, opens pages and submits forms.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ pub struct Person<'a> {
     cookie: RefCell<String>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Page {
     pub status: StatusCode,
@@ -28,22 +28,22 @@ impl<'a> Person<'a> {
         self.send(self.shop.get(path)).await
     }
 
-    /// Sends a form with these fields and no others.
+    /// Submits a form with these fields.
     pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let request = self.shop.request(Method::POST, path).header("sec-fetch-site", "same-origin");
         self.send(request.header("content-type", "application/x-www-form-urlencoded").body(form)).await
     }
 
-    /// Puts a product into the cart.
+    /// Adds a product to the cart.
     pub async fn add(&self, id: &str, quantity: u32) {
         let added = self.post("/cart", &[("op", "add"), ("id", id), ("quantity", &quantity.to_string())]).await;
         assert_eq!((added.status, added.location()), (StatusCode::SEE_OTHER, "/cart"), "{}", added.text);
     }
 
-    /// Opens an account and is signed in by it.
-    pub async fn sign_up(&self, mail: &str) {
-        let fields = [("name", "Ada Lovelace"), ("mail", mail), ("password", PASSWORD), ("next", "/account")];
+    /// Creates an account, which also signs in.
+    pub async fn sign_up(&self, email: &str) {
+        let fields = [("name", "Ada Lovelace"), ("email", email), ("password", PASSWORD), ("next", "/account")];
         let answer = self.post("/signup", &fields).await;
         assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/account"), "{}", answer.text);
     }
@@ -61,7 +61,7 @@ impl<'a> Person<'a> {
     }
 }
 
-/// Of every account of the tests.
+/// The password of every account in the tests.
 pub const PASSWORD: &str = "four unrelated words";
 
 impl Page {
@@ -69,14 +69,14 @@ impl Page {
         self.headers.get("location").map_or("", |location| location.to_str().expect("ASCII"))
     }
 
-    /// The value of a field of the page; panics if it has none.
+    /// The value of a form field; panics if the page has no such field.
     pub fn field(&self, name: &str) -> String {
         let field = self.text.split_once(&format!("name=\"{name}\"")).and_then(|(_, rest)| rest.split_once('>'));
         let value = field.and_then(|(field, _)| field.split_once(" value=\"")?.1.split_once('"'));
         value.unwrap_or_else(|| panic!("no field {name}: {}", self.text)).0.to_owned()
     }
 
-    /// The whole of a field's problem; empty without one.
+    /// A field's error message; empty without one.
     pub fn problem(&self, name: &str) -> &str {
         let rest = self.text.split_once(&format!("id=\"{name}-problem\">"));
         rest.and_then(|(_, rest)| rest.split_once('<')).map_or("", |(problem, _)| problem)

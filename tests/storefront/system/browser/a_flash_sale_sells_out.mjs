@@ -1,4 +1,5 @@
-// Two people and one piece: both wait for the sale to begin, one is faster, the other sees it sold out. Nobody reloads anything.
+// Two visitors and one piece. Both wait for the start of the sale; one reserves the piece, and the other sees it sold
+// out. No page is reloaded.
 
 import { assert, inBrowser, service, sql, visit } from "./support.mjs";
 import { fillAddress, heading, signUp } from "./shop.mjs";
@@ -12,29 +13,29 @@ await inBrowser(async (open) => {
 
 	await sql(`UPDATE inventory SET sale_pieces = 1, sale_starts_at = unixepoch() + 8, sale_ends_at = unixepoch() + 600 WHERE id = '${CASSEROLE}'`);
 	await service("PUT", `/rows/${CASSEROLE}/schedule`, { every: 1 });
-	const news = (page, text) => page.locator("[data-flash]").getByText(text).first().waitFor();
+	const message = (page, text) => page.locator("[data-flash]").getByText(text).first().waitFor();
 	for (const page of [ada, grace]) {
 		await visit(page, `/flash/${CASSEROLE}`);
-		await news(page, /Starts in/);
-		assert.equal(await page.getByRole("button", { name: "Reserve one" }).isVisible(), false);
+		await message(page, /Starts in/);
+		assert.equal(await page.getByRole("button", { name: "Reserve now" }).isVisible(), false);
 		const countdown = await page.locator("[data-countdown]").innerText();
-		assert.match(countdown, /\d/, "it counts down");
+		assert.match(countdown, /\d/, "the countdown runs");
 	}
 
-	const [first, second] = [ada, grace].map((page) => page.getByRole("button", { name: "Reserve one" }));
+	const [first, second] = [ada, grace].map((page) => page.getByRole("button", { name: "Reserve now" }));
 	await Promise.all([first.waitFor(), second.waitFor()]);
 	await first.click();
-	await ada.getByRole("link", { name: "Check out" }).waitFor();
+	await ada.getByRole("link", { name: "Checkout" }).waitFor();
 	await second.click().catch(() => {});
-	await news(grace, "1 held for somebody");
-	assert.equal(await grace.getByRole("link", { name: "Check out" }).isVisible(), false);
+	await message(grace, "1 reserved by other customers");
+	assert.equal(await grace.getByRole("link", { name: "Checkout" }).isVisible(), false);
 
-	await ada.getByRole("link", { name: "Check out" }).click();
-	await fillAddress(ada, { name: "Ada Lovelace", mail: "ada@example.org", address: "12 St James's Square\nLondon" });
-	await ada.getByRole("button", { name: /^Buy/ }).click();
+	await ada.getByRole("link", { name: "Checkout" }).click();
+	await fillAddress(ada, { name: "Ada Lovelace", email: "ada@example.org", address: "12 St James's Square\nLondon" });
+	await ada.getByRole("button", { name: /^Place order/ }).click();
 	await ada.waitForURL(/\/orders\//);
 	assert.match(await heading(ada), /Thank you, Ada/);
-	await news(grace, "All pieces are sold");
+	await message(grace, "All items are sold.");
 	const [{ sale_sold }] = await sql(`SELECT sale_sold FROM inventory WHERE id = '${CASSEROLE}'`);
 	assert.equal(sale_sold, 1);
 }, [/status of 409/]);

@@ -1,4 +1,4 @@
-// What the browser scenarios share. Environment: SHOP (the shop's address), SERVICE_KEY, CHROMIUM (the browser's program).
+// Shared by the browser scenarios. Environment: SHOP (the shop's URL), SERVICE_KEY, CHROMIUM (path of the browser).
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -9,14 +9,14 @@ export { assert };
 export const SHOP = process.env.SHOP;
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Sizes that the pages are made for. */
+/** Viewports in CSS pixels. */
 export const PHONE = { width: 390, height: 844 };
 export const DESKTOP = { width: 1280, height: 800 };
 
 /**
- * Runs `scenario` with a function that opens a browser of one person (a context: cookies and storage of its own), and ends with an
- * error if any page of it had one: a script that threw, a message on the console, a refusal by the content security policy. The browser
- * itself notes an answer that is an error; those that the scenario asks for are `expected`.
+ * Runs `scenario` with a function that opens a browser context: one visitor with own cookies and storage. Fails if a page had an error: an
+ * exception, a console message, a violation of the content security policy, or a request to another host. The browser also logs responses
+ * with an error status; `expected` lists those that the scenario causes.
  */
 export async function inBrowser(scenario, expected = []) {
 	const browser = await chromium.launch({
@@ -35,7 +35,7 @@ export async function inBrowser(scenario, expected = []) {
 			if (!["error", "warning"].includes(message.type()) || expected.some((text) => text.test(message.text()))) return;
 			errors.push(`${message.type()}: ${message.text()} (${url})`);
 		});
-		context.on("weberror", (error) => errors.push(`thrown: ${error.error()}`));
+		context.on("weberror", (error) => errors.push(`exception: ${error.error()}`));
 		context.on("request", (request) => {
 			if (new URL(request.url()).origin !== SHOP) errors.push(`a request to another host: ${request.url()}`);
 		});
@@ -61,24 +61,24 @@ export async function service(method, path, body) {
 	return text && JSON.parse(text);
 }
 
-/** Runs a statement on the shop's database and returns its rows. */
+/** Runs a statement on the shop's database and returns the rows. */
 export async function sql(statement) {
 	const answer = await fetch(`${SHOP}/test/sql`, { method: "POST", body: statement });
 	assert.ok(answer.ok, statement);
 	return answer.json();
 }
 
-/** Fails if axe-core finds anything wrong with the page, by WCAG 2.2 A and AA and its best practices. */
+/** Fails if axe-core finds a violation of WCAG 2.2 A or AA, or of its best practices. */
 export async function accessible(page, what) {
-	// Not as a script element: the page's content security policy would rightly refuse it.
+	// Evaluated, because the page's content security policy blocks a script element.
 	await page.evaluate(AXE);
 	const { violations, passes } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
-	const told = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map((node) => `    ${node.html}\n      ${node.failureSummary}`).join("\n")}`);
-	assert.deepEqual(told, [], `${what} is accessible`);
+	const report = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map((node) => `    ${node.html}\n      ${node.failureSummary}`).join("\n")}`);
+	assert.deepEqual(report, [], `${what} is accessible`);
 	return passes.length;
 }
 
-/** How much the page has moved while it loaded (Cumulative Layout Shift). Call it when the page is at rest. */
+/** Cumulative Layout Shift of the page so far. Call it after the page has loaded. */
 export function layoutShift(page) {
 	return page.evaluate(
 		() =>
@@ -92,7 +92,7 @@ export function layoutShift(page) {
 	);
 }
 
-/** Opens a page and waits until its scripts have asked for all they need. */
+/** Opens a page and waits until its scripts have sent all requests. */
 export async function visit(page, path) {
 	const answer = await page.goto(path, { waitUntil: "networkidle" });
 	return answer.status();

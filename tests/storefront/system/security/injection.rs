@@ -59,11 +59,11 @@ async fn what_is_typed_in_workerd_is_text_in_pages_and_in_sql() {
     let before = shop.sql(tables).await;
     let person = Person::at(&shop);
     for text in [NAME, SQL] {
-        let fields = [("name", text), ("mail", "ada@example.org"), ("password", "short"), ("next", text)];
+        let fields = [("name", text), ("email", "ada@example.org"), ("password", "short"), ("next", text)];
         let page = person.post("/signup", &fields).await;
         assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_plain(&page.text, "signup");
-        let fields = [("mail", text), ("password", PASSWORD), ("next", text)];
+        let fields = [("email", text), ("password", PASSWORD), ("next", text)];
         assert_plain(&person.post("/login", &fields).await.text, "login");
         let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
         for path in
@@ -76,11 +76,11 @@ async fn what_is_typed_in_workerd_is_text_in_pages_and_in_sql() {
     }
     let name = SQL;
     let signed_up =
-        person.post("/signup", &[("name", name), ("mail", "eve@example.org"), ("password", PASSWORD)]).await;
+        person.post("/signup", &[("name", name), ("email", "eve@example.org"), ("password", PASSWORD)]).await;
     assert_eq!(signed_up.status, StatusCode::SEE_OTHER, "{}", signed_up.text);
     assert_eq!(shop.sql(tables).await, before);
     assert_eq!(shop.sql("SELECT name FROM users").await, [serde_json::json!({"name": name})]);
-    let page = person.post("/login", &[("mail", "' OR 1=1 --@example.org"), ("password", PASSWORD)]).await;
+    let page = person.post("/login", &[("email", "' OR 1=1 --@example.org"), ("password", PASSWORD)]).await;
     assert_ne!(page.status, StatusCode::SEE_OTHER);
 }
 

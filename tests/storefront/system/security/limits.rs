@@ -39,7 +39,7 @@ async fn signing_in_in_workerd_is_limited_for_each_network() {
     assert!(sent >= LOGINS, "{sent}");
     assert_eq!(refused.headers()["retry-after"], "60");
     assert_eq!(refused.headers()["cache-control"], "private, no-store");
-    assert!(refused.text().await.unwrap().contains("too often"));
+    assert!(refused.text().await.unwrap().contains("Too many attempts"));
     let asked = shop.origin.count();
     // The same /64, and what an origin may take for the same path.
     for path in ["/login", "/Login/", "/%6Cogin", "//login;x=y", "/signup"] {
@@ -59,7 +59,7 @@ async fn an_account_in_workerd_is_not_tried_without_end_from_many_networks() {
     let number = std::cell::Cell::new(0);
     let sign_in = |mail: &str, password: &str| {
         number.set(number.get() + 1);
-        let form = format!("mail={}&password={password}", mail.replace('@', "%40"));
+        let form = format!("email={}&password={password}", mail.replace('@', "%40"));
         let request =
             shop.request(Method::POST, "/login").header("cf-connecting-ip", format!("203.0.113.{}", number.get()));
         request.header("content-type", "application/x-www-form-urlencoded").body(form)
@@ -67,7 +67,7 @@ async fn an_account_in_workerd_is_not_tried_without_end_from_many_networks() {
     let (sent, refused) = until_refused(LOGINS, || sign_in("ada@example.org", "wrong+and+long+enough")).await;
     assert!(sent >= LOGINS, "{sent}");
     assert_eq!(refused.headers()["retry-after"], "60");
-    assert!(refused.text().await.unwrap().contains("too often"));
+    assert!(refused.text().await.unwrap().contains("Too many attempts"));
     assert_eq!(sign_in("ADA@example.org", "another").send().await.unwrap().status(), 429);
     assert_eq!(sign_in("bob@example.org", "another").send().await.unwrap().status(), 422);
 }

@@ -1,4 +1,4 @@
-// From the home page to the confirmation, without an account. What was typed wrong is told beside its field, and nothing is lost.
+// A guest buys from the home page to the confirmation. A wrong field shows its problem, and all values stay.
 
 import { assert, inBrowser, service, visit } from "./support.mjs";
 import { counted, fillAddress, heading, stock } from "./shop.mjs";
@@ -21,26 +21,26 @@ await inBrowser(async (open) => {
 	await page.keyboard.press("Tab");
 	await counted(page, 3);
 
-	await page.getByRole("link", { name: "Check out" }).click();
-	// Not the browser's own check, but the shop's.
+	await page.getByRole("link", { name: "Checkout" }).click();
+	// Turns off the browser's validation, so that the shop's is tested.
 	await page.locator("main form[action='/checkout']").evaluate((form) => (form.noValidate = true));
-	await fillAddress(page, { name: "Grace Hopper", mail: "grace@", address: "1 Navy Yard\nArlington" });
-	await page.getByRole("button", { name: /^Buy/ }).click();
-	const mail = page.locator("main form [name=mail]");
-	await page.locator("[name=mail][aria-invalid=true]").waitFor();
-	const problem = await page.locator(`#${(await mail.getAttribute("aria-describedby")).split(" ")[0]}`).innerText();
+	await fillAddress(page, { name: "Grace Hopper", email: "grace@", address: "1 Navy Yard\nArlington" });
+	await page.getByRole("button", { name: /^Place order/ }).click();
+	const email = page.locator("main form [name=email]");
+	await page.locator("[name=email][aria-invalid=true]").waitFor();
+	const problem = await page.locator(`#${(await email.getAttribute("aria-describedby")).split(" ")[0]}`).innerText();
 	assert.ok(problem.length > 10, `a problem beside the field: ${problem}`);
 	assert.equal(await page.locator("main form [name=name]").inputValue(), "Grace Hopper");
 	assert.equal(await page.locator("main form [name=address]").inputValue(), "1 Navy Yard\nArlington");
 
-	await fillAddress(page, { mail: "grace@example.org" });
-	await page.getByRole("button", { name: /^Buy/ }).click();
+	await fillAddress(page, { email: "grace@example.org" });
+	await page.getByRole("button", { name: /^Place order/ }).click();
 	await page.waitForURL(/\/orders\//);
 	assert.match(await heading(page), /Thank you, Grace Hopper/);
 	await page.getByRole("link", { name: "Chopping Board, Oak, 35 cm" }).first().waitFor();
 	await counted(page, 0);
 
 	await page.reload();
-	assert.match(await heading(page), /Thank you/, "a reload orders nothing again");
+	assert.match(await heading(page), /Thank you/, "a reload places no second order");
 	while ((await stock(service, BOARD)) !== before - 3) await page.waitForTimeout(100);
 }, [/status of 422/]);

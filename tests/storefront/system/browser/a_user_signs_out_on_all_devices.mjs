@@ -1,15 +1,16 @@
-// Two devices of one person: each sees both, one ends the other, and "everywhere" ends all.
+// Two devices of one user: the account lists both, one signs out the other, and "Sign out on all devices" signs out
+// both.
 
 import { assert, inBrowser, visit } from "./support.mjs";
 import { heading, signIn, signUp } from "./shop.mjs";
 
-const MAIL = "grace@example.org";
+const EMAIL = "grace@example.org";
 
 await inBrowser(async (open) => {
 	const [laptop, phone] = [await open(), await open({ viewport: { width: 390, height: 844 } })];
 	const [one, two] = [await laptop.newPage(), await phone.newPage()];
-	await signUp(one, MAIL, "Grace");
-	await signIn(two, MAIL);
+	await signUp(one, EMAIL, "Grace");
+	await signIn(two, EMAIL);
 
 	await visit(one, "/account");
 	const devices = one.locator("[data-devices] > li");
@@ -19,9 +20,9 @@ await inBrowser(async (open) => {
 	await visit(two, "/account");
 	assert.match(new URL(two.url()).pathname, /login/, "the other device is signed out");
 
-	await signIn(two, MAIL);
+	await signIn(two, EMAIL);
 	await visit(one, "/account");
-	await one.getByRole("button", { name: /everywhere/ }).click();
+	await one.getByRole("button", { name: /all devices/ }).click();
 	await one.waitForURL((url) => url.pathname !== "/account");
 	for (const page of [one, two]) {
 		await visit(page, "/account");

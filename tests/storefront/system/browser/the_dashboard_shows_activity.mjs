@@ -1,16 +1,16 @@
-// An operator opens the dashboard with the key, sees what visitors do, and asks why a page is cached; on a phone and on a desk, by day and
-// by night.
+// An operator opens the dashboard with the service key, sees visitor activity, and looks up whether a page is cached.
+// On a phone and a desktop, in light and dark.
 
 import { accessible, assert, DESKTOP, inBrowser, layoutShift, PHONE, SHOP, visit } from "./support.mjs";
 
 const MUG = "/products/enamel-mug-sage";
 const text = (page, selector) => page.locator(selector).first().innerText();
 
-/** Waits until the element's text is as asked. */
+/** Waits until the element's text matches. */
 const says = (page, selector, pattern) => page.locator(selector).filter({ hasText: pattern }).first().waitFor();
 
 await inBrowser(async (open) => {
-	// Its first views, once they are written, make the item popular; then its page is stored.
+	// The item gets a rank when its first views are written; then its page is cached.
 	for (let hits = 0; hits < 10; ) if (/; hit/.test((await fetch(SHOP + MUG)).headers.get("cache-status"))) hits += 1;
 
 	for (const [width, viewport] of Object.entries({ phone: PHONE, desktop: DESKTOP })) {
@@ -23,30 +23,30 @@ await inBrowser(async (open) => {
 
 			await page.getByLabel("Service key").fill("a wrong key");
 			await page.keyboard.press("Enter");
-			await says(page, "#key-problem", "no spaces");
+			await says(page, "#key-problem", "contains a space");
 			await page.getByLabel("Service key").fill("a-wrong-key");
 			await page.keyboard.press("Enter");
-			await says(page, "#key-problem", "not the service key");
+			await says(page, "#key-problem", "service key is incorrect");
 			await page.getByLabel("Service key").fill(process.env.SERVICE_KEY);
 			await page.keyboard.press("Enter");
 			await says(page, "[data-items]", "enamel-mug-sage");
 			await says(page, "[data-figure=hits]", "%");
-			assert.notEqual(await page.locator("[data-chart=answers] canvas").count(), 0);
-			assert.match(await page.locator("[data-chart=answers] .plot").getAttribute("aria-label"), /Stored page/);
-			assert.equal(await text(page, "[data-empty=rows]"), "No row is scheduled. PUT /_edge/v1/rows/{id}/schedule schedules one.");
+			assert.notEqual(await page.locator("[data-chart=responses] canvas").count(), 0);
+			assert.match(await page.locator("[data-chart=responses] .plot").getAttribute("aria-label"), /Hit: /);
+			assert.equal(await text(page, "[data-empty=rows]"), "No rows are scheduled. Schedule one with PUT /_edge/v1/rows/{id}/schedule.");
 
-			await page.getByLabel("Address of a page").fill(MUG);
+			await page.getByLabel("Page URL or path").fill(MUG);
 			await page.keyboard.press("Enter");
-			await says(page, "[data-explained]", "Yes, it is cached.");
-			await page.getByLabel("Address of a page").fill("/cart");
+			await says(page, "[data-explained]", "Cached.");
+			await page.getByLabel("Page URL or path").fill("/cart");
 			await page.keyboard.press("Enter");
-			await says(page, "[data-explained]", "No, it is not cached.");
+			await says(page, "[data-explained]", "Not cacheable.");
 			await accessible(page, what);
 
-			// The key stays in the tab, and what is drawn again stands where its place was kept.
+			// A reload keeps the key, and nothing moves while the dashboard loads.
 			await page.reload({ waitUntil: "networkidle" });
 			await says(page, "[data-items]", "enamel-mug-sage");
-			assert.ok((await layoutShift(page)) < 0.02, `${what} does not move: ${await layoutShift(page)}`);
+			assert.ok((await layoutShift(page)) < 0.02, `${what} has no layout shift: ${await layoutShift(page)}`);
 			const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 			assert.ok(wider <= 0, `${what} is ${wider} px wider than the screen`);
 

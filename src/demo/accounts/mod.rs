@@ -1,0 +1,60 @@
+//! Customer accounts in D1. An account's id is its email in lower case, which is also the edge's user (`Edge-User`).
+//!
+//! - `email`: checks an email.
+//! - `page`: the account's page.
+
+mod email;
+mod page;
+
+use serde::Deserialize;
+use serde_json::json;
+
+pub(super) use self::{email::check_email, page::show};
+use super::{Shop, rows::deserialize_rows, shopper::Shopper};
+use crate::ports::{
+    database::{Database, DatabaseError},
+    error::Error,
+    time::Timestamp,
+};
+
+/// The accounts in the database; `now` is the time of a new account.
+pub(super) struct AccountStore<'a> {
+    pub database: &'a dyn Database,
+    pub now: Timestamp,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Account {
+    pub email: String,
+    pub name: String,
+    /// The password's hash as a PHC string.
+    pub password_hash: String,
+}
+
+impl AccountStore<'_> {
+    /// The account of an email; None if there is none.
+    pub(super) async fn find(&self, email: &str) -> Result<Option<Account>, Error> {
+        let sql = "SELECT id AS email, name, password AS password_hash FROM users WHERE id = ?1";
+        Ok(deserialize_rows(self.database.query(sql, &[json!(email)]).await?)?.pop())
+    }
+
+    /// Creates an account; false if the email has one already. If two requests do so at once, the primary key lets one
+    /// succeed.
+    pub(super) async fn create(&self, email: &str, name: &str, password_hash: &str) -> Result<bool, Error> {
+        let sql = "INSERT INTO users (id, name, password, created_at) VALUES (?1, ?2, ?3, ?4)";
+        let binds = [json!(email), json!(name), json!(password_hash), json!(self.now.as_secs())];
+        match self.database.query(sql, &binds).await {
+            Ok(_) => Ok(true),
+            Err(DatabaseError::Constraint(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The visitor's account. None for a guest, and for a user that another service of the shop signed in.
+pub(super) async fn of_shopper(shop: Shop<'_>, shopper: &Shopper) -> Result<Option<Account>, Error> {
+    match &shopper.user {
+        Some(user) => shop.accounts().find(user).await,
+        None => Ok(None),
+    }
+}

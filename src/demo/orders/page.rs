@@ -1,0 +1,26 @@
+//! `/orders/{id}`: the order confirmation.
+
+use askama::Template;
+use http::StatusCode;
+
+use super::{DemoOrder, DemoOrderId, DemoOrderLine};
+use crate::{
+    demo::{Shop, pages, shopper::Shopper},
+    ports::{error::Error, fetch::Response},
+};
+
+#[derive(Template)]
+#[template(path = "order.html")]
+struct OrderPage<'a> {
+    order: &'a DemoOrder,
+    lines: &'a [DemoOrderLine],
+}
+
+/// # Errors
+/// [`Error::NotFound`] if there is no such order, or the visitor may not see it.
+pub(in crate::demo) async fn show(shop: Shop<'_>, shopper: &Shopper, id: &DemoOrderId) -> Result<Response, Error> {
+    let found = shop.orders().find(id).await?;
+    let visible = found.filter(|(order, _)| order.is_visible_to(shopper.user.as_deref(), shop.now));
+    let (order, lines) = visible.ok_or(Error::NotFound("order"))?;
+    pages::private(pages::html(StatusCode::OK, &OrderPage { order: &order, lines: &lines }))
+}

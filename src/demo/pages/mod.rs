@@ -1,0 +1,157 @@
+//! Responses and public pages. A page that the edge may cache is the same for every visitor: it contains no name and
+//! sets no cookie.
+//!
+//! - `home`, `category`, `product`: the pages of the catalogue.
+
+mod category;
+mod home;
+mod product;
+
+use askama::Template;
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER},
+};
+use serde_json::json;
+
+pub(super) use self::{
+    category::category,
+    home::home,
+    product::{product, product_with_problem},
+};
+use super::catalogue::ProductCard;
+use crate::ports::{
+    error::Error,
+    fetch::{Body, Response},
+};
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+pub(super) const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
+
+/// The part above every page's own content. A template of its own, so that it is compiled once instead of once per
+/// page.
+#[derive(Template)]
+#[template(path = "header.html")]
+pub(super) struct PageHeader;
+
+/// The part below every page's own content.
+#[derive(Template)]
+#[template(path = "footer.html")]
+pub(super) struct PageFooter;
+
+#[derive(Template)]
+#[template(path = "message.html")]
+struct MessagePage<'a> {
+    title: &'a str,
+    text: &'a str,
+}
+
+/// `{"products": [card]}`: product data for scripts, which know only ids. Browsers may keep it for 30 s.
+pub(super) fn cards(cards: &[ProductCard]) -> Response {
+    let mut response = Response::new(Body::from(json!({ "products": cards }).to_string()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=30"));
+    response
+}
+
+pub(super) fn not_found() -> Response {
+    let text = "We could not find this page. Please check the address, or continue shopping.";
+    message(StatusCode::NOT_FOUND, "Page not found", text)
+}
+
+/// 503 for a failed database.
+pub(super) fn unavailable() -> Response {
+    let text = "We could not load this page. Please try again in a moment.";
+    let mut response = message(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", text);
+    response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+}
+
+/// A page with one message; plain text if the template fails.
+pub(super) fn message(status: StatusCode, title: &str, text: &str) -> Response {
+    html(status, &MessagePage { title, text }).unwrap_or_else(|_| {
+        let mut response = Response::new(Body::from(text.to_owned()));
+        *response.status_mut() = status;
+        response
+    })
+}
+
+/// 303 after a form, so that a reload does not send the form again. `path` is a path of this shop.
+pub(super) fn see_other(path: &str) -> Response {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let headers = response.headers_mut();
+    headers.extend(HeaderValue::try_from(path).map(|path| (LOCATION, path)));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    response
+}
+
+/// # Errors
+/// [`Error::Platform`] if the template fails.
+pub(super) fn html(status: StatusCode, page: &impl Template) -> Result<Response, Error> {
+    html_response(status, page.render())
+}
+
+/// The part of [`html`] that does not depend on the template, so that it is compiled once.
+fn html_response(status: StatusCode, page: askama::Result<String>) -> Result<Response, Error> {
+    let text = page.map_err(|error| Error::Platform(format!("a template failed: {error}")))?;
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    Ok(response)
+}
+
+/// Marks a personal page as uncacheable.
+pub(super) fn private(page: Result<Response, Error>) -> Result<Response, Error> {
+    page.map(|mut response| {
+        response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
+        response
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::demo::catalogue::{Category, CategoryListing, test_card};
+
+    pub(super) fn text(response: Response) -> String {
+        match response.into_body() {
+            Body::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => panic!("no page: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_page_contains_an_inline_script_or_style() {
+        let listing = CategoryListing {
+            category: Category {
+                id: "a".into(),
+                name: "A".into(),
+                blurb: "B".into(),
+                products: 60,
+                picture: "mug".into(),
+                tone: "sage".into(),
+            },
+            cards: vec![test_card(1400, 900, 0)],
+            page: NonZeroU32::new(2).unwrap(),
+            pages: 3,
+        };
+        let pages = [
+            home(std::slice::from_ref(&listing.category), &listing.cards, &[]),
+            category(&listing),
+            Ok(product::tests::mug_page(&test_card(1, 1, 1), vec![])),
+            Ok(not_found()),
+            Ok(unavailable()),
+        ];
+        for page in pages {
+            let page = text(page.unwrap());
+            assert!(!page.contains("<style") && !page.contains(" style=") && !page.contains(" onclick"), "{page}");
+            assert_eq!(page.matches("<script").count(), page.matches("<script src=\"/_edge/assets/").count(), "{page}");
+            assert_eq!(page.matches("<h1").count(), 1, "{page}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The visitor of a request, read from the `Edge-*` request headers. The edge removes such headers from a client's
+//! request, so the shop can trust them.
+
+use std::collections::BTreeMap;
+
+use http::{HeaderMap, request::Parts};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::{ports::time::Timestamp, schema::ids::ItemId};
+
+/// The visitor who sent a request.
+#[derive(Debug, Default)]
+pub(super) struct Shopper {
+    /// `Edge-User`: the signed-in user, an email for accounts of this shop. None for a guest, and while Redis is down.
+    pub user: Option<String>,
+    /// `Edge-Cart`: item → quantity, ordered by item. None while Redis is down, so an unknown cart differs from an
+    /// empty one.
+    pub cart: Option<BTreeMap<String, u32>>,
+    /// `Edge-Reservation`: the visitor's reservation in a flash sale.
+    reservation: Option<ReservedPiece>,
+}
+
+/// One piece of a flash sale that the edge reserves for the visitor.
+#[derive(Debug, Deserialize)]
+pub(super) struct ReservedPiece {
+    /// The item on sale.
+    pub sale: String,
+    /// The reservation's id.
+    pub id: String,
+    /// When the reservation expires, in Unix seconds.
+    until: f64,
+}
+
+impl ReservedPiece {
+    pub(super) fn expires(&self) -> Timestamp {
+        Timestamp::from_score(self.until)
+    }
+}
+
+impl Shopper {
+    pub(super) fn from_headers(head: &Parts) -> Self {
+        let user = header_text(&head.headers, "edge-user").map(str::to_owned);
+        let (cart, reservation) =
+            (header_json(&head.headers, "edge-cart"), header_json(&head.headers, "edge-reservation"));
+        Self { user, cart, reservation }
+    }
+
+    /// The visitor's reservation in the flash sale of `item`; None without one.
+    pub(super) fn reservation_for(&self, item: &ItemId) -> Option<&ReservedPiece> {
+        self.reservation.as_ref().filter(|reservation| reservation.sale == item.as_str())
+    }
+}
+
+fn header_json<T: DeserializeOwned>(headers: &HeaderMap, name: &str) -> Option<T> {
+    serde_json::from_str(header_text(headers, name)?).ok()
+}
+
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
