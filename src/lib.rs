@@ -49,38 +49,38 @@ pub mod schema;
 pub mod sessions;
 pub mod upstash;
 
-/// What the handlers and the jobs work with.
+/// The parts that handlers and jobs share.
 pub struct App {
     pub config: Config,
-    /// Reads and writes the session cookie.
+    /// Reads and signs the session cookie.
     pub keyring: Keyring,
-    pub redis: Redis,
+    pub redis: Rc<Redis>,
     pub fetch: Rc<dyn Fetch>,
     pub clock: Rc<dyn Clock>,
-    /// What happened since it was last written to Redis.
-    pub traffic: TrafficCounters,
-    /// D1, where there is one: the demo's catalogue and the row cache's table.
+    /// The traffic counts of this isolate.
+    pub traffic: Rc<TrafficCounters>,
+    /// D1: the demo shop's catalogue and the row cache's table. None without a binding.
     pub database: Option<Rc<dyn Database>>,
-    /// How often somebody may try; by default, without limits.
+    /// The platform's rate limits. Without bindings everything is allowed.
     pub limits: RateLimits,
-    /// What this isolate remembers of pages.
+    /// This isolate's copies of pages.
     pub pages: page_cache::Memory,
-    /// What this isolate remembers of rows.
+    /// This isolate's copies of rows.
     pub rows: row_cache::RowMemory,
-    /// Who was here since that was last written to Redis.
-    pub activity: Activity,
+    /// Session activity and item views that are not yet in Redis.
+    pub activity: Rc<Activity>,
 }
 
 impl App {
-    /// Puts the parts together.
+    /// Builds the parts from the configuration, without rate limits.
     #[must_use]
     pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
         let RedisConfig { credentials, timeout, keys } = config.redis.clone();
-        let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
+        let redis = Rc::new(Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys));
         let keyring = Keyring::new(&config.session);
-        let traffic = TrafficCounters::new(config.traffic_interval);
+        let traffic = Rc::new(TrafficCounters::new(config.traffic_interval));
         let (pages, rows) = (page_cache::Memory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
-        let activity = Activity::new(&config.session);
+        let activity = Rc::new(Activity::new(&config.session));
         let limits = RateLimits::default();
         Self { config, keyring, redis, fetch, clock, traffic, database, limits, pages, rows, activity }
     }

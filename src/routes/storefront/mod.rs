@@ -230,7 +230,7 @@ impl Visit {
                 Err(error) => Err(error),
             };
             if is_new == Ok(true) {
-                app.traffic.order();
+                app.traffic.count(Metric::Order);
             }
             log_failure(is_new);
         })
@@ -263,7 +263,7 @@ impl Visit {
         if let Some(change) = says.cart {
             let write = carts::change(&app.redis, token.as_ref(), &change, *now, &app.config).await?;
             if let CartChange::Add(_, quantity) = change {
-                app.traffic.added(&write.cart, quantity.get());
+                app.traffic.count_cart_addition(&write.cart, quantity.get());
             }
             if let Some(session) = write.session.filter(|_| write.created) {
                 cookie = Some(app.keyring.set(&session.token)?);
@@ -297,7 +297,7 @@ impl Visit {
         if item.is_some() {
             self.app.traffic.count(Metric::View);
         }
-        self.app.activity.note(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
+        self.app.activity.record_visit(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
     }
 }
 

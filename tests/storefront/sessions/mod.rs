@@ -8,7 +8,7 @@ use edgefront::{
     App,
     carts::{self, Quantity},
     ports::time::Timestamp,
-    ranking::activity::{self, Viewer},
+    ranking::activity::Viewer,
     schema::{
         ids::{ItemId, UserId},
         token::Token,
@@ -52,8 +52,8 @@ async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) 
 /// A view as the storefront notes it, written.
 async fn view(app: &Rc<App>, token: &Token, name: &str) {
     let now = app.clock.now();
-    app.activity.note(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
-    if let Some(work) = activity::flush(app, now) {
+    app.activity.record_visit(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
+    if let Some(work) = app.activity.flush(&app.redis, &app.clock, &app.limits.views, now) {
         work.await;
     }
 }
@@ -234,9 +234,14 @@ async fn a_reported_view_counts_only_for_an_item_that_ranks_already() {
     let (one, other) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
     view(&app, &one, "mug").await;
     for name in ["mug", "made-up"] {
-        app.activity.note_reported(Viewer { token: Some(&other), network: None }, &item(name), None, app.clock.now());
+        app.activity.record_reported_view(
+            Viewer { token: Some(&other), network: None },
+            &item(name),
+            None,
+            app.clock.now(),
+        );
     }
-    activity::flush(&app, app.clock.now()).unwrap().await;
+    app.activity.flush(&app.redis, &app.clock, &app.limits.views, app.clock.now()).unwrap().await;
     assert_eq!(store.raw(&["ZRANGE", "viewed:", "0", "-1", "WITHSCORES"]).await, json!(["mug", "-2"]));
 }
 
@@ -344,8 +349,8 @@ async fn views_that_come_within_a_tenth_of_a_second_share_a_pipeline() {
     view(&app, &tokens[0], "cup").await;
     let (before, now) = (store.counts().requests, app.clock.now());
     let note = |token| {
-        app.activity.note(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
-        activity::flush(&app, now)
+        app.activity.record_visit(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
+        app.activity.flush(&app.redis, &app.clock, &app.limits.views, now)
     };
     let first = note(&tokens[0]).expect("the first one sends");
     let others = async { tokens[1..].iter().for_each(|token| assert!(note(token).is_none(), "for all others")) };
