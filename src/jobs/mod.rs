@@ -1,8 +1,8 @@
 //! The cron jobs. Each job is safe to run twice, concurrently or late, and a failing job stops no other.
 //!
-//! Every command is billed, so a run that finds nothing to do costs one Redis command (a rescale, every five minutes, costs six with
-//! those of its script). An idle shop thus spends 130,000 of the free plan's 500,000 commands a month. An idle run writes no report;
-//! the heartbeat shows that the crons run.
+//! Every command is billed, so a run that finds nothing to do costs one Redis command (a rescale, every five minutes,
+//! costs six with those of its script). An idle shop thus spends 130,000 of the free plan's 500,000 commands a month.
+//! An idle run writes no report; the heartbeat shows that the crons run.
 //!
 //! - [`job`]: the jobs and their schedule.
 //! - [`report`]: the last reports, and the heartbeat.
@@ -30,8 +30,8 @@ use crate::{
 /// The time of one cron run: nearly the minute until the next run begins.
 const CRON_TIME: Duration = Duration::from_secs(55);
 
-/// Runs the jobs of a cron trigger concurrently and logs one line. The line and `jobs:` report a failed job; the next run catches
-/// up.
+/// Runs the jobs of a cron trigger concurrently and logs one line. The line and `jobs:` report a failed job; the next
+/// run catches up.
 pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
     let jobs: &[Job] = match cron {
         EVERY_MINUTE => &[Job::CleanSessions, Job::RefreshRows],
@@ -47,8 +47,8 @@ pub async fn run_cron(app: &App, cron: &str, now: Timestamp) {
     event_log::cron(cron, app.clock.now().since(now).as_secs_f64(), runs);
 }
 
-/// Runs a job once, on request, and does not wait for rows that are due later. A job that succeeds in part (a row source failed)
-/// returns a report with an error.
+/// Runs a job once, on request, and does not wait for rows that are due later. A job that succeeds in part (a row
+/// source failed) returns a report with an error.
 ///
 /// # Errors
 /// [`Error`] if the job failed as a whole.

@@ -13,7 +13,8 @@ use crate::{
     upstash::{Command, Pairs, Redis, number},
 };
 
-/// The crons count as silent after this time. They write the heartbeat with each report, and at least every third minute.
+/// The crons count as silent after this time. They write the heartbeat with each report, and at least every third
+/// minute.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_mins(10);
 /// The heartbeat's field in `jobs:`.
 const HEARTBEAT: &str = "heartbeat";
@@ -33,7 +34,7 @@ pub struct JobReport {
 }
 
 impl JobReport {
-    /// Whether the run found nothing to do.
+    /// True if the run found nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         self.done.values().all(|value| matches!(value.as_u64(), Some(0)) || *value == Value::Bool(false))
     }
@@ -53,7 +54,7 @@ pub struct JobsStatus {
 }
 
 impl JobsStatus {
-    /// Whether the heartbeat is recent. True before the first run: a newly deployed shop is ready.
+    /// True if the heartbeat is recent, and before the first run: a newly deployed shop is ready.
     #[must_use]
     pub fn crons_are_running(&self, now: Timestamp) -> bool {
         self.heartbeat.is_none_or(|last| now.since(Timestamp::from_score(last)) < HEARTBEAT_TIMEOUT)
@@ -80,7 +81,8 @@ pub async fn status(redis: &Redis, now: Timestamp) -> Result<JobsStatus, Error> 
     Ok(status)
 }
 
-/// Stores a report. A cron's report is its heartbeat, too: one command writes both. A failure is logged and does not undo the job.
+/// Stores a report. A cron's report is its heartbeat, too: one command writes both. A failure is logged and does not
+/// undo the job.
 pub(super) async fn store_report(redis: &Redis, job: Job, trigger: Trigger, report: &JobReport) {
     let text = json!(report).to_string();
     let mut store = Command::write("HSET").arg(keys::JOBS).arg(job.name()).arg(text).repeatable();

@@ -18,9 +18,11 @@ use crate::{
     upstash::Redis,
 };
 
-/// The deadline of a job's call to Redis. No visitor waits for it, and its batches are larger than a visitor's requests.
+/// The deadline of a job's call to Redis. No visitor waits for it, and its batches are larger than a visitor's
+/// requests.
 const REDIS_DEADLINE: Duration = Duration::from_secs(10);
-/// The time of a cleanup: less than the 30 s of CPU time of an invocation. It cleans tens of thousands of sessions a second.
+/// The time of a cleanup: less than the 30 s of CPU time of an invocation. It cleans tens of thousands of sessions a
+/// second.
 const CLEANUP_TIME: Duration = Duration::from_secs(25);
 /// The time of a refresh on request: the API's caller waits for it.
 const MANUAL_REFRESH_TIME: Duration = Duration::from_secs(20);
@@ -47,7 +49,8 @@ impl From<Value> for JobOutcome {
     }
 }
 
-/// Runs a job and stores its report, unless a cron found nothing to do. The result is an error if the job failed as a whole.
+/// Runs a job and stores its report, unless a cron found nothing to do. The result is an error if the job failed as a
+/// whole.
 pub(super) async fn run(
     app: &App,
     job: Job,
@@ -73,8 +76,8 @@ pub(super) async fn run(
     (report, outcome.map(drop))
 }
 
-/// Ends sessions over the limit and idle ones. A cron probes for one kind in each minute, in rotation, and ends everything that it
-/// finds. Every third minute it writes the heartbeat instead.
+/// Ends sessions over the limit and idle ones. A cron probes for one kind in each minute, in rotation, and ends
+/// everything that it finds. Every third minute it writes the heartbeat instead.
 async fn clean_sessions(
     app: &App,
     redis: &Redis,

@@ -1,5 +1,5 @@
-//! Counts and sizes of the data in Redis. Redis maintains each figure itself or finds it by the order of a sorted set, so counting
-//! costs the same for any amount of data.
+//! Counts and sizes of the data in Redis. Redis maintains each figure itself or finds it by the order of a sorted set,
+//! so counting costs the same for any amount of data.
 
 use std::time::Duration;
 
@@ -31,27 +31,28 @@ pub struct StorageStats {
     pub keys: u64,
 }
 
-/// Reads all figures in one pipeline, because they do not depend on each other. The sessions' figures are sums over the shards.
+/// Reads all figures in one pipeline, because they do not depend on each other. The sessions' figures are sums over the
+/// shards.
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub async fn read_stats(redis: &Redis, now: Timestamp) -> Result<StorageStats, Error> {
     let layout = redis.keys();
-    let shard_commands = |shard: Shard| {
+    let commands_of = |shard: Shard| {
         [
             Command::read("ZCARD").arg(shard.recent()),
             Command::read("ZCOUNT").arg(shard.recent()).num(now - ONLINE_WINDOW).arg("+inf"),
             Command::read("XLEN").arg(shard.abandoned()),
         ]
     };
-    let shared_commands = [
+    let global_commands = [
         Command::read("ZCARD").arg(layout.ranking()),
         Command::read("ZCARD").arg(layout.schedule()),
         // Missing before the first page is stored.
         Command::read("HGET").arg(layout.bytes()).arg("total"),
         Command::read("DBSIZE"),
     ];
-    let commands: Vec<_> = shared_commands.into_iter().chain(layout.shards().flat_map(shard_commands)).collect();
+    let commands: Vec<_> = global_commands.into_iter().chain(layout.shards().flat_map(commands_of)).collect();
     let counts: Vec<Option<u64>> = redis.all(&commands).await?;
     let counts: Vec<_> = counts.into_iter().map(Option::unwrap_or_default).collect();
     let [ranked_items, scheduled_rows, page_bytes, keys, shard_counts @ ..] = &*counts else {

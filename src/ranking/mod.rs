@@ -1,8 +1,8 @@
-//! The popularity ranking: the sorted set `viewed:`. An item's score is its number of views, negated, so that rank 0 is the most
-//! viewed item.
+//! The popularity ranking: the sorted set `viewed:`. An item's score is its number of views, negated, so that rank 0 is
+//! the most viewed item.
 //!
-//! Views halve every half-life (`RANKING_HALF_LIFE`), however often the cron runs. A rescale drops the ranks from `RANKING_KEEP`
-//! on, which bounds the set.
+//! Views halve every half-life (`RANKING_HALF_LIFE`), however often the cron runs. A rescale drops the ranks from
+//! `RANKING_KEEP` on, which bounds the set.
 //!
 //! - [`activity`]: records visits and views, and writes them in batches.
 //! - [`crawler`]: tells people from crawlers and prefetches.
@@ -60,14 +60,15 @@ pub fn count_command(keys: Keys, item: &ItemId, views: u32) -> Command {
     Command::write("ZINCRBY").arg(keys.ranking()).arg(format!("-{views}")).arg(item.as_str())
 }
 
-/// Adds `views` to `item` only if it ranks already. For reported views: invented ids cannot push real items out of the ranking.
+/// Adds `views` to `item` only if it ranks already. For reported views: invented ids cannot push real items out of the
+/// ranking.
 #[must_use]
 pub fn count_if_ranked_command(keys: Keys, item: &ItemId, views: u32) -> Command {
     Command::write("ZADD").arg(keys.ranking()).arg("XX").arg("INCR").arg(format!("-{views}")).arg(item.as_str())
 }
 
-/// Adds one view to `item` if it ranks already, once a day for each idempotency `key`. A script, because the view depends on the
-/// key: a retry after a lost reply is harmless.
+/// Adds one view to `item` if it ranks already, once a day for each idempotency `key`. A script, because the view
+/// depends on the key: a retry after a lost reply is harmless.
 #[must_use]
 pub fn count_once_command(keys: Keys, item: &ItemId, key: &str) -> Command {
     Command::script(&COUNT_ONCE, [keys.ranking(), keys.once_viewed(key)]).arg(item.as_str()).num(ONCE_TTL).repeatable()
@@ -81,8 +82,8 @@ pub async fn rank(redis: &Redis, item: &ItemId) -> Result<Option<u64>, Error> {
     Ok(redis.run(Command::read("ZRANK").arg(redis.keys().ranking()).arg(item.as_str())).await?)
 }
 
-/// The `limit` most viewed items, best first. Leaves out members that are no [`ItemId`] (other programs wrote them); their ranks
-/// stay taken.
+/// The `limit` most viewed items, best first. Leaves out members that are no [`ItemId`] (other programs wrote them);
+/// their ranks stay taken.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -93,8 +94,8 @@ pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<RankedItem>, Error> {
     Ok(ranked_items(redis.run(top_command(redis.keys(), limit)).await?))
 }
 
-/// The `limit` (at least 1) most viewed items, each with its rank at the last rescale. One pipeline, because the two lists do not
-/// depend on each other.
+/// The `limit` (at least 1) most viewed items, each with its rank at the last rescale. One pipeline, because the two
+/// lists do not depend on each other.
 ///
 /// # Errors
 /// [`Error::Redis`].

@@ -9,7 +9,7 @@ use crate::{
     upstash::{Command, Redis},
 };
 
-/// What one rescale changed.
+/// The effect of one rescale.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RescaleReport {
     /// How often every score was halved: once for each half-life since the last rescale. 0 if the ranking is empty.
@@ -20,18 +20,19 @@ pub struct RescaleReport {
     pub forgotten: u64,
 }
 
-/// Halves all scores once for each half-life that ended since the last rescale, drops the ranks from [`RankingConfig::keep`] on,
-/// and remembers the first ranks for [`movement`](super::movement).
+/// Halves all scores once for each half-life that ended since the last rescale, drops the ranks from
+/// [`RankingConfig::keep`] on, and remembers the first ranks for [`movement`](super::movement).
 ///
-/// Safe to run twice, because the marker `rescaled:` records the half-lives that are done. Safe to miss, because the next run
-/// catches up. A script, because the writes depend on the marker. The book's `ZREMRANGEBYRANK 0 -20001` deleted the *most* viewed
-/// items.
+/// Safe to run twice, because the marker `rescaled:` records the half-lives that are done. Safe to miss, because the
+/// next run catches up. A script, because the writes depend on the marker. The book's `ZREMRANGEBYRANK 0 -20001`
+/// deleted the *most* viewed items.
 ///
 /// # Errors
 /// [`Error::Redis`]: the script has run as a whole or not at all.
 pub async fn rescale(redis: &Redis, now: Timestamp, config: &RankingConfig) -> Result<RescaleReport, Error> {
     let half_life = config.half_life.as_secs().max(1);
-    // The marker is a moment, not a number of half-lives: a change of RANKING_HALF_LIFE would turn a number into years of decay.
+    // The marker is a moment, not a number of half-lives: a change of RANKING_HALF_LIFE would turn a number into years
+    // of decay.
     let began = now.as_secs() / half_life * half_life;
     let keys = redis.keys();
     let command = Command::script(&RESCALE, [keys.ranking(), keys.rescaled(), keys.ranked()])

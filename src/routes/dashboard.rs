@@ -1,5 +1,5 @@
-//! `/_edge/`: the operator's dashboard. The page is the same for everybody and holds no secret: its script reads the API with the
-//! service key. So the page works in front of any origin, and without Redis.
+//! `/_edge/`: the operator's dashboard. The page is the same for everybody and holds no secret: its script reads the
+//! API with the service key. So the page works in front of any origin, and without Redis.
 
 use askama::Template;
 use http::{
@@ -37,8 +37,8 @@ const SCRIPT: Asset = asset!(
     "../package-lock.json",
 );
 
-/// The content security policy allows files of this host only, no inline script, no frame, and no form submission: only the script
-/// may read the key in the form.
+/// The content security policy allows files of this host only, no inline script, no frame, and no form submission: only
+/// the script may read the key in the form.
 const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),

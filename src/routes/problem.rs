@@ -1,7 +1,7 @@
 //! Errors as RFC 9457 problem documents. No other module picks the status of an error.
 //!
-//! A 4xx document tells the caller what to correct. The cause of a 5xx concerns the operator only: the response carries it to the
-//! log, and its document is generic. No response quotes Redis, the database or a secret.
+//! A 4xx document tells the caller what to correct. The cause of a 5xx concerns the operator only: the response carries
+//! it to the log, and its document is generic. No response quotes Redis, the database or a secret.
 
 use std::fmt::Display;
 
@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// `Retry-After` of a 503, in seconds. A lost connection recovers sooner, an exhausted quota later; five seconds keep a crowd of
-/// clients from adding load.
+/// `Retry-After` of a 503, in seconds. A lost connection recovers sooner, an exhausted quota later; five seconds keep a
+/// crowd of clients from adding load.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 /// The detail of every 5xx.
@@ -28,7 +28,8 @@ const SERVER_ERROR_DETAIL: &str = "the server failed to answer, and the request 
 const CONTENT_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
-/// The reason for an error response: HTTP's own reasons, and those of the domain. A message says what happened, then what to do.
+/// The reason for an error response: HTTP's own reasons, and those of the domain. A message says what happened, then
+/// what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error("no route has this path: check its spelling")]
@@ -54,16 +55,16 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Makes the response to a request of `route`, the route's pattern. The log names the pattern, because a path may hold an id.
+    /// Makes the response to a request of `route`, the route's pattern. The log names the pattern, because a path may
+    /// hold an id.
     #[must_use]
     pub fn respond(self, route: impl Display) -> Response {
         let (status, kind, title) = self.class();
-        let detail = if status.is_server_error() { SERVER_ERROR_DETAIL.to_owned() } else { self.to_string() };
         let mut document = json!({
             "type": format!("urn:edgefront:{kind}"),
             "title": title,
             "status": status.as_u16(),
-            "detail": detail,
+            "detail": self.detail(),
         });
         if let (Self::Domain(Error::Invalid { field, .. }), Some(document)) = (&self, document.as_object_mut()) {
             document.insert("field".to_owned(), (*field).into());
@@ -75,6 +76,11 @@ impl Problem {
         }
         self.insert_headers(status, response.headers_mut());
         response
+    }
+
+    /// The document's `detail`: this problem's message, or one message for every 5xx.
+    pub(super) fn detail(&self) -> String {
+        if self.class().0.is_server_error() { SERVER_ERROR_DETAIL.to_owned() } else { self.to_string() }
     }
 
     /// The status, the kind (the last part of the document's `type`) and the title.

@@ -242,7 +242,7 @@ fn with_subrequests(stock: Stock, subrequests: u64) -> Stock {
     stock
 }
 
-/// Runs a cron trigger and returns the number of its requests to Redis and to ROWS_URL.
+/// Runs a cron trigger and returns the number of its requests to Redis and to `ROWS_URL`.
 async fn count_requests(stock: &Stock, cron_trigger: &str) -> u64 {
     let (redis, rows) = (stock.store.counts().requests, stock.origin.count());
     cron(stock, cron_trigger).await;

@@ -1,5 +1,5 @@
-//! The log: one line of JSON for each event that concerns an operator. [`line`] formats every record on every platform, and no line
-//! holds a token or an email address.
+//! The log: one line of JSON for each event that concerns an operator. [`line`] formats every record on every platform,
+//! and no line holds a token or an email address.
 //!
 //! | `event` | fields besides `level` | logged when |
 //! |---|---|---|
@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 pub use self::redact::redact;
 use crate::ports::fetch::Response;
 
-/// The cause of a 5xx response. It travels in the response's extensions and is logged when the response is sent. So a response that
-/// a stale page replaces is not logged.
+/// The cause of a 5xx response. It travels in the response's extensions and is logged when the response is sent. So a
+/// response that a stale page replaces is not logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The route's pattern.
@@ -39,8 +39,8 @@ const REQUEST: &str = "request";
 const CRON: &str = "cron";
 const JOB: &str = "job";
 
-/// Logs a 5xx response. `route` stands in if the response carries no [`Failure`]. `millis` is the time since the request, in
-/// milliseconds.
+/// Logs a 5xx response. `route` stands in if the response carries no [`Failure`]. `millis` is the time since the
+/// request, in milliseconds.
 pub fn request(method: &Method, route: &str, response: &Response, millis: impl FnOnce() -> u128) {
     if !response.status().is_server_error() {
         return;

@@ -2,8 +2,8 @@
 
 use crate::schema::token::Token;
 
-/// Replaces every possible session token and email address in `text` by `…`. edgefront's own messages hold none, but messages of the
-/// database, of the platform and of panics may.
+/// Replaces every possible session token and email address in `text` by `…`. edgefront's own messages hold none, but
+/// messages of the database, of the platform and of panics may.
 #[must_use]
 pub fn redact(text: &str) -> String {
     let is_in_email = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+' | '%');

@@ -98,8 +98,8 @@ impl Metric {
         if response.status().is_server_error() { Self::Failed } else { Self::Api }
     }
 
-    /// Classifies a response by its `Cache-Status`: `fwd` says why the request went to the origin, `detail` why the response is not
-    /// stored.
+    /// Classifies a response by its `Cache-Status`: `fwd` says why the request went to the origin, `detail` why the
+    /// response is not stored.
     fn of_forward(why: &str, detail: &str) -> Self {
         match (why, detail) {
             ("method", _) => Self::Method,

@@ -1,12 +1,13 @@
 //! Traffic counters: origins of responses, actions of visitors, and their cost in Redis.
 //!
-//! An isolate counts in memory. After a response it writes its counts as one entry of the stream `traffic:`, if its last entry is
-//! older than `TRAFFIC_INTERVAL`. So a request costs at most one more command, and a thousand requests a second cost half a command a
-//! second. Redis stamps each entry with its own clock, because the isolates' clocks differ.
+//! An isolate counts in memory. After a response it writes its counts as one entry of the stream `traffic:`, if its
+//! last entry is older than `TRAFFIC_INTERVAL`. So a request costs at most one more command, and a thousand requests a
+//! second cost half a command a second. Redis stamps each entry with its own clock, because the isolates' clocks
+//! differ.
 //!
-//! Counts since the last entry wait for the isolate's next request. If the platform evicts the isolate before that, it loses at
-//! most the last two seconds of a burst. Counts of a failed write go into the next entry; if only the reply was lost, they count
-//! twice.
+//! Counts since the last entry wait for the isolate's next request. If the platform evicts the isolate before that, it
+//! loses at most the last two seconds of a burst. Counts of a failed write go into the next entry; if only the reply
+//! was lost, they count twice.
 //!
 //! - [`metric`]: the metrics and their names.
 //! - [`series`]: the entries of some minutes as a time series.

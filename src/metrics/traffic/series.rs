@@ -7,8 +7,8 @@ use crate::{
     upstash::{Command, Pairs, Redis},
 };
 
-/// The shortest bucket, in seconds. An isolate writes an entry every two seconds, so a shorter bucket would be empty or full by
-/// chance.
+/// The shortest bucket, in seconds. An isolate writes an entry every two seconds, so a shorter bucket would be empty or
+/// full by chance.
 const MIN_BUCKET_SECONDS: u64 = 5;
 
 /// A time series. All moments are Unix seconds.
@@ -23,7 +23,8 @@ pub struct TrafficSeries {
 }
 
 impl TrafficSeries {
-    /// A series of the `minutes` before `now`: about 60 buckets, each with a second for every minute, or fewer buckets of 5 s.
+    /// A series of the `minutes` before `now`: about 60 buckets, each with a second for every minute, or fewer buckets
+    /// of 5 s.
     fn empty(minutes: u64, now: Timestamp) -> Self {
         let width = minutes.max(MIN_BUCKET_SECONDS);
         let start = now.as_secs().saturating_sub(minutes * 60) / width * width;

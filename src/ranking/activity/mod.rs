@@ -1,15 +1,16 @@
 //! Records session activity and item views. Batches writes and flushes them after the response.
 //!
-//! All requests of a tenth of a second share one pipeline. The first of these requests sends it; activity that arrives meanwhile
-//! waits for the next pipeline, which the same request sends. A busy shop writes a hundred views with one Redis request.
+//! All requests of a tenth of a second share one pipeline. The first of these requests sends it; activity that arrives
+//! meanwhile waits for the next pipeline, which the same request sends. A busy shop writes a hundred views with one
+//! Redis request.
 //!
-//! Anybody can start a session, so only a user's session vouches for a view by itself: its views of an item count once in
-//! [`SessionConfig::view_window`], checked by Redis. All other views count once for a network and an item: in that window as far
-//! as this isolate remembers, and once a minute by the platform's rate limit, which all isolates share.
+//! Anybody can start a session, so only a user's session vouches for a view by itself: its views of an item count once
+//! in [`SessionConfig::view_window`], checked by Redis. All other views count once for a network and an item: in that
+//! window as far as this isolate remembers, and once a minute by the platform's rate limit, which all isolates share.
 //!
-//! If the platform evicts an isolate, it loses the views of a tenth of a second, of the pipeline in flight, and of the touches
-//! whose replies were not counted yet. A failed pipeline is not repeated, because Redis may have executed it: its views are lost,
-//! and nothing else.
+//! If the platform evicts an isolate, it loses the views of a tenth of a second, of the pipeline in flight, and of the
+//! touches whose replies were not counted yet. A failed pipeline is not repeated, because Redis may have executed it:
+//! its views are lost, and nothing else.
 //!
 //! - [`pending`]: the activity that is not written yet.
 //! - [`writer`]: the background task that writes it.
@@ -35,8 +36,8 @@ use crate::{
 pub enum ViewSource {
     /// edgefront served the item's page with status 200, so the item exists.
     Served,
-    /// A client reports that another cache served the page. The view counts only if the item ranks already: invented ids cannot
-    /// push real items out of the ranking.
+    /// A client reports that another cache served the page. The view counts only if the item ranks already: invented
+    /// ids cannot push real items out of the ranking.
     Reported,
 }
 
@@ -73,7 +74,8 @@ const MAX_REMEMBERED: usize = 20_000;
 pub struct Activity {
     config: SessionConfig,
     pending: RefCell<PendingActivity>,
-    /// Visits, each a session and the item that it viewed. Two visits that share a hash cost one touch, which nobody notices.
+    /// Visits, each a session and the item that it viewed. Two visits that share a hash cost one touch, which nobody
+    /// notices.
     recent_visits: RefCell<RecentSet>,
     /// Views without a session, each a network and an item.
     recent_network_views: RefCell<RecentSet>,
@@ -94,7 +96,8 @@ impl Activity {
         }
     }
 
-    /// Records a visit, and a view of `item` if there is one. Skips a repetition within [`TOUCH_EVERY`]: it would change nothing.
+    /// Records a visit, and a view of `item` if there is one. Skips a repetition within [`TOUCH_EVERY`]: it would
+    /// change nothing.
     pub fn record_visit(&self, viewer: Viewer<'_>, item: Option<&ItemId>, now: Timestamp) {
         let Some(token) = viewer.token else {
             if let Some(item) = item {

@@ -52,7 +52,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Sends one pipeline after another until nothing is pending. After [`MAX_WRITE_TIME`] it leaves the rest to the next request.
+    /// Sends one pipeline after another until nothing is pending. After [`MAX_WRITE_TIME`] it leaves the rest to the
+    /// next request.
     async fn write_all(&self) {
         let end = self.clock.now() + MAX_WRITE_TIME;
         while !self.activity.pending.borrow().is_empty() {
@@ -73,8 +74,8 @@ impl Writer<'_> {
         self.activity.writer_lease.set(None);
     }
 
-    /// Drops the views that another isolate has counted within the last minute. The platform answers from memory, so asking one
-    /// view after another costs little.
+    /// Drops the views that another isolate has counted within the last minute. The platform answers from memory, so
+    /// asking one view after another costs little.
     async fn check_view_limit(&self) {
         let unchecked = self.activity.pending.borrow_mut().take_unchecked_views();
         for (network, view) in unchecked {
@@ -85,8 +86,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Sends one pipeline: its commands do not depend on each other. The replies to the touches say which views count; the next
-    /// pipeline writes those.
+    /// Sends one pipeline: its commands do not depend on each other. The replies to the touches say which views count;
+    /// the next pipeline writes those.
     async fn send_batch(&self) -> Result<(), Error> {
         let keys = self.redis.keys();
         let Batch { mut touches, view_counts, keyed_views } = self.activity.pending.borrow_mut().take_batch();

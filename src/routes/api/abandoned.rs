@@ -9,8 +9,8 @@ use crate::{
     routes::problem::Problem,
 };
 
-/// `?limit=&before=` → `{carts: [{id, user, seen, ended, items: [{id, quantity}]}], next}`, newest first. `next` is the cursor
-/// (`before`) of the following page, null on the last page.
+/// `?limit=&before=` → `{carts: [{id, user, seen, ended, items: [{id, quantity}]}], next}`, newest first. `next` is the
+/// cursor (`before`) of the following page, null on the last page.
 pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let limit = request.query_number("limit", 20, 100)?;
     let before = request.query_parameter("before")?.map(|text| AbandonedCursor::parse(&text)).transpose()?;

@@ -44,11 +44,12 @@ impl Access {
     }
 }
 
-/// Whether a page of this origin sent the request.
+/// True if a page of this origin sent the request.
 ///
-/// The browser sets `Sec-Fetch-Site`, and no script can. `none` (the address bar, a bookmark) never comes with an unsafe method, so
-/// it is refused like `same-site` and `cross-site`. A browser without `Sec-Fetch-Site` sends `Origin`. A client without either
-/// header may be anything that carries cookies, and is refused. A repeated header is refused, too.
+/// The browser sets `Sec-Fetch-Site`, and no script can. `none` (the address bar, a bookmark) never comes with an
+/// unsafe method, so it is refused like `same-site` and `cross-site`. A browser without `Sec-Fetch-Site` sends
+/// `Origin`. A client without either header may be anything that carries cookies, and is refused. A repeated header is
+/// refused, too.
 fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> bool {
     let sites = headers.get_all("sec-fetch-site");
     if sites.iter().next().is_some() {
@@ -58,7 +59,8 @@ fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> bool {
     own.is_ok_and(|own| own.is_tuple() && headers.get_all(header::ORIGIN).iter().eq([&own.ascii_serialization()]))
 }
 
-/// Whether the request carries `key`. Hashing both keys first makes the comparison take the same time for every key of any length.
+/// True if the request carries `key`. Hashing both keys first makes the comparison take the same time for every key of
+/// any length.
 fn has_key(headers: &HeaderMap, key: &str) -> bool {
     let sent = headers.get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
     let Some((scheme, sent)) = sent.split_at_checked("Bearer ".len()) else { return false };

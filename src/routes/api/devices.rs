@@ -1,4 +1,5 @@
-//! `/sessions` of the visitor, and `/users/{user}/sessions`: the devices on which a user is logged in, and remote logout.
+//! `/sessions` of the visitor, and `/users/{user}/sessions`: the devices on which a user is logged in, and remote
+//! logout.
 
 use http::{StatusCode, header};
 use serde_json::{Value, json};
@@ -14,8 +15,8 @@ use crate::{
     },
 };
 
-/// `{sessions: [{id, current, began, seen, device}]}`, newest login first; times are Unix seconds. The list is empty without a
-/// session.
+/// `{sessions: [{id, current, began, seen, device}]}`, newest login first; times are Unix seconds. The list is empty
+/// without a session.
 pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let Some(token) = request.session_token() else { return Ok(sessions_response(&[]).into()) };
     let devices = sessions::devices(&request.app.redis, &token, request.now, &request.app.config.session).await?;

@@ -22,8 +22,8 @@ pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(Answer { response, background: rows::refresh_task(app, overdue, now) })
 }
 
-/// Reserves a piece for the visitor's user: 201, or 200 for a piece that is held already. The route needs no `Idempotency-Key`,
-/// because a user gets one piece.
+/// Reserves a piece for the visitor's user: 201, or 200 for a piece that is held already. The route needs no
+/// `Idempotency-Key`, because a user gets one piece.
 pub async fn reserve(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, now, id, token) = (request.app, request.now, sale_id(&request)?, required_token(&request)?);
     let source = RowSource::of(app);

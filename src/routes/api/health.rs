@@ -21,7 +21,8 @@ pub async fn alive(_: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(respond::json(respond::NO_STORE, &json!({"status": "ok"})).into())
 }
 
-/// The state of each part: 200, or 503 if a part has a problem. The causes go to the log only, because the route is public.
+/// The state of each part: 200, or 503 if a part has a problem. The causes go to the log only, because the route is
+/// public.
 pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let redis = &request.app.redis;
     let status = jobs::status(redis, request.now);
@@ -47,9 +48,9 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut response = respond::json(respond::NO_STORE, &parts);
     if !is_ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        let errors = [status.and(writable).err(), origin.err()].into_iter().flatten();
-        let causes: String = errors.map(|error| format!("; {error}")).collect();
-        Failure { route: "/_edge/v1/readyz".to_owned(), cause: format!("{parts}{causes}") }.attach(&mut response);
+        let errors = [status.and(writable).err(), origin.err()].into_iter().flatten().map(|error| error.to_string());
+        let cause = [parts.to_string()].into_iter().chain(errors).collect::<Vec<_>>().join("; ");
+        Failure { route: "/_edge/v1/readyz".to_owned(), cause }.attach(&mut response);
     }
     Ok(response.into())
 }

@@ -1,4 +1,5 @@
-//! `/items/{item}/related` and `/items/{item}/stats`: related items and figures of an item. The responses are the same for everybody.
+//! `/items/{item}/related` and `/items/{item}/stats`: related items and figures of an item. The responses are the same
+//! for everybody.
 
 use serde_json::{Value, json};
 
@@ -10,8 +11,8 @@ use crate::{
     schema::ids::ItemId,
 };
 
-/// `?by=bought&limit=` (`by` may be missing) → `{items: [{id, score}]}`; `?by=viewed&limit=` → `{items: [{id, share}], orders}`;
-/// best first.
+/// `?by=bought&limit=` (`by` may be missing) → `{items: [{id, score}]}`; `?by=viewed&limit=` → `{items: [{id, share}],
+/// orders}`; best first.
 pub async fn related(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let item = ItemId::parse(&request.id)?;
     let limit = request.query_number("limit", 8, 50)?;

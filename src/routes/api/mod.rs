@@ -1,5 +1,5 @@
-//! The API under `/_edge/v1`: one table of routes, and the steps that all routes share. A handler parses, makes one domain call and
-//! responds.
+//! The API under `/_edge/v1`: one table of routes, and the steps that all routes share. A handler parses, makes one
+//! domain call and responds.
 //!
 //! - [`route`]: finds the route of a request.
 //! - [`access`]: authorizes the request.
@@ -17,7 +17,7 @@ use http::{HeaderMap, Method, header, request::Parts};
 use self::{
     access::Access,
     request::ApiRequest,
-    route::{PathParameters, Route, find_route},
+    route::{ApiRoute, PathParameters, find_route},
 };
 use crate::{
     App,
@@ -62,7 +62,7 @@ const BODY_LIMIT: usize = 16 * 1024;
 
 macro_rules! routes {
     ($($access:ident $method:ident $path:literal $handler:path, $summary:literal;)*) => {
-        &[$(Route {
+        &[$(ApiRoute {
             access: Access::$access,
             method: Method::$method,
             path: $path,
@@ -75,7 +75,7 @@ macro_rules! routes {
 
 /// The routes. A test writes them into `docs/api.md`.
 #[rustfmt::skip]
-static ROUTES: &[Route] = routes! {
+static ROUTES: &[ApiRoute] = routes! {
     Open    GET    "/healthz"                        health::alive,         "Liveness: the Worker runs";
     Open    GET    "/readyz"                         health::ready,         "Readiness of Redis, crons, rows, origin";
 
@@ -144,7 +144,7 @@ async fn answer(
     app: &Rc<App>,
     head: &Parts,
     body: Body,
-    (route, parameters): (&Route, PathParameters),
+    (route, parameters): (&ApiRoute, PathParameters),
     now: Timestamp,
 ) -> Result<Answer, Problem> {
     authorize(app, head, route, now).await?;
@@ -153,7 +153,7 @@ async fn answer(
 }
 
 /// Refuses a request without the right to call the route, and a request over the rate limit.
-async fn authorize(app: &App, head: &Parts, route: &Route, now: Timestamp) -> Result<(), Problem> {
+async fn authorize(app: &App, head: &Parts, route: &ApiRoute, now: Timestamp) -> Result<(), Problem> {
     let network = ClientNetwork::of(&head.headers);
     if route.access == Access::Service {
         app.limits.check_barred(network, now)?;

@@ -12,8 +12,8 @@ use crate::{
     sessions,
 };
 
-/// `{order_id, items, user | token, reservation?}` → 204 after every step is done. A repeated report changes nothing, so a caller
-/// without an answer repeats it. An order without `user` and `token` changes no cart.
+/// `{order_id, items, user | token, reservation?}` → 204 after every step is done. A repeated report changes nothing,
+/// so a caller without an answer repeats it. An order without `user` and `token` changes no cart.
 pub async fn report(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, config) = (request.app, &request.app.config);
     let mut fields = request.json_fields()?;

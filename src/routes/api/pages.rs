@@ -16,8 +16,8 @@ use crate::{
     schema::ids::{ItemId, Tag},
 };
 
-/// `{items, urls, tags, all, soft}`, at least one of the first four → `{purged, skipped: [{url, why}]}`. A URL may be a path of this
-/// host. A URL that cannot be stored is skipped, and the others are purged.
+/// `{items, urls, tags, all, soft}`, at least one of the first four → `{purged, skipped: [{url, why}]}`. A URL may be a
+/// path of this host. A URL that cannot be stored is skipped, and the others are purged.
 pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;
     let mut purges = Vec::new();
@@ -50,7 +50,8 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         return Err(Error::invalid("body", "must name items, urls or tags, or have all: true").into());
     }
     if !purges.is_empty() {
-        // This isolate forgets its copies before and after, because a concurrent request may load a page that is being purged.
+        // This isolate forgets its copies before and after, because a concurrent request may load a page that is being
+        // purged.
         request.app.pages.forget_all();
         page_cache::purge(&request.app.redis, &purges, extent).await?;
         request.app.pages.forget_all();

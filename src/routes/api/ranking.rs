@@ -21,16 +21,16 @@ pub async fn popular(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(respond::json(respond::SHARED_10_SECONDS, &json!({"items": items})).into())
 }
 
-/// `?limit=` → `{items: [{id, rank, views, before}]}`. `before` is the rank at the last rescale; null if the item was not among the
-/// first 100.
+/// `?limit=` → `{items: [{id, rank, views, before}]}`. `before` is the rank at the last rescale; null if the item was
+/// not among the first 100.
 pub async fn movement(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let items = ranking::movement(&request.app.redis, request.query_number("limit", 10, MAX_ITEMS)?).await?;
     Ok(respond::json(respond::NO_STORE, &json!({"items": items})).into())
 }
 
-/// `{item}`: reports a view of an item's page that another cache served. 202, because the view is counted after the response. A
-/// session's views of an item count once in a while anyway; without a session, an `Idempotency-Key` makes a repeated report count
-/// once.
+/// `{item}`: reports a view of an item's page that another cache served. 202, because the view is counted after the
+/// response. A session's views of an item count once in a while anyway; without a session, an `Idempotency-Key` makes a
+/// repeated report count once.
 pub async fn view(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;
     let item = fields.take_parsed("item", ItemId::parse)?;

@@ -19,8 +19,8 @@ pub struct ApiRequest<'a> {
     pub app: &'a Rc<App>,
     pub now: Timestamp,
     head: &'a Parts,
-    /// The path's value at the first `{…}` of the route, percent-decoded; empty if the route has none. Bytes that are not UTF-8
-    /// become U+FFFD, which no id may hold.
+    /// The path's value at the first `{…}` of the route, percent-decoded; empty if the route has none. Bytes that are
+    /// not UTF-8 become U+FFFD, which no id may hold.
     pub id: String,
     /// The same at the second `{…}`.
     pub second_id: String,
@@ -44,8 +44,8 @@ impl<'a> ApiRequest<'a> {
         format!("{}://{authority}", uri.scheme_str().unwrap_or("https"))
     }
 
-    /// The token of the visitor's cookie. None without a cookie, and for a cookie that is forged or too old: that visitor is
-    /// anonymous and costs no Redis command.
+    /// The token of the visitor's cookie. None without a cookie, and for a cookie that is forged or too old: that
+    /// visitor is anonymous and costs no Redis command.
     pub fn session_token(&self) -> Option<Token> {
         self.app.keyring.read(self.headers(), self.now)
     }

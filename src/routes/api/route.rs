@@ -1,4 +1,5 @@
-//! Finds the route of a request. The matcher compares bytes, because most patterns differ from a path in their first letters.
+//! Finds the route of a request. The matcher compares bytes, because most patterns differ from a path in their first
+//! letters.
 
 use futures_util::future::LocalBoxFuture;
 use http::{HeaderValue, Method, request::Parts};
@@ -9,7 +10,7 @@ use crate::{ports::answer::Answer, routes::problem::Problem};
 
 pub type Handler = for<'a> fn(ApiRequest<'a>) -> LocalBoxFuture<'a, Result<Answer, Problem>>;
 
-pub struct Route {
+pub struct ApiRoute {
     pub access: Access,
     pub method: Method,
     /// The path after [`PREFIX`]. A segment in braces matches any one segment.
@@ -27,7 +28,7 @@ pub type PathParameters = [String; 2];
 ///
 /// # Errors
 /// [`Problem::NoSuchPath`], and [`Problem::WrongMethod`] if the path has routes for other methods.
-pub fn find_route(head: &Parts) -> Result<(&'static Route, PathParameters), Problem> {
+pub fn find_route(head: &Parts) -> Result<(&'static ApiRoute, PathParameters), Problem> {
     let path = head.uri.path().strip_prefix(PREFIX).ok_or(Problem::NoSuchPath)?;
     let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
     let mut allow = String::new();

@@ -1,4 +1,5 @@
-//! `/rows` and `/schedule`: copies of database rows (stock and sale times of a flash-sale page), and their refresh schedule.
+//! `/rows` and `/schedule`: copies of database rows (stock and sale times of a flash-sale page), and their refresh
+//! schedule.
 
 use std::{rc::Rc, slice};
 
@@ -69,16 +70,16 @@ pub async fn schedule(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(respond::json(respond::NO_STORE, &document).into())
 }
 
-/// `?limit=` → `{scheduled, rows: [{id, every, next, late, age}]}`, the most overdue row first; times in seconds. `scheduled` is the
-/// number of all scheduled rows.
+/// `?limit=` → `{scheduled, rows: [{id, every, next, late, age}]}`, the most overdue row first; times in seconds.
+/// `scheduled` is the number of all scheduled rows.
 pub async fn most_overdue(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let limit = request.query_number("limit", 10, MAX_ROWS)?;
     let report = row_cache::latest(&request.app.redis, limit, request.now).await?;
     Ok(respond::json(respond::NO_STORE, &json!(report)).into())
 }
 
-/// `{every}`: refreshes the row with this period in seconds, from now on. As in the book, 0 or less stops it and deletes the copy. A
-/// row that is missing in its source is answered 404 and not scheduled.
+/// `{every}`: refreshes the row with this period in seconds, from now on. As in the book, 0 or less stops it and
+/// deletes the copy. A row that is missing in its source is answered 404 and not scheduled.
 pub async fn set_schedule(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&request.id)?;
     let mut fields = request.json_fields()?;

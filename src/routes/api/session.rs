@@ -33,8 +33,8 @@ struct CartSizeJson {
 
 /// `{user, guest, cart: {lines, quantity}}`. A visitor without a session is anonymous, which is no error.
 ///
-/// Clears the cookie of a session that has ended. No other route does: its response may be slower than a concurrent login and would
-/// clear the cookie of that login. The cookie stays within [`REPLICA_LAG`] of its start.
+/// Clears the cookie of a session that has ended. No other route does: its response may be slower than a concurrent
+/// login and would clear the cookie of that login. The cookie stays within [`REPLICA_LAG`] of its start.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let token = request.session_token();
     let may_lag = token.as_ref().is_some_and(|token| token.began() + REPLICA_LAG > request.now);
@@ -82,9 +82,9 @@ pub async fn recent(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(respond::json(respond::NO_STORE, &json!({"items": items})).into())
 }
 
-/// `{user, device?}` → 201 `{token, cookie}`: the shop's login service starts a session; `device` is its label in `GET /sessions`.
-/// If the service passes the visitor's cookie on, that session ends and its cart moves to the new one. With an `Idempotency-Key`, a
-/// repeated request finds the session of the first.
+/// `{user, device?}` → 201 `{token, cookie}`: the shop's login service starts a session; `device` is its label in `GET
+/// /sessions`. If the service passes the visitor's cookie on, that session ends and its cart moves to the new one. With
+/// an `Idempotency-Key`, a repeated request finds the session of the first.
 pub async fn begin(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;
     let user = fields.take_parsed("user", UserId::parse)?;

@@ -12,8 +12,8 @@ use crate::{
 /// The longest time series, in minutes. The stream holds an hour of a moderately busy shop.
 const MAX_MINUTES: u32 = 60;
 
-/// `?minutes=` → `{now, width, at: […], counts: {hit: […], …}, totals: {hit, …}}`. `at` holds the start of each bucket of `width`
-/// seconds, the last bucket being incomplete; `counts` holds one number for each bucket.
+/// `?minutes=` → `{now, width, at: […], counts: {hit: […], …}, totals: {hit, …}}`. `at` holds the start of each bucket
+/// of `width` seconds, the last bucket being incomplete; `counts` holds one number for each bucket.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let minutes = request.query_number("minutes", 15, MAX_MINUTES)?;
     let series = traffic::read_series(&request.app.redis, minutes.into(), request.now).await?;

@@ -17,7 +17,8 @@ scenarios!(&[("REDIS_TIMEOUT_MS", "1000")];
     no_log_line_contains_a_token_a_user_or_a_secret,
 );
 
-/// All lines of `event` so far. A Worker's log may lag behind its responses, so this runs a job and waits for that line.
+/// All lines of `event` so far. A Worker's log may lag behind its responses, so this runs a job and waits for that
+/// line.
 async fn lines(shop: &Shop, event: &str) -> Vec<Value> {
     shop.settled().await;
     shop.request(Method::POST, "/_edge/v1/jobs/rescale").bearer_auth(SERVICE_KEY).send().await.unwrap();

@@ -26,7 +26,8 @@ fn now() -> Timestamp {
     TestClock::ticking().now()
 }
 
-/// Gives the shop one flash sale of `pieces`, of which `sold` are sold. It runs from `from` to `to`, in seconds from now.
+/// Gives the shop one flash sale of `pieces`, of which `sold` are sold. It runs from `from` to `to`, in seconds from
+/// now.
 fn offer(shop: &Shop, (from, to): (i64, i64), pieces: u64, sold: u64) {
     let now = i64::try_from(now().as_secs()).expect("this century");
     let sale = json!({
