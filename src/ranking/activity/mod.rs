@@ -6,7 +6,8 @@
 //!
 //! Anybody can start a session, so only a user's session vouches for a view by itself: its views of an item count once
 //! in [`SessionConfig::view_window`], checked by Redis. All other views count once for a network and an item: in that
-//! window as far as this isolate remembers, and once a minute by the platform's rate limit, which all isolates share.
+//! window as far as this isolate remembers, and once a minute by the platform's rate limit, which the isolates of a
+//! location share.
 //!
 //! If the platform evicts an isolate, it loses the views of a tenth of a second, of the pipeline in flight, and of the
 //! touches whose replies were not counted yet. A failed pipeline is not repeated, because Redis may have executed it:
