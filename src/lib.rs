@@ -51,16 +51,16 @@ pub mod sessions;
 /// The parts of one isolate, built before its first request. Its mutable state is plain data that requests share.
 pub struct App {
     pub config: Config,
-    /// Reads and writes the session cookie.
+    /// Reads and signs the session cookie.
     pub keyring: Keyring,
-    pub redis: Redis,
+    pub redis: Rc<Redis>,
     pub fetch: Rc<dyn Fetch>,
     pub clock: Rc<dyn Clock>,
     /// Traffic counters that are not yet written to Redis.
-    pub traffic: TrafficCounters,
+    pub traffic: Rc<TrafficCounters>,
     /// D1, where there is one: the demo's catalogue and the row cache's table.
     pub database: Option<Rc<dyn Database>>,
-    /// How often somebody may try; by default, without limits.
+    /// The platform's rate limits. Without bindings everything is allowed.
     pub limits: RateLimits,
     /// The circuit breaker for Redis.
     pub circuit: CircuitBreaker,
@@ -69,20 +69,20 @@ pub struct App {
     /// The isolate's memory of rows.
     pub rows: row_cache::RowMemory,
     /// Session activity and views that are not yet written to Redis.
-    pub activity: Activity,
+    pub activity: Rc<Activity>,
 }
 
 impl App {
-    /// Puts the parts together.
+    /// Builds the parts from the configuration, without rate limits.
     #[must_use]
     pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
         let RedisConfig { credentials, timeout, keys } = config.redis.clone();
-        let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
+        let redis = Rc::new(Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys));
         let keyring = Keyring::new(&config.session);
-        let traffic = TrafficCounters::new(config.traffic_interval);
+        let traffic = Rc::new(TrafficCounters::new(config.traffic_interval));
         let (pages, rows) =
             (page_cache::PageMemory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
-        let activity = Activity::new(&config.session);
+        let activity = Rc::new(Activity::new(&config.session));
         let (limits, circuit) = (RateLimits::default(), CircuitBreaker::default());
         Self { config, keyring, redis, fetch, clock, traffic, database, limits, circuit, pages, rows, activity }
     }

@@ -3,7 +3,7 @@
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use worker::{console_error, console_log, console_warn};
 
-use crate::metrics::journal;
+use crate::metrics::event_log;
 
 struct Console;
 
@@ -16,7 +16,7 @@ impl Log for Console {
         if !self.enabled(record.metadata()) {
             return;
         }
-        let line = journal::line(record);
+        let line = event_log::line(record);
         match record.level() {
             Level::Error => console_error!("{line}"),
             Level::Warn => console_warn!("{line}"),

@@ -1,5 +1,11 @@
-//! Measurements for operators: traffic counters, storage statistics, and the log.
+//! Measurements for operators.
+//!
+//! - [`event_log`]: the log, one line of JSON for each event.
+//! - [`storage`]: counts and sizes of the data in Redis.
+//! - [`traffic`]: counters of responses, visitors' actions and Redis requests.
+//! - [`write_probe`]: checks that Redis accepts writes.
 
-pub mod journal;
-pub mod stats;
+pub mod event_log;
+pub mod storage;
 pub mod traffic;
+pub mod write_probe;

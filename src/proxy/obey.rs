@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     carts::{self, CartChange},
+    metrics::traffic::Metric,
     orders::{self, Order, insights},
     ports::{answer::BackgroundTask, error::Error},
     schema::ids::UserId,
@@ -40,7 +41,7 @@ pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -
             Err(error) => Err(error),
         };
         match is_new {
-            Ok(true) => app.traffic.order(),
+            Ok(true) => app.traffic.count(Metric::Order),
             Ok(false) => {}
             Err(error) => log::warn!("an order was not settled: {error}"),
         }
@@ -73,7 +74,7 @@ pub(super) async fn obey(
     if let Some(change) = directives.cart {
         let write = carts::change(&app.redis, token.as_ref(), &change, *now, &app.config).await?;
         if let CartChange::Add(_, quantity) = change {
-            app.traffic.added(&write.cart, quantity.get());
+            app.traffic.count_cart_addition(&write.cart, quantity.get());
         }
         if let Some(session) = write.session.filter(|_| write.created) {
             cookie = Some(app.keyring.set(&session.token)?);

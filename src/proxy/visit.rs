@@ -58,7 +58,7 @@ impl Visit {
         if item.is_some() {
             self.app.traffic.count(Metric::View);
         }
-        self.app.activity.note(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
+        self.app.activity.record_visit(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
     }
 }
 

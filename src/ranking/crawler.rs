@@ -1,46 +1,53 @@
-//! Whether a person looks at a page. Whoever wants to be taken for one is: limits are for them. This keeps those out of the ranking who say
-//! what they are.
+//! Keeps self-declared crawlers and prefetches out of the ranking. Clients that pretend to be browsers pass; rate
+//! limits handle those.
+//!
+//! The matcher replaces a plain case-insensitive search, which compared six names at every byte of the `User-Agent` and
+//! took a quarter of the 161,000 wasm instructions of a hot page. The matcher compares names only at bytes that are the
+//! first letter of a name.
 
 use http::{HeaderMap, HeaderName, header::USER_AGENT};
 
-/// What crawlers name themselves by, in lower case. A person who is taken for one is not counted, which harms nobody.
-const CRAWLERS: [&str; 6] = ["bot", "crawl", "spider", "slurp", "externalhit", "headless"];
+/// Parts of crawlers' names, in lower case. A person whose browser matches is not counted, which does no harm.
+const CRAWLER_NAMES: [&str; 6] = ["bot", "crawl", "spider", "slurp", "externalhit", "headless"];
 
-/// By which a browser says that nobody has asked for the page yet.
-static AHEAD: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
+/// Request headers that announce a prefetch: `Sec-Purpose` of the Fetch standard, and `Purpose` of older browsers.
+static PREFETCH_HEADERS: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
 
-/// Returns whether a request is for somebody to look at now: not a crawler's, which its `User-Agent` tells, and no page that a browser fetches
-/// before anybody asks for it (`Sec-Purpose` of the Fetch standard, or `Purpose`, as older browsers say).
+/// True if a person is about to see the response: the `User-Agent` names no crawler, and the request is no prefetch.
 #[must_use]
 pub fn is_human(headers: &HeaderMap) -> bool {
     let text = |name: &HeaderName| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
-    let is_ahead = AHEAD.iter().any(|name| text(name).starts_with(b"prefetch"));
-    !is_ahead && !is_crawler(text(&USER_AGENT))
+    let is_prefetch = PREFETCH_HEADERS.iter().any(|name| text(name).starts_with(b"prefetch"));
+    !is_prefetch && !is_crawler(text(&USER_AGENT))
 }
 
-fn is_crawler(agent: &[u8]) -> bool {
-    let names = |rest: &[u8]| {
-        CRAWLERS
+fn is_crawler(user_agent: &[u8]) -> bool {
+    let starts_with_a_name = |rest: &[u8]| {
+        CRAWLER_NAMES
             .iter()
             .any(|name| rest.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes())))
     };
-    // By their first letters, before any is compared: every view of an item passes here. Both cases of a letter have one bit.
-    let letter = |byte: u8| 1_u32 << (byte & 0x1f);
-    let firsts = CRAWLERS.iter().filter_map(|name| name.bytes().next()).fold(0, |firsts, first| firsts | letter(first));
-    let begins = |byte: u8| firsts & letter(byte) != 0;
-    agent.iter().enumerate().any(|(start, byte)| begins(*byte) && agent.get(start..).is_some_and(names))
+    // One bit for each letter: the low five bits of an ASCII letter are the same in both cases.
+    let bit = |byte: u8| 1_u32 << (byte & 0x1f);
+    let initials =
+        CRAWLER_NAMES.iter().filter_map(|name| name.bytes().next()).fold(0, |initials, first| initials | bit(first));
+    let is_initial = |byte: u8| initials & bit(byte) != 0;
+    user_agent
+        .iter()
+        .enumerate()
+        .any(|(start, byte)| is_initial(*byte) && user_agent.get(start..).is_some_and(starts_with_a_name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn is_person(name: &'static str, value: &'static str) -> bool {
+    fn is_human_with(name: &'static str, value: &'static str) -> bool {
         is_human(&[(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect())
     }
 
     #[test]
-    fn a_crawler_and_a_prefetch_are_nobody() {
+    fn crawlers_and_prefetches_are_not_human() {
         for agent in [
             "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
             "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
@@ -49,15 +56,19 @@ mod tests {
             "Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/140.0.0.0",
             "CCBOT",
         ] {
-            assert!(!is_person("user-agent", agent), "{agent}");
+            assert!(!is_human_with("user-agent", agent), "{agent}");
         }
-        assert!(!is_person("sec-purpose", "prefetch;prerender") && !is_person("purpose", "prefetch"));
+        assert!(!is_human_with("sec-purpose", "prefetch;prerender") && !is_human_with("purpose", "prefetch"));
+    }
+
+    #[test]
+    fn browsers_and_clients_without_a_user_agent_are_human() {
         for agent in [
             "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
             "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Mobile/15E148 Safari/604.1",
             "",
         ] {
-            assert!(is_person("user-agent", agent), "{agent}");
+            assert!(is_human_with("user-agent", agent), "{agent}");
         }
         assert!(is_human(&HeaderMap::new()));
     }

@@ -1,7 +1,5 @@
-//! `/_edge/`: the operator's dashboard. The page is the same for everybody and holds no secret; what it shows comes from the API,
-//! which asks for the service key. So it answers in front of any origin, and without Redis.
-
-use std::fmt::Display;
+//! `/_edge/`: the operator's dashboard. The page is the same for everybody and holds no secret: its script reads the
+//! API with the service key. So the page works in front of any origin, and without Redis.
 
 use askama::Template;
 use http::{
@@ -16,7 +14,7 @@ use crate::ports::{
     fetch::{Body, Response},
 };
 
-/// Where it is. Without the slash at the end it is redirected to.
+/// The page's path. The same path without the trailing slash redirects here.
 pub const PATH: &str = "/_edge/";
 
 const STYLE: Asset = asset!(
@@ -39,8 +37,8 @@ const SCRIPT: Asset = asset!(
     "../package-lock.json",
 );
 
-/// Nothing comes from another host, nothing in the page runs that is not the script, nobody may frame it or index it, and a form
-/// leads nowhere: the key in it is for the script only.
+/// The content security policy allows files of this host only, no inline script, no frame, and no form submission: only
+/// the script may read the key in the form.
 const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -61,18 +59,13 @@ struct Dashboard {
     script: Asset,
 }
 
-/// The page; `path` is [`PATH`], or the same without its last slash.
+/// The page. `path` is [`PATH`], with or without its trailing slash.
 pub fn show(method: &Method, path: &str) -> Response {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return Problem::WrongMethod { allow: HeaderValue::from_static("GET, HEAD") }.respond(PATH);
     }
     if path != PATH {
-        let mut response = Response::default();
-        *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-        let headers =
-            [(LOCATION, HeaderValue::from_static(PATH)), (CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-        response.headers_mut().extend(headers);
-        return response;
+        return redirect_to_page();
     }
     match (Dashboard { icon: ICON, style: STYLE, script: SCRIPT }).render() {
         Ok(page) => {
@@ -80,10 +73,14 @@ pub fn show(method: &Method, path: &str) -> Response {
             response.headers_mut().extend(HEADERS);
             response
         }
-        Err(error) => failed(error),
+        Err(error) => Problem::from(Error::Platform(error.to_string())).respond(PATH),
     }
 }
 
-fn failed(error: impl Display) -> Response {
-    Problem::from(Error::Platform(error.to_string())).respond(PATH)
+fn redirect_to_page() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    let headers = [(LOCATION, HeaderValue::from_static(PATH)), (CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    response.headers_mut().extend(headers);
+    response
 }

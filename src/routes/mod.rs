@@ -12,15 +12,11 @@ use http::{HeaderValue, Method, header};
 
 use crate::{
     App,
-    metrics::{
-        journal,
-        traffic::{self, Metric},
-    },
+    metrics::{event_log, traffic::Metric},
     ports::{
         answer::{Answer, BackgroundTask},
         fetch::{Body, Request, Response},
     },
-    ranking::activity,
 };
 use upstash_rest::Attribution;
 
@@ -40,14 +36,16 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     } else if path.starts_with(dashboard::PATH) {
         api::handle(app, request, now).await
     } else {
-        counted(app, Metric::of_page, Box::pin(storefront::serve(app, request, now))).await
+        counted(app, Metric::of_storefront, Box::pin(storefront::serve(app, request, now))).await
     };
     // Every answer may carry the writes that are due, regardless of the route.
-    let seen = activity::flush(app, now)
+    let seen = app
+        .activity
+        .flush(&app.redis, &app.clock, &app.limits.views, now)
         .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().attribute(Attribution::Background, work)) });
     answer.background.extend(seen);
-    answer.background.extend(traffic::flush(app, now));
-    journal::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());
+    answer.background.extend(app.traffic.flush(&app.redis, now));
+    event_log::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());
     if method == Method::HEAD {
         drop_body(&mut answer);
     }

@@ -1,7 +1,7 @@
-//! Errors as RFC 9457 problem documents. This is the only place that picks a status for an error.
+//! Errors as RFC 9457 problem documents. No other module picks the status of an error.
 //!
-//! What the caller can correct is told in full. What only an operator can help is marked, logged once when the answer goes out, and
-//! answered generically: no answer quotes Redis, the database or a secret.
+//! A 4xx document tells the caller what to correct. The cause of a 5xx concerns the operator only: the response carries
+//! it to the log, and its document is generic. No response quotes Redis, the database or a secret.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use crate::{
-    metrics::journal,
+    metrics::event_log::Failure,
     ports::{
         error::{Error, Refusal},
         fetch::{FetchError, Response},
@@ -17,52 +17,54 @@ use crate::{
     },
 };
 
-/// What a caller should wait before the next try, in seconds. A lost connection is back sooner, a used-up quota later;
-/// five keeps a crowd of clients from making it worse.
+/// `Retry-After` of a 503, in seconds. A lost connection recovers sooner, an exhausted quota later; five seconds keep a
+/// crowd of clients from adding load.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
-/// Nothing runs, loads, frames it or is sent from it.
-const NOTHING: HeaderValue =
+/// The detail of every 5xx.
+const SERVER_ERROR_DETAIL: &str = "the server failed to answer, and the request is not the cause: try again later";
+
+/// Forbids everything: a problem document loads, runs, frames and submits nothing.
+const CONTENT_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
-/// Why a request was not done as asked: HTTP's own reasons, and those of the domain.
+/// The reason for an error response: HTTP's own reasons, and those of the domain. A message says what happened, then
+/// what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    #[error("there is nothing at this address")]
+    #[error("no route has this path: check its spelling")]
     NoSuchPath,
-    #[error("this address answers {}", allow.to_str().unwrap_or_default())]
+    #[error("this path does not support the method: use {}", allow.to_str().unwrap_or_default())]
     WrongMethod { allow: HeaderValue },
-    #[error("this needs `Authorization: Bearer` and the service key")]
-    NotTheService,
-    #[error("this part is closed: SERVICE_KEY is not set")]
+    #[error("the service key is missing or wrong: send it as `Authorization: Bearer <service key>`")]
+    WrongServiceKey,
+    #[error("the service's routes are closed, because SERVICE_KEY is not set: set this secret")]
     NoServiceKey,
-    #[error("a page of another origin cannot do this: Sec-Fetch-Site or Origin must name this one")]
-    ForeignOrigin,
-    #[error("the body has more than {limit} bytes")]
-    TooLarge { limit: usize },
-    #[error("the body must be JSON: send `Content-Type: application/json`")]
+    #[error(
+        "the request comes from another origin: send it from a page of this one (Sec-Fetch-Site or Origin must say so)"
+    )]
+    CrossOrigin,
+    #[error("the body has more than {limit} bytes: send a shorter one")]
+    BodyTooLarge { limit: usize },
+    #[error("the body is not marked as JSON: send `Content-Type: application/json`")]
     NotJson,
     #[error("the body is not a JSON object: {0}")]
-    Malformed(String),
+    MalformedJson(String),
     #[error(transparent)]
     Domain(#[from] Error),
 }
 
 impl Problem {
-    /// The problem as a response to a request of `route`, which is what the log calls it: a pattern, no ids.
+    /// Makes the response to a request of `route`, the route's pattern. The log names the pattern, because a path may
+    /// hold an id.
     #[must_use]
     pub fn respond(self, route: impl Display) -> Response {
         let (status, kind, title) = self.class();
-        let detail = if status.is_server_error() {
-            "it is not your request; try again later".to_owned()
-        } else {
-            self.to_string()
-        };
         let mut document = json!({
             "type": format!("urn:edgefront:{kind}"),
             "title": title,
             "status": status.as_u16(),
-            "detail": detail,
+            "detail": self.detail(),
         });
         if let (Self::Domain(Error::Invalid { field, .. }), Some(document)) = (&self, document.as_object_mut()) {
             document.insert("field".to_owned(), (*field).into());
@@ -70,63 +72,68 @@ impl Problem {
         let mut response = Response::new(document.to_string().into());
         *response.status_mut() = status;
         if status.is_server_error() {
-            journal::mark(&mut response, route.to_string(), self.to_string());
+            Failure { route: route.to_string(), cause: self.to_string() }.attach(&mut response);
         }
-        self.headers(status, response.headers_mut());
+        self.insert_headers(status, response.headers_mut());
         response
     }
 
-    /// Status, kind (the end of the document's `type`) and title.
-    fn class(&self) -> (StatusCode, &'static str, &'static str) {
+    /// The document's `detail`: this problem's message, or one message for every 5xx.
+    pub(super) fn detail(&self) -> String {
+        if self.class().0.is_server_error() { SERVER_ERROR_DETAIL.to_owned() } else { self.to_string() }
+    }
+
+    /// The status, the kind (the last part of the document's `type`) and the title.
+    pub(super) fn class(&self) -> (StatusCode, &'static str, &'static str) {
         match self {
-            Self::NoSuchPath => (StatusCode::NOT_FOUND, "no-such-path", "Nothing is here"),
-            Self::WrongMethod { .. } => (StatusCode::METHOD_NOT_ALLOWED, "wrong-method", "Not in this way"),
-            Self::NotTheService | Self::NoServiceKey => {
-                (StatusCode::UNAUTHORIZED, "service-key", "For the shop's own services")
+            Self::NoSuchPath => (StatusCode::NOT_FOUND, "no-such-path", "No such path"),
+            Self::WrongMethod { .. } => (StatusCode::METHOD_NOT_ALLOWED, "wrong-method", "Method not allowed"),
+            Self::WrongServiceKey | Self::NoServiceKey => {
+                (StatusCode::UNAUTHORIZED, "service-key", "Service key required")
             }
-            Self::ForeignOrigin => (StatusCode::FORBIDDEN, "foreign-origin", "From another origin"),
-            Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
+            Self::CrossOrigin => (StatusCode::FORBIDDEN, "foreign-origin", "Cross-origin request"),
+            Self::BodyTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Body too large"),
             Self::NotJson => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not-json", "Not JSON"),
-            Self::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed", "Malformed JSON"),
+            Self::MalformedJson(_) => (StatusCode::BAD_REQUEST, "malformed", "Malformed JSON"),
             Self::Domain(error) => match error {
-                Error::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid", "Wrong value"),
+                Error::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid", "Invalid value"),
                 Error::NotFound(_) => (StatusCode::NOT_FOUND, "not-found", "Not found"),
-                Error::CartFull { .. } => (StatusCode::CONFLICT, "cart-full", "The cart is full"),
-                Error::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too-often", "Too often"),
-                Error::NotSignedIn => (StatusCode::FORBIDDEN, "sign-in", "Sign in first"),
+                Error::CartFull { .. } => (StatusCode::CONFLICT, "cart-full", "Cart full"),
+                Error::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too-often", "Too many requests"),
+                Error::NotSignedIn => (StatusCode::FORBIDDEN, "sign-in", "Sign-in required"),
                 Error::Refused(refusal) => match refusal {
-                    Refusal::NotStarted => (StatusCode::CONFLICT, "not-started", "Not begun yet"),
-                    Refusal::Ended => (StatusCode::CONFLICT, "ended", "Over"),
+                    Refusal::NotStarted => (StatusCode::CONFLICT, "not-started", "Sale not started"),
+                    Refusal::Ended => (StatusCode::CONFLICT, "ended", "Sale ended"),
                     Refusal::SoldOut => (StatusCode::CONFLICT, "sold-out", "Sold out"),
-                    Refusal::AlreadyBought => (StatusCode::CONFLICT, "already-bought", "Bought already"),
+                    Refusal::AlreadyBought => (StatusCode::CONFLICT, "already-bought", "Already bought"),
                 },
-                Error::KeyReused => (StatusCode::CONFLICT, "key-reused", "Idempotency key used before"),
+                Error::KeyReused => (StatusCode::CONFLICT, "key-reused", "Idempotency key reused"),
                 Error::Redis(_) | Error::Database(_) | Error::NotYet(_) => {
-                    (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Not available now")
+                    (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Temporarily unavailable")
                 }
                 Error::Origin(FetchError::Timeout) => {
-                    (StatusCode::GATEWAY_TIMEOUT, "origin-slow", "The shop is too slow")
+                    (StatusCode::GATEWAY_TIMEOUT, "origin-slow", "Storefront timed out")
                 }
                 Error::Origin(FetchError::Unreachable | FetchError::Spent) => {
-                    (StatusCode::BAD_GATEWAY, "origin-down", "The shop does not answer")
+                    (StatusCode::BAD_GATEWAY, "origin-down", "Storefront unreachable")
                 }
-                Error::Platform(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Something is wrong here"),
+                Error::Platform(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
             },
         }
     }
 
-    fn headers(self, status: StatusCode, headers: &mut HeaderMap) {
+    fn insert_headers(self, status: StatusCode, headers: &mut HeaderMap) {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        // It is a plain page where that is asked for.
-        headers.insert(header::CONTENT_SECURITY_POLICY, NOTHING);
+        // A browser may show the document as a page.
+        headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_POLICY);
         match self {
             Self::WrongMethod { allow } => {
                 headers.insert(header::ALLOW, allow);
             }
-            // RFC 9110 §11.6.1: a 401 must say how.
-            Self::NotTheService | Self::NoServiceKey => {
+            // RFC 9110 §11.6.1: a 401 must name the authentication scheme.
+            Self::WrongServiceKey | Self::NoServiceKey => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"edgefront\""));
             }
             Self::Domain(Error::TooOften) => {
@@ -152,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_field_is_named() {
+    fn an_invalid_field_is_named() {
         let (status, document, headers) = document(Error::invalid("quantity", "must be a whole number"));
         assert_eq!((status, headers["content-type"].to_str().unwrap()), (422, "application/problem+json"));
         assert_eq!(
             document,
             json!({
                 "type": "urn:edgefront:invalid",
-                "title": "Wrong value",
+                "title": "Invalid value",
                 "status": 422,
                 "detail": "quantity must be a whole number",
                 "field": "quantity",
@@ -168,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inside_does_not_show_outside() {
+    fn a_problem_document_reveals_no_internals() {
         for (error, status) in [
             (Error::Redis(upstash_rest::Error::Unauthorized), 503),
             (Error::Redis(upstash_rest::Error::Refused { code: "WRONGTYPE".to_owned() }), 503),

@@ -1,9 +1,9 @@
-//! The jobs of the crons.
+//! The cron jobs.
 
 use std::time::Duration;
 
 use edgefront::{
-    jobs::{self, EVERY_FIVE_MINUTES, EVERY_MINUTE, Job, Jobs},
+    jobs::{self, EVERY_FIVE_MINUTES, EVERY_MINUTE, Job, JobsStatus},
     ports::error::Error,
 };
 use edgefront_gateway::Fault;
@@ -15,81 +15,81 @@ async fn cron(stock: &Stock, cron: &str) {
     jobs::run_cron(&stock.app, cron, stock.now()).await;
 }
 
-async fn jobs(stock: &Stock) -> Jobs {
-    jobs::jobs(&stock.app.redis, stock.now()).await.unwrap()
+async fn status(stock: &Stock) -> JobsStatus {
+    jobs::status(&stock.app.redis, stock.now()).await.unwrap()
 }
 
-/// Moves on to the next minute whose number leaves `rest` when divided by three.
-fn next_minute(stock: &Stock, rest: u64) {
-    let into_three = stock.now().as_millis() % 180_000;
-    stock.store.clock.advance(Duration::from_millis(180_000 - into_three + rest * 60_000));
+/// Advances the clock to the next minute whose number is `remainder` modulo 3.
+fn next_minute(stock: &Stock, remainder: u64) {
+    let into_rotation = stock.now().as_millis() % 180_000;
+    stock.store.clock.advance(Duration::from_millis(180_000 - into_rotation + remainder * 60_000));
 }
 
-/// An idle session of somebody: by the time that the test's clock shows, long not seen.
-async fn forgotten_session(stock: &Stock) {
+/// Stores a session that was last seen in 1970.
+async fn store_idle_session(stock: &Stock) {
     let token = edgefront::schema::token::Token::new(stock.now()).unwrap();
     stock.store.raw(&["HSET", "login:", token.as_str(), "ada"]).await;
     stock.store.raw(&["ZADD", "recent:", "1000", token.as_str()]).await;
 }
 
 #[tokio::test]
-async fn an_idle_cron_sends_one_command_for_each_job() {
+async fn an_idle_cron_sends_one_command_per_job() {
     let stock = Stock::new().await;
-    // A script may have to be sent in full, once in the life of a server.
+    // The first run of a script on a server sends its source, too.
     cron(&stock, EVERY_FIVE_MINUTES).await;
     for minute in 0..3 {
         next_minute(&stock, minute);
         let before = stock.store.counts().commands;
         cron(&stock, EVERY_MINUTE).await;
-        // One for the rows, and one for the sessions of each shard; every third time one that says so instead.
+        // One command for the rows, and one for the sessions of each shard; every third minute only the heartbeat.
         let shards = if minute < 2 { stock.store.shards() } else { 1 };
         assert_eq!(stock.store.counts().commands - before, 1 + shards, "minute {minute}");
         cron(&stock, EVERY_FIVE_MINUTES).await;
         assert_eq!(stock.store.counts().commands - before, 2 + shards, "minute {minute}");
     }
-    let jobs = jobs(&stock).await;
-    assert!(jobs.reports.is_empty(), "{jobs:?}");
-    assert_eq!(jobs.heartbeat, Some(stock.now().as_score()));
+    let status = status(&stock).await;
+    assert!(status.reports.is_empty(), "{status:?}");
+    assert_eq!(status.heartbeat, Some(stock.now().as_score()));
 }
 
 #[tokio::test]
-async fn a_cron_that_did_something_shows_that_it_runs() {
+async fn the_report_of_a_cron_is_a_heartbeat() {
     let stock = Stock::new().await;
     jobs::run_job(&stock.app, Job::Rescale, stock.now()).await.unwrap();
-    assert_eq!(jobs(&stock).await.heartbeat, None, "somebody asked, which says nothing of the crons");
+    assert_eq!(status(&stock).await.heartbeat, None, "a run on request shows nothing about the crons");
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 5);
     cron(&stock, EVERY_FIVE_MINUTES).await;
-    let jobs = jobs(&stock).await;
-    assert_eq!(jobs.heartbeat, Some(jobs.reports["rescale"].finished));
+    let status = status(&stock).await;
+    assert_eq!(status.heartbeat, Some(status.reports["rescale"].finished));
 }
 
 #[tokio::test]
-async fn every_kind_of_session_that_must_go_is_found_within_three_minutes() {
+async fn the_crons_of_three_minutes_end_an_idle_session() {
     let stock = Stock::new().await;
-    forgotten_session(&stock).await;
+    store_idle_session(&stock).await;
     for minute in 0..3 {
         next_minute(&stock, minute);
         cron(&stock, EVERY_MINUTE).await;
     }
     assert_eq!(stock.store.raw(&["EXISTS", "recent:", "login:"]).await, 0);
-    assert_eq!(jobs(&stock).await.reports["clean-sessions"].done["sessions"], 1);
+    assert_eq!(status(&stock).await.reports["clean-sessions"].done["sessions"], 1);
 }
 
 #[tokio::test]
-async fn one_run_keeps_a_row_of_5_s_new_for_the_minute() {
+async fn one_run_refreshes_a_row_every_5_seconds_for_a_minute() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
     let started = stock.now();
     cron(&stock, EVERY_MINUTE).await;
     assert_eq!((stock.origin.count(), stock.now().since(started).as_secs()), (12, 55));
-    assert_eq!(jobs(&stock).await.reports["refresh-rows"].done["refreshed"], 12);
+    assert_eq!(status(&stock).await.reports["refresh-rows"].done["refreshed"], 12);
 }
 
 #[tokio::test]
-async fn a_row_that_is_always_due_does_not_keep_a_run_beyond_its_minute() {
-    let stock = with_requests(Stock::new().await, 10_000);
+async fn a_row_that_is_always_due_does_not_prolong_a_run() {
+    let stock = with_subrequests(Stock::new().await, 10_000);
     stock.put("mug", 1);
     stock.schedule("mug", 0.5).await;
     let started = stock.now();
@@ -98,11 +98,11 @@ async fn a_row_that_is_always_due_does_not_keep_a_run_beyond_its_minute() {
 }
 
 #[tokio::test]
-async fn doubled_and_overlapping_crons_do_their_work_once() {
+async fn concurrent_crons_do_their_work_once() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 60.0).await;
-    forgotten_session(&stock).await;
+    store_idle_session(&stock).await;
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 1);
     join3(cron(&stock, EVERY_MINUTE), cron(&stock, EVERY_MINUTE), cron(&stock, EVERY_MINUTE)).await;
@@ -113,48 +113,48 @@ async fn doubled_and_overlapping_crons_do_their_work_once() {
 }
 
 #[tokio::test]
-async fn after_missed_crons_the_next_one_does_what_was_left() {
+async fn a_cron_catches_up_after_missed_ones() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 60.0).await;
     cron(&stock, EVERY_MINUTE).await;
     stock.put("mug", 2);
     stock.store.clock.advance(Duration::from_hours(1));
-    assert!(jobs(&stock).await.rows_late > 3_500.0);
+    assert!(status(&stock).await.rows_late > 3_500.0);
     cron(&stock, EVERY_MINUTE).await;
     assert_eq!(stock.copied("mug").await, 2);
-    assert!(jobs(&stock).await.rows_late < 1.0);
+    assert!(status(&stock).await.rows_late < 1.0);
 }
 
 #[tokio::test]
-async fn a_job_that_fails_does_not_stop_the_other_and_says_why() {
+async fn a_failing_job_reports_its_error_and_stops_no_other() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 60.0).await;
-    stock.store.raw(&["SET", "recent:", "somebody else's"]).await;
+    stock.store.raw(&["SET", "recent:", "a string of another program"]).await;
     next_minute(&stock, 0);
     cron(&stock, EVERY_MINUTE).await;
     assert_eq!(stock.copied("mug").await, 1);
-    let cleaning = jobs(&stock).await.reports.remove("clean-sessions").unwrap();
-    assert_eq!(cleaning.error.as_deref(), Some("redis: refused: WRONGTYPE"));
+    let cleanup = status(&stock).await.reports.remove("clean-sessions").unwrap();
+    assert_eq!(cleanup.error.as_deref(), Some("redis: refused: WRONGTYPE"));
 
     stock.store.raw(&["DEL", "recent:"]).await;
-    forgotten_session(&stock).await;
+    store_idle_session(&stock).await;
     stock.origin.answer(Reply::status(500));
     next_minute(&stock, 1);
     cron(&stock, EVERY_MINUTE).await;
-    let reports = jobs(&stock).await.reports;
+    let reports = status(&stock).await.reports;
     assert_eq!((&reports["clean-sessions"].error, &reports["clean-sessions"].done["sessions"]), (&None, &1.into()));
     assert_eq!(reports["refresh-rows"].error.as_deref(), Some("ROWS_URL answered with status 500"));
     assert!(reports["refresh-rows"].done["failed"].as_u64() > Some(0));
 }
 
 #[tokio::test]
-async fn a_job_that_is_asked_for_runs_at_once_and_reports() {
+async fn a_job_on_request_runs_at_once_and_stores_its_report() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
-    forgotten_session(&stock).await;
+    store_idle_session(&stock).await;
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 2);
     let started = stock.now();
@@ -162,9 +162,9 @@ async fn a_job_that_is_asked_for_runs_at_once_and_reports() {
     {
         let report = jobs::run_job(&stock.app, job, started).await.unwrap();
         assert_eq!((&report.error, &report.done[figure]), (&None, &1.into()), "{job}");
-        assert_eq!(jobs(&stock).await.reports[job.name()], report);
+        assert_eq!(status(&stock).await.reports[job.name()], report);
     }
-    assert_eq!(stock.now(), started, "it does not wait for what is due later");
+    assert_eq!(stock.now(), started, "it does not wait for rows that are due later");
 }
 
 #[tokio::test]
@@ -184,9 +184,9 @@ async fn a_job_without_redis_fails_and_changes_nothing() {
     assert_eq!(stock.copied("mug").await, 1);
 }
 
-/// The lease is taken, and nobody knows: the row must come back by itself.
+/// Redis has granted the lease and the reply is lost: the row becomes due again when the lease expires.
 #[tokio::test]
-async fn a_lost_reply_delays_a_row_by_a_lease_and_no_longer() {
+async fn a_lost_reply_delays_a_row_by_at_most_a_lease() {
     let stock = Stock::new().await;
     stock.put("mug", 1);
     stock.schedule("mug", 60.0).await;
@@ -199,28 +199,28 @@ async fn a_lost_reply_delays_a_row_by_a_lease_and_no_longer() {
 }
 
 #[tokio::test]
-async fn a_heart_that_stops_is_noticed_and_one_that_never_beat_is_not() {
+async fn an_old_heartbeat_means_silent_crons_and_a_missing_one_does_not() {
     let stock = Stock::new().await;
-    assert!(jobs(&stock).await.are_ticking(stock.now()));
+    assert!(status(&stock).await.crons_are_running(stock.now()));
     next_minute(&stock, 2);
     cron(&stock, EVERY_MINUTE).await;
     stock.store.clock.advance(Duration::from_mins(9));
-    assert!(jobs(&stock).await.are_ticking(stock.now()));
+    assert!(status(&stock).await.crons_are_running(stock.now()));
     stock.store.clock.advance(Duration::from_mins(1));
-    assert!(!jobs(&stock).await.are_ticking(stock.now()));
+    assert!(!status(&stock).await.crons_are_running(stock.now()));
 }
 
 #[tokio::test]
-async fn an_unknown_cron_or_a_spoilt_report_harms_nothing() {
+async fn an_unknown_cron_and_a_corrupt_report_are_ignored() {
     let stock = Stock::new().await;
     cron(&stock, "0 0 * * *").await;
     stock.store.raw(&["HSET", "jobs:", "rescale", "no JSON", "heartbeat", "never"]).await;
-    let jobs = jobs(&stock).await;
-    assert!(jobs.reports.is_empty() && jobs.heartbeat.is_none());
+    let status = status(&stock).await;
+    assert!(status.reports.is_empty() && status.heartbeat.is_none());
 }
 
 #[test]
-fn the_crons_of_wrangler_toml_are_those_of_the_code() {
+fn wrangler_toml_and_the_code_have_the_same_crons() {
     let (_, crons) = include_str!("../../wrangler.toml").split_once("\ncrons = [").unwrap();
     let (crons, _) = crons.split_once("\n]").unwrap();
     let crons: Vec<_> = crons.split('"').skip(1).step_by(2).collect();
@@ -228,31 +228,31 @@ fn the_crons_of_wrangler_toml_are_those_of_the_code() {
 }
 
 #[test]
-fn a_job_goes_by_its_name() {
+fn a_job_is_found_by_its_name() {
     for job in Job::ALL {
         assert_eq!(Job::from_name(job.name()), Some(job));
     }
     assert_eq!(Job::from_name("clean-all"), None);
 }
 
-/// An edgefront whose crons may send so many requests.
-fn with_requests(stock: Stock, subrequests: u64) -> Stock {
+/// Sets the number of requests that one run may send.
+fn with_subrequests(stock: Stock, subrequests: u64) -> Stock {
     let mut stock = stock;
     stock.app.config.subrequests = subrequests;
     stock
 }
 
-/// Requests of a run, to Redis and to the rows' address.
-async fn requests_of(stock: &Stock, cron_trigger: &str) -> u64 {
+/// Runs a cron trigger and returns the number of its requests to Redis and to `ROWS_URL`.
+async fn count_requests(stock: &Stock, cron_trigger: &str) -> u64 {
     let (redis, rows) = (stock.store.counts().requests, stock.origin.count());
     cron(stock, cron_trigger).await;
     stock.store.counts().requests - redis + (stock.origin.count() - rows) as u64
 }
 
 #[tokio::test]
-async fn a_run_never_sends_more_than_it_may_and_the_next_ones_do_what_is_left() {
-    let stock = with_requests(Stock::new().await, 20);
-    // Each due at another moment, so that without a budget each would be a round of its own.
+async fn a_run_stays_within_its_subrequests_and_later_runs_finish_the_work() {
+    let stock = with_subrequests(Stock::new().await, 20);
+    // Each row is due at another moment, so that each would take a round of its own without a budget.
     for number in 0..40 {
         let id = format!("row-{number}");
         stock.put(&id, number);
@@ -263,9 +263,9 @@ async fn a_run_never_sends_more_than_it_may_and_the_next_ones_do_what_is_left() 
     let mut refreshed = 0;
     for minute in 0..4 {
         let started = stock.now();
-        assert!(requests_of(&stock, EVERY_MINUTE).await <= 20, "minute {minute}");
+        assert!(count_requests(&stock, EVERY_MINUTE).await <= 20, "minute {minute}");
         assert!(stock.now().since(started) <= Duration::from_secs(56), "minute {minute}");
-        let report = jobs(&stock).await.reports.remove("refresh-rows").unwrap();
+        let report = status(&stock).await.reports.remove("refresh-rows").unwrap();
         assert_eq!(report.error, None, "minute {minute}");
         refreshed += report.done["refreshed"].as_u64().unwrap();
         if refreshed == 40 {
@@ -274,12 +274,12 @@ async fn a_run_never_sends_more_than_it_may_and_the_next_ones_do_what_is_left() 
         assert_eq!(report.done["unfinished"], true, "minute {minute}");
         stock.store.clock.advance(Duration::from_mins(1).saturating_sub(stock.now().since(started)));
     }
-    assert_eq!(refreshed, 40, "nothing is lost");
+    assert_eq!(refreshed, 40, "every row was refreshed");
 }
 
 #[tokio::test]
-async fn few_requests_are_spread_over_the_minute() {
-    let stock = with_requests(Stock::new().await, 50);
+async fn a_small_budget_is_spread_over_the_minute() {
+    let stock = with_subrequests(Stock::new().await, 50);
     for number in 0..10_u64 {
         let id = format!("row-{number}");
         stock.put(&id, 1);
@@ -288,17 +288,17 @@ async fn few_requests_are_spread_over_the_minute() {
         stock.store.raw(&["ZADD", "schedule:", &due, &id]).await;
     }
     let started = stock.now();
-    assert!(requests_of(&stock, EVERY_MINUTE).await <= 50);
-    assert!(stock.now().since(started) > Duration::from_secs(45), "there are some left for the minute's end");
-    let refreshed = jobs(&stock).await.reports["refresh-rows"].done["refreshed"].as_u64().unwrap();
-    assert!(refreshed >= 90, "{refreshed} of 110 turns");
+    assert!(count_requests(&stock, EVERY_MINUTE).await <= 50);
+    assert!(stock.now().since(started) > Duration::from_secs(45), "requests are left for the end of the minute");
+    let refreshed = status(&stock).await.reports["refresh-rows"].done["refreshed"].as_u64().unwrap();
+    assert!(refreshed >= 90, "{refreshed} of 110 refreshes");
 }
 
 #[tokio::test]
-async fn a_cleaning_stops_with_its_requests_and_the_next_one_goes_on() {
-    let stock = with_requests(Stock::new().await, 10);
-    // One that went before has sent the script in full.
-    forgotten_session(&stock).await;
+async fn a_cleanup_stops_at_its_budget_and_the_next_one_continues() {
+    let stock = with_subrequests(Stock::new().await, 10);
+    // An earlier run has sent the script's source.
+    store_idle_session(&stock).await;
     next_minute(&stock, 1);
     cron(&stock, EVERY_MINUTE).await;
     for start in (0..8_000).step_by(500) {
@@ -311,10 +311,10 @@ async fn a_cleaning_stops_with_its_requests_and_the_next_one_goes_on() {
     let mut runs = 0;
     while stock.store.raw(&["EXISTS", "recent:"]).await == 1 {
         next_minute(&stock, 1);
-        assert!(requests_of(&stock, EVERY_MINUTE).await <= 10);
+        assert!(count_requests(&stock, EVERY_MINUTE).await <= 10);
         runs += 1;
-        assert!(runs < 10, "each run does something");
+        assert!(runs < 10, "each run makes progress");
     }
-    assert!(runs > 1, "one run has no requests for all of them");
+    assert!(runs > 1, "the sessions need more requests than one run has");
     assert_eq!(stock.store.raw(&["EXISTS", "login:"]).await, 0);
 }

@@ -1,4 +1,4 @@
-//! Views: counted, ranked, rescaled.
+//! The ranking: counting, reading, rescaling.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use crate::support::Store;
 
 const CONFIG: RankingConfig = RankingConfig { keep: 20_000, half_life: Duration::from_mins(5) };
-/// A half-life begins here.
+/// The start of a half-life.
 const NOON: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
 fn item(id: &str) -> ItemId {
@@ -33,8 +33,8 @@ async fn views(store: &Store, item: &str) -> Option<f64> {
     reply.as_str().map(|score| 0.0 - score.parse::<f64>().unwrap())
 }
 
-/// Views for as many items as `items` has, all at once.
-async fn view(store: &Store, items: &[(String, u32)]) {
+/// Stores items with their views.
+async fn store_views(store: &Store, items: &[(String, u32)]) {
     for chunk in items.chunks(5_000) {
         let words: Vec<_> = chunk.iter().flat_map(|(item, views)| [format!("-{views}"), item.clone()]).collect();
         let command: Vec<_> = ["ZADD", "viewed:"].into_iter().chain(words.iter().map(String::as_str)).collect();
@@ -42,12 +42,12 @@ async fn view(store: &Store, items: &[(String, u32)]) {
     }
 }
 
-/// D1: the book's `ZREMRANGEBYRANK viewed: 0 -20001` deleted ranks 0 to 4,999 of these.
+/// The book's `ZREMRANGEBYRANK viewed: 0 -20001` would delete ranks 0 to 4,999 here.
 #[tokio::test]
-async fn a_rescale_keeps_the_most_viewed_and_drops_the_others() {
+async fn a_rescale_keeps_the_most_viewed_items() {
     let store = Store::new().await;
     let items: Vec<_> = (0..25_000).map(|rank| (format!("item-{rank}"), 30_000 - rank)).collect();
-    view(&store, &items).await;
+    store_views(&store, &items).await;
     assert_eq!(rescale(&store, NOON).await, RescaleReport { halvings: 1, trimmed: 5_000, forgotten: 0 });
     assert_eq!(store.raw(&["ZCARD", "viewed:"]).await, 20_000);
     assert_eq!(ranking::rank(&store.redis, &item("item-0")).await.unwrap(), Some(0));
@@ -57,43 +57,42 @@ async fn a_rescale_keeps_the_most_viewed_and_drops_the_others() {
 }
 
 #[tokio::test]
-async fn a_rescale_is_one_request_however_many_items_there_are() {
+async fn a_rescale_of_100_000_items_is_one_request() {
     let store = Store::new().await;
-    // So that the server knows the script.
+    // The first run sends the script's source, too.
     rescale(&store, NOON).await;
     let items: Vec<_> = (0..100_000).map(|rank| (format!("item-{rank}"), 200_000 - rank)).collect();
-    view(&store, &items).await;
+    store_views(&store, &items).await;
     let before = store.counts();
     assert_eq!(rescale(&store, after(300)).await, RescaleReport { halvings: 1, trimmed: 80_000, forgotten: 0 });
     let counts = store.counts();
     assert_eq!((counts.requests - before.requests, counts.commands - before.commands), (1, 1));
 }
 
-/// D16: rank 0 is a rank, and no rank is none.
 #[tokio::test]
-async fn the_most_viewed_item_has_rank_0_and_an_unknown_one_has_none() {
+async fn the_most_viewed_item_has_rank_0_and_an_unknown_item_has_none() {
     let store = Store::new().await;
-    view(&store, &[("mug".to_owned(), 2), ("lamp".to_owned(), 1)]).await;
+    store_views(&store, &[("mug".to_owned(), 2), ("lamp".to_owned(), 1)]).await;
     for (id, rank) in [("mug", Some(0)), ("lamp", Some(1)), ("unknown", None)] {
         assert_eq!(ranking::rank(&store.redis, &item(id)).await.unwrap(), rank, "{id}");
     }
 }
 
 #[tokio::test]
-async fn a_view_counts_and_a_claimed_one_only_for_an_item_that_ranks() {
+async fn a_reported_view_counts_only_for_a_ranked_item() {
     let store = Store::new().await;
     let keys = store.redis.keys();
-    store.redis.run::<()>(ranking::count_if_ranked(keys, &item("made-up"), 1)).await.unwrap();
+    store.redis.run::<()>(ranking::count_if_ranked_command(keys, &item("made-up"), 1)).await.unwrap();
     assert_eq!(views(&store, "made-up").await, None);
-    store.redis.run::<()>(ranking::count(keys, &item("mug"), 1)).await.unwrap();
-    store.redis.run::<()>(ranking::count_if_ranked(keys, &item("mug"), 1)).await.unwrap();
+    store.redis.run::<()>(ranking::count_command(keys, &item("mug"), 1)).await.unwrap();
+    store.redis.run::<()>(ranking::count_if_ranked_command(keys, &item("mug"), 1)).await.unwrap();
     assert_eq!(views(&store, "mug").await, Some(2.0));
 }
 
 #[tokio::test]
-async fn the_top_is_in_order_of_views_and_skips_what_is_no_item() {
+async fn the_top_is_ordered_by_views_and_skips_members_that_are_no_items() {
     let store = Store::new().await;
-    view(&store, &[("lamp".to_owned(), 7), ("not/an/item".to_owned(), 8), ("mug".to_owned(), 9)]).await;
+    store_views(&store, &[("lamp".to_owned(), 7), ("not/an/item".to_owned(), 8), ("mug".to_owned(), 9)]).await;
     let ranked = |id, rank, views| RankedItem { item: item(id), rank, views };
     let top = ranking::top(&store.redis, 10).await.unwrap();
     assert_eq!(top, [ranked("mug", 0, 9.0), ranked("lamp", 2, 7.0)]);
@@ -101,11 +100,10 @@ async fn the_top_is_in_order_of_views_and_skips_what_is_no_item() {
     assert_eq!(ranking::top(&store.redis, 0).await.unwrap(), []);
 }
 
-/// D19
 #[tokio::test]
-async fn doubled_and_overlapping_rescales_halve_once() {
+async fn concurrent_rescales_halve_once() {
     let store = Store::new().await;
-    view(&store, &[("mug".to_owned(), 1_024)]).await;
+    store_views(&store, &[("mug".to_owned(), 1_024)]).await;
     rescale(&store, NOON).await;
     assert_eq!(rescale(&store, after(299)).await.halvings, 0);
     assert_eq!(views(&store, "mug").await, Some(512.0));
@@ -113,22 +111,21 @@ async fn doubled_and_overlapping_rescales_halve_once() {
     assert_eq!(views(&store, "mug").await, Some(256.0));
 }
 
-/// D19
 #[tokio::test]
-async fn missed_rescales_are_made_up_for() {
+async fn a_rescale_catches_up_after_missed_ones() {
     let store = Store::new().await;
     rescale(&store, NOON).await;
-    view(&store, &[("mug".to_owned(), 1_024)]).await;
-    // The cron comes half a minute late, after three that did not come.
+    store_views(&store, &[("mug".to_owned(), 1_024)]).await;
+    // Three runs are missed, and the fourth is half a minute late.
     assert_eq!(rescale(&store, after(4 * 300 + 30)).await.halvings, 4);
     assert_eq!(views(&store, "mug").await, Some(64.0));
     assert_eq!(rescale(&store, after(5 * 300)).await.halvings, 1);
 }
 
 #[tokio::test]
-async fn a_clock_that_runs_behind_halves_nothing() {
+async fn a_clock_that_lags_halves_nothing() {
     let store = Store::new().await;
-    view(&store, &[("mug".to_owned(), 8)]).await;
+    store_views(&store, &[("mug".to_owned(), 8)]).await;
     rescale(&store, after(300)).await;
     assert_eq!(rescale(&store, NOON).await.halvings, 0);
     assert_eq!(rescale(&store, after(300)).await.halvings, 0);
@@ -136,11 +133,11 @@ async fn a_clock_that_runs_behind_halves_nothing() {
 }
 
 #[tokio::test]
-async fn first_views_are_not_halved_for_the_time_before_them() {
+async fn first_views_do_not_decay_for_the_time_before_them() {
     let store = Store::new().await;
     rescale(&store, NOON).await;
     assert_eq!(rescale(&store, after(30_000)).await, RescaleReport::default());
-    view(&store, &[("mug".to_owned(), 8)]).await;
+    store_views(&store, &[("mug".to_owned(), 8)]).await;
     rescale(&store, after(30_300)).await;
     assert_eq!(views(&store, "mug").await, Some(4.0));
 }
@@ -149,16 +146,16 @@ async fn first_views_are_not_halved_for_the_time_before_them() {
 async fn a_view_is_forgotten_after_ten_half_lives() {
     let store = Store::new().await;
     rescale(&store, NOON).await;
-    view(&store, &[("mug".to_owned(), 1), ("lamp".to_owned(), 2)]).await;
+    store_views(&store, &[("mug".to_owned(), 1), ("lamp".to_owned(), 2)]).await;
     assert_eq!(rescale(&store, after(9 * 300)).await.forgotten, 0);
     assert_eq!(rescale(&store, after(10 * 300)).await.forgotten, 1);
     assert_eq!((views(&store, "mug").await, views(&store, "lamp").await), (None, Some(2.0 / 1_024.0)));
 }
 
 #[tokio::test]
-async fn another_half_life_does_not_undo_the_ranking() {
+async fn a_change_of_the_half_life_does_not_erase_the_ranking() {
     let store = Store::new().await;
-    view(&store, &[("mug".to_owned(), 1_024)]).await;
+    store_views(&store, &[("mug".to_owned(), 1_024)]).await;
     rescale(&store, NOON).await;
     for seconds in [600, 300, 1] {
         let config = RankingConfig { half_life: Duration::from_secs(seconds), ..CONFIG };

@@ -1,16 +1,18 @@
-//! Traffic counters: the sources of responses, visitors' actions, and the cost in Redis.
+//! Traffic counters: origins of responses, actions of visitors, and their cost in Redis.
 //!
-//! An isolate counts in memory and writes what it counted as one entry of the stream `traffic:`, behind an answer, once its
-//! last entry is older than `TRAFFIC_INTERVAL`. So a request costs one more command at most, and a thousand a second cost
-//! half a command a second. An entry is stamped by Redis' own clock, since isolates have clocks of their own.
+//! An isolate counts in memory. After a response it writes its counts as one entry of the stream `traffic:`, if its
+//! last entry is older than `TRAFFIC_INTERVAL`. So a request costs at most one more command, and a thousand requests a
+//! second cost half a command a second. Redis stamps each entry with its own clock, because the isolates' clocks
+//! differ.
 //!
-//! What an isolate counted after its last entry waits for its next request, and is lost if it is evicted before that: the last
-//! two seconds of a burst, at most. A write that fails is kept for the next one; if only its reply was lost, it counts twice.
+//! Counts since the last entry wait for the isolate's next request. If the platform evicts the isolate before that, it
+//! loses at most the last two seconds of a burst. Counts of a failed write go into the next entry; if only the reply
+//! was lost, they count twice.
 //!
-//! - [`count`]: what is counted, and under which name.
-//! - [`series`]: the entries of some minutes, as a table.
+//! - [`metric`]: the metrics and their names.
+//! - [`series`]: the entries of some minutes as a time series.
 
-mod count;
+mod metric;
 mod series;
 
 use std::{
@@ -19,25 +21,25 @@ use std::{
     time::Duration,
 };
 
-pub use count::{Metric, MetricCounts};
-pub use series::{Series, series};
+pub use metric::{Metric, MetricCounts};
+pub use series::{TrafficSeries, read_series};
 
 use crate::{
-    App,
+    carts::Cart,
     ports::{answer::BackgroundTask, time::Timestamp},
-    schema::keys,
+    schema::{keys, redis::Redis},
 };
 use upstash_rest::{Attribution, Command, Meter, Totals};
 
-/// Entries of the stream: an hour of 5 isolates that are always busy, in some 2 MB. More isolates have less of the past.
-const ENTRIES: u32 = 10_000;
+/// Entries in the stream: one hour of 5 isolates that are always busy, about 2 MB. More isolates cover less time.
+const MAX_ENTRIES: u32 = 10_000;
 
-/// The isolate's counters since its last entry.
+/// The counts of this isolate since its last entry.
 pub struct TrafficCounters {
-    /// Zero: nothing is counted.
+    /// `TRAFFIC_INTERVAL`. Zero disables the counters.
     interval: Duration,
     counts: RefCell<MetricCounts>,
-    /// When the last entry was made; None in a new isolate, whose first request makes one.
+    /// The moment of the last entry. None in a new isolate: its first request writes an entry.
     written: Cell<Option<Timestamp>>,
 }
 
@@ -47,71 +49,66 @@ impl TrafficCounters {
         Self { interval, counts: RefCell::default(), written: Cell::default() }
     }
 
-    /// Counts one of `count`.
-    pub fn count(&self, count: Metric) {
-        self.counts.borrow_mut().add(count, 1);
+    /// Adds one to `metric`.
+    pub fn count(&self, metric: Metric) {
+        self.counts.borrow_mut().add(metric, 1);
     }
 
-    /// Counts an addition to a cart, which is begun by it if the cart now holds nothing but the `added` pieces.
-    pub fn added(&self, cart: &crate::carts::Cart, added: u32) {
-        self.count(Metric::Addition);
+    /// Counts an addition of `quantity` to a cart. If `cart` now holds nothing else, the addition started it.
+    pub fn count_cart_addition(&self, cart: &Cart, quantity: u32) {
+        self.count(Metric::CartAddition);
         if let [line] = cart.lines.as_slice()
-            && line.quantity == added
+            && line.quantity == quantity
         {
-            self.count(Metric::Cart);
+            self.count(Metric::CartStart);
         }
     }
 
-    /// Counts an order, the first time that its id is seen.
-    pub fn order(&self) {
-        self.count(Metric::Order);
+    /// A task that writes an entry. None if no entry is due.
+    #[must_use]
+    pub fn flush(self: &Rc<Self>, redis: &Rc<Redis>, now: Timestamp) -> Option<BackgroundTask> {
+        let meter = redis.meter();
+        let counts = self.take_due_counts(&meter, now)?;
+        let (counters, redis) = (self.clone(), redis.clone());
+        // The entry includes its own cost. If the meter counted it again, each entry would cause the next one.
+        Some(Box::pin(meter.attribute(Attribution::Uncounted, async move {
+            if let Err(error) = redis.run::<()>(entry_command(&counts)).await {
+                log::warn!("an entry of traffic counts was not written and joins the next one: {error}");
+                counters.counts.borrow_mut().add_all(&counts);
+            }
+        })))
     }
 
-    /// Takes what is to be written now, if anything is: what was counted, what `meter` counted, and this entry's own cost.
-    fn take(&self, meter: &Meter, now: Timestamp) -> Option<MetricCounts> {
+    /// Takes the counts for an entry that is due now: this isolate's, the meter's, and the cost of the entry itself.
+    fn take_due_counts(&self, meter: &Meter, now: Timestamp) -> Option<MetricCounts> {
         let is_early = self.written.get().is_some_and(|written| now.since(written) < self.interval);
         if self.interval.is_zero() || is_early {
             return None;
         }
         let Totals { foreground, background } = meter.take();
         let mut counts = self.counts.take();
-        counts.add(Metric::Requests, foreground.requests);
-        counts.add(Metric::Commands, foreground.commands);
-        counts.add(Metric::LaterRequests, background.requests);
-        counts.add(Metric::LaterCommands, background.commands);
-        counts.add(Metric::Failures, foreground.failures + background.failures);
+        counts.add(Metric::RedisRequests, foreground.requests);
+        counts.add(Metric::RedisCommands, foreground.commands);
+        counts.add(Metric::BackgroundRequests, background.requests);
+        counts.add(Metric::BackgroundCommands, background.commands);
+        counts.add(Metric::RedisFailures, foreground.failures + background.failures);
         if counts.is_empty() {
             return None;
         }
-        // Set before the entry is sent: the answers of that while must not write, too.
+        // Set before the entry is sent, so that concurrent responses do not write another one.
         self.written.set(Some(now));
-        counts.add(Metric::LaterRequests, 1);
-        counts.add(Metric::LaterCommands, 1);
+        counts.add(Metric::BackgroundRequests, 1);
+        counts.add(Metric::BackgroundCommands, 1);
         Some(counts)
     }
 }
 
-/// The work that writes what was counted, if an entry is due.
-#[must_use]
-pub fn flush(app: &Rc<App>, now: Timestamp) -> Option<BackgroundTask> {
-    let meter = app.redis.meter();
-    let counts = app.traffic.take(&meter, now)?;
-    let app = app.clone();
-    // It has counted itself already: counted once more, it would be reason enough for the next entry, and so on.
-    Some(Box::pin(meter.attribute(Attribution::Uncounted, async move {
-        if let Err(error) = app.redis.run::<()>(entry(&counts)).await {
-            log::warn!("traffic: {error}");
-            app.traffic.counts.borrow_mut().add_all(&counts);
-        }
-    })))
-}
-
-fn entry(counts: &MetricCounts) -> Command {
-    let entry = Command::write("XADD").arg(keys::TRAFFIC).arg("MAXLEN").arg("~").num(ENTRIES).arg("*");
+fn entry_command(counts: &MetricCounts) -> Command {
+    let entry = Command::write("XADD").arg(keys::TRAFFIC).arg("MAXLEN").arg("~").num(MAX_ENTRIES).arg("*");
     counts
         .iter()
-        .filter(|(_, number)| *number > 0)
-        .fold(entry, |entry, (count, number)| entry.arg(count.name()).num(number))
+        .filter(|(_, count)| *count > 0)
+        .fold(entry, |entry, (metric, count)| entry.arg(metric.name()).num(count))
 }
 
 #[cfg(test)]
@@ -121,23 +118,23 @@ mod tests {
     const NOON: Timestamp = Timestamp::from_millis(1_795_000_000_000);
 
     #[test]
-    fn an_entry_is_due_at_once_and_then_once_in_an_interval() {
+    fn the_first_entry_is_due_at_once_and_the_next_after_the_interval() {
         let (traffic, meter) = (TrafficCounters::new(Duration::from_secs(2)), Meter::default());
-        assert_eq!(traffic.take(&meter, NOON), None, "nothing happened");
+        assert_eq!(traffic.take_due_counts(&meter, NOON), None, "nothing was counted");
         traffic.count(Metric::Hit);
-        assert!(traffic.take(&meter, NOON).is_some());
+        assert!(traffic.take_due_counts(&meter, NOON).is_some());
         traffic.count(Metric::Hit);
         traffic.count(Metric::Hit);
-        assert_eq!(traffic.take(&meter, NOON + Duration::from_millis(1_999)), None);
-        let counts = traffic.take(&meter, NOON + Duration::from_secs(2)).unwrap();
-        assert_eq!((counts.get(Metric::Hit), counts.get(Metric::LaterCommands)), (2, 1));
-        assert_eq!(traffic.take(&meter, NOON + Duration::from_mins(1)), None);
+        assert_eq!(traffic.take_due_counts(&meter, NOON + Duration::from_millis(1_999)), None);
+        let counts = traffic.take_due_counts(&meter, NOON + Duration::from_secs(2)).unwrap();
+        assert_eq!((counts.get(Metric::Hit), counts.get(Metric::BackgroundCommands)), (2, 1));
+        assert_eq!(traffic.take_due_counts(&meter, NOON + Duration::from_mins(1)), None);
     }
 
     #[test]
-    fn without_an_interval_nothing_is_written() {
+    fn an_interval_of_zero_disables_the_counters() {
         let (traffic, meter) = (TrafficCounters::new(Duration::ZERO), Meter::default());
         traffic.count(Metric::Hit);
-        assert_eq!(traffic.take(&meter, NOON), None);
+        assert_eq!(traffic.take_due_counts(&meter, NOON), None);
     }
 }

@@ -1,6 +1,6 @@
-//! Who may ask. A visitor's browser must have been told by our own pages; a service must hold the key.
+//! Authorization. A visitor's write must come from a page of this origin; a service must send the service key.
 //!
-//! Nothing here asks Redis.
+//! Nothing here costs a Redis command.
 
 use http::{HeaderMap, Method, Uri, header};
 use sha2::{Digest, Sha256};
@@ -9,22 +9,22 @@ use url::Url;
 
 use crate::routes::problem::Problem;
 
-/// Who a route is for.
+/// The callers of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody, whatever they send: it changes nothing and tells nothing.
+    /// Anyone: the route changes nothing and reveals nothing.
     Open,
-    /// The visitor's own browser, by its cookie.
+    /// The visitor's browser, identified by its cookie.
     Visitor,
-    /// Whoever holds `SERVICE_KEY`. A browser never adds that by itself, so the origin does not matter.
+    /// A service that sends `SERVICE_KEY`. A browser never adds the key by itself, so the origin does not matter.
     Service,
 }
 
 impl Access {
-    /// Lets a request in, or says why not. `service_key` is `SERVICE_KEY`, if there is one.
+    /// Authorizes a request. `service_key` is `SERVICE_KEY`, if it is set.
     ///
     /// # Errors
-    /// [`Problem::ForeignOrigin`], [`Problem::NotTheService`] or [`Problem::NoServiceKey`].
+    /// [`Problem::CrossOrigin`], [`Problem::WrongServiceKey`] or [`Problem::NoServiceKey`].
     pub fn check(
         self,
         method: &Method,
@@ -33,22 +33,23 @@ impl Access {
         service_key: Option<&str>,
     ) -> Result<(), Problem> {
         match self {
-            Self::Visitor if !method.is_safe() && !is_same_origin(uri, headers) => Err(Problem::ForeignOrigin),
+            Self::Visitor if !method.is_safe() && !is_same_origin(uri, headers) => Err(Problem::CrossOrigin),
             Self::Service => match service_key {
                 None => Err(Problem::NoServiceKey),
                 Some(key) if has_key(headers, key) => Ok(()),
-                Some(_) => Err(Problem::NotTheService),
+                Some(_) => Err(Problem::WrongServiceKey),
             },
             Self::Open | Self::Visitor => Ok(()),
         }
     }
 }
 
-/// Returns whether one of our own pages sent this.
+/// True if a page of this origin sent the request.
 ///
-/// `Sec-Fetch-Site` is the browser's own word and no script can set it. `none` (the address bar, a bookmark) never comes
-/// with an unsafe method, so it is refused like `same-site` and `cross-site`. A browser without it sends `Origin`; a
-/// client that sends neither may be anything that carries cookies, and is refused too, as is one that sends two.
+/// The browser sets `Sec-Fetch-Site`, and no script can. `none` (the address bar, a bookmark) never comes with an
+/// unsafe method, so it is refused like `same-site` and `cross-site`. A browser without `Sec-Fetch-Site` sends
+/// `Origin`. A client without either header may be anything that carries cookies, and is refused. A repeated header is
+/// refused, too.
 fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> bool {
     let sites = headers.get_all("sec-fetch-site");
     if sites.iter().next().is_some() {
@@ -58,13 +59,13 @@ fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> bool {
     own.is_ok_and(|own| own.is_tuple() && headers.get_all(header::ORIGIN).iter().eq([&own.ascii_serialization()]))
 }
 
-/// Returns whether the request carries `key`. Both are hashed first: the comparison then takes the same time for every key, of
-/// whatever length.
+/// True if the request carries `key`. Hashing both keys first makes the comparison take the same time for every key of
+/// any length.
 fn has_key(headers: &HeaderMap, key: &str) -> bool {
     let sent = headers.get(header::AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
     let Some((scheme, sent)) = sent.split_at_checked("Bearer ".len()) else { return false };
-    let same = Sha256::digest(sent.trim_ascii()).ct_eq(&Sha256::digest(key));
-    scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(same)
+    let is_same = Sha256::digest(sent.trim_ascii()).ct_eq(&Sha256::digest(key));
+    scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(is_same)
 }
 
 #[cfg(test)]
@@ -76,9 +77,9 @@ mod tests {
     }
 
     #[test]
-    fn only_a_page_of_our_own_may_write() {
+    fn only_a_page_of_this_origin_may_write() {
         let uri: Uri = "https://shop.example/_edge/v1/cart".parse().unwrap();
-        for (sent, let_in) in [
+        for (sent, is_allowed) in [
             (&[][..], false),
             (&[("sec-fetch-site", "same-origin")], true),
             (&[("sec-fetch-site", "same-site")], false),
@@ -93,7 +94,7 @@ mod tests {
             (&[("origin", "https://shop.example"), ("origin", "https://evil.example")], false),
         ] {
             let check = |method| Access::Visitor.check(&method, &uri, &headers(sent), None).is_ok();
-            assert_eq!(check(Method::POST), let_in, "{sent:?}");
+            assert_eq!(check(Method::POST), is_allowed, "{sent:?}");
             assert!(check(Method::GET), "{sent:?}");
         }
         let local: Uri = "http://localhost:8787/".parse().unwrap();
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_service_shows_its_key() {
+    fn a_service_needs_the_right_key() {
         let uri = Uri::from_static("https://shop.example/_edge/v1/jobs");
         let check = |sent: &[_], key| Access::Service.check(&Method::POST, &uri, &headers(sent), key);
         assert!(check(&[("authorization", "Bearer 0123456789abcdef")], Some("0123456789abcdef")).is_ok());

@@ -1,4 +1,4 @@
-//! A JSON body, field by field. Nothing in a body is ignored: a field that is unknown, or given twice, is an error.
+//! A JSON body, field by field. Nothing in a body is ignored: an unknown or repeated field is an error.
 
 use std::fmt;
 
@@ -7,62 +7,82 @@ use serde_json::{Map, Value};
 
 use crate::{ports::error::Error, routes::problem::Problem};
 
-/// The fields of a JSON object, to be taken one by one; [`Fields::end`] then refuses what is left.
+/// The fields of a JSON object. A handler takes them one by one; [`JsonFields::finish`] then refuses the rest.
 #[derive(Debug, PartialEq)]
-pub struct Fields(Map<String, Value>);
+pub struct JsonFields(Map<String, Value>);
 
-impl Fields {
-    /// Reads a body.
+impl JsonFields {
+    /// Parses a body.
     ///
     /// # Errors
-    /// [`Problem::Malformed`] if it is not one JSON object with each field once.
+    /// [`Problem::MalformedJson`] if it is not one JSON object without repeated fields.
     pub fn parse(body: &[u8]) -> Result<Self, Problem> {
-        serde_json::from_slice(body).map_err(|error| Problem::Malformed(error.to_string()))
+        serde_json::from_slice(body).map_err(|error| Problem::MalformedJson(error.to_string()))
     }
 
-    /// Takes a field that must be there.
+    /// Takes a required field.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is not.
+    /// [`Error::Invalid`] if it is missing.
     pub fn take(&mut self, field: &'static str) -> Result<Value, Error> {
-        self.take_if_any(field).ok_or_else(|| Error::invalid(field, "is missing"))
+        self.take_optional(field).ok_or_else(|| Error::invalid(field, "is missing"))
     }
 
-    /// Takes a field that may be there.
-    pub fn take_if_any(&mut self, field: &str) -> Option<Value> {
+    /// Takes an optional field.
+    pub fn take_optional(&mut self, field: &str) -> Option<Value> {
         self.0.shift_remove(field)
     }
 
-    /// All fields, for who takes several at once.
-    pub const fn all(&mut self) -> &mut Map<String, Value> {
+    /// Takes a required string and parses it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with this field's name if it is missing or no string, or if `parse` fails so.
+    pub fn take_parsed<T>(
+        &mut self,
+        field: &'static str,
+        parse: impl Fn(&str) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        parse_string(field, &self.take(field)?, parse)
+    }
+
+    /// Takes an optional string and parses it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with this field's name if it is no string, or if `parse` fails so.
+    pub fn take_optional_parsed<T>(
+        &mut self,
+        field: &'static str,
+        parse: impl Fn(&str) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.take_optional(field).map(|value| parse_string(field, &value, parse)).transpose()
+    }
+
+    /// All remaining fields, for a domain type that takes several fields itself.
+    pub const fn remaining(&mut self) -> &mut Map<String, Value> {
         &mut self.0
     }
 
-    /// Takes a field that must be a string, and reads it with `parse`.
+    /// Checks that no field is left.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is missing or no string, or that of `parse`, under this field's name.
-    pub fn parse_text<T>(&mut self, field: &'static str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
-        read_text(field, &self.take(field)?, parse)
-    }
-
-    /// Ends the reading.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] that names a field which nobody took.
-    pub fn end(self) -> Result<(), Error> {
+    /// [`Error::Invalid`] with the name of an unknown field.
+    pub fn finish(self) -> Result<(), Error> {
         let Some((unknown, _)) = self.0.iter().next() else { return Ok(()) };
-        // A name as long as the body would be a strange thing to read; 64 characters tell which it is.
+        // A name may be as long as the body; 64 characters identify it.
         let unknown: String = unknown.chars().take(64).collect();
         Err(Error::invalid("body", format!("must not have the field {unknown:?}")))
     }
 }
 
-/// Reads a string with `parse`, whose error then carries the name that the field has for the caller.
+/// Parses a string. An error of `parse` then names `field`.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it is no string, or `parse` says so.
-pub fn read_text<T>(field: &'static str, value: &Value, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
+/// [`Error::Invalid`] if `value` is no string, or if `parse` fails so.
+pub fn parse_string<T>(
+    field: &'static str,
+    value: &Value,
+    parse: impl Fn(&str) -> Result<T, Error>,
+) -> Result<T, Error> {
     let text = value.as_str().ok_or_else(|| Error::invalid(field, "must be a string"))?;
     parse(text).map_err(|error| match error {
         Error::Invalid { rule, .. } => Error::Invalid { field, rule },
@@ -70,19 +90,19 @@ pub fn read_text<T>(field: &'static str, value: &Value, parse: impl Fn(&str) -> 
     })
 }
 
-/// As a map of JSON values, except that a second value for a field is an error instead of the winner.
-impl<'de> Deserialize<'de> for Fields {
+/// Reads a map of JSON values. `serde_json` would let the last of repeated fields win; here it is an error.
+impl<'de> Deserialize<'de> for JsonFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Once;
+        struct UniqueFields;
 
-        impl<'de> Visitor<'de> for Once {
-            type Value = Fields;
+        impl<'de> Visitor<'de> for UniqueFields {
+            type Value = JsonFields;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonFields, A::Error> {
                 let mut fields = Map::new();
                 while let Some((name, value)) = map.next_entry::<String, Value>()? {
                     if fields.contains_key(&name) {
@@ -90,11 +110,11 @@ impl<'de> Deserialize<'de> for Fields {
                     }
                     fields.insert(name, value);
                 }
-                Ok(Fields(fields))
+                Ok(JsonFields(fields))
             }
         }
 
-        deserializer.deserialize_map(Once)
+        deserializer.deserialize_map(UniqueFields)
     }
 }
 
@@ -104,16 +124,16 @@ mod tests {
     use crate::schema::ids::ItemId;
 
     fn problem(body: &[u8]) -> String {
-        let read = |mut fields: Fields| -> Result<ItemId, Error> {
-            let id = fields.parse_text("id", ItemId::parse)?;
-            fields.end().map(|()| id)
+        let read = |mut fields: JsonFields| -> Result<ItemId, Error> {
+            let id = fields.take_parsed("id", ItemId::parse)?;
+            fields.finish().map(|()| id)
         };
-        Fields::parse(body).and_then(|fields| Ok(read(fields)?)).unwrap_err().to_string()
+        JsonFields::parse(body).and_then(|fields| Ok(read(fields)?)).unwrap_err().to_string()
     }
 
     #[test]
-    fn what_is_wrong_with_a_body_is_told() {
-        for (body, told) in [
+    fn an_invalid_body_is_explained() {
+        for (body, message) in [
             (&b""[..], "not a JSON object: EOF"),
             (b"{", "not a JSON object: EOF"),
             (b"[]", "not a JSON object: invalid type"),
@@ -128,7 +148,7 @@ mod tests {
             (br#"{"id": "a", "pirce": 1}"#, r#"body must not have the field "pirce""#),
         ] {
             let problem = problem(body);
-            assert!(problem.contains(told), "{problem}");
+            assert!(problem.contains(message), "{problem}");
         }
         // serde_json stops at 128 levels: no body can exhaust the stack.
         assert!(problem("[".repeat(16_000).as_bytes()).contains("not a JSON object"));

@@ -1,9 +1,9 @@
-//! `/cart`: the visitor's cart. Each write answers with the whole cart as it is then, so that a page needs no second call.
+//! `/cart`: the visitor's cart. Each write answers with the whole cart, so that a page needs no second request.
 
 use http::header;
 use serde::Serialize;
 
-use super::{call::Call, reply};
+use super::{request::ApiRequest, respond};
 use crate::{
     carts::{self, Cart, CartChange, CartLine, CartWriteOutcome, CartWriteRequest, Quantity},
     ports::{answer::Answer, fetch::Response},
@@ -11,85 +11,87 @@ use crate::{
     schema::ids::ItemId,
 };
 
-/// The cart; an empty one for a visitor without a session.
-pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
-    let found = match call.token() {
-        Some(token) => carts::read(&call.app.redis, &token, call.now, &call.app.config.session).await?,
+/// The cart. It is empty for a visitor without a session.
+pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let found = match request.session_token() {
+        Some(token) => carts::read(&request.app.redis, &token, request.now, &request.app.config.session).await?,
         None => None,
     };
     let cart = found.map(|(_, cart)| cart).unwrap_or_default();
-    Ok(reply::unless_known(call.headers(), respond(&cart)).into())
+    Ok(respond::not_modified_if_known(request.headers(), cart_response(&cart)).into())
 }
 
-/// `{quantity}`: overwrites, and 0 or less removes.
-pub async fn set(call: Call<'_>) -> Result<Answer, Problem> {
-    let item = ItemId::parse(&call.name)?;
-    let mut fields = call.fields()?;
-    let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
-    fields.end()?;
-    let token = call.token();
+/// `{quantity}`: sets the quantity; 0 or less removes the item.
+pub async fn set(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, token) = (request.app, request.session_token());
+    let item = ItemId::parse(&request.id)?;
+    let mut fields = request.json_fields()?;
+    let quantity = Quantity::parse(&fields.take("quantity")?, &app.config.cart)?;
+    fields.finish()?;
     let change = CartChange::Set(item, quantity);
-    let write = carts::change(&call.app.redis, token.as_ref(), &change, call.now, &call.app.config).await?;
-    // Else it may only have changed what was in already.
+    let write = carts::change(&app.redis, token.as_ref(), &change, request.now, &app.config).await?;
+    // In an existing session the write may have changed an item that the cart held already.
     if write.created {
-        call.app.traffic.added(&write.cart, quantity.get());
+        app.traffic.count_cart_addition(&write.cart, quantity.get());
     }
-    written(&call, write)
+    write_response(&request, write)
 }
 
-/// `{id, quantity}`: adds to what is there. With an `Idempotency-Key` once, however often it is sent.
-pub async fn add(call: Call<'_>) -> Result<Answer, Problem> {
-    let mut fields = call.fields()?;
-    let item = fields.parse_text("id", ItemId::parse)?;
-    let quantity = Quantity::parse(&fields.take("quantity")?, &call.app.config.cart)?;
-    fields.end()?;
-    let (idempotency_key, token, change) = (call.idempotency_key()?, call.token(), CartChange::Add(item, quantity));
-    let request = CartWriteRequest { token: token.as_ref(), change: &change, idempotency_key };
-    let write = carts::write(&call.app.redis, &request, call.now, &call.app.config).await?;
-    call.app.traffic.added(&write.cart, quantity.get());
-    written(&call, write)
+/// `{id, quantity}`: adds to the quantity. With an `Idempotency-Key`, a repeated request adds once.
+pub async fn add(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, token) = (request.app, request.session_token());
+    let mut fields = request.json_fields()?;
+    let item = fields.take_parsed("id", ItemId::parse)?;
+    let quantity = Quantity::parse(&fields.take("quantity")?, &app.config.cart)?;
+    fields.finish()?;
+    let (idempotency_key, change) = (request.idempotency_key()?, CartChange::Add(item, quantity));
+    let write_request = CartWriteRequest { token: token.as_ref(), change: &change, idempotency_key };
+    let write = carts::write(&app.redis, &write_request, request.now, &app.config).await?;
+    app.traffic.count_cart_addition(&write.cart, quantity.get());
+    write_response(&request, write)
 }
 
-/// Takes an item out. That it was not in is no error.
-pub async fn remove(call: Call<'_>) -> Result<Answer, Problem> {
-    let item = ItemId::parse(&call.name)?;
-    let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
+/// Removes an item. A missing item is no error.
+pub async fn remove(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, item) = (request.app, ItemId::parse(&request.id)?);
+    let Some(token) = request.session_token() else { return Ok(cart_response(&Cart::default()).into()) };
     let change = CartChange::Set(item, Quantity::ZERO);
-    written(&call, carts::change(&call.app.redis, Some(&token), &change, call.now, &call.app.config).await?)
+    write_response(&request, carts::change(&app.redis, Some(&token), &change, request.now, &app.config).await?)
 }
 
 /// Empties the cart.
-pub async fn clear(call: Call<'_>) -> Result<Answer, Problem> {
-    let Some(token) = call.token() else { return Ok(respond(&Cart::default()).into()) };
+pub async fn clear(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let app = request.app;
+    let Some(token) = request.session_token() else { return Ok(cart_response(&Cart::default()).into()) };
     let change = CartChange::Clear;
-    written(&call, carts::change(&call.app.redis, Some(&token), &change, call.now, &call.app.config).await?)
+    write_response(&request, carts::change(&app.redis, Some(&token), &change, request.now, &app.config).await?)
 }
 
-/// The cart after a write, with the cookie of the guest's session that may have begun with it.
-fn written(call: &Call<'_>, write: CartWriteOutcome) -> Result<Answer, Problem> {
-    let mut response = respond(&write.cart);
+/// The cart after a write, with the cookie of the guest's session if the write started one.
+fn write_response(request: &ApiRequest<'_>, write: CartWriteOutcome) -> Result<Answer, Problem> {
+    let mut response = cart_response(&write.cart);
     if let Some(session) = write.session.filter(|_| write.created) {
-        response.headers_mut().insert(header::SET_COOKIE, call.app.keyring.set(&session.token)?);
+        response.headers_mut().insert(header::SET_COOKIE, request.app.keyring.set(&session.token)?);
     }
     Ok(response.into())
 }
 
-fn respond(cart: &Cart) -> Response {
-    let items = cart.lines.iter().map(|CartLine { item, quantity }| Item { id: item.as_str(), quantity: *quantity });
-    let document = Document { items: items.collect(), lines: cart.lines.len(), quantity: cart.total_quantity() };
-    reply::tagged(reply::json(reply::PERSONAL, &document))
+fn cart_response(cart: &Cart) -> Response {
+    let items =
+        cart.lines.iter().map(|CartLine { item, quantity }| CartItemJson { id: item.as_str(), quantity: *quantity });
+    let document = CartJson { items: items.collect(), lines: cart.lines.len(), quantity: cart.total_quantity() };
+    respond::with_etag(respond::json(respond::NO_STORE, &document))
 }
 
-/// As it is answered.
 #[derive(Serialize)]
-struct Document<'a> {
-    items: Vec<Item<'a>>,
+struct CartJson<'a> {
+    items: Vec<CartItemJson<'a>>,
     lines: usize,
     quantity: u64,
 }
 
 #[derive(Serialize)]
-struct Item<'a> {
+struct CartItemJson<'a> {
     id: &'a str,
     quantity: u32,
 }

@@ -1,9 +1,9 @@
-//! `/flash`: a flash sale as its visitor finds it, and their piece of it.
+//! `/flash`: flash sales, and the visitor's reservation.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{call::Call, reply, rows};
+use super::{request::ApiRequest, respond, rows};
 use crate::{
     App,
     orders::flash_sale::{FlashSale, FlashSales, ReservationId, ReserveOutcome},
@@ -12,50 +12,50 @@ use crate::{
     schema::{ids::RowId, token::Token},
 };
 
-/// The sale now. `now` is the server's clock in milliseconds, for a countdown on a machine whose clock may be wrong.
-pub async fn show(call: Call<'_>) -> Result<Answer, Problem> {
-    let (app, now, id) = (call.app, call.now, sale(&call)?);
-    let sale = sales(app).read(&id, call.token().as_ref(), now).await?;
-    let response = reply::json(reply::PERSONAL, &document(&id, &sale, now));
+/// The sale. `now` is the server's clock in milliseconds: a countdown needs it if the client's clock is wrong.
+pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, now, id) = (request.app, request.now, sale_id(&request)?);
+    let sale = sales(app).read(&id, request.session_token().as_ref(), now).await?;
+    let response = respond::json(respond::NO_STORE, &describe(&id, &sale, now));
     let overdue = if sale.overdue { vec![id] } else { Vec::new() };
-    Ok(Answer { response, background: rows::refresh(app, overdue, now) })
+    Ok(Answer { response, background: rows::refresh_task(app, overdue, now) })
 }
 
-/// Holds a piece for the visitor: 201, or 200 if one was held for them already. It needs no `Idempotency-Key`: there is one
-/// piece for each user.
-pub async fn reserve(call: Call<'_>) -> Result<Answer, Problem> {
-    let (app, now, id, token) = (call.app, call.now, sale(&call)?, visitor(&call)?);
+/// Reserves a piece for the visitor's user: 201, or 200 for a piece that is held already. The route needs no
+/// `Idempotency-Key`, because a user gets one piece.
+pub async fn reserve(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, now, id, token) = (request.app, request.now, sale_id(&request)?, required_token(&request)?);
     let ReserveOutcome { sale, created, .. } = sales(app).reserve(&id, &token, now).await?;
-    let mut response = reply::json(reply::PERSONAL, &document(&id, &sale, now));
+    let mut response = respond::json(respond::NO_STORE, &describe(&id, &sale, now));
     if created {
         *response.status_mut() = StatusCode::CREATED;
     }
     Ok(response.into())
 }
 
-/// Gives the visitor's piece back.
-pub async fn cancel(call: Call<'_>) -> Result<Answer, Problem> {
-    let (app, sale, token) = (call.app, sale(&call)?, visitor(&call)?);
-    let id = ReservationId::parse(&call.second).ok_or(Error::NotFound("reservation"))?;
-    sales(app).cancel(&sale, &token, &id, call.now).await?;
-    Ok(reply::empty(StatusCode::NO_CONTENT).into())
+/// Cancels the visitor's reservation.
+pub async fn cancel(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, sale, token) = (request.app, sale_id(&request)?, required_token(&request)?);
+    let id = ReservationId::parse(&request.second_id).ok_or(Error::NotFound("reservation"))?;
+    sales(app).cancel(&sale, &token, &id, request.now).await?;
+    Ok(respond::empty(StatusCode::NO_CONTENT).into())
 }
 
-/// What cannot be a row's name is no sale's either.
-fn sale(call: &Call<'_>) -> Result<RowId, Error> {
-    RowId::parse(&call.name).map_err(|_| Error::NotFound("flash sale"))
+/// The sale's id. A path that cannot be a row's id names no sale.
+fn sale_id(request: &ApiRequest<'_>) -> Result<RowId, Error> {
+    RowId::parse(&request.id).map_err(|_| Error::NotFound("flash sale"))
 }
 
 fn sales(app: &App) -> FlashSales<'_> {
     FlashSales { redis: &app.redis, source: app.row_source(), config: &app.config }
 }
 
-/// Without a cookie of ours nobody is signed in: Redis need not be asked.
-fn visitor(call: &Call<'_>) -> Result<Token, Error> {
-    call.token().ok_or(Error::NotSignedIn)
+/// The session's token. A visitor without one is not signed in, which costs no Redis request to know.
+fn required_token(request: &ApiRequest<'_>) -> Result<Token, Error> {
+    request.session_token().ok_or(Error::NotSignedIn)
 }
 
-fn document(id: &RowId, sale: &FlashSale, now: Timestamp) -> Value {
+fn describe(id: &RowId, sale: &FlashSale, now: Timestamp) -> Value {
     let reservation = sale.reservation.as_ref();
     json!({
         "id": id.as_str(),

@@ -1,27 +1,38 @@
-//! `/healthz` and `/readyz`: for whoever watches from outside, without a key.
+//! `/healthz` and `/readyz`: probes for monitoring, without a key.
 
 use futures_util::future::join3;
 use http::StatusCode;
 use serde_json::json;
 
-use super::{call::Call, reply};
-use crate::{jobs, metrics::journal, ports::answer::Answer, proxy, routes::problem::Problem};
+use super::{request::ApiRequest, respond};
+use crate::{
+    jobs,
+    metrics::{event_log::Failure, write_probe},
+    ports::answer::Answer,
+    proxy,
+    routes::problem::Problem,
+};
 
-/// The Worker runs. Redis is not asked: restarting us would not mend it.
-pub async fn alive(_: Call<'_>) -> Result<Answer, Problem> {
-    Ok(reply::json(reply::PERSONAL, &json!({"status": "ok"})).into())
+/// A row that is overdue by this many seconds shows that the cron fails. The limit allows one missed run.
+const ROWS_LATE_LIMIT: f64 = 150.0;
+
+/// The Worker runs. The probe does not ask Redis, because a restart of the Worker cannot repair Redis.
+pub async fn alive(_: ApiRequest<'_>) -> Result<Answer, Problem> {
+    Ok(respond::json(respond::NO_STORE, &json!({"status": "ok"})).into())
 }
 
-/// Each part, `ok` or what is wrong with it: 200, or 503 where one is ill. Why it is ill is for the log: anybody may ask here.
-pub async fn ready(call: Call<'_>) -> Result<Answer, Problem> {
-    let redis = &call.app.redis;
-    let jobs = jobs::jobs(redis, call.now);
-    let (jobs, writes, origin) = join3(jobs, jobs::takes_writes(redis), proxy::check_health(call.app)).await;
-    let (redis, crons, rows) = match &jobs {
-        Ok(jobs) => (
-            if writes.is_ok() { "ok" } else { "ill" },
-            if jobs.are_ticking(call.now) { "ok" } else { "silent" },
-            if jobs.rows_late < LATE { "ok" } else { "late" },
+/// The state of each part: 200, or 503 if a part has a problem. The causes go to the log only, because the route is
+/// public.
+pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let redis = &request.app.redis;
+    let status = jobs::status(redis, request.now);
+    let (status, writable, origin) =
+        join3(status, write_probe::check_writable(redis), proxy::check_health(request.app)).await;
+    let (redis, crons, rows) = match &status {
+        Ok(status) => (
+            if writable.is_ok() { "ok" } else { "ill" },
+            if status.crons_are_running(request.now) { "ok" } else { "silent" },
+            if status.rows_late < ROWS_LATE_LIMIT { "ok" } else { "late" },
         ),
         Err(_) => ("ill", "unknown", "unknown"),
     };
@@ -30,18 +41,16 @@ pub async fn ready(call: Call<'_>) -> Result<Answer, Problem> {
         "crons": crons,
         "rows": rows,
         "origin": if origin.is_ok() { "ok" } else { "ill" },
-        // Without them the shop works.
-        "limits": if call.app.limits.are_set() { "ok" } else { "none" },
+        // The shop works without rate limits, so they do not affect readiness.
+        "limits": if request.app.limits.are_set() { "ok" } else { "none" },
     });
     let is_ready = [redis, crons, rows] == ["ok"; 3] && origin.is_ok();
-    let mut response = reply::json(reply::PERSONAL, &parts);
+    let mut response = respond::json(respond::NO_STORE, &parts);
     if !is_ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        let causes = [jobs.and(writes).err(), origin.err()].into_iter().flatten().map(|error| format!("; {error}"));
-        journal::mark(&mut response, "/_edge/v1/readyz".to_owned(), format!("{parts}{}", causes.collect::<String>()));
+        let errors = [status.and(writable).err(), origin.err()].into_iter().flatten().map(|error| error.to_string());
+        let cause = [parts.to_string()].into_iter().chain(errors).collect::<Vec<_>>().join("; ");
+        Failure { route: "/_edge/v1/readyz".to_owned(), cause }.attach(&mut response);
     }
     Ok(response.into())
 }
-
-/// A row that waits so long for its turn, in seconds, waits for a cron that does not do its work: one missed run is made up for.
-const LATE: f64 = 150.0;

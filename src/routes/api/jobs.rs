@@ -1,8 +1,8 @@
-//! `/jobs`: how the crons do, and one run now.
+//! `/jobs`: the state of the cron jobs, and a run on request.
 
 use serde_json::json;
 
-use super::{call::Call, reply};
+use super::{request::ApiRequest, respond};
 use crate::{
     jobs::{self, Job},
     ports::{answer::Answer, error::Error},
@@ -10,14 +10,14 @@ use crate::{
 };
 
 /// `{heartbeat, rows_late, next: {job: second}, reports: {job: {started, finished, error, done}}}`.
-pub async fn list(call: Call<'_>) -> Result<Answer, Problem> {
-    let jobs = jobs::jobs(&call.app.redis, call.now).await?;
-    Ok(reply::json(reply::PERSONAL, &json!(jobs)).into())
+pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let status = jobs::status(&request.app.redis, request.now).await?;
+    Ok(respond::json(respond::NO_STORE, &json!(status)).into())
 }
 
-/// Runs a job, and answers with its report when it is done.
-pub async fn run(call: Call<'_>) -> Result<Answer, Problem> {
-    let job = Job::from_name(&call.name).ok_or(Error::NotFound("job"))?;
-    let report = jobs::run_job(call.app, job, call.now).await?;
-    Ok(reply::json(reply::PERSONAL, &json!(report)).into())
+/// Runs a job and answers with its report.
+pub async fn run(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let job = Job::from_name(&request.id).ok_or(Error::NotFound("job"))?;
+    let report = jobs::run_job(request.app, job, request.now).await?;
+    Ok(respond::json(respond::NO_STORE, &json!(report)).into())
 }

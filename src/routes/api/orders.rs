@@ -1,9 +1,10 @@
-//! `/orders`: what was bought, from a shop that reports it later than with its answer.
+//! `/orders`: orders, from a shop that reports them later than with its response.
 
 use http::StatusCode;
 
-use super::{body::read_text, call::Call, reply};
+use super::{request::ApiRequest, respond};
 use crate::{
+    metrics::traffic::Metric,
     orders::{Customer, Order, insights},
     ports::{answer::Answer, error::Error},
     routes::problem::Problem,
@@ -11,27 +12,29 @@ use crate::{
     sessions,
 };
 
-/// `{order_id, items, user | token, reservation?}` → 204 once all of it is done. The same order again does no harm, so a caller that
-/// got no answer sends it again. Without `user` and `token` it is nobody's, and changes no cart.
-pub async fn report(call: Call<'_>) -> Result<Answer, Problem> {
-    let mut fields = call.fields()?;
-    let user = fields.take_if_any("user").map(|user| read_text("user", &user, UserId::parse)).transpose()?;
-    let token = fields.take_if_any("token").map(|token| read_text("token", &token, parse_token)).transpose()?;
-    let order = Order::take_from(fields.all(), &call.app.config.cart)?;
-    fields.end()?;
-    let (app, config) = (call.app, &call.app.config);
+/// `{order_id, items, user | token, reservation?}` → 204 after every step is done. A repeated report changes nothing,
+/// so a caller without an answer repeats it. An order without `user` and `token` changes no cart.
+pub async fn report(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, config) = (request.app, &request.app.config);
+    let mut fields = request.json_fields()?;
+    let user = fields.take_optional_parsed("user", UserId::parse)?;
+    let token = fields.take_optional_parsed("token", parse_token)?;
+    let order = Order::take_from(fields.remaining(), &config.cart)?;
+    fields.finish()?;
     let token = match (&user, token) {
-        (Some(_), Some(_)) => return Err(Error::invalid("token", "cannot be given beside the user").into()),
-        // Of a user's carts the one that they filled last is in the session that they began last, as far as we can know.
-        (Some(user), None) => sessions::latest_login(&app.redis, user, call.now, &config.session).await?,
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid("token", "cannot be combined with user: send one of them").into());
+        }
+        // The newest login is the best guess at the session whose cart the user ordered.
+        (Some(user), None) => sessions::latest_login(&app.redis, user, request.now, &config.session).await?,
         (None, token) => token,
     };
     let customer = Customer { token: token.as_ref(), user: user.as_ref() };
-    let viewed = order.settle(&app.redis, customer, call.now, &config.session).await?;
-    if insights::learn(&app.redis, &order, &viewed, call.now, &config.insights).await? {
-        app.traffic.order();
+    let viewed = order.settle(&app.redis, customer, request.now, &config.session).await?;
+    if insights::learn(&app.redis, &order, &viewed, request.now, &config.insights).await? {
+        app.traffic.count(Metric::Order);
     }
-    Ok(reply::empty(StatusCode::NO_CONTENT).into())
+    Ok(respond::empty(StatusCode::NO_CONTENT).into())
 }
 
 fn parse_token(text: &str) -> Result<Token, Error> {

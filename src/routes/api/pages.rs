@@ -1,13 +1,13 @@
-//! `/purge` and `/cache`: voids stored pages, and says what is stored of one and why.
+//! `/purge` and `/cache`: purges stored pages, and explains the caching of a URL.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
 use super::{
-    body::{Fields, read_text},
-    call::Call,
-    reply,
+    body::{JsonFields, parse_string},
+    request::ApiRequest,
+    respond,
 };
 use crate::{
     page_cache::{self, PageKey, Purge, PurgeMode},
@@ -16,66 +16,67 @@ use crate::{
     schema::ids::{ItemId, Tag},
 };
 
-/// `{items, urls, tags, all, soft}`, at least one of the first four → `{purged, skipped: [{url, why}]}`. A URL may be a path of this host.
-/// One that cannot be stored is skipped, and the rest is purged nevertheless.
-pub async fn purge(call: Call<'_>) -> Result<Answer, Problem> {
-    let mut fields = call.fields()?;
+/// `{items, urls, tags, all, soft}`, at least one of the first four → `{purged, skipped: [{url, why}]}`. A URL may be a
+/// path of this host. A URL that cannot be stored is skipped, and the others are purged.
+pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let mut fields = request.json_fields()?;
     let mut purges = Vec::new();
-    for item in texts(&mut fields, "items")? {
-        purges.push(Purge::Item(read_text("items", &item, ItemId::parse)?));
+    for item in take_list(&mut fields, "items")? {
+        purges.push(Purge::Item(parse_string("items", &item, ItemId::parse)?));
     }
-    for tag in texts(&mut fields, "tags")? {
-        purges.push(Purge::Tag(read_text("tags", &tag, Tag::parse)?));
+    for tag in take_list(&mut fields, "tags")? {
+        purges.push(Purge::Tag(parse_string("tags", &tag, Tag::parse)?));
     }
     let mut skipped = Vec::new();
-    for url in texts(&mut fields, "urls")? {
-        let url = read_text("urls", &url, |url| Ok(url.to_owned()))?;
-        match PageKey::of_url(&absolute(&call, &url), &call.app.config.page.urls) {
+    for url in take_list(&mut fields, "urls")? {
+        let url = parse_string("urls", &url, |url| Ok(url.to_owned()))?;
+        match PageKey::of_url(&absolute_url(&request, &url), &request.app.config.page.urls) {
             Ok(page) => purges.push(Purge::Url(page)),
             Err(reason) => skipped.push(json!({"url": url, "why": reason.as_str()})),
         }
     }
-    match fields.take_if_any("all") {
+    match fields.take_optional("all") {
         None => {}
         Some(Value::Bool(true)) => purges.push(Purge::All),
         Some(_) => return Err(Error::invalid("all", "must be true").into()),
     }
-    let extent = match fields.take_if_any("soft") {
+    let extent = match fields.take_optional("soft") {
         None | Some(Value::Bool(false)) => PurgeMode::Hard,
         Some(Value::Bool(true)) => PurgeMode::Soft,
         Some(_) => return Err(Error::invalid("soft", "must be true or false").into()),
     };
-    fields.end()?;
+    fields.finish()?;
     if purges.is_empty() && skipped.is_empty() {
         return Err(Error::invalid("body", "must name items, urls or tags, or have all: true").into());
     }
     if !purges.is_empty() {
-        // Before and after: what is asked meanwhile may be answered by either side of it.
-        call.app.pages.forget_all();
-        page_cache::purge(&call.app.redis, &purges, extent).await?;
-        call.app.pages.forget_all();
+        // This isolate forgets its copies before and after, because a concurrent request may load a page that is being
+        // purged.
+        request.app.pages.forget_all();
+        page_cache::purge(&request.app.redis, &purges, extent).await?;
+        request.app.pages.forget_all();
     }
-    Ok(reply::json(reply::PERSONAL, &json!({"purged": purges.len(), "skipped": skipped})).into())
+    Ok(respond::json(respond::NO_STORE, &json!({"purged": purges.len(), "skipped": skipped})).into())
 }
 
-/// `?url=`: would it be cached, why, under which key, at which rank, how old is it. A URL may be a path of this host.
-pub async fn explain(call: Call<'_>) -> Result<Answer, Problem> {
-    let url = call.parameter("url")?.ok_or_else(|| Error::invalid("url", "is missing"))?;
-    let url = absolute(&call, &url);
-    let explanation = page_cache::explain(&call.app.redis, &url, call.now, &call.app.config.page).await?;
-    Ok(reply::json(reply::PERSONAL, &json!(explanation)).into())
+/// `?url=` → the result of [`page_cache::explain`] as JSON. A URL may be a path of this host.
+pub async fn explain(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let url = request.query_parameter("url")?.ok_or_else(|| Error::invalid("url", "is missing"))?;
+    let url = absolute_url(&request, &url);
+    let explanation = page_cache::explain(&request.app.redis, &url, request.now, &request.app.config.page).await?;
+    Ok(respond::json(respond::NO_STORE, &json!(explanation)).into())
 }
 
-/// The values of a field that is a list or not there.
-fn texts(fields: &mut Fields, field: &'static str) -> Result<Vec<Value>, Error> {
-    match fields.take_if_any(field) {
+/// Takes an optional list.
+fn take_list(fields: &mut JsonFields, field: &'static str) -> Result<Vec<Value>, Error> {
+    match fields.take_optional(field) {
         None => Ok(Vec::new()),
         Some(Value::Array(values)) => Ok(values),
         Some(_) => Err(Error::invalid(field, "must be a list")),
     }
 }
 
-/// A path is one of the host that was asked.
-fn absolute<'a>(call: &Call<'_>, url: &'a str) -> Cow<'a, str> {
-    if url.starts_with('/') { format!("{}{url}", call.origin()).into() } else { url.into() }
+/// Adds the request's origin to a path.
+fn absolute_url<'a>(request: &ApiRequest<'_>, url: &'a str) -> Cow<'a, str> {
+    if url.starts_with('/') { format!("{}{url}", request.origin()).into() } else { url.into() }
 }

@@ -1,9 +1,9 @@
-//! `/popular` and `/views`: what is viewed most, and views that we did not see.
+//! `/popular`, `/ranking` and `/views`: the ranking, and views that edgefront did not see.
 
 use http::StatusCode;
 use serde_json::json;
 
-use super::{call::Call, reply};
+use super::{request::ApiRequest, respond};
 use crate::{
     metrics::traffic::Metric,
     ports::{answer::Answer, network::ClientNetwork},
@@ -12,36 +12,36 @@ use crate::{
     schema::ids::ItemId,
 };
 
-/// The longest list: more would be a page of its own, and nobody knows where it stood before.
-const MOST: u32 = ranking::REMEMBERED;
+/// The longest list: earlier ranks are known of this many items.
+const MAX_ITEMS: u32 = ranking::REMEMBERED_RANKS;
 
-/// `?limit=` (1 to 100, 10 without) → `{items: [{id, rank, views}]}`, most viewed first; `views` are decayed ones.
-pub async fn popular(call: Call<'_>) -> Result<Answer, Problem> {
-    let items = ranking::top(&call.app.redis, call.number("limit", 10, MOST)?).await?;
-    // The same for all, and a few seconds late does not matter.
-    Ok(reply::json("public, max-age=10", &json!({"items": items})).into())
+/// `?limit=` → `{items: [{id, rank, views}]}`, most viewed first. `views` are decayed.
+pub async fn popular(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let items = ranking::top(&request.app.redis, request.query_number("limit", 10, MAX_ITEMS)?).await?;
+    Ok(respond::json(respond::SHARED_10_SECONDS, &json!({"items": items})).into())
 }
 
-/// `?limit=` (1 to 100, 10 without) → `{items: [{id, rank, views, before}]}`; `before` is the rank at the last rescale, null for
-/// an item that was not among the first 100.
-pub async fn movement(call: Call<'_>) -> Result<Answer, Problem> {
-    let items = ranking::movement(&call.app.redis, call.number("limit", 10, MOST)?).await?;
-    Ok(reply::json(reply::PERSONAL, &json!({"items": items})).into())
+/// `?limit=` → `{items: [{id, rank, views, before}]}`. `before` is the rank at the last rescale; null if the item was
+/// not among the first 100.
+pub async fn movement(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let items = ranking::movement(&request.app.redis, request.query_number("limit", 10, MAX_ITEMS)?).await?;
+    Ok(respond::json(respond::NO_STORE, &json!({"items": items})).into())
 }
 
-/// `{item}`: somebody saw its page, which another cache served. Counted behind the answer, hence 202. A session's views of an
-/// item count once in a while anyway; with an `Idempotency-Key` those of a visitor without a session are not counted twice.
-pub async fn view(call: Call<'_>) -> Result<Answer, Problem> {
-    let mut fields = call.fields()?;
-    let item = fields.parse_text("item", ItemId::parse)?;
-    fields.end()?;
-    let key = call.idempotency_key()?.map(str::to_owned);
-    let (app, now, token) = (call.app.clone(), call.now, call.token());
-    // A crawler that runs the page's script is answered like everybody.
-    if crawler::is_human(call.headers()) {
-        app.traffic.count(Metric::View);
-        let viewer = Viewer { token: token.as_ref(), network: ClientNetwork::of(call.headers()) };
-        app.activity.note_reported(viewer, &item, key.as_deref(), now);
+/// `{item}`: reports a view of an item's page that another cache served. 202, because the view is counted after the
+/// response. A session's views of an item count once in a while anyway; without a session, an `Idempotency-Key` makes a
+/// repeated report count once.
+pub async fn view(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let mut fields = request.json_fields()?;
+    let item = fields.take_parsed("item", ItemId::parse)?;
+    fields.finish()?;
+    let key = request.idempotency_key()?;
+    // A crawler that runs scripts gets the same response, and its view is not counted.
+    if crawler::is_human(request.headers()) {
+        let token = request.session_token();
+        let viewer = Viewer { token: token.as_ref(), network: ClientNetwork::of(request.headers()) };
+        request.app.traffic.count(Metric::View);
+        request.app.activity.record_reported_view(viewer, &item, key, request.now);
     }
-    Ok(reply::empty(StatusCode::ACCEPTED).into())
+    Ok(respond::empty(StatusCode::ACCEPTED).into())
 }

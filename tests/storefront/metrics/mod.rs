@@ -1,2 +1,2 @@
-mod journal;
+mod event_log;
 mod traffic;

@@ -1,6 +1,6 @@
-//! What happened, counted: behind the answers, for one command at most, and told by `/traffic`.
+//! The traffic counters, written after the responses with at most one command, and `/traffic`.
 
-/// An isolate writes its first entry, and then none for an hour.
+/// The cost of counting: an isolate writes its first entry, and none for the next hour.
 mod cost {
     use futures_util::future::join_all;
     use http::Method;
@@ -11,24 +11,24 @@ mod cost {
     };
 
     scenarios!(&[("TRAFFIC_INTERVAL", "3600")];
-        a_visit_costs_one_command_more_at_most_and_nobody_waits_for_it,
-        a_hundred_visits_at_once_cost_no_command_more,
-        who_watches_is_no_traffic,
+        counting_a_visit_costs_at_most_one_background_command,
+        a_hundred_concurrent_visits_cost_no_further_command,
+        probes_and_operators_are_not_traffic,
     );
 
-    async fn a_visit_costs_one_command_more_at_most_and_nobody_waits_for_it(shop: &Shop) {
+    async fn counting_a_visit_costs_at_most_one_background_command(shop: &Shop) {
         for commands in [1, 0] {
             let before = shop.store.counts().commands;
             assert_eq!(shop.visit("/about?_=1").await.status(), 200);
             assert_eq!(shop.blocking_requests().await, 0);
             shop.settled().await;
-            // Without a cookie and a page that could be stored, nothing else is asked of Redis.
+            // Without a cookie and a cacheable page, the visit needs no other command.
             assert_eq!(shop.store.counts().commands - before, commands);
         }
         assert_eq!(shop.store.raw(&["XLEN", "traffic:"]).await, 1);
     }
 
-    async fn a_hundred_visits_at_once_cost_no_command_more(shop: &Shop) {
+    async fn a_hundred_concurrent_visits_cost_no_further_command(shop: &Shop) {
         shop.visit("/about").await;
         shop.settled().await;
         let before = shop.store.counts().commands;
@@ -38,7 +38,7 @@ mod cost {
         assert_eq!(shop.store.counts().commands, before);
     }
 
-    async fn who_watches_is_no_traffic(shop: &Shop) {
+    async fn probes_and_operators_are_not_traffic(shop: &Shop) {
         for path in ["/stats", "/jobs", "/traffic", "/ranking", "/schedule", "/cache?url=/"] {
             assert_eq!(service(shop, Method::GET, path, None).await.status, 200, "{path}");
         }
@@ -49,8 +49,8 @@ mod cost {
     }
 }
 
-/// Entries come every second.
-mod told {
+/// The counts: an isolate writes an entry every second.
+mod counts {
     use edgefront_gateway::Fault;
     use http::Method;
     use serde_json::{Value, json};
@@ -61,10 +61,10 @@ mod told {
     };
 
     scenarios!(&[("TRAFFIC_INTERVAL", "1"), ("REDIS_TIMEOUT_MS", "1000")];
-        every_answer_is_counted_by_where_it_came_from,
-        what_visitors_do_is_counted,
-        what_could_not_be_written_is_written_later,
-        a_wrong_span_is_told,
+        every_response_is_counted_by_its_origin,
+        actions_of_visitors_are_counted,
+        counts_of_a_failed_write_are_written_later,
+        an_invalid_number_of_minutes_is_refused,
     );
 
     async fn totals(shop: &Shop) -> Value {
@@ -73,13 +73,13 @@ mod told {
         answer.json["totals"].clone()
     }
 
-    /// Waits for a figure to be as large as said. To ask is enough: it writes what was counted, once that is due.
-    async fn counted(shop: &Shop, name: &str, number: u64) -> Value {
+    /// Waits until the total of a metric reaches `number`. Each `GET /traffic` writes the counts that are due.
+    async fn totals_with(shop: &Shop, name: &str, number: u64) -> Value {
         eventually(&format!("{name} is {number}"), async || totals(shop).await[name].as_u64() >= Some(number)).await;
         totals(shop).await
     }
 
-    async fn every_answer_is_counted_by_where_it_came_from(shop: &Shop) {
+    async fn every_response_is_counted_by_its_origin(shop: &Shop) {
         shop.store.raw(&["ZADD", "viewed:", "-9", "mug"]).await;
         shop.visit("/products/mug").await;
         shop.settled().await;
@@ -96,7 +96,7 @@ mod told {
         shop.visit("/products/cup").await;
         shop.settled().await;
 
-        let totals = counted(shop, "miss", 1).await;
+        let totals = totals_with(shop, "miss", 1).await;
 
         let names =
             ["stored", "hit", "unpopular", "no_item", "dynamic", "parameters", "method", "header", "api", "failed"];
@@ -107,13 +107,13 @@ mod told {
             (&totals["stale"], &totals["redis_down"], &totals["redis_failures"]),
             (&json!(0), &json!(0), &json!(0))
         );
-        // Pages that were asked of Redis: mug three times, rare, about, cup; each once more if the script had to be sent in full.
+        // Page lookups in Redis: mug three times, rare, about, cup; each twice if it had to send the script's source.
         let requests = totals["redis_requests"].as_u64().unwrap();
         assert!((6..=12).contains(&requests), "{totals}");
         assert!(totals["later_commands"].as_u64() >= Some(6), "{totals}");
     }
 
-    async fn what_visitors_do_is_counted(shop: &Shop) {
+    async fn actions_of_visitors_are_counted(shop: &Shop) {
         let mut guest = Visitor::new(shop);
         for (item, quantity) in [("mug", 2), ("mug", 1), ("cup", 1)] {
             guest.post("/cart/items", &json!({"id": item, "quantity": quantity})).await;
@@ -128,25 +128,25 @@ mod told {
         guest.post("/views", &json!({"item": "mug"})).await;
         shop.settled().await;
 
-        let totals = counted(shop, "views", 2).await;
+        let totals = totals_with(shop, "views", 2).await;
 
-        let seen = ["views", "additions", "carts", "orders", "api"].map(|name| totals[name].as_u64().unwrap());
-        assert_eq!(seen, [2, 4, 2, 0, 7], "{totals}");
+        let counts = ["views", "additions", "carts", "orders", "api"].map(|name| totals[name].as_u64().unwrap());
+        assert_eq!(counts, [2, 4, 2, 0, 7], "{totals}");
     }
 
-    async fn what_could_not_be_written_is_written_later(shop: &Shop) {
+    async fn counts_of_a_failed_write_are_written_later(shop: &Shop) {
         shop.store.gateway.set_fault(Some(Fault::Refuse));
         assert_eq!(shop.visit("/products/mug").await.status(), 200);
         shop.settled().await;
         shop.store.gateway.set_fault(None);
 
-        let totals = counted(shop, "redis_down", 1).await;
+        let totals = totals_with(shop, "redis_down", 1).await;
 
         assert_eq!(totals["redis_down"], 1, "{totals}");
         assert!(totals["redis_failures"].as_u64() >= Some(1), "{totals}");
     }
 
-    async fn a_wrong_span_is_told(shop: &Shop) {
+    async fn an_invalid_number_of_minutes_is_refused(shop: &Shop) {
         for minutes in ["0", "61", "-1", "1.5", "soon", ""] {
             let answer = service(shop, Method::GET, &format!("/traffic?minutes={minutes}"), None).await;
             assert_eq!((answer.status, &answer.json["field"]), (422, &json!("minutes")), "{minutes}");

@@ -1,4 +1,4 @@
-//! `/_edge/`: the operator's page. What it shows is asked of the API; see `api` and `traffic`.
+//! `/_edge/`: the operator's dashboard. Its data comes from the API; see `api` and `metrics`.
 
 use edgefront_gateway::Fault;
 use http::Method;
@@ -6,17 +6,17 @@ use http::Method;
 use crate::support::{SERVICE_KEY, Shop, scenarios};
 
 scenarios!(&[];
-    the_page_is_there_in_front_of_any_origin_and_without_redis,
-    its_address_has_a_slash_at_the_end,
+    the_dashboard_works_in_front_of_any_origin_and_without_redis,
+    the_dashboard_redirects_to_its_trailing_slash,
 );
 
-/// The addresses of its style and script.
+/// The paths of the style and the script in `page`.
 fn assets(page: &str) -> Vec<String> {
     let links = page.split(" href=\"").chain(page.split(" src=\"")).skip(1).filter_map(|rest| rest.split('"').next());
     links.filter(|link| link.starts_with("/_edge/assets/")).map(str::to_owned).collect()
 }
 
-async fn the_page_is_there_in_front_of_any_origin_and_without_redis(shop: &Shop) {
+async fn the_dashboard_works_in_front_of_any_origin_and_without_redis(shop: &Shop) {
     shop.store.gateway.set_fault(Some(Fault::Refuse));
     let answer = shop.visit("/_edge/").await;
     assert_eq!(answer.status(), 200);
@@ -33,7 +33,7 @@ async fn the_page_is_there_in_front_of_any_origin_and_without_redis(shop: &Shop)
     assert_eq!((shop.store.counts().requests, shop.origin.count()), (0, 0));
 }
 
-async fn its_address_has_a_slash_at_the_end(shop: &Shop) {
+async fn the_dashboard_redirects_to_its_trailing_slash(shop: &Shop) {
     let answer = shop.visit("/_edge").await;
     assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (308, &"/_edge/".parse().unwrap()));
     let head = shop.request(Method::HEAD, "/_edge/").send().await.unwrap();
@@ -43,7 +43,7 @@ async fn its_address_has_a_slash_at_the_end(shop: &Shop) {
 }
 
 #[tokio::test]
-async fn its_style_and_script_are_there_to_stay() {
+async fn the_dashboards_style_and_script_are_immutable() {
     let shop = Shop::workerd(&[]).await;
     let page = shop.visit("/_edge/").await.text().await.unwrap();
     for address in assets(&page) {

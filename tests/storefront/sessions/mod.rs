@@ -15,7 +15,7 @@ use edgefront::{
     App,
     carts::{self, CartChange, Quantity},
     ports::time::Timestamp,
-    ranking::activity::{self, Viewer},
+    ranking::activity::Viewer,
     schema::{
         ids::{ItemId, UserId},
         token::Token,
@@ -58,8 +58,8 @@ async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) 
 /// Records a view as the storefront does, and waits until it is written.
 async fn view(app: &Rc<App>, token: &Token, name: &str) {
     let now = app.clock.now();
-    app.activity.note(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
-    if let Some(work) = activity::flush(app, now) {
+    app.activity.record_visit(Viewer { token: Some(token), network: None }, Some(&item(name)), now);
+    if let Some(work) = app.activity.flush(&app.redis, &app.clock, &app.limits.views, now) {
         work.await;
     }
 }

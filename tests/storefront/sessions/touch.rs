@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use edgefront::{
-    ranking::activity::{self, Viewer},
+    ranking::activity::Viewer,
     sessions::{TOUCH_EVERY, TouchOutcome},
 };
 use serde_json::json;
@@ -72,9 +72,14 @@ async fn a_reported_view_counts_only_for_a_ranked_item() {
     let (first, second) = (log_in(&app, None, "ada").await, log_in(&app, None, "bob").await);
     view(&app, &first, "mug").await;
     for name in ["mug", "made-up"] {
-        app.activity.note_reported(Viewer { token: Some(&second), network: None }, &item(name), None, app.clock.now());
+        app.activity.record_reported_view(
+            Viewer { token: Some(&second), network: None },
+            &item(name),
+            None,
+            app.clock.now(),
+        );
     }
-    activity::flush(&app, app.clock.now()).unwrap().await;
+    app.activity.flush(&app.redis, &app.clock, &app.limits.views, app.clock.now()).unwrap().await;
     assert_eq!(store.raw(&["ZRANGE", "viewed:", "0", "-1", "WITHSCORES"]).await, json!(["mug", "-2"]));
 }
 
@@ -90,8 +95,8 @@ async fn views_within_a_tenth_of_a_second_share_a_pipeline() {
     view(&app, &tokens[0], "cup").await;
     let (before, now) = (store.counts().requests, app.clock.now());
     let note = |token| {
-        app.activity.note(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
-        activity::flush(&app, now)
+        app.activity.record_visit(Viewer { token: Some(token), network: None }, Some(&item("mug")), now);
+        app.activity.flush(&app.redis, &app.clock, &app.limits.views, now)
     };
     let first = note(&tokens[0]).expect("the first view starts the writes");
     let others = async { tokens[1..].iter().for_each(|token| assert!(note(token).is_none(), "one write for all")) };

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, Once, PoisonError},
 };
 
-use edgefront::metrics::journal;
+use edgefront::metrics::event_log;
 
 /// Lines of one shop.
 #[derive(Clone, Default)]
@@ -54,7 +54,7 @@ impl log::Log for Logger {
     fn log(&self, record: &log::Record) {
         LINES.with_borrow(|lines| {
             if let Some(lines) = lines {
-                lines.push(format!("{}: {}", record.level().as_str().to_lowercase(), journal::line(record)));
+                lines.push(format!("{}: {}", record.level().as_str().to_lowercase(), event_log::line(record)));
             }
         });
     }

@@ -57,7 +57,7 @@ impl Stock {
         let config = app.config.redis.clone();
         let redis =
             Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), config.credentials, config.timeout, config.keys);
-        let stock = Self { store, origin, app: App { redis, fetch, clock, ..app }, rows: Arc::default() };
+        let stock = Self { store, origin, app: App { redis: redis.into(), fetch, clock, ..app }, rows: Arc::default() };
         stock.works();
         stock
     }

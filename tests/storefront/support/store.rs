@@ -206,7 +206,7 @@ pub fn app(config: Config, clock: TestClock) -> App {
     let fetch = Rc::new(NativeFetch::new());
     let RedisConfig { credentials, timeout, keys } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
-    App { redis, ..App::new(config, fetch, Rc::new(clock), None) }
+    App { redis: redis.into(), ..App::new(config, fetch, Rc::new(clock), None) }
 }
 
 /// Notes that this test, whose name its thread has, runs on a cluster.

@@ -7,17 +7,17 @@ use super::{Answer, Visitor, log_in, service};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
-    carts_that_ended_are_listed_newest_first,
-    the_list_comes_in_pages,
-    what_other_code_wrote_is_left_out,
-    a_wrong_page_is_told,
+    ended_carts_are_listed_newest_first,
+    the_list_is_paginated,
+    entries_of_other_programs_are_skipped,
+    an_invalid_page_is_refused,
 );
 
 async fn abandoned(shop: &Shop, query: &str) -> Answer {
     service(shop, Method::GET, &format!("/abandoned{query}"), None).await
 }
 
-async fn carts_that_ended_are_listed_newest_first(shop: &Shop) {
+async fn ended_carts_are_listed_newest_first(shop: &Shop) {
     assert_eq!(abandoned(shop, "").await.json, json!({"carts": [], "next": null}));
     let (mut ada, mut guest) = (log_in(shop, "ada").await, Visitor::new(shop));
     ada.put("/cart/items/mug", &json!({"quantity": 2})).await;
@@ -32,9 +32,9 @@ async fn carts_that_ended_are_listed_newest_first(shop: &Shop) {
 
     assert_eq!((answer.status, answer.header("cache-control")), (200, "private, no-store"));
     let carts = answer.json["carts"].as_array().unwrap();
-    let told: Vec<_> = carts.iter().map(|cart| (&cart["user"], &cart["items"])).collect();
+    let described: Vec<_> = carts.iter().map(|cart| (&cart["user"], &cart["items"])).collect();
     let adas = json!([{"id": "cup", "quantity": 1}, {"id": "mug", "quantity": 2}]);
-    assert_eq!(told, [(&Value::Null, &json!([{"id": "pan", "quantity": 1}])), (&json!("ada"), &adas)]);
+    assert_eq!(described, [(&Value::Null, &json!([{"id": "pan", "quantity": 1}])), (&json!("ada"), &adas)]);
     for cart in carts {
         let (seen, ended) = (cart["seen"].as_f64().unwrap(), cart["ended"].as_f64().unwrap());
         assert!(seen > 1.7e9 && (ended - seen).abs() < 60.0, "{cart}");
@@ -42,7 +42,7 @@ async fn carts_that_ended_are_listed_newest_first(shop: &Shop) {
     assert_eq!((&answer.json["next"], shop.blocking_requests().await), (&Value::Null, 1));
 }
 
-async fn the_list_comes_in_pages(shop: &Shop) {
+async fn the_list_is_paginated(shop: &Shop) {
     for number in 1..=5 {
         let (id, items) = (format!("{number}-0"), format!(r#"["item-{number}","1"]"#));
         shop.store.raw(&["XADD", "abandoned:", &id, "user", "", "seen", "1", "items", &items]).await;
@@ -56,10 +56,10 @@ async fn the_list_comes_in_pages(shop: &Shop) {
         query = format!("?limit=2&before={next}");
     }
     assert_eq!(pages, [vec!["5-0", "4-0"], vec!["3-0", "2-0"], vec!["1-0"]]);
-    assert_eq!(abandoned(shop, "?limit=5").await.json["next"], Value::Null, "the last page says that it is");
+    assert_eq!(abandoned(shop, "?limit=5").await.json["next"], Value::Null, "the last page has no next one");
 }
 
-async fn what_other_code_wrote_is_left_out(shop: &Shop) {
+async fn entries_of_other_programs_are_skipped(shop: &Shop) {
     let cart = r#"["mug","2"]"#;
     for fields in [&["items", cart][..], &["items", "no JSON"], &["user", "ada"], &["items", "[]"]] {
         let command: Vec<_> = ["XADD", "abandoned:", "*"].iter().chain(fields).copied().collect();
@@ -72,7 +72,7 @@ async fn what_other_code_wrote_is_left_out(shop: &Shop) {
     assert_eq!((page["carts"].as_array().unwrap().len(), &page["carts"][0]["seen"]), (1, &Value::Null));
 }
 
-async fn a_wrong_page_is_told(shop: &Shop) {
+async fn an_invalid_page_is_refused(shop: &Shop) {
     for (query, field) in [
         ("?limit=0", "limit"),
         ("?limit=101", "limit"),

@@ -1,4 +1,4 @@
-//! `/cart`: one blocking request to Redis a call, and the whole cart in each answer.
+//! `/cart`: a call costs one Redis request before the response, and each response holds the whole cart.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use super::{Visitor, with_json};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[("CART_MAX_LINES", "3"), ("CART_MAX_QUANTITY", "10")];
-    a_guests_cart_begins_with_the_first_item,
-    a_quantity_overwrites_and_nothing_or_less_removes,
-    adding_adds_up_to_what_a_cart_may_hold,
+    the_first_item_starts_a_guests_cart,
+    a_quantity_replaces_the_old_one_and_0_or_less_removes_the_item,
+    adding_stops_at_the_limits_of_a_cart,
     a_retried_add_counts_once,
-    a_cart_that_is_known_is_not_sent_again,
-    a_wrong_item_or_quantity_is_told_and_nothing_is_lost,
-    a_cart_call_costs_one_request,
-    a_forged_cookie_has_no_cart_and_costs_nothing,
+    an_unchanged_cart_is_answered_304,
+    an_invalid_item_or_quantity_is_refused_and_the_cart_stays,
+    a_cart_call_costs_one_redis_request,
+    a_forged_cookie_has_no_cart_and_costs_no_redis_request,
 );
 
 fn cart(lines: &[(&str, u32)]) -> Value {
@@ -23,7 +23,7 @@ fn cart(lines: &[(&str, u32)]) -> Value {
     json!({"items": items, "lines": lines.len(), "quantity": quantity})
 }
 
-async fn a_guests_cart_begins_with_the_first_item(shop: &Shop) {
+async fn the_first_item_starts_a_guests_cart(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     let answer = guest.get("/cart").await;
     assert_eq!((answer.status, &answer.json, answer.header("set-cookie")), (200, &cart(&[]), ""));
@@ -43,7 +43,7 @@ async fn a_guests_cart_begins_with_the_first_item(shop: &Shop) {
     assert_eq!(Visitor::new(shop).get("/cart").await.json, cart(&[]));
 }
 
-async fn a_quantity_overwrites_and_nothing_or_less_removes(shop: &Shop) {
+async fn a_quantity_replaces_the_old_one_and_0_or_less_removes_the_item(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     for (quantity, left) in [(json!(3), 3), (json!(1), 1), (json!(0), 0), (json!(2.0), 2), (json!(-1), 0)] {
         let answer = guest.put("/cart/items/mug", &json!({"quantity": quantity})).await;
@@ -58,7 +58,7 @@ async fn a_quantity_overwrites_and_nothing_or_less_removes(shop: &Shop) {
     assert_eq!(guest.get("/cart").await.json, cart(&[]));
 }
 
-async fn adding_adds_up_to_what_a_cart_may_hold(shop: &Shop) {
+async fn adding_stops_at_the_limits_of_a_cart(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     for held in [4, 8, 10, 10] {
         let answer = guest.post("/cart/items", &json!({"id": "mug", "quantity": 4})).await;
@@ -96,7 +96,7 @@ async fn a_retried_add_counts_once(shop: &Shop) {
     assert_eq!(guest.get("/cart").await.json, cart(&[("cup", 1), ("mug", 4)]));
 }
 
-async fn a_cart_that_is_known_is_not_sent_again(shop: &Shop) {
+async fn an_unchanged_cart_is_answered_304(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     let written = guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
     let tag = written.header("etag");
@@ -110,7 +110,7 @@ async fn a_cart_that_is_known_is_not_sent_again(shop: &Shop) {
     assert_eq!((answer.status, answer.json), (200, cart(&[("mug", 2)])));
 }
 
-async fn a_wrong_item_or_quantity_is_told_and_nothing_is_lost(shop: &Shop) {
+async fn an_invalid_item_or_quantity_is_refused_and_the_cart_stays(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
     let item = "must be 1 to 64 characters of A-Z a-z 0-9 - . _ ~, and not . or ..";
@@ -147,9 +147,9 @@ async fn a_wrong_item_or_quantity_is_told_and_nothing_is_lost(shop: &Shop) {
     assert_eq!(guest.get("/cart").await.json, cart(&[("mug", 2)]));
 }
 
-async fn a_cart_call_costs_one_request(shop: &Shop) {
+async fn a_cart_call_costs_one_redis_request(shop: &Shop) {
     let mut guest = Visitor::new(shop);
-    // The first calls of all teach the server our scripts, and that is a request more.
+    // The first call sends the script's source, which takes another request.
     guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
     let mug = json!({"id": "mug", "quantity": 1});
     for (method, path, body) in [
@@ -172,7 +172,7 @@ async fn a_cart_call_costs_one_request(shop: &Shop) {
     assert_eq!(shop.store.counts().requests - before, 1, "the first item of a guest");
 }
 
-async fn a_forged_cookie_has_no_cart_and_costs_nothing(shop: &Shop) {
+async fn a_forged_cookie_has_no_cart_and_costs_no_redis_request(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
     let good = guest.cookie.expect("a cookie");

@@ -8,16 +8,16 @@ use crate::support::{Reply, SERVICE_KEY, Shop, eventually, scenarios};
 
 scenarios!(&[("SESSION_IDLE", "600")];
     a_user_sees_where_they_are_logged_in,
-    a_browser_is_known_by_the_login_that_the_origin_began,
-    a_guest_sees_one_session_and_nobody_none,
+    a_login_of_the_origin_names_the_browser,
+    a_guest_sees_one_session_and_an_anonymous_visitor_none,
     one_device_is_logged_out_by_another,
     a_device_can_log_itself_out,
-    nobody_logs_out_a_device_of_somebody_else,
+    a_visitor_cannot_log_out_another_users_device,
     all_other_devices_are_logged_out,
     all_devices_are_logged_out,
     the_service_logs_a_user_out_everywhere,
-    a_device_call_costs_two_requests_before_the_answer,
-    a_wrong_device_is_told,
+    a_device_call_costs_two_redis_requests_before_the_response,
+    an_invalid_device_is_refused,
 );
 
 const FIREFOX: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0";
@@ -54,8 +54,8 @@ pub(super) fn token(visitor: &Visitor<'_>) -> String {
     cookie.trim_start_matches("__Host-session=").split('.').next().expect("a token").to_owned()
 }
 
-/// Nothing is left of these sessions but what is recorded of their carts.
-async fn is_cleared_away(shop: &Shop, tokens: &[String]) {
+/// Asserts that nothing is left of these sessions but their abandoned carts.
+async fn assert_cleaned_up(shop: &Shop, tokens: &[String]) {
     shop.settled().await;
     for token in tokens {
         assert_eq!(shop.store.raw(&["EXISTS", &format!("cart:{token}"), &format!("viewed:{token}")]).await, 0);
@@ -77,14 +77,14 @@ async fn a_user_sees_where_they_are_logged_in(shop: &Shop) {
 
     let seen = sessions(&mut phone).await;
 
-    let told: Vec<_> = seen.iter().map(|session| (&session["current"], &session["device"])).collect();
-    assert_eq!(told, [(&json!(false), &json!(null)), (&json!(true), &json!("The phone"))], "newest first");
+    let described: Vec<_> = seen.iter().map(|session| (&session["current"], &session["device"])).collect();
+    assert_eq!(described, [(&json!(false), &json!(null)), (&json!(true), &json!("The phone"))], "newest first");
     for session in &seen {
         assert!(session["seen"].as_f64().unwrap() + 1.0 > session["began"].as_f64().unwrap(), "{session}");
         let text = session.to_string();
         assert!(!text.contains(&token(&phone)) && !text.contains(&token(&till)));
     }
-    // Where the login said nothing, the browser that asks is named, and it alone.
+    // Without a label from the login, only the current browser is named, by its User-Agent.
     let request = till.request(Method::GET, "/sessions").header("user-agent", FIREFOX);
     let seen = till.send(request).await.json;
     assert_eq!(
@@ -93,18 +93,18 @@ async fn a_user_sees_where_they_are_logged_in(shop: &Shop) {
     );
 }
 
-async fn a_browser_is_known_by_the_login_that_the_origin_began(shop: &Shop) {
+async fn a_login_of_the_origin_names_the_browser(shop: &Shop) {
     shop.origin.answer(Reply::status(303).header("location", "/").header("edge-login", "ada"));
     let login = shop.request(Method::POST, "/login").header("user-agent", FIREFOX).send().await.unwrap();
     let mut ada = Visitor::with_cookie(shop, Answer::read(login).await.cookie().expect("a cookie"));
     let seen = sessions(&mut ada).await;
     assert_eq!((seen.len(), &seen[0]["device"]), (1, &json!("Firefox on Windows")));
-    // Its list lasts no longer than the session may.
+    // The list expires with the longest session.
     let ttl = shop.store.raw(&["TTL", "devices:ada"]).await.as_u64().unwrap();
     assert!((7_775_000..=7_776_000).contains(&ttl), "{ttl}");
 }
 
-async fn a_guest_sees_one_session_and_nobody_none(shop: &Shop) {
+async fn a_guest_sees_one_session_and_an_anonymous_visitor_none(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     assert_eq!(sessions(&mut guest).await, [json!(null); 0]);
     assert_eq!(guest.delete("/sessions").await.status, 204);
@@ -133,7 +133,7 @@ async fn one_device_is_logged_out_by_another(shop: &Shop) {
 
     assert_eq!((answer.status, answer.header("set-cookie")), (204, ""));
     assert!(!is_logged_in(&laptop).await && is_logged_in(&phone).await);
-    is_cleared_away(shop, &[token(&laptop)]).await;
+    assert_cleaned_up(shop, &[token(&laptop)]).await;
     let abandoned = shop.store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
     assert_eq!((&abandoned[0][1][1], &abandoned[0][1][5]), (&json!("ada"), &json!(r#"["mug","2"]"#)));
     assert_eq!(labels(&mut phone).await, ["The phone"]);
@@ -148,10 +148,10 @@ async fn a_device_can_log_itself_out(shop: &Shop) {
     assert_eq!(phone.delete(&path).await.status, 204);
     assert_eq!(phone.cookie, None);
     assert!(is_logged_in(&other).await);
-    is_cleared_away(shop, &[own]).await;
+    assert_cleaned_up(shop, &[own]).await;
 }
 
-async fn nobody_logs_out_a_device_of_somebody_else(shop: &Shop) {
+async fn a_visitor_cannot_log_out_another_users_device(shop: &Shop) {
     let mut ada = log_in_from(shop, "ada", "The phone").await;
     let mut guest = Visitor::new(shop);
     guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
@@ -181,7 +181,7 @@ async fn all_other_devices_are_logged_out(shop: &Shop) {
     for other in &others {
         assert!(!is_logged_in(other).await);
     }
-    is_cleared_away(shop, &others.iter().map(token).collect::<Vec<_>>()).await;
+    assert_cleaned_up(shop, &others.iter().map(token).collect::<Vec<_>>()).await;
     assert_eq!(labels(&mut phone).await, ["The phone"]);
 }
 
@@ -192,7 +192,7 @@ async fn all_devices_are_logged_out(shop: &Shop) {
     assert_eq!(phone.delete("/sessions").await.status, 204);
     assert_eq!(phone.cookie, None);
     assert!(!is_logged_in(&other).await && is_logged_in(&bob).await);
-    is_cleared_away(shop, &tokens).await;
+    assert_cleaned_up(shop, &tokens).await;
     assert_eq!(shop.store.raw(&["EXISTS", "sessions:ada", "devices:ada"]).await, 0);
 }
 
@@ -202,15 +202,15 @@ async fn the_service_logs_a_user_out_everywhere(shop: &Shop) {
     let answer = service(shop, Method::DELETE, "/users/ada/sessions", None).await;
     assert_eq!((answer.status, &answer.json), (200, &json!({"ended": 2})));
     assert!(!is_logged_in(&one).await && !is_logged_in(&other).await && is_logged_in(&bob).await);
-    is_cleared_away(shop, &tokens).await;
+    assert_cleaned_up(shop, &tokens).await;
     assert_eq!(service(shop, Method::DELETE, "/users/ada/sessions", None).await.json, json!({"ended": 0}));
     assert_eq!(service(shop, Method::DELETE, "/users/a%20b/sessions", None).await.json["field"], "user");
     let visitor = shop.request(Method::DELETE, "/_edge/v1/users/bob/sessions").header("sec-fetch-site", "same-origin");
     assert_eq!(visitor.send().await.unwrap().status(), 401);
 }
 
-async fn a_device_call_costs_two_requests_before_the_answer(shop: &Shop) {
-    // The scripts are known to the server from here on.
+async fn a_device_call_costs_two_redis_requests_before_the_response(shop: &Shop) {
+    // From here on, the server knows the scripts.
     let mut warm = log_in(shop, "ada").await;
     warm.get("/sessions").await;
     warm.delete("/sessions").await;
@@ -232,7 +232,7 @@ async fn a_device_call_costs_two_requests_before_the_answer(shop: &Shop) {
     assert_eq!(shop.blocking_requests().await, 0);
 }
 
-async fn a_wrong_device_is_told(shop: &Shop) {
+async fn an_invalid_device_is_refused(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     for id in ["x", "0123456789abcdef", "0123456789ABCDEF", "all", "others", "own"] {
         assert_eq!(ada.delete(&format!("/sessions/{id}")).await.status, 404, "{id}");
@@ -250,14 +250,14 @@ async fn a_wrong_device_is_told(shop: &Shop) {
     assert!(is_logged_in(&ada).await);
 }
 
-/// The logins end before the answer: what the rest of the work would have done is left to the cleaning.
+/// A logout removes the login before the response, and cleans up the session after it.
 #[tokio::test]
-async fn what_was_not_cleared_away_is_found_by_the_cleaning() {
+async fn the_cron_cleans_up_after_an_interrupted_logout() {
     let shop = Shop::native(&[("SESSION_IDLE", "60")]).await;
     let mut phone = log_in(&shop, "ada").await;
     let mut laptop = log_in(&shop, "ada").await;
     laptop.put("/cart/items/mug", &json!({"quantity": 2})).await;
-    // As if the process had ended behind the answer.
+    // As after an isolate that is evicted right after its response.
     let gone = token(&laptop);
     shop.store.raw(&["HDEL", "login:", &gone]).await;
     assert_eq!(labels(&mut phone).await.len(), 1);
@@ -265,7 +265,7 @@ async fn what_was_not_cleared_away_is_found_by_the_cleaning() {
 
     service(&shop, Method::POST, "/jobs/clean-sessions", None).await;
 
-    eventually("it is cleaned", async || shop.store.raw(&["KEYS", "cart:*"]).await == json!([])).await;
+    eventually("the session is cleaned up", async || shop.store.raw(&["KEYS", "cart:*"]).await == json!([])).await;
     assert_eq!(shop.store.raw(&["XLEN", "abandoned:"]).await, 1);
     assert!(is_logged_in(&phone).await);
 }

@@ -1,4 +1,4 @@
-//! `/flash`: one blocking request to Redis a call, and none for whom it is not.
+//! `/flash`: a call costs one Redis request before the response, and none for a visitor without a session.
 
 use edgefront::{
     orders::flash_sale::{self, ReservationId},
@@ -13,20 +13,21 @@ use crate::support::{Reply, Shop, TestClock, row, scenarios};
 
 scenarios!(&[("ROWS_URL", "{origin}/rows"), ("FLASH_HOLD", "300")];
     a_sale_is_shown_to_everybody,
-    a_piece_is_reserved_found_again_and_given_back,
-    every_refusal_has_a_name,
-    who_is_not_signed_in_is_told_so_without_redis,
-    a_call_costs_one_request,
-    a_row_that_is_overdue_is_refreshed_behind_the_sale,
-    a_copy_that_is_missing_is_loaded,
-    what_is_no_sale_is_not_found,
+    a_reservation_is_made_found_again_and_cancelled,
+    every_refusal_has_its_own_type,
+    a_visitor_who_is_not_signed_in_is_refused_without_redis,
+    a_flash_call_costs_one_redis_request,
+    an_overdue_row_is_refreshed_after_the_response,
+    a_missing_copy_is_loaded,
+    a_row_without_a_sale_is_not_found,
 );
 
 fn now() -> Timestamp {
     TestClock::ticking().now()
 }
 
-/// The shop has one row, a sale of `pieces` of which `sold` are sold, that runs from `from` to `to` seconds from now.
+/// Gives the shop one flash sale of `pieces`, of which `sold` are sold. It runs from `from` to `to`, in seconds from
+/// now.
 fn offer(shop: &Shop, (from, to): (i64, i64), pieces: u64, sold: u64) {
     let now = i64::try_from(now().as_secs()).expect("this century");
     let sale = json!({
@@ -41,7 +42,7 @@ async fn schedule(shop: &Shop, row: &str) {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-/// [`offer`], scheduled.
+/// Offers a sale and schedules its row.
 async fn open(shop: &Shop, window: (i64, i64), pieces: u64) {
     offer(shop, window, pieces, 0);
     schedule(shop, "pan").await;
@@ -83,7 +84,7 @@ async fn a_sale_is_shown_to_everybody(shop: &Shop) {
     }
 }
 
-async fn a_piece_is_reserved_found_again_and_given_back(shop: &Shop) {
+async fn a_reservation_is_made_found_again_and_cancelled(shop: &Shop) {
     open(shop, (-60, 3600), 3).await;
     let (mut ada, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
 
@@ -115,7 +116,7 @@ async fn a_piece_is_reserved_found_again_and_given_back(shop: &Shop) {
     assert_eq!((&found["left"], &found["held"], &found["reservation"]), (&json!(3), &json!(0), &Value::Null));
 }
 
-async fn every_refusal_has_a_name(shop: &Shop) {
+async fn every_refusal_has_its_own_type(shop: &Shop) {
     let (mut ada, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
     for (window, kind) in [((60, 3600), "not-started"), ((-3600, -1), "ended")] {
         open(shop, window, 1).await;
@@ -135,7 +136,7 @@ async fn every_refusal_has_a_name(shop: &Shop) {
     assert_eq!((&found["bought"], &found["left"], &found["state"]), (&json!(true), &json!(0), &json!("sold_out")));
 }
 
-async fn who_is_not_signed_in_is_told_so_without_redis(shop: &Shop) {
+async fn a_visitor_who_is_not_signed_in_is_refused_without_redis(shop: &Shop) {
     open(shop, (-60, 3600), 1).await;
     let before = shop.store.counts().requests;
     for cookie in [None, Some("__Host-session=forged.mac")] {
@@ -156,10 +157,10 @@ async fn who_is_not_signed_in_is_told_so_without_redis(shop: &Shop) {
     assert_eq!(ada.get("/flash/pan").await.json["reservation"], Value::Null);
 }
 
-async fn a_call_costs_one_request(shop: &Shop) {
+async fn a_flash_call_costs_one_redis_request(shop: &Shop) {
     open(shop, (-60, 3600), 2).await;
     let mut ada = log_in(shop, "ada").await;
-    // The first calls may have to send the scripts.
+    // The first calls may send the scripts' sources, too.
     let id = reserve(&mut ada).await.json["reservation"]["id"].clone();
     ada.delete(&format!("/flash/pan/reservations/{}", id.as_str().expect("an id"))).await;
     for (visitor, apart) in [(&mut Visitor::new(shop), 0), (&mut ada, shop.store.apart())] {
@@ -176,12 +177,12 @@ async fn a_call_costs_one_request(shop: &Shop) {
     assert_eq!(shop.store.raw(&["ZCARD", "held:pan"]).await, 0);
 }
 
-async fn a_row_that_is_overdue_is_refreshed_behind_the_sale(shop: &Shop) {
+async fn an_overdue_row_is_refreshed_after_the_response(shop: &Shop) {
     open(shop, (-60, 3600), 3).await;
     offer(shop, (-60, 3600), 9, 1);
     assert_eq!(Visitor::new(shop).get("/flash/pan").await.json["pieces"], 3);
     shop.settled().await;
-    assert_eq!(Visitor::new(shop).get("/flash/pan").await.json["pieces"], 3, "it is not due yet");
+    assert_eq!(Visitor::new(shop).get("/flash/pan").await.json["pieces"], 3, "the row is not due yet");
     shop.store.raw(&["ZINCRBY", "schedule:", "-20", "pan"]).await;
     assert_eq!(Visitor::new(shop).get("/flash/pan").await.json["pieces"], 3);
     assert_eq!(shop.blocking_requests().await, 1);
@@ -189,7 +190,7 @@ async fn a_row_that_is_overdue_is_refreshed_behind_the_sale(shop: &Shop) {
     assert_eq!(Visitor::new(shop).get("/flash/pan").await.json["pieces"], 9);
 }
 
-async fn a_copy_that_is_missing_is_loaded(shop: &Shop) {
+async fn a_missing_copy_is_loaded(shop: &Shop) {
     open(shop, (-60, 3600), 3).await;
     let mut ada = log_in(shop, "ada").await;
     let lose = async || {
@@ -206,7 +207,7 @@ async fn a_copy_that_is_missing_is_loaded(shop: &Shop) {
     assert_eq!((answer.status, answer.header("retry-after")), (503, "5"));
 }
 
-async fn what_is_no_sale_is_not_found(shop: &Shop) {
+async fn a_row_without_a_sale_is_not_found(shop: &Shop) {
     offer(shop, (-60, 3600), 3, 0);
     let mut ada = log_in(shop, "ada").await;
     schedule(shop, "mug").await;

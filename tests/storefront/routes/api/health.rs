@@ -11,23 +11,23 @@ use super::{Answer, Visitor, service};
 use crate::support::{Reply, Shop, scenarios};
 
 scenarios!(&[];
-    alive_is_whoever_answers,
-    readiness_tells_which_part_is_ill,
-    the_stats_count_what_there_is,
+    liveness_needs_neither_redis_nor_the_origin,
+    readiness_names_the_failing_part,
+    the_stats_count_the_data_in_redis,
 );
 
 async fn get(shop: &Shop, path: &str) -> Answer {
     Answer::read(shop.visit(&format!("/_edge/v1{path}")).await).await
 }
 
-async fn alive_is_whoever_answers(shop: &Shop) {
+async fn liveness_needs_neither_redis_nor_the_origin(shop: &Shop) {
     shop.store.gateway.set_fault(Some(Fault::Refuse));
     shop.origin.answer(Reply::nothing());
     let alive = get(shop, "/healthz").await;
     assert_eq!((alive.status, alive.json), (200, json!({"status": "ok"})));
 }
 
-async fn readiness_tells_which_part_is_ill(shop: &Shop) {
+async fn readiness_names_the_failing_part(shop: &Shop) {
     let ready = async |status: u16, [redis, crons, rows, origin]: [&str; 4]| {
         let ready = get(shop, "/readyz").await;
         let parts = json!({"redis": redis, "crons": crons, "rows": rows, "origin": origin, "limits": "none"});
@@ -36,7 +36,7 @@ async fn readiness_tells_which_part_is_ill(shop: &Shop) {
     };
     ready(200, ["ok"; 4]).await;
     shop.origin.answer(Reply::status(404));
-    // It answers: what it thinks of its own home page is its matter.
+    // Any status below 500 shows that the origin answers.
     ready(200, ["ok"; 4]).await;
     shop.store.raw(&["ZADD", "schedule:", "1700000000", "mug"]).await;
     ready(503, ["ok", "ok", "late", "ok"]).await;
@@ -50,7 +50,7 @@ async fn readiness_tells_which_part_is_ill(shop: &Shop) {
     assert!(line.contains(r#""route":"/_edge/v1/readyz""#), "{line}");
 }
 
-async fn the_stats_count_what_there_is(shop: &Shop) {
+async fn the_stats_count_the_data_in_redis(shop: &Shop) {
     Visitor::new(shop).put("/cart/items/mug", &json!({"quantity": 1})).await;
     let long_ago =
         edgefront::schema::token::Token::new(edgefront::ports::time::Timestamp::from_millis(1_700_000_000_000))
@@ -76,9 +76,9 @@ async fn the_stats_count_what_there_is(shop: &Shop) {
     assert_eq!((stats.status, stats.json), (200, counted));
 }
 
-// A full Redis, or a token for a replica.
+// As with a full Redis, or a read-only token.
 #[tokio::test]
-async fn a_redis_that_answers_reads_only_is_ill() {
+async fn a_read_only_redis_is_ill() {
     let server = Server::start(ServerOptions::default()).unwrap();
     let options = Options { read_only_token: Some("reader".to_owned()), ..Options::new(server.url(), "writer") };
     let gateway = Gateway::start(options).await.unwrap();

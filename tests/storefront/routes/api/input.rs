@@ -1,4 +1,4 @@
-//! What is wrong with a request whatever it asks for: each gets its own clear answer, and nothing changes.
+//! Invalid requests, on any route: each gets a specific problem document and changes nothing.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use super::{Answer, Visitor, log_in, service, with_json};
 use crate::support::{SERVICE_KEY, Shop, scenarios};
 
 scenarios!(&[("REDIS_TIMEOUT_MS", "1000")];
-    a_path_or_method_that_is_not_there,
+    an_unknown_path_or_method_is_refused,
     a_page_of_another_origin_cannot_write,
-    a_service_call_needs_the_key,
-    a_body_that_is_too_long_or_no_json,
+    a_service_route_needs_the_key,
+    a_body_that_is_too_long_or_not_json_is_refused,
     head_is_get_without_the_body,
-    every_answer_tells_caches_what_to_do,
-    without_redis_it_is_said_when_to_try_again,
+    every_response_has_cache_control,
+    without_redis_a_503_says_when_to_retry,
 );
 
-async fn a_path_or_method_that_is_not_there(shop: &Shop) {
+async fn an_unknown_path_or_method_is_refused(shop: &Shop) {
     for path in [
         "/_edge//",
         "/_edge/dashboard",
@@ -61,7 +61,7 @@ async fn a_page_of_another_origin_cannot_write(shop: &Shop) {
         &[("sec-fetch-site", "cross-site"), ("origin", &shop.url)],
         &[("origin", "https://evil.example")],
         &[("origin", "null")],
-        // The key opens the service's calls, not a visitor's.
+        // The service key does not open a visitor's route.
         &[("authorization", &format!("Bearer {SERVICE_KEY}"))],
     ] {
         let answer = Answer::read(put(headers).send().await.expect("an answer")).await;
@@ -73,7 +73,7 @@ async fn a_page_of_another_origin_cannot_write(shop: &Shop) {
     }
 }
 
-async fn a_service_call_needs_the_key(shop: &Shop) {
+async fn a_service_route_needs_the_key(shop: &Shop) {
     for key in [None, Some(""), Some("wrong"), Some(&SERVICE_KEY[1..]), Some(&*format!("{SERVICE_KEY}x"))] {
         let mut request = shop.request(Method::POST, "/_edge/v1/sessions").header("sec-fetch-site", "same-origin");
         if let Some(key) = key {
@@ -85,7 +85,7 @@ async fn a_service_call_needs_the_key(shop: &Shop) {
     assert_eq!(shop.store.counts().requests, 0);
 }
 
-async fn a_body_that_is_too_long_or_no_json(shop: &Shop) {
+async fn a_body_that_is_too_long_or_not_json_is_refused(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     let typed = |content_type: &str, body: Vec<u8>| {
         Visitor::new(shop).request(Method::POST, "/cart/items").header("content-type", content_type).body(body)
@@ -93,7 +93,7 @@ async fn a_body_that_is_too_long_or_no_json(shop: &Shop) {
     let good = json!({"id": "mug", "quantity": 1}).to_string();
     let padded = |length: usize| format!("{good}{}", " ".repeat(length - good.len())).into_bytes();
     let application_json = "application/json; charset=utf-8";
-    for (request, status, told) in [
+    for (request, status, message) in [
         (typed("application/json", padded(16 * 1024 + 1)), 413, "more than 16384 bytes"),
         (typed("text/plain", good.clone().into()), 415, "application/json"),
         (typed("application/x-www-form-urlencoded", b"id=mug".to_vec()), 415, "application/json"),
@@ -107,15 +107,15 @@ async fn a_body_that_is_too_long_or_no_json(shop: &Shop) {
     ] {
         let answer = guest.send(request).await;
         assert_eq!(answer.status, status, "{answer:?}");
-        assert!(answer.json["detail"].as_str().is_some_and(|detail| detail.contains(told)), "{answer:?}");
+        assert!(answer.json["detail"].as_str().is_some_and(|detail| detail.contains(message)), "{answer:?}");
     }
     assert_eq!(shop.store.counts().requests, 0);
     assert_eq!(guest.send(typed(application_json, padded(16 * 1024))).await.status, 200);
-    // Without a Content-Length the limit holds too, and nobody waits for an end.
+    // The limit holds without Content-Length, too, and the response does not wait for the end of the body.
     let endless = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 4096]));
     let request = guest.request(Method::POST, "/cart/items").header("content-type", "application/json");
     let answer = request.body(reqwest::Body::wrap_stream(endless)).send().await;
-    // The answer may come while the client is still writing, and then only as a closed connection.
+    // A response during the upload may reach the client as a closed connection.
     assert!(answer.map_or(true, |answer| answer.status() == 413));
 }
 
@@ -128,7 +128,7 @@ async fn head_is_get_without_the_body(shop: &Shop) {
     assert_eq!(guest.send(guest.request(Method::HEAD, "/nothing")).await.status, 404);
 }
 
-async fn every_answer_tells_caches_what_to_do(shop: &Shop) {
+async fn every_response_has_cache_control(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     for (path, cache) in [
         ("/healthz", "private, no-store"),
@@ -147,11 +147,11 @@ async fn every_answer_tells_caches_what_to_do(shop: &Shop) {
     assert_eq!(service(shop, Method::GET, "/stats", None).await.header("cache-control"), "private, no-store");
 }
 
-async fn without_redis_it_is_said_when_to_try_again(shop: &Shop) {
+async fn without_redis_a_503_says_when_to_retry(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     ada.put("/cart/items/mug", &json!({"quantity": 1})).await;
     let quota = r#"{"error":"ERR max requests limit exceeded. Limit: 500000, Usage: 500000"}"#;
-    // With these nothing is executed, so a write that fails has changed nothing.
+    // With these faults Redis executes nothing, so a failed write changes nothing.
     for fault in [
         Fault::Refuse,
         Fault::Status(500, "<h1>Bad gateway</h1>".to_owned()),
@@ -180,6 +180,9 @@ async fn without_redis_it_is_said_when_to_try_again(shop: &Shop) {
 
 fn assert_unavailable(answer: &Answer, fault: &Fault) {
     assert_eq!((answer.status, answer.header("retry-after")), (503, "5"), "{fault:?}: {answer:?}");
-    assert_eq!(answer.json["detail"], "it is not your request; try again later", "{fault:?}");
+    assert_eq!(
+        answer.json["detail"], "the server failed to answer, and the request is not the cause: try again later",
+        "{fault:?}"
+    );
     assert_eq!(answer.header("set-cookie"), "", "{fault:?}");
 }

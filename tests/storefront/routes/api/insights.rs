@@ -1,4 +1,4 @@
-//! `/items/{id}/related` and `/items/{id}/stats`.
+//! `/items/{item}/related` and `/items/{item}/stats`.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use super::{Visitor, service};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
-    items_that_are_bought_together_go_together,
-    an_item_has_figures,
-    nothing_is_known_of_an_unknown_item,
-    insights_cost_one_request,
-    a_wrong_question_is_told,
+    items_bought_together_are_related,
+    an_item_has_stats,
+    an_unknown_item_has_empty_insights,
+    insights_cost_one_redis_request,
+    an_invalid_parameter_is_refused,
 );
 
 async fn order(shop: &Shop, id: &str, items: &[&str]) {
@@ -27,7 +27,7 @@ async fn get(shop: &Shop, path: &str) -> Value {
 }
 
 /// The worked example of `docs/insights.md`.
-async fn items_that_are_bought_together_go_together(shop: &Shop) {
+async fn items_bought_together_are_related(shop: &Shop) {
     for (id, items) in [("1", &["mug", "pan"][..]), ("2", &["mug", "pan", "lamp"]), ("3", &["mug"]), ("4", &["lamp"])] {
         order(shop, id, items).await;
     }
@@ -38,7 +38,7 @@ async fn items_that_are_bought_together_go_together(shop: &Shop) {
     assert_eq!(get(shop, "/items/pan/related").await, json!({"items": items}));
 }
 
-async fn an_item_has_figures(shop: &Shop) {
+async fn an_item_has_stats(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-2", "mug", "-7.5", "cup"]).await;
     order(shop, "1", &["mug", "pan"]).await;
     let stats = json!({"id": "mug", "rank": 1, "views": 2.0, "orders": 1.0});
@@ -47,16 +47,16 @@ async fn an_item_has_figures(shop: &Shop) {
     assert_eq!(get(shop, "/items/pan/stats").await, stats);
 }
 
-async fn nothing_is_known_of_an_unknown_item(shop: &Shop) {
+async fn an_unknown_item_has_empty_insights(shop: &Shop) {
     assert_eq!(get(shop, "/items/none/related").await, json!({"items": []}));
     assert_eq!(get(shop, "/items/none/related?by=viewed").await, json!({"items": [], "orders": 0.0}));
     assert_eq!(get(shop, "/items/none/stats").await["rank"], Value::Null);
-    // Bought alone is bought together with nothing.
+    // An item that was only bought alone has no related item.
     order(shop, "1", &["mug"]).await;
     assert_eq!(get(shop, "/items/mug/related").await, json!({"items": []}));
 }
 
-async fn insights_cost_one_request(shop: &Shop) {
+async fn insights_cost_one_redis_request(shop: &Shop) {
     order(shop, "1", &["mug", "pan"]).await;
     get(shop, "/items/mug/related").await;
     for path in ["/items/mug/related", "/items/mug/related?by=viewed", "/items/mug/stats"] {
@@ -65,7 +65,7 @@ async fn insights_cost_one_request(shop: &Shop) {
     }
 }
 
-async fn a_wrong_question_is_told(shop: &Shop) {
+async fn an_invalid_parameter_is_refused(shop: &Shop) {
     for (path, field) in [
         ("/items/a%3Ab/related", "item"),
         ("/items/%ff/stats", "item"),

@@ -1,4 +1,4 @@
-//! `/jobs`: a job runs now and its report stays.
+//! `/jobs`: the state of the jobs, and a run on request.
 
 use http::Method;
 use serde_json::json;
@@ -7,10 +7,10 @@ use super::{Visitor, devices::token, service};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
-    a_job_runs_and_its_report_stays,
+    a_job_runs_and_its_report_is_stored,
 );
 
-async fn a_job_runs_and_its_report_stays(shop: &Shop) {
+async fn a_job_runs_and_its_report_is_stored(shop: &Shop) {
     for age in [0, 1, 2] {
         let mut guest = Visitor::new(shop);
         guest.put("/cart/items/mug", &json!({"quantity": 1})).await;

@@ -1,4 +1,4 @@
-//! The API under `/_edge/v1`; the tree mirrors its addresses. Each scenario runs natively and in workerd.
+//! The API under `/_edge/v1`; the modules mirror its paths. Each scenario runs natively and in workerd.
 
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
@@ -9,15 +9,15 @@ use crate::support::{SERVICE_KEY, Shop};
 mod abandoned;
 /// `/cart`.
 mod cart;
-/// `/sessions` of the visitor, `/users/{user}/sessions`.
+/// `/sessions` of the visitor, and `/users/{user}/sessions`.
 mod devices;
 /// `/flash`.
 mod flash;
 /// `/healthz`, `/readyz`, `/stats`.
 mod health;
-/// What is wrong with a request whatever it asks for.
+/// Invalid requests, on any route.
 mod input;
-/// `/items/{id}/related` and `/items/{id}/stats`.
+/// `/items/{item}/related` and `/items/{item}/stats`.
 mod insights;
 /// `/jobs`.
 mod jobs;
@@ -25,14 +25,14 @@ mod jobs;
 mod orders;
 /// `/purge` and `/cache`.
 mod pages;
-/// `/popular` and `/views`.
+/// `/popular`, `/ranking` and `/views`.
 mod ranking;
-/// `/rows`.
+/// `/rows` and `/schedule`.
 mod rows;
-/// `/session`, `/recent`, and `/sessions` for services.
+/// `/session` and `/recent`, and `POST /sessions` of a service.
 mod session;
 
-/// What a call was answered.
+/// A response of the API.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -54,13 +54,13 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
     }
 
-    /// The cookie that it sets, as a browser sends it back.
+    /// The cookie of `Set-Cookie`, as a browser sends it back.
     pub fn cookie(&self) -> Option<String> {
         self.header("set-cookie").split(';').next().filter(|pair| !pair.is_empty()).map(str::to_owned)
     }
 }
 
-/// A browser at one of the shop's pages: it keeps its cookie.
+/// A browser on a page of the shop. It keeps its cookie.
 pub struct Visitor<'a> {
     shop: &'a Shop,
     pub cookie: Option<String>,
@@ -75,7 +75,7 @@ impl<'a> Visitor<'a> {
         Self { shop, cookie: Some(cookie.into()) }
     }
 
-    /// A request as the shop's own page sends it.
+    /// A request as a page of the shop sends it.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.shop.request(method, &format!("/_edge/v1{path}")).header("sec-fetch-site", "same-origin");
         match &self.cookie {
@@ -100,7 +100,7 @@ impl<'a> Visitor<'a> {
         self.send(with_json(self.request(Method::POST, path), body)).await
     }
 
-    /// Sends a request and keeps the cookie of its answer; an emptied one is forgotten.
+    /// Sends a request and keeps the cookie of the response; an empty cookie clears it.
     pub async fn send(&mut self, request: reqwest::RequestBuilder) -> Answer {
         let answer = Answer::read(request.send().await.expect("an answer")).await;
         if let Some(cookie) = answer.cookie() {
@@ -110,7 +110,7 @@ impl<'a> Visitor<'a> {
     }
 }
 
-/// A call of the shop's own service, which holds the key.
+/// A request of a service, with the service key.
 pub async fn service(shop: &Shop, method: Method, path: &str, body: Option<&Value>) -> Answer {
     let mut request = shop.request(method, &format!("/_edge/v1{path}")).bearer_auth(SERVICE_KEY);
     if let Some(body) = body {
@@ -119,7 +119,7 @@ pub async fn service(shop: &Shop, method: Method, path: &str, body: Option<&Valu
     Answer::read(request.send().await.expect("an answer")).await
 }
 
-/// Logs `user` in through the service, as a browser without a session.
+/// A browser whose user a service has logged in.
 pub async fn log_in<'a>(shop: &'a Shop, user: &str) -> Visitor<'a> {
     let answer = service(shop, Method::POST, "/sessions", Some(&json!({"user": user}))).await;
     assert_eq!(answer.status, 201, "{answer:?}");

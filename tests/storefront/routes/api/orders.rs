@@ -1,4 +1,4 @@
-//! `/orders`: orders that the shop reports later.
+//! `/orders`: orders that a service reports.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use super::{Answer, Visitor, log_in, service};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
-    a_reported_order_leaves_the_cart_of_its_session,
-    a_users_order_leaves_the_cart_of_their_newest_session,
+    a_reported_order_is_taken_from_the_cart_of_its_session,
+    a_users_order_is_taken_from_the_cart_of_their_newest_session,
     a_reported_order_feeds_the_insights_once,
-    an_order_that_redis_did_not_see_is_reported_again,
-    a_wrong_order_is_told,
+    an_order_can_be_reported_again_after_a_failure,
+    an_invalid_order_is_refused,
 );
 
 async fn report(shop: &Shop, order: &Value) -> Answer {
@@ -32,7 +32,7 @@ async fn cart(visitor: &mut Visitor<'_>) -> Value {
     visitor.get("/cart").await.json["items"].clone()
 }
 
-async fn a_reported_order_leaves_the_cart_of_its_session(shop: &Shop) {
+async fn a_reported_order_is_taken_from_the_cart_of_its_session(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     for (item, quantity) in [("mug", 5), ("pan", 1), ("cup", 2)] {
         fill(&mut guest, item, quantity).await;
@@ -43,13 +43,13 @@ async fn a_reported_order_leaves_the_cart_of_its_session(shop: &Shop) {
         let answer = report(shop, &order).await;
         assert_eq!((answer.status, answer.json), (204, Value::Null));
         let left = json!([{"id": "cup", "quantity": 2}, {"id": "mug", "quantity": 3}]);
-        assert_eq!(cart(&mut guest).await, left, "what was not bought stays, and so does what is more than that");
+        assert_eq!(cart(&mut guest).await, left, "the rest of the cart stays");
     }
     let ttl = shop.store.raw(&["TTL", "order:1"]).await.as_u64().unwrap();
     assert!((1_209_000..=1_209_600).contains(&ttl), "{ttl}");
 }
 
-async fn a_users_order_leaves_the_cart_of_their_newest_session(shop: &Shop) {
+async fn a_users_order_is_taken_from_the_cart_of_their_newest_session(shop: &Shop) {
     let (mut old, mut new) = (log_in(shop, "ada").await, log_in(shop, "ada").await);
     let (mut gone, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
     gone.delete("/session").await;
@@ -62,7 +62,7 @@ async fn a_users_order_leaves_the_cart_of_their_newest_session(shop: &Shop) {
     for other in [&mut old, &mut bob] {
         assert_eq!(cart(other).await, json!([{"id": "mug", "quantity": 2}]));
     }
-    // Who never came, and who is nobody.
+    // A user without a session, and no user at all.
     let items = json!([{"id": "mug", "quantity": 1}]);
     for order in [json!({"order_id": "2", "items": items, "user": "eve"}), json!({"order_id": "3", "items": items})] {
         assert_eq!(report(shop, &order).await.status, 204);
@@ -86,7 +86,7 @@ async fn a_reported_order_feeds_the_insights_once(shop: &Shop) {
     assert_eq!(viewed, json!({"items": both, "orders": 1.0}));
 }
 
-async fn an_order_that_redis_did_not_see_is_reported_again(shop: &Shop) {
+async fn an_order_can_be_reported_again_after_a_failure(shop: &Shop) {
     let order = json!({"order_id": "1", "items": [{"id": "mug", "quantity": 1}]});
     shop.store.gateway.set_fault(Some(edgefront_gateway::Fault::Status(500, "{}".to_owned())));
     let answer = report(shop, &order).await;
@@ -96,7 +96,7 @@ async fn an_order_that_redis_did_not_see_is_reported_again(shop: &Shop) {
     assert_eq!(shop.store.raw(&["ZSCORE", "bought:", "mug"]).await, "1");
 }
 
-async fn a_wrong_order_is_told(shop: &Shop) {
+async fn an_invalid_order_is_refused(shop: &Shop) {
     let items = json!([{"id": "mug", "quantity": 1}]);
     for (order, field) in [
         (json!({}), "order_id"),

@@ -1,4 +1,4 @@
-//! `/purge` and `/cache`: what a service says and asks about stored pages.
+//! `/purge` and `/cache`: a service purges pages and asks about their caching.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use crate::support::{Reply, Shop, scenarios};
 
 scenarios!(&[];
     a_page_is_explained_before_and_after_it_is_stored,
-    a_purge_voids_what_it_names,
-    a_wrong_purge_is_told,
+    a_purge_removes_the_pages_that_it_names,
+    an_invalid_purge_is_refused,
 );
 
 async fn explain(shop: &Shop, url: &str) -> Value {
@@ -46,10 +46,10 @@ async fn a_page_is_explained_before_and_after_it_is_stored(shop: &Shop) {
     assert_eq!(service(shop, Method::GET, "/cache?url=/&url=/", None).await.json["field"], "url");
 }
 
-async fn a_purge_voids_what_it_names(shop: &Shop) {
+async fn a_purge_removes_the_pages_that_it_names(shop: &Shop) {
     shop.origin.answer(Reply::html("a mug").header("edge-tags", "kitchen, sale"));
     let url = format!("{}/products/mug", shop.url);
-    for (purge, voided) in [
+    for (purge, is_purged) in [
         (json!({"items": ["mug"]}), true),
         (json!({"urls": [url]}), true),
         (json!({"urls": ["/products/mug?utm_source=mail"]}), true),
@@ -60,7 +60,7 @@ async fn a_purge_voids_what_it_names(shop: &Shop) {
         store(shop, "mug").await;
         let answer = service(shop, Method::POST, "/purge", Some(&purge)).await;
         assert_eq!((answer.status, &answer.json["skipped"]), (200, &json!([])), "{purge}: {answer:?}");
-        let why = if voided { "absent" } else { "fresh" };
+        let why = if is_purged { "absent" } else { "fresh" };
         assert_eq!(explain(shop, "/products/mug").await["why"], why, "{purge}");
     }
     let purge = json!({"items": ["mug"], "urls": ["/about?_=1"]});
@@ -70,7 +70,7 @@ async fn a_purge_voids_what_it_names(shop: &Shop) {
     assert_eq!(explain(shop, "/products/mug").await["why"], "absent");
 }
 
-async fn a_wrong_purge_is_told(shop: &Shop) {
+async fn an_invalid_purge_is_refused(shop: &Shop) {
     store(shop, "mug").await;
     for (purge, field) in [
         (json!({}), "body"),

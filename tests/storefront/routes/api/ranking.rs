@@ -1,4 +1,4 @@
-//! `/popular`, and `/views` of pages that another cache served.
+//! `/popular`, `/ranking`, and `/views` of pages that another cache served.
 
 use http::Method;
 use serde_json::json;
@@ -8,10 +8,10 @@ use crate::support::{Shop, scenarios};
 
 scenarios!(&[];
     the_most_viewed_items_come_first,
-    who_has_moved_since_the_last_rescale_is_told,
+    items_show_their_ranks_at_the_last_rescale,
     a_reported_view_counts_once_for_a_session,
     a_retried_report_of_a_view_counts_once,
-    a_reported_view_cannot_make_an_item_up,
+    a_reported_view_cannot_invent_an_item,
 );
 
 async fn popular(shop: &Shop, query: &str) -> Answer {
@@ -35,7 +35,7 @@ async fn the_most_viewed_items_come_first(shop: &Shop) {
     }
 }
 
-async fn who_has_moved_since_the_last_rescale_is_told(shop: &Shop) {
+async fn items_show_their_ranks_at_the_last_rescale(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-8", "cup", "-4", "mug", "-2", "bowl"]).await;
     assert_eq!(service(shop, Method::POST, "/jobs/rescale", None).await.json["done"]["halvings"], 1);
     shop.store.raw(&["ZADD", "viewed:", "-9", "bowl", "-1", "lamp"]).await;
@@ -68,7 +68,7 @@ async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {
     }
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-2");
     assert_eq!(guest.get("/recent").await.json, json!({"items": ["mug"]}));
-    // Nobody's views are told apart by their network only.
+    // Views without a session are told apart by their network only.
     for (mut visitor, network) in
         [(Visitor::new(shop), "203.0.113.1"), (Visitor::with_cookie(shop, "__Host-session=forged"), "203.0.113.2")]
     {
@@ -82,7 +82,7 @@ async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {
 async fn a_retried_report_of_a_view_counts_once(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
     let mut nobody = Visitor::new(shop);
-    // From one network, it would count once anyway.
+    // Views of one network would count once anyway.
     for (number, key) in ["first", "first", "second", "first"].into_iter().enumerate() {
         let report = nobody.request(Method::POST, "/views").header("idempotency-key", key);
         let report = report.header("cf-connecting-ip", format!("203.0.113.{number}"));
@@ -92,7 +92,7 @@ async fn a_retried_report_of_a_view_counts_once(shop: &Shop) {
     assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-3");
 }
 
-async fn a_reported_view_cannot_make_an_item_up(shop: &Shop) {
+async fn a_reported_view_cannot_invent_an_item(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     assert_eq!(guest.post("/views", &json!({"item": "made-up"})).await.status, 202);
     guest.put("/cart/items/mug", &json!({"quantity": 1})).await;

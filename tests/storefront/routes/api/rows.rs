@@ -1,4 +1,4 @@
-//! `/rows`: one blocking request to Redis a read at most, and a row is there only while it is scheduled.
+//! `/rows`: a read costs at most one Redis request before the response, and only a scheduled row has a copy.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,36 +7,36 @@ use super::{Answer, service};
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "0")];
-    a_scheduled_row_is_told_with_its_age,
+    a_scheduled_row_is_shown_with_its_age,
     a_row_is_loaded_when_it_is_scheduled,
-    many_rows_are_read_at_once,
-    a_row_that_is_overdue_is_refreshed_behind_the_answer,
-    a_row_that_is_un_scheduled_is_gone,
-    the_rows_that_wait_longest_come_first,
-    a_row_whose_source_fails_is_not_there_yet,
-    a_wrong_row_or_schedule_is_told,
+    several_rows_are_read_in_one_request,
+    an_overdue_row_is_refreshed_after_the_response,
+    an_unscheduled_row_is_not_found,
+    the_most_overdue_rows_come_first,
+    a_row_whose_source_fails_is_unavailable,
+    an_invalid_row_or_schedule_is_refused,
 );
 
 mod memory {
     use super::*;
 
     scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "3600")];
-        a_row_that_was_read_a_moment_ago_is_told_without_redis,
-        whoever_schedules_a_row_sees_it_at_once,
-        whoever_refreshes_a_row_sees_it_at_once,
-        that_a_row_is_not_scheduled_is_not_remembered,
+        a_row_read_a_moment_ago_needs_no_redis,
+        a_schedule_is_visible_at_once_in_its_isolate,
+        a_refresh_is_visible_at_once_in_its_isolate,
+        an_unscheduled_row_is_not_cached_as_missing,
     );
 
     mod by_default {
         use super::*;
 
         scenarios!(&[("ROWS_URL", "{origin}/rows")];
-            a_row_is_asked_for_again_within_seconds,
+            a_copy_in_memory_expires_within_seconds,
         );
     }
 }
 
-/// The shop's rows, each with `stock` pieces.
+/// Gives the shop rows, each with `stock` pieces.
 fn stock(shop: &Shop, stock: u32) {
     shop.origin.answer_with(move |asked| {
         let ids = asked.path.split_once("ids=").map_or("", |(_, ids)| ids).replace("%2C", ",");
@@ -61,7 +61,7 @@ async fn read(shop: &Shop, path: &str) -> Answer {
     Answer::read(shop.visit(&format!("/_edge/v1/rows{path}")).await).await
 }
 
-async fn a_scheduled_row_is_told_with_its_age(shop: &Shop) {
+async fn a_scheduled_row_is_shown_with_its_age(shop: &Shop) {
     stock(shop, 7);
     assert_eq!(read(shop, "/mug").await.status, 404);
     let scheduled = schedule(shop, "mug", 5.0).await;
@@ -76,7 +76,7 @@ async fn a_scheduled_row_is_told_with_its_age(shop: &Shop) {
     let again = Answer::read(again.send().await.expect("an answer")).await;
     assert_eq!((again.status, &again.json, again.header("etag")), (304, &Value::Null, first.header("etag")));
     assert_eq!(shop.store.counts().requests - before, 1);
-    // A copy lives for 60 s: with 48 left it is 12 s old.
+    // A copy lives for 60 s: with 48 s left it is 12 s old.
     shop.store.raw(&["PEXPIRE", "inv:mug", "48000"]).await;
     assert_eq!(read(shop, "/mug").await.header("age"), "12");
     let told = service(shop, Method::GET, "/rows/mug/schedule", None).await;
@@ -94,7 +94,7 @@ async fn a_row_is_loaded_when_it_is_scheduled(shop: &Shop) {
     assert_eq!(service(shop, Method::GET, "/rows/none/schedule", None).await.status, 404);
 }
 
-async fn many_rows_are_read_at_once(shop: &Shop) {
+async fn several_rows_are_read_in_one_request(shop: &Shop) {
     stock(shop, 3);
     for row in ["mug", "cup"] {
         schedule(shop, row, 5.0).await;
@@ -116,7 +116,7 @@ async fn many_rows_are_read_at_once(shop: &Shop) {
     }
 }
 
-async fn a_row_that_is_overdue_is_refreshed_behind_the_answer(shop: &Shop) {
+async fn an_overdue_row_is_refreshed_after_the_response(shop: &Shop) {
     stock(shop, 7);
     schedule(shop, "mug", 5.0).await;
     read(shop, "/mug").await;
@@ -134,7 +134,7 @@ async fn a_row_that_is_overdue_is_refreshed_behind_the_answer(shop: &Shop) {
     assert_ne!(new.header("etag"), old.header("etag"));
 }
 
-async fn a_row_that_was_read_a_moment_ago_is_told_without_redis(shop: &Shop) {
+async fn a_row_read_a_moment_ago_needs_no_redis(shop: &Shop) {
     stock(shop, 7);
     for row in ["mug", "cup"] {
         schedule(shop, row, 3_600.0).await;
@@ -153,10 +153,10 @@ async fn a_row_that_was_read_a_moment_ago_is_told_without_redis(shop: &Shop) {
     let both = json!({"rows": {"mug": row("mug", 7), "cup": row("cup", 7)}});
     assert_eq!(read(shop, "?ids=bowl,mug,cup").await.json, both);
     assert_eq!(read(shop, "/cup").await.json, row("cup", 7));
-    assert_eq!(shop.store.counts().requests - before, 1, "for the two that were not known");
+    assert_eq!(shop.store.counts().requests - before, 1, "for the two rows that were not in memory");
 }
 
-async fn whoever_schedules_a_row_sees_it_at_once(shop: &Shop) {
+async fn a_schedule_is_visible_at_once_in_its_isolate(shop: &Shop) {
     stock(shop, 7);
     schedule(shop, "mug", 3_600.0).await;
     assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
@@ -167,17 +167,17 @@ async fn whoever_schedules_a_row_sees_it_at_once(shop: &Shop) {
     assert_eq!(read(shop, "/mug").await.status, 404);
 }
 
-async fn whoever_refreshes_a_row_sees_it_at_once(shop: &Shop) {
+async fn a_refresh_is_visible_at_once_in_its_isolate(shop: &Shop) {
     stock(shop, 7);
     schedule(shop, "mug", 3_600.0).await;
     shop.store.raw(&["ZINCRBY", "schedule:", "-10000", "mug"]).await;
     stock(shop, 6);
-    assert_eq!(read(shop, "/mug").await.json, row("mug", 7), "it is refreshed behind the answer");
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7), "the row is refreshed after the response");
     shop.settled().await;
     assert_eq!(read(shop, "/mug").await.json, row("mug", 6));
 }
 
-async fn that_a_row_is_not_scheduled_is_not_remembered(shop: &Shop) {
+async fn an_unscheduled_row_is_not_cached_as_missing(shop: &Shop) {
     assert_eq!(read(shop, "/mug").await.status, 404);
     for (key, score) in [("delay:", "60"), ("schedule:", "4000000000")] {
         shop.store.raw(&["ZADD", key, score, "mug"]).await;
@@ -186,15 +186,15 @@ async fn that_a_row_is_not_scheduled_is_not_remembered(shop: &Shop) {
     assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
 }
 
-async fn a_row_is_asked_for_again_within_seconds(shop: &Shop) {
+async fn a_copy_in_memory_expires_within_seconds(shop: &Shop) {
     stock(shop, 7);
     schedule(shop, "mug", 3_600.0).await;
     assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
     shop.store.raw(&["SET", "inv:mug", &row("mug", 6).to_string(), "KEEPTTL"]).await;
-    eventually("the other copy is seen", async || read(shop, "/mug").await.json == row("mug", 6)).await;
+    eventually("the new copy is shown", async || read(shop, "/mug").await.json == row("mug", 6)).await;
 }
 
-async fn the_rows_that_wait_longest_come_first(shop: &Shop) {
+async fn the_most_overdue_rows_come_first(shop: &Shop) {
     let nothing = service(shop, Method::GET, "/schedule", None).await;
     assert_eq!((nothing.status, &nothing.json), (200, &json!({"scheduled": 0, "rows": []})));
     stock(shop, 7);
@@ -223,7 +223,7 @@ async fn the_rows_that_wait_longest_come_first(shop: &Shop) {
     }
 }
 
-async fn a_row_that_is_un_scheduled_is_gone(shop: &Shop) {
+async fn an_unscheduled_row_is_not_found(shop: &Shop) {
     stock(shop, 7);
     for every in [0.0, -1.0] {
         schedule(shop, "mug", 5.0).await;
@@ -238,17 +238,17 @@ async fn a_row_that_is_un_scheduled_is_gone(shop: &Shop) {
     }
     schedule(shop, "none", 5.0).await;
     assert_ne!(read(shop, "/none").await.status, 200);
-    assert_eq!(read(shop, "/none").await.status, 404, "a row that the database does not have is un-scheduled");
+    assert_eq!(read(shop, "/none").await.status, 404, "a row that is missing in the database is unscheduled");
 }
 
-async fn a_row_whose_source_fails_is_not_there_yet(shop: &Shop) {
+async fn a_row_whose_source_fails_is_unavailable(shop: &Shop) {
     shop.origin.answer(Reply::status(500));
     schedule(shop, "mug", 5.0).await;
     let answer = read(shop, "/mug").await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, "5"), "{answer:?}");
 }
 
-async fn a_wrong_row_or_schedule_is_told(shop: &Shop) {
+async fn an_invalid_row_or_schedule_is_refused(shop: &Shop) {
     stock(shop, 7);
     for path in ["a%3Ab", "%ff", &"a".repeat(65)] {
         assert_eq!(read(shop, &format!("/{path}")).await.json["field"], "row", "{path}");

@@ -1,4 +1,4 @@
-//! `/session` and `/recent` for the visitor, `/sessions` for the shop's own services.
+//! `/session` and `/recent` of the visitor, and `POST /sessions` of a service.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use super::{Visitor, log_in, service, with_json};
 use crate::support::{SERVICE_KEY, Shop, scenarios};
 
 scenarios!(&[];
-    a_visitor_without_a_cookie_is_nobody,
+    a_visitor_without_a_cookie_is_anonymous,
     the_service_logs_a_user_in_and_the_user_logs_out,
-    a_guests_cart_goes_along_at_login,
+    a_guests_cart_moves_along_at_login,
     a_retried_login_finds_the_session_of_the_first,
-    a_cookie_that_is_worth_nothing_is_forgotten,
-    a_session_call_costs_one_request,
-    a_wrong_user_is_told,
+    the_cookie_of_an_ended_session_is_cleared,
+    a_session_call_costs_one_redis_request,
+    an_invalid_user_is_refused,
 );
 
 fn session(user: Option<&str>, guest: bool, lines: u32, quantity: u32) -> Value {
     json!({"user": user, "guest": guest, "cart": {"lines": lines, "quantity": quantity}})
 }
 
-async fn a_visitor_without_a_cookie_is_nobody(shop: &Shop) {
+async fn a_visitor_without_a_cookie_is_anonymous(shop: &Shop) {
     let mut nobody = Visitor::new(shop);
     let before = shop.store.counts().requests;
     let answer = nobody.get("/session").await;
@@ -56,7 +56,7 @@ async fn the_service_logs_a_user_in_and_the_user_logs_out(shop: &Shop) {
     assert_eq!(shop.store.raw(&["ZCARD", "recent:"]).await, 0);
 }
 
-async fn a_guests_cart_goes_along_at_login(shop: &Shop) {
+async fn a_guests_cart_moves_along_at_login(shop: &Shop) {
     let mut guest = Visitor::new(shop);
     guest.put("/cart/items/mug", &json!({"quantity": 2})).await;
     let old = guest.cookie.clone().expect("a cookie");
@@ -78,7 +78,7 @@ async fn a_retried_login_finds_the_session_of_the_first(shop: &Shop) {
         let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(SERVICE_KEY);
         with_json(request.header("cookie", &old).header("idempotency-key", key), &json!({"user": user}))
     };
-    // The first answer is lost, and with it the only copy of the token that the cart has moved to.
+    // The first response is lost, and with it the only copy of the token that the cart has moved to.
     log_in("ada", "first").send().await.expect("an answer");
 
     assert_eq!(guest.send(log_in("ada", "first")).await.status, 201);
@@ -92,23 +92,23 @@ async fn a_retried_login_finds_the_session_of_the_first(shop: &Shop) {
     }
     Visitor::with_cookie(shop, ada.clone().expect("a cookie")).delete("/session").await;
     guest.send(log_in("ada", "first")).await;
-    assert_ne!(guest.cookie, ada, "a session that was logged out stays so");
+    assert_ne!(guest.cookie, ada, "a logged-out session is not revived");
 }
 
-async fn a_cookie_that_is_worth_nothing_is_forgotten(shop: &Shop) {
+async fn the_cookie_of_an_ended_session_is_cleared(shop: &Shop) {
     let app = shop.store.app(&[]);
     let old = Token::new(app.clock.now() - Duration::from_mins(2)).expect("a token");
     let dead = app.keyring.pair(&old).expect("a cookie");
     for cookie in [&*dead, "__Host-session=forged", "a=1; __Host-session="] {
         let answer = Visitor::with_cookie(shop, cookie).get("/session").await;
         assert_eq!(answer.cookie().as_deref(), Some("__Host-session="), "{cookie}");
-        // An answer that is slower than a login must not clear the new cookie: only this call, the page's first, does.
+        // A response that is slower than a login must not clear the new cookie: only `/session` clears one.
         for path in ["/cart", "/recent"] {
             assert_eq!(Visitor::with_cookie(shop, cookie).get(path).await.header("set-cookie"), "", "{path}");
         }
     }
     assert_eq!(Visitor::with_cookie(shop, "a=__Host-session").get("/session").await.header("set-cookie"), "");
-    // With a replica that lags, a session that has just begun looks as if it had ended.
+    // On a lagging replica, a new session looks like an ended one.
     let mut ada = log_in(shop, "ada").await;
     let young = ada.cookie.clone().expect("a cookie");
     ada.delete("/session").await;
@@ -116,7 +116,7 @@ async fn a_cookie_that_is_worth_nothing_is_forgotten(shop: &Shop) {
     assert_eq!((&answer.json["user"], answer.header("set-cookie")), (&json!(null), ""));
 }
 
-async fn a_session_call_costs_one_request(shop: &Shop) {
+async fn a_session_call_costs_one_redis_request(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     log_in(shop, "bob").await.delete("/session").await;
     for path in ["/session", "/recent"] {
@@ -131,7 +131,7 @@ async fn a_session_call_costs_one_request(shop: &Shop) {
     assert_eq!(shop.store.counts().requests - before, 2, "login");
 }
 
-async fn a_wrong_user_is_told(shop: &Shop) {
+async fn an_invalid_user_is_refused(shop: &Shop) {
     for (body, field) in [
         (json!({"user": ""}), "user"),
         (json!({"user": "a b"}), "user"),

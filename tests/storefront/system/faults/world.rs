@@ -64,7 +64,7 @@ impl World {
     /// How long a visitor waits for Redis, and for the origin. Long, where neither is slow on purpose: the machine may be busy.
     pub fn set_deadlines(&mut self, redis: Duration, origin: Duration) {
         let app = Rc::get_mut(&mut self.app).expect("no work is under way");
-        app.redis = app.redis.with_deadline(redis);
+        app.redis = app.redis.with_deadline(redis).into();
         app.config.origin.timeout = origin;
     }
 

@@ -312,7 +312,7 @@ impl World {
                 let sight = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
                 let noted = sessions::touch(redis, &sight, session).await?;
                 if matches!(noted, TouchOutcome::ViewCounts | TouchOutcome::GuestViewCounts) {
-                    redis.run::<()>(ranking::count(redis.keys(), item, 1)).await?;
+                    redis.run::<()>(ranking::count_command(redis.keys(), item, 1)).await?;
                 }
                 format!("{noted:?}")
             }

@@ -187,7 +187,7 @@ async fn play(place: &Place, case: &Case) -> Result<(), String> {
         let app = Rc::into_inner(app).expect("nobody else has it");
         let door = Rc::new(gate.door(door));
         let redis = door.redis(&app.config.redis);
-        Rc::new(App { redis, fetch: door.clone(), clock: door, ..app })
+        Rc::new(App { redis: redis.into(), fetch: door.clone(), clock: door, ..app })
     };
     let isolates = (0..ISOLATES).map(isolate).collect();
     let world =

@@ -199,7 +199,7 @@ async fn play(place: &Place, case: &Case) -> Result<(), String> {
         let door = Rc::new(gate.door(door));
         let redis = door.redis(&app.config.redis);
         World {
-            app: App { redis, fetch: door.clone(), clock: door, ..app },
+            app: App { redis: redis.into(), fetch: door.clone(), clock: door, ..app },
             clock: clock.clone(),
             table: table.clone(),
         }

@@ -1,4 +1,4 @@
-//! What an operator reads: a line of JSON for each request that failed and each run of a cron, and never whom it was about.
+//! The log: one line of JSON for each failed request and each cron run, without personal data.
 
 use std::time::Duration;
 
@@ -12,28 +12,29 @@ use crate::{
 };
 
 scenarios!(&[("REDIS_TIMEOUT_MS", "1000")];
-    a_request_that_failed_is_one_line,
-    a_run_of_a_cron_is_one_line,
-    no_line_names_a_token_a_user_or_a_secret,
+    a_failed_request_is_one_line,
+    a_cron_run_is_one_line,
+    no_log_line_contains_a_token_a_user_or_a_secret,
 );
 
-/// What was logged until now of `event`, as JSON; a Worker's log may come after the answer, so the last request fails for sure.
+/// All lines of `event` so far. A Worker's log may lag behind its responses, so this runs a job and waits for that
+/// line.
 async fn lines(shop: &Shop, event: &str) -> Vec<Value> {
     shop.settled().await;
     shop.request(Method::POST, "/_edge/v1/jobs/rescale").bearer_auth(SERVICE_KEY).send().await.unwrap();
     shop.logged(r#""event":"job""#).await;
     let parse = |line: String| -> Value {
         let line = line.split_once(": ").map(|(_, line)| line.to_owned()).unwrap_or(line);
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("this line is no JSON: {line}"))
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"))
     };
     shop.logs().into_iter().map(parse).filter(|line| line["event"] == event).collect()
 }
 
-async fn a_request_that_failed_is_one_line(shop: &Shop) {
+async fn a_failed_request_is_one_line(shop: &Shop) {
     shop.store.gateway.set_fault(Some(Fault::Status(401, r#"{"error":"WRONGPASS no"}"#.to_owned())));
     shop.visit("/_edge/v1/items/mug/stats").await;
     shop.store.gateway.set_fault(None);
-    // The caller's own mistakes are not ours to read.
+    // Errors of the caller are not logged.
     shop.visit("/_edge/v1/nothing").await;
     shop.visit("/_edge/v1/rows/nothing").await;
     shop.origin.answer(Reply::status(500));
@@ -55,7 +56,13 @@ async fn a_request_that_failed_is_one_line(shop: &Shop) {
     let refused = "redis: the token was refused: look at UPSTASH_REDIS_REST_TOKEN";
     let expected = [
         line("GET", "/_edge/v1/items/{item}/stats", 503, refused, Value::Null),
-        line("POST", "storefront", 500, "answered so by the origin", json!("edgefront; fwd=method; detail=method")),
+        line(
+            "POST",
+            "storefront",
+            500,
+            "the origin answered with this status",
+            json!("edgefront; fwd=method; detail=method"),
+        ),
         line(
             "GET",
             "storefront",
@@ -67,7 +74,7 @@ async fn a_request_that_failed_is_one_line(shop: &Shop) {
     assert_eq!(lines, expected);
 }
 
-async fn a_run_of_a_cron_is_one_line(shop: &Shop) {
+async fn a_cron_run_is_one_line(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     shop.cron("*/5 * * * *").await;
     shop.cron("* * * * *").await;
@@ -90,7 +97,7 @@ async fn a_run_of_a_cron_is_one_line(shop: &Shop) {
     assert_eq!(lines[2], line("error", "*/5 * * * *", failed));
 }
 
-async fn no_line_names_a_token_a_user_or_a_secret(shop: &Shop) {
+async fn no_log_line_contains_a_token_a_user_or_a_secret(shop: &Shop) {
     const USER: &str = "ada@example.org";
     let ada = log_in(shop, USER).await;
     let cookie = ada.cookie.clone().unwrap();
@@ -128,7 +135,7 @@ async fn no_line_names_a_token_a_user_or_a_secret(shop: &Shop) {
         with_json(orders, &order).send().await.unwrap();
     }
     shop.store.gateway.set_fault(None);
-    // What the origin says may be wrong, and is quoted to nobody.
+    // Invalid headers of the origin are not quoted.
     for header in ["edge-login", "edge-cart", "edge-order"] {
         shop.origin.answer(Reply::html("").header(header, format!("{{\"{USER}\" \"{token}\"")));
         shop.get(&format!("/login?mail={USER}&token={token}")).header("cookie", &cookie).send().await.unwrap();

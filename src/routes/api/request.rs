@@ -1,4 +1,4 @@
-//! A call that has been let in: what its handler reads of the request.
+//! A checked request, as a handler reads it.
 
 use std::{borrow::Cow, fmt::Display, rc::Rc, str::FromStr};
 
@@ -6,70 +6,68 @@ use bytes::Bytes;
 use http::{HeaderMap, header, request::Parts};
 use url::form_urlencoded;
 
+use super::{body::JsonFields, route::PathParameters};
 use crate::{
     App,
     ports::{error::Error, time::Timestamp},
-    routes::{api::body::Fields, problem::Problem},
+    routes::problem::Problem,
     schema::token::Token,
 };
 
-/// What stands in a path at the first and at the second `{…}` of its route; empty where there is none.
-pub type Names = [String; 2];
-
-/// A request whose route, caller and size are in order.
-pub struct Call<'a> {
+/// A request that has a route, is authorized, and has a whole body within the limit.
+pub struct ApiRequest<'a> {
     pub app: &'a Rc<App>,
     pub now: Timestamp,
     head: &'a Parts,
-    /// What stands in the path at the route's `{…}`, percent-decoded; bytes that are not UTF-8 are U+FFFD, which no
-    /// id may hold. Empty for a route without.
-    pub name: String,
-    /// The same of the route's second `{…}`.
-    pub second: String,
+    /// The path's value at the first `{…}` of the route, percent-decoded; empty if the route has none. Bytes that are
+    /// not UTF-8 become U+FFFD, which no id may hold.
+    pub id: String,
+    /// The same at the second `{…}`.
+    pub second_id: String,
     body: Bytes,
 }
 
-impl<'a> Call<'a> {
-    pub fn new(app: &'a Rc<App>, now: Timestamp, head: &'a Parts, names: Names, body: Bytes) -> Self {
-        let [name, second] = names;
-        Self { app, now, head, name, second, body }
+impl<'a> ApiRequest<'a> {
+    pub fn new(app: &'a Rc<App>, now: Timestamp, head: &'a Parts, parameters: PathParameters, body: Bytes) -> Self {
+        let [id, second_id] = parameters;
+        Self { app, now, head, id, second_id, body }
     }
 
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
 
-    /// Where the request was sent: scheme and host, without a slash at the end.
+    /// The scheme and host of the request's URL, without a trailing slash.
     pub fn origin(&self) -> String {
         let uri = &self.head.uri;
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         format!("{}://{authority}", uri.scheme_str().unwrap_or("https"))
     }
 
-    /// The token of the visitor's cookie. None without one, and for one that we did not sign or that is too old: that
-    /// visitor is nobody, and no Redis command is spent on them.
-    pub fn token(&self) -> Option<Token> {
+    /// The token of the visitor's cookie. None without a cookie, and for a cookie that is forged or too old: that
+    /// visitor is anonymous and costs no Redis command.
+    pub fn session_token(&self) -> Option<Token> {
         self.app.keyring.read(self.headers(), self.now)
     }
 
-    /// The body's fields.
+    /// The fields of the body.
     ///
     /// # Errors
-    /// [`Problem::NotJson`] for another type, and [`Problem::Malformed`].
-    pub fn fields(&self) -> Result<Fields, Problem> {
+    /// [`Problem::NotJson`] for another media type, and [`Problem::MalformedJson`].
+    pub fn json_fields(&self) -> Result<JsonFields, Problem> {
         let media_type = self.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case("application/json") {
             return Err(Problem::NotJson);
         }
-        Fields::parse(&self.body)
+        JsonFields::parse(&self.body)
     }
 
-    /// The query's parameter `name`; None if it is not there. Parameters that nobody asks for do not matter.
+    /// The query parameter `name`. None if it is missing. Unknown parameters are ignored.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is given twice.
-    pub fn parameter(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, Error> {
+    pub fn query_parameter(&self, name: &'static str) -> Result<Option<Cow<'a, str>>, Error> {
         let query = self.head.uri.query().unwrap_or_default();
         let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
         let value = values.next().map(|(_, value)| value);
@@ -79,22 +77,22 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The query's parameter `name`, a whole number from 1 to `most`; `default` if it is not there.
+    /// The query parameter `name`, a whole number from 1 to `max`. `default` if it is missing.
     ///
     /// # Errors
     /// [`Error::Invalid`] for anything else.
-    pub fn number<T: FromStr + PartialOrd + Display + Copy + From<u8>>(
+    pub fn query_number<T: FromStr + PartialOrd + Display + Copy + From<u8>>(
         &self,
         name: &'static str,
         default: T,
-        most: T,
+        max: T,
     ) -> Result<T, Error> {
-        let Some(text) = self.parameter(name)? else { return Ok(default) };
-        let number = text.parse().ok().filter(|number| *number >= T::from(1) && *number <= most);
-        number.ok_or_else(|| Error::invalid(name, format!("must be a whole number from 1 to {most}")))
+        let Some(text) = self.query_parameter(name)? else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| *number >= T::from(1) && *number <= max);
+        number.ok_or_else(|| Error::invalid(name, format!("must be a whole number from 1 to {max}")))
     }
 
-    /// The `Idempotency-Key`; None without one.
+    /// The `Idempotency-Key`. None if it is missing.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is not 1 to 255 visible ASCII characters, or given twice.

@@ -1,0 +1,190 @@
+//! The metrics. Their names are the fields of the stream `traffic:` and of the API.
+
+use crate::{
+    page_cache::{CacheStatus, ForwardReason, Reason},
+    ports::fetch::Response,
+};
+
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $metric:ident $name:literal,)*) => {
+        /// A counter.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Metric {
+            $($(#[$doc])* $metric,)*
+        }
+
+        impl Metric {
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$metric),*];
+
+            /// The name in the stream and in the API.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$metric => $name,)*
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    // Origins of responses: each response to a visitor counts under one of these.
+    /// A fresh stored page, or a page that another visitor's request was rendering.
+    Hit "hit",
+    /// A stale stored page, revalidated after the response.
+    Stale "stale",
+    /// A page that was rendered and stored.
+    Stored "stored",
+    /// A page that was rendered and not stored: it is uncacheable, or another request stores it.
+    Miss "miss",
+    /// A page of an item that ranks too low.
+    Unpopular "unpopular",
+    /// A URL that names no item.
+    NoItem "no_item",
+    /// A page rendered for one request: its URL has the parameter `_`.
+    Dynamic "dynamic",
+    /// A URL with unknown or repeated parameters.
+    Parameters "parameters",
+    /// A method other than GET and HEAD.
+    Method "method",
+    /// A request header that rules out a stored page.
+    Header "header",
+    /// The origin's response, because Redis did not answer.
+    RedisDown "redis_down",
+    /// A response of the API.
+    Api "api",
+    /// A response with status 5xx, from the origin or because Redis failed.
+    Failed "failed",
+
+    // Actions of visitors.
+    /// A view of an item's page: a GET answered 200, from the cache or not, or a reported view.
+    View "views",
+    /// An addition to a cart.
+    CartAddition "additions",
+    /// An addition to an empty cart.
+    CartStart "carts",
+    /// An order; each order id counts once.
+    Order "orders",
+
+    // Cost in Redis.
+    /// Requests to Redis before a response.
+    RedisRequests "redis_requests",
+    /// Commands in those requests; a script counts as one.
+    RedisCommands "redis_commands",
+    /// Requests to Redis after a response.
+    BackgroundRequests "later_requests",
+    /// Commands in those requests.
+    BackgroundCommands "later_commands",
+    /// Requests of both kinds without a reply.
+    RedisFailures "redis_failures",
+}
+
+impl Metric {
+    /// Classifies a response of the storefront.
+    #[must_use]
+    pub fn of_storefront(response: &Response) -> Self {
+        match response.extensions().get::<CacheStatus>() {
+            _ if response.status().is_server_error() => Self::Failed,
+            Some(CacheStatus::Hit { ttl, .. }) if *ttl > 0 => Self::Hit,
+            Some(CacheStatus::Hit { .. }) => Self::Stale,
+            Some(CacheStatus::Forward { collapsed: true, .. }) => Self::Hit,
+            Some(CacheStatus::Forward { stored: true, .. }) => Self::Stored,
+            Some(CacheStatus::Forward { forward, detail, .. }) => Self::of_forward(*forward, *detail),
+            // edgefront answers in the origin's place, because it cannot do what the origin demands.
+            None => Self::NoItem,
+        }
+    }
+
+    /// Classifies a response of the API.
+    #[must_use]
+    pub fn of_api(response: &Response) -> Self {
+        if response.status().is_server_error() { Self::Failed } else { Self::Api }
+    }
+
+    /// Classifies a response by its `Cache-Status`: `fwd` says why the request went to the origin, `detail` why the
+    /// response is not stored.
+    fn of_forward(forward: ForwardReason, detail: Option<Reason>) -> Self {
+        match (forward, detail) {
+            (ForwardReason::Method, _) => Self::Method,
+            (ForwardReason::Request, _) | (_, Some(Reason::Cookie)) => Self::Header,
+            (_, Some(Reason::NoItem | Reason::NoPage | Reason::Path)) => Self::NoItem,
+            (_, Some(Reason::Dynamic)) => Self::Dynamic,
+            (_, Some(Reason::Parameters | Reason::Spelling)) => Self::Parameters,
+            (_, Some(Reason::Unpopular)) => Self::Unpopular,
+            (_, Some(Reason::RedisDown)) => Self::RedisDown,
+            _ => Self::Miss,
+        }
+    }
+}
+
+/// A count for each metric.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MetricCounts([u64; Metric::ALL.len()]);
+
+impl MetricCounts {
+    pub fn add(&mut self, metric: Metric, count: u64) {
+        if let Some(sum) = self.0.get_mut(metric as usize) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    pub fn add_all(&mut self, other: &Self) {
+        for (metric, count) in other.iter() {
+            self.add(metric, count);
+        }
+    }
+
+    #[must_use]
+    pub fn get(&self, metric: Metric) -> u64 {
+        self.0.get(metric as usize).copied().unwrap_or_default()
+    }
+
+    /// The counts in the order of [`Metric::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, u64)> {
+        Metric::ALL.into_iter().zip(self.0)
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|count| *count == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn a_response_is_classified_by_its_cache_status() {
+        for (cache_status, code, metric) in [
+            (CacheStatus::Hit { ttl: 1, detail: None }, 200, Metric::Hit),
+            (CacheStatus::Hit { ttl: 1, detail: None }, 304, Metric::Hit),
+            (CacheStatus::Hit { ttl: 0, detail: None }, 200, Metric::Stale),
+            (CacheStatus::collapsed(ForwardReason::UriMiss), 200, Metric::Hit),
+            (CacheStatus::stored(ForwardReason::Stale, Some(304)), 200, Metric::Stored),
+            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::Status), 404, Metric::Miss),
+            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::OriginDown), 502, Metric::Failed),
+            (CacheStatus::bypass(Reason::Unpopular), 200, Metric::Unpopular),
+            (CacheStatus::bypass(Reason::Private), 200, Metric::Miss),
+            (CacheStatus::bypass(Reason::RequestHeader("authorization")), 206, Metric::Header),
+            (CacheStatus::bypass(Reason::RedisDown), 200, Metric::RedisDown),
+        ] {
+            let mut response = Response::default();
+            *response.status_mut() = StatusCode::from_u16(code).unwrap();
+            cache_status.append_to(&mut response);
+            assert_eq!(Metric::of_storefront(&response), metric, "{cache_status}");
+        }
+    }
+
+    #[test]
+    fn every_metric_has_its_own_name_and_count() {
+        let mut counts = MetricCounts::default();
+        for metric in Metric::ALL {
+            assert_eq!(Metric::ALL.into_iter().filter(|other| other.name() == metric.name()).count(), 1);
+            counts.add(metric, 1);
+        }
+        assert_eq!(counts, MetricCounts([1; Metric::ALL.len()]));
+    }
+}

@@ -1,0 +1,175 @@
+//! Records session activity and item views. Batches writes and flushes them after the response.
+//!
+//! All requests of a tenth of a second share one pipeline. The first of these requests sends it; activity that arrives
+//! meanwhile waits for the next pipeline, which the same request sends. A busy shop writes a hundred views with one
+//! Redis request.
+//!
+//! Anybody can start a session, so only a user's session vouches for a view by itself: its views of an item count once
+//! in [`SessionConfig::view_window`], checked by Redis. All other views count once for a network and an item: in that
+//! window as far as this isolate remembers, and once a minute by the platform's rate limit, which the isolates of a
+//! location share.
+//!
+//! If the platform evicts an isolate, it loses the views of a tenth of a second, of the pipeline in flight, and of the
+//! touches whose replies were not counted yet. A failed pipeline is not repeated, because Redis may have executed it:
+//! its views are lost, and nothing else.
+//!
+//! - [`pending`]: the activity that is not written yet.
+//! - [`writer`]: the background task that writes it.
+
+mod pending;
+mod writer;
+
+use std::{
+    cell::{Cell, RefCell},
+    time::Duration,
+};
+
+use self::pending::{PendingActivity, PendingTouch, PendingView};
+use crate::{
+    config::SessionConfig,
+    ports::{network::ClientNetwork, recent::RecentSet, time::Timestamp},
+    schema::{ids::ItemId, token::Token},
+    sessions::{SessionTouch, TOUCH_EVERY, TouchOutcome},
+};
+
+/// The evidence for a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ViewSource {
+    /// edgefront served the item's page with status 200, so the item exists.
+    Served,
+    /// A client reports that another cache served the page. The view counts only if the item ranks already: invented
+    /// ids cannot push real items out of the ranking.
+    Reported,
+}
+
+/// The visitor that views an item, as far as edgefront can identify them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Viewer<'a> {
+    /// The token of a cookie with a valid MAC. Redis decides later whether its session is alive.
+    pub token: Option<&'a Token>,
+    /// None off the platform: then every view without a session counts.
+    pub network: Option<ClientNetwork>,
+}
+
+/// A view of an item without a session that vouches for it.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    item: &'a ItemId,
+    source: ViewSource,
+    /// The `Idempotency-Key` of a reported view.
+    idempotency_key: Option<&'a str>,
+}
+
+impl View<'_> {
+    fn to_pending(self) -> PendingView {
+        let idempotency_key = self.idempotency_key.map(str::to_owned);
+        PendingView { item: self.item.clone(), source: self.source, idempotency_key }
+    }
+}
+
+/// Entries in each of two generations of a [`RecentSet`]: visits for [`TOUCH_EVERY`], views of networks for
+/// [`SessionConfig::view_window`]. Both sets together take 2 MB.
+const MAX_REMEMBERED: usize = 20_000;
+
+/// The activity that one isolate has recorded and not yet written to Redis.
+pub struct Activity {
+    config: SessionConfig,
+    pending: RefCell<PendingActivity>,
+    /// Visits, each a session and the item that it viewed. Two visits that share a hash cost one touch, which nobody
+    /// notices.
+    recent_visits: RefCell<RecentSet>,
+    /// Views without a session, each a network and an item.
+    recent_network_views: RefCell<RecentSet>,
+    /// The lease of the request that writes: if it expires, that request is gone, and another one may write.
+    writer_lease: Cell<Option<Timestamp>>,
+}
+
+impl Activity {
+    /// Starts empty.
+    #[must_use]
+    pub fn new(config: &SessionConfig) -> Self {
+        Self {
+            config: config.clone(),
+            pending: RefCell::default(),
+            recent_visits: RefCell::new(RecentSet::new(TOUCH_EVERY, MAX_REMEMBERED)),
+            recent_network_views: RefCell::new(RecentSet::new(config.view_window, MAX_REMEMBERED)),
+            writer_lease: Cell::default(),
+        }
+    }
+
+    /// Records a visit, and a view of `item` if there is one. Skips a repetition within [`TOUCH_EVERY`]: it would
+    /// change nothing.
+    pub fn record_visit(&self, viewer: Viewer<'_>, item: Option<&ItemId>, now: Timestamp) {
+        let Some(token) = viewer.token else {
+            if let Some(item) = item {
+                let view = View { item, source: ViewSource::Served, idempotency_key: None };
+                self.record_sessionless_view(viewer.network, view, now);
+            }
+            return;
+        };
+        let mut recent_visits = self.recent_visits.borrow_mut();
+        if recent_visits.is_repeated(&(token, item), now) {
+            return;
+        }
+        if item.is_some() {
+            // Viewing an item is a visit, too.
+            recent_visits.note(&(token, None::<&ItemId>), now);
+        }
+        let touch = SessionTouch { token: token.clone(), item: item.cloned(), at: now };
+        let (source, network) = (ViewSource::Served, viewer.network);
+        self.pending.borrow_mut().push_touch(PendingTouch { touch, source, idempotency_key: None, network });
+    }
+
+    /// Records a view that a client reports. Without a living session, `idempotency_key` makes it count once.
+    pub fn record_reported_view(
+        &self,
+        viewer: Viewer<'_>,
+        item: &ItemId,
+        idempotency_key: Option<&str>,
+        now: Timestamp,
+    ) {
+        let (source, network) = (ViewSource::Reported, viewer.network);
+        match viewer.token {
+            Some(token) => {
+                let touch = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
+                let idempotency_key = idempotency_key.map(str::to_owned);
+                self.pending.borrow_mut().push_touch(PendingTouch { touch, source, idempotency_key, network });
+            }
+            None => self.record_sessionless_view(network, View { item, source, idempotency_key }, now),
+        }
+    }
+
+    /// Records a view that no user's session vouches for, unless its network viewed the item recently.
+    fn record_sessionless_view(&self, network: Option<ClientNetwork>, view: View<'_>, now: Timestamp) {
+        let Some(network) = network else { return self.pending.borrow_mut().push_allowed_view(view.to_pending()) };
+        if !self.recent_network_views.borrow_mut().is_repeated(&(network, view.item), now) {
+            self.pending.borrow_mut().push_unchecked_view(network, view);
+        }
+    }
+
+    /// Counts the view of a touch as its outcome in Redis demands.
+    fn apply_touch_outcome(&self, pending: &PendingTouch, outcome: TouchOutcome) {
+        let PendingTouch { touch, source, idempotency_key, network } = pending;
+        let Some(item) = &touch.item else { return };
+        let record_sessionless = |idempotency_key: Option<&str>| {
+            self.record_sessionless_view(*network, View { item, source: *source, idempotency_key }, touch.at);
+        };
+        match outcome {
+            TouchOutcome::Seen => {}
+            TouchOutcome::ViewCounts => self.pending.borrow_mut().count_view(item.clone(), *source),
+            TouchOutcome::GuestViewCounts => record_sessionless(None),
+            // A visitor whose session has ended counts as one without a session.
+            TouchOutcome::Ended => record_sessionless(idempotency_key.as_deref()),
+        }
+    }
+
+    /// Takes the writer's lease for `duration` if activity is pending and no other request holds the lease.
+    fn acquire_writer_lease(&self, now: Timestamp, duration: Duration) -> bool {
+        let is_free = self.writer_lease.get().is_none_or(|expires| expires <= now);
+        let is_acquired = is_free && !self.pending.borrow().is_empty();
+        if is_acquired {
+            self.writer_lease.set(Some(now + duration));
+        }
+        is_acquired
+    }
+}
