@@ -1,4 +1,4 @@
-//! What must hold of each parser for any bytes. `cargo xtask test` tries these functions for some seconds with the corpora and what
+//! Properties of each parser that hold for any bytes. `cargo xtask test` tries these functions for some seconds with the corpora and what
 //! proptest makes of them; `cargo +nightly fuzz run NAME` for as long as you like.
 
 use std::{rc::Rc, time::Duration};
@@ -45,7 +45,7 @@ pub const ALL: [(&str, Property); 7] = [
 
 const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
 
-/// Of a `Cookie` header: a token is only what stands there with its right MAC, and nothing of ours is passed on.
+/// A `Cookie` header: only text with a valid MAC is a token, and edgefront's cookie is not passed on.
 pub fn cookie(data: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(data) else { return };
     let days = |days: u64| Duration::from_hours(24 * days);
@@ -69,7 +69,7 @@ pub fn cookie(data: &[u8]) {
     }
 }
 
-/// Of a URL: its canonical form is its own, its key is as long as any and tells apart what the canonical form does, and what is in
+/// A URL: its canonical form is its own, its key is as long as any and tells apart what the canonical form does, and what is in
 /// it comes from the URL's own host.
 pub fn page_url(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -88,7 +88,7 @@ pub fn page_url(data: &[u8]) {
     }
 }
 
-/// Of a message's head, a line each: what is read of it is bounded and does not depend on where a line is broken.
+/// A message's head, one line each: the parsed values are bounded and do not depend on line breaks.
 pub fn headers(data: &[u8]) {
     let mut headers = HeaderMap::new();
     for line in data.split(|byte| *byte == b'\n').take(64) {
@@ -122,7 +122,7 @@ pub fn headers(data: &[u8]) {
     }
 }
 
-/// Of an answer of Redis over REST: it is read whole or refused. Three commands get three replies or an error, and what a reply holds
+/// A response of Redis over REST: it is read whole or refused. Three commands get three replies or an error, and what a reply holds
 /// is in the answer.
 pub fn redis_reply(data: &[u8]) {
     let credentials = Credentials { url: "http://redis".to_owned(), authorization: HeaderValue::from_static("x") };
@@ -149,7 +149,7 @@ fn size(reply: &Reply) -> usize {
     }
 }
 
-/// Of what is stored as a page: only the page that was asked for is read, and it is written as it was read.
+/// A stored page: only the requested page is decoded, and it is encoded as it was decoded.
 pub fn stored_page(data: &[u8]) {
     let page = |path| PageKey::of_url(path, &UrlRules::default()).expect("a page");
     let (own, other) = (page("https://shop.example/products/mug"), page("https://shop.example/products/cup"));
@@ -160,7 +160,7 @@ pub fn stored_page(data: &[u8]) {
     assert_eq!(StoredPage::decode(&written, &other, &selecting), None, "another page");
 }
 
-/// Of what the origin says of an order or a cart: what is accepted keeps the limits.
+/// An order or a cart change of the origin: an accepted one is within the limits.
 pub fn order(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let config = CartConfig { max_lines: 100, max_quantity: 999 };
@@ -204,7 +204,7 @@ impl Clock for Still {
     }
 }
 
-/// Of a request to the gateway: the commands that are read are those that they are written as, in either form; and a refusal quotes
+/// A request to the gateway: the commands that are read are those that they are written as, in either form; and a refusal quotes
 /// nothing of what was sent.
 pub fn gateway_request(data: &[u8]) {
     for read in [request::single, request::batch] {

@@ -24,7 +24,7 @@ struct Args {
     /// A token that may only read
     #[arg(long, env = "UPSTASH_REDIS_REST_READONLY_TOKEN", hide_env_values = true)]
     read_only_token: Option<String>,
-    /// What goes wrong, to see what a client makes of it
+    /// Inject a fault, to test how a client handles it
     #[arg(long, value_name = "NAME", long_help = fault_help())]
     fault: Option<Fault>,
     /// One request in so many meets the fault

@@ -1,7 +1,7 @@
 import { waitUntil } from "cloudflare:workers";
 
 // Whatever crosses the border of wasm is copied and re-coded, so these carry as much at once as they can. The head of a message
-// is text, a line each: what begins it, then the name of a header and its value by turns. No value has a line break.
+// is text, a line each: the start line, then each header's name and its value. No value has a line break.
 
 const lines = (headers) => {
 	let text = "";
@@ -127,7 +127,7 @@ export function sleep(number, millis) {
 }
 
 /**
- * Settles `number` after `millis`, or when somebody calls what it returns, be it another request; whoever waits goes on as its own, which
+ * Settles `number` after `millis`, or when somebody calls what it returns, also from another request. The waiting request continues as itself, which
  * the platform sees to. It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to
  * nobody. Without a timer the platform would take the request for hung.
  */

@@ -18,7 +18,7 @@ pub fn read(from: Message) -> Option<Request> {
     *request.method_mut() = Method::from_bytes(method).ok()?;
     *request.uri_mut() = Uri::try_from(address).ok()?;
     *request.headers_mut() = headers::read(lines);
-    // What these two carry means nothing (RFC 9110 §9.3.1), and nobody reads it.
+    // The body of a GET or HEAD has no meaning (RFC 9110 §9.3.1), and no code reads it.
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     *request.body_mut() = if is_read { Body::Empty } else { body::of_request(from, request.headers()) };
     Some(request)

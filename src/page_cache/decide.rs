@@ -46,7 +46,7 @@ pub struct Known {
     pub state: PageState,
     /// This request got the lease to render the page.
     pub has_lease: bool,
-    /// Whether the item's popularity admits a response without stated freshness.
+    /// `Ok` if the item's popularity admits a response without stated freshness.
     pub popularity: Popularity,
     /// The URL is canonical.
     pub is_exact: bool,

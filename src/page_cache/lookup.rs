@@ -56,7 +56,7 @@ pub struct LookupResult {
     pub vary: VaryFields,
 }
 
-/// What Redis knows of a page besides its content.
+/// The state of a page in Redis, besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageState {
     /// Nothing.

@@ -38,7 +38,7 @@ pub struct RenderRequest<'a> {
     pub sent: Option<VaryFields>,
     /// The stored page, for validation.
     pub stored: Option<&'a StoredPage>,
-    /// Whether a response without stated freshness may be stored.
+    /// `Ok` if a response without stated freshness may be stored.
     pub popularity: Popularity,
     /// The lease's stamp; 0 without a lease.
     pub stamp: u64,

@@ -9,7 +9,10 @@ use crate::{
     sessions::cookie,
 };
 
-/// What a request's cookies say about the visitor. The default is a visitor without cookies.
+/// Largest number of cookies that are judged. A browser keeps at most 180 for a site; each one is compared with every rule.
+const MAX_COOKIES: usize = 200;
+
+/// The judgement on the cookies of a request. The default is a visitor without cookies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisitorCookies {
     /// The strictest kind among the cookies; [`CookieKind::Ignored`] without any.
@@ -24,7 +27,11 @@ impl VisitorCookies {
     pub fn of(headers: &HeaderMap, rules: &CookieRules) -> Self {
         let mut strictest = CookieKind::Ignored;
         let mut varied: Vec<&str> = Vec::new();
-        for cookie in cookie::of_origin(headers) {
+        for (index, cookie) in cookie::of_origin(headers).enumerate() {
+            if index == MAX_COOKIES {
+                strictest = strictest.max(CookieKind::Unknown);
+                break;
+            }
             // Bytes that are not text can be anything.
             let pair = std::str::from_utf8(cookie).ok().and_then(|text| Some((text, text.split_once('=')?)));
             let kind = pair.map_or(CookieKind::Unknown, |(_, (name, value))| rules.kind(name, value));

@@ -19,7 +19,7 @@ pub struct CircuitBreaker {
     probe_at: Cell<Option<Timestamp>>,
 }
 
-/// Whether to ask Redis.
+/// The state of the circuit: closed circuits ask Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Circuit {
     Closed,

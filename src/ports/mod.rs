@@ -1,4 +1,4 @@
-//! What edgefront asks of its platform, as small traits and plain types. `edge` implements the traits in a Worker, the tests
+//! The interfaces to the platform: small traits and plain types. `edge` implements the traits in a Worker, the tests
 //! implement them natively.
 
 pub mod answer;

@@ -1,4 +1,4 @@
-//! What each cookie of a visitor says about the pages that the visitor may get.
+//! Cookie rules: which pages a visitor with a cookie may get.
 
 use super::patterns::Patterns;
 use crate::ports::sort;
@@ -23,7 +23,7 @@ pub struct CookieRules {
     pub csrf: Option<String>,
 }
 
-/// What a cookie says about the visitor, from the weakest to the strictest.
+/// The consequence of a cookie for its visitor, from the weakest to the strictest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CookieKind {
     /// Nothing: it changes no page.

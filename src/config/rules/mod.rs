@@ -12,7 +12,7 @@ pub use self::{
 };
 use super::item_routes::ItemRoutes;
 
-/// What a URL says about its page.
+/// Rules for URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlRules {
     /// `ITEM_ROUTES`: which URLs name an item.

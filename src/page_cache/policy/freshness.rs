@@ -28,7 +28,7 @@ pub struct Freshness {
     pub lives: Duration,
 }
 
-/// Whether popularity admits a response that states no freshness, or why not.
+/// `Ok` if popularity admits a response that states no freshness, else the reason.
 pub type Popularity = Result<(), Reason>;
 
 /// The freshness of a response whose origin states none (RFC 9111 §4.2.2).

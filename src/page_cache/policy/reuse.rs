@@ -1,4 +1,4 @@
-//! Whether a stored response answers a request (RFC 9111 §4, §5.2.1; RFC 5861).
+//! The reuse of a stored response for a request (RFC 9111 §4, §5.2.1; RFC 5861).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is cached and what is not.
+//! Admission: which pages are stored.
 
 use super::{cache_status, header, is_hit, make_popular, store_page, stored_pages};
 use crate::support::{Reply, Shop, scenarios};
@@ -158,7 +158,7 @@ async fn a_cacheable_page_is_asked_for_without_the_visitor(shop: &Shop) {
 
 async fn what_is_not_for_everybody_is_asked_for_as_the_visitors_own(shop: &Shop) {
     make_popular(shop, "mug").await;
-    // As storefronts do that start a session of their own with whoever has none.
+    // Many storefronts start a session of their own for a visitor without one.
     shop.origin.answer_with(|asked| match asked.header("cookie") {
         "" => Reply::html("hello").header("set-cookie", "own=new"),
         _ => Reply::html("hello again").header("cache-control", "private"),

@@ -27,13 +27,13 @@ scenarios! {
     pages_that_are_visited_outlive_a_flood,
 }
 
-/// What Redis holds of pages.
+/// The stored pages and their account in Redis.
 #[derive(Debug)]
 struct Held {
-    /// What `bytes:` says of all, and the sum of what it says of each.
+    /// The total in `bytes:`, and the sum of its pages.
     total: u64,
     sum: u64,
-    /// Of each page that is there: its hash, what its values take, and what `bytes:` says of it.
+    /// Each stored page: its hash, the size of its values, and its size in `bytes:`.
     pages: Vec<(String, u64, u64)>,
     /// Members of `pages:` and `dying:`.
     listed: (u64, u64),
@@ -65,7 +65,7 @@ async fn held(store: &Store) -> Held {
 async fn pages_that_are_visited_outlive_a_flood(shop: &Shop) {
     shop.origin.answer_with(|asked| rfc9111::fresh(&asked.path.repeat(300), "max-age=60"));
     for page in 0..40 {
-        // As if its time had run out: it is asked for, and stored again.
+        // The lease has expired: the page is rendered and stored again.
         rfc9111::ask(shop, "/hot", &[("cache-control", "no-cache")]).await;
         rfc9111::ask(shop, &format!("/flood?page={page}"), &[]).await;
         let held = held(&shop.store).await;
@@ -260,7 +260,7 @@ enum Event {
     Purge(usize),
     /// Another program, or a server that evicts.
     Lose(usize),
-    /// What was to live for a millisecond dies.
+    /// Pages with a lifetime of a millisecond expire.
     Wait,
 }
 

@@ -53,7 +53,7 @@ mod elsewhere {
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert!(is_hit(&shop.visit("/products/mug").await));
             assert_eq!(shop.blocking_requests().await, 0);
-            // What is sent behind one answer must not be taken for what the next one waits for.
+            // Requests in the background of one response must not count as blocking requests of the next.
             shop.settled().await;
         }
     }

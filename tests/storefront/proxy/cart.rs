@@ -42,7 +42,7 @@ async fn guest(shop: &Shop) -> String {
     send(shop, "", FORM).await.1.expect("a session")
 }
 
-/// What the origin is told when the visitor asks for `path`; null if nothing.
+/// The cart that the origin gets when the visitor requests `path`; null without one.
 async fn told(shop: &Shop, cookie: &str, path: &str) -> Value {
     shop.origin.answer(Reply::html("x"));
     shop.get(path).header("cookie", cookie).send().await.unwrap();

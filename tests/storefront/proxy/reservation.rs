@@ -40,7 +40,7 @@ async fn reserve_too(sale: &str, visitor: &mut Visitor<'_>) -> Value {
     answer.json["reservation"].clone()
 }
 
-/// What the origin is told when the visitor sends a request; null if nothing.
+/// The reservation that the origin gets with the visitor's request; null without one.
 async fn told(shop: &Shop, visitor: &Visitor<'_>, method: Method, path: &str) -> Value {
     shop.origin.answer(Reply::html("x").header("cache-control", "no-store"));
     let request = shop.request(method, path).header("cookie", visitor.cookie.clone().unwrap_or_default());
@@ -112,7 +112,7 @@ async fn nobody_else_says_what_is_held(shop: &Shop) {
     assert_eq!(shop.origin.last().header("edge-reservation"), "");
 }
 
-/// Of the sale of pans, as the visitor sees it: pieces left, pieces held, theirs, and whether they bought one.
+/// The sale of pans for this visitor: pieces left, pieces held, the visitor's reservation, and whether the visitor bought one.
 async fn sale(visitor: &mut Visitor<'_>) -> [Value; 4] {
     let sale = visitor.get("/flash/pan").await.json;
     ["left", "held", "reservation", "bought"].map(|field| sale[field].clone())

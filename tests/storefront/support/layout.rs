@@ -1,4 +1,4 @@
-//! What the tests say in the book's layout, said in the store's: `recent:` is that of a token's shard where the command names a
+//! Translates keys of the book's layout into the store's layout: `recent:` is that of a token's shard where the command names a
 //! token, and else that of every shard. So a test reads the same in both.
 
 use edgefront::schema::{keys::Keys, shard::Shard, token::Token};
@@ -86,7 +86,7 @@ fn untagged(command: &[&str], answers: Vec<Value>) -> Value {
         _ => key.clone(),
     };
     let mut keys: Vec<_> = keys.iter().map(bare).collect();
-    // What the tag matched is none of the name.
+    // The tag is not part of the name.
     if let Some(family) = command[1].strip_suffix("?*") {
         keys.retain(|key| key != family);
     }

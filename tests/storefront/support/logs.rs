@@ -1,4 +1,4 @@
-//! What edgefront logs, kept for the test. Lines show with a failed test.
+//! Captures edgefront's log for a test. A failed test prints it.
 
 use std::{
     cell::RefCell,

@@ -8,7 +8,7 @@ mod cluster;
 mod fetch;
 /// The book's keys, wherever they lie.
 mod layout;
-/// What edgefront logs.
+/// edgefront's log.
 mod logs;
 /// edgefront behind a native HTTP server.
 mod native;

@@ -23,7 +23,7 @@ pub struct TestOrigin {
     state: Arc<State>,
 }
 
-/// What the origin was asked.
+/// A request to the origin.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub method: Method,
@@ -168,7 +168,7 @@ impl State {
     }
 }
 
-/// What the origin answers.
+/// A response of the origin.
 #[derive(Debug, Clone)]
 pub struct Reply {
     status: StatusCode,
@@ -263,7 +263,7 @@ impl Reply {
             Content::Truncated(bytes) => {
                 length = Some(bytes.len() as u64 + 1000);
                 let end = async {
-                    // What stands before the end is sent first.
+                    // The bytes before the end are sent first.
                     tokio::task::yield_now().await;
                     Err(io::Error::other("truncated, as told"))
                 };

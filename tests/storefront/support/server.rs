@@ -80,7 +80,7 @@ async fn accept(listener: TcpListener, handler: Handler) {
     while let Ok((socket, _)) = listener.accept().await {
         let handler = handler.clone();
         spawn_local(async move {
-            // Whoever went away or was cut off ends their own connection only.
+            // A client that disconnects ends only its own connection.
             let _ = serve(socket, handler).await;
         });
     }

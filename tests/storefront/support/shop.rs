@@ -126,7 +126,7 @@ impl Shop {
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{statement}: {answer}"))
     }
 
-    /// What edgefront has logged until now, a line each.
+    /// The lines that edgefront has logged so far.
     pub fn logs(&self) -> Vec<String> {
         match &self.platform {
             Platform::Native(native) => native.logs(),
@@ -145,7 +145,7 @@ impl Shop {
     }
 }
 
-/// What cannot be seen of a shop from outside.
+/// The inside of a shop.
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
 pub struct Progress {
     /// Work behind answers that is under way.

@@ -135,7 +135,7 @@ impl Stock {
     pub async fn due_in(&self, id: &str) -> Option<f64> {
         let score = self.store.raw(&["ZSCORE", "schedule:", id]).await;
         let score: f64 = score.as_str()?.parse().unwrap();
-        // What is below a millisecond says whose lease it is; what is below a thousandth of that is the noise of a score.
+        // The digits below a millisecond identify the lease; digits below a microsecond are noise of the score.
         Some(((score - self.now().as_score()) * 1000.0 + 0.0005).floor() / 1000.0)
     }
 }

@@ -36,7 +36,7 @@ const TOKEN: &str = "token-of-the-tests";
 const CLUSTER: &str = "EDGEFRONT_TEST_CLUSTER";
 /// Shards of the sessions there: on each of three servers is one at least.
 const SHARDS: NonZeroU16 = NonZeroU16::new(4).expect("not 0");
-/// What a call may take on a machine that compiles beside the tests. Tests of deadlines set their own.
+/// The deadline of a call on a machine that compiles beside the tests. Tests of deadlines set their own.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The one server of this process; it ends with it.

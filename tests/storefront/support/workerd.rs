@@ -90,7 +90,7 @@ impl Node {
             listen(stdout);
             // Nobody is left to be told what became of it.
             let _ = node.wait();
-            // Node has ended: whoever waits for a Worker learns it now.
+            // Node has ended: every caller that waits for a Worker learns it now.
             NODE.watched().clear();
         });
         Self { stdin: Mutex::new(stdin), watched: Mutex::default() }

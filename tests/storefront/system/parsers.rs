@@ -1,4 +1,4 @@
-//! What must hold of the parsers for any bytes: the fuzz targets' own functions, for a bounded time, on what proptest makes of their
+//! Properties of the parsers for any bytes: the fuzz targets' own functions, for a bounded time, on what proptest makes of their
 //! corpora. What cargo-fuzz finds goes into the corpus, and is tried here from then on.
 
 use std::fs;

@@ -33,7 +33,7 @@ pub struct Client {
     /// Upstash's token for reading one's own writes: the client sends the last one that it received.
     sync_token: RefCell<Option<HeaderValue>>,
     meter: Rc<Meter>,
-    /// Of this handle alone: another handle has another deadline.
+    /// Belongs to this handle alone: another handle has another deadline.
     batcher: Batcher,
 }
 

@@ -21,7 +21,7 @@ pub fn fresh(body: &str, control: &str) -> Reply {
     Reply::html(body.to_owned()).header("cache-control", control)
 }
 
-/// What a visit to `path` with these headers says in `Cache-Status`, and the body; all behind it is done.
+/// `Cache-Status` and body of a visit to `path` with these headers, after its background work.
 pub async fn ask(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> (String, String) {
     let mut request = shop.get(path);
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! What somebody does while something fails: how it is prepared, done, and how often it has had its effect.
+//! The actions of the fault matrix: preparation, execution, and the number of effects.
 
 use std::time::Duration;
 
@@ -166,7 +166,7 @@ impl Action {
             Login | FormLogin => {
                 let users = world.store.raw(&["HVALS", "login:"]).await;
                 let carts = world.store.raw(&["KEYS", "cart:*"]).await;
-                assert_eq!(carts.as_array().map(Vec::len), Some(1), "there is one cart, whoever has it");
+                assert_eq!(carts.as_array().map(Vec::len), Some(1), "there is one cart, in either session");
                 let adas = users.as_array().into_iter().flatten().filter(|user| *user == "ada");
                 adas.fold(0.0, |count, _| count + 1.0)
             }
@@ -213,7 +213,7 @@ impl Action {
         }
     }
 
-    /// That the visitor has what they did, and is who they were.
+    /// Asserts that the visitor has the effect of the action, and the same identity.
     pub async fn check(self, world: &World) {
         if self == Session {
             assert_eq!(world.get("/_edge/v1/session").await.json()["user"], "ada");

@@ -22,9 +22,9 @@ use self::{
 };
 use crate::support::{Reply, Store, eventually};
 
-/// What is done.
+/// The action.
 mod action;
-/// What is told of it.
+/// The expected response.
 mod table;
 /// Some of it in workerd.
 mod workerd;
@@ -146,7 +146,7 @@ async fn tried(name: &str, troubles: &[(&'static str, Trouble)]) {
     table.hold("docs/faults.md", name);
 }
 
-/// What came out; Err: which rule it breaks.
+/// The outcome; `Err` names the broken rule.
 async fn tried_one(
     store: Store,
     trouble: Trouble,
@@ -195,7 +195,7 @@ async fn judge(
     }
     assert!(sent <= 2 * ever + 1, "{sent} requests instead of {ever}: {said}");
     if action.is_read() {
-        // Whoever looked for the page may have taken the lease to render it along.
+        // The lookup of the page may have taken its lease.
         for lease in world.store.raw(&["KEYS", "render:*"]).await.as_array().into_iter().flatten() {
             world.store.raw(&["DEL", lease.as_str().expect("a key")]).await;
         }

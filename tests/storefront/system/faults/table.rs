@@ -1,4 +1,4 @@
-//! What came out, as a table of a document. Columns that are alike are one.
+//! The outcomes as a table of a document. Equal columns are merged.
 
 use std::{
     env, fs,

@@ -30,11 +30,11 @@ pub struct World {
     pub app: Rc<App>,
     /// The visitor's.
     pub cookie: RefCell<String>,
-    /// What the copy of each row has as its quantity when it is loaded.
+    /// The quantity in each row's copy when it is loaded.
     pub quantity: Rc<RefCell<u32>>,
 }
 
-/// What a visitor or a service was answered.
+/// The response to a visitor or a service.
 #[derive(Debug)]
 pub struct Seen {
     pub status: u16,

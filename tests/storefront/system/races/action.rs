@@ -1,4 +1,4 @@
-//! What the actors do, as it is written down in a failing case, and as it is done.
+//! The actions of the actors: their text in a failing case, and their execution.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc, time::Duration};
 
@@ -74,7 +74,7 @@ pub enum User {
     Bob,
 }
 
-/// What a visitor's tab does.
+/// An action of a visitor's tab.
 pub fn visitor() -> impl Strategy<Value = Action> {
     use Action::*;
     let token = || prop_oneof![4 => Just(0), 2 => Just(1), 1 => 2..5_usize];
@@ -101,7 +101,7 @@ pub fn visitor() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What comes before.
+/// The set-up of a case.
 pub fn arrival() -> impl Strategy<Value = Action> {
     prop_oneof![
         2 => visitor(),
@@ -113,7 +113,7 @@ pub fn arrival() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What a run of the crons does.
+/// An action of the crons.
 pub fn cron() -> impl Strategy<Value = Action> {
     prop_oneof![
         3 => Just(Action::CleanOverflow),
@@ -132,9 +132,9 @@ fn wait() -> impl Strategy<Value = Action> {
 pub struct Doing {
     pub deed: Deed,
     pub now: Timestamp,
-    /// What was there before each request that it has sent.
+    /// The state before each request that the actor sent.
     pub history: Vec<State>,
-    /// What it must be told, as soon as the model knows it.
+    /// The response that the model expects, once known.
     pub expected: Option<String>,
 }
 
@@ -157,18 +157,18 @@ pub enum Deed {
     Rescale,
 }
 
-/// What all actors of a case share.
+/// The state that all actors of a case share.
 pub struct World {
     pub app: Rc<App>,
     pub clock: TestClock,
     pub gate: Gate,
     has_gate: bool,
-    /// What each actor is doing.
+    /// The current action of each actor.
     pub doing: Vec<RefCell<Option<Doing>>>,
     given: RefCell<Given>,
 }
 
-/// What was given out until now.
+/// Everything that was given out so far.
 #[derive(Default)]
 struct Given {
     tokens: Vec<Token>,
@@ -299,7 +299,7 @@ impl World {
         }
     }
 
-    /// What is told of it, as text: what decides is one line of the model.
+    /// The response as text: one line of the model decides it.
     async fn told(&self, redis: &Redis, deed: &Deed, now: Timestamp) -> Result<String, Error> {
         let (config, sale) = (&self.app.config, row("pan"));
         let session = &config.session;

@@ -1,6 +1,6 @@
 //! A gate in the way of every request: it is held there until the schedule lets it go, alone, and its answer is held again until the
 //! schedule delivers it. So one list of numbers says in which order Redis sees the requests of many actors, and the same list says it
-//! again. Only what is let through does real I/O; whoever waits, waits for the gate.
+//! again. Only released requests do real I/O; every other actor waits for the gate.
 
 use std::{
     cell::RefCell,
@@ -43,7 +43,7 @@ struct Inner {
     held: RefCell<Vec<Held>>,
     /// Work that is to run beside the actors.
     spawned: RefCell<Vec<Actor>>,
-    /// What was let go, a line each.
+    /// The released requests, one line each.
     trace: RefCell<Vec<String>>,
 }
 
@@ -82,7 +82,7 @@ impl Gate {
         self.0.spawned.borrow_mut().push(work);
     }
 
-    /// What was let go until now, and the requests through `door` among it.
+    /// The requests released so far, and those through `door` among them.
     pub fn trace(&self) -> String {
         self.0.trace.borrow().join("\n")
     }
@@ -192,7 +192,7 @@ impl Door {
         let (deliver, delivered) = oneshot::channel();
         let send = async move {
             let answer = request.await;
-            // Who has gone away needs no answer.
+            // An actor that has gone away needs no response.
             Box::new(move || drop(deliver.send(answer))) as Deliver
         };
         self.gate.hold(self.number, label, What::Send(Box::pin(send)));
@@ -236,7 +236,7 @@ impl Clock for Door {
         wait(woken)
     }
 
-    /// What it waits for comes: the gate delivers everything in the end.
+    /// Its event will come: the gate delivers everything in the end.
     fn alarm(&self, _: Duration) -> (Alarm, time::Wake) {
         let (bell, ringing) = oneshot::channel();
         (
@@ -248,7 +248,7 @@ impl Clock for Door {
     }
 }
 
-/// What a request to Redis asks for, in words.
+/// A request to Redis in words.
 fn commands(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body).replace(['[', ']', '"'], "").replace(',', " ");
     let named = scripts::ALL.iter().fold(text, |text, script| text.replace(script.sha1, script.name));

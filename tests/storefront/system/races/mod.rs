@@ -23,22 +23,22 @@ use self::{
 };
 use crate::support::{Store, TestOrigin};
 
-/// What is done.
+/// The actions.
 mod action;
 /// The same, truly at once.
 mod crowd;
 /// The order of requests in the hand of the test.
 mod gate;
-/// What must come of it.
+/// The model of the expected results.
 mod model;
 /// Pages and purges.
 mod pages;
 /// Rows and their refreshes.
 mod rows;
-/// What is in Redis.
+/// The state of Redis.
 mod state;
 
-/// Of the flash sale.
+/// The flash sale.
 const PIECES: u64 = 1;
 /// Small, so that everything collides.
 const VARIABLES: &[(&str, &str)] = &[
@@ -51,7 +51,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("FLASH_HOLD", "120"),
 ];
 
-/// What several actors do at once, and in which order their requests come.
+/// The concurrent actions of several actors, and the order of their requests.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Actors<A> {
     actors: Vec<Vec<A>>,

@@ -1,4 +1,4 @@
-//! What each request may make of the state, said as naively as possible: maps, and one request after another. The state that is found
+//! The effect of each request on the state, as naively as possible: maps, and one request after another. The state that is found
 //! after a request must be the one that the model makes of the state before it; and in every state some things must hold.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ impl<'a> Model<'a> {
         (seen >= now - self.config.session.idle).then_some(state.login.get(token)?)
     }
 
-    /// What must follow from the next request of `doing`; `after` only tells which token or reservation was drawn.
+    /// The effect of the next request of `doing`; `after` only tells which token or reservation was drawn.
     fn expect(&mut self, doing: &mut Doing, before: &State, after: &State) -> Result<State, String> {
         let (now, step) = (doing.now, doing.history.len());
         let mut next = before.clone();
@@ -195,7 +195,7 @@ impl<'a> Model<'a> {
         next.recent.insert(new.to_owned(), now);
     }
 
-    /// What is written to a cart, and what is told of it.
+    /// A cart write and its response.
     fn put(
         &self,
         next: &mut State,
@@ -297,7 +297,7 @@ impl<'a> Model<'a> {
         if is_empty { 0 } else { halvings }
     }
 
-    /// What holds whenever somebody looks.
+    /// Invariants at every moment.
     fn hold(&mut self, before: &State, after: &State) -> Result<(), String> {
         let ended = before.login.keys().filter(|token| !after.login.contains_key(*token));
         self.ended.extend(ended.cloned());
@@ -329,7 +329,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// What holds when nobody is at it any more.
+/// Invariants after all actors have ended.
 pub fn at_rest(state: &State) -> Result<(), String> {
     for (holds, rule) in [
         (state.login.keys().eq(state.recent.keys()), "login: and recent: name the same sessions"),
@@ -389,7 +389,7 @@ fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bool, 
     }
 }
 
-/// What was bought leaves the cart, once for each order.
+/// Bought items leave the cart, once for each order.
 fn take_out(state: &mut State, token: &str, order: &Order) {
     if !state.settled.insert(order.id.to_string()) {
         return;

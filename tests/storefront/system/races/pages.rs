@@ -70,7 +70,7 @@ fn case() -> impl Strategy<Value = Case> {
 #[derive(Clone, Copy)]
 struct Void {
     page: usize,
-    /// What the origin says is numbered.
+    /// The origin's responses are numbered.
     below: u64,
     isolate: usize,
     /// When Redis knows it; None if it need not.
@@ -135,7 +135,7 @@ impl World {
         self.voids.borrow().iter().filter(holds).map(|void| void.below).max().unwrap_or_default()
     }
 
-    /// What an isolate answers. When the work behind the answer is done, Redis knows of `void`.
+    /// An isolate's response. After its background work, Redis knows of `void`.
     async fn ask(
         self: &Rc<Self>,
         isolate: usize,

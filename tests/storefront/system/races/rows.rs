@@ -157,14 +157,14 @@ impl Rows {
         if holds { Ok(()) } else { Err(format!("a copy without a schedule, or a half of one: {self:?}")) }
     }
 
-    /// That no copy is older than the one in its place.
+    /// Asserts that no copy is older than the copy that it replaces.
     fn follow(&self, before: &Self) -> Result<(), String> {
         let read = |copy: &Value| copy["read"].as_u64();
         let is_newer = |(row, copy)| before.copies.get(row).is_none_or(|old| read(old) <= read(copy));
         if self.copies.iter().all(is_newer) { Ok(()) } else { Err(format!("{before:?}\ngoes back to {self:?}")) }
     }
 
-    /// That each copy was read within its period and a tick, and is what the table says.
+    /// Asserts that each copy was read within its period and one tick, and equals the table's row.
     fn are_fresh(&self, table: &Table, now: Timestamp) -> Result<(), String> {
         let scheduled: BTreeSet<_> = self.schedule.keys().map(String::as_str).collect();
         let there = scheduled.iter().all(|row| self.copies.contains_key(*row) && table.rows.contains_key(row));
@@ -235,7 +235,7 @@ async fn play(place: &Place, case: &Case) -> Result<(), String> {
         let executed = async |_| {
             let rows = Rows::read(store).await;
             rows.hold()?;
-            // What was late catches up with the first round.
+            // Overdue rows catch up in the first round.
             let is_settled = clock.now() > begin + TICK;
             if is_settled { rows.are_fresh(&lock(&table), clock.now()) } else { Ok(()) }
         };

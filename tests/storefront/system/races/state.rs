@@ -26,7 +26,7 @@ pub struct State {
     pub rescaled: Option<u64>,
     /// Orders that were taken out of a cart.
     pub settled: BTreeSet<String>,
-    /// Of the flash sale that runs.
+    /// The running flash sale.
     pub sold: u64,
     /// User → order.
     pub bought: BTreeMap<String, String>,

@@ -52,7 +52,7 @@ async fn signing_in_in_workerd_is_limited_for_each_network() {
     assert_eq!(shop.get("/login").header("cf-connecting-ip", "2001:db8::1").send().await.unwrap().status(), 200);
 }
 
-/// V6.3.1: whoever tries from many networks is stopped by the account's name.
+/// V6.3.1: an attacker with many networks is stopped by the account's name.
 #[tokio::test]
 async fn an_account_in_workerd_is_not_tried_without_end_from_many_networks() {
     let shop = Shop::limited(&[("ORIGIN_URL", "")]).await;

@@ -1,4 +1,4 @@
-//! What an attacker tries, by the requirements of OWASP's Application Security Verification Standard 5.0, which each test names. What else
+//! Attacks, by the requirements of OWASP's Application Security Verification Standard 5.0, which each test names. What else
 //! proves them is listed in SECURITY.md.
 
 /// V3: the browser's part: cookies, origins, headers.
