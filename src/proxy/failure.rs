@@ -1,6 +1,6 @@
 //! The response if the origin fails or a directive cannot be executed.
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use crate::{
     ports::{error::Error, fetch::Response},
@@ -16,7 +16,9 @@ pub fn failure(error: Error, request: &HeaderMap) -> Response {
     let mut response = problem.respond("storefront");
     let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
-        let page = if response.status().is_client_error() {
+        let page = if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            page("Too many attempts", "Please wait a minute and try again.")
+        } else if response.status().is_client_error() {
             page("Request not possible", &format!("Sorry: {text}."))
         } else {
             page("Shop unavailable", "The shop does not respond right now. Please try again in a moment.")
