@@ -27,6 +27,8 @@ struct Counts {
     answers: u32,
     products: u32,
     product_hits: u32,
+    /// Product pages that did not come from the store, by reason.
+    misses: BTreeMap<String, u32>,
     leaks: u32,
     anonymous: u32,
     other: u32,
@@ -50,6 +52,9 @@ impl Tally {
             counts.answers += 1;
             counts.products += u32::from(answer.is_product);
             counts.product_hits += u32::from(answer.is_product && answer.is_hit);
+            if let Some(reason) = answer.miss_reason.filter(|_| answer.is_product && !answer.is_hit) {
+                *counts.misses.entry(reason).or_default() += 1;
+            }
             let Some(violation) = answer.violation else { continue };
             match violation {
                 Violation::Leak(_) => counts.leaks += 1,
@@ -86,6 +91,12 @@ impl Tally {
 }
 
 impl Counts {
+    /// The most frequent reason of the misses.
+    fn main_reason(&self) -> String {
+        let most = self.misses.iter().max_by_key(|(_, count)| **count);
+        most.map(|(reason, count)| format!("{reason} ({count})")).unwrap_or_default()
+    }
+
     fn hit_ratio(&self) -> f64 {
         f64::from(self.product_hits) / f64::from(self.products.max(1))
     }
@@ -93,11 +104,11 @@ impl Counts {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new(["visitors", "answers", "product hits", "leaks", "anonymous", "other errors"]);
+        let mut table = Table::new(["visitors", "answers", "product hits", "most misses", "leaks", "anonymous", "other errors"]);
         for (kind, counts) in &self.counts {
             let name = self.shop.kind_name(*kind);
             let numbers = [counts.leaks, counts.anonymous, counts.other].map(|number| number.to_string());
-            let cells = [name.to_owned(), counts.answers.to_string(), format!("{:.3}", counts.hit_ratio())];
+            let cells = [name.to_owned(), counts.answers.to_string(), format!("{:.3}", counts.hit_ratio()), counts.main_reason()];
             table.push_row(cells.into_iter().chain(numbers));
         }
         write!(f, "{table}")
@@ -109,7 +120,7 @@ mod tests {
     use super::*;
 
     fn answer(kind: Kind, is_hit: bool, violation: Option<Violation>) -> Answer {
-        Answer { kind, path: "/p".to_owned(), is_product: true, is_hit, violation }
+        Answer { kind, path: "/p".to_owned(), is_product: true, is_hit, miss_reason: None, violation }
     }
 
     #[test]

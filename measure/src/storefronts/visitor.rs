@@ -42,6 +42,8 @@ pub struct Answer {
     pub path: String,
     pub is_product: bool,
     pub is_hit: bool,
+    /// Why the page did not come from the store, in the words of `Cache-Status`.
+    pub miss_reason: Option<String>,
     pub violation: Option<Violation>,
 }
 
@@ -130,7 +132,7 @@ impl Visitor {
         } else {
             self.shop.check(self, &page)
         };
-        Ok(Answer { kind: self.kind, path, is_product, is_hit, violation })
+        Ok(Answer { kind: self.kind, path, is_product, is_hit, miss_reason: page.miss_reason(), violation })
     }
 
     /// # Errors
@@ -187,8 +189,18 @@ fn jar(kind: Kind, url: &str) -> Result<Jar, Failure> {
 impl Page {
     /// Whether the page came from edgefront's store (RFC 9211, `hit`).
     fn is_hit(&self) -> bool {
+        self.cache_status().any(|parameter| parameter == "hit")
+    }
+
+    /// The parameter `detail`, otherwise `fwd`.
+    fn miss_reason(&self) -> Option<String> {
+        let parameter = |name: &str| self.cache_status().find_map(|parameter| parameter.strip_prefix(name));
+        parameter("detail=").or_else(|| parameter("fwd=")).map(str::to_owned)
+    }
+
+    fn cache_status(&self) -> impl Iterator<Item = &str> {
         let status = self.headers.get("cache-status").and_then(|value| value.to_str().ok());
-        status.is_some_and(|status| status.split(';').any(|parameter| parameter.trim() == "hit"))
+        status.unwrap_or_default().split(';').map(str::trim)
     }
 
     /// The text between `before` and the next `after`, trimmed.
