@@ -4,7 +4,7 @@ use http::HeaderMap;
 
 use super::headers::{is_edge, remove};
 use crate::{
-    carts::CartChange,
+    carts::CartChanges,
     config::CartConfig,
     orders::Order,
     ports::error::Error,
@@ -18,8 +18,8 @@ pub struct OriginDirectives {
     pub user: Option<UserId>,
     /// `Edge-Logout`.
     pub logout: Option<LogoutScope>,
-    /// `Edge-Cart`: a change of the visitor's cart.
-    pub cart: Option<CartChange>,
+    /// `Edge-Cart`: changes of the visitor's cart, all or none.
+    pub cart: Option<CartChanges>,
     /// `Edge-Order`: the visitor's order.
     pub order: Option<Order>,
     /// `Edge-Tags`: names for purges; at most 32.
@@ -56,7 +56,7 @@ impl OriginDirectives {
         let directives = Self {
             user: read(headers, "edge-login", UserId::parse),
             logout,
-            cart: read(headers, "edge-cart", |text| CartChange::parse(text, &config)),
+            cart: read(headers, "edge-cart", |text| CartChanges::parse(text, &config)),
             order: read(headers, "edge-order", |text| Order::parse(text, &config)),
             tags: tags(headers),
         };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{
-    body::{JsonFields, parse_string},
+    body::{JsonFields, parse_id, parse_string},
     request::ApiRequest,
     respond,
 };
@@ -22,7 +22,7 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;
     let mut purges = Vec::new();
     for item in take_list(&mut fields, "items")? {
-        purges.push(Purge::Item(parse_string("items", &item, ItemId::parse)?));
+        purges.push(Purge::Item(parse_id("items", &item, ItemId::parse)?));
     }
     for tag in take_list(&mut fields, "tags")? {
         purges.push(Purge::Tag(parse_string("tags", &tag, Tag::parse)?));

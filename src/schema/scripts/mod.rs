@@ -41,7 +41,7 @@ pub static ALL: &[&Script] = &[
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "8677aee4eb3db1466fcf0d3531a43ba665fdbe87");
+pub static CART_WRITE: Script = lua!("cart_write", "7581c186470689db48d3d0647466aac9e1d6c658");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
