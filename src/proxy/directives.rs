@@ -8,7 +8,7 @@ use crate::{
     config::CartConfig,
     orders::Order,
     ports::error::Error,
-    schema::ids::{Tag, UserId},
+    schema::ids::{ItemId, Tag, UserId},
 };
 
 /// The `Edge-*` headers of one response; the visitor does not get them.
@@ -22,6 +22,8 @@ pub struct OriginDirectives {
     pub cart: Option<CartChanges>,
     /// `Edge-Order`: the visitor's order.
     pub order: Option<Order>,
+    /// `Edge-Item`: the item that the page shows, whatever its URL is.
+    pub item: Option<ItemId>,
     /// `Edge-Tags`: names for purges; at most 32.
     pub tags: Vec<Tag>,
 }
@@ -58,6 +60,7 @@ impl OriginDirectives {
             logout,
             cart: read(headers, "edge-cart", |text| CartChanges::parse(text, &config)),
             order: read(headers, "edge-order", |text| Order::parse(text, &config)),
+            item: read(headers, "edge-item", ItemId::parse),
             tags: tags(headers),
         };
         remove(headers, is_edge);

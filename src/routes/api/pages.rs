@@ -10,6 +10,7 @@ use super::{
     respond,
 };
 use crate::{
+    App,
     page_cache::{self, PageKey, Purge, PurgeMode},
     ports::{answer::Answer, error::Error},
     routes::problem::Problem,
@@ -63,7 +64,8 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 pub async fn explain(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let url = request.query_parameter("url")?.ok_or_else(|| Error::invalid("url", "is missing"))?;
     let url = absolute_url(&request, &url);
-    let explanation = page_cache::explain(&request.app.redis, &url, request.now, &request.app.config.page).await?;
+    let App { redis, pages, config, .. } = request.app.as_ref();
+    let explanation = page_cache::explain(redis, pages, &url, request.now, &config.page).await?;
     Ok(respond::json(respond::NO_STORE, &json!(explanation)).into())
 }
 
