@@ -14,8 +14,9 @@ use super::{
     key::PageKey,
     policy::{CacheControl, StoredState, VaryFields},
     selecting::SelectingHeaders,
+    visitor_cookies::VisitorCookies,
 };
-use crate::{ports::time::Timestamp, schema::ids::Tag};
+use crate::{config::rules::CookieKind, ports::time::Timestamp, schema::ids::Tag};
 
 /// A complete response of the origin, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,6 +170,17 @@ impl StoredPage {
         }
     }
 
+    /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets it
+    /// only if the origin declared the page shared: otherwise, the origin may answer this visitor differently.
+    #[must_use]
+    pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+        match cookies.strictest {
+            CookieKind::Ignored | CookieKind::Varied => true,
+            CookieKind::Unknown => self.is_declared_shared,
+            CookieKind::Personal => false,
+        }
+    }
+
     /// Makes the page stale from `since` on: a soft purge.
     pub fn expire(&mut self, since: Timestamp) {
         if since < self.fresh_until {
@@ -211,10 +223,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        config::{Forward, rules::UrlRules},
-        page_cache::visitor_cookies::VisitorCookies,
-    };
+    use crate::config::{Forward, rules::UrlRules};
 
     pub fn page(item: &str) -> PageKey {
         PageKey::of_url(&format!("https://shop.example/products/{item}"), &UrlRules::default()).unwrap()

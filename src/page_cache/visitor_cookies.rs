@@ -2,7 +2,6 @@
 
 use http::HeaderMap;
 
-use super::stored_page::StoredPage;
 use crate::{
     config::rules::{CookieKind, CookieRules},
     ports::sort,
@@ -53,17 +52,6 @@ impl VisitorCookies {
     #[must_use]
     pub fn identify(&self) -> bool {
         self.strictest >= CookieKind::Unknown
-    }
-
-    /// Returns whether the visitor may get a shared page. A visitor with a cookie that no rule names gets it only if the origin
-    /// declared the page shared: otherwise, the origin may answer this visitor differently.
-    #[must_use]
-    pub fn allow(&self, page: &StoredPage) -> bool {
-        match self.strictest {
-            CookieKind::Ignored | CookieKind::Varied => true,
-            CookieKind::Unknown => page.is_declared_shared,
-            CookieKind::Personal => false,
-        }
     }
 }
 

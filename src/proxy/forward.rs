@@ -30,7 +30,7 @@ pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, o
             finish(visit, &head, visitor.user.as_ref(), response, directives).await
         }
         Err(error) => {
-            let mut response = failure(error, &head.headers);
+            let mut response = failure(&error, &head.headers);
             observe(&mut response, &OriginDirectives::default());
             response.into()
         }
@@ -59,7 +59,7 @@ pub async fn finish(
     let cookie = match obey(visit, directives, user, &head.headers).await {
         Ok(cookie) => cookie,
         // The origin's page would tell the visitor of a change that did not happen.
-        Err(error) => return Answer { response: failure(error, &head.headers), background },
+        Err(error) => return Answer { response: failure(&error, &head.headers), background },
     };
     if let Some(cookie) = cookie {
         let headers = response.headers_mut();

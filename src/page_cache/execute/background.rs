@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::render::{RenderOutcome, RenderRequest, render};
 use crate::{
     App,
     page_cache::{
@@ -9,7 +10,6 @@ use crate::{
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, look_up},
         policy::freshness::Popularity,
-        render::{RenderOutcome, RenderRequest, render},
         selecting::SelectingHeaders,
         store,
         stored_page::StoredPage,

@@ -2,11 +2,13 @@
 
 use std::{cell::LazyCell, rc::Rc};
 
-use super::PageRequest;
+use super::{
+    PageRequest,
+    bypass::{self, probe_redis},
+};
 use crate::{
     App,
     page_cache::{
-        bypass::{self, probe_redis},
         cache_status::CacheStatus,
         key::PageKey,
         lookup::{LookupResult, look_up},
@@ -94,7 +96,7 @@ fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
     let now = page.visit.now;
     let copy = app.pages.fallback(page.key.hash(), &page.selecting, now)?;
     let is_usable = copy.is_fresh(now) || page.directives.allows_on_error(&copy.state(now), false);
-    Some(copy).filter(|copy| page.cookies.allow(copy) && page.is_reused(copy, now) && is_usable)
+    Some(copy).filter(|copy| copy.may_be_served_to(&page.cookies) && page.is_reused(copy, now) && is_usable)
 }
 
 impl PageRequest {

@@ -5,6 +5,7 @@ use http::{HeaderMap, StatusCode, header};
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, log_error, release, store_page},
+    render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
 };
 use crate::{
     config::Forward,
@@ -14,7 +15,6 @@ use crate::{
         lookup::{Lease, LookupResult},
         memory::RenderGuard,
         policy::{ForwardReason, Reason},
-        render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
         store,
         stored_page::StoredPage,
     },
@@ -174,7 +174,7 @@ impl SharedRender {
 
     /// Answers for an origin that sent no response.
     fn fail(self, error: Error) -> Answer {
-        let mut response = failure(error, self.page.request.headers());
+        let mut response = failure(&error, self.page.request.headers());
         CacheStatus::not_stored(self.miss.reason, Reason::OriginDown).append_to(&mut response);
         let background = self.lease.map(|lease| release(&self.page.visit.app, lease));
         Answer { response, background: background.into_iter().collect() }

@@ -34,7 +34,7 @@ async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
         && app.config.origin.login_routes.iter().any(is_login)
         && let Err(error) = app.limits.logins.check("login", visit.network).await
     {
-        let mut response = proxy::failure(error, request.headers());
+        let mut response = proxy::failure(&error, request.headers());
         CacheStatus::bypass(Reason::Method).append_to(&mut response);
         return response.into();
     }

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{cache_status::CacheStatus, policy::Reason};
 use crate::{
     App,
+    page_cache::{cache_status::CacheStatus, policy::Reason},
     ports::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,

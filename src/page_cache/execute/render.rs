@@ -6,20 +6,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{
-    hit_for_miss::{self, Unstorable, cookie_name},
-    key::PageKey,
-    policy::{
-        CacheControl, Freshness, Heuristic, Reason, VaryFields, conditional,
-        freshness::{self, Arrival, Popularity},
-        validation,
-    },
-    selecting::{SelectingHeaders, VARIED_COOKIES},
-    stored_page::StoredPage,
-};
 use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
+    page_cache::{
+        hit_for_miss::{self, Unstorable, cookie_name},
+        key::PageKey,
+        policy::{
+            CacheControl, Freshness, Heuristic, Reason, VaryFields, conditional,
+            freshness::{self, Arrival, Popularity},
+            validation,
+        },
+        selecting::{SelectingHeaders, VARIED_COOKIES},
+        stored_page::StoredPage,
+    },
     ports::{
         error::Error,
         fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},

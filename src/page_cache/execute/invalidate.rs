@@ -3,9 +3,10 @@
 use http::header;
 use url::Url;
 
-use super::{bypass::bypass, key::PageKey, policy::Reason, store};
+use super::bypass::bypass;
 use crate::{
     config::rules::UrlRules,
+    page_cache::{key::PageKey, policy::Reason, store},
     ports::{
         answer::Answer,
         fetch::{Request, Response},
