@@ -17,7 +17,7 @@ use super::{
     glue::{self, Deferred},
     step_time,
 };
-use crate::ports::executor::{Completion, Executor, Spawned};
+use crate::ports::executor::{Completion, Executor, NewTask, Spawned};
 
 thread_local! {
     static EXECUTOR: Executor<JsValue, Deferred> = Executor::default();
@@ -106,7 +106,7 @@ pub fn run(work: impl Future<Output = JsValue> + 'static) -> Run {
                 promise = Some(deferred.promise());
                 deferred
             };
-            match executor.spawn(id, Box::pin(work), waker, step_time::now, completion) {
+            match executor.spawn(NewTask { id, future: Box::pin(work), waker }, step_time::now, completion) {
                 Spawned::Done(value) => Run::Done(value),
                 Spawned::Pending => Run::Promised(promise.unwrap_or_else(|| Promise::resolve(&JsValue::UNDEFINED))),
             }

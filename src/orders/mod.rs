@@ -18,14 +18,10 @@ pub use settle::Customer;
 
 use crate::{
     carts::{CartLine, Quantity},
-    config::{CartConfig, SessionConfig},
+    config::CartConfig,
     orders::flash_sale::ReservationId,
-    ports::{error::Error, time::Timestamp},
-    schema::{
-        ids::{ItemId, OrderId, RowId, UserId},
-        redis::Redis,
-        token::Token,
-    },
+    ports::error::Error,
+    schema::ids::{ItemId, OrderId, RowId},
 };
 
 /// Entries of `items` in a report; the default limit of a cart.
@@ -101,21 +97,6 @@ impl OrderedReservation {
 fn text_field<'a>(field: &'static str, value: Option<&'a Value>) -> Result<&'a str, Error> {
     let value = value.ok_or_else(|| Error::invalid(field, "is missing"))?;
     value.as_str().ok_or_else(|| Error::invalid(field, "must be a string"))
-}
-
-/// The former name of [`Order::settle`], for `proxy`.
-///
-/// # Errors
-/// As [`Order::settle`].
-pub async fn settle(
-    redis: &Redis,
-    order: &Order,
-    token: Option<&Token>,
-    user: Option<&UserId>,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<Vec<ItemId>, Error> {
-    order.settle(redis, Customer { token, user }, now, config).await
 }
 
 #[cfg(test)]

@@ -68,6 +68,14 @@ impl<V, C> Default for Executor<V, C> {
     }
 }
 
+/// A task to spawn.
+pub struct NewTask<V> {
+    /// From [`Executor::next_id`]; `waker` wakes this id.
+    pub id: u32,
+    pub future: LocalBoxFuture<'static, V>,
+    pub waker: Waker,
+}
+
 impl<V, C: Completion<V>> Executor<V, C> {
     /// A new id, for a task or a promise.
     pub fn next_id(&self) -> u32 {
@@ -89,15 +97,14 @@ impl<V, C: Completion<V>> Executor<V, C> {
         output
     }
 
-    /// Polls a task once. A pending task is kept under `id`; `completion` is made for it.
+    /// Polls a task once. A pending task is kept under its id; `completion` is made for it.
     pub fn spawn(
         &self,
-        id: u32,
-        mut future: LocalBoxFuture<'static, V>,
-        waker: Waker,
+        task: NewTask<V>,
         now: impl FnOnce() -> Timestamp,
         completion: impl FnOnce() -> C,
     ) -> Spawned<V> {
+        let NewTask { id, mut future, waker } = task;
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(value) => Spawned::Done(value),
             Poll::Pending => {
@@ -190,8 +197,9 @@ mod tests {
                 || {
                     let (id, slot) = (executor.next_id(), Slot::default());
                     let waker = Waker::from(Arc::new(TestWaker(id)));
+                    let task = NewTask { id, future: future.boxed_local(), waker };
                     let kept = slot.clone();
-                    match executor.spawn(id, future.boxed_local(), waker, || now, || kept) {
+                    match executor.spawn(task, || now, || kept) {
                         Spawned::Done(value) => slot.0.set(Some(value)),
                         Spawned::Pending => {}
                     }

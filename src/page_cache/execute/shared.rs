@@ -70,7 +70,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             let not_stored = NotStored { response: *response, directives, why, was_compressed: accepts_gzip };
             render.finish_not_stored(not_stored, session).await
         }
-        Err(error) => render.fail(error),
+        Err(error) => render.fail(&error),
     }
 }
 
@@ -173,8 +173,8 @@ impl SharedRender {
     }
 
     /// Answers for an origin that sent no response.
-    fn fail(self, error: Error) -> Answer {
-        let mut response = failure(&error, self.page.request.headers());
+    fn fail(self, error: &Error) -> Answer {
+        let mut response = failure(error, self.page.request.headers());
         CacheStatus::not_stored(self.miss.reason, Reason::OriginDown).append_to(&mut response);
         let background = self.lease.map(|lease| release(&self.page.visit.app, lease));
         Answer { response, background: background.into_iter().collect() }

@@ -80,7 +80,7 @@ impl<'a> Model<'a> {
             }
             Deed::LogIn(old, user) => {
                 let new = drawn.ok_or("a login draws a token")?;
-                self.log_in(&mut next, old.as_ref(), new, user.as_str(), now);
+                self.log_in(&mut next, &Login { old: old.as_ref(), new, user: user.as_str() }, now);
                 self.followed.extend(old.as_ref().map(|old| (old.as_str().to_owned(), new.clone())));
                 doing.expected = Some(new.clone());
             }
@@ -139,7 +139,7 @@ impl<'a> Model<'a> {
             Deed::Reserve(_) | Deed::Cancel(..) if self.keys.is_sharded() && step == 0 => {}
             Deed::Reserve(token) => {
                 let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now).unwrap_or_default();
-                doing.expected = Some(self.reserve(&mut next, user, token.as_str(), after, now)?);
+                doing.expected = Some(self.reserve(&mut next, &Buyer { user, token: token.as_str() }, after, now)?);
             }
             Deed::Cancel(token, id) => {
                 let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now).unwrap_or_default();
@@ -180,7 +180,7 @@ impl<'a> Model<'a> {
         self.followed.get(old?.as_str()).filter(|token| before.login.get(*token).is_some_and(|owner| owner == user))
     }
 
-    fn log_in(&self, next: &mut State, old: Option<&Token>, new: &str, user: &str, now: Timestamp) {
+    fn log_in(&self, next: &mut State, &Login { old, new, user }: &Login, now: Timestamp) {
         if let Some(old) = old.map(Token::as_str)
             && let Some(owner) = self.user(next, old, now).map(str::to_owned)
         {
@@ -231,8 +231,7 @@ impl<'a> Model<'a> {
     fn reserve(
         &self,
         next: &mut State,
-        user: &str,
-        token: &str,
+        &Buyer { user, token }: &Buyer,
         after: &State,
         now: Timestamp,
     ) -> Result<String, String> {
@@ -341,6 +340,19 @@ pub fn at_rest(state: &State) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A login of `user`: the session `new` replaces the session `old`.
+struct Login<'a> {
+    old: Option<&'a Token>,
+    new: &'a str,
+    user: &'a str,
+}
+
+/// A visitor of the sale; `user` is empty for a guest.
+struct Buyer<'a> {
+    user: &'a str,
+    token: &'a str,
 }
 
 /// A write of an item to a cart.
