@@ -189,6 +189,25 @@ async fn a_wrong_variable_names_itself_and_nothing_starts() {
 }
 
 #[tokio::test]
+async fn a_panic_ends_the_instance_and_the_next_request_gets_a_new_one() {
+    let shop = Shop::workerd(&[]).await;
+    shop.origin.answer(Reply::html("a page").header("cache-control", "public, max-age=60"));
+    shop.visit("/about").await;
+    shop.settled().await;
+    shop.visit("/about").await;
+    assert_eq!(shop.blocking_requests().await, 0, "the isolate has a copy of the page");
+
+    let panicked = shop.request(Method::POST, "/test/panic").send().await.unwrap();
+    assert!(panicked.status().is_server_error(), "{}", panicked.status());
+
+    assert_eq!(shop.visit("/about").await.text().await.unwrap(), "a page");
+    assert_eq!(shop.blocking_requests().await, 1, "the new instance reads the page from Redis");
+    shop.logged("edgefront starts anew after a panic").await;
+    shop.visit("/about").await;
+    assert_eq!(shop.blocking_requests().await, 0, "the new instance has a copy, too");
+}
+
+#[tokio::test]
 async fn a_header_that_is_not_utf8_costs_its_odd_bytes_only() {
     let shop = Shop::workerd(&[]).await;
     shop.origin.answer(Reply::html("").header("x-latin1", b"caf\xe9").header("x-utf8", "café"));

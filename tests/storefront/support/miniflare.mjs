@@ -30,16 +30,24 @@ for (const [, name, namespace, limit, period] of config.matchAll(
 const running = new Map();
 
 // Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`background`), and how many requests to
-// Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its D1. Nothing else is changed.
+// Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its D1. `POST /test/panic` does what a
+// panic of Rust does while the Worker reads a request: the hook of the crate `worker` sets a flag, and wasm traps. Nothing else is changed.
 const observer = `
 	import Shop from "./index.js";
 	let background = 0, sent = 0, blocking = 0;
 	const platformFetch = globalThis.fetch;
+	const panics = {
+		get method() {
+			globalThis.__worker_init_state.criticalError = true;
+			throw new WebAssembly.RuntimeError("unreachable");
+		},
+	};
 	export default {
 		async fetch(request, env, context) {
 			const { pathname } = new URL(request.url);
 			if (pathname === "/test/progress") return Response.json({ background, blocking });
 			if (pathname === "/test/sql") return env.DB.prepare(await request.text()).all().then(({ results }) => Response.json(results));
+			if (pathname === "/test/panic") return Shop.fetch(panics, env, context);
 			globalThis.fetch = (address, init) => {
 				if (String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) sent++;
 				return platformFetch(address, init);
