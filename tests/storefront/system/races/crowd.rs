@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     PIECES,
-    action::{self, Action, World},
+    action::{self, Action},
     actor, explore,
     model::at_rest,
     put_sale, ready,
     state::State,
+    world::World,
 };
 use crate::support::Store;
 

@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use self::{
-    action::{Action, World},
+    action::Action,
     gate::Actor,
     model::{Model, at_rest},
     state::State,
+    world::World,
 };
 use crate::support::{Store, TestOrigin};
 
@@ -37,6 +38,8 @@ mod pages;
 mod rows;
 /// The state of Redis.
 mod state;
+/// The execution of the actions.
+mod world;
 
 /// The flash sale.
 const PIECES: u64 = 1;
