@@ -1,7 +1,8 @@
 //! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render.
 //!
-//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <tag,tag,…>`, a newline, and the cause
-//! in the response. The stamp is Redis' clock before the render, in microseconds: a later purge voids the note.
+//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <tag,tag,…>`, a newline,
+//! and the cause in the response. The stamp is Redis' clock before the render, in microseconds: a later purge voids the
+//! note.
 
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ impl Unstorable {
     }
 }
 
-/// Reason and cause of a note; None for another text.
+/// Reason and cause of a note; None for any other text.
 pub fn decode(note: &str) -> Option<(Reason, &str)> {
     let note = note.strip_prefix("unstorable")?;
     let (line, cause) = note.split_once('\n').unwrap_or((note, ""));

@@ -1,8 +1,8 @@
-//! The format of a stored page in Redis. Decoding fails for everything but the requested page: a hash collision, another format
-//! version, or the bare body that code of the book stores.
+//! The format of a stored page in Redis. Decoding fails for a hash collision, another format version, and the bare body
+//! that the book's code stores.
 //!
-//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON with key,
-//! variant, status and headers; the body as raw bytes.
+//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of
+//! JSON with key, variant, status and headers; the body as raw bytes.
 
 use std::{borrow::Cow, str::FromStr};
 
@@ -170,8 +170,8 @@ impl StoredPage {
         }
     }
 
-    /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets it
-    /// only if the origin declared the page shared: otherwise, the origin may answer this visitor differently.
+    /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets
+    /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently.
     #[must_use]
     pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
         match cookies.strictest {

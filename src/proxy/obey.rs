@@ -20,8 +20,8 @@ use crate::{
 /// Redis deadline of an order's background work. No visitor waits, and the origin does not repeat its report.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Settles an order: the cart loses the bought lines, the insights learn. A failure does not undo the order: it is logged, and the
-/// returned background task tries once more.
+/// Settles an order: the cart loses the bought lines, the insights learn. A failure does not undo the order: it is
+/// logged, and the returned background task tries once more.
 pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -> BackgroundTask {
     let (app, token, now, user) = (visit.app.clone(), visit.token.clone(), visit.now, user.cloned());
     let customer = Customer { token: token.as_ref(), user: user.as_ref() };
@@ -48,8 +48,8 @@ pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -
     })
 }
 
-/// Executes login or logout, then the change of the resulting session's cart. Returns the new cookie. A rate-limited request
-/// has no effect.
+/// Executes login or logout, then the change of the resulting session's cart. Returns the new cookie. A rate-limited
+/// request has no effect.
 pub(super) async fn obey(
     visit: &Visit,
     directives: OriginDirectives,
@@ -85,8 +85,8 @@ pub(super) async fn obey(
     Ok(cookie)
 }
 
-/// Ends the visitor's session; [`LogoutScope::All`] first ends every other session of `user`. If Redis failed to name the user
-/// before the request, it is asked again, because no session may be missed.
+/// Ends the visitor's session; [`LogoutScope::All`] first ends every other session of `user`. If the session could not
+/// be read before the request, Redis is asked again, because no session may be missed.
 async fn log_out(visit: &Visit, scope: LogoutScope, user: Option<&UserId>) -> Result<(), Error> {
     let Visit { app, now, .. } = visit;
     let config = &app.config.session;

@@ -15,13 +15,13 @@ use crate::{
     },
 };
 
-/// A request of a visitor, as far as it is known without Redis.
+/// A visitor's request, with the facts that are known without Redis.
 pub struct Visit {
     pub app: Rc<App>,
     pub now: Timestamp,
     /// The token of a correctly signed cookie; its session may have ended.
     pub token: Option<Token>,
-    /// The item whose page a person views.
+    /// The item whose page is requested; None for crawlers.
     pub viewed: Option<ItemId>,
     pub network: Option<ClientNetwork>,
     /// The origin gets the visitor's cart (`CART_ROUTES`).
@@ -51,8 +51,8 @@ impl Visit {
         self.sends_cart || self.sale.is_some()
     }
 
-    /// Records the session's activity, and the view of the item if the origin answered 200 for it. Invented item names therefore never
-    /// enter the ranking.
+    /// Records the session's activity, and the view of the item if its page has status 200. So invented item names
+    /// never enter the ranking.
     pub fn record(&self, method: &Method, status: StatusCode) {
         let item = self.viewed.as_ref().filter(|_| method == Method::GET && status == StatusCode::OK);
         if item.is_some() {

@@ -60,8 +60,8 @@ fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<St
     })
 }
 
-/// While the circuit is open, a copy spares the origin the load that the cache takes off it at other times. Such a copy misses
-/// purges. Without a copy the request is forwarded.
+/// Serves a copy while the circuit is open, so that the origin does not get the cache's load. The copy may have missed
+/// a purge. Without a copy the request is forwarded.
 pub async fn serve_without_redis(page: PageRequest) -> Answer {
     let (app, now) = (page.visit.app.clone(), page.visit.now);
     let probe = app.circuit.state(now) == Circuit::Open { probe: true };

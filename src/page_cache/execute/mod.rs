@@ -70,7 +70,7 @@ struct Found {
     epoch: LookupEpoch,
 }
 
-/// A question to the origin: its reason, and whether popularity admits a response without stated freshness.
+/// Why the origin is asked, and whether popularity admits a response without stated freshness.
 #[derive(Clone, Copy)]
 struct Miss {
     reason: ForwardReason,
@@ -240,7 +240,8 @@ impl PageRequest {
         self.key.by_popularity().and_then(|()| popularity(&self.visit.app.config.page, lookup.rank))
     }
 
-    /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the response.
+    /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the
+    /// response.
     fn serve_stored(self, found: Found, status: impl FnOnce(&StoredPage) -> CacheStatus, now: Timestamp) -> Answer {
         let popularity = self.popularity(&found.lookup);
         let LookupResult { entry: Some(page), lease, .. } = found.lookup else {
@@ -271,7 +272,7 @@ impl PageRequest {
         Answer { response, background: background.into_iter().collect() }
     }
 
-    /// The response from a stored page. A 304 counts as a view, too: the visitor sees the page of the 200.
+    /// The response from a stored page. A 304 counts as a view: the visitor sees the page.
     fn respond_with(&self, page: &StoredPage, status: CacheStatus, now: Timestamp) -> Answer {
         let response = respond(page, self.request.method(), self.request.headers(), status, now);
         self.visit.record(self.request.method(), page.status);

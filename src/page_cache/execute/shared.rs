@@ -1,4 +1,4 @@
-//! A render for everybody, while a visitor waits.
+//! A render for all visitors, while one visitor waits.
 
 use http::{HeaderMap, StatusCode, header};
 
@@ -78,7 +78,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
 struct SharedRender {
     page: PageRequest,
     lease: Option<Lease>,
-    /// Dropped when the page is stored, so that waiting requests of the isolate find it.
+    /// Dropped when the page is stored: waiting requests of the isolate then find the page.
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
@@ -140,8 +140,9 @@ impl SharedRender {
         answer
     }
 
-    /// Answers with a response that cannot be stored. A visitor with an identity may get another response, so the request is repeated
-    /// with cookies and user. The first response is dropped: its `Set-Cookie` would replace the visitor's session at the origin.
+    /// Answers with a response that cannot be stored. If the visitor has an identity, edgefront repeats the request
+    /// with cookies and user, because the origin may give another response. It drops the first response: its
+    /// `Set-Cookie` would replace the visitor's session at the origin.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
         let NotStored { mut response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
@@ -149,7 +150,7 @@ impl SharedRender {
         let Self { page, lease, miss, guard: _guard, .. } = self;
         let app = page.visit.app.clone();
         let ended = if was_compressed && reason == Reason::Encoding {
-            // Only the coding prevents the store: rendered again without it, the page can be stored.
+            // Only the coding prevents the store. Without it, the page can be stored.
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
@@ -180,14 +181,14 @@ impl SharedRender {
         Answer { response, background: background.into_iter().collect() }
     }
 
-    /// A page that only lacked popularity was no miss: it bypassed the cache.
+    /// A page that only lacks popularity is no miss: it bypasses the cache.
     fn not_stored_status(&self, reason: Reason) -> CacheStatus {
         let lacks_popularity = self.miss.popularity == Err(reason);
         CacheStatus::not_stored(if lacks_popularity { ForwardReason::Bypass } else { self.miss.reason }, reason)
     }
 }
 
-/// Notes that the page cannot be stored, in the isolate and in Redis, where waiting requests of other isolates find it.
+/// Notes that the page cannot be stored: in the isolate, and in Redis for the waiting requests of other isolates.
 fn note_unstorable(page: &PageRequest, lease: Option<Lease>, why: Box<Unstorable>) -> Option<BackgroundTask> {
     let (app, now, reason) = (page.visit.app.clone(), page.visit.now, why.reason);
     if reason.is_lasting() {
