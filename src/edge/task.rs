@@ -1,4 +1,5 @@
-//! Futures in wasm and promises in JavaScript: one callback settles every promise and polls the futures that wait for it.
+//! Futures in wasm and promises in JavaScript: one callback settles every promise and polls the futures that wait for
+//! it.
 
 use std::{
     cell::RefCell,

@@ -1,8 +1,9 @@
-//! The page cache: a shared HTTP cache (RFC 9111) in front of the origin. It stores pages whose freshness the origin states, and
-//! pages of popular items. A stored page was rendered without cookies and identity.
+//! The page cache: a shared HTTP cache (RFC 9111) in front of the origin. It stores pages whose freshness the origin
+//! states, and pages of popular items. A stored page was rendered without cookies and identity.
 //!
-//! A page ages in four phases. Fresh: it is served. Stale: it is served, and the holder of the lease renders it again after its
-//! response. Kept: the holder of the lease validates it, and other requests wait. Gone: as kept, without a fallback.
+//! A page ages in four phases. Fresh: it is served. Stale: it is served, and the holder of the lease renders it again
+//! after its response. Kept: the holder of the lease validates it, and other requests wait. Gone: as kept, without a
+//! fallback.
 //!
 //! The way of a request, in reading order:
 //! - [`admission`]: which requests the cache may answer; the others bypass it.
@@ -11,7 +12,8 @@
 //! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
 //! - [`execute`](self): gathers the facts and runs the steps: serve, render, bypass, invalidate.
 //! - [`memory`]: the isolate's copies and notes.
-//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an unstorable page.
+//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an
+//!   unstorable page.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 //! - [`explain`](self): the decision for a URL, for operators.
 

@@ -1,5 +1,5 @@
-//! The border to the platform: what a Worker makes of requests, answers, time and its variables. What holds natively too is a
-//! scenario for both.
+//! The border to the platform: what a Worker makes of requests, answers, time and its variables. What holds natively
+//! too is a scenario for both.
 
 use std::{
     convert::Infallible,

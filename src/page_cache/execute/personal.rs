@@ -68,8 +68,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     answer
 }
 
-/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are this
-/// visitor's, and a shared render may have none.
+/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are
+/// this visitor's, and a shared render may have none.
 fn is_shareable(
     response: &Response,
     directives: &OriginDirectives,

@@ -11,8 +11,8 @@ use crate::{
     proxy::{self, Visit},
 };
 
-/// Answers a request for the storefront. It waits for at most one request to Redis before the response; views and pages are
-/// written afterwards.
+/// Answers a request for the storefront. It waits for at most one request to Redis before the response; views and pages
+/// are written afterwards.
 pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     let visit = Visit::of(app, &request, now);
     match page_cache::admit(&request, &app.config.page.urls, &app.pages) {

@@ -1,4 +1,5 @@
-//! All stored pages together stay within `PAGE_TOTAL_BYTES`, and the account of what they take is right whatever happens to them.
+//! All stored pages together stay within `PAGE_TOTAL_BYTES`, and the account of what they take is right whatever
+//! happens to them.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The same actions truly at once, with no gate: in which order Redis takes them is its own, and what must hold holds in every one.
+//! The same actions truly at once, with no gate: in which order Redis takes them is its own, and what must hold holds
+//! in every one.
 
 use std::{rc::Rc, time::Duration};
 

@@ -1,5 +1,6 @@
-//! The effect of each request on the state, as naively as possible: maps, and one request after another. The state that is found
-//! after a request must be the one that the model makes of the state before it; and in every state some things must hold.
+//! The effect of each request on the state, as naively as possible: maps, and one request after another. The state that
+//! is found after a request must be the one that the model makes of the state before it; and in every state some things
+//! must hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -188,7 +188,8 @@ impl World {
         (order, user)
     }
 
-    /// Does `action` as `actor`, and compares what it is told with what the model expects. `redis`: the actor's way to it.
+    /// Does `action` as `actor`, and compares what it is told with what the model expects. `redis`: the actor's way to
+    /// it.
     pub async fn perform(&self, actor: usize, redis: &Redis, action: Action) -> Result<(), String> {
         let now = self.clock.now();
         let Some(deed) = self.deed(action, now) else { return Ok(()) };
