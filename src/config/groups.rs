@@ -83,8 +83,8 @@ pub struct PageConfig {
     pub forward: Forward,
     /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT` and `PATHS_PERSONAL`: what a URL says about its page.
     pub urls: UrlRules,
-    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED` and `CSRF_COOKIE`: what the cookies say
-    /// about the visitor.
+    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED` and `CSRF_COOKIE`: what the cookies
+    /// say about the visitor.
     pub cookies: CookieRules,
 }
 

@@ -162,8 +162,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of rules: the variable's, else the preset's, else the default. A list that begins with `+` adds to the one
-    /// that it would replace.
+    /// A list of rules: the variable's, else the preset's, else the default. A list that begins with `+` adds to the
+    /// one that it would replace.
     fn rules<T: Default>(&mut self, variable: &Variable, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let preset = self.preset.and_then(|preset| preset.get(variable.name)).map(str::to_owned);
         let default = Preset::DEFAULT.get(variable.name).map(str::to_owned);

@@ -80,8 +80,8 @@ variables! {
     PRESET = text("", "the name of a file in presets/, such as django-oscar");
     /// Cookies that say nothing about a page. Empty: the list of `presets/default.env`.
     COOKIES_IGNORED = text("", NAMES);
-    /// Cookies whose visitors never get a shared page. A visitor with a cookie that no rule names gets a shared page only
-    /// if the origin declares it shared.
+    /// Cookies whose visitors never get a shared page. A visitor with a cookie that no rule names gets a shared page
+    /// only if the origin declares it shared.
     COOKIES_PERSONAL = text("", NAMES);
     /// Cookies that select one of several pages under a URL, with their values.
     COOKIES_VARIED = text("", "names separated by commas, with their values or without: django_language, currency=EUR|USD");

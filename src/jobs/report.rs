@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{job::Job, run::Trigger};
+use super::job::{Job, Trigger};
 use crate::{
     ports::{error::Error, time::Timestamp},
     row_cache::{self, EarliestDue},

@@ -20,14 +20,10 @@ pub use settle::Customer;
 
 use crate::{
     carts::{CartLine, Quantity},
-    config::{CartConfig, SessionConfig},
+    config::CartConfig,
     orders::flash_sale::ReservationId,
-    ports::{error::Error, time::Timestamp},
-    schema::{
-        ids::{ItemId, OrderId, RowId, UserId, id_text},
-        redis::Redis,
-        token::Token,
-    },
+    ports::error::Error,
+    schema::ids::{ItemId, OrderId, RowId, id_text},
 };
 
 /// Entries of `items` in a report; the default limit of a cart.
@@ -102,21 +98,6 @@ impl OrderedReservation {
 /// The text of the id in `value`. Errors name `field`.
 fn id_field<'a>(field: &'static str, value: Option<&'a Value>) -> Result<Cow<'a, str>, Error> {
     id_text(field, value.ok_or_else(|| Error::invalid(field, "is missing"))?)
-}
-
-/// The former name of [`Order::settle`], for `proxy`.
-///
-/// # Errors
-/// As [`Order::settle`].
-pub async fn settle(
-    redis: &Redis,
-    order: &Order,
-    token: Option<&Token>,
-    user: Option<&UserId>,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<Vec<ItemId>, Error> {
-    order.settle(redis, Customer { token, user }, now, config).await
 }
 
 #[cfg(test)]

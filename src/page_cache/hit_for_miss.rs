@@ -37,7 +37,7 @@ impl Unstorable {
     }
 }
 
-/// Reason and cause of a note; None for another text.
+/// Reason and cause of a note; None for any other text.
 pub fn decode(note: &str) -> Option<(Reason, &str)> {
     let note = note.strip_prefix("unstorable")?;
     let (line, cause) = note.split_once('\n').unwrap_or((note, ""));

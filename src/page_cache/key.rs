@@ -1,5 +1,5 @@
-//! The key of a page: its canonical URL and the URL's hash. Equal keys mean equal requests to the origin, because the origin is
-//! asked for the canonical URL.
+//! The key of a page: its canonical URL and the URL's hash. Equal keys mean equal requests to the origin, because the
+//! origin is asked for the canonical URL.
 
 use std::{fmt::Write as _, rc::Rc};
 
@@ -92,7 +92,8 @@ impl PageKey {
     /// Returns whether the item's popularity may admit the page.
     ///
     /// # Errors
-    /// [`Reason::NoItem`], or [`Reason::Parameters`]: a visitor could store one page for each value of an unknown parameter.
+    /// [`Reason::NoItem`], or [`Reason::Parameters`]: a visitor could store one page for each value of an unknown
+    /// parameter.
     pub fn by_popularity(&self) -> Popularity {
         match (self.parts.by_popularity, &self.named) {
             (Err(Reason::NoItem), Some(_)) if self.url().contains('?') => Err(Reason::Parameters),
@@ -101,8 +102,8 @@ impl PageKey {
         }
     }
 
-    /// Returns whether the URL was already canonical, apart from ignored parameters. Another spelling is answered from the store but never
-    /// stored, because the origin may see a difference.
+    /// Returns whether the URL was already canonical, apart from ignored parameters. Another spelling is answered from
+    /// the store but never stored, because the origin may see a difference.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.parts.is_exact
@@ -128,7 +129,8 @@ impl PageKey {
     }
 }
 
-/// Returns whether `PATHS_PERSONAL` names the path. Many origins read `//admin` as `/admin`, so repeated slashes count as one.
+/// Returns whether `PATHS_PERSONAL` names the path. Many origins read `//admin` as `/admin`, so repeated slashes count
+/// as one.
 fn is_personal_path(path: &str, rules: &UrlRules) -> bool {
     let mut single = path.to_owned();
     while single.contains("//") {
@@ -155,7 +157,7 @@ fn known_parameters(
     Ok((form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish(), item))
 }
 
-/// All parameters except ignored ones, in their order, which may matter to the origin.
+/// All parameters except ignored ones. They keep their order, because it may matter to the origin.
 fn other_parameters(url: &Url, rules: &QueryRules) -> String {
     let kept = own_parts(url.query().unwrap_or_default(), rules);
     kept.map(normalized).collect::<Vec<_>>().join("&")
@@ -177,8 +179,8 @@ fn is_exact(text: &str, path: &str, query: &str, rules: &QueryRules) -> bool {
     own_path == path && own_parts(own, rules).collect::<Vec<_>>().join("&") == query
 }
 
-/// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A `%` without
-/// two hexadecimal digits becomes `%25`.
+/// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A
+/// `%` without two hexadecimal digits becomes `%25`.
 fn normalized(path: &str) -> String {
     let mut parts = path.split('%');
     let mut result = parts.next().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! The format of a stored page in Redis. Decoding fails for everything but the requested page: a hash collision, another format
-//! version, or the bare body that code of the book stores.
+//! The format of a stored page in Redis. Decoding fails for a hash collision, another format version, and the bare body
+//! that the book's code stores.
 //!
 //! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON with key,
 //! variant, status and headers; the body as raw bytes. If the origin named the page's item, `, <item>` follows the tags.
@@ -14,8 +14,10 @@ use super::{
     key::PageKey,
     policy::{CacheControl, StoredState, VaryFields},
     selecting::SelectingHeaders,
+    visitor_cookies::VisitorCookies,
 };
 use crate::{
+    config::rules::CookieKind,
     ports::time::Timestamp,
     schema::ids::{ItemId, Tag},
 };
@@ -176,6 +178,17 @@ impl StoredPage {
         }
     }
 
+    /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets
+    /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently.
+    #[must_use]
+    pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+        match cookies.strictest {
+            CookieKind::Ignored | CookieKind::Varied => true,
+            CookieKind::Unknown => self.is_declared_shared,
+            CookieKind::Personal => false,
+        }
+    }
+
     /// Makes the page stale from `since` on: a soft purge.
     pub fn expire(&mut self, since: Timestamp) {
         if since < self.fresh_until {
@@ -228,10 +241,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        config::{Forward, rules::UrlRules},
-        page_cache::visitor_cookies::VisitorCookies,
-    };
+    use crate::config::{Forward, rules::UrlRules};
 
     pub fn page(item: &str) -> PageKey {
         PageKey::of_url(&format!("https://shop.example/products/{item}"), &UrlRules::default()).unwrap()

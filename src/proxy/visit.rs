@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A request of a visitor, as far as it is known without Redis.
+/// A visitor's request, with the facts that are known without Redis.
 pub struct Visit {
     pub app: Rc<App>,
     pub now: Timestamp,

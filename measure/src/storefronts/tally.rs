@@ -104,11 +104,17 @@ impl Counts {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new(["visitors", "answers", "product hits", "most misses", "leaks", "anonymous", "other errors"]);
+        let mut table =
+            Table::new(["visitors", "answers", "product hits", "most misses", "leaks", "anonymous", "other errors"]);
         for (kind, counts) in &self.counts {
             let name = self.shop.kind_name(*kind);
             let numbers = [counts.leaks, counts.anonymous, counts.other].map(|number| number.to_string());
-            let cells = [name.to_owned(), counts.answers.to_string(), format!("{:.3}", counts.hit_ratio()), counts.main_reason()];
+            let cells = [
+                name.to_owned(),
+                counts.answers.to_string(),
+                format!("{:.3}", counts.hit_ratio()),
+                counts.main_reason(),
+            ];
             table.push_row(cells.into_iter().chain(numbers));
         }
         write!(f, "{table}")

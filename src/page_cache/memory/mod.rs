@@ -1,4 +1,5 @@
-//! The isolate's memory of pages, for seconds to minutes and in bounded space. It holds plain data only, which requests may share.
+//! The isolate's memory of pages, for seconds to minutes and in bounded space. It holds plain data only, which requests
+//! may share.
 //!
 //! - [`copies`]: pages as Redis recently returned them.
 //! - [`notes`]: hit-for-miss notes, failed renders.
@@ -20,8 +21,8 @@ use super::{
 };
 use crate::{config::rules::UrlRules, ports::time::Timestamp, schema::ids::ItemId};
 
-/// How long a personal render that cannot be stored lets other personal requests skip the lookup. Short, because another visitor's
-/// response may be storable.
+/// Hit-for-miss after a personal render: how long other personal requests skip the lookup. Short, because another
+/// visitor's response may be storable.
 const PERSONAL_HIT_FOR_MISS: Duration = Duration::from_secs(10);
 /// Backoff after a failed render of a page that a stored copy can replace.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
@@ -113,8 +114,8 @@ impl PageMemory {
         self.unstorable.get(hash, now).map(|(reason, _)| reason)
     }
 
-    /// Returns whether the caller must ask Redis, after its response, whether the page still cannot be stored: a purge in another
-    /// location voids the note only in Redis. One caller at a time.
+    /// Returns whether the caller must ask Redis, after its response, whether the page still cannot be stored: a purge
+    /// in another location voids the note only in Redis. One caller at a time.
     #[must_use]
     pub fn must_confirm_unstorable(&self, hash: &str, now: Timestamp) -> bool {
         let due = |(_, confirmed): &(Reason, Timestamp)| now.since(*confirmed) >= self.ttl;
@@ -182,7 +183,8 @@ impl PageMemory {
         self.copies.borrow_mut().hit(hash, selecting, now)
     }
 
-    /// The copy for a request with the headers `selecting`, regardless of its last confirmation: a fallback while Redis is down.
+    /// The copy for a request with the headers `selecting`, regardless of its last confirmation: a fallback while Redis
+    /// is down.
     #[must_use]
     pub fn fallback(&self, hash: &str, selecting: &SelectingHeaders, now: Timestamp) -> Option<Rc<StoredPage>> {
         let selecting = LazyCell::new(|| selecting.clone());
@@ -214,8 +216,9 @@ impl PageMemory {
         self.renders.borrow().get(hash).is_some_and(|until| now < *until)
     }
 
-    /// Marks the page as being rendered until the guard is dropped, at the latest until `until`: the platform may end a request
-    /// without dropping its guard. Other requests of the isolate wait for the guard before they ask Redis again.
+    /// Marks the page as being rendered until the guard is dropped, and at most until `until`: the platform may end a
+    /// request without dropping its guard. Other requests of the isolate wait for the guard before they ask Redis
+    /// again.
     #[must_use]
     pub fn start_render(&self, hash: &str, until: Timestamp) -> RenderGuard {
         self.renders.borrow_mut().insert(hash.to_owned(), until);

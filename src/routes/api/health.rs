@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{request::ApiRequest, respond};
 use crate::{
     jobs::{self, JobsStatus},
-    metrics::{event_log::Failure, write_probe},
-    ports::answer::Answer,
+    metrics::write_probe,
+    ports::{answer::Answer, problem::Failure},
     proxy,
     routes::problem::Problem,
 };
