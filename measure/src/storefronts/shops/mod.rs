@@ -14,6 +14,7 @@ use super::{
 
 /// A storefront of the folder `storefronts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "EverShop is the name of the software")]
 pub enum Shop {
     DjangoOscar,
     EverShop,
