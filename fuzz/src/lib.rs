@@ -5,7 +5,7 @@ use std::{rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use edgefront::{
-    carts::CartChange,
+    carts::{CartChange, CartChanges},
     config::{CartConfig, Forward, Secret, SessionConfig, rules::UrlRules},
     orders::Order,
     page_cache::{
@@ -169,8 +169,12 @@ pub fn order(data: &[u8]) {
         let items: std::collections::BTreeSet<_> = order.lines.iter().map(|line| &line.item).collect();
         assert_eq!(items.len(), order.lines.len(), "each item once");
     }
-    if let Ok(CartChange::Add(_, quantity) | CartChange::Set(_, quantity)) = CartChange::parse(text, &config) {
-        assert!(quantity.get() <= config.max_quantity);
+    let Ok(changes) = CartChanges::parse(text, &config) else { return };
+    assert!((1..=CartChanges::MAX).contains(&changes.as_slice().len()));
+    for change in changes.as_slice() {
+        if let CartChange::Add(_, quantity) | CartChange::Set(_, quantity) = change {
+            assert!(quantity.get() <= config.max_quantity);
+        }
     }
 }
 

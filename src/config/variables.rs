@@ -163,7 +163,8 @@ variables! {
     /// The D1 table that rows come from. It needs a column `id`. Set this or `ROWS_URL`; without either, there is no
     /// row cache.
     ROWS_TABLE = text("", "the name of a table: letters, digits and _, and no digit first");
-    /// The address that rows come from. It answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`.
+    /// The address that rows come from. It answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`. It gets
+    /// `Edge-Key` if it has the scheme, host and port of `ORIGIN_URL`.
     ROWS_URL = text("", ADDRESS);
     /// How long an isolate answers with its own copy of a row, without asking Redis: this time, and at most one period
     /// of the row. 0 asks Redis every time.

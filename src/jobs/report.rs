@@ -59,6 +59,15 @@ impl JobsStatus {
     pub fn crons_are_running(&self, now: Timestamp) -> bool {
         self.heartbeat.is_none_or(|last| now.since(Timestamp::from_score(last)) < HEARTBEAT_TIMEOUT)
     }
+
+    /// Why the last refresh of rows failed, in whole or in part. None if it succeeded, or if it ended more than `within`
+    /// seconds ago: a failing source is tried again at least every 30 s, so each cron run reports it anew.
+    #[must_use]
+    pub fn rows_failure(&self, now: Timestamp, within: f64) -> Option<&str> {
+        let report = self.reports.get(Job::RefreshRows.name())?;
+        let is_recent = now.since(Timestamp::from_score(report.finished)).as_secs_f64() < within;
+        report.error.as_deref().filter(|_| is_recent)
+    }
 }
 
 /// Reads the last reports and the most overdue row. One pipeline, because the reads do not depend on each other.

@@ -44,6 +44,15 @@ pub fn popularity(config: &PageConfig, rank: Option<u64>) -> Popularity {
     rank.filter(|rank| *rank < config.rank_limit).map(drop).ok_or(Reason::Unpopular)
 }
 
+/// What popularity says about a response with the item of `shown`. The lookup ranked the item of `asked`; another item counts as
+/// unpopular until the next lookup ranks it.
+///
+/// # Errors
+/// The reason why popularity does not admit the response.
+pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popularity) -> Popularity {
+    if asked.item() == shown.item() { popularity } else { shown.by_popularity().and(Err(Reason::Unpopular)) }
+}
+
 /// The text of an absolute URI.
 fn text(uri: &Uri) -> String {
     match (uri.scheme_str(), uri.authority(), uri.path_and_query()) {

@@ -44,7 +44,7 @@ impl Lease {
 /// The result of a lookup.
 #[derive(Debug)]
 pub struct LookupResult {
-    /// The rank of the page's item; None without an item or views.
+    /// The rank of the item that the stored page names, else of the key's item; None without an item or views.
     pub rank: Option<u64>,
     /// The stored page, fresh or stale.
     pub entry: Option<Box<StoredPage>>,

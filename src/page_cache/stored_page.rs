@@ -1,8 +1,8 @@
 //! The format of a stored page in Redis. Decoding fails for a hash collision, another format version, and the bare body
 //! that the book's code stores.
 //!
-//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of
-//! JSON with key, variant, status and headers; the body as raw bytes.
+//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON with key,
+//! variant, status and headers; the body as raw bytes. If the origin named the page's item, `, <item>` follows the tags.
 
 use std::{borrow::Cow, str::FromStr};
 
@@ -16,7 +16,11 @@ use super::{
     selecting::SelectingHeaders,
     visitor_cookies::VisitorCookies,
 };
-use crate::{config::rules::CookieKind, ports::time::Timestamp, schema::ids::Tag};
+use crate::{
+    config::rules::CookieKind,
+    ports::time::Timestamp,
+    schema::ids::{ItemId, Tag},
+};
 
 /// A complete response of the origin, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct StoredPage {
     pub variant: String,
     /// The `ETag` is edgefront's; the origin does not know it.
     pub own_etag: bool,
+    /// The item that the origin named (`Edge-Item`). None: the URL names the item, if there is one.
+    pub item: Option<ItemId>,
     /// Names for purges, besides item and URL.
     pub tags: Vec<Tag>,
     pub status: StatusCode,
@@ -75,7 +81,7 @@ impl StoredPage {
     /// The value for Redis, in two pieces; the second one is the body.
     #[must_use]
     pub fn encode(&self, page: &PageKey) -> [Bytes; 2] {
-        let tags = self.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
+        let names = encode_names(&self.tags, self.item.as_ref());
         let head = Head {
             key: page.url().into(),
             vary: self.vary.to_text().into(),
@@ -89,7 +95,7 @@ impl StoredPage {
         };
         let (stamp, stored) = (self.stamp, self.stored.as_millis());
         let (fresh_until, dies) = (self.fresh_until.as_millis(), self.dies.as_millis());
-        let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {tags}\n").into_bytes();
+        let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {names}\n").into_bytes();
         // Serializing strings and numbers cannot fail.
         let _ = serde_json::to_writer(&mut value, &head);
         value.push(b'\n');
@@ -109,6 +115,7 @@ impl StoredPage {
         let mut moment = || Some(Timestamp::from_millis(number(words.next())?));
         let (stored, fresh_until, dies) = (moment()?, moment()?, moment()?);
         let tags = words.next()?.split(',').filter_map(|tag| Tag::parse(tag).ok()).collect();
+        let item = words.next().and_then(|item| ItemId::parse(item).ok());
         let head: Head = serde_json::from_slice(&head).ok()?;
         let vary = VaryFields::from_text(&head.vary);
         // Key and variant are part of the name; a mismatch is a collision.
@@ -131,6 +138,7 @@ impl StoredPage {
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,
+            item,
             tags,
             status: StatusCode::from_u16(head.status).ok()?,
             headers,
@@ -191,6 +199,16 @@ impl StoredPage {
     }
 }
 
+/// The names of a page for the scripts' purges: `tag,tag,…`, and behind them `, item`. No tag begins with a space.
+pub fn encode_names(tags: &[Tag], item: Option<&ItemId>) -> String {
+    let mut names = tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
+    if let Some(item) = item {
+        names.push_str(", ");
+        names.push_str(item.as_str());
+    }
+    names
+}
+
 impl<'a> Text<'a> {
     fn of(header: &'a HeaderValue) -> Self {
         let text = header.to_str().map(Cow::Borrowed);
@@ -247,6 +265,7 @@ pub(super) mod tests {
             vary: VaryFields::from_text("foo"),
             variant: "foo=1\n".to_owned(),
             own_etag: true,
+            item: None,
             tags: vec![Tag::parse("mugs").unwrap(), Tag::parse("sale").unwrap()],
             status: StatusCode::OK,
             headers,
@@ -267,6 +286,18 @@ pub(super) mod tests {
         assert_eq!(line, "edgefront/2 1795000000123456 1795000000123 1795000300123 1795000900123 mugs,sale");
         assert!(rest.starts_with(r#"{"key":"https://shop.example/products/mug","vary":"foo","#), "{rest}");
         assert!(rest.ends_with("\"headers\":[[\"x-a\",\"one\"],[\"x-a\",\"two\"]]}\nbody"), "{rest}");
+    }
+
+    #[test]
+    fn the_named_item_follows_the_tags() {
+        let item = Some(ItemId::parse("enamel-mug").unwrap());
+        for (tags, names) in [(entry(b"", Vec::new()).tags, "mugs,sale, enamel-mug"), (Vec::new(), ", enamel-mug")] {
+            let entry = StoredPage { item: item.clone(), tags, ..entry(b"", Vec::new()) };
+            let value = Bytes::from(entry.encode(&page("mug")).concat());
+            let line = String::from_utf8_lossy(&value).lines().next().unwrap().to_owned();
+            assert!(line.ends_with(&format!(" 1795000900123 {names}")), "{line}");
+            assert_eq!(StoredPage::decode(&value, &page("mug"), &asked("1")), Some(entry));
+        }
     }
 
     // D12

@@ -59,6 +59,7 @@ pub async fn finish(
     if let Some(order) = directives.order.take() {
         background.push(settle(visit, order, user.or(directives.user.as_ref())).await);
     }
+    let item = directives.item.take();
     let cookie = match obey(visit, directives, user, &head.headers).await {
         Ok(cookie) => cookie,
         // The origin's page would report a change that did not happen.
@@ -69,6 +70,6 @@ pub async fn finish(
         headers.append(header::SET_COOKIE, cookie);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     }
-    visit.record(&head.method, status);
+    visit.record(&head.method, &head.headers, status, item.as_ref());
     Answer { response, background }
 }

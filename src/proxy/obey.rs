@@ -9,7 +9,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    carts::{self, CartChange},
+    carts::{self, CartWriteRequest},
     metrics::traffic::Metric,
     orders::{Customer, Order, insights},
     ports::{answer::BackgroundTask, error::Error},
@@ -48,8 +48,8 @@ pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -
     })
 }
 
-/// Executes login or logout, then the change of the resulting session's cart. Returns the new cookie. A rate-limited
-/// request has no effect.
+/// Executes login or logout, then the changes of the resulting session's cart. Returns the new cookie. A rate-limited request
+/// has no effect.
 pub(super) async fn obey(
     visit: &Visit,
     directives: OriginDirectives,
@@ -73,11 +73,10 @@ pub(super) async fn obey(
         cookie = Some(cookie::clear());
         token = None;
     }
-    if let Some(change) = directives.cart {
-        let write = carts::change(&app.redis, token.as_ref(), &change, *now, &app.config).await?;
-        if let CartChange::Add(_, quantity) = change {
-            app.traffic.count_cart_addition(&write.cart, quantity.get());
-        }
+    if let Some(changes) = directives.cart {
+        let request = CartWriteRequest { token: token.as_ref(), changes: changes.as_slice(), idempotency_key: None };
+        let write = carts::write(&app.redis, &request, *now, &app.config).await?;
+        app.traffic.count_cart_additions(&write.cart, &changes.added());
         if let Some(session) = write.session.filter(|_| write.created) {
             cookie = Some(app.keyring.set(&session.token)?);
         }

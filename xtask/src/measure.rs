@@ -1,5 +1,5 @@
-//! `cargo xtask bench` and `cargo xtask soak`. The crate `edgefront-measure` implements both, so that the other
-//! commands do not compile it.
+//! `cargo xtask bench`, `cargo xtask soak` and `cargo xtask test --storefronts`. The crate `edgefront-measure`
+//! implements them, so that the other commands do not compile it.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -13,22 +13,22 @@ const PACKAGE: &str = "edgefront-measure";
 pub struct ForwardedArguments {
     /// Options of this command; --help lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    options: Vec<OsString>,
+    pub options: Vec<OsString>,
 }
 
 /// Replaces this process with `cargo run` of the measuring program.
 ///
 /// # Errors
 /// Always, because this function returns only if cargo does not start.
-pub fn exec(command: &str, arguments: &ForwardedArguments) -> Result<(), Failure> {
+pub fn exec(command: &str, options: &[OsString]) -> Result<(), Failure> {
     runner::enter_workspace()?;
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", PACKAGE]);
-    if needs_optimisation(command, &arguments.options) {
+    if needs_optimisation(command, options) {
         println!("...  {command}: compiling the load generator with optimisation, two minutes the first time");
         cargo.args(["--profile", "measure"]);
     }
-    cargo.arg("--").arg(command).args(&arguments.options);
+    cargo.arg("--").arg(command).args(options);
     Err(Failure::new(format!("cannot start cargo: {}", cargo.exec()), "install Rust with rustup"))
 }
 

@@ -43,7 +43,7 @@ pub fn serve<F: FnOnce() -> SelectingHeaders>(
     } else {
         respond(&page, request.method(), request.headers(), status, visit.now)
     };
-    visit.record(request.method(), page.status);
+    visit.record(request.method(), request.headers(), page.status, page.item.as_ref());
     Answer { response, background: background.into_iter().collect() }
 }
 

@@ -155,13 +155,14 @@ impl PageRequest {
     }
 
     /// Runs steps until one of them answers.
-    async fn answer_found(self, mut found: Found) -> Answer {
+    async fn answer_found(mut self, mut found: Found) -> Answer {
         let app = self.visit.app.clone();
         let give_up = self.visit.now + app.config.page.wait;
         let [mut pause, longest_pause] = WAIT_PAUSES;
         let mut wait: Option<Waited> = None;
         loop {
             let now = app.clock.now();
+            self.learn_item(&found.lookup);
             let known = self.known(&found, wait, now);
             let miss = |reason| Miss { reason, popularity: known.popularity };
             match next_step(&known) {
@@ -207,6 +208,15 @@ impl PageRequest {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes over the item that the stored page names: another isolate may have heard of it first.
+    fn learn_item(&mut self, lookup: &LookupResult) {
+        let item = lookup.entry.as_ref().and_then(|page| page.item.as_ref());
+        if item.is_some() && item != self.key.item() {
+            self.key = self.key.naming(item);
+            self.visit.app.pages.name(&self.key);
         }
     }
 
@@ -275,7 +285,7 @@ impl PageRequest {
     /// The response from a stored page. A 304 counts as a view: the visitor sees the page.
     fn respond_with(&self, page: &StoredPage, status: CacheStatus, now: Timestamp) -> Answer {
         let response = respond(page, self.request.method(), self.request.headers(), status, now);
-        self.visit.record(self.request.method(), page.status);
+        self.visit.record(self.request.method(), self.request.headers(), page.status, page.item.as_ref());
         response.into()
     }
 

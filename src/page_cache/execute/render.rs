@@ -11,6 +11,7 @@ use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
     page_cache::{
+        admission::popularity_of_response,
         hit_for_miss::{self, Unstorable, cookie_name},
         key::PageKey,
         policy::{
@@ -28,6 +29,7 @@ use crate::{
         time::Timestamp,
     },
     proxy::{self, OriginDirectives},
+    schema::ids::ItemId,
 };
 
 /// A request for a shared render.
@@ -81,6 +83,11 @@ pub struct StreamingPage {
 }
 
 impl StreamingPage {
+    /// The item that the origin named.
+    pub const fn item(&self) -> Option<&ItemId> {
+        self.page.item.as_ref()
+    }
+
     /// The page, once its body has been sent. None if the body was truncated or too large.
     pub async fn complete(self) -> Option<StoredPage> {
         let Self { mut page, content_length, copy } = self;
@@ -150,8 +157,15 @@ async fn exchange<'a>(
         None => (response.status(), response.headers().clone()),
     };
     let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key);
-    let reply = OriginReply { asked, arrived, status, headers, directives: &directives };
-    Ok(match reply.judge(request, &app.config.page) {
+    // A 304 that names no item confirms the stored name.
+    let item = directives.item.as_ref().or_else(|| validated?.item.as_ref()).cloned();
+    let shown = request.key.naming(item.as_ref());
+    if status == StatusCode::OK {
+        app.pages.name(&shown);
+    }
+    let popularity = popularity_of_response(request.key, &shown, request.popularity);
+    let reply = OriginReply { asked, arrived, status, headers, item, directives: &directives };
+    Ok(match reply.judge(request, popularity, &app.config.page) {
         Ok(judged) => {
             let own_etag = validated.is_some_and(|stored| stored.own_etag);
             let page = Box::new(reply.into_page(request.stamp, own_etag, judged));
@@ -170,6 +184,7 @@ struct OriginReply<'a> {
     arrived: Timestamp,
     status: StatusCode,
     headers: HeaderMap,
+    item: Option<ItemId>,
     directives: &'a OriginDirectives,
 }
 
@@ -182,12 +197,17 @@ struct Judged {
 
 impl OriginReply<'_> {
     /// How long the page may be kept, and for which requests.
-    fn judge(&self, request: &RenderRequest<'_>, config: &PageConfig) -> Result<Judged, Reason> {
+    fn judge(
+        &self,
+        request: &RenderRequest<'_>,
+        popularity: Popularity,
+        config: &PageConfig,
+    ) -> Result<Judged, Reason> {
         if self.directives.is_personal() {
             return Err(Reason::Personal);
         }
         let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
-        let heuristic = Heuristic { popularity: request.popularity, fresh: config.ttl, stale: config.stale };
+        let heuristic = Heuristic { popularity, fresh: config.ttl, stale: config.stale };
         let mut freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
         if !freshness.stated {
             // Jitter: pages that were stored together must not expire together, so each is fresh for 90 to 100 % of
@@ -207,7 +227,7 @@ impl OriginReply<'_> {
     /// Why the response cannot be stored.
     fn unstorable(&self, reason: Reason) -> Unstorable {
         let cause = hit_for_miss::cause(reason, self.status, &self.headers);
-        Unstorable { reason, cause, tags: self.directives.tags.clone() }
+        Unstorable { reason, cause, item: self.item.clone(), tags: self.directives.tags.clone() }
     }
 
     /// The page without its body.
@@ -226,6 +246,7 @@ impl OriginReply<'_> {
             vary,
             variant,
             own_etag,
+            item: self.item,
             tags: self.directives.tags.clone(),
             status: self.status,
             headers: self.headers,
@@ -271,8 +292,8 @@ async fn collect(
         }
         Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
         Ok(InTime::Collected(Collected::TooLarge(body))) => {
-            let tags = directives.tags.clone();
-            let why = Box::new(Unstorable { reason: Reason::TooLarge, cause: String::new(), tags });
+            let (item, tags) = (directives.item.clone(), directives.tags.clone());
+            let why = Box::new(Unstorable { reason: Reason::TooLarge, cause: String::new(), item, tags });
             let response = Box::new(Response::from_parts(head, body));
             Ok(RenderOutcome::NotStorable { response, directives, why })
         }

@@ -117,7 +117,8 @@ impl SharedRender {
     /// Streams the body to the visitor and stores the copy afterwards.
     fn stream(self, mut response: Response, page: StreamingPage) -> Answer {
         self.status(None).append_to(&mut response);
-        self.page.visit.record(self.page.request.method(), response.status());
+        let PageRequest { visit, request, .. } = &self.page;
+        visit.record(request.method(), request.headers(), response.status(), page.item());
         let (app, guard) = (self.page.visit.app.clone(), self.guard);
         let background = self.lease.map(|lease| -> BackgroundTask {
             Box::pin(async move {
@@ -183,7 +184,7 @@ impl SharedRender {
 
     /// A page that only lacks popularity is no miss: it bypasses the cache.
     fn not_stored_status(&self, reason: Reason) -> CacheStatus {
-        let lacks_popularity = self.miss.popularity == Err(reason);
+        let lacks_popularity = matches!(reason, Reason::NoItem | Reason::Parameters | Reason::Unpopular);
         CacheStatus::not_stored(if lacks_popularity { ForwardReason::Bypass } else { self.miss.reason }, reason)
     }
 }

@@ -19,7 +19,7 @@ use self::{copies::LocalCopies, notes::Notes};
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
 };
-use crate::{config::rules::UrlRules, ports::time::Timestamp};
+use crate::{config::rules::UrlRules, ports::time::Timestamp, schema::ids::ItemId};
 
 /// Hit-for-miss after a personal render: how long other personal requests skip the lookup. Short, because another
 /// visitor's response may be storable.
@@ -37,6 +37,8 @@ pub struct PageMemory {
     /// `PAGE_MEMORY`: how long a copy or a note stands without a confirmation from Redis.
     ttl: Duration,
     keys: RefCell<HashMap<String, PageKey>>,
+    /// The items that the origin named, by the page's hash.
+    named: RefCell<HashMap<String, ItemId>>,
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
@@ -55,6 +57,7 @@ impl PageMemory {
         Self {
             ttl,
             keys: RefCell::default(),
+            named: RefCell::default(),
             copies: RefCell::new(LocalCopies::new(ttl)),
             unstorable: Notes::default(),
             unstorable_personal: Notes::default(),
@@ -64,11 +67,33 @@ impl PageMemory {
         }
     }
 
-    /// The key of a URL: [`PageKey::of_url`], remembered.
+    /// The key of a URL: [`PageKey::of_url`], remembered, with the item that the origin named for the page.
     ///
     /// # Errors
     /// As [`PageKey::of_url`].
     pub fn key(&self, url: String, rules: &UrlRules) -> Result<PageKey, Reason> {
+        let key = self.key_of_url(url, rules)?;
+        let named = self.named.borrow();
+        let item = named.get(key.hash());
+        Ok(if item.is_some() { key.naming(item) } else { key })
+    }
+
+    /// Remembers the item that the origin named for the page of `key`, or that it named none.
+    pub fn name(&self, key: &PageKey) {
+        let mut named = self.named.borrow_mut();
+        match key.named() {
+            None => drop(named.remove(key.hash())),
+            Some(item) if named.get(key.hash()) == Some(item) => {}
+            Some(item) => {
+                if named.len() >= MAX_URLS {
+                    named.clear();
+                }
+                named.insert(key.hash().to_owned(), item.clone());
+            }
+        }
+    }
+
+    fn key_of_url(&self, url: String, rules: &UrlRules) -> Result<PageKey, Reason> {
         let mut keys = self.keys.borrow_mut();
         if let Some(key) = keys.get(&url) {
             return Ok(key.clone());

@@ -55,7 +55,10 @@ end
 local rendered, tags = string.match(entry, '^edgefront/2 (%d+) %d+ %d+ %d+ ([^\n]*)\n')
 if not rendered then return give_up() end
 local names = {'all', 'item:' .. item, 'url:' .. hash}
-for tag in string.gmatch(tags, '[^,]+') do names[#names + 1] = 'tag:' .. tag end
+for tag in string.gmatch(tags, '[^,]+') do
+  local shown = string.match(tag, '^ (.*)')
+  names[#names + 1] = shown and 'item:' .. shown or 'tag:' .. tag
+end
 for _, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
   if mark and tonumber(mark) >= tonumber(rendered) then return give_up() end
 end

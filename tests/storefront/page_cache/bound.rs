@@ -97,6 +97,7 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
         vary: VaryFields::from_text(if variant.is_some() { "foo" } else { "" }),
         variant: variant.map_or_else(String::new, |variant| format!("foo={variant}\n")),
         own_etag: false,
+        item: None,
         tags: Vec::new(),
         status: StatusCode::OK,
         headers: HeaderMap::new(),
@@ -303,7 +304,7 @@ async fn step(at: &Store, event: &Event) {
             let (lookup, command) = Lookup::new(at.redis.keys(), &page, &selecting, now, TERMS).unwrap();
             let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
-                let why = Unstorable { reason: Reason::Private, cause: String::new(), tags: Vec::new() };
+                let why = Unstorable { reason: Reason::Private, cause: String::new(), item: None, tags: Vec::new() };
                 note_unstorable(&at.redis, &lease, &why).await.unwrap();
             }
         }
