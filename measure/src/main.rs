@@ -1,5 +1,6 @@
 //! The benchmark, the soak test and the storefront tests of edgefront. `cargo xtask bench`, `cargo xtask soak` and
-//! `cargo xtask test --storefronts` run this program with their arguments. It is apart from xtask, so that the other commands do not compile it.
+//! `cargo xtask test --storefronts` run this program with their arguments. It is apart from xtask, so that the other
+//! commands do not compile it.
 //!
 //! - [`bench`], [`soak`], [`storefronts`]: the commands.
 //! - [`workerd`], [`process`], [`origin`], [`worker_variables`]: what they run.

@@ -42,8 +42,8 @@ impl CartChanges {
     /// The longest text, in bytes. A hundred operations on ids of 64 characters take 11 KB.
     pub const MAX_BYTES: usize = 16 << 10;
 
-    /// Reads an operation `{"op": "add" | "set" | "clear", "id": "mug", "quantity": 2}`, or a list of operations. `clear`
-    /// has no other fields.
+    /// Reads an operation `{"op": "add" | "set" | "clear", "id": "mug", "quantity": 2}`, or a list of operations.
+    /// `clear` has no other fields.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the first invalid field; in a list also with the number of its operation.

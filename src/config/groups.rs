@@ -140,7 +140,7 @@ pub struct OriginConfig {
 pub enum RowsConfig {
     /// `ROWS_TABLE`: a D1 table with a column `id`.
     Table(String),
-    /// `ROWS_URL`: an address that answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`. `key` is that of
-    /// [`OriginConfig::key`] if the address has the origin of `ORIGIN_URL`; no other host learns the key.
+    /// `ROWS_URL`: an address that answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`. `key` is that
+    /// of [`OriginConfig::key`] if the address has the origin of `ORIGIN_URL`; no other host learns the key.
     Url { url: Url, key: Option<HeaderValue> },
 }

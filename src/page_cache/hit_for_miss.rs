@@ -1,7 +1,8 @@
 //! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render.
 //!
-//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>` (as those of a stored page), a newline, and the cause
-//! in the response. The stamp is Redis' clock before the render, in microseconds: a later purge voids the note.
+//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>` (the names as those
+//! of a stored page), a newline, and the cause in the response. The stamp is Redis' clock before the render, in
+//! microseconds: a later purge voids the note.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! The format of a stored page in Redis. Decoding fails for a hash collision, another format version, and the bare body
 //! that the book's code stores.
 //!
-//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON with key,
-//! variant, status and headers; the body as raw bytes. If the origin named the page's item, `, <item>` follows the tags.
+//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON
+//! with key, variant, status and headers; the body as raw bytes. If the origin named the page's item, `, <item>`
+//! follows the tags.
 
 use std::{borrow::Cow, str::FromStr};
 

@@ -48,8 +48,8 @@ pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -
     })
 }
 
-/// Executes login or logout, then the changes of the resulting session's cart. Returns the new cookie. A rate-limited request
-/// has no effect.
+/// Executes login or logout, then the changes of the resulting session's cart. Returns the new cookie. A rate-limited
+/// request has no effect.
 pub(super) async fn obey(
     visit: &Visit,
     directives: OriginDirectives,

@@ -51,8 +51,8 @@ impl Visit {
         self.sends_cart || self.sale.is_some()
     }
 
-    /// Records the session's activity, and a person's view of the item if the origin answered 200 for it. Invented item names
-    /// therefore never enter the ranking. The item that the origin `named` wins over the URL's.
+    /// Records the session's activity, and a person's view of the item if its page has status 200. So invented item
+    /// names never enter the ranking. The item that the origin `named` wins over the URL's.
     pub fn record(&self, method: &Method, headers: &HeaderMap, status: StatusCode, named: Option<&ItemId>) {
         let item = named.or(self.item.as_ref());
         let is_view = |_: &&ItemId| method == Method::GET && status == StatusCode::OK && crawler::is_human(headers);

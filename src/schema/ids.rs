@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::ports::error::Error;
 
-/// The text of an id in JSON: a string as it is, an integer in decimal digits. Many shops number their items and orders.
-/// The caller checks the text.
+/// The text of an id in JSON: a string as it is, an integer in decimal digits. Many shops number their items and
+/// orders. The caller checks the text.
 ///
 /// # Errors
 /// [`Error::Invalid`] with the name `field` for anything else. JSON readers disagree about fractions and about integers

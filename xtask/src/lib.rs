@@ -2,7 +2,8 @@
 //!
 //! - Build: [`worker`] (the Worker and its assets), [`bundle`] (one crate to one Worker bundle), [`stamp`] (what is up
 //!   to date).
-//! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels), [`chromium`].
+//! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels),
+//!   [`chromium`].
 //! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`failure`].
 //! - [`storefront`]: third-party storefronts for tests.
 //! - [`variables`]: the Worker's variables on the command line.

@@ -2,8 +2,8 @@
 //! visitors of every kind read pages, and each answer must be the visitor's own or free of personal content.
 //!
 //! - [`stack`]: the storefront, Redis and the Worker.
-//! - [`visitor`]: a client with cookies; [`kind`]: the kinds of visitors; [`shops`]: how visitors act in each storefront,
-//!   and what its pages reveal.
+//! - [`visitor`]: a client with cookies; [`kind`]: the kinds of visitors; [`shops`]: how visitors act in each
+//!   storefront, and what its pages reveal.
 //! - [`tally`]: the answers by kind, and the verdict; [`throughput`]: the speed beside that of the storefront alone;
 //!   [`browser`]: flows in Chromium.
 

@@ -73,8 +73,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     answer
 }
 
-/// Remembers the item that the response names, and returns what popularity says about that item. A response to one visitor that
-/// names none changes nothing.
+/// Remembers the item that the response names, and returns what popularity says about that item. A response to one
+/// visitor that names none changes nothing.
 fn learn_item(
     app: &App,
     key: &PageKey,
@@ -90,8 +90,8 @@ fn learn_item(
     popularity_of_response(key, &shown, popularity)
 }
 
-/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are this
-/// visitor's, and a shared render may have none.
+/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are
+/// this visitor's, and a shared render may have none.
 fn is_shareable(
     response: &Response,
     directives: &OriginDirectives,

@@ -122,8 +122,8 @@ fn with_age<'a>(response: Response, copies: impl IntoIterator<Item = &'a CachedR
     response
 }
 
-/// Writes `{rows: {…}, no_copy: […]}` by hand; `no_copy` only if it has rows. The copies are JSON already and an id needs
-/// no escape, so nothing is parsed.
+/// Writes `{rows: {…}, no_copy: […]}` by hand; `no_copy` only if it has rows. The copies are JSON already and an id
+/// needs no escape, so nothing is parsed.
 fn rows_document(rows: &[(RowId, RowState)]) -> Bytes {
     let mut document = b"{\"rows\":{".to_vec();
     let mut no_copy = Vec::new();

@@ -1,4 +1,5 @@
-//! `Edge-Item`: the origin names the item that a page shows, so that views, orders and rows share one id whatever the URL is.
+//! `Edge-Item`: the origin names the item that a page shows, so that views, orders and rows share one id whatever the
+//! URL is.
 
 use edgefront::{
     page_cache::{Purge, PurgeMode, purge},

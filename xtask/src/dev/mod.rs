@@ -65,8 +65,8 @@ pub struct DevArguments {
 }
 
 impl DevArguments {
-    /// Runs in front of the storefront `name` at `origin`, with Redis data of its own: the pages of two shops at the same
-    /// address must not mix.
+    /// Runs in front of the storefront `name` at `origin`, with Redis data of its own: the pages of two shops at the
+    /// same address must not mix.
     pub fn storefront(port: u16, origin: String, vars: Vec<(String, String)>, name: &str) -> Self {
         let data = Path::new(REDIS_DATA).join(format!("redis-{name}"));
         Self { port, redis_url: None, origin: Some(origin), vars, data }
