@@ -21,7 +21,9 @@ use xtask::{
     failure::Failure,
     npm, redis,
     steps::{Done, Step, run_step},
-    storefront, tools, worker,
+    storefront, tools,
+    variables::parse_name_value,
+    worker,
 };
 
 use self::{kind::Kind, shops::Shop, stack::Stack, tally::Tally, throughput::Throughput, visitor::Visitor};
@@ -39,6 +41,9 @@ pub struct StorefrontsArguments {
     /// The number of answers that visitors of each kind get, at least.
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     answers: u32,
+    /// Override a variable of the preset; repeatable. `--var COOKIES_IGNORED=*` must fail.
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
+    vars: Vec<(String, String)>,
     /// Skip the flows in Chromium.
     #[arg(long)]
     no_browser: bool,
@@ -55,7 +60,7 @@ pub async fn run(arguments: StorefrontsArguments) -> Result<(), Failure> {
     worker::build(&tools).await?;
     let mut failures = Vec::new();
     for shop in shops {
-        let stack = Stack::start(shop, &redis_binary).await?;
+        let stack = Stack::start(shop, &redis_binary, &arguments.vars).await?;
         if !arguments.no_browser {
             browser::run(&stack).await?;
         }

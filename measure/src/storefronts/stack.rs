@@ -33,11 +33,11 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Installs and starts the storefront and everything before it.
+    /// Installs and starts the storefront and everything before it. `overrides` are variables of the Worker.
     ///
     /// # Errors
     /// When a part does not start.
-    pub async fn start(shop: Shop, redis_binary: &Path) -> Result<Self, Failure> {
+    pub async fn start(shop: Shop, redis_binary: &Path, overrides: &[(String, String)]) -> Result<Self, Failure> {
         let storefront = Storefront::install(shop.name()).await?;
         run_step("start", async |_| {
             let options =
@@ -49,7 +49,9 @@ impl Stack {
             let origin = format!("http://127.0.0.1:{port}");
             let directory = Path::new("target/storefronts").join(shop.name());
             let modules = WorkerModule::wasm_bundle(Path::new("build"));
-            let worker = RunningWorker::start(&directory, &modules, &variables(shop, &gateway.url(), &origin)).await?;
+            let mut variables = variables(shop, &gateway.url(), &origin);
+            variables.extend(overrides.iter().cloned());
+            let worker = RunningWorker::start(&directory, &modules, &variables).await?;
             // The name, not the IP address: browsers accept `Secure` cookies over plain HTTP from `localhost`.
             let url = format!("http://localhost:{}", worker.address.port());
             let running = storefront.start(port, &url).await?;
