@@ -12,7 +12,7 @@
 //! - [`execute`](self): gathers the facts and runs the steps.
 //! - [`memory`]: the isolate's copies and notes.
 //! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an unstorable page.
-//! - [`render`](self): the exchange with the origin.
+//! - [`render`]: the exchange with the origin. The doctor judges a storefront with it, too.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 //! - [`invalidate`](self): unsafe requests void what they changed.
 //! - [`explain`](self): the decision for a URL, for operators.
@@ -24,6 +24,7 @@ pub mod key;
 pub mod lookup;
 pub mod memory;
 pub mod policy;
+pub mod render;
 pub mod selecting;
 pub mod stored_page;
 pub mod visitor_cookies;
@@ -34,7 +35,6 @@ mod explain;
 mod hit_for_miss;
 mod invalidate;
 mod purge;
-mod render;
 mod respond;
 mod store;
 
@@ -43,7 +43,7 @@ pub use bypass::bypass;
 pub use cache_status::CacheStatus;
 pub use execute::answer;
 pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
-pub use hit_for_miss::Unstorable;
+pub use hit_for_miss::{Unstorable, cookie_name};
 pub use invalidate::forward_unsafe;
 pub use key::PageKey;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};

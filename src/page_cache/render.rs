@@ -62,6 +62,7 @@ pub enum RenderOutcome {
 
 impl RenderOutcome {
     /// Returns whether the origin answered with a server error.
+    #[must_use]
     pub fn is_server_error(&self) -> bool {
         match self {
             Self::Complete { page, .. } => page.status.is_server_error(),

@@ -1,13 +1,13 @@
 //! The commands of `cargo xtask`. Each does its own set-up; the library of this package holds what they share.
 //!
 //! - [`dev`], [`test`]: local development and all tests.
-//! - [`measure`]: `bench` and `soak`, which the crate `edgefront-measure` implements.
+//! - [`programs`]: `bench`, `soak` and `doctor`, which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`]: the Worker, its size, and the dependencies.
 
 mod build_worker;
 mod deny;
 mod dev;
-mod measure;
+mod programs;
 mod size;
 mod test;
 
@@ -15,6 +15,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::runner;
+
+use self::programs::Program;
 
 /// Local development, tests and measurements of edgefront.
 #[derive(Parser)]
@@ -34,10 +36,13 @@ enum Command {
     /// reachable.
     Deny,
     /// Compare the speed of edgefront with alternatives (`cargo xtask bench --help` lists the options).
-    Bench(measure::ForwardedArguments),
+    Bench(programs::ForwardedArguments),
     /// Kill Redis and the Worker while visitors shop, and check that nothing is lost (`cargo xtask soak --help` lists
     /// the options).
-    Soak(measure::ForwardedArguments),
+    Soak(programs::ForwardedArguments),
+    /// Examine a shop: which of its pages edgefront would share, and which rules it needs (`cargo xtask doctor --help`
+    /// lists the options).
+    Doctor(programs::ForwardedArguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
@@ -49,8 +54,9 @@ fn main() -> ExitCode {
         Command::Dev(arguments) => runner::run_until_stopped(dev::run(arguments)),
         Command::Test(arguments) => runner::run(test::run(arguments)),
         Command::Deny => runner::run(deny::run()),
-        Command::Bench(arguments) => runner::exit_code(measure::exec("bench", &arguments)),
-        Command::Soak(arguments) => runner::exit_code(measure::exec("soak", &arguments)),
+        Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments)),
+        Command::Soak(arguments) => runner::exit_code(programs::exec(Program::Soak, &arguments)),
+        Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
     }

@@ -1,0 +1,297 @@
+//! The examination, step by step: crawl, recognize the software, examine every page, try rules, print the report.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use edgefront::{
+    App,
+    config::rules::{CookieKind, CookieRules},
+};
+use serde_json::Value;
+use url::Url;
+use xtask::failure::Failure;
+
+use super::{
+    advice::Rule,
+    arguments::DoctorArguments,
+    crawl::{Crawl, Sample},
+    danger,
+    difference::DifferenceKind,
+    examine::{Examined, Examiner},
+    kinds::{self, Shape},
+    render,
+    report::{CookieReport, ESTIMATE, KindReport, PresetReport, ReasonReport, Report, VisitorReport},
+    robots::Robots,
+    settings::Settings,
+    shop::Shop,
+    trial::{Outcome, Trial},
+    visitor::Visitors,
+};
+
+/// Runs the command.
+///
+/// # Errors
+/// When the shop cannot be examined.
+pub async fn run(arguments: DoctorArguments) -> Result<(), Failure> {
+    let report = diagnose(&arguments).await?;
+    if arguments.json {
+        let json = serde_json::to_string_pretty(&report);
+        println!("{}", json.map_err(|error| Failure::new(format!("the report is no JSON: {error}"), ""))?);
+    } else {
+        print!("{report}");
+    }
+    Ok(())
+}
+
+async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
+    let start = &arguments.address;
+    let given = Settings::new(start, arguments.preset.as_deref(), &arguments.variables)?;
+    let config = given.config()?.page;
+    let shop = Rc::new(Shop::new(start, arguments.pause, config.max_bytes)?);
+    let visitors = Visitors::new(arguments.login.as_deref())?;
+    let robots = Robots::read(&shop, start).await?;
+    let crawl = Crawl { shop: &shop, robots: &robots, visitors: &visitors, rules: &config.urls };
+    let sample = crawl.run(start, arguments.pages).await?;
+    let (settings, preset) = choose_preset(given, &sample);
+    let app = render::edgefront(&settings, &shop)?;
+    let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
+    let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
+    let kinds = diagnosis.kinds(&sample);
+    let (mut dangers, mut reports) = (Vec::new(), Vec::new());
+    for (kind, pages) in kinds {
+        let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
+        let found = danger::of_kind(&kind, &pages, &diagnosis.visitors, &diagnosis.app.config.page.cookies);
+        let mut report = diagnosis.report(&kind, &pages);
+        let settings = diagnosis.find_rules(&mut report, &pages).await?;
+        diagnosis.settings = settings;
+        for rule in found.iter().flat_map(|danger| &danger.rules) {
+            diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
+        }
+        dangers.extend(found);
+        reports.push(report);
+    }
+    Ok(diagnosis.finish(start, preset, sample, dangers, reports))
+}
+
+/// Without a given preset, the shop's traces choose one.
+fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetReport>) {
+    if let Some(name) = given.preset() {
+        let preset = PresetReport { name: name.to_owned(), traces: Vec::new() };
+        return (given, Some(preset));
+    }
+    match sample.traces.recognize() {
+        Some(recognized) => {
+            let preset = PresetReport { name: recognized.preset.to_owned(), traces: recognized.traces };
+            (given.with_preset(recognized.preset), Some(preset))
+        }
+        None => (given, None),
+    }
+}
+
+async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {
+    let mut examined = Vec::new();
+    for (index, url) in sample.pages.iter().enumerate() {
+        eprintln!("...  examining page {} of {}: {url}", index + 1, sample.pages.len());
+        examined.extend(examiner.examine(url).await);
+    }
+    examined
+}
+
+/// What is known about the shop.
+struct Diagnosis {
+    app: Rc<App>,
+    shop: Rc<Shop>,
+    visitors: Visitors,
+    /// With the rules that are proposed so far.
+    settings: Settings,
+    examined: Vec<Examined>,
+}
+
+impl Diagnosis {
+    /// The kinds with the indices of their pages.
+    fn kinds(&self, sample: &Sample) -> BTreeMap<String, Vec<usize>> {
+        let rules = &self.app.config.page.urls;
+        let shapes: Vec<_> = sample.addresses.iter().map(|url| Shape::of(url, rules)).collect();
+        let patterns = kinds::patterns(&shapes);
+        let kind = |page: &Examined| {
+            let known = sample.addresses.iter().zip(&patterns).find(|(url, _)| **url == page.url);
+            known.map_or_else(|| page.path.clone(), |(_, pattern)| pattern.clone())
+        };
+        let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, page) in self.examined.iter().enumerate() {
+            kinds.entry(kind(page)).or_default().push(index);
+        }
+        kinds
+    }
+
+    /// The report on a kind, without a remedy.
+    fn report(&self, kind: &str, pages: &[&Examined]) -> KindReport {
+        let differing = || pages.iter().filter_map(|page| page.renders_differ.as_ref()).filter(|found| !found.is_empty());
+        let hit_ratio = hit_ratio(pages);
+        let mut headers: Vec<_> = pages.iter().flat_map(|page| page.headers.iter().cloned()).collect();
+        headers.sort();
+        headers.dedup();
+        KindReport {
+            kind: kind.to_owned(),
+            example: pages.first().map(|page| page.url.to_string()).unwrap_or_default(),
+            pages: pages.len(),
+            stored: pages.iter().filter(|page| page.verdict.is_ok()).count(),
+            not_stored: reasons(pages),
+            set_cookies: cookies(pages, &self.app.config.page.cookies),
+            headers,
+            visitors: visitor_reports(pages),
+            renders_differ: differing().count(),
+            differences: differing().next().cloned().unwrap_or_default(),
+            remedy: None,
+            rules: Vec::new(),
+            hit_ratio,
+            hit_ratio_with_rules: hit_ratio,
+        }
+    }
+
+    /// Looks for rules for the pages that are not stored. Returns the settings with them.
+    async fn find_rules(&self, report: &mut KindReport, pages: &[&Examined]) -> Result<Settings, Failure> {
+        let unchanged = self.settings.clone();
+        let Some(page) = pages.iter().find(|page| page.verdict.is_err()) else { return Ok(unchanged) };
+        // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
+        let is_unsafe = |page: &&&Examined| {
+            let between = page.renders_differ.iter().flatten();
+            between.into_iter().any(|found| found.kind != DifferenceKind::CsrfToken)
+        };
+        if let Some(page) = pages.iter().find(is_unsafe) {
+            let why = format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url);
+            report.remedy = Some(why);
+            return Ok(unchanged);
+        }
+        let trial =
+            Trial { shop: &self.shop, visitors: &self.visitors, settings: &self.settings, sample: &self.examined };
+        eprintln!("...  trying rules for {}", report.kind);
+        match trial.run(&report.kind, page).await? {
+            Outcome::Works { rules, settings } => {
+                let text = if rules.is_empty() { "the rules above store these pages, too." } else { "tried, and safe:" };
+                report.remedy = Some(text.to_owned());
+                report.rules = rules;
+                report.hit_ratio_with_rules = 1.0;
+                Ok(settings)
+            }
+            Outcome::Differs { rules, differences, at } => {
+                let names: Vec<_> = rules.iter().map(|Rule { variable, value, .. }| format!("{variable} {value}")).collect();
+                let kinds: Vec<_> = differences.iter().map(|difference| difference.kind.as_str()).collect();
+                report.remedy = Some(format!(
+                    "None: {} would store {at}, whose renders differ for different visitors ({}).",
+                    names.join(" and "),
+                    kinds.join(", ")
+                ));
+                report.differences.extend(differences);
+                Ok(unchanged)
+            }
+            Outcome::NoRule(text) => {
+                report.remedy = Some(text);
+                Ok(unchanged)
+            }
+        }
+    }
+
+    fn finish(
+        self,
+        start: &Url,
+        preset: Option<PresetReport>,
+        sample: Sample,
+        dangers: Vec<danger::Danger>,
+        mut kinds: Vec<KindReport>,
+    ) -> Report {
+        for kind in &mut kinds {
+            let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL";
+            let of_kind = || dangers.iter().filter(|danger| danger.kind == kind.kind);
+            if of_kind().any(|danger| danger.rules.iter().any(is_personal)) {
+                kind.hit_ratio_with_rules = 0.0;
+            }
+        }
+        let mut notes: Vec<_> = sample.stopped.into_iter().collect();
+        if sample.forbidden > 0 {
+            notes.push(format!("robots.txt forbids {} links, which were not requested", sample.forbidden));
+        }
+        if self.examined.len() < sample.pages.len() {
+            notes.push(format!("{} pages did not answer again", sample.pages.len() - self.examined.len()));
+        }
+        let text = |value: &str| Value::String(value.to_owned());
+        Report {
+            url: start.to_string(),
+            preset,
+            pages: self.examined.len(),
+            requests: self.shop.requests(),
+            notes,
+            dangers,
+            hit_ratio: average(kinds.iter().map(|kind| (kind.hit_ratio, kind.pages))),
+            hit_ratio_with_rules: average(kinds.iter().map(|kind| (kind.hit_ratio_with_rules, kind.pages))),
+            kinds,
+            estimate: ESTIMATE,
+            vars: self.settings.iter().map(|(name, value)| (name.to_owned(), text(value))).collect(),
+        }
+    }
+}
+
+/// The share of requests that stored pages answer; see [`ESTIMATE`].
+fn hit_ratio(pages: &[&Examined]) -> f64 {
+    let visits = pages.iter().flat_map(|page| &page.visits).filter(|visit| visit.visitor.counts_for_hit_ratio());
+    average(visits.map(|visit| (f64::from(u8::from(visit.gets_stored_page)), 1)))
+}
+
+/// The average of values with their weights; 0 without values.
+#[expect(clippy::cast_precision_loss, reason = "at most 500 pages")]
+fn average(values: impl Iterator<Item = (f64, usize)>) -> f64 {
+    let (sum, weights) = values.fold((0.0, 0), |(sum, weights), (value, weight)| {
+        (value.mul_add(weight as f64, sum), weights + weight)
+    });
+    if weights == 0 { 0.0 } else { sum / weights as f64 }
+}
+
+fn reasons(pages: &[&Examined]) -> Vec<ReasonReport> {
+    let mut reasons: Vec<ReasonReport> = Vec::new();
+    for why in pages.iter().filter_map(|page| page.verdict.as_ref().err()) {
+        let reason = why.reason.as_str();
+        match reasons.iter_mut().find(|known| known.reason == reason && known.cause == why.cause) {
+            Some(known) => known.pages += 1,
+            None => reasons.push(ReasonReport { reason, cause: why.cause.clone(), pages: 1 }),
+        }
+    }
+    reasons
+}
+
+fn cookies(pages: &[&Examined], rules: &CookieRules) -> Vec<CookieReport> {
+    let mut cookies: Vec<CookieReport> = Vec::new();
+    for (page, name) in pages.iter().flat_map(|page| page.set_cookies.iter().map(move |name| (page, name))) {
+        if cookies.iter().any(|known| known.name == *name) {
+            continue;
+        }
+        let rule = match rules.kind(name, "") {
+            CookieKind::Personal => "personal",
+            CookieKind::Ignored => "ignored",
+            CookieKind::Varied => "varied",
+            CookieKind::Unknown if rules.varied.iter().any(|varied| varied.name == *name) => "varied",
+            CookieKind::Unknown => "no rule",
+        };
+        cookies.push(CookieReport { name: name.clone(), rule, is_dropped: rules.is_dropped(name, &page.path) });
+    }
+    cookies
+}
+
+fn visitor_reports(pages: &[&Examined]) -> Vec<VisitorReport> {
+    let mut reports: Vec<VisitorReport> = Vec::new();
+    for visit in pages.iter().flat_map(|page| &page.visits) {
+        let known = reports.iter().position(|report| report.visitor == visit.visitor);
+        let index = known.unwrap_or_else(|| {
+            let (visitor, differences) = (visit.visitor, Vec::new());
+            reports.push(VisitorReport { visitor, pages: 0, gets_stored_page: 0, own_page_differs: 0, differences });
+            reports.len() - 1
+        });
+        let Some(report) = reports.get_mut(index) else { continue };
+        report.pages += 1;
+        report.gets_stored_page += usize::from(visit.gets_stored_page);
+        report.own_page_differs += usize::from(!visit.differences.is_empty());
+        if report.differences.is_empty() {
+            report.differences.clone_from(&visit.differences);
+        }
+    }
+    reports.sort_by_key(|report| report.visitor);
+    reports
+}

@@ -1,0 +1,108 @@
+//! The report as text: dangers first, then the kinds of pages, then the variables to paste.
+
+use std::fmt;
+
+use super::{KindReport, Report, VisitorReport};
+use crate::{
+    advice::Rule,
+    danger::Danger,
+    difference::Difference,
+};
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for danger in &self.dangers {
+            write_danger(f, danger)?;
+        }
+        write!(f, "{}: {} pages of {} kinds, {} requests.", self.url, self.pages, self.kinds.len(), self.requests)?;
+        match &self.preset {
+            None => writeln!(f, " No preset fits.")?,
+            Some(preset) if preset.traces.is_empty() => writeln!(f, " Judged with the preset {}.", preset.name)?,
+            Some(preset) => {
+                writeln!(f, " Judged with the preset {}, recognized by {}.", preset.name, preset.traces.join(", "))?;
+            }
+        }
+        for note in &self.notes {
+            writeln!(f, "Note: {note}.")?;
+        }
+        for kind in &self.kinds {
+            write_kind(f, kind)?;
+        }
+        writeln!(f, "\nExpected hit ratio: {}.", ratios(self.hit_ratio, self.hit_ratio_with_rules))?;
+        writeln!(f, "{}", self.estimate)?;
+        writeln!(f, "\nPaste into wrangler.toml:\n\n[vars]")?;
+        for (name, value) in &self.vars {
+            // A TOML string has JSON's escapes.
+            writeln!(f, "{name} = {value}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_danger(f: &mut fmt::Formatter<'_>, danger: &Danger) -> fmt::Result {
+    writeln!(f, "DANGER {} ({} pages, such as {})", danger.kind, danger.pages, danger.example)?;
+    writeln!(f, "  {}", danger.sentence)?;
+    write_differences(f, &danger.differences)?;
+    writeln!(f, "  Remedy: {}", danger.remedy)?;
+    for rule in &danger.rules {
+        write_rule(f, rule)?;
+    }
+    writeln!(f)
+}
+
+fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
+    writeln!(f, "\n{}  ({} pages, such as {})", kind.kind, kind.pages, kind.example)?;
+    if kind.stored > 0 {
+        writeln!(f, "  stored: {} of {}", kind.stored, kind.pages)?;
+    }
+    for reason in &kind.not_stored {
+        write!(f, "  not stored: {} of {}, {}", reason.pages, kind.pages, reason.reason)?;
+        if reason.cause.is_empty() { writeln!(f)? } else { writeln!(f, " ({})", reason.cause)? }
+    }
+    for header in &kind.headers {
+        writeln!(f, "  header {header}")?;
+    }
+    for cookie in &kind.set_cookies {
+        let dropped = if cookie.is_dropped { ", dropped from shared pages" } else { "" };
+        writeln!(f, "  sets the cookie {}: {}{dropped}", cookie.name, cookie.rule)?;
+    }
+    for visitor in &kind.visitors {
+        write_visitor(f, visitor)?;
+    }
+    if kind.renders_differ > 0 {
+        writeln!(f, "  two visitors' renders differ: {} of {} pages", kind.renders_differ, kind.pages)?;
+        write_differences(f, &kind.differences)?;
+    }
+    if let Some(remedy) = &kind.remedy {
+        writeln!(f, "  remedy: {remedy}")?;
+    }
+    for rule in &kind.rules {
+        write_rule(f, rule)?;
+    }
+    writeln!(f, "  expected hit ratio: {}", ratios(kind.hit_ratio, kind.hit_ratio_with_rules))
+}
+
+fn write_visitor(f: &mut fmt::Formatter<'_>, report: &VisitorReport) -> fmt::Result {
+    let VisitorReport { visitor, pages, gets_stored_page, own_page_differs, differences } = report;
+    write!(f, "  {} get the stored page: {gets_stored_page} of {pages}", visitor.subject())?;
+    if *own_page_differs == 0 {
+        return writeln!(f);
+    }
+    writeln!(f, "; their own page differs: {own_page_differs} of {pages}")?;
+    write_differences(f, differences)
+}
+
+fn write_differences(f: &mut fmt::Formatter<'_>, differences: &[Difference]) -> fmt::Result {
+    for Difference { kind, one, other, .. } in differences {
+        writeln!(f, "    {}: {one:?} or {other:?}", kind.as_str())?;
+    }
+    Ok(())
+}
+
+fn write_rule(f: &mut fmt::Formatter<'_>, Rule { variable, value, risk }: &Rule) -> fmt::Result {
+    writeln!(f, "    {variable}: {value}\n      Risk: {risk}")
+}
+
+fn ratios(now: f64, with_rules: f64) -> String {
+    if with_rules == now { format!("{now:.2}") } else { format!("{now:.2}, with the proposed rules {with_rules:.2}") }
+}
