@@ -1,9 +1,6 @@
 //! The remedy for a page that edgefront does not store: a rule with its risk, or a change of the shop.
 
-use edgefront::{
-    config::PageConfig,
-    page_cache::Reason,
-};
+use edgefront::{config::PageConfig, page_cache::Reason};
 use serde::Serialize;
 
 /// One variable with a value to add, and the risk of it in one sentence.
@@ -32,6 +29,8 @@ pub struct Refused<'a> {
     pub path: &'a str,
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
+    /// Size of the body.
+    pub bytes: usize,
     pub config: &'a PageConfig,
 }
 
@@ -54,7 +53,7 @@ pub fn advise(page: &Refused) -> Advice {
         Reason::SetCookie => drop_cookies(page),
         Reason::NoItem => name_items(page),
         Reason::TooLarge => {
-            let value = page.config.max_bytes.saturating_mul(2).to_string();
+            let value = page.bytes.checked_next_power_of_two().unwrap_or(page.bytes).to_string();
             Advice::Rules(vec![Rule { variable: "PAGE_MAX_BYTES", value, risk: SIZE_RISK }])
         }
         Reason::Path => no_rule("Intended: PATHS_PERSONAL names the path."),
@@ -67,9 +66,13 @@ pub fn advise(page: &Refused) -> Advice {
              page for another value.",
         ),
         Reason::Dynamic => no_rule("The parameter _ asks for a page of one request."),
-        Reason::Spelling => no_rule("Visitors get the stored page if another address stores it. Link the canonical address."),
+        Reason::Spelling => {
+            no_rule("Visitors get the stored page if another address stores it. Link the canonical address.")
+        }
         Reason::Status => no_rule("Only pages with status 200 are stored without stated freshness."),
-        Reason::Encoding => no_rule("The shop compresses although it is asked not to: let it obey Accept-Encoding: identity."),
+        Reason::Encoding => {
+            no_rule("The shop compresses although it is asked not to: let it obey Accept-Encoding: identity.")
+        }
         Reason::Vary | Reason::VaryStar => {
             no_rule("Let the shop send no Vary: *, and name only headers that change the page.")
         }
@@ -89,7 +92,7 @@ fn drop_cookies(page: &Refused) -> Advice {
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
     let mut proposed = Vec::new();
     for name in kept {
-        if name == DJANGO_CSRF_COOKIE {
+        if name == DJANGO_CSRF_COOKIE && rules.csrf.is_none() {
             proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
             continue;
         }
@@ -129,7 +132,8 @@ mod tests {
         let origin = url::Url::parse("https://shop.example").unwrap();
         let config = Settings::new(&origin, None, &[]).unwrap().config().unwrap().page;
         let set_cookies: Vec<_> = set_cookies.iter().map(|name| (*name).to_owned()).collect();
-        match advise(&Refused { reason, kind, path: "/books/1/", set_cookies: &set_cookies, config: &config }) {
+        match advise(&Refused { reason, kind, path: "/books/1/", set_cookies: &set_cookies, bytes: 0, config: &config })
+        {
             Advice::Rules(rules) => Ok(rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect()),
             Advice::NoRule(text) => Err(text),
         }
@@ -138,8 +142,12 @@ mod tests {
     #[test]
     fn a_cookie_is_dropped_only_where_it_is_in_the_way() {
         let dropped = rules(Reason::SetCookie, "/books/{item}/", &["csrftoken", "sid", "_ga"]).unwrap();
-        let expected =
-            ["CSRF_COOKIE csrftoken", "COOKIES_DROPPED sid@/books/*/", "COOKIES_PERSONAL sid", "COOKIES_DROPPED _ga@/books/*/"];
+        let expected = [
+            "CSRF_COOKIE csrftoken",
+            "COOKIES_DROPPED sid@/books/*/",
+            "COOKIES_PERSONAL sid",
+            "COOKIES_DROPPED _ga@/books/*/",
+        ];
         assert_eq!(dropped, expected);
         assert!(rules(Reason::SetCookie, "/*/", &["sid"]).is_err(), "it would hold for all pages");
     }

@@ -19,6 +19,8 @@ use super::{
 
 /// Most pages of one kind. Ten similar pages show what a hundred show.
 const MAX_OF_KIND: usize = 10;
+/// A query parameter makes an address wait as if its kind had so many pages already.
+const PARAMETER_DELAY: usize = 2;
 /// Most addresses that the doctor remembers. A calendar can link pages without end.
 const MAX_ADDRESSES: usize = 3_000;
 /// So many failures in a row end the crawl: the shop has trouble.
@@ -103,7 +105,7 @@ impl Crawl<'_> {
             }
             eprintln!("...  {url}");
             let page = self.get(&url).await.map_err(|error| error.failure(&url))?;
-            let Some(target) = redirect(&page.status, &page.headers, &url) else {
+            let Some(target) = redirect(page.status, &page.headers, &url) else {
                 return check_first(url, page);
             };
             if target.origin() != start.origin() {
@@ -117,7 +119,7 @@ impl Crawl<'_> {
 
     /// Adds a page and its links.
     fn read(&self, url: &Url, page: &Page, frontier: &mut Frontier, sample: &mut Sample) {
-        let target = redirect(&page.status, &page.headers, url);
+        let target = redirect(page.status, &page.headers, url);
         let mut found: Vec<_> = target.and_then(|target| links::page_of_site(target, url)).into_iter().collect();
         if page.status.is_success() && page.is_html() {
             found.extend(links::of_page(&page.text(), url));
@@ -125,10 +127,10 @@ impl Crawl<'_> {
             sample.pages.push(url.clone());
         }
         for link in found {
-            if !self.robots.allows(&link) {
-                sample.forbidden += 1;
-            } else {
+            if self.robots.allows(&link) {
                 frontier.add(link, self.rules);
+            } else {
+                sample.forbidden += 1;
             }
         }
     }
@@ -141,13 +143,16 @@ fn check_first(url: Url, page: Page) -> Result<(Url, Page), Failure> {
     }
     if !page.is_html() {
         let kind = page.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("no type");
-        return Err(Failure::new(format!("{url} is not HTML ({kind})"), "start at a page of the shop, such as its home page"));
+        return Err(Failure::new(
+            format!("{url} is not HTML ({kind})"),
+            "start at a page of the shop, such as its home page",
+        ));
     }
     Ok((url, page))
 }
 
 /// The target of a redirect.
-fn redirect(status: &StatusCode, headers: &HeaderMap, url: &Url) -> Option<Url> {
+fn redirect(status: StatusCode, headers: &HeaderMap, url: &Url) -> Option<Url> {
     let location = headers.get(header::LOCATION).filter(|_| status.is_redirection())?;
     url.join(location.to_str().ok()?).ok()
 }
@@ -186,10 +191,10 @@ impl Frontier {
         }
         let count = |pattern: &String| counts.get(pattern.as_str()).copied().unwrap_or_default();
         let free = patterns.iter().zip(&self.taken).enumerate().filter(|(_, (_, taken))| !**taken);
-        let (_, index) = free
-            .map(|(index, (pattern, _))| (count(pattern), index))
-            .filter(|(count, _)| *count < MAX_OF_KIND)
-            .min()?;
+        let few = free.map(|(index, (pattern, _))| (count(pattern), index)).filter(|(count, _)| *count < MAX_OF_KIND);
+        // Filters of a list have many combinations, so pages with parameters come later.
+        let delay = |index: usize| self.shapes.get(index).map_or(0, Shape::parameters) * PARAMETER_DELAY;
+        let (_, index) = few.map(|(count, index)| (count + delay(index), index)).min()?;
         *self.taken.get_mut(index)? = true;
         self.addresses.get(index).cloned()
     }

@@ -43,11 +43,16 @@ pub fn of_kind(kind: &str, pages: &[&Examined], visitors: &Visitors, rules: &Coo
             let who = visit.visitor.subject();
             let protected = "; edgefront's rules protect them, but other caches do not know these rules";
             let sentence = match (page.is_declared_shared, visit.gets_stored_page) {
-                (true, true) => format!("The shop declares this page public, but {who} get another one. They would lose their own."),
+                (true, true) => {
+                    format!("The shop declares this page public, but {who} get another one. They would lose their own.")
+                }
                 (true, false) => format!("The shop declares this page public, but {who} get another one{protected}."),
-                (false, _) => format!("edgefront would store this page, but {who} get another one. They would lose their own."),
+                (false, _) => {
+                    format!("edgefront would store this page, but {who} get another one. They would lose their own.")
+                }
             };
-            let rules = if visit.gets_stored_page { personal_cookies(visit.visitor, own, rules, kind) } else { Vec::new() };
+            let rules =
+                if visit.gets_stored_page { personal_cookies(visit.visitor, own, rules, kind) } else { Vec::new() };
             Some(danger(kind, page, sentence, visit.differences.clone(), rules))
         })
     });
@@ -65,9 +70,15 @@ pub fn of_kind(kind: &str, pages: &[&Examined], visitors: &Visitors, rules: &Coo
 fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
     let differences = page.renders_differ.as_ref().filter(|differences| !differences.is_empty())?;
     let sentence = match (page.verdict.is_ok(), page.is_declared_shared) {
-        (true, true) => "Leak: the shop declares this page public, but two visitors get different ones. One would see the other's.",
-        (true, false) => "Leak: edgefront would store this page, but two visitors get different ones. One would see the other's.",
-        (false, true) => "The shop declares this page public, but two visitors get different ones. edgefront does not store it.",
+        (true, true) => {
+            "Leak: the shop declares this page public, but two visitors get different ones. One would see the other's."
+        }
+        (true, false) => {
+            "Leak: edgefront would store this page, but two visitors get different ones. One would see the other's."
+        }
+        (false, true) => {
+            "The shop declares this page public, but two visitors get different ones. edgefront does not store it."
+        }
         (false, false) => return None,
     };
     let rules = if page.verdict.is_ok() { personal_path(kind) } else { Vec::new() };
@@ -75,7 +86,15 @@ fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
 }
 
 fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Difference>, rules: Vec<Rule>) -> Danger {
-    Danger { kind: kind.to_owned(), example: page.url.to_string(), pages: 1, sentence, differences, remedy: REMEDY, rules }
+    Danger {
+        kind: kind.to_owned(),
+        example: page.url.to_string(),
+        pages: 1,
+        sentence,
+        differences,
+        remedy: REMEDY,
+        rules,
+    }
 }
 
 /// Makes the visitor's cookies personal. A visitor without such a cookie needs a rule for the path.
@@ -83,7 +102,8 @@ fn personal_cookies(visitor: Visitor, cookies: Option<&HeaderValue>, rules: &Coo
     let text = cookies.and_then(|cookies| cookies.to_str().ok()).unwrap_or_default();
     let pairs = text.split(';').filter_map(|cookie| cookie.trim().split_once('='));
     let unknown = pairs.filter(|(name, value)| rules.kind(name, value) == CookieKind::Unknown);
-    let rule = |(name, _): (&str, &str)| Rule { variable: "COOKIES_PERSONAL", value: name.to_owned(), risk: COOKIE_RISK };
+    let rule =
+        |(name, _): (&str, &str)| Rule { variable: "COOKIES_PERSONAL", value: name.to_owned(), risk: COOKIE_RISK };
     let proposed: Vec<_> = unknown.map(rule).collect();
     if proposed.is_empty() || visitor == Visitor::WithAnalytics { personal_path(kind) } else { proposed }
 }

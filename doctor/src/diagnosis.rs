@@ -88,12 +88,12 @@ fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetRe
 }
 
 async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {
-    let mut examined = Vec::new();
+    let mut pages = Vec::new();
     for (index, url) in sample.pages.iter().enumerate() {
         eprintln!("...  examining page {} of {}: {url}", index + 1, sample.pages.len());
-        examined.extend(examiner.examine(url).await);
+        pages.extend(examiner.examine(url).await);
     }
-    examined
+    pages
 }
 
 /// What is known about the shop.
@@ -125,7 +125,8 @@ impl Diagnosis {
 
     /// The report on a kind, without a remedy.
     fn report(&self, kind: &str, pages: &[&Examined]) -> KindReport {
-        let differing = || pages.iter().filter_map(|page| page.renders_differ.as_ref()).filter(|found| !found.is_empty());
+        let differing =
+            || pages.iter().filter_map(|page| page.renders_differ.as_ref()).filter(|found| !found.is_empty());
         let hit_ratio = hit_ratio(pages);
         let mut headers: Vec<_> = pages.iter().flat_map(|page| page.headers.iter().cloned()).collect();
         headers.sort();
@@ -167,14 +168,16 @@ impl Diagnosis {
         eprintln!("...  trying rules for {}", report.kind);
         match trial.run(&report.kind, page).await? {
             Outcome::Works { rules, settings } => {
-                let text = if rules.is_empty() { "the rules above store these pages, too." } else { "tried, and safe:" };
+                let text =
+                    if rules.is_empty() { "the rules above store these pages, too." } else { "tried, and safe:" };
                 report.remedy = Some(text.to_owned());
                 report.rules = rules;
                 report.hit_ratio_with_rules = 1.0;
                 Ok(settings)
             }
             Outcome::Differs { rules, differences, at } => {
-                let names: Vec<_> = rules.iter().map(|Rule { variable, value, .. }| format!("{variable} {value}")).collect();
+                let names: Vec<_> =
+                    rules.iter().map(|Rule { variable, value, .. }| format!("{variable} {value}")).collect();
                 let kinds: Vec<_> = differences.iter().map(|difference| difference.kind.as_str()).collect();
                 report.remedy = Some(format!(
                     "None: {} would store {at}, whose renders differ for different visitors ({}).",
@@ -210,10 +213,17 @@ impl Diagnosis {
         if sample.forbidden > 0 {
             notes.push(format!("robots.txt forbids {} links, which were not requested", sample.forbidden));
         }
+        if let Some(recognized) = sample.traces.recognize()
+            && preset.as_ref().is_some_and(|preset| preset.name != recognized.preset)
+        {
+            let traces = recognized.traces.join(", ");
+            notes.push(format!("the shop has traces of {} ({traces}); compare with --preset {0}", recognized.preset));
+        }
         if self.examined.len() < sample.pages.len() {
             notes.push(format!("{} pages did not answer again", sample.pages.len() - self.examined.len()));
         }
         let text = |value: &str| Value::String(value.to_owned());
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.pages));
         Report {
             url: start.to_string(),
             preset,
@@ -239,9 +249,8 @@ fn hit_ratio(pages: &[&Examined]) -> f64 {
 /// The average of values with their weights; 0 without values.
 #[expect(clippy::cast_precision_loss, reason = "at most 500 pages")]
 fn average(values: impl Iterator<Item = (f64, usize)>) -> f64 {
-    let (sum, weights) = values.fold((0.0, 0), |(sum, weights), (value, weight)| {
-        (value.mul_add(weight as f64, sum), weights + weight)
-    });
+    let (sum, weights) =
+        values.fold((0.0, 0), |(sum, weights), (value, weight)| (value.mul_add(weight as f64, sum), weights + weight));
     if weights == 0 { 0.0 } else { sum / weights as f64 }
 }
 

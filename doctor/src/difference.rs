@@ -26,7 +26,7 @@ const MAX_WORD: usize = 16;
 pub enum DifferenceKind {
     /// A token against cross-site request forgery. A shared one is refused, or protects nobody.
     CsrfToken,
-    /// A number that must be used once: of a content security policy, or of WordPress.
+    /// A number that must be used once: of a content security policy, or of `WordPress`.
     Nonce,
     /// The value of a visitor's cookie.
     CookieValue,

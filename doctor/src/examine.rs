@@ -129,6 +129,22 @@ impl Examined {
             visits: [Visitor::WithoutCookies, Visitor::WithAnalytics].map(visit).into(),
         }
     }
+
+    /// The differences that make it wrong to store the page: between two visitors' renders, or between the stored page and
+    /// the own page of a visitor who gets the stored one. None if the page is not stored, or is the same for all of them.
+    pub fn unsafe_to_share(&self) -> Option<Vec<Difference>> {
+        self.verdict.as_ref().ok()?;
+        let renders = self.renders_differ.iter().flatten();
+        let visits = self.visits.iter().filter(|visit| visit.gets_stored_page).flat_map(|visit| &visit.differences);
+        let differences: Vec<_> = renders.chain(visits).cloned().collect();
+        (!differences.is_empty()).then_some(differences)
+    }
+
+    /// Returns whether the page differs between visitors, apart from those who are signed in.
+    pub fn has_differences(&self) -> bool {
+        let visits = self.visits.iter().filter(|visit| visit.visitor != Visitor::SignedIn);
+        self.renders_differ.iter().flatten().chain(visits.flat_map(|visit| &visit.differences)).next().is_some()
+    }
 }
 
 fn cookie_values(cookies: &HeaderValue) -> Vec<String> {
@@ -144,16 +160,4 @@ fn deciding_headers(headers: &HeaderMap) -> Vec<String> {
         (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
     };
     names.into_iter().filter_map(line).collect()
-}
-
-impl Examined {
-    /// The differences that make it wrong to store the page: between two visitors' renders, or between the stored page and
-    /// the own page of a visitor who gets the stored one. None if the page is not stored, or is the same for all of them.
-    pub fn unsafe_to_share(&self) -> Option<Vec<Difference>> {
-        self.verdict.as_ref().ok()?;
-        let renders = self.renders_differ.iter().flatten();
-        let visits = self.visits.iter().filter(|visit| visit.gets_stored_page).flat_map(|visit| &visit.differences);
-        let differences: Vec<_> = renders.chain(visits).cloned().collect();
-        (!differences.is_empty()).then_some(differences)
-    }
 }

@@ -39,6 +39,11 @@ impl Shape {
         Self { segments: url.path().split('/').skip(1).map(named).collect(), parameters }
     }
 
+    /// How many query parameters the address has.
+    pub fn parameters(&self) -> usize {
+        self.parameters.len()
+    }
+
     fn is_last(&self, depth: usize) -> bool {
         // A final slash is part of the last segment.
         depth + 1 == self.segments.len()
@@ -61,8 +66,9 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
         let many = if depth == 0 { MANY_AT_TOP } else { MANY };
         for (pattern, shape) in patterns.iter_mut().zip(shapes) {
             let Some(segment) = shape.segments.get(depth) else { continue };
-            let is_one_of_many =
-                || siblings.get(&(pattern.clone(), shape.is_last(depth))).is_some_and(|siblings| siblings.len() >= many);
+            let is_one_of_many = || {
+                siblings.get(&(pattern.clone(), shape.is_last(depth))).is_some_and(|siblings| siblings.len() >= many)
+            };
             let is_literal = segment.is_empty() || segment == "{item}";
             let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit());
             let is_variable = !is_literal && (has_digit || is_one_of_many());
@@ -96,14 +102,24 @@ mod tests {
     #[test]
     fn pages_of_the_same_form_are_one_kind() {
         let words = ["red", "green", "blue", "black", "white", "grey", "pink"];
-        let mut paths: Vec<_> = ["/", "/about/", "/cart", "/search?q=mug", "/search?q=cup&page=2", "/product/a", "/product/b"]
-            .map(str::to_owned)
-            .into();
+        let mut paths: Vec<_> =
+            ["/", "/about/", "/cart", "/search?q=mug", "/search?q=cup&page=2", "/product/a", "/product/b"]
+                .map(str::to_owned)
+                .into();
         paths.extend(words.map(|word| format!("/shoes/{word}/")));
         paths.extend(words.map(|word| format!("/shoes/{word}/sizes/")));
         paths.extend((0..3).map(|number| format!("/blog/post-{number}.html")));
-        let expected =
-            ["/", "/about/", "/blog/*", "/cart", "/product/{item}", "/search?page&q", "/search?q", "/shoes/*/", "/shoes/*/sizes/"];
+        let expected = [
+            "/",
+            "/about/",
+            "/blog/*",
+            "/cart",
+            "/product/{item}",
+            "/search?page&q",
+            "/search?q",
+            "/shoes/*/",
+            "/shoes/*/sizes/",
+        ];
         assert_eq!(kinds(&paths), expected);
     }
 

@@ -8,14 +8,50 @@ const MAX_URL: usize = 1_000;
 
 /// Parts of addresses that change something when they are requested. The doctor never follows them.
 const UNSAFE: [&str; 16] = [
-    "logout", "log-out", "log_out", "logoff", "signout", "sign-out", "sign_out", "add-to-cart", "add_to_cart", "cart/add",
-    "basket/add", "addtocart", "delete", "remove", "unsubscribe", "action=",
+    "logout",
+    "log-out",
+    "log_out",
+    "logoff",
+    "signout",
+    "sign-out",
+    "sign_out",
+    "add-to-cart",
+    "add_to_cart",
+    "cart/add",
+    "basket/add",
+    "addtocart",
+    "delete",
+    "remove",
+    "unsubscribe",
+    "action=",
 ];
 
 /// Names at the end of a path that are no pages.
 const FILES: [&str; 24] = [
-    ".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif", ".svg", ".ico", ".css", ".js", ".json", ".xml", ".txt", ".pdf",
-    ".zip", ".mp4", ".webm", ".woff", ".woff2", ".csv", ".rss", ".atom", ".map", ".webmanifest",
+    ".jpg",
+    ".jpeg",
+    ".png",
+    ".gif",
+    ".webp",
+    ".avif",
+    ".svg",
+    ".ico",
+    ".css",
+    ".js",
+    ".json",
+    ".xml",
+    ".txt",
+    ".pdf",
+    ".zip",
+    ".mp4",
+    ".webm",
+    ".woff",
+    ".woff2",
+    ".csv",
+    ".rss",
+    ".atom",
+    ".map",
+    ".webmanifest",
 ];
 
 /// The addresses of other pages of the same site, in the order of the page.
@@ -26,9 +62,8 @@ pub fn of_page(html: &str, page: &Url) -> Vec<Url> {
     emitter.naively_switch_states(true);
     for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
         let Token::StartTag(tag) = token else { continue };
-        let attribute = |name: &[u8]| {
-            tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).trim().to_owned())
-        };
+        let attribute =
+            |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).trim().to_owned());
         let Some(target) = attribute(b"href") else { continue };
         match &**tag.name {
             b"base" => base = base.join(&target).unwrap_or(base),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use edgefront::config::{
     Config,
     presets::Preset,
-    variables::{CSRF_COOKIE, ITEM_ROUTES, PRESET, VARIABLES},
+    variables::{CSRF_COOKIE, ITEM_ROUTES, PAGE_MAX_BYTES, PRESET, VARIABLES},
 };
 use url::Url;
 use xtask::{failure::Failure, variables::Variables};
@@ -68,16 +68,17 @@ impl Settings {
         Self(settings)
     }
 
-    /// The settings with one more rule. A list keeps what the preset says; `CSRF_COOKIE` is one name.
+    /// The settings with one more rule. A list keeps what it has and what the preset says; another variable is replaced.
     #[must_use]
     pub fn with_rule(&self, variable: &str, value: &str) -> Self {
         let mut settings = self.0.clone();
         let own = settings.get(variable).filter(|own| !own.is_empty()).cloned();
         let inherited = || self.preset().and_then(Preset::find).and_then(|preset| preset.get(variable));
-        let combined = if variable == CSRF_COOKIE.name {
+        let combined = if [CSRF_COOKIE.name, PAGE_MAX_BYTES.name].contains(&variable) {
             value.to_owned()
         } else if let Some(own) = own {
-            format!("{own}, {value}")
+            let mut entries = own.trim_start_matches('+').split(',').map(str::trim);
+            if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}, {value}") }
         } else if variable == ITEM_ROUTES.name {
             // Not a list that `+` can extend.
             inherited().map_or_else(|| value.to_owned(), |preset| format!("{preset}, {value}"))
@@ -109,9 +110,14 @@ mod tests {
         let oscar = settings(Some("django-oscar"), &[]).unwrap();
         let more = oscar.with_rule("ITEM_ROUTES", "/book/{item}").with_rule("COOKIES_PERSONAL", "loyalty");
         let config = more.config().unwrap().page;
-        assert!(config.urls.items.item("/book/1", None).is_some() && config.urls.items.item("/catalogue/1/", None).is_some());
+        assert!(
+            config.urls.items.item("/book/1", None).is_some()
+                && config.urls.items.item("/catalogue/1/", None).is_some()
+        );
         assert!(config.cookies.personal.contains("sessionid") && config.cookies.personal.contains("loyalty"));
-        let twice = more.with_rule("COOKIES_PERSONAL", "club").config().unwrap().page;
+        let twice = more.with_rule("COOKIES_PERSONAL", "club");
+        assert_eq!(twice, twice.with_rule("COOKIES_PERSONAL", "loyalty"), "it is there already");
+        let twice = twice.config().unwrap().page;
         assert!(["sessionid", "loyalty", "club"].iter().all(|name| twice.cookies.personal.contains(name)));
     }
 

@@ -56,6 +56,8 @@ pub enum NoPage {
 }
 
 impl Shop {
+    /// `limit`: edgefront stores no larger page, in bytes.
+    ///
     /// # Errors
     /// When the system has no certificates.
     pub fn new(start: &Url, pause: Duration, limit: usize) -> Result<Self, Failure> {
@@ -64,7 +66,10 @@ impl Shop {
         let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).user_agent(USER_AGENT);
         // A proxy cannot reach this machine.
         let builder = if is_loopback(start) { builder.no_proxy() } else { builder };
-        let client = builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", causes(&error)), ""))?;
+        let client =
+            builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", causes(&error)), ""))?;
+        // Room for the size of a page that is too large.
+        let limit = limit.saturating_mul(8);
         Ok(Self { client, next: Mutex::new(Instant::now()), pause, limit, requests: Cell::new(0) })
     }
 

@@ -101,7 +101,8 @@ impl Traces {
     /// The preset with the strongest traces. None if no trace is certain.
     pub fn recognize(&self) -> Option<Recognized> {
         let found = || self.0.iter().filter_map(|index| TELL_TALES.get(*index));
-        let weight = |preset: &str| found().filter(|(own, ..)| *own == preset).map(|(_, _, weight)| weight).sum::<u32>();
+        let weight =
+            |preset: &str| found().filter(|(own, ..)| *own == preset).map(|(_, _, weight)| weight).sum::<u32>();
         let (preset, ..) = found().max_by_key(|(preset, ..)| weight(preset))?;
         let traces = found().filter(|(own, ..)| own == preset).map(|(_, trace, _)| trace.to_string()).collect();
         (weight(preset) >= CERTAIN).then_some(Recognized { preset, traces })
@@ -151,7 +152,8 @@ mod tests {
         assert_eq!(recognize(&["csrftoken=1"], "csrfmiddlewaretoken", &[]), None, "any Django site");
         let wordpress = "<link href=/wp-content/themes/a> <script src=/wp-includes/b>";
         assert_eq!(recognize(&[], wordpress, &[]), Some("wordpress"));
-        let woocommerce = "<link href=/wp-content/plugins/woocommerce/a> <script src=/wp-includes/b> <a href=/wp-login.php>";
+        let woocommerce =
+            "<link href=/wp-content/plugins/woocommerce/a> <script src=/wp-includes/b> <a href=/wp-login.php>";
         assert_eq!(recognize(&[], woocommerce, &["/wp-login.php"]), Some("woocommerce"));
         assert_eq!(recognize(&["session=1"], "<p>A shop</p>", &["/"]), None);
     }

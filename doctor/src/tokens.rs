@@ -1,5 +1,7 @@
 //! A page as a list of tags and texts, which the comparison of two renders needs.
 
+use std::fmt::Write as _;
+
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
 /// The name of the form field with Django's CSRF token.
@@ -29,7 +31,8 @@ pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
                 for (name, value) in &tag.attributes {
                     let is_covered = is_token && csrf_tokens == CsrfTokens::Covered && ***name == *b"value";
                     let value = if is_covered { "".into() } else { String::from_utf8_lossy(value) };
-                    text.push_str(&format!(" {}=\"{value}\"", String::from_utf8_lossy(name)));
+                    // A String takes all text.
+                    let _ = write!(text, " {}=\"{value}\"", String::from_utf8_lossy(name));
                 }
                 text.push('>');
                 pieces.push(text);

@@ -9,7 +9,7 @@ use super::{
     advice::{Advice, Refused, Rule, advise},
     difference::Difference,
     examine::{Examined, Examiner},
-    render::{self, set_cookies},
+    render::{self, NotStored, set_cookies},
     settings::Settings,
     shop::Shop,
     visitor::Visitors,
@@ -19,8 +19,6 @@ use xtask::failure::Failure;
 /// Most rounds for one kind. The first rules often uncover the next obstacle: without its cookies, a page still lacks
 /// freshness.
 const MAX_ROUNDS: usize = 3;
-/// Most pages of other kinds that are checked because the rules hold for them, too.
-const MAX_OTHERS: usize = 5;
 
 /// The result of a trial.
 pub enum Outcome {
@@ -50,19 +48,19 @@ impl Trial<'_> {
         let (mut rules, mut settings) = (Vec::new(), self.settings.clone());
         for round in 0..=MAX_ROUNDS {
             let app = render::edgefront(&settings, self.shop)?;
-            let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { break };
-            let Ok(first) = render::for_everybody(&app, &key).await else { break };
-            let refused = match &first.stored {
-                Ok(_) => return self.check_sharing(rules, settings, page).await,
-                Err(why) => Refused {
-                    reason: why.reason,
-                    kind,
-                    path: key.path(),
-                    set_cookies: &set_cookies(&first.headers),
-                    config: &app.config.page,
-                },
+            let config = &app.config.page;
+            let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
+                Err(reason) => advise(&Refused { reason, kind, path: &page.path, set_cookies: &[], bytes: 0, config }),
+                Ok(key) => {
+                    let Ok(first) = render::for_everybody(&app, &key).await else { break };
+                    let Err(NotStored { reason, .. }) = first.stored else {
+                        return self.check_sharing(rules, settings, page).await;
+                    };
+                    let (set_cookies, bytes) = (set_cookies(&first.headers), first.body.len());
+                    advise(&Refused { reason, kind, path: key.path(), set_cookies: &set_cookies, bytes, config })
+                }
             };
-            match advise(&refused) {
+            match advice {
                 Advice::Rules(more) if round < MAX_ROUNDS && !more.is_empty() => {
                     for rule in more {
                         settings = settings.with_rule(rule.variable, &rule.value);
@@ -76,26 +74,28 @@ impl Trial<'_> {
         Ok(Outcome::NoRule("No rule stores this page.".to_owned()))
     }
 
-    /// Compares all renders of every page that the rules store.
+    /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences.
     async fn check_sharing(&self, rules: Vec<Rule>, settings: Settings, page: &Examined) -> Result<Outcome, Failure> {
         let app = render::edgefront(&settings, self.shop)?;
         let before = self.settings.config()?.page;
         let after = &app.config.page;
-        let is_item = |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.item().is_some());
+        let is_item =
+            |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.item().is_some());
         let is_affected = |page: &&Examined| {
             let cookies = &page.set_cookies;
             let drops = |rules: &edgefront::config::rules::CookieRules| {
                 cookies.iter().filter(|name| rules.is_dropped(name, &page.path)).count()
             };
             page.verdict.is_err()
+                && page.has_differences()
                 && (drops(&after.cookies) > drops(&before.cookies)
                     || is_item(page, &after.urls) && !is_item(page, &before.urls))
         };
-        let others = self.sample.iter().filter(|other| other.url != page.url).filter(is_affected).take(MAX_OTHERS);
+        let others = self.sample.iter().filter(|other| other.url != page.url).filter(is_affected);
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         for page in std::iter::once(page).chain(others) {
-            let Some(examined) = examiner.examine(&page.url).await else { continue };
-            if let Some(differences) = examined.unsafe_to_share() {
+            let with_rules = examiner.examine(&page.url).await;
+            if let Some(differences) = with_rules.and_then(|page| page.unsafe_to_share()) {
                 return Ok(Outcome::Differs { rules, differences, at: page.url.to_string() });
             }
         }

@@ -11,8 +11,7 @@ use url::Url;
 use xtask::failure::Failure;
 
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
-const ANALYTICS: &str =
-    "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
+const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
 
 /// A kind of visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -55,11 +54,15 @@ impl Visitors {
     pub fn new(login: Option<&str>) -> Result<Self, Failure> {
         let login = login.map(|text| text.trim().trim_start_matches("Cookie:").trim());
         let value = login.filter(|text| !text.is_empty()).map(HeaderValue::from_str).transpose();
-        let wrong = |_| Failure::new("--login is not a Cookie header", "copy the value of the header Cookie from a browser");
+        let wrong =
+            |_| Failure::new("--login is not a Cookie header", "copy the value of the header Cookie from a browser");
         let login = value.map_err(wrong)?;
         let has_pair = |value: &HeaderValue| value.as_bytes().contains(&b'=');
         if login.as_ref().is_some_and(|value| !has_pair(value)) {
-            return Err(Failure::new("--login has no name=value", "copy the value of the header Cookie from a browser"));
+            return Err(Failure::new(
+                "--login has no name=value",
+                "copy the value of the header Cookie from a browser",
+            ));
         }
         Ok(Self { own: Jar::default(), login })
     }

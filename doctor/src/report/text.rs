@@ -3,18 +3,15 @@
 use std::fmt;
 
 use super::{KindReport, Report, VisitorReport};
-use crate::{
-    advice::Rule,
-    danger::Danger,
-    difference::Difference,
-};
+use crate::{advice::Rule, danger::Danger, difference::Difference};
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for danger in &self.dangers {
             write_danger(f, danger)?;
         }
-        write!(f, "{}: {} pages of {} kinds, {} requests.", self.url, self.pages, self.kinds.len(), self.requests)?;
+        let (pages, kinds) = (counted(self.pages, "page"), counted(self.kinds.len(), "kind"));
+        write!(f, "{}: {pages} of {kinds}, {} requests.", self.url, self.requests)?;
         match &self.preset {
             None => writeln!(f, " No preset fits.")?,
             Some(preset) if preset.traces.is_empty() => writeln!(f, " Judged with the preset {}.", preset.name)?,
@@ -40,7 +37,7 @@ impl fmt::Display for Report {
 }
 
 fn write_danger(f: &mut fmt::Formatter<'_>, danger: &Danger) -> fmt::Result {
-    writeln!(f, "DANGER {} ({} pages, such as {})", danger.kind, danger.pages, danger.example)?;
+    writeln!(f, "DANGER {} ({}, such as {})", danger.kind, counted(danger.pages, "page"), danger.example)?;
     writeln!(f, "  {}", danger.sentence)?;
     write_differences(f, &danger.differences)?;
     writeln!(f, "  Remedy: {}", danger.remedy)?;
@@ -51,7 +48,7 @@ fn write_danger(f: &mut fmt::Formatter<'_>, danger: &Danger) -> fmt::Result {
 }
 
 fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
-    writeln!(f, "\n{}  ({} pages, such as {})", kind.kind, kind.pages, kind.example)?;
+    writeln!(f, "\n{} ({}, such as {})", kind.kind, counted(kind.pages, "page"), kind.example)?;
     if kind.stored > 0 {
         writeln!(f, "  stored: {} of {}", kind.stored, kind.pages)?;
     }
@@ -67,7 +64,7 @@ fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
         writeln!(f, "  sets the cookie {}: {}{dropped}", cookie.name, cookie.rule)?;
     }
     for visitor in &kind.visitors {
-        write_visitor(f, visitor)?;
+        write_visitor(f, visitor, kind.stored > 0)?;
     }
     if kind.renders_differ > 0 {
         writeln!(f, "  two visitors' renders differ: {} of {} pages", kind.renders_differ, kind.pages)?;
@@ -82,19 +79,23 @@ fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
     writeln!(f, "  expected hit ratio: {}", ratios(kind.hit_ratio, kind.hit_ratio_with_rules))
 }
 
-fn write_visitor(f: &mut fmt::Formatter<'_>, report: &VisitorReport) -> fmt::Result {
+fn write_visitor(f: &mut fmt::Formatter<'_>, report: &VisitorReport, is_stored: bool) -> fmt::Result {
     let VisitorReport { visitor, pages, gets_stored_page, own_page_differs, differences } = report;
-    write!(f, "  {} get the stored page: {gets_stored_page} of {pages}", visitor.subject())?;
-    if *own_page_differs == 0 {
-        return writeln!(f);
+    if *gets_stored_page > 0 {
+        writeln!(f, "  {} get the stored page: {gets_stored_page} of {pages}", visitor.subject())?;
+    } else if is_stored {
+        writeln!(f, "  {} get pages of their own", visitor.subject())?;
     }
-    writeln!(f, "; their own page differs: {own_page_differs} of {pages}")?;
-    write_differences(f, differences)
+    if *own_page_differs > 0 {
+        writeln!(f, "  {} see a different page: {own_page_differs} of {pages}", visitor.subject())?;
+        write_differences(f, differences)?;
+    }
+    Ok(())
 }
 
 fn write_differences(f: &mut fmt::Formatter<'_>, differences: &[Difference]) -> fmt::Result {
     for Difference { kind, one, other, .. } in differences {
-        writeln!(f, "    {}: {one:?} or {other:?}", kind.as_str())?;
+        writeln!(f, "    {}: `{one}` or `{other}`", kind.as_str())?;
     }
     Ok(())
 }
@@ -103,6 +104,12 @@ fn write_rule(f: &mut fmt::Formatter<'_>, Rule { variable, value, risk }: &Rule)
     writeln!(f, "    {variable}: {value}\n      Risk: {risk}")
 }
 
+/// `1 page`, `2 pages`.
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 fn ratios(now: f64, with_rules: f64) -> String {
-    if with_rules == now { format!("{now:.2}") } else { format!("{now:.2}, with the proposed rules {with_rules:.2}") }
+    let is_same = (with_rules - now).abs() < 0.005;
+    if is_same { format!("{now:.2}") } else { format!("{now:.2}, with the proposed rules {with_rules:.2}") }
 }
