@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     advice::{Rule, path_pattern},
     difference::Difference,
-    examine::Examined,
+    examine::{Examined, Visit},
     visitor::{Visitor, Visitors},
 };
 
@@ -30,37 +30,22 @@ const COOKIE_RISK: &str = "none for visitors: those with this cookie always get 
 const REMEDY: &str = "let the shop send Cache-Control: private for this page. A response that is public must be the same for all \
     visitors (RFC 9111, section 5.2.2.9).";
 
-/// The dangers of the pages of one kind.
-pub fn of_kind(kind: &str, pages: &[&Examined], visitors: &Visitors, rules: &CookieRules) -> Vec<Danger> {
-    let between_renders = pages.iter().filter_map(|page| between_renders(kind, page));
-    let of_visits = pages.iter().flat_map(|page| {
-        let cookies = visitors.with_cookies(&page.url);
-        page.visits.iter().filter_map(move |visit| {
-            let own = cookies.iter().find(|(visitor, _)| *visitor == visit.visitor).map(|(_, cookies)| cookies);
-            if visit.differences.is_empty() || !(page.is_declared_shared || visit.gets_stored_page) {
-                return None;
-            }
-            let who = visit.visitor.subject();
-            let protected = "; edgefront's rules protect them, but other caches do not know these rules";
-            let sentence = match (page.is_declared_shared, visit.gets_stored_page) {
-                (true, true) => {
-                    format!("The shop declares this page public, but {who} get another one. They would lose their own.")
-                }
-                (true, false) => format!("The shop declares this page public, but {who} get another one{protected}."),
-                (false, _) => {
-                    format!("edgefront would store this page, but {who} get another one. They would lose their own.")
-                }
-            };
-            let rules =
-                if visit.gets_stored_page { personal_cookies(visit.visitor, own, rules, kind) } else { Vec::new() };
-            Some(danger(kind, page, sentence, visit.differences.clone(), rules))
-        })
-    });
+/// The pages of one kind.
+pub struct Kind<'a> {
+    pub name: &'a str,
+    pub pages: &'a [&'a Examined],
+}
+
+/// The dangers of the pages of one kind. Equal dangers of several pages are one.
+pub fn of_kind(kind: &Kind, visitors: &Visitors, rules: &CookieRules) -> Vec<Danger> {
     let mut dangers: Vec<Danger> = Vec::new();
-    for danger in between_renders.chain(of_visits) {
-        match dangers.iter_mut().find(|known| known.sentence == danger.sentence) {
-            Some(known) => known.pages += 1,
-            None => dangers.push(danger),
+    for page in kind.pages {
+        let of_visits = page.visits.iter().filter_map(|visit| of_visit(kind.name, page, visit, visitors, rules));
+        for danger in between_renders(kind.name, page).into_iter().chain(of_visits) {
+            match dangers.iter_mut().find(|known| known.sentence == danger.sentence) {
+                Some(known) => known.pages += 1,
+                None => dangers.push(danger),
+            }
         }
     }
     dangers
@@ -69,20 +54,37 @@ pub fn of_kind(kind: &str, pages: &[&Examined], visitors: &Visitors, rules: &Coo
 /// Two visitors without cookies get different pages.
 fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
     let differences = page.renders_differ.as_ref().filter(|differences| !differences.is_empty())?;
-    let sentence = match (page.verdict.is_ok(), page.is_declared_shared) {
-        (true, true) => {
-            "Leak: the shop declares this page public, but two visitors get different ones. One would see the other's."
-        }
-        (true, false) => {
-            "Leak: edgefront would store this page, but two visitors get different ones. One would see the other's."
-        }
-        (false, true) => {
-            "The shop declares this page public, but two visitors get different ones. edgefront does not store it."
-        }
+    let (who, consequence) = match (page.is_declared_shared, page.verdict.is_ok()) {
+        (true, true) => ("the shop declares this page public", "One would see the other's."),
+        (false, true) => ("edgefront would store this page", "One would see the other's."),
+        (true, false) => ("the shop declares this page public", "edgefront does not store it, but other caches may."),
         (false, false) => return None,
     };
+    let sentence = format!("Possible leak: {who}, but two visitors get different ones. {consequence}");
     let rules = if page.verdict.is_ok() { personal_path(kind) } else { Vec::new() };
-    Some(danger(kind, page, sentence.to_owned(), differences.clone(), rules))
+    Some(danger(kind, page, sentence, differences.clone(), rules))
+}
+
+/// A visitor with cookies gets another page than everybody, although the page counts as shared.
+fn of_visit(kind: &str, page: &Examined, visit: &Visit, visitors: &Visitors, rules: &CookieRules) -> Option<Danger> {
+    let is_claimed = page.is_declared_shared && !page.varies_by("cookie");
+    if visit.differences.is_empty() || !(is_claimed || visit.gets_stored_page) {
+        return None;
+    }
+    let who = visit.visitor.subject();
+    let start =
+        if page.is_declared_shared { "The shop declares this page public" } else { "edgefront would store this page" };
+    let end = if visit.gets_stored_page {
+        ". They would get the page for everybody instead of their own."
+    } else {
+        "; edgefront's rules protect them, but other caches do not know these rules."
+    };
+    let cookies = visitors.with_cookies(&page.url).into_iter().find(|(visitor, _)| *visitor == visit.visitor);
+    let rules = match cookies {
+        Some((visitor, cookies)) if visit.gets_stored_page => personal_cookies(visitor, &cookies, rules, kind),
+        _ => Vec::new(),
+    };
+    Some(danger(kind, page, format!("{start}, but {who} get another one{end}"), visit.differences.clone(), rules))
 }
 
 fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Difference>, rules: Vec<Rule>) -> Danger {
@@ -98,8 +100,8 @@ fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Differ
 }
 
 /// Makes the visitor's cookies personal. A visitor without such a cookie needs a rule for the path.
-fn personal_cookies(visitor: Visitor, cookies: Option<&HeaderValue>, rules: &CookieRules, kind: &str) -> Vec<Rule> {
-    let text = cookies.and_then(|cookies| cookies.to_str().ok()).unwrap_or_default();
+fn personal_cookies(visitor: Visitor, cookies: &HeaderValue, rules: &CookieRules, kind: &str) -> Vec<Rule> {
+    let text = cookies.to_str().unwrap_or_default();
     let pairs = text.split(';').filter_map(|cookie| cookie.trim().split_once('='));
     let unknown = pairs.filter(|(name, value)| rules.kind(name, value) == CookieKind::Unknown);
     let rule =

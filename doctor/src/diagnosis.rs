@@ -59,7 +59,11 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let (mut dangers, mut reports) = (Vec::new(), Vec::new());
     for (kind, pages) in kinds {
         let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
-        let found = danger::of_kind(&kind, &pages, &diagnosis.visitors, &diagnosis.app.config.page.cookies);
+        let found = danger::of_kind(
+            &danger::Kind { name: &kind, pages: &pages },
+            &diagnosis.visitors,
+            &diagnosis.app.config.page.cookies,
+        );
         let mut report = diagnosis.report(&kind, &pages);
         let settings = diagnosis.find_rules(&mut report, &pages).await?;
         diagnosis.settings = settings;
@@ -139,6 +143,7 @@ impl Diagnosis {
             not_stored: reasons(pages),
             set_cookies: cookies(pages, &self.app.config.page.cookies),
             headers,
+            warning: pages.iter().find(|page| page.verdict.is_ok()).and_then(|page| many_variants(page)),
             visitors: visitor_reports(pages),
             renders_differ: differing().count(),
             differences: differing().next().cloned().unwrap_or_default(),
@@ -252,6 +257,13 @@ fn average(values: impl Iterator<Item = (f64, usize)>) -> f64 {
     let (sum, weights) =
         values.fold((0.0, 0), |(sum, weights), (value, weight)| (value.mul_add(weight as f64, sum), weights + weight));
     if weights == 0 { 0.0 } else { sum / weights as f64 }
+}
+
+/// A header with many values splits the page into many copies.
+fn many_variants(page: &Examined) -> Option<String> {
+    let fields: Vec<_> = page.vary.as_ref()?.iter().filter(|name| *name != "cookie").collect();
+    let text = "one copy is stored for each value, at most 16 of a page, so visitors with different values share less";
+    (!fields.is_empty()).then(|| format!("the page varies by {}: {text}", fields.join(", ")))
 }
 
 fn reasons(pages: &[&Examined]) -> Vec<ReasonReport> {

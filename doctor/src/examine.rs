@@ -4,7 +4,10 @@ use std::rc::Rc;
 
 use edgefront::{
     App,
-    page_cache::{PageKey, Reason, StoredPage, policy::CacheControl},
+    page_cache::{
+        PageKey, Reason, StoredPage,
+        policy::{CacheControl, VaryFields},
+    },
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::Url;
@@ -28,6 +31,8 @@ pub struct Examined {
     pub is_declared_shared: bool,
     /// Names of the cookies that the page sets for a visitor without cookies.
     pub set_cookies: Vec<String>,
+    /// The request headers that select the page. None: `Vary: *`.
+    pub vary: Option<VaryFields>,
     /// `cache-control: …` and `vary: …`, as far as the response has them.
     pub headers: Vec<String>,
     /// The differences of two renders for two visitors without cookies. None: not compared.
@@ -85,6 +90,7 @@ impl Examiner<'_> {
             path: key.path().to_owned(),
             is_declared_shared: CacheControl::of_response(headers).is_declared_shared(),
             set_cookies: set_cookies(headers),
+            vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             verdict: first.stored.map(drop),
             renders_differ: Some(between_renders),
@@ -124,6 +130,7 @@ impl Examined {
             verdict,
             is_declared_shared: false,
             set_cookies: Vec::new(),
+            vary: Some(VaryFields::default()),
             headers: Vec::new(),
             renders_differ: None,
             visits: [Visitor::WithoutCookies, Visitor::WithAnalytics].map(visit).into(),
@@ -138,6 +145,11 @@ impl Examined {
         let visits = self.visits.iter().filter(|visit| visit.gets_stored_page).flat_map(|visit| &visit.differences);
         let differences: Vec<_> = renders.chain(visits).cloned().collect();
         (!differences.is_empty()).then_some(differences)
+    }
+
+    /// Returns whether the shop says that the page depends on this request header.
+    pub fn varies_by(&self, header: &str) -> bool {
+        self.vary.as_ref().is_none_or(|fields| fields.contains(header))
     }
 
     /// Returns whether the page differs between visitors, apart from those who are signed in.

@@ -56,6 +56,8 @@ pub struct KindReport {
     pub set_cookies: Vec<CookieReport>,
     /// `cache-control: …` and `vary: …`, each spelling once.
     pub headers: Vec<String>,
+    /// Why the hit ratio may be lower than expected.
+    pub warning: Option<String>,
     pub visitors: Vec<VisitorReport>,
     /// In how many pages two visitors' renders differ, and how.
     pub renders_differ: usize,

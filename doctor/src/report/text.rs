@@ -59,6 +59,9 @@ fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
     for header in &kind.headers {
         writeln!(f, "  header {header}")?;
     }
+    if let Some(warning) = &kind.warning {
+        writeln!(f, "  warning: {warning}")?;
+    }
     for cookie in &kind.set_cookies {
         let dropped = if cookie.is_dropped { ", dropped from shared pages" } else { "" };
         writeln!(f, "  sets the cookie {}: {}{dropped}", cookie.name, cookie.rule)?;
