@@ -43,7 +43,7 @@ const DROP_RISK: &str = "a visitor gets this cookie only with the first page tha
     pages that needs the cookie fails for new visitors.";
 const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock appears \
-    later, unless the shop purges the page.";
+    later, unless the shop purges the page. Each value counts as an item of the ranking.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
 
 /// The remedy for a page.
@@ -104,16 +104,17 @@ fn drop_cookies(page: &Refused) -> Advice {
     Advice::Rules(proposed)
 }
 
-/// A rule that makes pages of a silent shop items.
+/// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such as
+/// its reviews, would count as a view of the item. The number of a list's page names nothing.
 fn name_items(page: &Refused) -> Advice {
-    let is_one_segment = page.kind.matches('*').count() == 1 && page.kind.split('/').any(|segment| segment == "*");
-    let is_top = page.kind.trim_end_matches('/') == "/*";
-    if is_one_segment && !is_top && !page.kind.contains('?') {
+    let path = page.kind.trim_end_matches('/');
+    let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
+    if before.is_some_and(|before| !before.ends_with("/page") && !before.contains('?')) {
         let value = page.kind.replace('*', "{item}");
         return Advice::Rules(vec![Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK }]);
     }
-    let text = "The shop states no freshness, and the path does not name one item, so no rule can share it. Let the shop send \
-        Cache-Control: public, s-maxage=60 with it, if it is the same for all visitors.";
+    let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If it is the same \
+        for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
     Advice::NoRule(text.to_owned())
 }
 
@@ -153,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn one_variable_segment_names_an_item() {
+    fn the_last_segment_names_an_item() {
         assert_eq!(rules(Reason::NoItem, "/books/*/", &[]), Ok(vec!["ITEM_ROUTES /books/{item}/".to_owned()]));
-        for kind in ["/", "/*", "/a/*/*", "/books/*?page"] {
+        for kind in ["/", "/*", "/a/*/*", "/books/*?page", "/books/*/reviews/", "/blog/page/*/"] {
             assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
         }
     }

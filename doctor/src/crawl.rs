@@ -20,7 +20,7 @@ use super::{
 /// Most pages of one kind. Ten similar pages show what a hundred show.
 const MAX_OF_KIND: usize = 10;
 /// A query parameter makes an address wait as if its kind had so many pages already.
-const PARAMETER_DELAY: usize = 2;
+const PARAMETER_DELAY: usize = 5;
 /// Most addresses that the doctor remembers. A calendar can link pages without end.
 const MAX_ADDRESSES: usize = 3_000;
 /// So many failures in a row end the crawl: the shop has trouble.

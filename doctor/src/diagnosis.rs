@@ -16,7 +16,7 @@ use super::{
     crawl::{Crawl, Sample},
     danger,
     difference::DifferenceKind,
-    examine::{Examined, Examiner},
+    examine::{Examined, Examiner, Visit},
     kinds::{self, Shape},
     render,
     report::{CookieReport, ESTIMATE, KindReport, PresetReport, ReasonReport, Report, VisitorReport},
@@ -24,7 +24,7 @@ use super::{
     settings::Settings,
     shop::Shop,
     trial::{Outcome, Trial},
-    visitor::Visitors,
+    visitor::{Visitor, Visitors},
 };
 
 /// Runs the command.
@@ -199,6 +199,16 @@ impl Diagnosis {
         }
     }
 
+    /// A note if the signed-in visitor sees what everybody sees.
+    fn doubtful_login(&self) -> Option<String> {
+        let mut visits = self.examined.iter().flat_map(|page| &page.visits);
+        let is_signed_in = |visit: &&Visit| visit.visitor == Visitor::SignedIn;
+        let is_same = visits.clone().filter(is_signed_in).all(|visit| visit.differences.is_empty());
+        let text =
+            "the signed-in visitor sees the same pages as everybody; check that the cookies of --login are still valid";
+        visits.any(|visit| is_signed_in(&visit)).then_some(text).filter(|_| is_same).map(str::to_owned)
+    }
+
     fn finish(
         self,
         start: &Url,
@@ -227,6 +237,7 @@ impl Diagnosis {
         if self.examined.len() < sample.pages.len() {
             notes.push(format!("{} pages did not answer again", sample.pages.len() - self.examined.len()));
         }
+        notes.extend(self.doubtful_login());
         let text = |value: &str| Value::String(value.to_owned());
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.pages));
         Report {
