@@ -54,9 +54,9 @@ fn main() -> ExitCode {
         Command::Dev(arguments) => runner::run_until_stopped(dev::run(arguments)),
         Command::Test(arguments) => runner::run(test::run(arguments)),
         Command::Deny => runner::run(deny::run()),
-        Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments)),
-        Command::Soak(arguments) => runner::exit_code(programs::exec(Program::Soak, &arguments)),
-        Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments)),
+        Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments.options)),
+        Command::Soak(arguments) => runner::exit_code(programs::exec(Program::Soak, &arguments.options)),
+        Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
     }

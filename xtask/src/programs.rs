@@ -19,22 +19,22 @@ pub enum Program {
 pub struct ForwardedArguments {
     /// Options of this command; --help lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    options: Vec<OsString>,
+    pub options: Vec<OsString>,
 }
 
 /// Replaces this process with `cargo run` of the program.
 ///
 /// # Errors
 /// Always, because this function returns only if cargo does not start.
-pub fn exec(program: Program, arguments: &ForwardedArguments) -> Result<(), Failure> {
+pub fn exec(program: Program, options: &[OsString]) -> Result<(), Failure> {
     runner::enter_workspace()?;
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", program.package()]);
-    if needs_optimisation(program, &arguments.options) {
+    if needs_optimisation(program, options) {
         println!("...  bench: compiling the load generator with optimisation, two minutes the first time");
         cargo.args(["--profile", "measure"]);
     }
-    cargo.arg("--").args(program.subcommand()).args(&arguments.options);
+    cargo.arg("--").args(program.subcommand()).args(options);
     Err(Failure::new(format!("cannot start cargo: {}", cargo.exec()), "install Rust with rustup"))
 }
 

@@ -4,17 +4,19 @@ use serde_json::json;
 
 use super::support::{Asked, Reply, Shop, book_links, hits, kind};
 
-/// As django-oscar answers: a masked CSRF token in each form, two cookies, `Vary: Cookie`.
+/// As django-oscar answers: a masked CSRF token in each form, cookies on each page, `Vary: Cookie`.
 fn django(asked: &Asked) -> Reply {
     let token = format!("{:064}", asked.number);
     let form = format!("<form><input type='hidden' name='csrfmiddlewaretoken' value='{token}'></form>");
     let links = [0, 1, 2, 3, 4, 5, 6, 7].map(|number| format!("<a href='/catalogue/book_{number}/'>Book</a>")).concat();
     let page = Reply::html(format!("{links}<a href='/basket/'>Basket</a><a href='/accounts/login/'>Sign in</a>{form}"));
     let page = page.with("vary", "Cookie").with("set-cookie", &format!("csrftoken={token}; Path=/"));
-    if asked.path.starts_with("/catalogue/") {
-        page.with("set-cookie", &format!("oscar_history={}; Path=/", asked.number))
-    } else {
-        page
+    match asked.path.as_str() {
+        "/basket/" => page.with("set-cookie", "oscar_open_basket=7; Path=/"),
+        path if path.starts_with("/catalogue/") => {
+            page.with("set-cookie", &format!("oscar_history={}; Path=/", asked.number))
+        }
+        _ => page,
     }
 }
 
