@@ -1,14 +1,11 @@
 //! Dangers: a stored page would show one visitor's data to another, or would replace a visitor's own page.
 
-use edgefront::config::rules::{CookieKind, CookieRules};
-use http::HeaderValue;
 use serde::Serialize;
 
 use super::{
     advice::{Rule, path_pattern},
     difference::Difference,
     examine::{Examined, Visit},
-    visitor::{Visitor, Visitors},
 };
 
 /// One danger at one kind of page.
@@ -30,18 +27,12 @@ const COOKIE_RISK: &str = "none for visitors: those with this cookie always get 
 const REMEDY: &str = "let the shop send Cache-Control: private for this page. A response that is public must be the same for all \
     visitors (RFC 9111, section 5.2.2.9).";
 
-/// The pages of one kind.
-pub struct Kind<'a> {
-    pub name: &'a str,
-    pub pages: &'a [&'a Examined],
-}
-
 /// The dangers of the pages of one kind. Equal dangers of several pages are one.
-pub fn of_kind(kind: &Kind, visitors: &Visitors, rules: &CookieRules) -> Vec<Danger> {
+pub fn of_kind(kind: &str, pages: &[&Examined]) -> Vec<Danger> {
     let mut dangers: Vec<Danger> = Vec::new();
-    for page in kind.pages {
-        let of_visits = page.visits.iter().filter_map(|visit| of_visit(kind.name, page, visit, visitors, rules));
-        for danger in between_renders(kind.name, page).into_iter().chain(of_visits) {
+    for page in pages {
+        let of_visits = page.visits.iter().filter_map(|visit| of_visit(kind, page, visit));
+        for danger in between_renders(kind, page).into_iter().chain(of_visits) {
             match dangers.iter_mut().find(|known| known.sentence == danger.sentence) {
                 Some(known) => known.pages += 1,
                 None => dangers.push(danger),
@@ -66,7 +57,7 @@ fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
 }
 
 /// A visitor with cookies gets another page than everybody, although the page counts as shared.
-fn of_visit(kind: &str, page: &Examined, visit: &Visit, visitors: &Visitors, rules: &CookieRules) -> Option<Danger> {
+fn of_visit(kind: &str, page: &Examined, visit: &Visit) -> Option<Danger> {
     let is_claimed = page.is_declared_shared && !page.varies_by("cookie");
     if visit.differences.is_empty() || !(is_claimed || visit.gets_stored_page) {
         return None;
@@ -79,11 +70,7 @@ fn of_visit(kind: &str, page: &Examined, visit: &Visit, visitors: &Visitors, rul
     } else {
         "; edgefront's rules protect them, but other caches do not know these rules."
     };
-    let cookies = visitors.with_cookies(&page.url).into_iter().find(|(visitor, _)| *visitor == visit.visitor);
-    let rules = match cookies {
-        Some((visitor, cookies)) if visit.gets_stored_page => personal_cookies(visitor, &cookies, rules, kind),
-        _ => Vec::new(),
-    };
+    let rules = if visit.gets_stored_page { personal_cookies(kind, visit) } else { Vec::new() };
     Some(danger(kind, page, format!("{start}, but {who} get another one{end}"), visit.differences.clone(), rules))
 }
 
@@ -100,14 +87,12 @@ fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Differ
 }
 
 /// Makes the visitor's cookies personal. A visitor without such a cookie needs a rule for the path.
-fn personal_cookies(visitor: Visitor, cookies: &HeaderValue, rules: &CookieRules, kind: &str) -> Vec<Rule> {
-    let text = cookies.to_str().unwrap_or_default();
-    let pairs = text.split(';').filter_map(|cookie| cookie.trim().split_once('='));
-    let unknown = pairs.filter(|(name, value)| rules.kind(name, value) == CookieKind::Unknown);
-    let rule =
-        |(name, _): (&str, &str)| Rule { variable: "COOKIES_PERSONAL", value: name.to_owned(), risk: COOKIE_RISK };
-    let proposed: Vec<_> = unknown.map(rule).collect();
-    if proposed.is_empty() || visitor == Visitor::WithAnalytics { personal_path(kind) } else { proposed }
+fn personal_cookies(kind: &str, visit: &Visit) -> Vec<Rule> {
+    if visit.cookies.is_empty() {
+        return personal_path(kind);
+    }
+    let rule = |name: &String| Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: COOKIE_RISK };
+    visit.cookies.iter().map(rule).collect()
 }
 
 fn personal_path(kind: &str) -> Vec<Rule> {

@@ -59,11 +59,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let (mut dangers, mut reports) = (Vec::new(), Vec::new());
     for (kind, pages) in kinds {
         let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
-        let found = danger::of_kind(
-            &danger::Kind { name: &kind, pages: &pages },
-            &diagnosis.visitors,
-            &diagnosis.app.config.page.cookies,
-        );
+        let found = danger::of_kind(&kind, &pages);
         let mut report = diagnosis.report(&kind, &pages);
         let settings = diagnosis.find_rules(&mut report, &pages).await?;
         diagnosis.settings = settings;
@@ -177,7 +173,9 @@ impl Diagnosis {
                     if rules.is_empty() { "the rules above store these pages, too." } else { "tried, and safe:" };
                 report.remedy = Some(text.to_owned());
                 report.rules = rules;
-                report.hit_ratio_with_rules = 1.0;
+                let same = pages.iter().filter(|other| other.is_refused_as(page)).count();
+                report.hit_ratio_with_rules =
+                    report.hit_ratio + average([(1.0, same), (0.0, pages.len() - same)].into_iter());
                 Ok(settings)
             }
             Outcome::Differs { rules, differences, at } => {
@@ -313,7 +311,15 @@ fn visitor_reports(pages: &[&Examined]) -> Vec<VisitorReport> {
         let known = reports.iter().position(|report| report.visitor == visit.visitor);
         let index = known.unwrap_or_else(|| {
             let (visitor, differences) = (visit.visitor, Vec::new());
-            reports.push(VisitorReport { visitor, pages: 0, gets_stored_page: 0, own_page_differs: 0, differences });
+            let cookies = visit.cookies.clone();
+            reports.push(VisitorReport {
+                visitor,
+                cookies,
+                pages: 0,
+                gets_stored_page: 0,
+                own_page_differs: 0,
+                differences,
+            });
             reports.len() - 1
         });
         let Some(report) = reports.get_mut(index) else { continue };

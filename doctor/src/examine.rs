@@ -44,6 +44,8 @@ pub struct Examined {
 #[derive(Debug)]
 pub struct Visit {
     pub visitor: Visitor,
+    /// The names of the visitor's cookies that a shared page must not ignore: personal ones, and those without a rule.
+    pub cookies: Vec<String>,
     /// edgefront answers with the stored page.
     pub gets_stored_page: bool,
     /// The differences between the page for everybody and this visitor's own. Places that differ for every request are
@@ -75,13 +77,16 @@ impl Examiner<'_> {
         let stored = first.stored.as_ref().ok().map(|page| &**page);
         let mut visits = vec![Visit {
             visitor: Visitor::WithoutCookies,
+            cookies: Vec::new(),
             gets_stored_page: self.gets(stored, None),
             differences: Vec::new(),
         }];
         visits.extend(own.iter().map(|(visitor, page, cookies)| {
             let mut differences = self.compare(&first, page.status, &page.text(), &cookie_values(cookies));
             differences.retain(|found| !between_renders.iter().any(|noise| noise.is_at_the_place_of(found)));
-            Visit { visitor: *visitor, gets_stored_page: self.gets(stored, Some(cookies)), differences }
+            let gets_stored_page = self.gets(stored, Some(cookies));
+            let cookies = visitor::identifying_cookies(cookies, &self.app.config.page.cookies);
+            Visit { visitor: *visitor, cookies, gets_stored_page, differences }
         }));
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
         let headers = own.first().map_or(&first.headers, |(_, page, _): &(Visitor, Page, HeaderValue)| &page.headers);
@@ -123,7 +128,7 @@ impl Examined {
     /// A page at an address that edgefront never shares. Nobody asks for it.
     fn not_admitted(url: &Url, reason: Reason) -> Self {
         let verdict = Err(NotStored { reason, cause: String::new() });
-        let visit = |visitor| Visit { visitor, gets_stored_page: false, differences: Vec::new() };
+        let visit = |visitor| Visit { visitor, cookies: Vec::new(), gets_stored_page: false, differences: Vec::new() };
         Self {
             url: url.clone(),
             path: url.path().to_owned(),
@@ -145,6 +150,12 @@ impl Examined {
         let visits = self.visits.iter().filter(|visit| visit.gets_stored_page).flat_map(|visit| &visit.differences);
         let differences: Vec<_> = renders.chain(visits).cloned().collect();
         (!differences.is_empty()).then_some(differences)
+    }
+
+    /// Returns whether both pages are not stored for the same reason.
+    pub fn is_refused_as(&self, other: &Self) -> bool {
+        let reason = |page: &Self| page.verdict.as_ref().err().map(|why| why.reason);
+        reason(self).is_some() && reason(self) == reason(other)
     }
 
     /// Returns whether the shop says that the page depends on this request header.

@@ -39,5 +39,12 @@ use clap::Parser;
 use xtask::runner;
 
 fn main() -> ExitCode {
-    runner::run(diagnosis::run(arguments::DoctorArguments::parse()))
+    match arguments::DoctorArguments::try_parse() {
+        Ok(arguments) => runner::run(diagnosis::run(arguments)),
+        // 1 for every failure; clap's own status is 2. `--help` is none.
+        Err(error) => {
+            let _ = error.print();
+            ExitCode::from(u8::from(error.use_stderr()))
+        }
+    }
 }

@@ -39,7 +39,19 @@ impl Robots {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(rules in "(?s)((user-agent|disallow|allow|sitemap|.{0,9}) ?[:=]? ?.{0,12}[\n\r ]){0,8}", path in ".{0,20}") {
+            let url = Url::parse("https://shop.example").unwrap().join(&path);
+            if let Ok(url) = url {
+                Robots(rules).allows(&url);
+            }
+        }
+    }
 
     #[test]
     fn the_group_of_the_doctor_counts() {

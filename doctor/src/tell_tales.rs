@@ -33,7 +33,7 @@ const TELL_TALES: &[(&str, Trace, u32)] = &[
     ("django-oscar", Trace::Cookie("csrftoken"), 1),
     ("django-oscar", Trace::Path("/catalogue/"), 1),
     ("django-oscar", Trace::Path("/basket/"), 1),
-    ("evershop", Trace::Html("evershop"), 2),
+    ("evershop", Trace::Html("var eContext = {\"graphqlResponse\""), 3),
     ("evershop", Trace::Cookie("sid"), 1),
     ("evershop", Trace::Cookie("asid"), 1),
     ("evershop", Trace::Path("/account/login"), 1),

@@ -68,7 +68,7 @@ impl Trial<'_> {
                     }
                 }
                 Advice::Rules(_) => break,
-                Advice::NoRule(text) => return Ok(Outcome::NoRule(text)),
+                Advice::NoRule(text) => return Ok(Outcome::NoRule(with_tried(text, &rules, page))),
             }
         }
         Ok(Outcome::NoRule("No rule stores this page.".to_owned()))
@@ -101,4 +101,13 @@ impl Trial<'_> {
         }
         Ok(Outcome::Works { rules, settings })
     }
+}
+
+/// The advice, with the rules that the page needs in any case.
+fn with_tried(advice: String, rules: &[Rule], page: &Examined) -> String {
+    if rules.is_empty() || page.has_differences() {
+        return advice;
+    }
+    let rules: Vec<_> = rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect();
+    format!("{advice} The page then also needs {}.", rules.join(" and "))
 }

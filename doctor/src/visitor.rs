@@ -1,7 +1,10 @@
 //! The visitors that the doctor stands for.
 
 use edgefront::{
-    config::PageConfig,
+    config::{
+        PageConfig,
+        rules::{CookieKind, CookieRules},
+    },
     page_cache::{SelectingHeaders, StoredPage, visitor_cookies::VisitorCookies},
 };
 use http::{HeaderMap, HeaderValue, header};
@@ -87,4 +90,12 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
     let judged = VisitorCookies::of(&headers, &config.cookies);
     let selecting = SelectingHeaders::of(&headers, &config.forward, &judged);
     judged.allow(page) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
+}
+
+/// The names of the cookies by which the shop could recognize their visitor.
+pub fn identifying_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Vec<String> {
+    let text = cookies.to_str().unwrap_or_default();
+    let pairs = text.split(';').filter_map(|cookie| cookie.trim().split_once('='));
+    let identifying = pairs.filter(|(name, value)| rules.kind(name, value) >= CookieKind::Unknown);
+    identifying.map(|(name, _)| name.to_owned()).collect()
 }

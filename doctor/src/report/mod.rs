@@ -93,6 +93,8 @@ pub struct CookieReport {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct VisitorReport {
     pub visitor: Visitor,
+    /// The cookies that make the visitor personal, unless the shop declares the page shared.
+    pub cookies: Vec<String>,
     pub pages: usize,
     pub gets_stored_page: usize,
     /// How often the visitor's own page differs from the page for everybody.

@@ -5,6 +5,9 @@ use std::fmt;
 use super::{KindReport, Report, VisitorReport};
 use crate::{advice::Rule, danger::Danger, difference::Difference};
 
+/// Most differences that are printed for one page; the JSON has more.
+const MAX_DIFFERENCES: usize = 3;
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for danger in &self.dangers {
@@ -83,11 +86,11 @@ fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
 }
 
 fn write_visitor(f: &mut fmt::Formatter<'_>, report: &VisitorReport, is_stored: bool) -> fmt::Result {
-    let VisitorReport { visitor, pages, gets_stored_page, own_page_differs, differences } = report;
+    let VisitorReport { visitor, cookies, pages, gets_stored_page, own_page_differs, differences } = report;
     if *gets_stored_page > 0 {
         writeln!(f, "  {} get the stored page: {gets_stored_page} of {pages}", visitor.subject())?;
     } else if is_stored {
-        writeln!(f, "  {} get pages of their own", visitor.subject())?;
+        writeln!(f, "  {} get pages of their own: {}", visitor.subject(), cookies.join(", "))?;
     }
     if *own_page_differs > 0 {
         writeln!(f, "  {} see a different page: {own_page_differs} of {pages}", visitor.subject())?;
@@ -97,8 +100,9 @@ fn write_visitor(f: &mut fmt::Formatter<'_>, report: &VisitorReport, is_stored: 
 }
 
 fn write_differences(f: &mut fmt::Formatter<'_>, differences: &[Difference]) -> fmt::Result {
-    for Difference { kind, one, other, .. } in differences {
-        writeln!(f, "    {}: `{one}` or `{other}`", kind.as_str())?;
+    let text = |excerpt: &str| if excerpt.is_empty() { "nothing".to_owned() } else { format!("`{excerpt}`") };
+    for Difference { kind, one, other, .. } in differences.iter().take(MAX_DIFFERENCES) {
+        writeln!(f, "    {}: {} or {}", kind.as_str(), text(one), text(other))?;
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! What the doctor cannot examine. Each error names the cause and the remedy, and the exit status is 1 (2 for a wrong
-//! command line).
+//! What the doctor cannot examine. Each error names the cause and the remedy, and the exit status is 1.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -72,7 +71,7 @@ fn a_wrong_command_line_is_explained() {
         (&["ftp://shop.example"], "https://shop.example"),
     ] {
         let run = doctor(arguments);
-        assert_eq!(run.code, Some(2), "{arguments:?}");
+        assert_eq!(run.code, Some(1), "{arguments:?}");
         assert!(run.errors.contains(expected), "{arguments:?}: {}", run.errors);
     }
 }
