@@ -81,6 +81,11 @@ pub fn advise(page: &Refused) -> Advice {
     }
 }
 
+/// The rules as text: `CSRF_COOKIE csrftoken and COOKIES_DROPPED …`.
+pub fn names(rules: &[Rule]) -> String {
+    rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect::<Vec<_>>().join(" and ")
+}
+
 /// Rules for the cookies that a page sets.
 fn drop_cookies(page: &Refused) -> Advice {
     let rules = &page.config.cookies;

@@ -2,16 +2,13 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use edgefront::{
-    App,
-    config::rules::{CookieKind, CookieRules},
-};
+use edgefront::App;
 use serde_json::Value;
 use url::Url;
 use xtask::failure::Failure;
 
 use super::{
-    advice::Rule,
+    advice::{self, Rule},
     arguments::DoctorArguments,
     crawl::{Crawl, Sample},
     danger,
@@ -19,7 +16,7 @@ use super::{
     examine::{Examined, Examiner, Visit},
     kinds::{self, Shape},
     render,
-    report::{CookieReport, ESTIMATE, KindReport, PresetReport, ReasonReport, Report, VisitorReport},
+    report::{ESTIMATE, KindReport, PresetReport, Report, average},
     robots::Robots,
     settings::Settings,
     shop::Shop,
@@ -60,7 +57,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     for (kind, pages) in kinds {
         let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let found = danger::of_kind(&kind, &pages);
-        let mut report = diagnosis.report(&kind, &pages);
+        let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
         let settings = diagnosis.find_rules(&mut report, &pages).await?;
         diagnosis.settings = settings;
         for rule in found.iter().flat_map(|danger| &danger.rules) {
@@ -123,33 +120,6 @@ impl Diagnosis {
         kinds
     }
 
-    /// The report on a kind, without a remedy.
-    fn report(&self, kind: &str, pages: &[&Examined]) -> KindReport {
-        let differing =
-            || pages.iter().filter_map(|page| page.renders_differ.as_ref()).filter(|found| !found.is_empty());
-        let hit_ratio = hit_ratio(pages);
-        let mut headers: Vec<_> = pages.iter().flat_map(|page| page.headers.iter().cloned()).collect();
-        headers.sort();
-        headers.dedup();
-        KindReport {
-            kind: kind.to_owned(),
-            example: pages.first().map(|page| page.url.to_string()).unwrap_or_default(),
-            pages: pages.len(),
-            stored: pages.iter().filter(|page| page.verdict.is_ok()).count(),
-            not_stored: reasons(pages),
-            set_cookies: cookies(pages, &self.app.config.page.cookies),
-            headers,
-            warning: pages.iter().find(|page| page.verdict.is_ok()).and_then(|page| many_variants(page)),
-            visitors: visitor_reports(pages),
-            renders_differ: differing().count(),
-            differences: differing().next().cloned().unwrap_or_default(),
-            remedy: None,
-            rules: Vec::new(),
-            hit_ratio,
-            hit_ratio_with_rules: hit_ratio,
-        }
-    }
-
     /// Looks for rules for the pages that are not stored. Returns the settings with them.
     async fn find_rules(&self, report: &mut KindReport, pages: &[&Examined]) -> Result<Settings, Failure> {
         let unchanged = self.settings.clone();
@@ -167,34 +137,33 @@ impl Diagnosis {
         let trial =
             Trial { shop: &self.shop, visitors: &self.visitors, settings: &self.settings, sample: &self.examined };
         eprintln!("...  trying rules for {}", report.kind);
-        match trial.run(&report.kind, page).await? {
+        Ok(match trial.run(&report.kind, page).await? {
             Outcome::Works { rules, settings } => {
-                let text =
-                    if rules.is_empty() { "the rules above store these pages, too." } else { "tried, and safe:" };
-                report.remedy = Some(text.to_owned());
-                report.rules = rules;
                 let same = pages.iter().filter(|other| other.is_refused_as(page)).count();
                 report.hit_ratio_with_rules =
                     report.hit_ratio + average([(1.0, same), (0.0, pages.len() - same)].into_iter());
-                Ok(settings)
+                let text = if rules.is_empty() {
+                    "the other proposed rules store these pages, too."
+                } else {
+                    "tried, and safe:"
+                };
+                report.remedy = Some(text.to_owned());
+                report.rules = rules;
+                settings
             }
             Outcome::Differs { rules, differences, at } => {
-                let names: Vec<_> =
-                    rules.iter().map(|Rule { variable, value, .. }| format!("{variable} {value}")).collect();
-                let kinds: Vec<_> = differences.iter().map(|difference| difference.kind.as_str()).collect();
                 report.remedy = Some(format!(
-                    "None: {} would store {at}, whose renders differ for different visitors ({}).",
-                    names.join(" and "),
-                    kinds.join(", ")
+                    "None: {} would store {at}, which is not the same for all visitors.",
+                    advice::names(&rules)
                 ));
                 report.differences.extend(differences);
-                Ok(unchanged)
+                unchanged
             }
             Outcome::NoRule(text) => {
                 report.remedy = Some(text);
-                Ok(unchanged)
+                unchanged
             }
-        }
+        })
     }
 
     /// A note if the signed-in visitor sees what everybody sees.
@@ -252,84 +221,4 @@ impl Diagnosis {
             vars: self.settings.iter().map(|(name, value)| (name.to_owned(), text(value))).collect(),
         }
     }
-}
-
-/// The share of requests that stored pages answer; see [`ESTIMATE`].
-fn hit_ratio(pages: &[&Examined]) -> f64 {
-    let visits = pages.iter().flat_map(|page| &page.visits).filter(|visit| visit.visitor.counts_for_hit_ratio());
-    average(visits.map(|visit| (f64::from(u8::from(visit.gets_stored_page)), 1)))
-}
-
-/// The average of values with their weights; 0 without values.
-#[expect(clippy::cast_precision_loss, reason = "at most 500 pages")]
-fn average(values: impl Iterator<Item = (f64, usize)>) -> f64 {
-    let (sum, weights) =
-        values.fold((0.0, 0), |(sum, weights), (value, weight)| (value.mul_add(weight as f64, sum), weights + weight));
-    if weights == 0 { 0.0 } else { sum / weights as f64 }
-}
-
-/// A header with many values splits the page into many copies.
-fn many_variants(page: &Examined) -> Option<String> {
-    let fields: Vec<_> = page.vary.as_ref()?.iter().filter(|name| *name != "cookie").collect();
-    let text = "one copy is stored for each value, at most 16 of a page, so visitors with different values share less";
-    (!fields.is_empty()).then(|| format!("the page varies by {}: {text}", fields.join(", ")))
-}
-
-fn reasons(pages: &[&Examined]) -> Vec<ReasonReport> {
-    let mut reasons: Vec<ReasonReport> = Vec::new();
-    for why in pages.iter().filter_map(|page| page.verdict.as_ref().err()) {
-        let reason = why.reason.as_str();
-        match reasons.iter_mut().find(|known| known.reason == reason && known.cause == why.cause) {
-            Some(known) => known.pages += 1,
-            None => reasons.push(ReasonReport { reason, cause: why.cause.clone(), pages: 1 }),
-        }
-    }
-    reasons
-}
-
-fn cookies(pages: &[&Examined], rules: &CookieRules) -> Vec<CookieReport> {
-    let mut cookies: Vec<CookieReport> = Vec::new();
-    for (page, name) in pages.iter().flat_map(|page| page.set_cookies.iter().map(move |name| (page, name))) {
-        if cookies.iter().any(|known| known.name == *name) {
-            continue;
-        }
-        let rule = match rules.kind(name, "") {
-            CookieKind::Personal => "personal",
-            CookieKind::Ignored => "ignored",
-            CookieKind::Varied => "varied",
-            CookieKind::Unknown if rules.varied.iter().any(|varied| varied.name == *name) => "varied",
-            CookieKind::Unknown => "no rule",
-        };
-        cookies.push(CookieReport { name: name.clone(), rule, is_dropped: rules.is_dropped(name, &page.path) });
-    }
-    cookies
-}
-
-fn visitor_reports(pages: &[&Examined]) -> Vec<VisitorReport> {
-    let mut reports: Vec<VisitorReport> = Vec::new();
-    for visit in pages.iter().flat_map(|page| &page.visits) {
-        let known = reports.iter().position(|report| report.visitor == visit.visitor);
-        let index = known.unwrap_or_else(|| {
-            let (visitor, differences) = (visit.visitor, Vec::new());
-            let cookies = visit.cookies.clone();
-            reports.push(VisitorReport {
-                visitor,
-                cookies,
-                pages: 0,
-                gets_stored_page: 0,
-                own_page_differs: 0,
-                differences,
-            });
-            reports.len() - 1
-        });
-        let Some(report) = reports.get_mut(index) else { continue };
-        report.pages += 1;
-        report.gets_stored_page += usize::from(visit.gets_stored_page);
-        report.own_page_differs += usize::from(!visit.differences.is_empty());
-        if report.differences.is_empty() {
-            report.differences.clone_from(&visit.differences);
-        }
-    }
-    reports.sort_by_key(|report| report.visitor);
-    reports
 }

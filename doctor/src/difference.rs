@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use super::tokens::{self, CsrfTokens};
 
 /// Most differences that are named for one page.
-const MAX_NAMED: usize = 5;
+const MAX_NAMED: usize = 20;
 /// Longest excerpt, characters.
 const EXCERPT: usize = 70;
 /// So many characters of an excerpt stand before the difference.
@@ -43,9 +43,9 @@ pub struct Difference {
     pub one: String,
     /// The same place in the second render.
     pub other: String,
-    /// The text before the difference: where it is.
+    /// The text before the different word.
     #[serde(skip)]
-    before: String,
+    place: String,
 }
 
 impl DifferenceKind {
@@ -64,16 +64,16 @@ impl Difference {
     /// Two renders with different statuses.
     pub fn of_status(one: http::StatusCode, other: http::StatusCode) -> Self {
         let text = |status: http::StatusCode| status.as_u16().to_string();
-        Self { kind: DifferenceKind::Status, one: text(one), other: text(other), before: String::new() }
+        Self { kind: DifferenceKind::Status, one: text(one), other: text(other), place: String::new() }
     }
 
     /// Returns whether both differences are at the same place of a page.
     pub fn is_at_the_place_of(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.before == other.before
+        self.kind == other.kind && self.place == other.place
     }
 }
 
-/// The differences of two renders, at most five. `cookies`: the values of the visitors' cookies.
+/// The differences of two renders, at most 20. `cookies`: the values of the visitors' cookies.
 pub fn between(one: &str, other: &str, csrf_tokens: CsrfTokens, cookies: &[String]) -> Vec<Difference> {
     if one == other {
         return Vec::new();
@@ -95,7 +95,9 @@ fn name(one: &str, other: &str, cookies: &[String]) -> Difference {
         without_secrets(&text)
     };
     let kind = kind(one, other, &before, cookies);
-    Difference { kind, one: excerpt(one), other: excerpt(other), before }
+    // A random word may begin with the same characters by chance.
+    let place = before.trim_end_matches(is_of_word).to_owned();
+    Difference { kind, one: excerpt(one), other: excerpt(other), place }
 }
 
 fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceKind {
@@ -117,13 +119,17 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
     }
 }
 
+/// Returns whether a token could contain the character.
+fn is_of_word(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '-' | '+' | '.')
+}
+
 /// Text in one line. Long words lose their end, because they may be tokens.
 fn without_secrets(text: &str) -> String {
     let mut safe = String::new();
     let mut length = 0;
     for character in text.chars() {
-        let is_word = character.is_alphanumeric() || matches!(character, '_' | '-' | '+' | '.');
-        length = if is_word { length + 1 } else { 0 };
+        length = if is_of_word(character) { length + 1 } else { 0 };
         match length {
             length if length <= MAX_WORD / 2 => safe.push(if character.is_whitespace() { ' ' } else { character }),
             length if length == MAX_WORD / 2 + 1 => safe.push('…'),

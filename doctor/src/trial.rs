@@ -6,7 +6,7 @@ use std::rc::Rc;
 use edgefront::page_cache::PageKey;
 
 use super::{
-    advice::{Advice, Refused, Rule, advise},
+    advice::{self, Advice, Refused, Rule, advise},
     difference::Difference,
     examine::{Examined, Examiner},
     render::{self, NotStored, set_cookies},
@@ -104,10 +104,9 @@ impl Trial<'_> {
 }
 
 /// The advice, with the rules that the page needs in any case.
-fn with_tried(advice: String, rules: &[Rule], page: &Examined) -> String {
+fn with_tried(text: String, rules: &[Rule], page: &Examined) -> String {
     if rules.is_empty() || page.has_differences() {
-        return advice;
+        return text;
     }
-    let rules: Vec<_> = rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect();
-    format!("{advice} The page then also needs {}.", rules.join(" and "))
+    format!("{text} The page then also needs {}.", advice::names(rules))
 }

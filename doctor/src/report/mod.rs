@@ -1,7 +1,9 @@
 //! The result of an examination, for people and for machines.
 
+mod kind;
 mod text;
 
+pub use self::kind::average;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
