@@ -41,6 +41,7 @@ fn stored_page(criterion: &mut Criterion) {
         vary: VaryFields::from_text(""),
         variant: String::new(),
         own_etag: true,
+        item: None,
         tags: Vec::new(),
         status: StatusCode::OK,
         headers,

@@ -77,6 +77,9 @@ pub fn advise(page: &Refused) -> Advice {
             no_rule("Let the shop send no Vary: *, and name only headers that change the page.")
         }
         Reason::Personal => no_rule("The shop marks the page as one visitor's with Edge-* headers."),
+        Reason::Unpopular => no_rule(
+            "None is needed: the shop names the item with Edge-Item, and its page is stored once it is popular.",
+        ),
         _ => no_rule("No rule changes this."),
     }
 }

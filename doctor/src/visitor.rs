@@ -89,7 +89,7 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
     let headers: HeaderMap = cookies.map(|value| (header::COOKIE, value.clone())).into_iter().collect();
     let judged = VisitorCookies::of(&headers, &config.cookies);
     let selecting = SelectingHeaders::of(&headers, &config.forward, &judged);
-    judged.allow(page) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
+    page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
 }
 
 /// The names of the cookies by which the shop could recognize their visitor.

@@ -1,11 +1,11 @@
-//! Properties of each parser that hold for any bytes. `cargo xtask test` tries these functions for some seconds with the corpora and what
-//! proptest makes of them; `cargo +nightly fuzz run NAME` for as long as you like.
+//! Properties of each parser that hold for any bytes. `cargo xtask test` tries these functions for some seconds with
+//! the corpora and what proptest makes of them; `cargo +nightly fuzz run NAME` for as long as you like.
 
 use std::{rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use edgefront::{
-    carts::CartChange,
+    carts::{CartChange, CartChanges},
     config::{CartConfig, Forward, Secret, SessionConfig, rules::UrlRules},
     orders::Order,
     page_cache::{
@@ -69,8 +69,8 @@ pub fn cookie(data: &[u8]) {
     }
 }
 
-/// A URL: its canonical form is its own, its key is as long as any and tells apart what the canonical form does, and what is in
-/// it comes from the URL's own host.
+/// A URL: its canonical form is its own, its key is as long as any and tells apart what the canonical form does, and
+/// what is in it comes from the URL's own host.
 pub fn page_url(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let routes = UrlRules::default();
@@ -122,8 +122,8 @@ pub fn headers(data: &[u8]) {
     }
 }
 
-/// A response of Redis over REST: it is read whole or refused. Three commands get three replies or an error, and what a reply holds
-/// is in the answer.
+/// A response of Redis over REST: it is read whole or refused. Three commands get three replies or an error, and what a
+/// reply holds is in the answer.
 pub fn redis_reply(data: &[u8]) {
     let credentials = Credentials { url: "http://redis".to_owned(), authorization: HeaderValue::from_static("x") };
     let (answer, clock) = (Rc::new(Said(Bytes::copy_from_slice(data))), Rc::new(Still));
@@ -169,8 +169,12 @@ pub fn order(data: &[u8]) {
         let items: std::collections::BTreeSet<_> = order.lines.iter().map(|line| &line.item).collect();
         assert_eq!(items.len(), order.lines.len(), "each item once");
     }
-    if let Ok(CartChange::Add(_, quantity) | CartChange::Set(_, quantity)) = CartChange::parse(text, &config) {
-        assert!(quantity.get() <= config.max_quantity);
+    let Ok(changes) = CartChanges::parse(text, &config) else { return };
+    assert!((1..=CartChanges::MAX).contains(&changes.as_slice().len()));
+    for change in changes.as_slice() {
+        if let CartChange::Add(_, quantity) | CartChange::Set(_, quantity) = change {
+            assert!(quantity.get() <= config.max_quantity);
+        }
     }
 }
 
@@ -204,8 +208,8 @@ impl Clock for Still {
     }
 }
 
-/// A request to the gateway: the commands that are read are those that they are written as, in either form; and a refusal quotes
-/// nothing of what was sent.
+/// A request to the gateway: the commands that are read are those that they are written as, in either form; and a
+/// refusal quotes nothing of what was sent.
 pub fn gateway_request(data: &[u8]) {
     for read in [request::single, request::batch] {
         match read(data) {

@@ -1,5 +1,5 @@
-//! The Upstash REST protocol in front of a real Redis or Valkey: what `@upstash/redis` and edgefront speak, answered by
-//! a server of your own. It keeps no data: every answer is the server's.
+//! The Upstash REST protocol in front of a real Redis or Valkey. `@upstash/redis` and edgefront talk to a server of
+//! your own through it. The gateway keeps no data: every reply is the server's.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), edgefront_gateway::StartError> {
@@ -23,9 +23,10 @@
 //! | `upstash-sync-token` | accepted and returned; one server always reads its own writes |
 //! | `#!lua flags=allow-key-locking` | taken out before the server sees it; the script keeps its own SHA |
 //!
-//! In front of a Redis Cluster (`redis://…?cluster`) the same holds, but that the parts of a pipeline which are on different servers run
-//! beside each other, that the keys of a command, a script or a transaction must be in one slot (`CROSSSLOT`), and that there is no SCAN.
-//! DBSIZE, KEYS, FLUSHALL and SCRIPT ask all servers. edgefront needs `SHARDS` > 1 there.
+//! In front of a Redis Cluster (`redis://…?cluster`) there are three differences. The parts of a pipeline that belong
+//! to different servers run concurrently. The keys of a command, a script or a transaction must be in one slot
+//! (`CROSSSLOT`). There is no SCAN. DBSIZE, KEYS, FLUSHALL and SCRIPT ask all servers. edgefront needs `SHARDS` > 1
+//! there.
 //!
 //! | refused | answer |
 //! |---|---|
@@ -33,12 +34,13 @@
 //! | another HTTP method | 405 |
 //! | a command over 10 MiB, a body over 64 MiB | 413 |
 //! | a result over 10 MiB, a key over 32 KiB, over 1,000 commands in a request | 400, or the item's error |
-//! | what changes or holds the shared connection: SELECT, WATCH, SUBSCRIBE, BLPOP, XREAD BLOCK … | 400, or the item's error |
-//! | what administers the server: CONFIG, SHUTDOWN, REPLICAOF … | 400, or the item's error |
-//! | any command while Redis is unreachable | 503, nothing was executed; 502 when the connection broke meanwhile |
+//! | changes or holds the shared connection: SELECT, WATCH, SUBSCRIBE, BLPOP, XREAD BLOCK … | 400, or the item's error |
+//! | administers the server: CONFIG, SHUTDOWN, REPLICAOF … | 400, or the item's error |
+//! | any command while Redis is unreachable | 503: nothing was executed; 502: the connection broke during the command |
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
-// In reading order: a request travels from the listener through authentication, parsing and policy to the upstream and back.
+// In reading order: a request travels from the listener through authentication, parsing and policy to the upstream and
+// back.
 
 /// The listener and the connections.
 mod gateway;

@@ -8,33 +8,39 @@ use edgefront_gateway::{Fault, FaultScope, Gateway, Options};
 /// The Upstash REST protocol in front of a Redis or Valkey.
 ///
 /// Point @upstash/redis, or edgefront, at the address that it prints, with the token. It speaks plain HTTP: beyond one
-/// machine, put TLS in front.
+/// machine, put TLS in front of it.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// redis://[user:password@]host[:port][/database]; redis://host:port?cluster for the Redis Cluster that this server is of
-    #[arg(long, env = "REDIS_URL", hide_env_values = true, default_value = "redis://127.0.0.1:6379/0")]
+    /// redis://[user:password@]host[:port][/database]; redis://host:port?cluster for a Redis Cluster
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "REDIS_URL",
+        hide_env_values = true,
+        default_value = "redis://127.0.0.1:6379/0"
+    )]
     redis_url: String,
     /// Address and port to listen on; port 0 takes a free one
-    #[arg(long, default_value = "127.0.0.1:8079")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8079")]
     listen: SocketAddr,
-    /// The token that may do everything
+    /// The token with full access
     #[arg(long, env = "UPSTASH_REDIS_REST_TOKEN", hide_env_values = true)]
     token: String,
     /// A token that may only read
-    #[arg(long, env = "UPSTASH_REDIS_REST_READONLY_TOKEN", hide_env_values = true)]
+    #[arg(long, value_name = "TOKEN", env = "UPSTASH_REDIS_REST_READONLY_TOKEN", hide_env_values = true)]
     read_only_token: Option<String>,
-    /// Inject a fault, to test how a client handles it
+    /// Inject a fault, to test a client; --help lists the names
     #[arg(long, value_name = "NAME", long_help = fault_help())]
     fault: Option<Fault>,
-    /// One request in so many meets the fault
+    /// Every Nth request meets the fault
     #[arg(long, value_name = "N", default_value_t = 1, requires = "fault", value_parser = clap::value_parser!(u32).range(1..))]
     fault_every: u32,
 }
 
 fn fault_help() -> String {
     let names = Fault::NAMES.map(|(name, does)| format!("\n  {name:<16} {does}"));
-    format!("What goes wrong, to see what a client makes of it:\n{}", names.concat())
+    format!("Inject a fault, to test a client:\n{}", names.concat())
 }
 
 #[tokio::main]

@@ -1,6 +1,6 @@
-//! The script flag `#!lua flags=allow-key-locking`. It asks Upstash to lock only the script's keys. Redis and Valkey reject
-//! the flag, so the gateway removes it. That changes the script's SHA-1; the gateway translates the SHA-1 of the client's
-//! text in both directions.
+//! The script flag `#!lua flags=allow-key-locking`. It asks Upstash to lock only the script's keys. Redis and Valkey
+//! reject the flag, so the gateway removes it. That changes the script's SHA-1; the gateway translates the SHA-1 of the
+//! client's text in both directions.
 
 use std::{
     collections::HashMap,
@@ -43,7 +43,8 @@ impl ScriptShas {
         None
     }
 
-    /// Removes the flag from a script and returns the SHA-1 of the client's text; `None` if the script has no such flag.
+    /// Removes the flag from a script and returns the SHA-1 of the client's text; `None` if the script has no such
+    /// flag.
     fn remove_flag(&self, script: &mut Vec<u8>) -> ClientSha {
         let changed = without_flag(script)?;
         let client_sha = sha1_hex(script);

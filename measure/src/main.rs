@@ -1,15 +1,17 @@
-//! The benchmark and the soak test of edgefront. `cargo xtask bench` and `cargo xtask soak` run this program with their
-//! arguments. It is apart from xtask, so that the other commands do not compile it.
+//! The benchmark, the soak test and the storefront tests of edgefront. `cargo xtask bench`, `cargo xtask soak` and
+//! `cargo xtask test --storefronts` run this program with their arguments. It is apart from xtask, so that the other
+//! commands do not compile it.
 //!
-//! - [`bench`], [`soak`]: the commands.
-//! - [`workerd`], [`process`], [`origin`], [`worker_variables`]: what both run.
-//! - [`statistics`], [`table`]: what both print.
+//! - [`bench`], [`soak`], [`storefronts`]: the commands.
+//! - [`workerd`], [`process`], [`origin`], [`worker_variables`]: what they run.
+//! - [`statistics`], [`table`]: what they print.
 
 mod bench;
 mod origin;
 mod process;
 mod soak;
 mod statistics;
+mod storefronts;
 mod table;
 mod worker_variables;
 mod workerd;
@@ -29,11 +31,14 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Kill Redis and the Worker while visitors shop, and check that nothing is lost.
     Soak(soak::SoakArguments),
+    /// Test unchanged third-party storefronts behind edgefront with their presets.
+    Storefronts(storefronts::StorefrontsArguments),
 }
 
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Bench(arguments) => runner::run(bench::run(arguments)),
         Command::Soak(arguments) => runner::run(soak::run(arguments)),
+        Command::Storefronts(arguments) => runner::run(storefronts::run(arguments)),
     }
 }

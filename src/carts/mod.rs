@@ -2,7 +2,7 @@
 //!
 //! - `cart`: a cart and its lines.
 //! - `quantity`: the quantity of one item, checked.
-//! - `change`: a change that a visitor or the origin asks for.
+//! - `change`: the changes that a visitor or the origin asks for.
 //! - `read`: reads a session and its cart.
 //! - `write`: changes a cart in one script. The script starts a guest's session if the visitor has none that is live,
 //!   so the first item is in the cart after one request.
@@ -17,7 +17,7 @@ mod read;
 mod write;
 
 pub use cart::{Cart, CartLine};
-pub use change::CartChange;
+pub use change::{CartChange, CartChanges};
 pub use quantity::Quantity;
 pub use read::{read, read_commands};
 pub use write::{CartWriteOutcome, CartWriteRequest, change, write};

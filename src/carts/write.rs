@@ -1,5 +1,7 @@
 //! Changes a cart.
 
+use std::slice;
+
 use upstash_rest::{Command, Pairs};
 
 use super::{Cart, CartChange, Quantity};
@@ -15,7 +17,8 @@ use crate::{
 pub struct CartWriteRequest<'a> {
     /// The visitor's token. If its session is not live, a guest's session starts when an item is put into the cart.
     pub token: Option<&'a Token>,
-    pub change: &'a CartChange,
+    /// Executed in their order, all or none.
+    pub changes: &'a [CartChange],
     /// With a key, a live session's request takes effect once per day. A repetition changes nothing and returns the
     /// current cart.
     pub idempotency_key: Option<&'a str>,
@@ -43,17 +46,19 @@ pub async fn change(
     now: Timestamp,
     config: &Config,
 ) -> Result<CartWriteOutcome, Error> {
-    write(redis, &CartWriteRequest { token, change, idempotency_key: None }, now, config).await
+    write(redis, &CartWriteRequest { token, changes: slice::from_ref(change), idempotency_key: None }, now, config)
+        .await
 }
 
-/// Changes a cart. Removing an item that is not in the cart is not an error.
+/// Changes a cart: all changes in one step, or none. Removing an item that is not in the cart is not an error.
 ///
 /// A script, because the write depends on the session and on the content of the cart. It is repeatable after a lost
-/// reply, except for [`CartChange::Add`], which must not add twice.
+/// reply, except with a [`CartChange::Add`], which must not add twice.
 ///
 /// # Errors
+/// Nothing is changed after any of them.
 /// - [`Error::Invalid`] for an [`CartChange::Add`] of 0.
-/// - [`Error::CartFull`] if the item would be one more than
+/// - [`Error::CartFull`] if an item would be one more than
 ///   [`CartConfig::max_lines`](crate::config::CartConfig::max_lines).
 /// - [`Error::KeyReused`] if the same session used the idempotency key for another change.
 /// - [`Error::Redis`].
@@ -63,21 +68,23 @@ pub async fn write(
     now: Timestamp,
     config: &Config,
 ) -> Result<CartWriteOutcome, Error> {
-    let (operation, item, quantity) = script_arguments(request.change)?;
     let (token, guest_token) = tokens(redis, request.token, now)?;
     let shard = redis.keys().shard_of(&guest_token);
     let mut keys = vec![shard.login(), shard.recent(), shard.cart(&token), shard.cart(&guest_token)];
     keys.extend(request.idempotency_key.map(|key| shard.idempotency(token.as_str(), key)));
-    let command = Command::script(&CART_WRITE, keys)
+    let mut command = Command::script(&CART_WRITE, keys)
         .args([token.as_str(), guest_token.as_str()])
         .num(now)
         .num(now - config.session.idle)
-        .args([operation, item])
-        .num(quantity.get())
         .num(config.cart.max_lines)
         .num(config.cart.max_quantity)
         .num(IDEMPOTENCY_TTL);
-    let command = if matches!(request.change, CartChange::Add(..)) { command } else { command.repeatable() };
+    for change in request.changes {
+        let (operation, item, quantity) = script_arguments(change)?;
+        command = command.args([operation, item]).num(quantity.get());
+    }
+    let adds = request.changes.iter().any(|change| matches!(change, CartChange::Add(..)));
+    let command = if adds { command } else { command.repeatable() };
     let reply: Option<(String, String, Pairs<String, String>)> = redis.run(command).await?;
     let Some((outcome, login_value, cart)) = reply else {
         return Ok(CartWriteOutcome { session: None, created: false, cart: Cart::default() });

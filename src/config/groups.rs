@@ -83,8 +83,8 @@ pub struct PageConfig {
     pub forward: Forward,
     /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT` and `PATHS_PERSONAL`: what a URL says about its page.
     pub urls: UrlRules,
-    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED` and `CSRF_COOKIE`: what the cookies say
-    /// about the visitor.
+    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED` and `CSRF_COOKIE`: what the cookies
+    /// say about the visitor.
     pub cookies: CookieRules,
 }
 
@@ -140,6 +140,7 @@ pub struct OriginConfig {
 pub enum RowsConfig {
     /// `ROWS_TABLE`: a D1 table with a column `id`.
     Table(String),
-    /// `ROWS_URL`: an address that answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`.
-    Url(Url),
+    /// `ROWS_URL`: an address that answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`. `key` is that
+    /// of [`OriginConfig::key`] if the address has the origin of `ORIGIN_URL`; no other host learns the key.
+    Url { url: Url, key: Option<HeaderValue> },
 }

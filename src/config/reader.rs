@@ -77,7 +77,7 @@ impl Reader<'_> {
             cart_routes: self.paths(&CART_ROUTES),
             login_routes: self.paths(&LOGIN_ROUTES),
         };
-        let (rows, row_memory) = (self.rows(), self.seconds(&ROW_MEMORY));
+        let (rows, row_memory) = (self.rows(&origin), self.seconds(&ROW_MEMORY));
         let subrequests = self.number(&SUBREQUESTS);
         let traffic_interval = self.seconds(&TRAFFIC_INTERVAL);
         let service_key = self.secret(&SERVICE_KEY).map(Secret::new);
@@ -162,8 +162,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of rules: the variable's, else the preset's, else the default. A list that begins with `+` adds to the one
-    /// that it would replace.
+    /// A list of rules: the variable's, else the preset's, else the default. A list that begins with `+` adds to the
+    /// one that it would replace.
     fn rules<T: Default>(&mut self, variable: &Variable, parse: impl Fn(&str) -> Result<T, String>) -> T {
         let preset = self.preset.and_then(|preset| preset.get(variable.name)).map(str::to_owned);
         let default = Preset::DEFAULT.get(variable.name).map(str::to_owned);
@@ -190,8 +190,11 @@ impl Reader<'_> {
         }))
     }
 
-    fn rows(&mut self) -> Option<RowsConfig> {
-        let url = self.url(&ROWS_URL).map(RowsConfig::Url);
+    fn rows(&mut self, origin: &OriginConfig) -> Option<RowsConfig> {
+        let url = self.url(&ROWS_URL).map(|url| {
+            let is_at_origin = origin.url.as_ref().is_some_and(|origin| origin.origin() == url.origin());
+            RowsConfig::Url { key: origin.key.clone().filter(|_| is_at_origin), url }
+        });
         let Some(table) = self.text(&ROWS_TABLE) else { return url };
         let is_name = table.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && !table.starts_with(|first: char| first.is_ascii_digit());

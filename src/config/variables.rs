@@ -80,8 +80,8 @@ variables! {
     PRESET = text("", "the name of a file in presets/, such as django-oscar");
     /// Cookies that say nothing about a page. Empty: the list of `presets/default.env`.
     COOKIES_IGNORED = text("", NAMES);
-    /// Cookies whose visitors never get a shared page. A visitor with a cookie that no rule names gets a shared page only
-    /// if the origin declares it shared.
+    /// Cookies whose visitors never get a shared page. A visitor with a cookie that no rule names gets a shared page
+    /// only if the origin declares it shared.
     COOKIES_PERSONAL = text("", NAMES);
     /// Cookies that select one of several pages under a URL, with their values.
     COOKIES_VARIED = text("", "names separated by commas, with their values or without: django_language, currency=EUR|USD");
@@ -163,7 +163,8 @@ variables! {
     /// The D1 table that rows come from. It needs a column `id`. Set this or `ROWS_URL`; without either, there is no
     /// row cache.
     ROWS_TABLE = text("", "the name of a table: letters, digits and _, and no digit first");
-    /// The address that rows come from. It answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`.
+    /// The address that rows come from. It answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`. It gets
+    /// `Edge-Key` if it has the scheme, host and port of `ORIGIN_URL`.
     ROWS_URL = text("", ADDRESS);
     /// How long an isolate answers with its own copy of a row, without asking Redis: this time, and at most one period
     /// of the row. 0 asks Redis every time.

@@ -1,4 +1,5 @@
-//! Bodies, both ways. One that is only passed on stays the platform's own stream: its bytes never enter wasm.
+//! Converts bodies in both directions. A body that is only passed on stays the platform's own stream: its bytes never
+//! enter wasm.
 
 use std::{
     any::Any,
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::ports::fetch::{Body, ByteStream, content_length};
 
-/// A body that is known to have no more comes in one piece.
+/// A request's body of at most this length is read in one piece, bytes.
 const PIECE: u64 = 64 << 10;
 /// The size of one read of a long body, bytes.
 const CHUNK: u32 = 32 << 10;
@@ -35,9 +36,10 @@ pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
     }
 }
 
-/// The body of a response with these headers: a slow one passes while it comes, however short it is.
+/// The body of a response with these headers. It is always read in chunks, so that a slow body reaches the visitor
+/// while it arrives.
 pub fn of_response(response: &Message, headers: &HeaderMap) -> Body {
-    // The platform decodes it, so that what it says is not what comes.
+    // The platform decodes the body, so `Content-Length` is not the length that arrives.
     in_chunks(response, length(headers).filter(|_| !headers.contains_key(header::CONTENT_ENCODING)))
 }
 
@@ -73,25 +75,25 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
     ReadableStream::from_stream(chunks).into_raw().into()
 }
 
-/// A stream of the platform, untouched until it is read here.
+/// A stream of the platform.
 enum PlatformStream {
-    /// Untouched, and known to be short.
+    /// Not read yet, and at most [`PIECE`] long.
     Short(Message),
-    /// Untouched. `left`: its bytes, if that is known.
+    /// Not read yet. `left`: its length in bytes, if known.
     Long {
         stream: web_sys::ReadableStream,
         left: Option<u64>,
     },
-    /// In one piece. None: it has come, or broke off.
+    /// Read in one piece. None: the read has ended.
     Piece(Option<Settled>),
     Chunks(Chunks),
 }
 
 struct Chunks {
     reader: Reader,
-    /// Bytes that are still to come, if that is known: behind the last of them nobody asks for the end.
+    /// Bytes that are still missing, if known. After the last byte, no read asks for the end of the stream.
     left: Option<u64>,
-    /// The one that is on its way. None: it was read to its end, or broke off.
+    /// The read in progress. None: the stream has ended.
     next: Option<Settled>,
 }
 
@@ -129,7 +131,7 @@ impl Stream for PlatformStream {
         let Some(chunk) = next else { return Poll::Ready(None) };
         let chunk = std::task::ready!(chunk.poll_unpin(context));
         *next = None;
-        // Whatever ends a stream early, the reason is in the platform's log; what counts is that it is not whole.
+        // The platform logs why a stream ended early. Here it only matters that the body is truncated.
         let Ok(chunk) = chunk else { return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))) };
         let chunk = match stream {
             Self::Chunks(chunks) => glue::chunk(&chunk).inspect(|chunk| chunks.came(chunk)),

@@ -27,9 +27,9 @@ impl Log for Console {
     fn flush(&self) {}
 }
 
-/// From now on, what is logged appears, and so does the place of a panic: without that, a panic is only `unreachable`.
+/// Installs the log. It also logs the place of a panic, because the platform reports a panic only as `unreachable`.
 pub fn install() {
-    // An error would say that it is installed already.
+    // Fails only if a log is installed already.
     if log::set_logger(&Console).is_ok() {
         log::set_max_level(LevelFilter::Info);
     }

@@ -1,4 +1,5 @@
-//! D1 as [`Database`]. Statements and rows cross the border as one text each: D1's own objects would be read column by column.
+//! D1 as [`Database`]. Statements and rows cross the border of wasm as JSON, one text each: reading D1's own objects
+//! would cost a call per column.
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
@@ -41,7 +42,7 @@ impl D1 {
     }
 }
 
-/// The message names a broken constraint; the cause need not.
+/// Uses the error's message, because it names a violated constraint.
 fn failed(error: &JsValue) -> DatabaseError {
     let message = error.dyn_ref().map(|error: &js_sys::Error| error.message().into());
     DatabaseError::from_message(message.unwrap_or_else(|| format!("{error:?}")))

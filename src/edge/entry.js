@@ -1,9 +1,10 @@
-// The Worker as the platform calls it.
+// The Worker's entry point: the platform calls these functions.
 import * as edge from "./index.js";
 
 const state = edge.__worker_init_state();
 
-// A panic leaves the memory of wasm half written, and ends the requests of its time. The next event gets a memory of its own.
+// Replaces the wasm instance after a panic. A panic may leave the instance's memory inconsistent and ends all requests
+// of the instance.
 function renew() {
 	if (!state.criticalError) return;
 	console.warn("edgefront starts anew after a panic");
@@ -11,7 +12,7 @@ function renew() {
 	edge.__wbg_reset_state();
 }
 
-// Plain functions: the platform would make an object of a class for each event.
+// Plain functions, because the platform would create an instance of a class for each event.
 export default {
 	fetch(request, env, context) {
 		renew();

@@ -1,5 +1,5 @@
-//! Variables, secrets and bindings. The runtime offers them while the isolate starts, not only with a request: so they are read
-//! once, and what is wrong is told before the first request.
+//! Variables, secrets and bindings. The runtime offers them when the isolate starts. So they are read once, and a wrong
+//! variable is reported before the first request.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ extern "C" {
 /// The D1 database's name in `wrangler.toml`.
 const DATABASE: &str = "DB";
 
-/// All parts on this platform.
+/// Builds the app with the platform's parts.
 ///
 /// # Errors
 /// [`ConfigErrors`] with every variable that is missing or wrong.

@@ -1,5 +1,5 @@
-//! [`Fetch`] over the platform's `fetch`, bound directly: redirects are passed on, and a request that is given up is aborted, so
-//! that it does not keep one of the six connections that an event may have open.
+//! [`Fetch`] over the platform's `fetch`. Redirects are passed on. A request that times out is aborted, because an
+//! event has only six connections.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Fetch for PlatformFetch {
     fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            // The platform refuses a GET with a body, which means nothing anyway (RFC 9110 §9.3.1).
+            // The platform refuses a GET with a body. Such a body has no meaning (RFC 9110 §9.3.1).
             let is_read = matches!(head.method, Method::GET | Method::HEAD);
             let body = if is_read { JsValue::UNDEFINED } else { body::write(body) };
             let headers = headers::write(&without_the_platforms(head.headers));
@@ -58,13 +58,13 @@ impl Fetch for PlatformFetch {
     }
 }
 
-/// The error of a failed `fetch`; a timeout has a name of its own.
+/// The error of a failed `fetch`. `glue.js` names a timeout `TimeoutError`.
 fn failure(error: &JsValue) -> FetchError {
     let name = Reflect::get(error, &"name".into()).ok().and_then(|name| name.as_string());
     if name.as_deref() == Some("TimeoutError") { FetchError::Timeout } else { FetchError::Unreachable }
 }
 
-/// Without what the platform says itself: the host is the address's, and the length is the body's.
+/// Removes the headers that the platform sets from the address and the body.
 fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
     for name in [header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING] {
         headers.remove(name);

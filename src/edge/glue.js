@@ -1,7 +1,8 @@
 import { waitUntil } from "cloudflare:workers";
 
-// Whatever crosses the border of wasm is copied and re-coded, so these carry as much at once as they can. The head of a message
-// is text, a line each: the start line, then each header's name and its value. No value has a line break.
+// Calls from wasm to JavaScript copy and re-encode their arguments, so each call carries as much as possible. The head
+// of a message is one text: the start line, then two lines for each header, its name and its value. No value has a line
+// break.
 
 const lines = (headers) => {
 	let text = "";
@@ -11,7 +12,8 @@ const lines = (headers) => {
 	return text;
 };
 
-// An object is the form that the platform takes fastest; it has no place for a name that comes twice, of which an empty line tells.
+// The platform reads an object fastest. An object cannot hold a name twice, so a head with a repeated name begins with
+// an empty line.
 const init = (head) => {
 	if (head.startsWith("\n")) return append(new Headers(), head);
 	const parts = head.split("\n");
@@ -26,17 +28,17 @@ const append = (headers, head) => {
 	return headers;
 };
 
-/** Whom to tell what became of a promise. */
+/** The callback for settled promises. */
 let settle;
 
-/** From now on, `call` is told what became of a promise: its number, whether it was kept, and with which value. */
+/** Sets the callback for settled promises: `call(number, isFulfilled, value)`. */
 export function listen(call) {
 	settle = call;
 }
 
-/** Tells what becomes of `promise`, under `number`. */
+/** Calls the callback with `number` when `promise` settles. */
 export function watch(promise, number) {
-	// Not another instance of wasm, which has numbers of its own.
+	// Not a later instance of wasm: it has its own numbers.
 	const tell = settle;
 	promise.then(
 		(value) => tell(number, true, value),
@@ -44,7 +46,7 @@ export function watch(promise, number) {
 	);
 }
 
-/** Settles `number` when this step is over. */
+/** Settles `number` after the current step. */
 export function soon(number) {
 	watch(Promise.resolve(), number);
 }
@@ -64,12 +66,12 @@ export function respond(status, head, body) {
 	return new Response(body, { status, headers: init(head) });
 }
 
-/** What is sent again and again: headers and bytes. All fields are there from the start, so that optimised code knows its shape. */
+/** Headers and bytes that are sent often. All fields exist from the start, so that optimised code knows the shape. */
 export function keep(head, bytes) {
 	return { head, bytes, beside: undefined, init: undefined };
 }
 
-/** A response of what is kept, and of the headers in `head` beside it; what the platform makes of them serves until they change. */
+/** A response from `kept` and the headers in `head`. Its platform objects are reused until `head` changes. */
 export function respondKept(status, kept, head) {
 	if (kept.beside !== head) {
 		kept.beside = head;
@@ -78,11 +80,11 @@ export function respondKept(status, kept, head) {
 	return new Response(kept.bytes, kept.init);
 }
 
-/** Sends a request whose answer may be a stream: resolves with its head, if that comes within `millis`. */
+/** Sends a request. Resolves with the response when its head arrives; rejects if that takes longer than `millis`. */
 export async function send(address, method, head, body, millis) {
 	const abort = new AbortController();
 	let isWaiting = true;
-	// Not a timeout's signal: that would cut off a body which is still on its way.
+	// Not `AbortSignal.timeout`: it would cut off a body that is still arriving.
 	setTimeout(() => isWaiting && abort.abort(new DOMException("no answer in time", "TimeoutError")), millis);
 	const response = await fetch(address, { method, headers: init(head), body, signal: abort.signal, redirect: "manual" });
 	isWaiting = false;
@@ -94,42 +96,43 @@ export function reader(stream) {
 	return stream.getReader({ mode: "byob" });
 }
 
-/** Asks for the next bytes of a stream, at most `size`: a read of one's own size takes what is there, the platform's takes 4 KB. */
+/** Reads the next bytes of a stream, at most `size`. A buffer gets all available bytes; the default read gets 4 KB. */
 export function read(reader, size) {
 	return reader.read(new Uint8Array(size));
 }
 
-/** What came of that: bytes, or undefined at the stream's end. */
+/** The bytes of a read; undefined at the stream's end. */
 export function chunk({ value, done }) {
 	return done ? undefined : value;
 }
 
-/** Wants no more of a stream. */
+/** Cancels a stream. */
 export async function cancel(reader) {
 	try {
 		await reader.cancel();
 	} catch {
-		// It was the stream of a request that has ended.
+		// The request of the stream has ended.
 	}
 }
 
-/** Resolves when what had arrived before has been begun. */
+/** Resolves after the events that have arrived before have run. */
 export function turn() {
 	const over = new Promise((resolve) => setTimeout(resolve, 0));
-	// Others wait for what comes then, whatever becomes of this request.
+	// Other requests wait for this one's next step, so it must run even if this request's client leaves.
 	waitUntil(over);
 	return over;
 }
 
-/** Settles `number` after `millis`. The timer is left to end with its request: to clear it costs as much as to set it. */
+/** Settles `number` after `millis`. The timer ends with its request: clearing it would cost as much as setting it. */
 export function sleep(number, millis) {
 	setTimeout(settle, millis, number, true);
 }
 
 /**
- * Settles `number` after `millis`, or when somebody calls what it returns, also from another request. The waiting request continues as itself, which
- * the platform sees to. It knows whose the promise is only if `withResolvers` made it: what optimised code makes of `new Promise` belongs to
- * nobody. Without a timer the platform would take the request for hung.
+ * Settles `number` after `millis`, or when the returned function is called. Another request may call it: the platform
+ * continues the waiting request in its own context. The platform knows the promise's request only if `withResolvers`
+ * made the promise; optimised code loses the request of a `new Promise`. Without a timer the platform would end the
+ * request as hung.
  */
 export function alarm(number, millis) {
 	const { promise, resolve } = Promise.withResolvers();
@@ -138,10 +141,10 @@ export function alarm(number, millis) {
 	return resolve;
 }
 
-/** Sends a POST and reads the whole answer within `millis`: `[head, bytes]`, null if it has more than `limit` bytes. */
+/** Sends a POST and reads the whole response within `millis`: `[head, bytes]`; null if it exceeds `limit` bytes. */
 export function exchange(address, head, body, millis, limit) {
 	const answer = exchanged(address, head, body, millis, limit);
-	// It may be others' too: it goes on if the client of this request goes.
+	// Other requests may share this exchange, so it continues if this request's client leaves.
 	waitUntil(answer.catch(() => {}));
 	return answer;
 }
@@ -156,12 +159,15 @@ async function exchanged(address, head, body, millis, limit) {
 	return [readResponse(response), new Uint8Array(await response.arrayBuffer())];
 }
 
-/** Counts one more of `key`: whether the rate limit lets it through. */
+/** Counts `key`. Resolves with true if it is within the rate limit. */
 export async function count(binding, key) {
 	return (await binding.limit({ key })).success;
 }
 
-/** Runs statements, `[sql, parameters]` each, on a D1 database, several as one transaction; resolves with the rows of each. JSON, both ways. */
+/**
+ * Runs statements on a D1 database, several as one transaction. `statements` is a JSON list of `[sql, parameters]`.
+ * Resolves with a JSON list of each statement's rows.
+ */
 export async function query(database, statements) {
 	const prepared = JSON.parse(statements).map(([sql, parameters]) => database.prepare(sql).bind(...parameters));
 	const answers = prepared.length === 1 ? [await prepared[0].all()] : await database.batch(prepared);

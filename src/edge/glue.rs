@@ -10,13 +10,13 @@ extern "C" {
     pub fn read_request(request: &Message) -> String;
     #[wasm_bindgen(js_name = readResponse)]
     pub fn read_response(response: &Message) -> String;
-    /// Caught: the platform refuses some statuses and values.
+    /// Fails if the platform refuses the status or a header.
     #[wasm_bindgen(catch)]
     pub fn respond(status: u16, head: &str, body: &JsValue) -> Result<JsValue, JsValue>;
     pub fn keep(head: &str, bytes: &js_sys::Uint8Array) -> JsValue;
     #[wasm_bindgen(catch, js_name = respondKept)]
     pub fn respond_kept(status: u16, kept: &JsValue, head: &str) -> Result<JsValue, JsValue>;
-    /// Resolves with the answer. Its promise breaks also where the platform refuses the request.
+    /// Resolves with the response. Rejects also if the platform refuses the request.
     pub fn send(address: &str, method: &str, head: &str, body: &JsValue, millis: f64) -> Promise;
 
     pub fn listen(call: JsValue);
@@ -24,22 +24,22 @@ extern "C" {
     pub fn soon(number: u32);
     pub fn turn() -> Promise;
     pub fn sleep(number: u32, millis: f64);
-    /// Returns the function that ends the sleep early.
+    /// Returns the function that ends the wait early.
     pub fn alarm(number: u32, millis: f64) -> Function;
 
     pub type Reader;
-    /// Caught: what somebody else reads cannot be read.
+    /// Fails if the stream has another reader.
     #[wasm_bindgen(catch)]
     pub fn reader(stream: &web_sys::ReadableStream) -> Result<Reader, JsValue>;
     pub fn read(reader: &Reader, size: u32) -> Promise;
     pub fn chunk(read: &JsValue) -> Option<Uint8Array>;
     pub fn cancel(reader: &Reader);
 
-    /// Resolves with a list of the answer's head and its bytes, or null.
+    /// Resolves with the response's head and its bytes, or with null.
     pub fn exchange(address: &str, head: &str, body: &[u8], millis: f64, limit: f64) -> Promise;
-    /// Resolves with whether the rate limit `binding` lets one more of `key` through.
+    /// Counts `key`. Resolves with true if `key` is within the rate limit `binding`.
     pub fn count(binding: &JsValue, key: &str) -> Promise;
-    /// Resolves with the rows of each of `statements`: JSON, both.
+    /// Resolves with the rows of each statement. Statements and rows are JSON.
     pub fn query(database: &JsValue, statements: &str) -> Promise;
 }
 
@@ -49,11 +49,11 @@ extern "C" {
     pub type Message;
     #[wasm_bindgen(method, getter)]
     pub fn body(this: &Message) -> Option<web_sys::ReadableStream>;
-    /// Resolves with all bytes of its body.
+    /// Resolves with all bytes of the body.
     #[wasm_bindgen(method)]
     pub fn bytes(this: &Message) -> Promise;
 
-    /// A promise, and what keeps it.
+    /// A promise and the function that resolves it.
     pub type Deferred;
     #[wasm_bindgen(js_namespace = Promise, js_name = withResolvers)]
     pub fn deferred() -> Deferred;

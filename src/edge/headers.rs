@@ -1,14 +1,14 @@
-//! Headers, both ways, as the text that `glue.js` reads and writes. The platform takes the bytes of a value for UTF-8: a lone latin1
-//! byte arrives as U+FFFD, and there is no way to see what it was. So text is carried as UTF-8 here too, and no value can break an answer.
+//! Converts headers in both directions, to and from the text of `glue.js`. The platform decodes values as UTF-8, and an
+//! invalid byte arrives as U+FFFD. So the text is UTF-8, and no value can break a response.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The lines of a head. By bytes: to look for a character takes longer than to read what is in most of them.
+/// The lines of a head. Splits bytes, because the search for a character costs more than most lines.
 pub fn lines(head: &str) -> impl Iterator<Item = &[u8]> {
     head.as_bytes().split(|byte| *byte == b'\n')
 }
 
-/// Reads all headers; each `Set-Cookie` is one of its own.
+/// Reads all headers. Each `Set-Cookie` has its own lines.
 pub fn read<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(16);
     while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
@@ -19,7 +19,7 @@ pub fn read<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> HeaderMap {
     headers
 }
 
-/// Writes headers; behind an empty line, if one of them has several values.
+/// Writes headers. The text begins with an empty line if a header has several values.
 pub fn write(headers: &HeaderMap) -> String {
     let mut text = String::with_capacity(512);
     if headers.keys_len() < headers.len() {

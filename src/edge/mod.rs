@@ -1,11 +1,11 @@
-//! The Worker's events. Only this module names the platform, and it knows nothing about shops: each file implements a port or
-//! converts a message.
+//! The Worker's events. Only this module names the platform, and it knows nothing about shops: each file implements a
+//! port or converts a message.
 //!
 //! - [`environment`]: variables, secrets and bindings; read before the first request.
-//! - [`request`], [`response`]: an event's request and its answer.
-//! - [`headers`], [`body`]: what both have.
-//! - [`fetch`]: requests of ours.
-//! - [`glue`]: the few calls that cross the border; `entry.js` is where an event comes in.
+//! - [`request`], [`response`]: convert an event's request and its response.
+//! - [`headers`], [`body`]: convert the parts of both.
+//! - [`fetch`]: requests to the origin and to Redis.
+//! - [`glue`]: the calls from wasm to JavaScript; `entry.js` receives the events.
 //! - [`task`]: futures in wasm and promises in JavaScript; [`step_time`]: the time of a step.
 //! - [`clock`], [`console`], [`database`], [`rate_limit`]: time, the log, D1, rate limits.
 
@@ -34,12 +34,12 @@ use self::task::Run;
 use crate::{App, jobs, ports::answer::Answer, routes};
 
 thread_local! {
-    /// The one app of this isolate. It survives requests; what it holds must not belong to one.
+    /// The app of this isolate. It outlives requests, so it must not hold objects of a request.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
 }
 
-/// Runs when the isolate starts, before any request. A variable that is missing or wrong ends it here, with its name: then
-/// `wrangler dev` and `wrangler deploy` fail, and no visitor ever meets a half-configured shop.
+/// Runs when the isolate starts, before any request. A missing or wrong variable ends the start with a message that
+/// names it. Then `wrangler dev` and `wrangler deploy` fail, so no visitor reaches a half-configured shop.
 #[event(start)]
 fn start() {
     console::install();
@@ -50,13 +50,13 @@ fn start() {
     }
 }
 
-/// The isolate's app; None cannot be, since an isolate without one did not start.
+/// The isolate's app. Never None, because an isolate without an app does not start.
 fn app() -> Option<Rc<App>> {
     APP.with(|cell| cell.get().cloned())
 }
 
-/// A request's answer, or the promise of one. What needs nobody else's word, as a page that this isolate holds, is answered at once:
-/// a promise costs as much as the rest of such an answer.
+/// Answers a request with a response, or with a promise of one. A page that this isolate holds needs no promise: the
+/// promise would cost as much as the rest of the answer.
 #[wasm_bindgen]
 pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
     let request = request::read(request);
@@ -68,7 +68,7 @@ pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
             response::bare(StatusCode::INTERNAL_SERVER_ERROR)
         });
         for work in background {
-            // Not before the answer is on its way.
+            // Starts after the response is sent.
             let work = task::soon().then(|()| work).map(|()| JsValue::UNDEFINED);
             if let Run::Promised(end) = task::run(work) {
                 context.wait_until(&end);
@@ -79,7 +79,7 @@ pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
     .into()
 }
 
-/// A cron trigger's run, to its end.
+/// Runs a cron trigger to its end.
 #[wasm_bindgen]
 pub fn scheduled(trigger: glue::Trigger) -> JsValue {
     task::run(async move {

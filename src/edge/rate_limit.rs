@@ -30,7 +30,7 @@ impl RateLimiter for PlatformRateLimiter {
     }
 }
 
-/// Those that `env` has.
+/// The rate limits of the bindings in `env`. A missing binding limits nothing.
 pub fn of(env: &JsValue) -> RateLimits {
     let limit = |name: &str| {
         let binding = Reflect::get(env, &name.into()).ok().filter(JsValue::is_object);

@@ -1,7 +1,8 @@
-// Ends the start of the isolate so that the runtime shows `problem`: wrangler dev and wrangler deploy fail with it.
+// Ends the start of the isolate. The runtime shows `problem`, and wrangler dev and wrangler deploy fail.
 //
-// wasm-bindgen turns every error of JavaScript that passes through wasm into "Critical error", without its text. It knows them by their
-// tag; so this is thrown under another one, and a log prints it as an error.
+// wasm-bindgen replaces every JavaScript error that passes through wasm with "Critical error", which hides the text. It
+// recognizes such errors by their tag. This exception has another tag, so it passes unchanged, and the log prints it
+// like an error.
 export function refuse(problem) {
 	const exception = new WebAssembly.Exception(new WebAssembly.Tag({ parameters: [] }), []);
 	throw Object.assign(exception, { name: "Error", message: problem, toString: Error.prototype.toString });

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ports::fetch::{Body, Request};
 
-/// The request with its absolute URI; None if its method or address cannot be one.
+/// The request with its absolute URI; None if its method or address is invalid.
 pub fn read(from: Message) -> Option<Request> {
     let head = glue::read_request(&from);
     let mut lines = headers::lines(&head);

@@ -1,4 +1,4 @@
-//! [`Response`] as the answer to an event.
+//! Converts a [`Response`] to the platform's.
 
 use http::{HeaderMap, StatusCode};
 use wasm_bindgen::JsValue;
@@ -15,23 +15,23 @@ pub fn write(response: Response) -> Result<JsValue, JsValue> {
     if let Body::Prepared(kept) = &body {
         return write_kept(head.status, &head.headers, kept);
     }
-    // With these the platform takes no body, not even an empty one.
+    // With these statuses the platform refuses a body, even an empty one.
     let bodiless = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED].contains(&head.status);
     let body = body::write(if bodiless { Body::Empty } else { body });
     glue::respond(head.status.as_u16(), &headers::write(&head.headers), &body)
 }
 
-/// The platform gets what it has made of `kept` the first time, and the answer's own headers.
+/// Reuses the platform's form of `kept`, made at its first use, and adds the response's own headers.
 fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &PreparedBody) -> Result<JsValue, JsValue> {
     let made = kept.made(|| Box::new(glue::keep(&headers::write(&kept.headers), &kept.bytes.as_ref().into())));
     let made = made.downcast_ref::<JsValue>().ok_or(JsValue::UNDEFINED)?;
     glue::respond_kept(status.as_u16(), made, &headers::write(headers))
 }
 
-/// An answer of the status alone, for what cannot be answered better.
+/// A response that contains only its status, for a request that fails.
 pub fn bare(status: StatusCode) -> JsValue {
     let mut response = Response::new(format!("{status}\n").into());
     *response.status_mut() = status;
-    // Its error cannot be: it has nothing that can be refused.
+    // Never fails: the platform refuses none of its parts.
     write(response).unwrap_or_else(|refused| refused)
 }

@@ -1,12 +1,12 @@
-//! The time of the current step. The platform's clock stands still between I/O, so each step reads it at most once, and it cannot
-//! measure CPU time.
+//! The time of the current step. The platform's clock advances only at I/O. So each step reads it at most once, and the
+//! clock cannot measure CPU time.
 
 use std::cell::Cell;
 
 use crate::ports::time::Timestamp;
 
 thread_local! {
-    /// The moment of the current step, once it was read.
+    /// The moment of the current step; None before its first read.
     static NOW: Cell<Option<Timestamp>> = const { Cell::new(None) };
 }
 

@@ -1,4 +1,5 @@
-//! Futures in wasm and promises in JavaScript: one callback settles every promise and polls the futures that wait for it.
+//! Futures in wasm and promises in JavaScript: one callback settles every promise and polls the futures that wait for
+//! it.
 
 use std::{
     cell::RefCell,
@@ -17,7 +18,7 @@ use super::{
     glue::{self, Deferred},
     step_time,
 };
-use crate::ports::executor::{Completion, Executor, Spawned};
+use crate::ports::executor::{Completion, Executor, NewTask, Spawned};
 
 thread_local! {
     static EXECUTOR: Executor<JsValue, Deferred> = Executor::default();
@@ -106,7 +107,7 @@ pub fn run(work: impl Future<Output = JsValue> + 'static) -> Run {
                 promise = Some(deferred.promise());
                 deferred
             };
-            match executor.spawn(id, Box::pin(work), waker, step_time::now, completion) {
+            match executor.spawn(NewTask { id, future: Box::pin(work), waker }, step_time::now, completion) {
                 Spawned::Done(value) => Run::Done(value),
                 Spawned::Pending => Run::Promised(promise.unwrap_or_else(|| Promise::resolve(&JsValue::UNDEFINED))),
             }

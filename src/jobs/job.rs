@@ -51,6 +51,14 @@ impl Job {
     }
 }
 
+/// The reason for a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trigger {
+    Cron,
+    /// A call of `POST /jobs/{job}`.
+    Manual,
+}
+
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

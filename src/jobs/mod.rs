@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use self::run::{Trigger, run};
+use self::{job::Trigger, run::run};
 pub use self::{
     job::{EVERY_FIVE_MINUTES, EVERY_MINUTE, Job},
     report::{JobReport, JobsStatus, status},

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{job::Job, run::Trigger};
+use super::job::{Job, Trigger};
 use crate::{
     ports::{error::Error, time::Timestamp},
     row_cache::{self, EarliestDue},
@@ -58,6 +58,15 @@ impl JobsStatus {
     #[must_use]
     pub fn crons_are_running(&self, now: Timestamp) -> bool {
         self.heartbeat.is_none_or(|last| now.since(Timestamp::from_score(last)) < HEARTBEAT_TIMEOUT)
+    }
+
+    /// Why the last refresh of rows failed, in whole or in part. None if it succeeded, or if it ended more than
+    /// `within` seconds ago: a failing source is tried again at least every 30 s, so each cron run reports it anew.
+    #[must_use]
+    pub fn rows_failure(&self, now: Timestamp, within: f64) -> Option<&str> {
+        let report = self.reports.get(Job::RefreshRows.name())?;
+        let is_recent = now.since(Timestamp::from_score(report.finished)).as_secs_f64() < within;
+        report.error.as_deref().filter(|_| is_recent)
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     CRON_TIME,
-    job::Job,
+    job::{Job, Trigger},
     report::{JobReport, store_heartbeat, store_report},
 };
 use crate::{
@@ -26,14 +26,6 @@ const REDIS_DEADLINE: Duration = Duration::from_secs(10);
 const CLEANUP_TIME: Duration = Duration::from_secs(25);
 /// The time of a refresh on request: the API's caller waits for it.
 const MANUAL_REFRESH_TIME: Duration = Duration::from_secs(20);
-
-/// The reason for a run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trigger {
-    Cron,
-    /// A call of `POST /jobs/{job}`.
-    Manual,
-}
 
 /// The work that a job did.
 struct JobOutcome {

@@ -12,20 +12,18 @@ pub mod insights;
 
 mod settle;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 pub use settle::Customer;
 
 use crate::{
     carts::{CartLine, Quantity},
-    config::{CartConfig, SessionConfig},
+    config::CartConfig,
     orders::flash_sale::ReservationId,
-    ports::{error::Error, time::Timestamp},
-    schema::{
-        ids::{ItemId, OrderId, RowId, UserId},
-        redis::Redis,
-        token::Token,
-    },
+    ports::error::Error,
+    schema::ids::{ItemId, OrderId, RowId, id_text},
 };
 
 /// Entries of `items` in a report; the default limit of a cart.
@@ -64,14 +62,14 @@ impl Order {
     /// # Errors
     /// As [`Order::parse`].
     pub fn take_from(fields: &mut Map<String, Value>, config: &CartConfig) -> Result<Self, Error> {
-        let id = OrderId::parse(text_field("order_id", fields.shift_remove("order_id").as_ref())?)?;
+        let id = OrderId::parse(&id_field("order_id", fields.shift_remove("order_id").as_ref())?)?;
         let items = fields.shift_remove("items");
         let items = items.as_ref().and_then(Value::as_array).filter(|items| (1..=MAX_LINES).contains(&items.len()));
         let items =
             items.ok_or_else(|| Error::invalid("items", format!("must be a list of 1 to {MAX_LINES} items")))?;
         let mut lines = Vec::<CartLine>::with_capacity(items.len());
         for fields in items {
-            let item = ItemId::parse(text_field("item", fields.get("id"))?)?;
+            let item = ItemId::parse(&id_field("item", fields.get("id"))?)?;
             let quantity = Quantity::parse(fields.get("quantity").unwrap_or(&Value::Null), config)?.get();
             if quantity == 0 {
                 return Err(Error::invalid("quantity", "must be at least 1"));
@@ -90,32 +88,16 @@ impl Order {
 impl OrderedReservation {
     fn parse(fields: &Value) -> Result<Self, Error> {
         let invalid = || Error::invalid("reservation", "must be an object with the sale and the id of a reservation");
-        let field = |name| text_field("reservation", fields.get(name)).map_err(|_| invalid());
-        let sale = RowId::parse(field("sale")?).map_err(|_| invalid())?;
-        let id = ReservationId::parse(field("id")?).ok_or_else(invalid)?;
+        let sale = id_field("reservation", fields.get("sale")).and_then(|sale| RowId::parse(&sale));
+        let sale = sale.map_err(|_| invalid())?;
+        let id = fields.get("id").and_then(Value::as_str).and_then(ReservationId::parse).ok_or_else(invalid)?;
         Ok(Self { sale, id })
     }
 }
 
-/// The string in `value`. Errors name `field`.
-fn text_field<'a>(field: &'static str, value: Option<&'a Value>) -> Result<&'a str, Error> {
-    let value = value.ok_or_else(|| Error::invalid(field, "is missing"))?;
-    value.as_str().ok_or_else(|| Error::invalid(field, "must be a string"))
-}
-
-/// The former name of [`Order::settle`], for `proxy`.
-///
-/// # Errors
-/// As [`Order::settle`].
-pub async fn settle(
-    redis: &Redis,
-    order: &Order,
-    token: Option<&Token>,
-    user: Option<&UserId>,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<Vec<ItemId>, Error> {
-    order.settle(redis, Customer { token, user }, now, config).await
+/// The text of the id in `value`. Errors name `field`.
+fn id_field<'a>(field: &'static str, value: Option<&'a Value>) -> Result<Cow<'a, str>, Error> {
+    id_text(field, value.ok_or_else(|| Error::invalid(field, "is missing"))?)
 }
 
 #[cfg(test)]
@@ -137,6 +119,15 @@ mod tests {
     }
 
     #[test]
+    fn ids_may_be_integers() {
+        let order =
+            Order::parse(r#"{"order_id":1001,"items":[{"id":42,"quantity":2},{"id":"42","quantity":1}]}"#, &CONFIG);
+        let order = order.unwrap();
+        let lines: Vec<_> = order.lines.iter().map(|line| (line.item.as_str(), line.quantity)).collect();
+        assert_eq!((order.id.as_str(), &*lines), ("1001", &[("42", 3)][..]));
+    }
+
+    #[test]
     fn an_order_may_name_a_reservation() {
         let items = r#""items":[{"id":"mug","quantity":1}]"#;
         let parse = |reservation: &str| {
@@ -145,6 +136,8 @@ mod tests {
         let id = "1790000000.bTcyZTNiM2Y4YWI3NDkxOQ";
         let reserved = parse(&format!(r#"{{"sale":"mug","id":"{id}"}}"#)).unwrap().reservation.unwrap();
         assert_eq!((reserved.sale.as_str(), reserved.id.as_str()), ("mug", id));
+        let reserved = parse(&format!(r#"{{"sale":42,"id":"{id}"}}"#)).unwrap().reservation.unwrap();
+        assert_eq!(reserved.sale.as_str(), "42");
         assert_eq!(parse("null").unwrap().reservation, None);
         for invalid in ["{}", "7", r#"{"sale":"mug"}"#, r#"{"sale":"a:b","id":"x"}"#, r#"{"sale":"mug","id":"a b"}"#] {
             assert!(parse(invalid).unwrap_err().to_string().starts_with("reservation must be"), "{invalid}");
@@ -157,7 +150,7 @@ mod tests {
             ("", "order must be a JSON object"),
             ("[]", "order must be a JSON object"),
             ("{}", "order_id is missing"),
-            (r#"{"order_id":7}"#, "order_id must be a string"),
+            (r#"{"order_id":7.5}"#, "order_id must be a string or an integer"),
             (r#"{"order_id":"a b"}"#, "order_id must be 1 to 64 characters"),
             (r#"{"order_id":"1"}"#, "items must be a list of 1 to 100 items"),
             (r#"{"order_id":"1","items":[]}"#, "items must be a list of 1 to 100 items"),

@@ -30,8 +30,8 @@ impl Order {
     /// shows both. Returns the items that the session viewed last, newest first, for the insights.
     ///
     /// One pipeline, because its commands are independent; no request if there is neither a session nor a reservation.
-    /// Scripts change the cart and the sale, because these writes depend on the cart's content and the sale's state. All
-    /// commands are idempotent. Two cases take one request more: a reservation without a user, and a session in the
+    /// Scripts change the cart and the sale, because these writes depend on the cart's content and the sale's state.
+    /// All commands are idempotent. Two cases take one request more: a reservation without a user, and a session in the
     /// sharded layout.
     ///
     /// # Errors

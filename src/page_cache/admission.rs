@@ -44,6 +44,15 @@ pub fn popularity(config: &PageConfig, rank: Option<u64>) -> Popularity {
     rank.filter(|rank| *rank < config.rank_limit).map(drop).ok_or(Reason::Unpopular)
 }
 
+/// What popularity says about a response with the item of `shown`. The lookup ranked the item of `asked`; another item
+/// counts as unpopular until the next lookup ranks it.
+///
+/// # Errors
+/// The reason why popularity does not admit the response.
+pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popularity) -> Popularity {
+    if asked.item() == shown.item() { popularity } else { shown.by_popularity().and(Err(Reason::Unpopular)) }
+}
+
 /// The text of an absolute URI.
 fn text(uri: &Uri) -> String {
     match (uri.scheme_str(), uri.authority(), uri.path_and_query()) {
@@ -52,8 +61,8 @@ fn text(uri: &Uri) -> String {
     }
 }
 
-/// Headers that browsers and the platform add to every request; they identify nobody. Conditional headers are missing here: a client
-/// that has a page must not get an unstorable page in full.
+/// Headers that browsers and the platform add to every request; they identify nobody. Conditional headers are not in
+/// this list: a conditional request goes to the origin as it is, so that the origin can answer 304.
 const COMMON_HEADERS: [&str; 25] = [
     "accept",
     "accept-charset",
@@ -82,8 +91,8 @@ const COMMON_HEADERS: [&str; 25] = [
     "x-real-ip",
 ];
 
-/// Returns whether a request has, besides cookies, only headers that identify nobody. A page that is not known to be shared is rendered for
-/// everybody only after such a request: another header may be a key or a name.
+/// Returns whether a request has, besides cookies, only headers that identify nobody. A page that is not known to be
+/// shared is rendered for everybody only after such a request: another header may hold credentials.
 #[must_use]
 pub fn is_plain(headers: &HeaderMap, forward: &Forward) -> bool {
     let Forward::Only(names) = forward else { return true };

@@ -13,8 +13,8 @@ use crate::ports::{fetch::Response, time::Timestamp};
 /// How the cache handled a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheStatus {
-    /// The stored page was served. `ttl` is its remaining freshness in seconds, negative if stale; `detail` says why an expired page
-    /// was served.
+    /// The stored page was served. `ttl` is its remaining freshness in seconds, negative if stale; `detail` says why an
+    /// expired page was served.
     Hit { ttl: i64, detail: Option<Reason> },
     /// The origin was asked.
     Forward {
@@ -23,7 +23,7 @@ pub enum CacheStatus {
         status: Option<u16>,
         /// The response is being stored.
         stored: bool,
-        /// Another request asked the origin, and this request got its response.
+        /// Single flight: this request got the response to another request.
         collapsed: bool,
         /// Why the response is not stored.
         detail: Option<Reason>,
@@ -72,8 +72,8 @@ impl CacheStatus {
         matches!(self, Self::Hit { .. } | Self::Forward { collapsed: true, .. })
     }
 
-    /// Appends the status behind those of the caches between the origin and edgefront (RFC 9211 §2). The response's extensions keep
-    /// it for the traffic counters.
+    /// Appends the status behind those of the caches between the origin and edgefront (RFC 9211 §2). The response's
+    /// extensions keep it for the traffic counters.
     pub fn append_to(self, response: &mut Response) {
         // The text is ASCII, so it always is a header value.
         if let Ok(value) = HeaderValue::try_from(self.to_string()) {

@@ -1,5 +1,5 @@
-//! The cache's decisions as pure functions. [`execute`](super::execute) gathers the facts and runs the steps; the tests below read
-//! as the cache's specification.
+//! The cache's decisions as pure functions. [`execute`](super::execute) gathers the facts and runs the steps; the tests
+//! below read as the cache's specification.
 
 use super::{
     lookup::PageState,
@@ -18,8 +18,8 @@ pub enum FirstStep {
     LookUp,
 }
 
-/// Decides the first step. `local`: how the request may use the isolate's copy; `hit_for_miss`: why the page could not be stored
-/// recently, asked only if it matters.
+/// Decides the first step. `local`: how the request may use the isolate's copy; `hit_for_miss`: why the page could not
+/// be stored recently, evaluated only if it matters.
 pub fn first_step(
     local: Option<Reuse>,
     only_if_cached: bool,
@@ -50,14 +50,16 @@ pub struct Known {
     pub popularity: Popularity,
     /// The URL is canonical.
     pub is_exact: bool,
-    /// The request may be answered with a page of its own: it carries cookies, a user, uncommon headers, or asks for less than a page.
+    /// The response may be this visitor's own: the request has cookies, a user or uncommon headers, or asks for a part
+    /// of the page (HEAD, `Range`).
     pub is_personal: bool,
-    /// The visitor must not get a shared page: a cookie may identify the visitor, and the origin did not declare the page shared.
+    /// The visitor must not get a shared page: a cookie may identify the visitor, and the origin did not declare the
+    /// page shared.
     pub must_be_personal: bool,
     pub only_if_cached: bool,
     /// The origin failed recently, and the stored page may replace its response.
     pub may_replace_error: bool,
-    /// The wait for another request's render: why it began, and how it stands. None before the first wait.
+    /// The wait for the render of another request. None before the first wait.
     pub wait: Option<Waited>,
 }
 
@@ -82,9 +84,10 @@ pub enum Step {
     Timeout(ForwardReason),
     /// Forward the visitor's own request.
     Bypass(Reason),
-    /// Forward the visitor's own request; a shareable response is then rendered for everybody.
+    /// Forward the visitor's own request; if its response is shareable, the page is rendered for all visitors
+    /// afterwards.
     RenderPersonal(ForwardReason),
-    /// Ask the origin for everybody.
+    /// Render the page for all visitors.
     RenderShared(ForwardReason),
     /// Wait for the request that holds the lease.
     Wait(ForwardReason),

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{
     admission::popularity,
-    key::PageKey,
     lookup::{PageState, look_up},
+    memory::PageMemory,
     selecting::SelectingHeaders,
 };
 use crate::{
@@ -89,12 +89,18 @@ pub struct ExplainedEntry {
     pub tags: Vec<String>,
 }
 
-/// Explains an absolute URL for a request without selecting headers.
+/// Explains an absolute URL for a request without selecting headers. `memory` has the items that the origin named.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn explain(redis: &Redis, url: &str, now: Timestamp, config: &PageConfig) -> Result<Explanation, Error> {
-    let page = match PageKey::of_url(url, &config.urls) {
+pub async fn explain(
+    redis: &Redis,
+    memory: &PageMemory,
+    url: &str,
+    now: Timestamp,
+    config: &PageConfig,
+) -> Result<Explanation, Error> {
+    let page = match memory.key(url.to_owned(), &config.urls) {
         Ok(page) => page,
         Err(reason) => {
             let (why, rules) = (reason.as_str(), ExplainedRules::of(config, ""));
@@ -103,6 +109,8 @@ pub async fn explain(redis: &Redis, url: &str, now: Timestamp, config: &PageConf
     };
     let selecting = SelectingHeaders::default();
     let look = look_up(redis, &page, &selecting, None, now).await?;
+    let named = look.entry.as_ref().and_then(|entry| entry.item.as_ref());
+    let page = if named.is_some() { page.naming(named) } else { page };
     let stored = look.entry.map(|entry| ExplainedEntry {
         age: entry.age(now),
         ttl: entry.ttl(now),

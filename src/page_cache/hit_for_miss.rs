@@ -1,14 +1,15 @@
 //! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render.
 //!
-//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <tag,tag,…>`, a newline, and the cause
-//! in the response. The stamp is Redis' clock before the render, in microseconds: a later purge voids the note.
+//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>` (the names as those
+//! of a stored page), a newline, and the cause in the response. The stamp is Redis' clock before the render, in
+//! microseconds: a later purge voids the note.
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::policy::Reason;
-use crate::schema::ids::Tag;
+use super::{policy::Reason, stored_page::encode_names};
+use crate::schema::ids::{ItemId, Tag};
 
 /// How long an unstorable page skips the lookup.
 pub const HIT_FOR_MISS: Duration = Duration::from_mins(2);
@@ -22,19 +23,22 @@ pub struct Unstorable {
     pub reason: Reason,
     /// The part of the response that gives the reason, for operators.
     pub cause: String,
+    /// The item that the response names, for purges.
+    pub item: Option<ItemId>,
     /// The response's tags, for purges.
     pub tags: Vec<Tag>,
 }
 
 impl Unstorable {
     /// The note for Redis. `stamp`: Redis' clock before the render, Unix microseconds.
+    #[must_use]
     pub fn encode(&self, stamp: u64) -> String {
-        let tags = self.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
-        format!("unstorable {stamp} {} {tags}\n{}", self.reason.as_str(), self.cause)
+        let names = encode_names(&self.tags, self.item.as_ref());
+        format!("unstorable {stamp} {} {names}\n{}", self.reason.as_str(), self.cause)
     }
 }
 
-/// Reason and cause of a note; None for another text.
+/// Reason and cause of a note; None for any other text.
 pub fn decode(note: &str) -> Option<(Reason, &str)> {
     let note = note.strip_prefix("unstorable")?;
     let (line, cause) = note.split_once('\n').unwrap_or((note, ""));
@@ -82,9 +86,13 @@ mod tests {
     #[test]
     fn a_note_names_reason_and_cause() {
         let tags = ["mugs", "sale"].map(|tag| Tag::parse(tag).unwrap()).into();
-        let note = Unstorable { reason: Reason::SetCookie, cause: "set-cookie: a, b".to_owned(), tags }.encode(17);
-        assert_eq!(note, "unstorable 17 set-cookie mugs,sale\nset-cookie: a, b");
-        assert_eq!(decode(&note), Some((Reason::SetCookie, "set-cookie: a, b")));
+        let mut page = Unstorable { reason: Reason::SetCookie, cause: "set-cookie: a, b".to_owned(), item: None, tags };
+        for (item, line) in [(None, "mugs,sale"), (ItemId::parse("mug").ok(), "mugs,sale, mug")] {
+            page.item = item;
+            let note = page.encode(17);
+            assert_eq!(note, format!("unstorable 17 set-cookie {line}\nset-cookie: a, b"));
+            assert_eq!(decode(&note), Some((Reason::SetCookie, "set-cookie: a, b")));
+        }
         assert_eq!(decode("unstorable"), Some((Reason::Unstorable, "")), "an older version's");
         assert_eq!(decode("known"), None);
     }

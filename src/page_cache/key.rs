@@ -1,5 +1,5 @@
-//! The key of a page: its canonical URL and the URL's hash. Equal keys mean equal requests to the origin, because the origin is
-//! asked for the canonical URL.
+//! The key of a page: its canonical URL and the URL's hash. Equal keys mean equal requests to the origin, because the
+//! origin is asked for the canonical URL.
 
 use std::{fmt::Write as _, rc::Rc};
 
@@ -18,7 +18,11 @@ use crate::{
 
 /// The identity of a page that may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageKey(Rc<Parts>);
+pub struct PageKey {
+    parts: Rc<Parts>,
+    /// The item that the origin named, if it is not the URL's.
+    named: Option<ItemId>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 struct Parts {
@@ -63,34 +67,52 @@ impl PageKey {
             canonical.push_str(&query);
         }
         let hash = hex(&Sha256::digest(&canonical));
-        Ok(Self(Rc::new(Parts { item, by_popularity, is_exact, url: canonical, hash })))
+        Ok(Self { parts: Rc::new(Parts { item, by_popularity, is_exact, url: canonical, hash }), named: None })
     }
 
-    /// The item on the page, if its URL names one.
+    /// The same page with the item that the origin named for it (`Edge-Item`). None: the URL alone names the item.
+    #[must_use]
+    pub fn naming(&self, item: Option<&ItemId>) -> Self {
+        let named = item.filter(|item| self.parts.item.as_ref() != Some(item)).cloned();
+        Self { parts: self.parts.clone(), named }
+    }
+
+    /// The item that the origin named, if it is not the URL's.
+    #[must_use]
+    pub const fn named(&self) -> Option<&ItemId> {
+        self.named.as_ref()
+    }
+
+    /// The item on the page, if the origin or the URL names one. The origin wins.
     #[must_use]
     pub fn item(&self) -> Option<&ItemId> {
-        self.0.item.as_ref()
+        self.named.as_ref().or(self.parts.item.as_ref())
     }
 
     /// Returns whether the item's popularity may admit the page.
     ///
     /// # Errors
-    /// [`Reason::NoItem`], or [`Reason::Parameters`]: a visitor could store one page for each value of an unknown parameter.
+    /// [`Reason::NoItem`], or [`Reason::Parameters`]: a visitor could store one page for each value of an unknown
+    /// parameter.
     pub fn by_popularity(&self) -> Popularity {
-        self.0.by_popularity
+        match (self.parts.by_popularity, &self.named) {
+            (Err(Reason::NoItem), Some(_)) if self.url().contains('?') => Err(Reason::Parameters),
+            (Err(Reason::NoItem), Some(_)) => Ok(()),
+            (by_url, _) => by_url,
+        }
     }
 
-    /// Returns whether the URL was already canonical, apart from ignored parameters. Another spelling is answered from the store but never
-    /// stored, because the origin may see a difference.
+    /// Returns whether the URL was already canonical, apart from ignored parameters. Another spelling is answered from
+    /// the store but never stored, because the origin may see a difference.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        self.0.is_exact
+        self.parts.is_exact
     }
 
     /// The canonical URL. It is sent to the origin, stored with the page, and compared on each lookup.
     #[must_use]
     pub fn url(&self) -> &str {
-        &self.0.url
+        &self.parts.url
     }
 
     /// The path of the canonical URL.
@@ -103,11 +125,12 @@ impl PageKey {
     /// SHA-256 of the canonical URL, 64 hexadecimal digits.
     #[must_use]
     pub fn hash(&self) -> &str {
-        &self.0.hash
+        &self.parts.hash
     }
 }
 
-/// Returns whether `PATHS_PERSONAL` names the path. Many origins read `//admin` as `/admin`, so repeated slashes count as one.
+/// Returns whether `PATHS_PERSONAL` names the path. Many origins read `//admin` as `/admin`, so repeated slashes count
+/// as one.
 fn is_personal_path(path: &str, rules: &UrlRules) -> bool {
     let mut single = path.to_owned();
     while single.contains("//") {
@@ -134,7 +157,7 @@ fn known_parameters(
     Ok((form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish(), item))
 }
 
-/// All parameters except ignored ones, in their order, which may matter to the origin.
+/// All parameters except ignored ones. They keep their order, because it may matter to the origin.
 fn other_parameters(url: &Url, rules: &QueryRules) -> String {
     let kept = own_parts(url.query().unwrap_or_default(), rules);
     kept.map(normalized).collect::<Vec<_>>().join("&")
@@ -156,8 +179,8 @@ fn is_exact(text: &str, path: &str, query: &str, rules: &QueryRules) -> bool {
     own_path == path && own_parts(own, rules).collect::<Vec<_>>().join("&") == query
 }
 
-/// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A `%` without
-/// two hexadecimal digits becomes `%25`.
+/// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A
+/// `%` without two hexadecimal digits becomes `%25`.
 fn normalized(path: &str) -> String {
     let mut parts = path.split('%');
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -255,6 +278,27 @@ mod tests {
             assert_eq!(page(url).unwrap().by_popularity(), Err(reason), "{url}");
         }
         assert_eq!(page("https://shop.example/products/mug?x=1").unwrap().item().unwrap().as_str(), "mug");
+    }
+
+    #[test]
+    fn the_origin_may_name_the_item_of_any_page() {
+        let [mug, pan] = ["mug", "pan"].map(|item| ItemId::parse(item).unwrap());
+        for (url, item, by_popularity) in [
+            ("https://shop.example/catalogue/enamel-mug_23/", "mug", Ok(())),
+            ("https://shop.example/catalogue/enamel-mug_23/?utm_source=mail", "mug", Ok(())),
+            ("https://shop.example/catalogue/enamel-mug_23/?x=1", "mug", Err(Reason::Parameters)),
+            ("https://shop.example/?item=a&item=b", "mug", Err(Reason::Parameters)),
+            ("https://shop.example/products/pan", "mug", Ok(())),
+            ("https://shop.example/products/pan?x=1", "mug", Err(Reason::Parameters)),
+        ] {
+            let key = page(url).unwrap();
+            let named = key.naming(Some(&mug));
+            assert_eq!((named.item().unwrap().as_str(), named.by_popularity()), (item, by_popularity), "{url}");
+            assert_eq!((named.url(), named.hash(), named.is_exact()), (key.url(), key.hash(), key.is_exact()));
+            assert_eq!(named.naming(None), key);
+        }
+        let pan_page = page("https://shop.example/products/pan").unwrap();
+        assert_eq!(pan_page.naming(Some(&pan)), pan_page, "the URL's own item");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The lookup of a page in Redis. One script returns rank, purges, page and lease, so that they describe the same moment.
+//! The lookup of a page in Redis. One script returns rank, purges, page and lease, so that they describe the same
+//! moment.
 
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ impl Lease {
 /// The result of a lookup.
 #[derive(Debug)]
 pub struct LookupResult {
-    /// The rank of the page's item; None without an item or views.
+    /// The rank of the item that the stored page names, else of the key's item; None without an item or views.
     pub rank: Option<u64>,
     /// The stored page, fresh or stale.
     pub entry: Option<Box<StoredPage>>,
@@ -72,9 +73,10 @@ pub enum PageState {
 pub enum LeaseRequest {
     /// The page is not fresh.
     IfStale,
-    /// The page is not fresh, and it was stored before or its item ranks below this limit. For pages that state no freshness.
+    /// The page is not fresh, and it was stored before or its item's rank is below this limit. For pages that state no
+    /// freshness.
     IfPopular(u64),
-    /// In any case: the client wants validation.
+    /// Always: the client wants the origin to validate the page.
     Always,
 }
 

@@ -1,20 +1,20 @@
-//! The page cache: a shared HTTP cache (RFC 9111) in front of the origin. It stores pages whose freshness the origin states, and
-//! pages of popular items. A stored page was rendered without cookies and identity.
+//! The page cache: a shared HTTP cache (RFC 9111) in front of the origin. It stores pages whose freshness the origin
+//! states, and pages of popular items. A stored page was rendered without cookies and identity.
 //!
-//! A page ages in four phases. Fresh: it is served. Stale: it is served, and the holder of the lease renders it again after its
-//! response. Kept: the holder of the lease validates it, and other requests wait. Gone: as kept, without a fallback.
+//! A page ages in four phases. Fresh: it is served. Stale: it is served, and the holder of the lease renders it again
+//! after its response. Kept: the holder of the lease validates it, and other requests wait. Gone: as kept, without a
+//! fallback.
 //!
 //! The way of a request, in reading order:
-//! - [`admission`]: which requests the cache may answer; the others [`bypass`](self) it.
+//! - [`admission`]: which requests the cache may answer; the others bypass it.
 //! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant.
 //! - [`visitor_cookies`]: what the cookies say about the visitor.
 //! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
-//! - [`execute`](self): gathers the facts and runs the steps.
+//! - [`execute`](self): gathers the facts and runs the steps: serve, render, bypass, invalidate.
 //! - [`memory`]: the isolate's copies and notes.
-//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an unstorable page.
-//! - [`render`]: the exchange with the origin. The doctor judges a storefront with it, too.
+//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an
+//!   unstorable page.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
-//! - [`invalidate`](self): unsafe requests void what they changed.
 //! - [`explain`](self): the decision for a URL, for operators.
 
 pub mod admission;
@@ -24,27 +24,22 @@ pub mod key;
 pub mod lookup;
 pub mod memory;
 pub mod policy;
-pub mod render;
 pub mod selecting;
 pub mod stored_page;
 pub mod visitor_cookies;
 
-mod bypass;
 mod execute;
 mod explain;
 mod hit_for_miss;
-mod invalidate;
 mod purge;
 mod respond;
 mod store;
 
 pub use admission::admit;
-pub use bypass::bypass;
 pub use cache_status::CacheStatus;
-pub use execute::answer;
+pub use execute::{answer, bypass, forward_unsafe, render};
 pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
 pub use hit_for_miss::{Unstorable, cookie_name};
-pub use invalidate::forward_unsafe;
 pub use key::PageKey;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};
 pub use memory::PageMemory;

@@ -1,5 +1,5 @@
-//! Purges. A mark with Redis' time voids every page that was rendered before it, in all locations and including renders under way.
-//! One mark per name, regardless of the number of pages.
+//! Purges. A mark with Redis' time voids every page that was rendered before it, in all locations and including renders
+//! under way. A purge writes one mark per name, regardless of the number of pages.
 
 use super::{key::PageKey, policy::freshness::LONGEST};
 use crate::{
@@ -45,7 +45,7 @@ pub enum PurgeMode {
     Soft,
 }
 
-/// Purges; the next lookup sees it.
+/// Purges pages. The next lookup sees the purge.
 ///
 /// A script, because the marks carry Redis' time. Idempotent.
 ///

@@ -32,7 +32,7 @@ pub fn respond_prepared(
     response
 }
 
-/// Returns whether a request is a GET without a condition and a range.
+/// Returns whether a request is a GET without a condition or a range.
 #[must_use]
 pub fn is_unconditional_get(method: &Method, request: &HeaderMap) -> bool {
     let limits = [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::RANGE];

@@ -13,15 +13,16 @@ use crate::{
     proxy::{is_edge, is_hop_by_hop, is_of_proxies},
 };
 
-/// A URL has at most so many variants; another one replaces one of them.
+/// Largest number of variants of one URL. A further variant replaces one of them.
 pub const MAX_VARIANTS: usize = 16;
 /// Longest name of a variant, bytes.
 const MAX_VARIANT_NAME: usize = 2_048;
 
-/// The field of a variant's name that holds the varied cookies (`COOKIES_VARIED`). No client can send it: see [`is_edge`].
+/// The field of a variant's name that holds the varied cookies (`COOKIES_VARIED`). No client can send it: see
+/// [`is_edge`].
 pub const VARIED_COOKIES: &str = "edge-cookies";
 
-/// The headers of one request that may select a page, each in a normalized spelling.
+/// The headers of one request that may select a page, with normalized values.
 #[derive(Debug, Clone, Default)]
 pub struct SelectingHeaders {
     values: BTreeMap<String, String>,
@@ -31,7 +32,8 @@ pub struct SelectingHeaders {
     all: bool,
 }
 
-/// Never sent with a shared render: these headers belong to one visitor, ask for less than the whole page, or are set by edgefront.
+/// Never sent with a shared render: these headers belong to one visitor, ask for less than the whole page, or are set
+/// by edgefront.
 const NEVER: [&str; 16] = [
     "accept-encoding",
     "authorization",
@@ -90,15 +92,15 @@ impl SelectingHeaders {
         pairs.filter_map(header).collect()
     }
 
-    /// Returns whether the origin varied on a header of this request that it did not get, although it may.
+    /// Returns whether the origin varied on a header of this request that it did not get, but may get.
     #[must_use]
     pub fn lacks(&self, fields: &VaryFields, sent: Option<&VaryFields>) -> bool {
         let was_sent = |name: &str| self.all || name == VARIED_COOKIES || sent.is_none_or(|sent| sent.contains(name));
         fields.iter().any(|field| self.values.contains_key(field) && !was_sent(field))
     }
 
-    /// The name of this request's variant: the values of `fields`. None if the request has one of `fields` that the origin did not
-    /// get, so that the response cannot be for it.
+    /// The name of this request's variant: the values of `fields`. None if the request has one of `fields` that the
+    /// origin did not get, so that the response cannot be for it.
     #[must_use]
     pub fn variant(&self, fields: &VaryFields) -> Option<String> {
         let mut name = String::new();
@@ -116,7 +118,8 @@ impl SelectingHeaders {
         (name.len() <= MAX_VARIANT_NAME).then_some(name)
     }
 
-    /// Name and value of each header, for the script, which computes [`SelectingHeaders::variant`] in the same way.
+    /// Name and value of each header, for the script. The script computes [`SelectingHeaders::variant`] in the same
+    /// way.
     pub fn pairs(&self) -> impl Iterator<Item = &str> {
         let withheld = self.withheld.iter().flat_map(|name| [name.as_str(), "\n"]);
         self.values.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).chain(withheld)

@@ -1,6 +1,6 @@
-//! Stores a rendered page. One script, because it must check purges and the lease in the same moment. All pages together take at
-//! most `PAGE_TOTAL_BYTES`: the pages with the oldest render are evicted first. A visited page is rendered again and again, so it
-//! stays.
+//! Stores a rendered page. One script, because it must check purges and the lease in the same moment. All pages
+//! together take at most `PAGE_TOTAL_BYTES`: the pages with the oldest render are evicted first. A page that is visited
+//! often is also rendered often, so it stays.
 
 use super::{
     hit_for_miss::{HIT_FOR_MISS, Unstorable},
@@ -25,11 +25,12 @@ const MAX_EVICTION_ROUNDS: usize = 4;
 /// Memory of a page besides its value, bytes: its key and its accounting entries. Measured on Valkey 9.1.
 const OVERHEAD: u64 = 512;
 
-/// Stores `entry` until it dies and ends the lease. False if nothing is stored: the lease expired, a purge came after the lease, or
-/// `limit` bytes for all pages leave no room.
+/// Stores `entry` until it dies and ends the lease. False if nothing is stored: the lease expired, a purge came after
+/// the lease, or `limit` bytes for all pages leave no room.
 ///
-/// A script must declare its keys, but only the script knows which pages to evict. So one script names them and another deletes
-/// them. Eviction starts before the limit is reached, in one store at a time; a store without room is repeated after it.
+/// A script must declare its keys, but only the script knows which pages to evict. So one script names them and another
+/// deletes them. Eviction starts before the limit is reached, in one store at a time; a store without room is repeated
+/// after it.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -79,7 +80,8 @@ pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) ->
     Ok(redis.run(without_page(end(redis.keys(), lease).num(HIT_FOR_MISS.as_millis())).arg(note)).await?)
 }
 
-/// Deletes all variants under the URLs of `pages` and their leases, so that renders under way are not stored (RFC 9111 §4.4).
+/// Deletes all variants under the URLs of `pages` and their leases, so that renders under way are not stored (RFC 9111
+/// §4.4).
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -87,8 +89,8 @@ pub async fn invalidate(redis: &Redis, pages: &[PageKey]) -> Result<(), Error> {
     evict(redis, pages.iter().map(|page| (page.hash(), ""))).await
 }
 
-/// Deletes pages, given as hash and time of storage, unless they were stored again since. An empty time deletes the page and its
-/// lease in any case. Idempotent.
+/// Deletes pages, given as hash and time of storage, unless they were stored again since. An empty time deletes the
+/// page and its lease in any case. Idempotent.
 async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
     let keys = redis.keys();
     let account = [keys.pages(), keys.dying(), keys.bytes()].into_iter();

@@ -1,8 +1,9 @@
-//! The format of a stored page in Redis. Decoding fails for everything but the requested page: a hash collision, another format
-//! version, or the bare body that code of the book stores.
+//! The format of a stored page in Redis. Decoding fails for a hash collision, another format version, and the bare body
+//! that the book's code stores.
 //!
-//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON with key,
-//! variant, status and headers; the body as raw bytes.
+//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON
+//! with key, variant, status and headers; the body as raw bytes. If the origin named the page's item, `, <item>`
+//! follows the tags.
 
 use std::{borrow::Cow, str::FromStr};
 
@@ -14,8 +15,13 @@ use super::{
     key::PageKey,
     policy::{CacheControl, StoredState, VaryFields},
     selecting::SelectingHeaders,
+    visitor_cookies::VisitorCookies,
 };
-use crate::{ports::time::Timestamp, schema::ids::Tag};
+use crate::{
+    config::rules::CookieKind,
+    ports::time::Timestamp,
+    schema::ids::{ItemId, Tag},
+};
 
 /// A complete response of the origin, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +48,8 @@ pub struct StoredPage {
     pub variant: String,
     /// The `ETag` is edgefront's; the origin does not know it.
     pub own_etag: bool,
+    /// The item that the origin named (`Edge-Item`). None: the URL names the item, if there is one.
+    pub item: Option<ItemId>,
     /// Names for purges, besides item and URL.
     pub tags: Vec<Tag>,
     pub status: StatusCode,
@@ -74,7 +82,7 @@ impl StoredPage {
     /// The value for Redis, in two pieces; the second one is the body.
     #[must_use]
     pub fn encode(&self, page: &PageKey) -> [Bytes; 2] {
-        let tags = self.tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
+        let names = encode_names(&self.tags, self.item.as_ref());
         let head = Head {
             key: page.url().into(),
             vary: self.vary.to_text().into(),
@@ -88,7 +96,7 @@ impl StoredPage {
         };
         let (stamp, stored) = (self.stamp, self.stored.as_millis());
         let (fresh_until, dies) = (self.fresh_until.as_millis(), self.dies.as_millis());
-        let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {tags}\n").into_bytes();
+        let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {names}\n").into_bytes();
         // Serializing strings and numbers cannot fail.
         let _ = serde_json::to_writer(&mut value, &head);
         value.push(b'\n');
@@ -108,6 +116,7 @@ impl StoredPage {
         let mut moment = || Some(Timestamp::from_millis(number(words.next())?));
         let (stored, fresh_until, dies) = (moment()?, moment()?, moment()?);
         let tags = words.next()?.split(',').filter_map(|tag| Tag::parse(tag).ok()).collect();
+        let item = words.next().and_then(|item| ItemId::parse(item).ok());
         let head: Head = serde_json::from_slice(&head).ok()?;
         let vary = VaryFields::from_text(&head.vary);
         // Key and variant are part of the name; a mismatch is a collision.
@@ -130,6 +139,7 @@ impl StoredPage {
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,
+            item,
             tags,
             status: StatusCode::from_u16(head.status).ok()?,
             headers,
@@ -169,6 +179,17 @@ impl StoredPage {
         }
     }
 
+    /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets
+    /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently.
+    #[must_use]
+    pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+        match cookies.strictest {
+            CookieKind::Ignored | CookieKind::Varied => true,
+            CookieKind::Unknown => self.is_declared_shared,
+            CookieKind::Personal => false,
+        }
+    }
+
     /// Makes the page stale from `since` on: a soft purge.
     pub fn expire(&mut self, since: Timestamp) {
         if since < self.fresh_until {
@@ -177,6 +198,16 @@ impl StoredPage {
             self.fresh_until = since;
         }
     }
+}
+
+/// The names of a page for the scripts' purges: `tag,tag,…`, and behind them `, item`. No tag begins with a space.
+pub fn encode_names(tags: &[Tag], item: Option<&ItemId>) -> String {
+    let mut names = tags.iter().map(Tag::as_str).collect::<Vec<_>>().join(",");
+    if let Some(item) = item {
+        names.push_str(", ");
+        names.push_str(item.as_str());
+    }
+    names
 }
 
 impl<'a> Text<'a> {
@@ -211,10 +242,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        config::{Forward, rules::UrlRules},
-        page_cache::visitor_cookies::VisitorCookies,
-    };
+    use crate::config::{Forward, rules::UrlRules};
 
     pub fn page(item: &str) -> PageKey {
         PageKey::of_url(&format!("https://shop.example/products/{item}"), &UrlRules::default()).unwrap()
@@ -238,6 +266,7 @@ pub(super) mod tests {
             vary: VaryFields::from_text("foo"),
             variant: "foo=1\n".to_owned(),
             own_etag: true,
+            item: None,
             tags: vec![Tag::parse("mugs").unwrap(), Tag::parse("sale").unwrap()],
             status: StatusCode::OK,
             headers,
@@ -258,6 +287,18 @@ pub(super) mod tests {
         assert_eq!(line, "edgefront/2 1795000000123456 1795000000123 1795000300123 1795000900123 mugs,sale");
         assert!(rest.starts_with(r#"{"key":"https://shop.example/products/mug","vary":"foo","#), "{rest}");
         assert!(rest.ends_with("\"headers\":[[\"x-a\",\"one\"],[\"x-a\",\"two\"]]}\nbody"), "{rest}");
+    }
+
+    #[test]
+    fn the_named_item_follows_the_tags() {
+        let item = Some(ItemId::parse("enamel-mug").unwrap());
+        for (tags, names) in [(entry(b"", Vec::new()).tags, "mugs,sale, enamel-mug"), (Vec::new(), ", enamel-mug")] {
+            let entry = StoredPage { item: item.clone(), tags, ..entry(b"", Vec::new()) };
+            let value = Bytes::from(entry.encode(&page("mug")).concat());
+            let line = String::from_utf8_lossy(&value).lines().next().unwrap().to_owned();
+            assert!(line.ends_with(&format!(" 1795000900123 {names}")), "{line}");
+            assert_eq!(StoredPage::decode(&value, &page("mug"), &asked("1")), Some(entry));
+        }
     }
 
     // D12

@@ -2,14 +2,14 @@
 
 use http::HeaderMap;
 
-use super::stored_page::StoredPage;
 use crate::{
     config::rules::{CookieKind, CookieRules},
     ports::sort,
     sessions::cookie,
 };
 
-/// Largest number of cookies that are judged. A browser keeps at most 180 for a site; each one is compared with every rule.
+/// Largest number of cookies that are judged. A browser keeps at most 180 for a site; each one is compared with every
+/// rule.
 const MAX_COOKIES: usize = 200;
 
 /// The judgement on the cookies of a request. The default is a visitor without cookies.
@@ -32,12 +32,12 @@ impl VisitorCookies {
                 strictest = strictest.max(CookieKind::Unknown);
                 break;
             }
-            // Bytes that are not text can be anything.
+            // A cookie that is not UTF-8 matches no rule.
             let pair = std::str::from_utf8(cookie).ok().and_then(|text| Some((text, text.split_once('=')?)));
             let kind = pair.map_or(CookieKind::Unknown, |(_, (name, value))| rules.kind(name, value));
             strictest = strictest.max(kind);
             if let (CookieKind::Varied, Some((text, (name, _)))) = (kind, pair) {
-                // Sent twice: the origin chooses one of the values.
+                // The cookie is sent twice, and edgefront cannot know which value the origin reads.
                 if varied.iter().any(|other| other.split_once('=').is_some_and(|(other, _)| other == name)) {
                     strictest = strictest.max(CookieKind::Unknown);
                 } else {
@@ -53,17 +53,6 @@ impl VisitorCookies {
     #[must_use]
     pub fn identify(&self) -> bool {
         self.strictest >= CookieKind::Unknown
-    }
-
-    /// Returns whether the visitor may get a shared page. A visitor with a cookie that no rule names gets it only if the origin
-    /// declared the page shared: otherwise, the origin may answer this visitor differently.
-    #[must_use]
-    pub fn allow(&self, page: &StoredPage) -> bool {
-        match self.strictest {
-            CookieKind::Ignored | CookieKind::Varied => true,
-            CookieKind::Unknown => page.is_declared_shared,
-            CookieKind::Personal => false,
-        }
     }
 }
 

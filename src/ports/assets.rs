@@ -1,7 +1,9 @@
-//! The URLs of the static files in `assets/`. The platform serves them (Workers static assets) without running the Worker.
+//! The URLs of the static files in `assets/`. The platform serves them (Workers static assets) without running the
+//! Worker.
 //!
-//! They are below `/_edge/`, so they cannot collide with a path of the origin. A URL carries the file's version, a hash of its content
-//! and of the files that the build bundles into it. Browsers may therefore cache it forever (`assets/_headers`).
+//! They are below `/_edge/`, so they cannot collide with a path of the origin. A URL carries the file's version, a hash
+//! of its content and of the files that the build bundles into it. Browsers may therefore cache it forever
+//! (`assets/_headers`).
 
 use std::fmt;
 
@@ -66,7 +68,8 @@ mod tests {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
     }
 
-    /// The files that `name` imports, directly and indirectly: their paths relative to `assets/`, and `package-lock.json` for a library.
+    /// The files that `name` imports, directly and indirectly: their paths relative to `assets/`, and
+    /// `package-lock.json` for a library.
     fn imported(name: &str, found: &mut BTreeSet<String>) {
         let text = read(&format!("assets/{name}"));
         let imports = text.lines().filter(|line| line.starts_with("import ") || line.starts_with("@import "));

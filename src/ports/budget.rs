@@ -1,8 +1,8 @@
-//! The budget of one cron run: time and outgoing requests. The platform kills an invocation that exceeds its limits; a job that asks
-//! the budget stops between two steps and leaves the rest to the next minute.
+//! The budget of one cron run: time and outgoing requests. The platform kills an invocation that exceeds its limits; a
+//! job that asks the budget stops between two steps and leaves the rest to the next minute.
 //!
-//! [`Budget::fetch`] and [`Budget::database`] count every request that goes out, including retries and scripts that are sent in
-//! full. With an empty budget they refuse to send.
+//! [`Budget::fetch`] and [`Budget::database`] count every request that goes out, including retries and scripts that are
+//! sent in full. With an empty budget they refuse to send.
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
@@ -17,8 +17,8 @@ use crate::ports::{
     time::{Clock, Timestamp},
 };
 
-/// Requests that no job plans with: a step of the other job (a lease, a query, a commit, or two batches of sessions), both reports,
-/// and a retry.
+/// Requests that no job plans with: a step of the other job (a lease, a query, a commit, or two batches of sessions),
+/// both reports, and a retry.
 const RESERVE: u64 = 6;
 /// D1 queries per invocation on the Paid plan; on the Free plan [`Budget::spare`] is smaller.
 const MAX_QUERIES: u64 = 1_000;

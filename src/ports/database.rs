@@ -19,11 +19,12 @@ pub trait Database {
 
     /// Runs statements in order as one transaction: all or none of them take effect. Returns the rows of each.
     ///
-    /// A later statement cannot depend on an earlier read. Invariants are constraints of the schema or conditions in a statement.
+    /// A later statement cannot depend on an earlier read. Invariants are constraints of the schema or conditions in a
+    /// statement.
     ///
     /// # Errors
-    /// [`DatabaseError::Constraint`] if a statement violates a constraint: nothing was changed. [`DatabaseError::Failed`] otherwise; if
-    /// the database was unreachable, the transaction may have been executed.
+    /// [`DatabaseError::Constraint`] if a statement violates a constraint: nothing was changed.
+    /// [`DatabaseError::Failed`] otherwise; if the database was unreachable, the transaction may have been executed.
     fn transaction<'a>(
         &'a self,
         statements: &'a [Statement<'a>],
@@ -42,8 +43,8 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// Classifies a message. D1 has no error codes beside its text, such as `D1_ERROR: CHECK constraint failed: stock >= 0:
-    /// SQLITE_CONSTRAINT`.
+    /// Classifies a message. D1 has no error codes beside its text, such as
+    /// `D1_ERROR: CHECK constraint failed: stock >= 0: SQLITE_CONSTRAINT`.
     #[must_use]
     pub fn from_message(message: String) -> Self {
         if message.contains("SQLITE_CONSTRAINT") || message.contains(" constraint failed") {

@@ -1,4 +1,5 @@
-//! The error of the domain. A variant says what the caller can do next; `problem` maps it to a status.
+//! The error of the domain. A variant says what the caller can do next; [`problem`](super::problem) maps it to a
+//! status.
 
 use crate::ports::{database::DatabaseError, fetch::FetchError};
 

@@ -1,7 +1,7 @@
-//! The one way out of the Worker: a complete HTTP request in, an HTTP response out, within a deadline.
+//! Outgoing HTTP: a complete request in, a response out, within a deadline.
 //!
-//! Whatever speaks HTTP (Redis over REST, the origin, rows by URL) goes through [`Fetch`], so that the whole of edgefront
-//! runs natively against real servers, and in a Worker over the platform's `fetch`.
+//! All HTTP (Redis over REST, the origin, rows by URL) goes through [`Fetch`]. So all of edgefront runs natively
+//! against real servers, and in a Worker over the platform's `fetch`.
 
 use std::{
     any::Any,
@@ -22,16 +22,16 @@ use futures_util::{
 use http::{HeaderMap, header};
 use upstash_rest::TransportError;
 
-/// A request as it comes in or goes out. The URI is absolute.
+/// An incoming or outgoing request. The URI is absolute.
 pub type Request = http::Request<Body>;
-/// A response as it comes in or goes out.
+/// An incoming or outgoing response.
 pub type Response = http::Response<Body>;
 
 /// Sends HTTP requests.
 pub trait Fetch {
-    /// Sends `request` and resolves with the response's head; the body may still be on its way.
+    /// Sends `request` and resolves with the response when its head has arrived; the body may still be arriving.
     ///
-    /// Redirects are passed on, not followed, and a body that is compressed stays so.
+    /// Redirects are passed on, not followed, and a compressed body stays compressed.
     ///
     /// # Errors
     /// [`FetchError::Timeout`] if no complete response head has arrived `deadline` after the call, and
@@ -57,7 +57,7 @@ pub enum FetchError {
     Timeout,
     #[error("no connection, or it broke")]
     Unreachable,
-    /// It was not sent: see [`Budget`](crate::ports::budget::Budget).
+    /// The request was not sent: see [`Budget`](crate::ports::budget::Budget).
     #[error("no requests are left for this run: raise SUBREQUESTS")]
     Spent,
 }
@@ -77,18 +77,18 @@ pub fn content_length<N: FromStr>(headers: &HeaderMap) -> Option<N> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// A message body: known bytes, or a stream that is passed on without being held.
+/// A message body: bytes, or a stream that is passed on without being collected.
 #[derive(Default)]
 pub enum Body {
     #[default]
     Empty,
     Bytes(Bytes),
-    /// Bytes that are sent again and again; their headers go along with those of the response.
+    /// Bytes that are sent often; their headers are added to the response's.
     Prepared(Rc<PreparedBody>),
     Stream(Box<dyn ByteStream>),
 }
 
-/// Bytes that are sent again and again, with headers that go along each time: what the platform makes of them is made once.
+/// Bytes that are sent often, with their headers. The platform's form of them is made once.
 pub struct PreparedBody {
     pub bytes: Bytes,
     pub headers: HeaderMap,
@@ -107,13 +107,13 @@ impl PreparedBody {
     }
 }
 
-/// A stream of body chunks. `as_any` lets the edge recognise a stream of its own and hand it back to the platform
-/// untouched: 100 MB through a Worker then cost no copy.
+/// A stream of body chunks. With `as_any`, `edge` recognises its own streams and returns them to the platform unread.
+/// So 100 MB pass through a Worker without a copy.
 pub trait ByteStream: Stream<Item = io::Result<Bytes>> + Unpin {
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-/// Why a body could not be read whole.
+/// Why a body could not be read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     #[error("the body broke off")]
@@ -124,31 +124,31 @@ pub enum BodyError {
 pub enum Collected {
     /// The whole body.
     Whole(Bytes),
-    /// More than the limit: what was read so far, and the rest behind it, still as one body.
+    /// The body exceeds the limit. It is still complete: the bytes read so far, then the rest of the stream.
     TooLarge(Body),
 }
 
 /// The result of [`Body::collect_within`].
 pub enum InTime {
     Collected(Collected),
-    /// Not whole in time: what was read so far, and the rest behind it, still as one body.
+    /// The time is over. The body is still complete: the bytes read so far, then the rest of the stream.
     Slow(Body),
 }
 
 impl Body {
-    /// Reads the body if it has at most `limit` bytes. A longer one is given back unharmed.
+    /// Reads the body if it has at most `limit` bytes. A longer body is returned complete.
     ///
     /// # Errors
     /// [`BodyError::Truncated`] if the stream fails before its end.
     pub async fn collect(self, limit: usize) -> Result<Collected, BodyError> {
         Ok(match self.collect_within(limit, std::future::pending()).await? {
             InTime::Collected(collected) => collected,
-            // Cannot be, since what is pending for ever never ends.
+            // Never reached: `pending` never resolves.
             InTime::Slow(body) => Collected::TooLarge(body),
         })
     }
 
-    /// As [`Body::collect`], for as long as `patience` lasts.
+    /// As [`Body::collect`], until `patience` resolves.
     ///
     /// # Errors
     /// [`BodyError::Truncated`] if the stream fails before its end.
@@ -172,7 +172,7 @@ impl Body {
                 Either::Right(_) => return Ok(InTime::Slow(Self::resumed(read, stream))),
             };
             if read.is_empty() {
-                // Nearly all pages come in one piece: it is not copied.
+                // Nearly all pages arrive in one chunk, which is not copied.
                 read = chunk.into();
             } else {
                 read.extend_from_slice(&chunk);
@@ -188,7 +188,8 @@ impl Body {
         Self::Stream(Box::new(Prefixed { read, rest }))
     }
 
-    /// The same body, and a copy of at most `limit` bytes that is whole when all of it has passed.
+    /// The same body, and a copy of it. The copy resolves when the whole body has passed; None if it exceeds `limit`
+    /// bytes.
     #[must_use]
     pub fn copied(self, limit: usize) -> (Self, BodyCopy) {
         let rest = match self {
@@ -248,7 +249,7 @@ impl ByteStream for Prefixed {
     }
 }
 
-/// A stream whose chunks are copied while they pass.
+/// A stream that copies its chunks as they pass.
 struct Copied {
     rest: Box<dyn ByteStream>,
     limit: usize,
@@ -261,7 +262,7 @@ enum Copying {
         reader: Option<Waker>,
     },
     Whole(Bytes),
-    /// It broke off, nobody read it to its end, or it is longer than the limit.
+    /// The stream ended early, was not read to its end, or exceeds the limit.
     Lost,
 }
 

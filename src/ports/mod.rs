@@ -10,6 +10,7 @@ pub mod error;
 pub mod executor;
 pub mod fetch;
 pub mod network;
+pub mod problem;
 pub(crate) mod random;
 pub mod rate_limit;
 pub mod recent;

@@ -1,5 +1,5 @@
-//! The client's network, by which rate limits and view counts distinguish clients. Only `CF-Connecting-IP` is trusted, because the
-//! platform overwrites it. Off the platform the header is missing, and clients are not distinguished.
+//! The client's network, by which rate limits and view counts distinguish clients. Only `CF-Connecting-IP` is trusted,
+//! because the platform overwrites it. Off the platform the header is missing, and clients are not distinguished.
 
 use std::{fmt, net::IpAddr};
 

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use crate::ports::error::Error;
 
-/// Bytes per request to the platform. A request costs a Worker one call into JavaScript, regardless of the number of bytes.
+/// Bytes per request to the platform. A request costs a Worker one call into JavaScript, regardless of the number of
+/// bytes.
 const POOL_SIZE: usize = 512;
 
 thread_local! {

@@ -1,6 +1,8 @@
-//! The platform's rate limits, configured by `[[ratelimits]]` in `wrangler.toml`. Each location counts for itself, approximately.
+//! The platform's rate limits, configured by `[[ratelimits]]` in `wrangler.toml`. Each location counts for itself,
+//! approximately.
 //!
-//! Without limits, or if they fail, every request is allowed: the shop stays open. `GET /readyz` reports whether limits are set.
+//! Without limits, or if they fail, every request is allowed: the shop stays open. `GET /readyz` reports whether limits
+//! are set.
 
 use std::{cell::RefCell, fmt::Display, rc::Rc, time::Duration};
 
@@ -21,7 +23,8 @@ const MAX_BARRED: usize = 10_000;
 
 /// The limits of edgefront.
 pub struct RateLimits {
-    /// `LOGIN_LIMIT`: unsafe requests to `LOGIN_ROUTES` and wrong service keys, per network. Demo shop: sign-ins, per account.
+    /// `LOGIN_LIMIT`: unsafe requests to `LOGIN_ROUTES` and wrong service keys, per network. Demo shop: sign-ins, per
+    /// account.
     pub logins: RateLimit,
     /// `WRITE_LIMIT`: unsafe API calls, per route and network, and cart changes by the origin, per network.
     pub writes: RateLimit,
@@ -62,8 +65,8 @@ impl RateLimits {
         self.logins.0.is_some() && self.writes.0.is_some() && self.views.0.is_some()
     }
 
-    /// Counts a wrong service key. Too many bar the network for a period, even with the right key: otherwise the status would reveal
-    /// whether a guess was right.
+    /// Counts a wrong service key. Too many bar the network for a period, even with the right key: otherwise the status
+    /// would reveal whether a guess was right.
     ///
     /// # Errors
     /// [`Error::TooOften`].

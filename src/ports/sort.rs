@@ -1,4 +1,5 @@
-//! A stable sort that is compiled once. It replaces `slice::sort_by`, which adds some 4 KB of wasm for each element type.
+//! A stable sort that is compiled once. It replaces `slice::sort_by`, which adds some 4 KB of wasm for each element
+//! type.
 
 use std::cmp::Ordering;
 

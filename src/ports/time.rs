@@ -1,4 +1,5 @@
-//! Moments and the clock. The standard library's clocks panic on wasm, so `now` is an argument, and only `edge` reads a clock.
+//! Moments and the clock. The standard library's clocks panic on wasm, so `now` is an argument, and only `edge` reads a
+//! clock.
 
 use std::{
     fmt,
@@ -90,7 +91,8 @@ pub trait Clock {
     /// Resolves after `duration`.
     fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()>;
 
-    /// Yields to the event loop: resolves when all events that arrived before have started, even if the waiting request is cancelled.
+    /// Yields to the event loop: resolves when all events that arrived before have started, even if the waiting request
+    /// is cancelled.
     fn turn(&self) -> LocalBoxFuture<'static, ()> {
         self.sleep(Duration::ZERO)
     }

@@ -1,11 +1,11 @@
 //! CSRF protection for origins with a double-submit cookie (`CSRF_COOKIE`), such as Django.
 //!
-//! Such an origin writes a token into each form and compares it with a cookie. A shared page has one form for all visitors, so its
-//! token cannot match a cookie of each visitor. Therefore edgefront takes the protection over:
-//! - The origin gets the same cookie value from everybody, so every token of every page is valid for every visitor.
+//! Such an origin writes a token into each form and compares it with a cookie. A shared page has one form for all
+//! visitors, so its token cannot match a cookie of each visitor. Therefore edgefront takes the protection over:
+//! - The origin gets the same cookie value from all visitors, so the token of a page is valid for each of them.
 //! - A request that changes something carries this cookie only if the browser proves that the same site sent it, by
-//!   `Sec-Fetch-Site`, `Origin` or `Referer` (OWASP, Cross-Site Request Forgery Prevention, "Verifying Origin With Standard Headers").
-//!   The origin refuses every other such request, because its cookie is missing.
+//!   `Sec-Fetch-Site`, `Origin` or `Referer` (OWASP, Cross-Site Request Forgery Prevention, "Verifying Origin With
+//!   Standard Headers"). The origin refuses every other such request, because its cookie is missing.
 //!
 //! The value is no secret: each page contains it. The proof protects the visitor, not the value.
 
@@ -27,7 +27,8 @@ pub fn add(headers: &mut HeaderMap, name: &str) {
     }
 }
 
-/// Replaces the visitor's cookie before the request goes to the origin. `uri` is the absolute URI that the visitor requested.
+/// Replaces the visitor's cookie before the request goes to the origin. `uri` is the absolute URI that the visitor
+/// requested.
 pub fn protect(headers: &mut HeaderMap, name: &str, uri: &Uri, is_safe: bool) {
     let others = match headers.get(header::COOKIE) {
         Some(cookies) => without(cookies, name),
@@ -39,7 +40,7 @@ pub fn protect(headers: &mut HeaderMap, name: &str, uri: &Uri, is_safe: bool) {
         add(headers, name);
     } else if is_same_origin(headers, uri) {
         add(headers, name);
-        // edgefront has checked it. The origin would compare it with its own address, which the visitor does not know.
+        // edgefront has checked `Origin`. The origin would compare it with its own address, not with edgefront's.
         headers.remove(header::ORIGIN);
     }
 }
@@ -68,8 +69,8 @@ fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
 }
 
-/// Returns whether the browser proves that a page of this site sent the request. A client that sends none of the three headers
-/// proves nothing.
+/// Returns whether the browser proves that a page of this site sent the request. Without any of the three headers there
+/// is no proof.
 fn is_same_origin(headers: &HeaderMap, uri: &Uri) -> bool {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
     if let Some(site) = text(header::HeaderName::from_static("sec-fetch-site")) {

@@ -4,11 +4,11 @@ use http::HeaderMap;
 
 use super::headers::{is_edge, remove};
 use crate::{
-    carts::CartChange,
+    carts::CartChanges,
     config::CartConfig,
     orders::Order,
     ports::error::Error,
-    schema::ids::{Tag, UserId},
+    schema::ids::{ItemId, Tag, UserId},
 };
 
 /// The `Edge-*` headers of one response; the visitor does not get them.
@@ -18,10 +18,12 @@ pub struct OriginDirectives {
     pub user: Option<UserId>,
     /// `Edge-Logout`.
     pub logout: Option<LogoutScope>,
-    /// `Edge-Cart`: a change of the visitor's cart.
-    pub cart: Option<CartChange>,
+    /// `Edge-Cart`: changes of the visitor's cart, all or none.
+    pub cart: Option<CartChanges>,
     /// `Edge-Order`: the visitor's order.
     pub order: Option<Order>,
+    /// `Edge-Item`: the item that the page shows, whatever its URL is.
+    pub item: Option<ItemId>,
     /// `Edge-Tags`: names for purges; at most 32.
     pub tags: Vec<Tag>,
 }
@@ -56,8 +58,9 @@ impl OriginDirectives {
         let directives = Self {
             user: read(headers, "edge-login", UserId::parse),
             logout,
-            cart: read(headers, "edge-cart", |text| CartChange::parse(text, &config)),
+            cart: read(headers, "edge-cart", |text| CartChanges::parse(text, &config)),
             order: read(headers, "edge-order", |text| Order::parse(text, &config)),
+            item: read(headers, "edge-item", ItemId::parse),
             tags: tags(headers),
         };
         remove(headers, is_edge);

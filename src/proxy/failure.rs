@@ -2,18 +2,14 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use crate::{
-    ports::{error::Error, fetch::Response},
-    routes::problem::Problem,
-};
+use crate::ports::{error::Error, fetch::Response, problem};
 
 /// A page for a browser, a problem document (RFC 9457) for other clients.
 #[must_use]
-pub fn failure(error: Error, request: &HeaderMap) -> Response {
-    let problem = Problem::from(error);
+pub fn failure(error: &Error, request: &HeaderMap) -> Response {
     // The text quotes nothing from the request; escaping keeps it text.
-    let text = problem.to_string().replace('&', "&amp;").replace('<', "&lt;");
-    let mut response = problem.respond("storefront");
+    let text = error.to_string().replace('&', "&amp;").replace('<', "&lt;");
+    let mut response = problem::respond(error, "storefront");
     let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
         let page = if response.status() == StatusCode::TOO_MANY_REQUESTS {

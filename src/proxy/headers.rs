@@ -1,4 +1,5 @@
-//! Header rules between visitor, edgefront and origin: hop-by-hop headers, `Edge-*` headers, `X-Forwarded-*`, `Location`.
+//! Header rules between visitor, edgefront and origin: hop-by-hop headers, `Edge-*` headers, `X-Forwarded-*`,
+//! `Location`.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Uri,
@@ -28,8 +29,8 @@ fn prefix(origin: &Url) -> &str {
     origin.path().trim_end_matches('/')
 }
 
-/// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so the
-/// origin gets only values that edgefront sets.
+/// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
+/// the origin gets only values that edgefront sets.
 const PROXY_HEADERS: [&str; 20] = [
     "client-ip",
     "fastly-client-ip",
@@ -53,14 +54,15 @@ const PROXY_HEADERS: [&str; 20] = [
     "x-url-scheme",
 ];
 
-/// Returns whether a request header describes the client, host, scheme or path in the place of a proxy. Every `X-Forwarded-*` does.
+/// Returns whether proxies use a request header to describe the client, host, scheme or path. Every `X-Forwarded-*`
+/// counts.
 #[must_use]
 pub fn is_of_proxies(name: &HeaderName) -> bool {
     name.as_str().starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name.as_str())
 }
 
-/// Replaces the client's claims about host, scheme and address by the true ones, so that the origin's links lead to edgefront.
-/// The address is known of personal requests only (`CF-Connecting-IP`, which the platform sets).
+/// Replaces the client's claims about host, scheme and address by the true values, so that the origin's links lead to
+/// edgefront. Only personal requests carry an address (`CF-Connecting-IP`, which the platform sets).
 pub(super) fn set_forwarded(request: &mut Request) {
     remove(request.headers_mut(), is_of_proxies);
     let address = request.headers().get("cf-connecting-ip").cloned();
@@ -87,7 +89,7 @@ pub(super) fn rewrite_location(headers: &mut HeaderMap, origin: &Url) {
     let here = match here.chars().next() {
         Some('/') if !names_a_host(here) => here.to_owned(),
         None | Some('?' | '#') => format!("/{here}"),
-        // A host, port or path with the origin's as a mere prefix.
+        // Another host, port or path, of which the origin's is only a prefix.
         Some(_) => return,
     };
     if let Ok(here) = HeaderValue::try_from(here) {
@@ -95,7 +97,8 @@ pub(super) fn rewrite_location(headers: &mut HeaderMap, origin: &Url) {
     }
 }
 
-/// Returns whether a browser reads a path as `//host`: it treats a backslash as a slash and ignores tabs (URL standard, §4.4).
+/// Returns whether a browser reads a path as `//host`: it treats a backslash as a slash and ignores tabs (URL standard,
+/// §4.4).
 fn names_a_host(path: &str) -> bool {
     let mut characters = path.chars().filter(|character| *character != '\t').skip(1);
     matches!(characters.next(), Some('/' | '\\'))
@@ -133,8 +136,8 @@ pub(super) fn remove(headers: &mut HeaderMap, predicate: impl Fn(&HeaderName) ->
     }
 }
 
-/// Returns whether a header is part of the `Edge-*` contract. `Edge_User` and `Edge.User` count: an origin behind CGI (RFC 3875 §4.1.18)
-/// reads them as `Edge-User`.
+/// Returns whether a header is part of the `Edge-*` contract. `Edge_User` and `Edge.User` count: an origin behind CGI
+/// (RFC 3875 §4.1.18) reads them as `Edge-User`.
 #[must_use]
 pub fn is_edge(name: &HeaderName) -> bool {
     name.as_str().strip_prefix("edge").is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))

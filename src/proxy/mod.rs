@@ -4,9 +4,9 @@
 //! - [`visit`]: one visitor's request.
 //! - [`visitor`]: the facts about the visitor that the origin gets, read from Redis.
 //! - [`origin`]: the exchange with the origin: any HTTP server, or the demo shop.
-//! - [`headers`]: header rules on the way; `csrf`: the protection of forms on shared pages.
+//! - [`headers`]: header rules on the way; `csrf`: CSRF protection of forms on shared pages.
 //! - [`directives`]: the origin's `Edge-*` response headers.
-//! - [`obey`]: login, logout, cart and order follow from them.
+//! - [`obey`]: executes them: login, logout, cart, order.
 //! - [`forward`]: all of the above for one request.
 //! - [`failure`]: the response if the origin fails.
 

@@ -9,31 +9,31 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    carts::{self, CartChange},
+    carts::{self, CartWriteRequest},
     metrics::traffic::Metric,
-    orders::{self, Order, insights},
+    orders::{Customer, Order, insights},
     ports::{answer::BackgroundTask, error::Error},
     schema::ids::UserId,
-    sessions::{self, cookie, device::DeviceLabel},
+    sessions::{self, LoginRequest, cookie, device::DeviceLabel},
 };
 
 /// Redis deadline of an order's background work. No visitor waits, and the origin does not repeat its report.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Settles an order: the cart loses the bought lines, the insights learn. A failure does not undo the order: it is logged, and the
-/// returned background task tries once more.
+/// Settles an order: the cart loses the bought lines, the insights learn. A failure does not undo the order: it is
+/// logged, and the returned background task tries once more.
 pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -> BackgroundTask {
     let (app, token, now, user) = (visit.app.clone(), visit.token.clone(), visit.now, user.cloned());
-    let config = &app.config.session;
-    let settled = orders::settle(&app.redis, &order, token.as_ref(), user.as_ref(), now, config).await;
+    let customer = Customer { token: token.as_ref(), user: user.as_ref() };
+    let settled = order.settle(&app.redis, customer, now, &app.config.session).await;
     Box::pin(async move {
         let redis = app.redis.with_deadline(ORDER_TIMEOUT);
         let settled = match settled {
             Ok(viewed) => Ok(viewed),
             Err(error) => {
                 log::error!("an order was not settled before the response, trying again: {error}");
-                let config = &app.config.session;
-                orders::settle(&redis, &order, token.as_ref(), user.as_ref(), now, config).await
+                let customer = Customer { token: token.as_ref(), user: user.as_ref() };
+                order.settle(&redis, customer, now, &app.config.session).await
             }
         };
         let is_new = match settled {
@@ -48,8 +48,8 @@ pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -
     })
 }
 
-/// Executes login or logout, then the change of the resulting session's cart. Returns the new cookie. A rate-limited request
-/// has no effect.
+/// Executes login or logout, then the changes of the resulting session's cart. Returns the new cookie. A rate-limited
+/// request has no effect.
 pub(super) async fn obey(
     visit: &Visit,
     directives: OriginDirectives,
@@ -62,8 +62,10 @@ pub(super) async fn obey(
     }
     let (mut token, mut cookie) = (visit.token.clone(), None);
     if let Some(user) = directives.user {
-        let (old, label, config) = (token.as_ref(), DeviceLabel::of(request), &app.config.session);
-        let new = sessions::log_in_once(&app.redis, old, &user, label.as_ref(), None, *now, config).await?;
+        let label = DeviceLabel::of(request);
+        let login =
+            LoginRequest { user: &user, old_token: token.as_ref(), label: label.as_ref(), idempotency_key: None };
+        let new = sessions::log_in_with(&app.redis, &login, *now, &app.config.session).await?;
         cookie = Some(app.keyring.set(&new)?);
         token = Some(new);
     } else if let Some(scope) = directives.logout {
@@ -71,11 +73,10 @@ pub(super) async fn obey(
         cookie = Some(cookie::clear());
         token = None;
     }
-    if let Some(change) = directives.cart {
-        let write = carts::change(&app.redis, token.as_ref(), &change, *now, &app.config).await?;
-        if let CartChange::Add(_, quantity) = change {
-            app.traffic.count_cart_addition(&write.cart, quantity.get());
-        }
+    if let Some(changes) = directives.cart {
+        let request = CartWriteRequest { token: token.as_ref(), changes: changes.as_slice(), idempotency_key: None };
+        let write = carts::write(&app.redis, &request, *now, &app.config).await?;
+        app.traffic.count_cart_additions(&write.cart, &changes.added());
         if let Some(session) = write.session.filter(|_| write.created) {
             cookie = Some(app.keyring.set(&session.token)?);
         }
@@ -83,8 +84,8 @@ pub(super) async fn obey(
     Ok(cookie)
 }
 
-/// Ends the visitor's session; [`LogoutScope::All`] first ends every other session of `user`. If Redis failed to name the user
-/// before the request, it is asked again, because no session may be missed.
+/// Ends the visitor's session; [`LogoutScope::All`] first ends every other session of `user`. If the session could not
+/// be read before the request, Redis is asked again, because no session may be missed.
 async fn log_out(visit: &Visit, scope: LogoutScope, user: Option<&UserId>) -> Result<(), Error> {
     let Visit { app, now, .. } = visit;
     let config = &app.config.session;

@@ -26,7 +26,7 @@ use crate::{
 /// Timeout of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Sends a visitor's own request, without edgefront's cookie and with the visitor's `Edge-*` headers.
+/// Sends a visitor's own request without edgefront's cookie, and with the `Edge-*` headers about the visitor.
 ///
 /// # Errors
 /// [`Error::Origin`] without a response; its body may still be truncated.
@@ -72,7 +72,7 @@ pub(super) async fn fetch_personal(
     Ok((response, directives))
 }
 
-/// Asks for a page on behalf of everybody, by its canonical URL. The request depends on `url` and `headers` only.
+/// Requests a page for all visitors, by its canonical URL. The request depends on `url` and `headers` only.
 ///
 /// # Errors
 /// [`Error::Origin`] without a response; its body may still be truncated.
@@ -137,7 +137,8 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
 async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Response, Error> {
     *request.uri_mut() = origin_uri(url, request.uri())?;
     let mut response = app.fetch.fetch(request, app.config.origin.timeout).await?;
-    // The platform can pass on neither an interim response (101 included: no upgrade was requested) nor an unknown class.
+    // The platform can pass on neither an interim response (101 included: no upgrade was requested) nor an unknown
+    // class.
     if !(200..600).contains(&response.status().as_u16()) {
         return Err(FetchError::Unreachable.into());
     }

@@ -15,14 +15,14 @@ use crate::{
     },
 };
 
-/// A request of a visitor, as far as it is known without Redis.
+/// A visitor's request, with the facts that are known without Redis.
 pub struct Visit {
     pub app: Rc<App>,
     pub now: Timestamp,
     /// The token of a correctly signed cookie; its session may have ended.
     pub token: Option<Token>,
-    /// The item whose page a person views.
-    pub viewed: Option<ItemId>,
+    /// The item that the URL names.
+    pub item: Option<ItemId>,
     pub network: Option<ClientNetwork>,
     /// The origin gets the visitor's cart (`CART_ROUTES`).
     pub sends_cart: bool,
@@ -38,7 +38,7 @@ impl Visit {
             app: app.clone(),
             now,
             token: app.keyring.read(request.headers(), now),
-            viewed: config.page.urls.items.item(path, query).filter(|_| crawler::is_human(request.headers())),
+            item: config.page.urls.items.item(path, query),
             network: ClientNetwork::of(request.headers()),
             sends_cart: config.origin.cart_routes.iter().any(|route| route == path),
             sale: config.flash.checkout.item(path, query).map(RowId::from),
@@ -51,10 +51,12 @@ impl Visit {
         self.sends_cart || self.sale.is_some()
     }
 
-    /// Records the session's activity, and the view of the item if the origin answered 200 for it. Invented item names therefore never
-    /// enter the ranking.
-    pub fn record(&self, method: &Method, status: StatusCode) {
-        let item = self.viewed.as_ref().filter(|_| method == Method::GET && status == StatusCode::OK);
+    /// Records the session's activity, and a person's view of the item if its page has status 200. So invented item
+    /// names never enter the ranking. The item that the origin `named` wins over the URL's.
+    pub fn record(&self, method: &Method, headers: &HeaderMap, status: StatusCode, named: Option<&ItemId>) {
+        let item = named.or(self.item.as_ref());
+        let is_view = |_: &&ItemId| method == Method::GET && status == StatusCode::OK && crawler::is_human(headers);
+        let item = item.filter(is_view);
         if item.is_some() {
             self.app.traffic.count(Metric::View);
         }

@@ -66,8 +66,8 @@ impl From<Option<Session>> for VisitorContext {
 }
 
 impl VisitorContext {
-    /// Reads session, cart and reservation, as far as the route sends them, in one request to Redis. A visitor without a signed cookie
-    /// costs none.
+    /// Reads the session, and the cart and reservation if the route sends them, in one request to Redis. A visitor
+    /// without a signed cookie costs no request.
     ///
     /// # Errors
     /// [`Error::Redis`].
@@ -95,8 +95,8 @@ impl VisitorContext {
         Self { session, ..Self::default() }
     }
 
-    /// As [`VisitorContext::read`], where a piece of `sale` is bought. One pipeline reads all; the sharded layout needs a second
-    /// request for the reservation.
+    /// As [`VisitorContext::read`], for a request that buys a piece of `sale`. One pipeline reads everything; the
+    /// sharded layout needs a second request for the reservation.
     async fn read_buyer(visit: &Visit, token: &Token, sale: &RowId) -> Result<Self, Error> {
         let redis = &visit.app.redis;
         let mut commands = Vec::from(carts::read_commands(redis.keys(), token));

@@ -1,31 +1,34 @@
-//! HTTP in, HTTP out. Paths below `/_edge/` belong to edgefront, all others to the storefront. Routes send no Redis commands: they
-//! parse, make one domain call, and respond.
+//! HTTP in, HTTP out. Paths below `/_edge/` belong to edgefront, all others to the storefront.
+//! Routes send no Redis commands: they parse, make one domain call, and respond.
 //!
 //! - `storefront`: pages from the cache, or the origin's responses.
 //! - `api`: `/_edge/v1`, a table of routes and their handlers.
 //! - `dashboard`: `/_edge/`, the operator's page.
+//! - `counted`: each answer counts in the traffic counters.
 //! - [`problem`]: errors as responses.
 
 use std::rc::Rc;
 
 use http::{HeaderValue, Method, header};
 
+use self::counted::{counted, metric_of_storefront};
 use crate::{
     App,
-    metrics::{event_log, traffic::Metric},
+    metrics::event_log,
     ports::{
         answer::{Answer, BackgroundTask},
-        fetch::{Body, Request, Response},
+        fetch::{Body, Request},
     },
 };
 use upstash_rest::Attribution;
 
 mod api;
+mod counted;
 mod dashboard;
 pub mod problem;
 mod storefront;
 
-/// Answers a request whose URI is absolute. The answer's `later` is still to be run.
+/// Answers a request whose URI is absolute. The caller still has to run the answer's background tasks.
 pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let now = app.clock.now();
     let method = request.method().clone();
@@ -36,7 +39,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     } else if path.starts_with(dashboard::PATH) {
         api::handle(app, request, now).await
     } else {
-        counted(app, Metric::of_storefront, Box::pin(storefront::serve(app, request, now))).await
+        counted(app, metric_of_storefront, Box::pin(storefront::serve(app, request, now))).await
     };
     // Every answer may carry the writes that are due, regardless of the route.
     let seen = app
@@ -49,18 +52,6 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     if method == Method::HEAD {
         drop_body(&mut answer);
     }
-    answer
-}
-
-/// Runs a handler and counts its answer, and its requests to Redis before and after the response.
-async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Future<Output = Answer>) -> Answer {
-    let meter = app.redis.meter();
-    let mut answer = meter.clone().attribute(Attribution::Foreground, work).await;
-    app.traffic.count(count(&answer.response));
-    let behind = |background: BackgroundTask| -> BackgroundTask {
-        Box::pin(meter.clone().attribute(Attribution::Background, background))
-    };
-    answer.background = answer.background.into_iter().map(behind).collect();
     answer
 }
 

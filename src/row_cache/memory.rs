@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{CachedRow, RowSource, read, read_many};
+use super::{CachedRow, RowSource, RowState, read, read_many};
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{ids::RowId, redis::Redis},
@@ -76,17 +76,17 @@ impl RowMemory {
         source: Option<&RowSource<'_>>,
         rows: &[RowId],
         now: Timestamp,
-    ) -> Result<Vec<Option<CachedRow>>, Error> {
-        let mut copies: Vec<_> = rows.iter().map(|row| self.recall(row, now)).collect();
-        let is_unknown = |(_, copy): &(&RowId, &Option<CachedRow>)| copy.is_none();
-        let unknown: Vec<_> = rows.iter().zip(&copies).filter(is_unknown).map(|(row, _)| row.clone()).collect();
+    ) -> Result<Vec<RowState>, Error> {
+        let mut states: Vec<_> = rows.iter().map(|row| self.recall(row, now).map(RowState::Cached)).collect();
+        let is_unknown = |(_, state): &(&RowId, &Option<RowState>)| state.is_none();
+        let unknown: Vec<_> = rows.iter().zip(&states).filter(is_unknown).map(|(row, _)| row.clone()).collect();
         let start = self.start_read(now);
         let found = read_many(redis, source, &unknown, now).await?;
-        for ((row, found), copy) in unknown.iter().zip(found).zip(copies.iter_mut().filter(|copy| copy.is_none())) {
-            self.remember(row, found.as_ref(), &start);
-            *copy = found;
+        for ((row, found), state) in unknown.iter().zip(found).zip(states.iter_mut().filter(|state| state.is_none())) {
+            self.remember(row, found.copy(), &start);
+            *state = Some(found);
         }
-        Ok(copies)
+        Ok(states.into_iter().flatten().collect())
     }
 
     /// Forgets `rows`, because an API call has just scheduled, unscheduled or refreshed them.

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub(crate) use commit::{EarliestDue, earliest_due_command};
 pub use memory::RowMemory;
-pub use read::{CachedRow, read, read_many};
+pub use read::{CachedRow, RowState, read, read_many};
 pub use refresh::{RefreshReport, refresh, refresh_due};
 pub use report::{LateRow, ScheduleReport, schedule_report};
 pub use source::RowSource;

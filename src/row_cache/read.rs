@@ -49,7 +49,7 @@ pub async fn read(
     }
 }
 
-/// The copies of `rows`, in the same order; None for a row that is not scheduled or has no copy yet.
+/// The states of `rows`, in the same order.
 ///
 /// One pipeline, as [`read`].
 ///
@@ -60,15 +60,17 @@ pub async fn read_many(
     source: Option<&RowSource<'_>>,
     rows: &[RowId],
     now: Timestamp,
-) -> Result<Vec<Option<CachedRow>>, Error> {
-    let copy = |state| if let RowState::Cached(copy) = state { Some(copy) } else { None };
-    Ok(read_or_load(redis, source, rows, now).await?.into_iter().map(copy).collect())
+) -> Result<Vec<RowState>, Error> {
+    read_or_load(redis, source, rows, now).await
 }
 
 /// A row in Redis.
-enum RowState {
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowState {
     Cached(CachedRow),
+    /// The row is scheduled and has no copy yet: it is being loaded, or its source fails.
     CopyMissing(Schedule),
+    /// The row is not scheduled, or its source no longer has it.
     NotScheduled,
 }
 
@@ -92,6 +94,12 @@ async fn read_or_load(
 }
 
 impl RowState {
+    /// The copy, if there is one.
+    #[must_use]
+    pub const fn copy(&self) -> Option<&CachedRow> {
+        if let Self::Cached(copy) = self { Some(copy) } else { None }
+    }
+
     /// Replaces a missing copy of `row` by the loaded row. Without an answer of the source it stays missing.
     fn fill_from(&mut self, loaded: &LoadedRows, row: &RowId) {
         let Self::CopyMissing(schedule) = self else { return };

@@ -1,11 +1,11 @@
 //! The source of the rows: a table of the shop's database, or an HTTP address of the shop. One query reads many rows,
 //! within one timeout; the size of a response is limited.
 
-use std::{collections::HashMap, time::Duration};
+use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::{Either, select};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 use url::Url;
 
@@ -15,10 +15,10 @@ use crate::{
         budget::Budget,
         database::{Database, Row},
         error::Error,
-        fetch::{Body, Collected, Fetch, FetchError, Request},
+        fetch::{Body, Collected, Fetch, FetchError, Request, Response},
         time::Clock,
     },
-    schema::ids::RowId,
+    schema::ids::{RowId, id_text},
 };
 
 /// Ids in one URL: with 64 characters each they make 6.5 KB, which servers accept.
@@ -31,6 +31,9 @@ pub(super) const SOURCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a response of `ROWS_URL`: a hundred rows of 40 KB.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
+/// Proves to the shop that the request comes through edgefront.
+const EDGE_KEY: HeaderName = HeaderName::from_static("edge-key");
+
 /// The source of the rows: `ROWS_TABLE` or `ROWS_URL`.
 pub struct RowSource<'a> {
     location: RowLocation<'a>,
@@ -39,7 +42,7 @@ pub struct RowSource<'a> {
 
 enum RowLocation<'a> {
     Table { database: Option<&'a dyn Database>, table: &'a str },
-    Url { fetch: &'a dyn Fetch, url: &'a Url },
+    Url { fetch: &'a dyn Fetch, url: &'a Url, key: Option<&'a HeaderValue> },
 }
 
 impl<'a> RowSource<'a> {
@@ -53,7 +56,7 @@ impl<'a> RowSource<'a> {
     ) -> Self {
         let location = match config {
             RowsConfig::Table(table) => RowLocation::Table { database, table: table.as_str() },
-            RowsConfig::Url(url) => RowLocation::Url { fetch, url },
+            RowsConfig::Url { url, key } => RowLocation::Url { fetch, url, key: key.as_ref() },
         };
         Self { location, clock }
     }
@@ -79,7 +82,7 @@ impl<'a> RowSource<'a> {
     ///
     /// # Errors
     /// [`Error::Origin`] or [`Error::Database`] if the source fails or does not answer within 10 s, [`Error::Platform`]
-    /// if its response is not a list of rows. An error says nothing about single rows.
+    /// if its response is not a list of rows with ids. An error says nothing about single rows.
     pub(super) async fn load(&self, rows: &[&RowId]) -> Result<HashMap<String, Bytes>, Error> {
         if rows.is_empty() {
             return Ok(HashMap::new());
@@ -89,7 +92,7 @@ impl<'a> RowSource<'a> {
             Either::Left((found, _)) => found?,
             Either::Right(_) => return Err(FetchError::Timeout.into()),
         };
-        Ok(found.into_iter().filter_map(|row| Some((id_of(&row)?, Value::Object(row).to_string().into()))).collect())
+        found.into_iter().map(|row| Ok((id_of(&row)?, Value::Object(row).to_string().into()))).collect()
     }
 
     async fn query(&self, rows: &[&RowId]) -> Result<Vec<Row>, Error> {
@@ -103,23 +106,31 @@ impl<'a> RowSource<'a> {
                 let sql = format!("SELECT * FROM {table} WHERE id IN (SELECT value FROM json_each(?1))");
                 Ok(database.query(&sql, &[ids.into()]).await?)
             }
-            RowLocation::Url { fetch, url } => query_url(fetch, url, rows).await,
+            RowLocation::Url { fetch, url, key } => {
+                let response = fetch.fetch(rows_request(url, key, rows)?, SOURCE_TIMEOUT).await?;
+                read_rows(response).await
+            }
         }
     }
 }
 
-/// Sends `GET url?ids=a,b` and reads a JSON list of objects.
-async fn query_url(fetch: &dyn Fetch, url: &Url, rows: &[&RowId]) -> Result<Vec<Row>, Error> {
+/// `GET url?ids=a,b`, with `key` as `Edge-Key`.
+fn rows_request(url: &Url, key: Option<&HeaderValue>, rows: &[&RowId]) -> Result<Request, Error> {
     let ids: Vec<_> = rows.iter().map(|row| row.as_str()).collect();
     let mut url = url.clone();
     // The ids need no escaping, and plain commas are easier to read in the shop's logs.
     let prefix = url.query().map(|query| format!("{query}&")).unwrap_or_default();
     url.set_query(Some(&format!("{prefix}ids={}", ids.join(","))));
-    let unexpected = |response: &str| Error::Platform(format!("ROWS_URL answered with {response}"));
     let mut request = Request::new(Body::Empty);
     *request.uri_mut() = url.as_str().parse().map_err(|_| FetchError::Unreachable)?;
     request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    let response = fetch.fetch(request, SOURCE_TIMEOUT).await?;
+    request.headers_mut().extend(key.map(|key| (EDGE_KEY, key.clone())));
+    Ok(request)
+}
+
+/// Reads a JSON list of objects. [`Fetch`] follows no redirect, so a redirect is an error and never gets the key.
+async fn read_rows(response: Response) -> Result<Vec<Row>, Error> {
+    let unexpected = |response: &str| Error::Platform(format!("ROWS_URL answered with {response}"));
     if response.status() != StatusCode::OK {
         return Err(unexpected(&format!("status {}", response.status().as_u16())));
     }
@@ -132,11 +143,9 @@ async fn query_url(fetch: &dyn Fetch, url: &Url, rows: &[&RowId]) -> Result<Vec<
     }
 }
 
-/// The id of a row as text; a table may use numbers as ids. None if the row has no id.
-fn id_of(row: &Row) -> Option<String> {
-    match row.get("id")? {
-        Value::String(id) => Some(id.clone()),
-        Value::Number(id) => Some(id.to_string()),
-        _ => None,
-    }
+/// The id of a row as text. A row without one is an error: skipped, it would look as if it was gone.
+fn id_of(row: &Row) -> Result<String, Error> {
+    let id = id_text("id", row.get("id").unwrap_or(&Value::Null));
+    id.map(Cow::into_owned)
+        .map_err(|error| Error::Platform(format!("the source of rows sent a row without a valid id: {error}")))
 }

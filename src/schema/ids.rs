@@ -1,9 +1,25 @@
 //! Ids that may become part of a Redis key. Their only constructors check them: an id has no separator, so it cannot
 //! reach another key, and it is not empty, because `viewed:` with an empty token is the ranking.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
+
+use serde_json::Value;
 
 use crate::ports::error::Error;
+
+/// The text of an id in JSON: a string as it is, an integer in decimal digits. Many shops number their items and
+/// orders. The caller checks the text.
+///
+/// # Errors
+/// [`Error::Invalid`] with the name `field` for anything else. JSON readers disagree about fractions and about integers
+/// of more than 64 bits, so two of them could name two ids.
+pub fn id_text<'a>(field: &'static str, value: &'a Value) -> Result<Cow<'a, str>, Error> {
+    match value {
+        Value::String(text) => Ok(text.into()),
+        Value::Number(number) if !number.is_f64() => Ok(number.to_string().into()),
+        _ => Err(Error::invalid(field, "must be a string or an integer of at most 64 bits")),
+    }
+}
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $field:literal, $max:literal, $allowed:expr, $rule:literal) => {
@@ -81,6 +97,25 @@ id!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_integer_is_an_id_in_decimal_digits() {
+        let text = |json| id_text("id", &serde_json::from_str(json).unwrap()).map(Cow::into_owned);
+        for (json, expected) in [
+            ("42", "42"),
+            ("0", "0"),
+            ("-7", "-7"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            (r#""007""#, "007"),
+        ] {
+            assert_eq!(text(json).as_deref(), Ok(expected));
+        }
+        for json in ["1.0", "1e2", "18446744073709551616", "-9223372036854775809", "null", "true", "[1]", "{}"] {
+            let error = text(json).unwrap_err().to_string();
+            assert_eq!(error, "id must be a string or an integer of at most 64 bits", "{json}");
+        }
+    }
 
     #[test]
     fn an_id_cannot_leave_its_key() {

@@ -40,22 +40,6 @@ pub async fn log_in(
     log_in_with(redis, &LoginRequest { user, old_token, label: None, idempotency_key: None }, now, config).await
 }
 
-/// As [`log_in_with`], with the fields of the request as parameters.
-///
-/// # Errors
-/// As [`log_in_with`].
-pub async fn log_in_once(
-    redis: &Redis,
-    old_token: Option<&Token>,
-    user: &UserId,
-    label: Option<&DeviceLabel>,
-    idempotency_key: Option<&str>,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<Token, Error> {
-    log_in_with(redis, &LoginRequest { user, old_token, label, idempotency_key }, now, config).await
-}
-
 /// Starts a session of the user and returns its token.
 ///
 /// The old session ends, if it is live. Its views and its cart move to the new session, unless it belongs to another

@@ -28,7 +28,7 @@ mod viewed;
 pub use cleanup::{CleanupProbe, CleanupReport, clean};
 pub use device::{Device, DeviceSelection, EndedSessions, latest_login, list_devices, log_out_devices};
 pub use keyring::Keyring;
-pub use login::{LoginRequest, log_in, log_in_once, log_in_with};
+pub use login::{LoginRequest, log_in, log_in_with};
 pub use logout::{log_out, log_out_user};
 pub use session::{Session, check, check_commands, from_check};
 pub use touch::{SessionTouch, TOUCH_EVERY, TouchOutcome, touch, touch_command};

@@ -15,10 +15,13 @@ require ABSPATH . 'wp-admin/includes/upgrade.php';
 
 $result = wp_install('Corner Shop', 'admin', 'admin@shop.test', true, '', 'admin-password-1');
 $admin = $result['user_id'];
-$subscriber = wp_insert_user([
-    'user_login' => 'visitor', 'user_pass' => 'visitor-password-1', 'user_email' => 'visitor@shop.test', 'display_name' => 'Vera Visitor',
-    'role' => 'subscriber',
-]);
+// Readers of the tests. Each has a name of its own, so that a page shows whose it is.
+for ($i = 1; $i <= 30; $i++) {
+    wp_insert_user([
+        'user_login' => "visitor-$i", 'user_pass' => "visitor-password-$i", 'user_email' => "visitor-$i@shop.test",
+        'display_name' => "Vera Visitor $i", 'role' => 'subscriber',
+    ]);
+}
 update_option('blogdescription', 'Goods with a story');
 update_option('permalink_structure', '/%postname%/');
 update_option('users_can_register', 1);

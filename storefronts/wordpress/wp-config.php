@@ -17,6 +17,9 @@ if (isset($_SERVER['HTTP_X_FORWARDED_HOST'])) {
 if (($_SERVER['HTTP_X_FORWARDED_PROTO'] ?? '') === 'https') {
     $_SERVER['HTTPS'] = 'on';
 }
+if (isset($_SERVER['HTTP_X_FORWARDED_FOR'])) {
+    $_SERVER['REMOTE_ADDR'] = trim(explode(',', $_SERVER['HTTP_X_FORWARDED_FOR'])[0]);
+}
 define('WP_HOME', rtrim(getenv('SHOP_PUBLIC_URL'), '/'));
 define('WP_SITEURL', WP_HOME);
 

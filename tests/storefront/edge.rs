@@ -1,5 +1,5 @@
-//! The border to the platform: what a Worker makes of requests, answers, time and its variables. What holds natively too is a
-//! scenario for both.
+//! The border to the platform: what a Worker makes of requests, answers, time and its variables. What holds natively
+//! too is a scenario for both.
 
 use std::{
     convert::Infallible,
@@ -186,6 +186,25 @@ async fn a_wrong_variable_names_itself_and_nothing_starts() {
         assert!(refusal.contains(name), "{name}: {refusal}");
     }
     assert!(!refusal.contains("token-of-the-tests"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_panic_ends_the_instance_and_the_next_request_gets_a_new_one() {
+    let shop = Shop::workerd(&[]).await;
+    shop.origin.answer(Reply::html("a page").header("cache-control", "public, max-age=60"));
+    shop.visit("/about").await;
+    shop.settled().await;
+    shop.visit("/about").await;
+    assert_eq!(shop.blocking_requests().await, 0, "the isolate has a copy of the page");
+
+    let panicked = shop.request(Method::POST, "/test/panic").send().await.unwrap();
+    assert!(panicked.status().is_server_error(), "{}", panicked.status());
+
+    assert_eq!(shop.visit("/about").await.text().await.unwrap(), "a page");
+    assert_eq!(shop.blocking_requests().await, 1, "the new instance reads the page from Redis");
+    shop.logged("edgefront starts anew after a panic").await;
+    shop.visit("/about").await;
+    assert_eq!(shop.blocking_requests().await, 0, "the new instance has a copy, too");
 }
 
 #[tokio::test]

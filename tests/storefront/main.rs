@@ -1,4 +1,5 @@
-//! The storefront, tested on real parts: each test has a database of its own on a real Redis server, behind the real gateway.
+//! The storefront, tested on real parts: each test has a database of its own on a real Redis server, behind the real
+//! gateway.
 //!
 //! The tree mirrors `src`. `system` holds the tests that cross module borders, `support` the test bed.
 

@@ -1,14 +1,16 @@
-//! Set-up that the commands of xtask share with the crates `edgefront-measure` and
-//! `edgefront-doctor`.
+//! Set-up that the commands of xtask share with the crates `edgefront-measure` and `edgefront-doctor`.
 //!
 //! - Build: [`worker`] (the Worker and its assets), [`bundle`] (one crate to one Worker bundle), [`stamp`] (what is up
 //!   to date).
-//! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels).
+//! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels),
+//!   [`chromium`].
 //! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`failure`].
+//! - [`storefront`]: third-party storefronts for tests.
 //! - [`variables`]: the Worker's variables on the command line.
 
 mod assets;
 pub mod bundle;
+pub mod chromium;
 pub mod failure;
 pub mod npm;
 pub mod process_group;
@@ -16,6 +18,7 @@ pub mod redis;
 pub mod runner;
 pub mod stamp;
 pub mod steps;
+pub mod storefront;
 pub mod tools;
 pub mod variables;
 pub mod wheel;

@@ -1,13 +1,14 @@
 //! The commands of `cargo xtask`. Each does its own set-up; the library of this package holds what they share.
 //!
-//! - [`dev`], [`test`]: local development and all tests.
-//! - [`programs`]: `bench`, `soak` and `doctor`, which crates of their own implement.
+//! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
+//! - [`programs`]: `bench`, `soak`, `doctor` and `test --storefronts`, which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`]: the Worker, its size, and the dependencies.
 
 mod build_worker;
 mod deny;
 mod dev;
 mod programs;
+mod run_storefront;
 mod size;
 mod test;
 
@@ -30,7 +31,9 @@ struct CommandLine {
 enum Command {
     /// Run the shop on this machine with a real Redis and ticking crons.
     Dev(dev::DevArguments),
-    /// Run all tests with a real Redis and workerd.
+    /// Run a third-party storefront on this machine behind edgefront with its preset.
+    Storefront(run_storefront::StorefrontArguments),
+    /// Run all tests with a real Redis and workerd; with --storefronts, the tests with third-party storefronts.
     Test(test::TestArguments),
     /// Check licences, duplicates and sources of all dependencies, and known vulnerabilities if their database is
     /// reachable.
@@ -52,6 +55,10 @@ enum Command {
 fn main() -> ExitCode {
     match CommandLine::parse().command {
         Command::Dev(arguments) => runner::run_until_stopped(dev::run(arguments)),
+        Command::Storefront(arguments) => runner::run_until_stopped(run_storefront::run(arguments)),
+        Command::Test(arguments) if arguments.storefronts => {
+            runner::exit_code(programs::exec(Program::Storefronts, &arguments.cargo_test))
+        }
         Command::Test(arguments) => runner::run(test::run(arguments)),
         Command::Deny => runner::run(deny::run()),
         Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments.options)),

@@ -1,5 +1,5 @@
-//! Commands that a crate of their own implements, so that the other commands do not compile it: `bench` and `soak`
-//! (`edgefront-measure`), and `doctor` (`edgefront-doctor`).
+//! Commands that crates of their own implement, so that the other commands do not compile them: `bench`, `soak` and
+//! `test --storefronts` (`edgefront-measure`), and `doctor` (`edgefront-doctor`).
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -10,6 +10,7 @@ use xtask::{failure::Failure, runner};
 pub enum Program {
     Bench,
     Soak,
+    Storefronts,
     Doctor,
 }
 
@@ -41,7 +42,7 @@ pub fn exec(program: Program, options: &[OsString]) -> Result<(), Failure> {
 impl Program {
     const fn package(self) -> &'static str {
         match self {
-            Self::Bench | Self::Soak => "edgefront-measure",
+            Self::Bench | Self::Soak | Self::Storefronts => "edgefront-measure",
             Self::Doctor => "edgefront-doctor",
         }
     }
@@ -51,6 +52,7 @@ impl Program {
         match self {
             Self::Bench => Some("bench"),
             Self::Soak => Some("soak"),
+            Self::Storefronts => Some("storefronts"),
             Self::Doctor => None,
         }
     }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The sources of the Worker. package-lock.json and Cargo.lock pin the tools.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "package-lock.json",
@@ -21,6 +21,8 @@ const SOURCES: [&str; 8] = [
     "src",
     "templates",
     "assets",
+    "presets",
+    "crates/upstash-rest",
 ];
 
 /// The directory that wrangler.toml names.

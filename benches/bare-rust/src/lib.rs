@@ -1,5 +1,6 @@
-//! A Worker that touches nothing and answers a page of 20 KB: what the platform can do at most, in Rust. Built as edgefront is. One that
-//! always holds: the request is not looked at, and the body crosses the border to JavaScript once, as bytes.
+//! A Worker that touches nothing and answers a page of 20 KB: what the platform can do at most, in Rust. Built as
+//! edgefront is. One that always holds: the request is not looked at, and the body crosses the border to JavaScript
+//! once, as bytes.
 #![cfg(target_arch = "wasm32")]
 
 use std::sync::LazyLock;

@@ -1,16 +1,17 @@
 //! Batching (auto-pipelining): concurrent callers of one client share a pipeline request.
 //!
-//! The first caller of a batch, its leader, sends it for all who join until then, its followers. If no batch is in flight, the leader sends at
-//! once and alone, so a single caller never waits. Otherwise it yields to the event loop for one turn and lets the platform begin the work that
-//! has arrived meanwhile: the busier the program, the more callers share a request. Each caller keeps its own deadline, its own retry, and its
-//! own error.
+//! The first caller of a batch, its leader, sends it for all who join until then, its followers. If no batch is in
+//! flight, the leader sends at once and alone, so a single caller never waits. Otherwise it yields to the event loop
+//! for one turn and lets the platform begin the work that has arrived meanwhile: the busier the program, the more
+//! callers share a request. Each caller keeps its own deadline, its own retry, and its own error.
 //!
-//! Replaces the auto-pipelining of the JavaScript client, and one request per call. In a Worker at 32 connections, session checks rose from 1,268
-//! to 2,238 a second, CPU time per check fell from 639 to 308 µs, and requests to Redis per check from 1 to 0.07.
+//! Replaces the auto-pipelining of the JavaScript client, and one request per call. In a Worker at 32 connections,
+//! session checks rose from 1,268 to 2,238 a second, CPU time per check fell from 639 to 308 µs, and requests to Redis
+//! per check from 1 to 0.07.
 //!
-//! If the leader is dropped before the response, its followers get [`TransportError::Unreachable`]. If the platform neither drops nor resumes the
-//! leader, its followers reach their deadlines, and nobody joins after [`JOIN_WINDOW`]. A batch holds plain data only: in a Worker, callers of
-//! different requests may share it.
+//! If the leader is dropped before the response, its followers get [`TransportError::Unreachable`]. If the platform
+//! neither drops nor resumes the leader, its followers reach their deadlines, and nobody joins after [`JOIN_WINDOW`]. A
+//! batch holds plain data only: in a Worker, callers of different requests may share it.
 
 use std::{
     cell::{Cell, RefCell},
@@ -25,17 +26,19 @@ use crate::{
     transport::{Alarm, Transport, Wake},
 };
 
-/// Callers per batch. Redis runs their commands one after the other, so the last caller waits for all. With Redis 5 ms away, 16 gave 6 to 13 %
-/// more throughput than 32; 8 gave even more, but 14 to 27 % less without that latency.
+/// Callers per batch. Redis runs their commands one after the other, so the last caller waits for all. With Redis 5 ms
+/// away, 16 gave 6 to 13 % more throughput than 32; 8 gave even more, but 14 to 27 % less without that latency.
 const MAX_CALLERS: usize = 16;
-/// Bytes of commands up to which others may join: some six pages of 20 KB, but never two calls that carry a thousand keys each, which run better
-/// side by side.
+/// Bytes of commands up to which others may join: some six pages of 20 KB, but never two calls that carry a thousand
+/// keys each, which run better side by side.
 const MAX_BATCH_BYTES: usize = 128 << 10;
-/// Bytes from which a call counts as long and shares with long ones only, so that short calls do not wait behind its bytes.
+/// Bytes from which a call counts as long and shares with long ones only, so that short calls do not wait behind its
+/// bytes.
 const LONG_CALL_BYTES: usize = 8 << 10;
 /// Total bytes of the replies that are declared to be large: as base64, a third of the limit for a response.
 const MAX_REPLY_BYTES: usize = 8 << 20;
-/// The time in which others may join an open batch. A turn of a busy isolate takes some 10 ms; after this time its leader has likely stopped.
+/// The time in which others may join an open batch. A turn of a busy isolate takes some 10 ms; after this time its
+/// leader has likely stopped.
 const JOIN_WINDOW: Duration = Duration::from_millis(100);
 
 /// The commands of one caller, as JSON.
@@ -88,8 +91,8 @@ pub struct Batcher {
 struct Queue {
     /// The batch that callers may join.
     open: RefCell<Weak<Batch>>,
-    /// Batches that are sent and not yet answered. A platform that stops a leader without dropping it leaves one here: then calls that could go
-    /// at once wait a turn.
+    /// Batches that are sent and not yet answered. A platform that stops a leader without dropping it leaves one here:
+    /// then calls that could go at once wait a turn.
     in_flight: Cell<usize>,
 }
 

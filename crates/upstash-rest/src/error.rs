@@ -7,11 +7,12 @@ pub enum TransportError {
     /// No complete response arrived within the deadline. The server may have executed the request.
     #[error("no answer in time")]
     Timeout,
-    /// There is no connection, it broke, or the response is larger than allowed. The server may have executed the request.
+    /// There is no connection, it broke, or the response is larger than allowed. The server may have executed the
+    /// request.
     #[error("no connection, or it broke")]
     Unreachable,
-    /// The transport refused to send the request, for the reason given: nothing was executed. A transport with a budget of requests
-    /// returns this when the budget is spent.
+    /// The transport refused to send the request, for the reason given: nothing was executed. A transport with a budget
+    /// of requests returns this when the budget is spent.
     #[error("{0}")]
     NotSent(&'static str),
 }
@@ -20,11 +21,12 @@ pub enum TransportError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No response. Unless it is [`TransportError::NotSent`], the command may have been executed: repeat it if that is harmless.
+    /// No response. Unless it is [`TransportError::NotSent`], the command may have been executed: repeat it if that is
+    /// harmless.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// A response that is not the protocol's: the error page of a proxy, or a truncated body. Check the URL; the command may have been
-    /// executed.
+    /// A response that is not the protocol's: the error page of a proxy, or a truncated body. Check the URL; the
+    /// command may have been executed.
     #[error("the answer (status {status}) is not Redis over REST")]
     NotRest {
         /// The HTTP status of the response.
@@ -39,14 +41,15 @@ pub enum Error {
     /// Redis refused the command. Correct the command, or for `OOM` make room.
     #[error("refused: {code}")]
     Refused {
-        /// The first word of the message from Redis (`WRONGTYPE`, `OOM`, …), or `ERR` if that is not an upper-case word.
+        /// The first word of the message from Redis (`WRONGTYPE`, `OOM`, …), or `ERR` if that is not an upper-case
+        /// word.
         code: String,
     },
     /// The reply has another type than the one requested. The command was executed; another program may own the key.
     #[error("a reply of another type than expected")]
     UnexpectedType,
-    /// An argument is not UTF-8, and it is not the last argument of a single command. Nothing was sent; send the command alone, with
-    /// the bytes as its last argument.
+    /// An argument is not UTF-8, and it is not the last argument of a single command. Nothing was sent; send the
+    /// command alone, with the bytes as its last argument.
     #[error("an argument is not UTF-8")]
     NotUtf8,
 }
@@ -67,12 +70,14 @@ impl Error {
         }
     }
 
-    /// Returns whether the server does not know the hash of a script. Compares the first word only: servers differ in the rest.
+    /// Returns whether the server does not know the hash of a script. Compares the first word only: servers differ in
+    /// the rest.
     pub(crate) fn is_no_script(&self) -> bool {
         matches!(self, Self::Refused { code } if code == "NOSCRIPT")
     }
 
-    /// Returns whether the same request may succeed a moment later: a lost or late response, or a failure of a server in between.
+    /// Returns whether the same request may succeed a moment later: a lost or late response, or a failure of a server
+    /// in between.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(

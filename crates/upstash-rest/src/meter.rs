@@ -38,8 +38,8 @@ pub struct Totals {
 
 /// Counts what is sent to one database, for all of its handles.
 ///
-/// The purpose is given once, around the work: [`Meter::attribute`] marks all that the future inside sends, through every handle of the
-/// database. So no function has to choose between clients.
+/// The purpose is given once, around the work: [`Meter::attribute`] marks all that the future inside sends, through
+/// every handle of the database. So no function has to choose between clients.
 #[derive(Debug, Default)]
 pub struct Meter {
     current: Cell<Attribution>,

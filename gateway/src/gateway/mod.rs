@@ -91,8 +91,8 @@ impl Gateway {
         self.state.faults.set(Some((fault, scope)), self.counts().requests);
     }
 
-    /// Authorized requests since the start. Unlike [`Counts::requests`], this includes requests that never reached Redis
-    /// because of a fault.
+    /// Authorized requests since the start. Unlike [`Counts::requests`], this includes requests that never reached
+    /// Redis because of a fault.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.state.faults.received()

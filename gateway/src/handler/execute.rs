@@ -64,8 +64,8 @@ pub(super) async fn run(
     Ok(Executed { results: results.collect(), sync_token })
 }
 
-/// Executes commands on a stale replica, for [`Fault::StaleReads`]. `None` if a command writes, or if the client sends a
-/// sync token that is newer than the fault: such a client must read its own writes.
+/// Executes commands on a stale replica, for [`Fault::StaleReads`]. `None` if a command writes, or if the client sends
+/// a sync token that is newer than the fault: such a client must read its own writes.
 ///
 /// # Errors
 /// When the whole request fails.

@@ -1,5 +1,5 @@
-//! Handles one HTTP request: authenticates it, parses its commands, executes them, and responds. Either the whole request
-//! is rejected before anything is sent to Redis, or each of its commands gets a result.
+//! Handles one HTTP request: authenticates it, parses its commands, executes them, and responds. Either the whole
+//! request is rejected before anything is sent to Redis, or each of its commands gets a result.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ mod response;
 pub(crate) use response::HttpResponse;
 pub(crate) use state::GatewayState;
 
-/// Limit for a body: 64 MiB. JSON writes a byte with at most six (`\u0000`), so the largest command, 10 MiB, always fits.
+/// Limit for a body: 64 MiB. JSON writes a byte with at most six (`\u0000`), so the largest command, 10 MiB, always
+/// fits.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
 const METHODS: [Method; 4] = [Method::GET, Method::HEAD, Method::POST, Method::PUT];

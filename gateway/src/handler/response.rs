@@ -22,8 +22,8 @@ const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-st
 /// A response; its body is complete.
 pub(crate) type HttpResponse = Response<Full<Bytes>>;
 
-/// The response to an executed request. The sync token is the number of requests that have reached Redis; a client sends
-/// it back to read its own writes. One Redis server guarantees that anyway.
+/// The response to an executed request. The sync token is the number of requests that have reached Redis; a client
+/// sends it back to read its own writes. One Redis server guarantees that anyway.
 pub(super) fn success(
     kind: RequestKind,
     format: ReplyFormat,

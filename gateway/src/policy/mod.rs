@@ -61,8 +61,8 @@ pub(crate) async fn check(command: &Command, access: Access, upstream: &Upstream
     Ok(Verdict::Permitted)
 }
 
-/// The size in bytes of the longest argument, if one above the limit is a key. Only the server knows which arguments are
-/// keys. It is asked only if an argument is above the limit, and gets [`LONG_ARGUMENT`] instead of each of these.
+/// The size in bytes of the longest argument, if one above the limit is a key. Only the server knows which arguments
+/// are keys. It is asked only if an argument is above the limit, and gets [`LONG_ARGUMENT`] instead of each of these.
 async fn oversized_key(command: &Command, upstream: &Upstream) -> Result<Option<usize>, UpstreamError> {
     let is_long = |arg: &&Vec<u8>| arg.len() > MAX_KEY_BYTES;
     let Some(longest) = command.args.iter().filter(is_long).map(Vec::len).max() else {

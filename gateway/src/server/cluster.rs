@@ -15,16 +15,16 @@ const SLOTS: usize = 16_384;
 #[derive(Debug)]
 pub struct ServerCluster {
     servers: Vec<Server>,
-    /// Where each server notes what it knows of the others; gone on drop.
+    /// The files in which the servers store the state of the cluster; removed on drop.
     notes: Vec<PathBuf>,
 }
 
 impl ServerCluster {
-    /// Starts so many servers, gives each its part of the slots, and returns when every one knows that all are served: that takes
-    /// 2 s, since a server without a past waits so long before it takes writes.
+    /// Starts this many servers, gives each its part of the slots, and returns when every server knows that all slots
+    /// are served. That takes 2 s, because a new server waits 2 s before it accepts writes.
     ///
     /// # Errors
-    /// As [`Server::start`], and when they do not find each other.
+    /// As [`Server::start`]; also if the servers do not find each other.
     pub fn start(count: usize) -> Result<Self, ServerError> {
         let mut cluster = Self { servers: Vec::new(), notes: Vec::new() };
         for _ in 0..count {
@@ -55,10 +55,10 @@ impl ServerCluster {
         }
     }
 
-    /// Says something to the server on `port`, as one would by telnet, and returns what it answers.
+    /// Sends an inline command to the server on `port` and returns its reply.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// If the server does not answer.
     pub fn say(&self, port: u16, command: &str) -> io::Result<String> {
         say(port, &format!("{command}\r\n"))
     }
@@ -69,7 +69,7 @@ impl ServerCluster {
         for (number, port) in ports.iter().enumerate() {
             let (first, last) = (number * share, ((number + 1) * share).min(SLOTS) - 1);
             let epoch = number + 1;
-            // The second port is for what they say to each other.
+            // The second port is the cluster bus.
             let meet =
                 ports.first().map(|first| format!("CLUSTER MEET 127.0.0.1 {first} {}\r\n", super::bus_port(*first)));
             let answer = say(

@@ -1,5 +1,5 @@
-//! A real Redis or Valkey for tests and local development, on a free port of 127.0.0.1. It never outlives the process
-//! that started it, not even when that is killed or holds the server in a `static`.
+//! A real Redis or Valkey for tests and local development, on a free port of 127.0.0.1. The server ends with the
+//! process that started it, even if that process is killed or holds the server in a `static`.
 
 use std::{
     collections::VecDeque,
@@ -17,16 +17,17 @@ mod cluster;
 
 pub use cluster::ServerCluster;
 
-/// From start to the first answer. A server without data needs 20 ms; a loaded machine, or one with data, more.
+/// Time from start to the first reply. A server without data needs 20 ms; a loaded machine or a server with data needs
+/// more.
 const START_DEADLINE: Duration = Duration::from_secs(20);
-/// How often another free port is tried after somebody else took the first.
+/// How many free ports are tried if another process takes them first.
 const PORT_ATTEMPTS: usize = 10;
 /// Lines of the server's log that are kept to explain a failed start.
 const LOG_LINES: usize = 20;
 
-/// The shell between us and the server. Our end of its standard input closes when we drop the [`Server`] or die in any
-/// way; then it ends the server. `$1` is the signal, the rest the server's command line; the first line of output is the
-/// server's process id, the others are its log.
+/// The keeper: a shell between this process and the server. Its standard input closes when the [`Server`] is dropped or
+/// this process ends; then the keeper ends the server. `$1` is the signal, the other parameters are the server's
+/// command line. The first line of output is the server's process id, the others are its log.
 const KEEPER: &str = r#"
 signal=$1; shift
 exec 2>&1
@@ -43,15 +44,16 @@ exit "$status"
 /// How to start a [`Server`].
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// The server's binary; `None`: see [`find_binary`].
+    /// The server's binary. `None` takes the result of [`find_binary`].
     pub binary: Option<PathBuf>,
     /// Number of databases, so that each test can have its own: `redis://…/0` to `redis://…/{databases - 1}`.
     pub databases: u32,
-    /// Where data is kept over restarts and crashes, in an append-only file: what was answered is on the disk. `None` keeps nothing.
+    /// The directory for an append-only file. It survives restarts and crashes, and has every write that was answered.
+    /// `None` keeps nothing.
     pub dir: Option<PathBuf>,
     /// The port; 0 takes a free one.
     pub port: u16,
-    /// True if it is to be of a cluster, see [`ServerCluster`]: then it has one database.
+    /// True for a server of a [`ServerCluster`], which has one database.
     pub cluster: bool,
 }
 
@@ -61,7 +63,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// Why no server runs.
+/// The reason why no server runs.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     #[error(
@@ -93,7 +95,7 @@ impl Server {
     /// Starts a server and returns when it answers.
     ///
     /// # Errors
-    /// When there is no binary, or it does not come up; the message has the end of its log.
+    /// If there is no binary, or the server does not answer; the message has the end of its log.
     pub fn start(mut options: ServerOptions) -> Result<Self, ServerError> {
         let binary = match options.binary.take() {
             Some(binary) => binary,
@@ -111,24 +113,26 @@ impl Server {
             let server =
                 Self { keeper, port, options: ServerOptions { binary: Some(binary.clone()), port, ..options.clone() } };
             match server.ready(&binary) {
-                // Between `free_port` and the server's bind, somebody else was faster.
+                // Between `free_port` and the server's bind, another process took the port.
                 Err(ServerError::Ended { log, .. }) if attempts_left > 0 && log.contains("already in use") => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Ends the server; it can be started again on the same port. Scripts are gone then, and without [`ServerOptions::dir`] all data.
+    /// Ends the server; it can be started again on the same port. It loses its scripts, and without
+    /// [`ServerOptions::dir`] all data.
     pub fn stop(&mut self) {
-        // The keeper sees the end of its input, ends the server and then itself; nothing is left to do if it is gone.
+        // At the end of its input the keeper ends the server and itself. If the keeper has ended already, nothing is
+        // left to do.
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
     }
 
-    /// Kills the server, as a crash does: it writes nothing out any more.
+    /// Kills the server, as a crash does: it writes nothing more to disk.
     ///
     /// # Errors
-    /// When there is nobody to kill.
+    /// If the server does not run.
     pub fn crash(&mut self) -> io::Result<()> {
         let pid = process_id(self.port)?;
         Command::new("kill").args(["-KILL", &pid]).status()?;
@@ -136,7 +140,7 @@ impl Server {
         Ok(())
     }
 
-    /// Starts the server again, where it was ended, and returns when it answers.
+    /// Starts a server that was ended again, on the same port, and returns when it answers.
     ///
     /// # Errors
     /// As [`Server::start`].
@@ -152,18 +156,18 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The port it listens on.
+    /// The port that the server listens on.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Waits until the process that we started answers on the port.
+    /// Waits until the started process answers on the port.
     fn ready(mut self, binary: &Path) -> Result<Self, ServerError> {
         let log = Log::follow(self.keeper.stdout.take());
         let deadline = Instant::now() + START_DEADLINE;
         loop {
-            // Asked for its process id, because another server may have been faster at taking the port.
+            // Compares the process id, because another server may have taken the port first.
             if let Some(pid) = log.first_line()
                 && process_id(self.port).is_ok_and(|answering| answering == pid)
             {
@@ -172,7 +176,7 @@ impl Server {
             let ended = matches!(self.keeper.try_wait(), Ok(Some(_)) | Err(_));
             if ended || Instant::now() > deadline {
                 let binary = binary.to_path_buf();
-                // Ends what still runs, so that the log is complete.
+                // Ends the keeper, so that the log is complete.
                 drop(self);
                 let log = log.end();
                 return Err(if ended {
@@ -225,7 +229,8 @@ fn find_below(dir: &Path, name: &str) -> Option<PathBuf> {
         .find_map(|path| find_below(&path, name))
 }
 
-/// A free port whose [`bus_port`] is free, too. Other processes take ports at the same time, so several are tried.
+/// A free port whose [`bus_port`] is also free. Other processes take ports at the same time, so the function tries
+/// several.
 fn free_port() -> io::Result<u16> {
     let mut attempts = 0;
     loop {
@@ -243,12 +248,12 @@ fn free_port() -> io::Result<u16> {
 /// Ports that [`free_port`] tries.
 const MAX_PORT_ATTEMPTS: u32 = 20;
 
-/// Where the servers of a cluster talk to each other: 10,000 up is their custom, which is beyond the last port for some.
+/// The port for the cluster bus. The default, 10,000 above the server's port, may exceed the last port.
 fn bus_port(port: u16) -> u16 {
     port.checked_add(10_000).unwrap_or(port - 10_000)
 }
 
-/// The file of a server's notes about its cluster.
+/// The file in which a server stores the state of its cluster.
 fn cluster_notes(port: u16) -> PathBuf {
     env::temp_dir().join(format!("edgefront-cluster-{}-{port}.conf", std::process::id()))
 }
@@ -256,11 +261,11 @@ fn cluster_notes(port: u16) -> PathBuf {
 fn command_line(binary: &Path, port: u16, options: &ServerOptions) -> Command {
     let dir = options.dir.as_deref();
     let mut command = Command::new("sh");
-    // With data, the server is asked to end, so that it writes its file out; without, there is nothing to wait for.
+    // SIGTERM lets a server with data write its file. A server without data has nothing to write.
     let signal = if dir.is_some() { "TERM" } else { "KILL" };
     command.args(["-c", KEEPER, "keeper", signal]).arg(binary);
-    // A server without jemalloc (the wheel) frees a thousand sessions and takes as much again: glibc keeps 7 pieces of a size at
-    // hand, and sorts the others in and out of its lists. Elsewhere nobody reads this.
+    // For a server without jemalloc (the wheel), which often frees and allocates a thousand sessions. By default, glibc
+    // caches 7 blocks of a size and sorts all others in its lists. Other allocators ignore this variable.
     command.env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=2000");
     command.args(["--bind", "127.0.0.1", "--save", "", "--loglevel", "warning"]);
     command.args(["--port", &port.to_string()]);
@@ -275,13 +280,13 @@ fn command_line(binary: &Path, port: u16, options: &ServerOptions) -> Command {
     command.arg(dir.map_or_else(env::temp_dir, Path::to_path_buf));
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    // Ctrl-C is for us; the server ends when we let go of it, after those who still use it.
+    // Ctrl-C must not reach the server: it ends when this process drops it, after its last user.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }
 
-/// The process id of the server that answers on `port`; an error while it still loads its data.
+/// The process id of the server that answers on `port`; an error while the server loads its data.
 fn process_id(port: u16) -> io::Result<String> {
     let answer = say(port, "INFO server\r\nPING\r\n")?;
     answer
@@ -292,7 +297,7 @@ fn process_id(port: u16) -> io::Result<String> {
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Sends lines to the server on `port` and returns all that it answers.
+/// Sends lines to the server on `port` and returns its whole reply.
 fn say(port: u16, lines: &str) -> io::Result<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
@@ -304,7 +309,7 @@ fn say(port: u16, lines: &str) -> io::Result<String> {
     Ok(answer)
 }
 
-/// The server's output: read to its end, so that the server never waits for a full pipe.
+/// The server's output. It is read to its end, so that the server never waits for a full pipe.
 struct Log {
     lines: Arc<Mutex<Lines>>,
     reader: JoinHandle<()>,
@@ -343,7 +348,7 @@ impl Log {
 
     /// The last lines of a server that has ended.
     fn end(self) -> String {
-        // Only a panic of the reader would be lost here, and then there is less to tell.
+        // Fails only if the reader has panicked; the message then lacks the log.
         let _ = self.reader.join();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.last.make_contiguous().join("\n")

@@ -80,8 +80,8 @@ impl Upstream {
         }
     }
 
-    /// Sends the commands as one pipeline and returns one reply per command. A reply may be a [`Value::ServerError`]. In
-    /// a cluster, each server gets a pipeline with its commands; these pipelines run concurrently.
+    /// Sends the commands as one pipeline and returns one reply per command. A reply may be a [`Value::ServerError`].
+    /// In a cluster, each server gets a pipeline with its commands; these pipelines run concurrently.
     pub(crate) async fn run(&self, commands: impl IntoIterator<Item = &Command>) -> Result<Vec<Value>, UpstreamError> {
         match &self.backend {
             Backend::Single(node) => node.run(commands).await,
@@ -98,7 +98,8 @@ impl Upstream {
     }
 
     /// The commands that only read, in lower case, such as `get` and `object|freq`. The list is the server's own; it is
-    /// read once. Empty for servers before version 7.0, which have no such list: the read-only token reads nothing there.
+    /// read once. Empty for servers before version 7.0, which have no such list: the read-only token reads nothing
+    /// there.
     pub(crate) async fn read_commands(&self) -> Result<&HashSet<String>, UpstreamError> {
         let load = || async {
             let query = Command::from_words(&["COMMAND", "LIST", "FILTERBY", "ACLCAT", "read"]);

@@ -1,6 +1,6 @@
-//! One Redis server, and the single connection to it that all requests share. A pipeline or a MULTI … EXEC block is sent
-//! in one piece, so commands of other requests cannot come between. After a lost connection, the next request connects
-//! again.
+//! One Redis server, and the single connection to it that all requests share. A pipeline or a MULTI … EXEC block is
+//! sent in one piece, so commands of other requests cannot come between. After a lost connection, the next request
+//! connects again.
 
 use std::{io, iter, time::Duration};
 
@@ -26,7 +26,8 @@ pub(crate) struct Node {
 
 struct OpenConnection {
     handle: MultiplexedConnection,
-    /// The task that reads and writes the socket. It ends when the connection does; that is how the next request notices.
+    /// The task that reads and writes the socket. It ends when the connection does; that is how the next request
+    /// notices.
     driver: JoinHandle<()>,
 }
 

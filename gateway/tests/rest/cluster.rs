@@ -1,4 +1,5 @@
-//! In front of a cluster of three real servers. `foo` is in slot 12182, on the third; `{0}` too, `{2}` on the second, `{3}` on the first.
+//! In front of a cluster of three real servers. `foo` is in slot 12182, on the third; `{0}` too, `{2}` on the second,
+//! `{3}` on the first.
 
 use edgefront_gateway::{Gateway, Options, server::ServerCluster};
 

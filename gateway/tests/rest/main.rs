@@ -1,5 +1,5 @@
-//! The gateway over raw HTTP, in front of a real server that the tests start. Every test has a gateway and a database of
-//! its own.
+//! The gateway over raw HTTP, in front of a real server that the tests start. Every test has a gateway and a database
+//! of its own.
 
 mod support;
 

@@ -53,6 +53,27 @@ async fn it_fails_as_it_is_told_and_its_help_says_how() {
 }
 
 #[tokio::test]
+async fn the_readme_lists_the_options_of_the_help() {
+    let help = program(&["-h"]).output().await.expect("the program").stdout;
+    let help = String::from_utf8(help).expect("text");
+    let usage = help.lines().find(|line| line.starts_with("Usage:")).expect("a usage line");
+    let options: Vec<_> = help.lines().filter_map(|line| table_row(line, usage)).collect();
+    let readme = include_str!("../../README.md").replace('`', "");
+    let table: Vec<_> = readme.lines().filter(|line| line.starts_with("| --")).collect();
+    assert_eq!(table, options, "the table in gateway/README.md is stale");
+}
+
+/// The row of the README's table for an option's line `--name <VALUE>  Meaning [env: NAME] [default: VALUE]`.
+fn table_row(line: &str, usage: &str) -> Option<String> {
+    let (option, rest) = line.trim_start().split_once("  ").filter(|(option, _)| option.starts_with("--"))?;
+    let (meaning, notes) = rest.trim().split_once(" [").unwrap_or((rest.trim(), ""));
+    let note = |name: &str| notes.split(['[', ']']).find_map(|note| note.strip_prefix(name));
+    let variable = note("env: ").map(|name| format!(" ({name})")).unwrap_or_default();
+    let default = note("default: ").unwrap_or(if usage.contains(option) { "required" } else { "none" });
+    Some(format!("| {}{variable} | {default} | {meaning} |", option.replace(['<', '>'], "")))
+}
+
+#[tokio::test]
 async fn a_wrong_start_is_one_line_without_secrets() {
     let database = fresh_database().replace("redis://", "redis://:hunter2@");
     let args = ["--redis-url", &database, "--token", "secret", "--listen", "127.0.0.1:0"];

@@ -16,8 +16,8 @@ use xtask::failure::Failure;
 use super::{dataset, visitor_session::VisitorSession};
 use crate::{statistics, worker_variables::GATEWAY_TOKEN};
 
-/// The number of keys in one command of the set-up.
-pub const BATCH: usize = 10_000;
+/// The number of keys that one SCAN visits.
+const SCAN_COUNT: usize = 10_000;
 /// The number of requests that [`Backend::round_trip_ms`] measures.
 const PINGS: usize = 50;
 
@@ -101,7 +101,7 @@ impl Backend {
         let mut cursor = String::from("0");
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg("cache:*").arg("COUNT").arg(BATCH);
+            scan.arg(&cursor).arg("MATCH").arg("cache:*").arg("COUNT").arg(SCAN_COUNT);
             let found = scan.query_async(&mut connection).await;
             let (next, keys): (String, Vec<String>) = found.map_err(|cause| redis_failure(&cause))?;
             if !keys.is_empty() {

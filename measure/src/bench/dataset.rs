@@ -6,11 +6,12 @@ use std::time::Duration;
 use redis::{Pipeline, RedisResult, aio::MultiplexedConnection};
 
 use super::{
-    backend::BATCH,
     visitor_session::VisitorSession,
     workload::{CART_ITEMS, COLD_ITEMS, ITEMS},
 };
 
+/// The number of items in one command.
+const BATCH: usize = 10_000;
 /// The refresh period of a row, seconds. It is so long that no refresh falls into a run.
 const ROW_PERIOD: u32 = 86_400;
 

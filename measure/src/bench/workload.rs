@@ -68,8 +68,8 @@ impl Workload {
         matches!(self, Self::Hot | Self::Guest | Self::Cold)
     }
 
-    /// Returns whether Workers that do nothing are measured as well. One workload suffices, because they give every request the
-    /// same response.
+    /// Returns whether Workers that do nothing are measured as well. One workload suffices, because they give every
+    /// request the same response.
     pub const fn includes_bare_workers(self) -> bool {
         matches!(self, Self::Hot)
     }

@@ -31,8 +31,8 @@ pub enum CookieKind {
     Ignored,
     /// The page is stored once per value.
     Varied,
-    /// No rule names it, or its value is none that the page may vary on. The visitor gets shared pages only if the origin declares
-    /// them shared.
+    /// No rule names it, or its value is none that the page may vary on. The visitor gets shared pages only if the
+    /// origin declares them shared.
     Unknown,
     /// The visitor never gets a shared page.
     Personal,

@@ -1,5 +1,5 @@
-//! The rules of a storefront: what its cookies, paths and query parameters say about its pages. They come from variables or a
-//! preset, so an unchanged storefront needs no code for them.
+//! The rules of a storefront: what its cookies, paths and query parameters say about its pages. They come from
+//! variables or a preset, so an unchanged storefront needs no code for them.
 
 mod cookies;
 mod patterns;

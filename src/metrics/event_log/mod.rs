@@ -17,23 +17,7 @@ use log::{Level, Record, log};
 use serde_json::{Map, Value, json};
 
 pub use self::redact::redact;
-use crate::ports::fetch::Response;
-
-/// The cause of a 5xx response. It travels in the response's extensions and is logged when the response is sent. So a
-/// response that a stale page replaces is not logged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// The route's pattern.
-    pub route: String,
-    pub cause: String,
-}
-
-impl Failure {
-    /// Attaches this failure to `response`.
-    pub fn attach(self, response: &mut Response) {
-        response.extensions_mut().insert(self);
-    }
-}
+use crate::ports::{fetch::Response, problem::Failure};
 
 const REQUEST: &str = "request";
 const CRON: &str = "cron";

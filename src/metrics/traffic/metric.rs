@@ -1,10 +1,5 @@
 //! The metrics. Their names are the fields of the stream `traffic:` and of the API.
 
-use crate::{
-    page_cache::{CacheStatus, ForwardReason, Reason},
-    ports::fetch::Response,
-};
-
 macro_rules! metrics {
     ($($(#[$doc:meta])* $metric:ident $name:literal,)*) => {
         /// A counter.
@@ -79,44 +74,6 @@ metrics! {
     RedisFailures "redis_failures",
 }
 
-impl Metric {
-    /// Classifies a response of the storefront.
-    #[must_use]
-    pub fn of_storefront(response: &Response) -> Self {
-        match response.extensions().get::<CacheStatus>() {
-            _ if response.status().is_server_error() => Self::Failed,
-            Some(CacheStatus::Hit { ttl, .. }) if *ttl > 0 => Self::Hit,
-            Some(CacheStatus::Hit { .. }) => Self::Stale,
-            Some(CacheStatus::Forward { collapsed: true, .. }) => Self::Hit,
-            Some(CacheStatus::Forward { stored: true, .. }) => Self::Stored,
-            Some(CacheStatus::Forward { forward, detail, .. }) => Self::of_forward(*forward, *detail),
-            // edgefront answers in the origin's place, because it cannot do what the origin demands.
-            None => Self::NoItem,
-        }
-    }
-
-    /// Classifies a response of the API.
-    #[must_use]
-    pub fn of_api(response: &Response) -> Self {
-        if response.status().is_server_error() { Self::Failed } else { Self::Api }
-    }
-
-    /// Classifies a response by its `Cache-Status`: `fwd` says why the request went to the origin, `detail` why the
-    /// response is not stored.
-    fn of_forward(forward: ForwardReason, detail: Option<Reason>) -> Self {
-        match (forward, detail) {
-            (ForwardReason::Method, _) => Self::Method,
-            (ForwardReason::Request, _) | (_, Some(Reason::Cookie)) => Self::Header,
-            (_, Some(Reason::NoItem | Reason::NoPage | Reason::Path)) => Self::NoItem,
-            (_, Some(Reason::Dynamic)) => Self::Dynamic,
-            (_, Some(Reason::Parameters | Reason::Spelling)) => Self::Parameters,
-            (_, Some(Reason::Unpopular)) => Self::Unpopular,
-            (_, Some(Reason::RedisDown)) => Self::RedisDown,
-            _ => Self::Miss,
-        }
-    }
-}
-
 /// A count for each metric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MetricCounts([u64; Metric::ALL.len()]);
@@ -152,31 +109,7 @@ impl MetricCounts {
 
 #[cfg(test)]
 mod tests {
-    use http::StatusCode;
-
     use super::*;
-
-    #[test]
-    fn a_response_is_classified_by_its_cache_status() {
-        for (cache_status, code, metric) in [
-            (CacheStatus::Hit { ttl: 1, detail: None }, 200, Metric::Hit),
-            (CacheStatus::Hit { ttl: 1, detail: None }, 304, Metric::Hit),
-            (CacheStatus::Hit { ttl: 0, detail: None }, 200, Metric::Stale),
-            (CacheStatus::collapsed(ForwardReason::UriMiss), 200, Metric::Hit),
-            (CacheStatus::stored(ForwardReason::Stale, Some(304)), 200, Metric::Stored),
-            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::Status), 404, Metric::Miss),
-            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::OriginDown), 502, Metric::Failed),
-            (CacheStatus::bypass(Reason::Unpopular), 200, Metric::Unpopular),
-            (CacheStatus::bypass(Reason::Private), 200, Metric::Miss),
-            (CacheStatus::bypass(Reason::RequestHeader("authorization")), 206, Metric::Header),
-            (CacheStatus::bypass(Reason::RedisDown), 200, Metric::RedisDown),
-        ] {
-            let mut response = Response::default();
-            *response.status_mut() = StatusCode::from_u16(code).unwrap();
-            cache_status.append_to(&mut response);
-            assert_eq!(Metric::of_storefront(&response), metric, "{cache_status}");
-        }
-    }
 
     #[test]
     fn every_metric_has_its_own_name_and_count() {

@@ -54,12 +54,13 @@ impl TrafficCounters {
         self.counts.borrow_mut().add(metric, 1);
     }
 
-    /// Counts an addition of `quantity` to a cart. If `cart` now holds nothing else, the addition started it.
-    pub fn count_cart_addition(&self, cart: &Cart, quantity: u32) {
-        self.count(Metric::CartAddition);
-        if let [line] = cart.lines.as_slice()
-            && line.quantity == quantity
-        {
+    /// Counts additions of `quantities` to a cart. If `cart` now holds nothing else, the additions started it.
+    pub fn count_cart_additions(&self, cart: &Cart, quantities: &[u32]) {
+        for _ in quantities {
+            self.count(Metric::CartAddition);
+        }
+        let added: u64 = quantities.iter().copied().map(u64::from).sum();
+        if added > 0 && cart.total_quantity() == added {
             self.count(Metric::CartStart);
         }
     }

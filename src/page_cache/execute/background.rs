@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::render::{RenderOutcome, RenderRequest, render};
 use crate::{
     App,
     page_cache::{
@@ -9,7 +10,6 @@ use crate::{
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, look_up},
         policy::freshness::Popularity,
-        render::{RenderOutcome, RenderRequest, render},
         selecting::SelectingHeaders,
         store,
         stored_page::StoredPage,
@@ -27,8 +27,8 @@ pub struct BackgroundRender {
 }
 
 impl BackgroundRender {
-    /// Renders the page and stores it. If the origin fails, the stale page and the lease stay: the next attempt follows when the
-    /// lease expires, so a failing origin does not get one request per visit.
+    /// Renders the page and stores it. If the origin fails, the stale page and the lease stay: the next attempt follows
+    /// when the lease expires, so a failing origin does not get one request per visit.
     pub fn run(self, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
         Box::pin(async move {
             let Self { app, key, selecting, lease, popularity } = self;
@@ -69,7 +69,7 @@ impl BackgroundRender {
     }
 }
 
-/// Asks Redis whether the page still cannot be stored, because a purge in another location voids the note only there.
+/// Asks Redis whether the page still cannot be stored: a purge in another location voids the note in Redis only.
 pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeaders, now: Timestamp) -> BackgroundTask {
     Box::pin(async move {
         match look_up(&app.redis, &key, &selecting, None, now).await {

@@ -2,11 +2,13 @@
 
 use std::{cell::LazyCell, rc::Rc};
 
-use super::PageRequest;
+use super::{
+    PageRequest,
+    bypass::{self, probe_redis},
+};
 use crate::{
     App,
     page_cache::{
-        bypass::{self, probe_redis},
         cache_status::CacheStatus,
         key::PageKey,
         lookup::{LookupResult, look_up},
@@ -41,7 +43,7 @@ pub fn serve<F: FnOnce() -> SelectingHeaders>(
     } else {
         respond(&page, request.method(), request.headers(), status, visit.now)
     };
-    visit.record(request.method(), page.status);
+    visit.record(request.method(), request.headers(), page.status, page.item.as_ref());
     Answer { response, background: background.into_iter().collect() }
 }
 
@@ -58,8 +60,8 @@ fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<St
     })
 }
 
-/// While the circuit is open, a copy spares the origin the load that the cache takes off it at other times. Such a copy misses
-/// purges. Without a copy the request is forwarded.
+/// Serves a copy while the circuit is open, so that the origin does not get the cache's load. The copy may have missed
+/// a purge. Without a copy the request is forwarded.
 pub async fn serve_without_redis(page: PageRequest) -> Answer {
     let (app, now) = (page.visit.app.clone(), page.visit.now);
     let probe = app.circuit.state(now) == Circuit::Open { probe: true };
@@ -94,7 +96,7 @@ fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
     let now = page.visit.now;
     let copy = app.pages.fallback(page.key.hash(), &page.selecting, now)?;
     let is_usable = copy.is_fresh(now) || page.directives.allows_on_error(&copy.state(now), false);
-    Some(copy).filter(|copy| page.cookies.allow(copy) && page.is_reused(copy, now) && is_usable)
+    Some(copy).filter(|copy| copy.may_be_served_to(&page.cookies) && page.is_reused(copy, now) && is_usable)
 }
 
 impl PageRequest {

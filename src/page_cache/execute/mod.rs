@@ -4,10 +4,16 @@
 //! - `shared`: a render for everybody.
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
+//! - [`render`]: the exchange with the origin for a shared render. The doctor judges a storefront with it, too.
+//! - `bypass`: requests that bypass the cache.
+//! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 
 mod background;
+mod bypass;
+mod invalidate;
 mod local;
 mod personal;
+pub mod render;
 mod shared;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};
@@ -15,9 +21,9 @@ use std::{cell::LazyCell, rc::Rc, time::Duration};
 use http::{Method, StatusCode, header};
 
 use self::background::{BackgroundRender, confirm_unstorable, release};
+pub use self::{bypass::bypass, invalidate::forward_unsafe};
 use super::{
     admission::{is_plain, popularity},
-    bypass::{self, bypass},
     cache_status::CacheStatus,
     decide::{FirstStep, Known, Step, Waited, first_step, next_step},
     key::PageKey,
@@ -64,7 +70,7 @@ struct Found {
     epoch: LookupEpoch,
 }
 
-/// A question to the origin: its reason, and whether popularity admits a response without stated freshness.
+/// Why the origin is asked, and whether popularity admits a response without stated freshness.
 #[derive(Clone, Copy)]
 struct Miss {
     reason: ForwardReason,
@@ -79,7 +85,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), forward, &cookies));
     let has_personal_headers = LazyCell::new(|| cookies.identify() || !is_plain(request.headers(), forward));
     let local = app.pages.hit(key.hash(), &selecting, now);
-    let is_withheld = local.as_ref().is_some_and(|hit| !cookies.allow(&hit.entry));
+    let is_withheld = local.as_ref().is_some_and(|hit| !hit.entry.may_be_served_to(&cookies));
     let local = local.filter(|_| !is_withheld);
     let reuse = local.as_ref().map(|hit| directives.reuse(&hit.entry.state(now)));
     let hit_for_miss = || {
@@ -149,13 +155,14 @@ impl PageRequest {
     }
 
     /// Runs steps until one of them answers.
-    async fn answer_found(self, mut found: Found) -> Answer {
+    async fn answer_found(mut self, mut found: Found) -> Answer {
         let app = self.visit.app.clone();
         let give_up = self.visit.now + app.config.page.wait;
         let [mut pause, longest_pause] = WAIT_PAUSES;
         let mut wait: Option<Waited> = None;
         loop {
             let now = app.clock.now();
+            self.learn_item(&found.lookup);
             let known = self.known(&found, wait, now);
             let miss = |reason| Miss { reason, popularity: known.popularity };
             match next_step(&known) {
@@ -204,10 +211,19 @@ impl PageRequest {
         }
     }
 
+    /// Takes over the item that the stored page names: another isolate may have heard of it first.
+    fn learn_item(&mut self, lookup: &LookupResult) {
+        let item = lookup.entry.as_ref().and_then(|page| page.item.as_ref());
+        if item.is_some() && item != self.key.item() {
+            self.key = self.key.naming(item);
+            self.visit.app.pages.name(&self.key);
+        }
+    }
+
     /// The facts for [`next_step`].
     fn known(&self, found: &Found, wait: Option<Waited>, now: Timestamp) -> Known {
         let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
-        let allowed = lookup.entry.as_ref().filter(|page| self.cookies.allow(page));
+        let allowed = lookup.entry.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
         let stored = allowed.map(|page| page.state(now));
         let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
         let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
@@ -234,11 +250,12 @@ impl PageRequest {
         self.key.by_popularity().and_then(|()| popularity(&self.visit.app.config.page, lookup.rank))
     }
 
-    /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the response.
+    /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the
+    /// response.
     fn serve_stored(self, found: Found, status: impl FnOnce(&StoredPage) -> CacheStatus, now: Timestamp) -> Answer {
         let popularity = self.popularity(&found.lookup);
         let LookupResult { entry: Some(page), lease, .. } = found.lookup else {
-            return failure(FetchError::Unreachable.into(), self.request.headers()).into();
+            return failure(&FetchError::Unreachable.into(), self.request.headers()).into();
         };
         let mut answer = self.respond_with(&page, status(&page), now);
         let page: Rc<StoredPage> = Rc::from(page);
@@ -265,10 +282,10 @@ impl PageRequest {
         Answer { response, background: background.into_iter().collect() }
     }
 
-    /// The response from a stored page. A 304 counts as a view, too: the visitor sees the page of the 200.
+    /// The response from a stored page. A 304 counts as a view: the visitor sees the page.
     fn respond_with(&self, page: &StoredPage, status: CacheStatus, now: Timestamp) -> Answer {
         let response = respond(page, self.request.method(), self.request.headers(), status, now);
-        self.visit.record(self.request.method(), page.status);
+        self.visit.record(self.request.method(), self.request.headers(), page.status, page.item.as_ref());
         response.into()
     }
 

@@ -2,19 +2,22 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use http::{Method, header};
+use http::{Method, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, release},
 };
 use crate::{
+    App,
     page_cache::{
+        admission::popularity_of_response,
         cache_status::CacheStatus,
+        key::PageKey,
         lookup::PageState,
         policy::{
             Heuristic, Reason, VaryFields,
-            freshness::{Arrival, freshness},
+            freshness::{Arrival, Popularity, freshness},
         },
         selecting::SelectingHeaders,
     },
@@ -27,11 +30,13 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     // Popularity must not admit a response to another spelling or to one visitor.
-    let popularity = miss.popularity.and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
-    let heuristic = Heuristic { popularity, fresh: app.config.page.ttl, stale: app.config.page.stale };
+    let limited =
+        |popularity: Popularity| popularity.and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
     let is_get = request.method() == Method::GET;
     let mut shareable = Err(Reason::Status);
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
+        let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
+        let heuristic = Heuristic { popularity, fresh: app.config.page.ttl, stale: app.config.page.stale };
         shareable = is_shareable(response, directives, &heuristic, &selecting, now);
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
@@ -68,8 +73,25 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     answer
 }
 
-/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are this
-/// visitor's, and a shared render may have none.
+/// Remembers the item that the response names, and returns what popularity says about that item. A response to one
+/// visitor that names none changes nothing.
+fn learn_item(
+    app: &App,
+    key: &PageKey,
+    popularity: Popularity,
+    status: StatusCode,
+    directives: &OriginDirectives,
+) -> Popularity {
+    if directives.item.is_none() || status != StatusCode::OK {
+        return popularity;
+    }
+    let shown = key.naming(directives.item.as_ref());
+    app.pages.name(&shown);
+    popularity_of_response(key, &shown, popularity)
+}
+
+/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are
+/// this visitor's, and a shared render may have none.
 fn is_shareable(
     response: &Response,
     directives: &OriginDirectives,

@@ -1,10 +1,11 @@
-//! A render for everybody, while a visitor waits.
+//! A render for all visitors, while one visitor waits.
 
 use http::{HeaderMap, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, log_error, release, store_page},
+    render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
 };
 use crate::{
     config::Forward,
@@ -14,7 +15,6 @@ use crate::{
         lookup::{Lease, LookupResult},
         memory::RenderGuard,
         policy::{ForwardReason, Reason},
-        render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
         store,
         stored_page::StoredPage,
     },
@@ -70,7 +70,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             let not_stored = NotStored { response: *response, directives, why, was_compressed: accepts_gzip };
             render.finish_not_stored(not_stored, session).await
         }
-        Err(error) => render.fail(error),
+        Err(error) => render.fail(&error),
     }
 }
 
@@ -78,7 +78,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
 struct SharedRender {
     page: PageRequest,
     lease: Option<Lease>,
-    /// Dropped when the page is stored, so that waiting requests of the isolate find it.
+    /// Dropped when the page is stored: waiting requests of the isolate then find the page.
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
@@ -117,7 +117,8 @@ impl SharedRender {
     /// Streams the body to the visitor and stores the copy afterwards.
     fn stream(self, mut response: Response, page: StreamingPage) -> Answer {
         self.status(None).append_to(&mut response);
-        self.page.visit.record(self.page.request.method(), response.status());
+        let PageRequest { visit, request, .. } = &self.page;
+        visit.record(request.method(), request.headers(), response.status(), page.item());
         let (app, guard) = (self.page.visit.app.clone(), self.guard);
         let background = self.lease.map(|lease| -> BackgroundTask {
             Box::pin(async move {
@@ -140,8 +141,9 @@ impl SharedRender {
         answer
     }
 
-    /// Answers with a response that cannot be stored. A visitor with an identity may get another response, so the request is repeated
-    /// with cookies and user. The first response is dropped: its `Set-Cookie` would replace the visitor's session at the origin.
+    /// Answers with a response that cannot be stored. If the visitor has an identity, edgefront repeats the request
+    /// with cookies and user, because the origin may give another response. It drops the first response: its
+    /// `Set-Cookie` would replace the visitor's session at the origin.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
         let NotStored { mut response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
@@ -149,7 +151,7 @@ impl SharedRender {
         let Self { page, lease, miss, guard: _guard, .. } = self;
         let app = page.visit.app.clone();
         let ended = if was_compressed && reason == Reason::Encoding {
-            // Only the coding prevents the store: rendered again without it, the page can be stored.
+            // Only the coding prevents the store. Without it, the page can be stored.
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
@@ -173,21 +175,21 @@ impl SharedRender {
     }
 
     /// Answers for an origin that sent no response.
-    fn fail(self, error: Error) -> Answer {
+    fn fail(self, error: &Error) -> Answer {
         let mut response = failure(error, self.page.request.headers());
         CacheStatus::not_stored(self.miss.reason, Reason::OriginDown).append_to(&mut response);
         let background = self.lease.map(|lease| release(&self.page.visit.app, lease));
         Answer { response, background: background.into_iter().collect() }
     }
 
-    /// A page that only lacked popularity was no miss: it bypassed the cache.
+    /// A page that only lacks popularity is no miss: it bypasses the cache.
     fn not_stored_status(&self, reason: Reason) -> CacheStatus {
-        let lacks_popularity = self.miss.popularity == Err(reason);
+        let lacks_popularity = matches!(reason, Reason::NoItem | Reason::Parameters | Reason::Unpopular);
         CacheStatus::not_stored(if lacks_popularity { ForwardReason::Bypass } else { self.miss.reason }, reason)
     }
 }
 
-/// Notes that the page cannot be stored, in the isolate and in Redis, where waiting requests of other isolates find it.
+/// Notes that the page cannot be stored: in the isolate, and in Redis for the waiting requests of other isolates.
 fn note_unstorable(page: &PageRequest, lease: Option<Lease>, why: Box<Unstorable>) -> Option<BackgroundTask> {
     let (app, now, reason) = (page.visit.app.clone(), page.visit.now, why.reason);
     if reason.is_lasting() {

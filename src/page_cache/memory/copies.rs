@@ -1,8 +1,8 @@
-//! Copies of pages in Redis. A copy answers without Redis for `PAGE_MEMORY` after its last confirmation, which is also how long a
-//! purge takes to reach other isolates. Afterwards it is a fallback while Redis is down.
+//! Copies of pages in Redis. A copy answers without Redis for `PAGE_MEMORY` after its last confirmation, which is also
+//! how long a purge takes to reach other isolates. Afterwards it is a fallback while Redis is down.
 //!
-//! Eviction is an approximate LRU with two generations: a used copy moves to the young one, and a full young generation replaces
-//! the old one. A hit costs one move instead of a list update.
+//! Eviction is an approximate LRU with two generations: a used copy moves to the young one, and a full young generation
+//! replaces the old one. A hit costs one move instead of a list update.
 
 use std::{
     cell::{Cell, LazyCell},
@@ -36,7 +36,7 @@ pub struct LocalCopies {
     all_voided: u64,
 }
 
-/// Copies by the page's hash; the variants of a page are in one list.
+/// Copies by the page's hash. One list holds the variants of a page.
 #[derive(Default)]
 struct Generation {
     pages: HashMap<String, Vec<Rc<LocalCopy>>>,
@@ -66,7 +66,8 @@ pub struct LocalHit {
     pub entry: Rc<StoredPage>,
     /// Body and headers in the platform's form, for a complete response.
     pub prepared: Rc<PreparedBody>,
-    /// The caller confirms the copy after its response, alone and before the copy expires, so that no visitor waits for it.
+    /// The caller confirms the copy after its response, alone and before the copy expires, so that no visitor waits for
+    /// it.
     pub confirm: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The isolate's memory of pages, for seconds to minutes and in bounded space. It holds plain data only, which requests may share.
+//! The isolate's memory of pages, for seconds to minutes and in bounded space. It holds plain data only, which requests
+//! may share.
 //!
 //! - [`copies`]: pages as Redis recently returned them.
 //! - [`notes`]: hit-for-miss notes, failed renders.
@@ -18,10 +19,10 @@ use self::{copies::LocalCopies, notes::Notes};
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
 };
-use crate::{config::rules::UrlRules, ports::time::Timestamp};
+use crate::{config::rules::UrlRules, ports::time::Timestamp, schema::ids::ItemId};
 
-/// How long a personal render that cannot be stored lets other personal requests skip the lookup. Short, because another visitor's
-/// response may be storable.
+/// Hit-for-miss after a personal render: how long other personal requests skip the lookup. Short, because another
+/// visitor's response may be storable.
 const PERSONAL_HIT_FOR_MISS: Duration = Duration::from_secs(10);
 /// Backoff after a failed render of a page that a stored copy can replace.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
@@ -36,6 +37,8 @@ pub struct PageMemory {
     /// `PAGE_MEMORY`: how long a copy or a note stands without a confirmation from Redis.
     ttl: Duration,
     keys: RefCell<HashMap<String, PageKey>>,
+    /// The items that the origin named, by the page's hash.
+    named: RefCell<HashMap<String, ItemId>>,
     copies: RefCell<LocalCopies>,
     /// Pages that cannot be stored for anybody, with the time of their last confirmation.
     unstorable: Notes<(Reason, Timestamp)>,
@@ -54,6 +57,7 @@ impl PageMemory {
         Self {
             ttl,
             keys: RefCell::default(),
+            named: RefCell::default(),
             copies: RefCell::new(LocalCopies::new(ttl)),
             unstorable: Notes::default(),
             unstorable_personal: Notes::default(),
@@ -63,11 +67,33 @@ impl PageMemory {
         }
     }
 
-    /// The key of a URL: [`PageKey::of_url`], remembered.
+    /// The key of a URL: [`PageKey::of_url`], remembered, with the item that the origin named for the page.
     ///
     /// # Errors
     /// As [`PageKey::of_url`].
     pub fn key(&self, url: String, rules: &UrlRules) -> Result<PageKey, Reason> {
+        let key = self.key_of_url(url, rules)?;
+        let named = self.named.borrow();
+        let item = named.get(key.hash());
+        Ok(if item.is_some() { key.naming(item) } else { key })
+    }
+
+    /// Remembers the item that the origin named for the page of `key`, or that it named none.
+    pub fn name(&self, key: &PageKey) {
+        let mut named = self.named.borrow_mut();
+        match key.named() {
+            None => drop(named.remove(key.hash())),
+            Some(item) if named.get(key.hash()) == Some(item) => {}
+            Some(item) => {
+                if named.len() >= MAX_URLS {
+                    named.clear();
+                }
+                named.insert(key.hash().to_owned(), item.clone());
+            }
+        }
+    }
+
+    fn key_of_url(&self, url: String, rules: &UrlRules) -> Result<PageKey, Reason> {
         let mut keys = self.keys.borrow_mut();
         if let Some(key) = keys.get(&url) {
             return Ok(key.clone());
@@ -88,8 +114,8 @@ impl PageMemory {
         self.unstorable.get(hash, now).map(|(reason, _)| reason)
     }
 
-    /// Returns whether the caller must ask Redis, after its response, whether the page still cannot be stored: a purge in another
-    /// location voids the note only in Redis. One caller at a time.
+    /// Returns whether the caller must ask Redis, after its response, whether the page still cannot be stored: a purge
+    /// in another location voids the note only in Redis. One caller at a time.
     #[must_use]
     pub fn must_confirm_unstorable(&self, hash: &str, now: Timestamp) -> bool {
         let due = |(_, confirmed): &(Reason, Timestamp)| now.since(*confirmed) >= self.ttl;
@@ -157,7 +183,8 @@ impl PageMemory {
         self.copies.borrow_mut().hit(hash, selecting, now)
     }
 
-    /// The copy for a request with the headers `selecting`, regardless of its last confirmation: a fallback while Redis is down.
+    /// The copy for a request with the headers `selecting`, regardless of its last confirmation: a fallback while Redis
+    /// is down.
     #[must_use]
     pub fn fallback(&self, hash: &str, selecting: &SelectingHeaders, now: Timestamp) -> Option<Rc<StoredPage>> {
         let selecting = LazyCell::new(|| selecting.clone());
@@ -189,8 +216,9 @@ impl PageMemory {
         self.renders.borrow().get(hash).is_some_and(|until| now < *until)
     }
 
-    /// Marks the page as being rendered until the guard is dropped, at the latest until `until`: the platform may end a request
-    /// without dropping its guard. Other requests of the isolate wait for the guard before they ask Redis again.
+    /// Marks the page as being rendered until the guard is dropped, and at most until `until`: the platform may end a
+    /// request without dropping its guard. Other requests of the isolate wait for the guard before they ask Redis
+    /// again.
     #[must_use]
     pub fn start_render(&self, hash: &str, until: Timestamp) -> RenderGuard {
         self.renders.borrow_mut().insert(hash.to_owned(), until);

@@ -1,4 +1,4 @@
-//! Notes on pages that expire by themselves, in bounded space.
+//! Notes on pages. They expire by themselves and take bounded space.
 
 use std::{cell::RefCell, collections::HashMap};
 

@@ -12,7 +12,7 @@ pub struct CacheControl {
 }
 
 impl CacheControl {
-    /// Reads the message's lines. Bytes that are not text hide no directive beside them.
+    /// Reads the message's lines. Invalid UTF-8 in a line hides only its own directive.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(header::CACHE_CONTROL).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
@@ -35,8 +35,8 @@ impl CacheControl {
         self.targeted
     }
 
-    /// Returns whether the response is declared shared: the origin addresses shared caches. `max-age` alone does not: it
-    /// addresses the visitor's browser, too, and many applications add it to every response.
+    /// Returns whether the response is declared shared: the origin addresses shared caches. `max-age` alone does not:
+    /// it addresses the visitor's browser, too, and many applications add it to every response.
     #[must_use]
     pub fn is_declared_shared(&self) -> bool {
         self.targeted || self.has("public") || self.has("s-maxage")
@@ -68,8 +68,8 @@ impl CacheControl {
         Some(argument.as_deref().map_or(u64::MAX, delta_seconds))
     }
 
-    /// A directive's seconds; of several, the least. An invalid number counts as 0, because a response that is taken for stale is
-    /// only slow. A larger number than 2^31 counts as 2^31 (§1.2.2).
+    /// A directive's seconds; the least if it is repeated. An invalid number counts as 0: a needless revalidation is
+    /// slow, but not wrong. A number above 2^31 counts as 2^31 (§1.2.2).
     #[must_use]
     pub fn seconds(&self, name: &str) -> Option<u64> {
         let arguments = self.directives.iter().filter(|(own, _)| own == name).map(|(_, argument)| argument.as_deref());

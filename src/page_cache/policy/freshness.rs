@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{cache_control::CacheControl, reason::Reason};
 
-/// A response is kept for at most two days, whatever the origin says. A purge mark lives twice as long.
+/// A response is kept for at most two days, even if the origin allows more. A purge mark lives twice as long.
 pub const LONGEST: Duration = Duration::from_hours(48);
 
 /// How long a stored response may be served. Every duration but `age` counts from the response's arrival.
@@ -20,7 +20,7 @@ pub struct Freshness {
     pub stale: Duration,
     /// Time after `fresh` during which the response may be served if the origin fails.
     pub on_error: Duration,
-    /// The response is never served stale, except within `stale` and `on_error`, not even for a client's `max-stale`.
+    /// The response is not served stale beyond `stale` and `on_error`, not even for a client's `max-stale`.
     pub strict: bool,
     /// The origin stated the freshness; otherwise it is [`Heuristic::fresh`].
     pub stated: bool,
@@ -76,8 +76,8 @@ pub fn freshness(
         let seconds = control.seconds(name).map(Duration::from_secs);
         if revalidated { Duration::ZERO } else { seconds.unwrap_or(default).min(LONGEST / 2) }
     });
-    // A stale response can still be validated, and can replace a dead origin (§4.2.4). It is kept for its lifetime once more,
-    // at least a minute.
+    // A stale response can still be validated, and can stand in for a failing origin (§4.2.4). It is kept for a second
+    // lifetime, and at least for a minute.
     let has_validator = headers.contains_key(header::ETAG) || headers.contains_key(header::LAST_MODIFIED);
     let strict = revalidated || control.has("s-maxage");
     let kept = match stated {
@@ -89,8 +89,8 @@ pub fn freshness(
     if fresh.is_zero() && !(has_validator && (stated.is_some() || no_cache)) {
         return Err(if no_cache { Reason::NoCache } else { Reason::NotFresh });
     }
-    // The platform decodes such a body, so the bytes cannot be kept as they came. The check comes last: without the coding the
-    // response could be stored.
+    // The platform decodes such a body, so the bytes cannot be kept as they came. The check comes last: without the
+    // coding the response could be stored.
     if headers.get_all(header::CONTENT_ENCODING).iter().any(is_decoded_by_platform) {
         return Err(Reason::Encoding);
     }
@@ -98,7 +98,7 @@ pub fn freshness(
     Ok(Freshness { age, fresh, stale, on_error, strict, stated: stated.is_some() || no_cache, lives })
 }
 
-/// Rules that hold whatever the freshness is (§3).
+/// Rules that do not depend on the freshness (§3).
 fn check_status_and_cookies(status: StatusCode, headers: &HeaderMap, control: &CacheControl) -> Result<(), Reason> {
     // Partial, not modified and interim responses are not complete.
     if matches!(status.as_u16(), ..200 | 206 | 304) {

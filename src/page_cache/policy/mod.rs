@@ -1,4 +1,4 @@
-//! HTTP caching rules as pure functions: no I/O, no clock, nothing of edgefront's.
+//! HTTP caching rules as pure functions: no I/O, no clock, no other module of edgefront.
 //!
 //! In reading order:
 //! - [`reason`]: why a request went to the origin, and why a response is not stored.

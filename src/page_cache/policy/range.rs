@@ -1,5 +1,5 @@
-//! Range requests (RFC 9110 §14, §13.1.5). One byte range is served; several ranges or an invalid one get the whole response, as
-//! §14.2 allows.
+//! Range requests (RFC 9110 §14, §13.1.5). One byte range is served; several ranges or an invalid one get the whole
+//! response, as §14.2 allows.
 
 use http::{HeaderMap, header};
 

@@ -150,14 +150,16 @@ impl Reason {
         }
     }
 
-    /// Returns whether the next response to the same URL will not be storable either, so that a hit-for-miss note saves its lookup.
-    /// An item may become popular with its next view; the request chooses its headers and its spelling.
+    /// Returns whether the next response to the same URL will not be storable either, so that a hit-for-miss note saves
+    /// its lookup. An item may become popular with its next view, and the next request may have other headers or
+    /// another spelling.
     #[must_use]
     pub const fn is_lasting(self) -> bool {
         !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie)
     }
 
-    /// Returns whether the origin may answer otherwise if it gets all headers of the visitor's request. `sent_all`: it has them already.
+    /// Returns whether the origin may give another response if it gets all headers of the visitor's request.
+    /// `sent_all`: it has them already.
     #[must_use]
     pub const fn may_change_with_headers(self, sent_all: bool) -> bool {
         matches!(self, Self::Vary) || (matches!(self, Self::VaryStar) && !sent_all)

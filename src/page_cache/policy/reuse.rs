@@ -87,8 +87,8 @@ impl RequestDirectives {
         }
     }
 
-    /// Returns whether `stored` may replace the response of an origin that failed (§4.2.4, RFC 5861 §4). `disconnected`: the origin sent
-    /// no response at all.
+    /// Returns whether `stored` may replace the response of an origin that failed (§4.2.4, RFC 5861 §4).
+    /// `disconnected`: the origin sent no response at all.
     #[must_use]
     pub fn allows_on_error(&self, stored: &StoredState, disconnected: bool) -> bool {
         let fresh = stored.fresh_for.is_some() && !self.validated;
@@ -108,7 +108,8 @@ mod tests {
         RequestDirectives::of(&lines.iter().map(line).collect())
     }
 
-    /// A response `age` seconds after it was stored: fresh for 300 s, stale while revalidated for 60 s, stale if error for 30 s.
+    /// A response `age` seconds after it was stored: fresh for 300 s, stale while revalidated for 60 s, stale if error
+    /// for 30 s.
     fn stored(age: u64) -> StoredState {
         let staleness = age.saturating_sub(300);
         StoredState {

@@ -1,13 +1,13 @@
-//! `CDN-Cache-Control` (RFC 9213): directives for the caches of the origin's own network, which includes edgefront. A well-formed
-//! `CDN-Cache-Control` replaces `Cache-Control` and `Expires`.
+//! `CDN-Cache-Control` (RFC 9213): directives for the caches of the origin's own network, which includes edgefront. A
+//! well-formed `CDN-Cache-Control` replaces `Cache-Control` and `Expires`.
 //!
 //! The field is a Structured Field dictionary (RFC 9651 §3.2): one syntax error voids all of it.
 
 use http::HeaderMap;
 use sfparse::{Parser, Value};
 
-/// The directives of a well-formed, non-empty `CDN-Cache-Control`: key, and the value of an integer or a token. None if the field
-/// is absent or does not count.
+/// The directives of a well-formed, non-empty `CDN-Cache-Control`: key, and the value of an integer or a token. None if
+/// the field is absent or does not count.
 pub(super) fn read(headers: &HeaderMap) -> Option<Vec<(String, Option<String>)>> {
     let lines: Vec<_> = headers.get_all("cdn-cache-control").iter().map(http::HeaderValue::as_bytes).collect();
     let text = lines.join(&b","[..]);

@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, HeaderName, header};
 
-/// The conditional headers for the origin, from the stored validators. `own_etag`: the `ETag` is edgefront's, which the origin does
-/// not know. None without a validator.
+/// The conditional headers for the origin, from the stored validators. `own_etag`: the `ETag` is edgefront's, which the
+/// origin does not know. None without a validator.
 #[must_use]
 pub fn conditions(stored: &HeaderMap, own_etag: bool) -> Option<HeaderMap> {
     let mut conditions = HeaderMap::new();
@@ -16,7 +16,8 @@ pub fn conditions(stored: &HeaderMap, own_etag: bool) -> Option<HeaderMap> {
     (!conditions.is_empty()).then_some(conditions)
 }
 
-/// Fields of a 304 that do not replace the stored ones: they describe the missing body or the 304 itself, or belong to one visitor.
+/// Fields of a 304 that do not replace the stored ones: they describe the missing body or the 304 itself, or belong to
+/// one visitor.
 const KEPT: [HeaderName; 7] = [
     header::CONTENT_LENGTH,
     header::CONTENT_ENCODING,

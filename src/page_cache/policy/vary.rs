@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, HeaderName, header};
 
-/// Header names from `Vary`: lower case, sorted, unique. `accept-encoding` is left out: the origin always gets `identity`, and
-/// the platform compresses.
+/// Header names from `Vary`: lower case, sorted, unique. `accept-encoding` is left out: the origin always gets
+/// `identity`, and the platform compresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VaryFields(Vec<String>);
 

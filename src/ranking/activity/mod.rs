@@ -75,8 +75,8 @@ const MAX_REMEMBERED: usize = 20_000;
 pub struct Activity {
     config: SessionConfig,
     pending: RefCell<PendingActivity>,
-    /// Visits, each a session and the item that it viewed. Two visits that share a hash cost one touch, which nobody
-    /// notices.
+    /// Visits, each a session and the item that it viewed. If two visits share a hash, one touch is lost, which does no
+    /// harm.
     recent_visits: RefCell<RecentSet>,
     /// Views without a session, each a network and an item.
     recent_network_views: RefCell<RecentSet>,

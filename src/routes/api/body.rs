@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::{ports::error::Error, routes::problem::Problem};
+use crate::{ports::error::Error, routes::problem::Problem, schema::ids::id_text};
 
 /// The fields of a JSON object. A handler takes them one by one; [`JsonFields::finish`] then refuses the rest.
 #[derive(Debug, PartialEq)]
@@ -31,6 +31,14 @@ impl JsonFields {
     /// Takes an optional field.
     pub fn take_optional(&mut self, field: &str) -> Option<Value> {
         self.0.shift_remove(field)
+    }
+
+    /// Takes a required id, a string or an integer, and parses it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with this field's name if it is missing or no id, or if `parse` fails so.
+    pub fn take_id<T>(&mut self, field: &'static str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
+        parse_id(field, &self.take(field)?, parse)
     }
 
     /// Takes a required string and parses it.
@@ -84,10 +92,22 @@ pub fn parse_string<T>(
     parse: impl Fn(&str) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let text = value.as_str().ok_or_else(|| Error::invalid(field, "must be a string"))?;
-    parse(text).map_err(|error| match error {
+    parse(text).map_err(|error| with_field(error, field))
+}
+
+/// Parses an id, a string or an integer. An error of `parse` then names `field`.
+///
+/// # Errors
+/// [`Error::Invalid`] if `value` is no id, or if `parse` fails so.
+pub fn parse_id<T>(field: &'static str, value: &Value, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
+    parse(&id_text(field, value)?).map_err(|error| with_field(error, field))
+}
+
+fn with_field(error: Error, field: &'static str) -> Error {
+    match error {
         Error::Invalid { rule, .. } => Error::Invalid { field, rule },
         other => other,
-    })
+    }
 }
 
 /// Reads a map of JSON values. `serde_json` would let the last of repeated fields win; here it is an error.
@@ -125,7 +145,7 @@ mod tests {
 
     fn problem(body: &[u8]) -> String {
         let read = |mut fields: JsonFields| -> Result<ItemId, Error> {
-            let id = fields.take_parsed("id", ItemId::parse)?;
+            let id = fields.take_id("id", ItemId::parse)?;
             fields.finish().map(|()| id)
         };
         JsonFields::parse(body).and_then(|fields| Ok(read(fields)?)).unwrap_err().to_string()
@@ -143,7 +163,8 @@ mod tests {
             (b"{\"id\": \"\\ud800\"}", "not a JSON object"),
             (br#"{"id": "a", "id": "b"}"#, r#"the field "id" is given twice"#),
             (b"{}", "id is missing"),
-            (br#"{"id": 5}"#, "id must be a string"),
+            (br#"{"id": 5.5}"#, "id must be a string or an integer"),
+            (br#"{"id": null}"#, "id must be a string or an integer"),
             (br#"{"id": "a:b"}"#, "id must be 1 to 64 characters"),
             (br#"{"id": "a", "pirce": 1}"#, r#"body must not have the field "pirce""#),
         ] {

@@ -1,5 +1,7 @@
 //! `/cart`: the visitor's cart. Each write answers with the whole cart, so that a page needs no second request.
 
+use std::slice;
+
 use http::header;
 use serde::Serialize;
 
@@ -32,7 +34,7 @@ pub async fn set(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let write = carts::change(&app.redis, token.as_ref(), &change, request.now, &app.config).await?;
     // In an existing session the write may have changed an item that the cart held already.
     if write.created {
-        app.traffic.count_cart_addition(&write.cart, quantity.get());
+        app.traffic.count_cart_additions(&write.cart, &[quantity.get()]);
     }
     write_response(&request, write)
 }
@@ -41,13 +43,13 @@ pub async fn set(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 pub async fn add(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, token) = (request.app, request.session_token());
     let mut fields = request.json_fields()?;
-    let item = fields.take_parsed("id", ItemId::parse)?;
+    let item = fields.take_id("id", ItemId::parse)?;
     let quantity = Quantity::parse(&fields.take("quantity")?, &app.config.cart)?;
     fields.finish()?;
     let (idempotency_key, change) = (request.idempotency_key()?, CartChange::Add(item, quantity));
-    let write_request = CartWriteRequest { token: token.as_ref(), change: &change, idempotency_key };
+    let write_request = CartWriteRequest { token: token.as_ref(), changes: slice::from_ref(&change), idempotency_key };
     let write = carts::write(&app.redis, &write_request, request.now, &app.config).await?;
-    app.traffic.count_cart_addition(&write.cart, quantity.get());
+    app.traffic.count_cart_additions(&write.cart, &[quantity.get()]);
     write_response(&request, write)
 }
 

@@ -6,14 +6,15 @@ use serde_json::json;
 
 use super::{request::ApiRequest, respond};
 use crate::{
-    jobs,
-    metrics::{event_log::Failure, write_probe},
-    ports::answer::Answer,
+    jobs::{self, JobsStatus},
+    metrics::write_probe,
+    ports::{answer::Answer, problem::Failure},
     proxy,
     routes::problem::Problem,
 };
 
-/// A row that is overdue by this many seconds shows that the cron fails. The limit allows one missed run.
+/// A row that is overdue by this many seconds shows that the cron fails; a failed refresh counts for as long. The limit
+/// allows one missed run.
 const ROWS_LATE_LIMIT: f64 = 150.0;
 
 /// The Worker runs. The probe does not ask Redis, because a restart of the Worker cannot repair Redis.
@@ -21,22 +22,23 @@ pub async fn alive(_: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(respond::json(respond::NO_STORE, &json!({"status": "ok"})).into())
 }
 
-/// The state of each part: 200, or 503 if a part has a problem. The causes go to the log only, because the route is
-/// public.
+/// The state of each part: 200, or 503 if a part has a problem. The causes go to the log, because the route is public;
+/// `rows_cause` says why rows fail.
 pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let redis = &request.app.redis;
     let status = jobs::status(redis, request.now);
     let (status, writable, origin) =
         join3(status, write_probe::check_writable(redis), proxy::check_health(request.app)).await;
+    let rows_failure = status.as_ref().ok().and_then(|status| status.rows_failure(request.now, ROWS_LATE_LIMIT));
     let (redis, crons, rows) = match &status {
         Ok(status) => (
             if writable.is_ok() { "ok" } else { "ill" },
             if status.crons_are_running(request.now) { "ok" } else { "silent" },
-            if status.rows_late < ROWS_LATE_LIMIT { "ok" } else { "late" },
+            rows_state(status, rows_failure),
         ),
         Err(_) => ("ill", "unknown", "unknown"),
     };
-    let parts = json!({
+    let mut parts = json!({
         "redis": redis,
         "crons": crons,
         "rows": rows,
@@ -44,13 +46,32 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         // The shop works without rate limits, so they do not affect readiness.
         "limits": if request.app.limits.are_set() { "ok" } else { "none" },
     });
+    if let (Some(cause), Some(parts)) = (rows_failure, parts.as_object_mut()) {
+        parts.insert("rows_cause".to_owned(), public_cause(cause).into());
+    }
     let is_ready = [redis, crons, rows] == ["ok"; 3] && origin.is_ok();
     let mut response = respond::json(respond::NO_STORE, &parts);
     if !is_ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        let errors = [status.and(writable).err(), origin.err()].into_iter().flatten().map(|error| error.to_string());
-        let cause = [parts.to_string()].into_iter().chain(errors).collect::<Vec<_>>().join("; ");
+        let rows_failure = rows_failure.map(|cause| format!("rows: {cause}"));
+        let errors = [status.as_ref().err(), writable.as_ref().err(), origin.as_ref().err()];
+        let errors = errors.into_iter().flatten().map(ToString::to_string);
+        let cause = [parts.to_string()].into_iter().chain(rows_failure).chain(errors).collect::<Vec<_>>().join("; ");
         Failure { route: "/_edge/v1/readyz".to_owned(), cause }.attach(&mut response);
     }
     Ok(response.into())
+}
+
+/// A failing source is the more specific problem: its rows become late, too.
+fn rows_state(status: &JobsStatus, failure: Option<&str>) -> &'static str {
+    match failure {
+        Some(_) => "failing",
+        None if status.rows_late >= ROWS_LATE_LIMIT => "late",
+        None => "ok",
+    }
+}
+
+/// The cause without a message of the database or of Redis, which may quote data: only the sender is named.
+fn public_cause(cause: &str) -> &str {
+    ["database", "redis"].into_iter().find(|sender| cause.starts_with(sender)).unwrap_or(cause)
 }

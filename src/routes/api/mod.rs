@@ -16,19 +16,21 @@ use http::{HeaderMap, Method, header, request::Parts};
 
 use self::{
     access::Access,
-    request::ApiRequest,
-    route::{ApiRoute, PathParameters, find_route},
+    request::{ApiRequest, PathParameters},
+    route::{ApiRoute, find_route},
 };
 use crate::{
     App,
-    metrics::traffic::Metric,
     ports::{
         answer::Answer,
         fetch::{Body, Collected, Request, content_length},
         network::ClientNetwork,
         time::Timestamp,
     },
-    routes::{counted, problem::Problem},
+    routes::{
+        counted::{counted, metric_of_api},
+        problem::Problem,
+    },
 };
 
 mod access;
@@ -133,7 +135,7 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         }
     };
     match route.access {
-        Access::Visitor => counted(app, Metric::of_api, Box::pin(answer)).await,
+        Access::Visitor => counted(app, metric_of_api, Box::pin(answer)).await,
         // Probes and operators are not traffic.
         Access::Open | Access::Service => answer.await,
     }

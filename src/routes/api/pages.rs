@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{
-    body::{JsonFields, parse_string},
+    body::{JsonFields, parse_id, parse_string},
     request::ApiRequest,
     respond,
 };
 use crate::{
+    App,
     page_cache::{self, PageKey, Purge, PurgeMode},
     ports::{answer::Answer, error::Error},
     routes::problem::Problem,
@@ -22,7 +23,7 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;
     let mut purges = Vec::new();
     for item in take_list(&mut fields, "items")? {
-        purges.push(Purge::Item(parse_string("items", &item, ItemId::parse)?));
+        purges.push(Purge::Item(parse_id("items", &item, ItemId::parse)?));
     }
     for tag in take_list(&mut fields, "tags")? {
         purges.push(Purge::Tag(parse_string("tags", &tag, Tag::parse)?));
@@ -63,7 +64,8 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 pub async fn explain(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let url = request.query_parameter("url")?.ok_or_else(|| Error::invalid("url", "is missing"))?;
     let url = absolute_url(&request, &url);
-    let explanation = page_cache::explain(&request.app.redis, &url, request.now, &request.app.config.page).await?;
+    let App { redis, pages, config, .. } = request.app.as_ref();
+    let explanation = page_cache::explain(redis, pages, &url, request.now, &config.page).await?;
     Ok(respond::json(respond::NO_STORE, &json!(explanation)).into())
 }
 

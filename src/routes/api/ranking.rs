@@ -33,7 +33,7 @@ pub async fn movement(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 /// repeated report count once.
 pub async fn view(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;
-    let item = fields.take_parsed("item", ItemId::parse)?;
+    let item = fields.take_id("item", ItemId::parse)?;
     fields.finish()?;
     let key = request.idempotency_key()?;
     // A crawler that runs scripts gets the same response, and its view is not counted.

@@ -89,9 +89,9 @@ fn routes_table() -> String {
 
 fn problems_table() -> String {
     let rows = problems().into_iter().map(|problem| {
-        let (status, kind, title) = problem.class();
-        let detail = problem.detail();
-        format!("| {} | `urn:edgefront:{kind}` | {title} | {detail} |\n", status.as_u16())
+        let class = problem.class();
+        let (status, detail) = (class.status.as_u16(), class.detail(problem.to_string()));
+        format!("| {status} | `urn:edgefront:{}` | {} | {detail} |\n", class.kind, class.title)
     });
     ["| status | `type` | `title` | `detail` |\n|---|---|---|---|\n".to_owned()].into_iter().chain(rows).collect()
 }

@@ -6,13 +6,16 @@ use bytes::Bytes;
 use http::{HeaderMap, header, request::Parts};
 use url::form_urlencoded;
 
-use super::{body::JsonFields, route::PathParameters};
+use super::body::JsonFields;
 use crate::{
     App,
     ports::{error::Error, time::Timestamp},
     routes::problem::Problem,
     schema::token::Token,
 };
+
+/// The path's values at the first and the second `{…}` of its route, percent-decoded; empty where the route has none.
+pub type PathParameters = [String; 2];
 
 /// A request that has a route, is authorized, and has a whole body within the limit.
 pub struct ApiRequest<'a> {

@@ -5,7 +5,11 @@ use futures_util::future::LocalBoxFuture;
 use http::{HeaderValue, Method, request::Parts};
 use percent_encoding::percent_decode;
 
-use super::{PREFIX, ROUTES, access::Access, request::ApiRequest};
+use super::{
+    PREFIX, ROUTES,
+    access::Access,
+    request::{ApiRequest, PathParameters},
+};
 use crate::{ports::answer::Answer, routes::problem::Problem};
 
 pub type Handler = for<'a> fn(ApiRequest<'a>) -> LocalBoxFuture<'a, Result<Answer, Problem>>;
@@ -20,9 +24,6 @@ pub struct ApiRoute {
     #[cfg(test)]
     pub summary: &'static str,
 }
-
-/// The path's values at the first and the second `{…}` of its route; empty where the route has none.
-pub type PathParameters = [String; 2];
 
 /// The route of a request, with the path's parameters. HEAD takes the route of GET.
 ///

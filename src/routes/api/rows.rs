@@ -17,7 +17,7 @@ use crate::{
         time::Timestamp,
     },
     routes::problem::Problem,
-    row_cache::{self, CachedRow},
+    row_cache::{self, CachedRow, RowState},
     schema::ids::RowId,
 };
 
@@ -38,7 +38,8 @@ pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     })
 }
 
-/// `?ids=a,b` → `{rows: {a: row, …}}`, without the rows that are not scheduled. `Age` is the age of the oldest copy.
+/// `?ids=a,b` → `{rows: {a: row, …}, no_copy?: [b, …]}`, without the rows that are not scheduled. `no_copy` has the
+/// scheduled rows without a copy. `Age` is the age of the oldest copy.
 pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, mut rows) = (request.app, Vec::new());
     for id in request.query_parameter("ids")?.unwrap_or_default().split(',') {
@@ -52,10 +53,11 @@ pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     }
     let source = app.row_source();
     let found = app.rows.read_many(&app.redis, source.as_ref(), &rows, request.now).await?;
-    let found: Vec<_> = rows.into_iter().zip(found).filter_map(|(row, found)| Some((row, found?))).collect();
+    let found: Vec<_> = rows.into_iter().zip(found).collect();
     let response = respond::json_bytes(respond::REVALIDATE, rows_document(&found));
-    let response = with_age(response, found.iter().map(|(_, copy)| copy));
-    let overdue = found.into_iter().filter(|(_, copy)| copy.overdue).map(|(row, _)| row).collect();
+    let response = with_age(response, found.iter().filter_map(|(_, state)| state.copy()));
+    let is_overdue = |state: &RowState| state.copy().is_some_and(|copy| copy.overdue);
+    let overdue = found.into_iter().filter(|(_, state)| is_overdue(state)).map(|(row, _)| row).collect();
     Ok(Answer {
         response: respond::not_modified_if_known(request.headers(), response),
         background: refresh_task(app, overdue, request.now),
@@ -120,15 +122,27 @@ fn with_age<'a>(response: Response, copies: impl IntoIterator<Item = &'a CachedR
     response
 }
 
-/// Writes `{rows: {…}}` by hand. The copies are JSON already and an id needs no escape, so nothing is parsed.
-fn rows_document(rows: &[(RowId, CachedRow)]) -> Bytes {
+/// Writes `{rows: {…}, no_copy: […]}` by hand; `no_copy` only if it has rows. The copies are JSON already and an id
+/// needs no escape, so nothing is parsed.
+fn rows_document(rows: &[(RowId, RowState)]) -> Bytes {
     let mut document = b"{\"rows\":{".to_vec();
-    for (number, (row, copy)) in rows.iter().enumerate() {
-        let separator = if number == 0 { "" } else { "," };
-        document.extend_from_slice(format!("{separator}\"{row}\":").as_bytes());
-        document.extend_from_slice(&copy.json);
+    let mut no_copy = Vec::new();
+    for (row, state) in rows {
+        match state {
+            RowState::Cached(copy) => {
+                let separator = if document.ends_with(b"{") { "" } else { "," };
+                document.extend_from_slice(format!("{separator}\"{row}\":").as_bytes());
+                document.extend_from_slice(&copy.json);
+            }
+            RowState::CopyMissing(_) => no_copy.push(format!("\"{row}\"")),
+            RowState::NotScheduled => {}
+        }
     }
-    document.extend_from_slice(b"}}");
+    document.push(b'}');
+    if !no_copy.is_empty() {
+        document.extend_from_slice(format!(",\"no_copy\":[{}]", no_copy.join(",")).as_bytes());
+    }
+    document.push(b'}');
     document.into()
 }
 

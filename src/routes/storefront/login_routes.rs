@@ -2,7 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
-/// Returns whether a path is `route` or below it, in any spelling that some origin accepts, so that no spelling evades the limit.
+/// Returns whether a path is `route` or below it, in any spelling that some origin accepts, so that no spelling evades
+/// the limit.
 pub(super) fn is_at(route: &str, path: &str) -> bool {
     let (route, path) = (segments(route), segments(path));
     path.starts_with(&route) || resolved(path).starts_with(&route)

@@ -11,8 +11,8 @@ use crate::{
     proxy::{self, Visit},
 };
 
-/// Answers a request for the storefront. It waits for at most one request to Redis before the response; views and pages are
-/// written afterwards.
+/// Answers a request for the storefront. It waits for at most one request to Redis before the response; views and pages
+/// are written afterwards.
 pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     let visit = Visit::of(app, &request, now);
     match page_cache::admit(&request, &app.config.page.urls, &app.pages) {
@@ -34,7 +34,7 @@ async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
         && app.config.origin.login_routes.iter().any(is_login)
         && let Err(error) = app.limits.logins.check("login", visit.network).await
     {
-        let mut response = proxy::failure(error, request.headers());
+        let mut response = proxy::failure(&error, request.headers());
         CacheStatus::bypass(Reason::Method).append_to(&mut response);
         return response.into();
     }

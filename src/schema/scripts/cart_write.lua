@@ -1,50 +1,83 @@
 #!lua flags=allow-key-locking
 -- Changes a cart, and creates a guest's session if there is no live session.
+-- All operations take effect, or none.
 -- KEYS login: recent: cart:T cart:F [once:H]
--- ARGV T F now idle_cutoff operation item quantity max_lines max_quantity [once_ttl]
+-- ARGV T F now idle_cutoff max_lines max_quantity once_ttl (operation item quantity)*
 --      T: the visitor's token; F: a fresh token for a guest
 --      operation: set (0 removes), add or clear; once_ttl in seconds
 -- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
 --      outcome: kept = the session is T's; created = it is F's; full, reused = nothing was written
 local login, recent, once = KEYS[1], KEYS[2], KEYS[5]
 local token, fresh, now, idle_cutoff = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local operation, item, quantity = ARGV[5], ARGV[6], tonumber(ARGV[7])
-local max_lines, max_quantity, once_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
+local max_lines, max_quantity, once_ttl = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 
 local user = redis.call('HGET', login, token)
 local seen = user and redis.call('ZSCORE', recent, token)
 local lives = seen and tonumber(seen) >= idle_cutoff
-local puts = operation ~= 'clear' and quantity > 0
+local puts, asked = false, {}
+for i = 8, #ARGV, 3 do
+  puts = puts or ARGV[i] ~= 'clear' and tonumber(ARGV[i + 2]) > 0
+  asked[#asked + 1] = ARGV[i] .. ' ' .. ARGV[i + 1] .. ' ' .. ARGV[i + 2]
+end
 if not lives and not puts then return false end
 
 local cart = lives and KEYS[3] or KEYS[4]
-local function answer(outcome)
-  return {outcome, lives and user or '', redis.call('HGETALL', cart)}
+local before = redis.call('HGETALL', cart)
+local function answer(outcome, content)
+  return {outcome, lives and user or '', content}
 end
 
 -- An idempotency key belongs to a session. Without a session, each attempt fills its own cart, and the last one counts.
-local asked = operation .. ' ' .. item .. ' ' .. ARGV[7]
+asked = table.concat(asked, ',')
 if lives and once then
-  local before = redis.call('GET', once)
-  if before then return answer(before == asked and 'kept' or 'reused') end
+  local first = redis.call('GET', once)
+  if first then return answer(first == asked and 'kept' or 'reused', before) end
 end
 
-if puts then
-  local there = redis.call('HGET', cart, item)
-  if not there and redis.call('HLEN', cart) >= max_lines then return answer('full') end
-  if operation == 'add' then quantity = math.min(max_quantity, (tonumber(there) or 0) + quantity) end
-  redis.call('HSET', cart, item, quantity)
-elseif operation == 'clear' then
-  redis.call('DEL', cart)
-else
-  redis.call('HDEL', cart, item)
+-- The cart after the operations, and the items that they name since the last clear.
+local lines, count, cleared, named = {}, #before / 2, false, {}
+for i = 1, #before, 2 do lines[before[i]] = before[i + 1] end
+for i = 8, #ARGV, 3 do
+  local operation, item, quantity = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  if operation == 'clear' then
+    lines, count, cleared, named = {}, 0, true, {}
+  else
+    local there = lines[item]
+    if operation == 'add' then quantity = math.min(max_quantity, (tonumber(there) or 0) + quantity) end
+    if quantity > 0 and not there then
+      if count >= max_lines then return answer('full', before) end
+      count = count + 1
+    elseif quantity <= 0 and there then
+      count = count - 1
+    end
+    lines[item] = quantity > 0 and string.format('%.0f', quantity) or nil
+    named[item] = true
+  end
+end
+if not lives and count == 0 then return false end
+
+local written, removes = {}, {}
+for item in pairs(named) do
+  if lines[item] then
+    written[#written + 1] = item
+    written[#written + 1] = lines[item]
+  else
+    removes[#removes + 1] = item
+  end
+end
+if cleared then redis.call('DEL', cart) elseif #removes > 0 then redis.call('HDEL', cart, unpack(removes)) end
+if #written > 0 then redis.call('HSET', cart, unpack(written)) end
+local after = {}
+for item, quantity in pairs(lines) do
+  after[#after + 1] = item
+  after[#after + 1] = quantity
 end
 
 if not lives then
   redis.call('HSET', login, fresh, '')
   redis.call('ZADD', recent, now, fresh)
-  return answer('created')
+  return answer('created', after)
 end
 redis.call('ZADD', recent, 'GT', now, token)
 if once then redis.call('SET', once, asked, 'EX', once_ttl) end
-return answer('kept')
+return answer('kept', after)

@@ -40,7 +40,8 @@ local window = string.format('%d', starts)
 local known = redis.call('HMGET', sale, 'window', 'sold', 'bought:' .. user, 'hold:' .. user)
 local is_new = known[1] ~= window
 if is_new then known = {window, false, false, false} end
--- Neither number exceeds the pieces sold: the row's may be some seconds old, and ours lacks orders that nobody reported.
+-- Neither number exceeds the pieces sold: the row's may be some seconds old, and ours lacks
+-- orders that nobody reported.
 local sold = math.max(column('sale_sold') or 0, tonumber(known[2]) or 0)
 local bought, mine = known[3] and true or false, known[4]
 local holds = is_new and 0 or redis.call('ZCOUNT', held, '(' .. gone_by, '+inf')

@@ -38,8 +38,8 @@ end
 redis.call('HSET', login, new, user)
 redis.call('ZADD', recent, now, new)
 
--- A logout does not know the user and leaves its token in the list. Drops ended tokens among the 100 oldest, so that the
--- list stays short.
+-- A logout does not know the user and leaves its token in the list. Drops ended tokens among the 100 oldest, so that
+-- the list stays short.
 local mine, dead = redis.call('ZRANGE', sessions, 0, 99), {}
 if #mine > 0 then
   local users = redis.call('HMGET', login, unpack(mine))

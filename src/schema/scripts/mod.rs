@@ -41,7 +41,7 @@ pub static ALL: &[&Script] = &[
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "8677aee4eb3db1466fcf0d3531a43ba665fdbe87");
+pub static CART_WRITE: Script = lua!("cart_write", "7581c186470689db48d3d0647466aac9e1d6c658");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
@@ -80,7 +80,7 @@ pub static LEARN: Script = lua!("learn", "7d48c92a3e0e2acb06646ee0f417cf4d97798d
 pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
-pub static PAGE: Script = lua!("page", "23209a19d6c14db47a13e0153d23b1f85ffe36dd");
+pub static PAGE: Script = lua!("page", "339ea1c1b926b088b2e58961205bb47ed2a022f0");
 
 /// Marks pages as purged, with the clock that also stamps the pages.
 pub static PURGE: Script = lua!("purge", "7799451a622e0e1ad30686e863bffb8adf088446");
@@ -95,7 +95,7 @@ pub static RELATED: Script = lua!("related", "760aeae07be2f1155879a992c80f3adf57
 pub static RESCALE: Script = lua!("rescale", "c0e1b44c75b5a806c7e1f3ae6814a72bf837178d");
 
 /// Ends a render: stores the page, and returns the lease.
-pub static STORE: Script = lua!("store", "9da46aa206ed9d267c62e77717c77fe6cf0a5448");
+pub static STORE: Script = lua!("store", "d926c2523419ea95a1910a12d7bf68447e8d8ee0");
 
 /// Records that sessions were seen, and the items that they viewed.
 pub static TOUCH: Script = lua!("touch", "b8c6f1dbe17f919a9becf03046959b6f6405b8b4");

@@ -12,7 +12,6 @@ local ranking, page, variants, lease, purged = KEYS[1], KEYS[2], KEYS[3], KEYS[4
 local item, hash, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local lease_id, lease_ms, even_if_fresh, below, held = ARGV[4], ARGV[5], ARGV[6] == '1', tonumber(ARGV[7]), ARGV[8]
 
-local rank = item ~= '' and redis.call('ZRANK', ranking, item)
 local entry, state, vary = redis.call('GET', page), '', ''
 local fields = entry and string.match(entry, '^edgefront/2 vary ([^\n]*)$')
 if fields then
@@ -24,10 +23,14 @@ if fields then
   entry, state, vary = redis.call('HGET', variants, variant), 'known', fields
 end
 
--- The first hard and the first soft purge after the moment `stamp` (µs), false without one.
+-- The first hard and the first soft purge after the moment `stamp` (µs), false without one. Behind the tags may be the item
+-- that the origin named: ', item'.
 local function purges_after(stamp, tags)
   local names, hard_mark, soft_mark = {'all', 'item:' .. item, 'url:' .. hash}, false, false
-  for tag in string.gmatch(tags, '[^,]+') do names[#names + 1] = 'tag:' .. tag end
+  for tag in string.gmatch(tags, '[^,]+') do
+    local shown = string.match(tag, '^ (.*)')
+    names[#names + 1] = shown and 'item:' .. shown or 'tag:' .. tag
+  end
   local hard = #names
   for index = 1, hard do names[hard + index] = '~' .. names[index] end
   for index, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
@@ -49,6 +52,9 @@ else
   entry = false
 end
 
+-- The item that the stored page names wins.
+local shown = entry and string.match(tags, ', (%S+)$') or item
+local rank = shown ~= '' and redis.call('ZRANK', ranking, shown)
 local stamp, is_wanted = false, not below or state == 'known' or (rank and rank < below)
 if not fresh or (lease_ms ~= '0' and even_if_fresh) then
   local holder = redis.call('GET', lease)

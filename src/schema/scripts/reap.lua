@@ -1,7 +1,7 @@
 #!lua flags=allow-key-locking
 -- Ends sessions and records their carts as abandoned.
--- All keys of a session go in one step. The script spares a session that was seen since the caller read its score, and a
--- session that is neither idle nor over the limit at this moment.
+-- All keys of a session go in one step. The script spares a session that was seen since the caller read its score, and
+-- a session that is neither idle nor over the limit at this moment.
 -- KEYS recent: login: abandoned: sessions:U devices:U (viewed:T cart:T)*
 -- ARGV limit idle_cutoff U score*      oldest session first; score '' = a logout: end it in any case
 --                                      U: the sessions' user, '' = not known: then the users' lists stay as they are

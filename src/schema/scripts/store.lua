@@ -1,14 +1,14 @@
 #!lua flags=allow-key-locking
 -- Ends a render: stores the page, and returns the lease.
--- It stores nothing if the lease is lost or the page was purged since. The account of page sizes never shows less than is
--- stored, and never more than the limit.
+-- It stores nothing if the lease is lost or the page was purged since. The account of page sizes never shows less than
+-- is stored, and never more than the limit.
 -- KEYS cache:{hash} variants:{hash} render:{hash} purged: pages: dying: bytes:
 -- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, most variants,
 --   most bytes of all pages, bytes that a page takes in addition to its entry,
 --   entry ('' = nothing to store, 'unstorable …' = hit-for-miss note)
 -- returns {1 if the page is stored, {hash, when it was stored}* as a flat list of pages to evict}
---   Near the limit, one store names such pages, so that later stores find room. If the page needs room first, the script
---   stores nothing and the lease stays.
+--   Near the limit, one store names such pages, so that later stores find room. If the page needs room first, the
+--   script stores nothing and the lease stays.
 local page, variants, lease, purged, pages, dying, bytes = unpack(KEYS)
 local item, hash, lease_id, ttl, vary, variant = unpack(ARGV)
 local most, limit, besides, entry = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
@@ -23,7 +23,8 @@ local function forget(gone)
   if freed > 0 then redis.call('HINCRBY', bytes, 'total', -freed) end
 end
 
--- The pages stored longest ago, except this one, that together take `lacks` bytes; each with the time when it was stored.
+-- The pages stored longest ago, except this one, that together take `lacks` bytes; each with the time when it was
+-- stored.
 local function oldest(lacks)
   local found, asked, leave = redis.call('ZRANGE', pages, 0, 255, 'WITHSCORES'), {}, {}
   for i = 1, #found, 2 do asked[#asked + 1] = found[i] end
@@ -54,7 +55,10 @@ end
 local rendered, tags = string.match(entry, '^edgefront/2 (%d+) %d+ %d+ %d+ ([^\n]*)\n')
 if not rendered then return give_up() end
 local names = {'all', 'item:' .. item, 'url:' .. hash}
-for tag in string.gmatch(tags, '[^,]+') do names[#names + 1] = 'tag:' .. tag end
+for tag in string.gmatch(tags, '[^,]+') do
+  local shown = string.match(tag, '^ (.*)')
+  names[#names + 1] = shown and 'item:' .. shown or 'tag:' .. tag
+end
 for _, mark in ipairs(redis.call('ZMSCORE', purged, unpack(names))) do
   if mark and tonumber(mark) >= tonumber(rendered) then return give_up() end
 end

@@ -49,7 +49,7 @@ async fn try_add(
     idempotency_key: Option<&str>,
 ) -> Result<CartWriteOutcome, Error> {
     let change = CartChange::Add(item(name), quantity(app, number));
-    let request = CartWriteRequest { token, change: &change, idempotency_key };
+    let request = CartWriteRequest { token, changes: &[change], idempotency_key };
     carts::write(&app.redis, &request, app.clock.now(), &app.config).await
 }
 

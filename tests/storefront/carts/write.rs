@@ -1,14 +1,15 @@
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 use edgefront::{
-    carts::{Cart, CartChange, CartWriteOutcome},
+    App,
+    carts::{self, Cart, CartChange, CartWriteOutcome, CartWriteRequest},
     ports::error::Error,
     schema::token::Token,
 };
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{add, change, expected, lines, log_in, log_out, read, set, try_add, try_set};
+use super::{add, change, expected, item, lines, log_in, log_out, quantity, read, set, try_add, try_set};
 use crate::support::Store;
 
 #[tokio::test]
@@ -106,4 +107,55 @@ async fn a_full_cart_refuses_another_item() {
     assert_eq!(add(&app, &token, "cup", 1).await, expected(&[("cup", 2), ("mug", 1)]), "its lines may change");
     set(&app, &token, "mug", 0).await;
     assert_eq!(set(&app, &token, "bowl", 1).await, expected(&[("bowl", 1), ("cup", 2)]));
+}
+
+async fn write_all(app: &Rc<App>, token: Option<&Token>, changes: &[CartChange]) -> Result<CartWriteOutcome, Error> {
+    let request = CartWriteRequest { token, changes, idempotency_key: Some("key") };
+    carts::write(&app.redis, &request, app.clock.now(), &app.config).await
+}
+
+#[tokio::test]
+async fn several_changes_take_effect_together_and_once() {
+    let store = Store::new().await;
+    let app = store.app(&[("CART_MAX_LINES", "2"), ("CART_MAX_QUANTITY", "10")]);
+    let token = log_in(&app).await;
+    set(&app, &token, "mug", 1).await;
+    let add = |name, number| CartChange::Add(item(name), quantity(&app, number));
+    let changes = [add("mug", 7), add("mug", 7), add("cup", 1)];
+    for _ in ["first", "repeated"] {
+        let outcome = write_all(&app, Some(&token), &changes).await.unwrap();
+        assert_eq!(lines(&outcome.cart), expected(&[("cup", 1), ("mug", 10)]));
+    }
+    assert_eq!(write_all(&app, Some(&token), &changes[1..]).await, Err(Error::KeyReused));
+    assert_eq!(read(&app, &token).await.unwrap(), expected(&[("cup", 1), ("mug", 10)]));
+}
+
+#[tokio::test]
+async fn several_changes_that_overfill_the_cart_change_nothing() {
+    let store = Store::new().await;
+    let app = store.app(&[("CART_MAX_LINES", "2")]);
+    let token = log_in(&app).await;
+    set(&app, &token, "mug", 1).await;
+    let set_to = |name, number| CartChange::Set(item(name), quantity(&app, number));
+    let changes = [set_to("mug", 5), set_to("cup", 1), set_to("bowl", 1)];
+    assert_eq!(write_all(&app, Some(&token), &changes).await, Err(Error::CartFull { limit: 2 }));
+    assert_eq!(
+        write_all(&app, None, &[&changes[..], &[CartChange::Clear]].concat()).await,
+        Err(Error::CartFull { limit: 2 })
+    );
+    assert_eq!(read(&app, &token).await.unwrap(), expected(&[("mug", 1)]));
+    assert_eq!(store.raw(&["ZCARD", "recent:"]).await, 1);
+}
+
+#[tokio::test]
+async fn lines_of_other_code_survive_a_list_of_changes() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let token = log_in(&app).await;
+    let key = format!("cart:{}", token.as_str());
+    store.raw(&["HSET", &key, "mug", "many", "a:b", "1"]).await;
+    let changes = [CartChange::Add(item("mug"), quantity(&app, 2)), CartChange::Set(item("cup"), quantity(&app, 1))];
+    write_all(&app, Some(&token), &changes).await.unwrap();
+    assert_eq!(store.raw(&["HGET", &key, "a:b"]).await, "1");
+    assert_eq!(read(&app, &token).await.unwrap(), expected(&[("cup", 1), ("mug", 2)]));
 }

@@ -175,6 +175,8 @@ type Times = Vec<u64>;
 /// with the scripts.
 #[derive(Default)]
 struct Model {
+    /// Items that the totals keep.
+    keep: usize,
     orders: BTreeSet<String>,
     totals: BTreeMap<ItemId, Times>,
     /// The half-life of the last order.
@@ -222,7 +224,7 @@ impl Counts {
 }
 
 impl Model {
-    fn learn(&mut self, id: &str, bought: &[ItemId], viewed: &[ItemId], present: u64, keep: usize) -> bool {
+    fn learn(&mut self, id: &str, bought: &[ItemId], viewed: &[ItemId], present: u64) -> bool {
         if !self.orders.insert(id.to_owned()) {
             return false;
         }
@@ -239,7 +241,7 @@ impl Model {
         }
         let mut worst: Vec<_> = self.totals.iter().map(|(item, times)| (weigh(times, present), item.clone())).collect();
         worst.sort_by(|one, other| one.0.total_cmp(&other.0).then_with(|| one.1.cmp(&other.1)));
-        for (_, item) in worst.iter().take(worst.len().saturating_sub(keep)) {
+        for (_, item) in worst.iter().take(worst.len().saturating_sub(self.keep)) {
             self.totals.remove(item);
         }
         for item in viewed.iter().take(25) {
@@ -323,7 +325,7 @@ fn assert_close(found: &[(String, f64)], expected: &BTreeMap<String, f64>, what:
 
 /// Executes the steps on the scripts and the model, and compares all results. Returns which bounds were reached.
 async fn compare(steps: &[Step], keep: u64) -> [bool; 4] {
-    let (store, mut model) = (Store::new().await, Model::default());
+    let (store, mut model) = (Store::new().await, Model { keep: usize::try_from(keep).unwrap(), ..Model::default() });
     let config = InsightsConfig { keep, ..CONFIG };
     let (mut days, mut reached) = (0, [false; 4]);
     for step in steps {
@@ -336,7 +338,7 @@ async fn compare(steps: &[Step], keep: u64) -> [bool; 4] {
                 let (id, bought, viewed) = (id.to_string(), named(bought), named(viewed));
                 let order = order(&id, &bought);
                 let counted = insights::learn(&store.redis, &order, &viewed, after(days * DAY), &config).await;
-                let expected = model.learn(&id, &bought, &viewed, days / 7, usize::try_from(keep).unwrap());
+                let expected = model.learn(&id, &bought, &viewed, days / 7);
                 assert_eq!(counted, Ok(expected), "order {id}");
                 reached[1] |= bought.len() > MAX_BOUGHT_ITEMS && viewed.len() > MAX_VIEWED_ITEMS;
             }
@@ -344,7 +346,7 @@ async fn compare(steps: &[Step], keep: u64) -> [bool; 4] {
     }
     let (now, present) = (after(days * DAY), days / 7);
     assert_eq!(store.raw(&["ZCARD", "bought:"]).await, model.totals.len());
-    reached[2] = model.totals.len() == usize::try_from(keep).unwrap();
+    reached[2] = model.totals.len() == model.keep;
     // All frequent items and a quarter of the others, because each takes three requests.
     for number in (0..ITEMS).filter(|number| *number < 12 || number % 4 == 0) {
         let name = format!("item-{number:03}");

@@ -17,8 +17,8 @@ scenarios! {
     an_item_counts_only_after_the_origin_answered_200,
 }
 
-/// The book: a page that names an item and is not dynamic is cached once the item ranks among the most viewed, and is served
-/// until it expires, whatever the origin would say by then; everything else is generated.
+/// The book: a page that names an item and is not dynamic is cached once the item ranks among the most viewed, and is
+/// served until it expires, whatever the origin would say by then; everything else is generated.
 async fn the_books_page(shop: &Shop) {
     shop.origin.answer(Reply::html("content 1"));
     let first = shop.visit("/?item=itemX").await;

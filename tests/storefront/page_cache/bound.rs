@@ -1,4 +1,5 @@
-//! All stored pages together stay within `PAGE_TOTAL_BYTES`, and the account of what they take is right whatever happens to them.
+//! All stored pages together stay within `PAGE_TOTAL_BYTES`, and the account of what they take is right whatever
+//! happens to them.
 
 use std::time::Duration;
 
@@ -96,6 +97,7 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
         vary: VaryFields::from_text(if variant.is_some() { "foo" } else { "" }),
         variant: variant.map_or_else(String::new, |variant| format!("foo={variant}\n")),
         own_etag: false,
+        item: None,
         tags: Vec::new(),
         status: StatusCode::OK,
         headers: HeaderMap::new(),
@@ -103,8 +105,20 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
     }
 }
 
-/// Renders and stores a page; whether it is stored.
-async fn put(at: &Store, page: &PageKey, life: Duration, size: usize, variant: Option<u8>, limit: u64) -> bool {
+/// The shape of a stored page.
+struct Put {
+    life: Duration,
+    /// Bytes of the body.
+    size: usize,
+    variant: Option<u8>,
+    /// The limit of all pages, in bytes.
+    limit: u64,
+}
+
+const USUAL: Put = Put { life: Duration::from_mins(10), size: 3_000, variant: None, limit: LIMIT };
+
+/// Renders a page and stores it. Returns whether it is stored.
+async fn put(at: &Store, page: &PageKey, Put { life, size, variant, limit }: Put) -> bool {
     let now = Timestamp::from_millis(1_795_000_000_000);
     at.raw(&["DEL", &format!("render:{}", page.hash())]).await;
     let selecting = SelectingHeaders::default();
@@ -115,17 +129,15 @@ async fn put(at: &Store, page: &PageKey, life: Duration, size: usize, variant: O
     store(&at.redis, &lease, &entry, now, limit).await.unwrap()
 }
 
-const LONG: Duration = Duration::from_mins(10);
-
 #[tokio::test]
 async fn the_page_stored_longest_ago_makes_room_and_no_other_than_must() {
     let at = Store::new().await;
     for number in 0..10 {
-        assert!(put(&at, &page(number), LONG, 2_900, None, LIMIT).await);
+        assert!(put(&at, &page(number), Put { size: 2_900, ..USUAL }).await);
     }
     // Stored again, page 0 is the newest. An eleventh takes what one and a sixteenth of all leave.
-    put(&at, &page(0), LONG, 2_900, None, LIMIT).await;
-    assert!(put(&at, &page(10), LONG, 2_900, None, LIMIT).await);
+    put(&at, &page(0), Put { size: 2_900, ..USUAL }).await;
+    assert!(put(&at, &page(10), Put { size: 2_900, ..USUAL }).await);
     let there = held(&at).await.pages;
     let is_there = |number| there.iter().any(|(hash, ..)| hash == page(number).hash());
     assert_eq!((0..11).filter(|number| !is_there(*number)).collect::<Vec<_>>(), [1]);
@@ -134,9 +146,9 @@ async fn the_page_stored_longest_ago_makes_room_and_no_other_than_must() {
 #[tokio::test]
 async fn a_page_for_which_there_is_no_room_at_all_is_not_stored_and_takes_nobody_elses() {
     let at = Store::new().await;
-    assert!(put(&at, &page(0), LONG, 3_000, None, LIMIT).await);
-    assert!(!put(&at, &page(1), LONG, 40_000, None, LIMIT).await);
-    assert!(!put(&at, &page(2), LONG, 0, None, 0).await, "without a byte nothing is stored");
+    assert!(put(&at, &page(0), USUAL).await);
+    assert!(!put(&at, &page(1), Put { size: 40_000, ..USUAL }).await);
+    assert!(!put(&at, &page(2), Put { size: 0, limit: 0, ..USUAL }).await, "without a byte nothing is stored");
     assert_eq!(held(&at).await.pages.len(), 1);
     assert_eq!(at.raw(&["KEYS", "render:*"]).await, serde_json::json!([]), "the leases are given back");
 }
@@ -145,7 +157,7 @@ async fn a_page_for_which_there_is_no_room_at_all_is_not_stored_and_takes_nobody
 async fn stores_that_come_at_once_stay_within_the_limit() {
     let at = Store::new().await;
     let pages: Vec<_> = (0..40).map(page).collect();
-    let stored = join_all(pages.iter().map(|page| put(&at, page, LONG, 3_000, None, LIMIT))).await;
+    let stored = join_all(pages.iter().map(|page| put(&at, page, USUAL))).await;
     let held = held(&at).await;
     // Room that one has made may be another's: who finds none four times is not stored.
     assert!(stored.into_iter().filter(|is_stored| *is_stored).count() >= 10);
@@ -159,7 +171,7 @@ async fn room_is_made_before_there_is_none() {
     let mut requests = Vec::new();
     for number in 0..600 {
         let before = at.counts().requests;
-        assert!(put(&at, &page(number), LONG, 3_000, None, limit).await);
+        assert!(put(&at, &page(number), Put { limit, ..USUAL }).await);
         requests.push(at.counts().requests - before);
     }
     // Each cycle deletes a sixteenth, which is 13 pages. The first call of a script is one that sends its text, too.
@@ -176,10 +188,10 @@ async fn a_page_that_the_caller_has_does_not_come_again() {
     let at = Store::new().await;
     let (page, selecting, now) = (page(0), SelectingHeaders::default(), Timestamp::from_millis(1_795_000_000_000));
     let look = async |held| look_up(&at.redis, &page, &selecting, held, now).await.unwrap().entry.map(|entry| *entry);
-    assert!(put(&at, &page, LONG, 3_000, None, LIMIT).await);
+    assert!(put(&at, &page, USUAL).await);
     let mine = StoredPage { body: "what I have of it".into(), ..look(None).await.unwrap() };
     assert_eq!(look(Some(&mine)).await, Some(mine.clone()), "its body is not read from Redis");
-    assert!(put(&at, &page, LONG, 2_000, None, LIMIT).await);
+    assert!(put(&at, &page, Put { size: 2_000, ..USUAL }).await);
     assert_eq!(look(Some(&mine)).await.unwrap().body.len(), 2_000, "another one comes");
     purge(&at.redis, &[Purge::All], PurgeMode::Hard).await.unwrap();
     assert_eq!(look(Some(&mine)).await, None);
@@ -188,12 +200,12 @@ async fn a_page_that_the_caller_has_does_not_come_again() {
 #[tokio::test]
 async fn what_has_died_makes_room_before_what_lives() {
     let at = Store::new().await;
-    assert!(put(&at, &page(0), LONG, 3_000, None, LIMIT).await);
+    assert!(put(&at, &page(0), USUAL).await);
     for number in 1..10 {
-        put(&at, &page(number), Duration::from_millis(1), 3_000, None, LIMIT).await;
+        put(&at, &page(number), Put { life: Duration::from_millis(1), ..USUAL }).await;
     }
     tokio::time::sleep(Duration::from_millis(5)).await;
-    assert!(put(&at, &page(10), LONG, 30_000, None, LIMIT).await);
+    assert!(put(&at, &page(10), Put { size: 30_000, ..USUAL }).await);
     let held = held(&at).await;
     assert_eq!((held.pages.len(), held.listed), (2, (2, 2)), "{held:?}");
 }
@@ -203,12 +215,12 @@ async fn a_page_counts_for_the_variants_that_there_are() {
     let at = Store::new().await;
     for (size, variants) in [(1_000, 0..20), (500, 4..20), (700, 0..3)] {
         for variant in variants {
-            assert!(put(&at, &page(0), LONG, size, Some(variant), LIMIT).await);
+            assert!(put(&at, &page(0), Put { size, variant: Some(variant), ..USUAL }).await);
             let held = held(&at).await;
             assert_eq!((held.pages.len(), held.total), (1, held.pages[0].1 + 512), "{variant}: {held:?}");
         }
     }
-    assert!(put(&at, &page(0), LONG, 100, None, LIMIT).await);
+    assert!(put(&at, &page(0), Put { size: 100, ..USUAL }).await);
     let held = held(&at).await;
     assert_eq!(held.total, held.pages[0].1 + 512, "one page for all again: {held:?}");
 }
@@ -219,7 +231,7 @@ async fn what_is_deleted_counts_no_longer() {
     for event in [Event::Invalidate(0), Event::Unstorable(0)] {
         for variant in [None, Some(1)] {
             at.raw(&["FLUSHDB"]).await;
-            assert!(put(&at, &page(0), LONG, 1_000, variant, LIMIT).await);
+            assert!(put(&at, &page(0), Put { size: 1_000, variant, ..USUAL }).await);
             step(&at, &event).await;
             let held = held(&at).await;
             assert_eq!((held.pages.len(), held.total, held.sum, held.listed), (0, 0, 0, (0, 0)), "{event:?}");
@@ -232,13 +244,13 @@ async fn an_account_that_somebody_deleted_is_built_anew() {
     for lost in [&["bytes:"][..], &["pages:"], &["dying:"], &["pages:", "dying:"], &["bytes:", "dying:"]] {
         let at = Store::new().await;
         for number in 0..9 {
-            put(&at, &page(number), LONG, 3_000, None, LIMIT).await;
+            put(&at, &page(number), USUAL).await;
         }
         for key in lost {
             at.raw(&["DEL", key]).await;
         }
         for number in 20..50 {
-            put(&at, &page(number), LONG, 3_000, None, LIMIT).await;
+            put(&at, &page(number), USUAL).await;
         }
         let held = held(&at).await;
         let counted: u64 = held.pages.iter().map(|(_, _, counted)| counted).sum();
@@ -282,8 +294,8 @@ fn event() -> impl Strategy<Value = Event> {
 async fn step(at: &Store, event: &Event) {
     match event {
         Event::Store { page: number, size, variant, long } => {
-            let life = if *long { LONG } else { Duration::from_millis(1) };
-            put(at, &page(*number), life, *size, *variant, LIMIT).await;
+            let life = if *long { USUAL.life } else { Duration::from_millis(1) };
+            put(at, &page(*number), Put { life, size: *size, variant: *variant, ..USUAL }).await;
         }
         Event::Invalidate(number) => invalidate(&at.redis, &[page(*number)]).await.unwrap(),
         Event::Unstorable(number) => {
@@ -292,7 +304,7 @@ async fn step(at: &Store, event: &Event) {
             let (lookup, command) = Lookup::new(at.redis.keys(), &page, &selecting, now, TERMS).unwrap();
             let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
-                let why = Unstorable { reason: Reason::Private, cause: String::new(), tags: Vec::new() };
+                let why = Unstorable { reason: Reason::Private, cause: String::new(), item: None, tags: Vec::new() };
                 note_unstorable(&at.redis, &lease, &why).await.unwrap();
             }
         }
@@ -323,7 +335,7 @@ proptest! {
             // Nothing is counted for ever: what died leaves with the next page, what was lost is deleted as the oldest.
             tokio::time::sleep(Duration::from_millis(4)).await;
             for number in 20..40 {
-                put(&at, &page(number), LONG, 4_000, None, LIMIT).await;
+                put(&at, &page(number), Put { size: 4_000, ..USUAL }).await;
             }
             let held = held(&at).await;
             let pages = held.pages.len() as u64;

@@ -4,6 +4,7 @@ mod admission;
 mod bound;
 mod cookies;
 mod failures;
+mod items;
 mod memory;
 mod purge;
 mod rfc9111;

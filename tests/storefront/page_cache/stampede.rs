@@ -99,8 +99,8 @@ async fn a_visit_that_waited_for_another_variant_says_so(shop: &Shop) {
     assert_eq!(shop.origin.count(), renders + 1);
 }
 
-/// Starts one visit whose render the origin holds, then the others; the origin answers when at least one of these has asked Redis and
-/// waits. Returns every `Cache-Status`: one render, and collapsed visits or hits.
+/// Starts one visit whose render the origin holds, then the others; the origin answers when at least one of these has
+/// asked Redis and waits. Returns every `Cache-Status`: one render, and collapsed visits or hits.
 async fn statuses_of_a_render_and_waiting_visits(shop: &Shop, visits: usize) -> Vec<String> {
     let renders = shop.origin.count();
     shop.origin.hold();

@@ -23,8 +23,8 @@ scenarios! {
     a_slow_page_that_breaks_off_is_not_stored,
 }
 
-/// 200 MB, and what may be on the way at once: what is collected of a page before it is known to be too large, and the buffers of
-/// five sockets, which the kernel lets grow where a reader is slow.
+/// 200 MB, and what may be on the way at once: what is collected of a page before it is known to be too large, and the
+/// buffers of five sockets, which the kernel lets grow where a reader is slow.
 const LARGE: u64 = 200 << 20;
 const ON_THE_WAY: u64 = 80 << 20;
 

@@ -19,6 +19,11 @@ scenarios! {
     a_change_that_redis_did_not_see_is_not_claimed,
     a_cart_that_is_full_says_so,
     a_change_that_is_none_is_left_out,
+    a_list_of_operations_is_done_in_one_request,
+    a_login_merges_several_lines,
+    a_list_with_an_invalid_operation_changes_nothing,
+    a_list_that_overfills_the_cart_changes_nothing,
+    an_item_may_be_named_by_an_integer,
     log_out_everywhere_ends_every_session_of_the_user,
     log_out_everywhere_ends_a_guests_session_too,
 }
@@ -167,6 +172,96 @@ async fn a_change_that_is_none_is_left_out(shop: &Shop) {
     }
     assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
     shop.logged("edge-cart is invalid and was ignored").await;
+}
+
+/// A list of operations, in the form of the header.
+fn list(operations: &[Value]) -> String {
+    Value::from(operations).to_string()
+}
+
+async fn a_list_of_operations_is_done_in_one_request(shop: &Shop) {
+    // Redis knows the script from now on.
+    let cookie = guest(shop).await;
+    let changes = list(&[
+        json!({"op": "add", "id": "pan", "quantity": 1}),
+        json!({"op": "add", "id": "mug", "quantity": 3}),
+        json!({"op": "set", "id": "cup", "quantity": 4}),
+        json!({"op": "set", "id": "pan", "quantity": 0}),
+    ]);
+    shop.settled().await;
+    assert_eq!(send(shop, &cookie, &changes).await, (StatusCode::SEE_OTHER, None));
+    assert_eq!(shop.blocking_requests().await, 2, "as with one operation: the session, and the cart");
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"cup": 4, "mug": 5}));
+    let anew = list(&[json!({"op": "clear"}), json!({"op": "add", "id": "pan", "quantity": 2})]);
+    send(shop, &cookie, &anew).await;
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"pan": 2}));
+
+    shop.settled().await;
+    let (_, cookie) = send(shop, "", &changes).await;
+    assert_eq!(shop.blocking_requests().await, 1);
+    assert_eq!(told(shop, &cookie.expect("a session"), "/cart").await, json!({"cup": 4, "mug": 3}));
+    let nothing = list(&[json!({"op": "add", "id": "pan", "quantity": 2}), json!({"op": "clear"})]);
+    assert_eq!(send(shop, "", &nothing).await.1, None, "an empty cart needs no session");
+}
+
+async fn a_login_merges_several_lines(shop: &Shop) {
+    let guest = guest(shop).await;
+    let lines = ["pan", "cup", "mug"].map(|id| json!({"op": "add", "id": id, "quantity": 1}));
+    let reply = Reply::status(303).header("location", "/").header("edge-login", "ada");
+    shop.origin.answer(reply.header("edge-cart", list(&lines)));
+    let answer = shop.request(Method::POST, "/login").header("cookie", &guest).send().await.unwrap();
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    assert_eq!(told(shop, cookie, "/cart").await, json!({"cup": 1, "mug": 3, "pan": 1}));
+}
+
+async fn a_list_with_an_invalid_operation_changes_nothing(shop: &Shop) {
+    let cookie = guest(shop).await;
+    let good = json!({"op": "add", "id": "pan", "quantity": 1});
+    for bad in [
+        json!({"op": "add", "id": "a b", "quantity": 1}),
+        json!({"op": "add", "id": 1.5, "quantity": 1}),
+        json!({"op": "add", "id": "cup", "quantity": 0}),
+        json!({"op": "steal"}),
+        json!(["add", "cup", 1]),
+        json!(null),
+    ] {
+        for changes in [list(&[good.clone(), bad.clone()]), list(&[bad.clone(), good.clone()])] {
+            assert_eq!(send(shop, &cookie, &changes).await, (StatusCode::SEE_OTHER, None), "{changes}");
+        }
+    }
+    for changes in [list(&[]), list(&vec![good.clone(); 101]), format!("[{good}{}]", " ".repeat(16 << 10))] {
+        assert_eq!(send(shop, &cookie, &changes).await.0, StatusCode::SEE_OTHER);
+    }
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
+    shop.logged("edge-cart is invalid and was ignored: item must be 1 to 64 characters").await;
+}
+
+async fn a_list_that_overfills_the_cart_changes_nothing(shop: &Shop) {
+    let cookie = guest(shop).await;
+    let lines: Vec<_> = (0..100).map(|number| json!({"op": "set", "id": number, "quantity": 1})).collect();
+    assert_eq!(send(shop, &cookie, &list(&lines)).await, (StatusCode::CONFLICT, None));
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"mug": 2}));
+    assert_eq!(send(shop, &cookie, &list(&lines[1..])).await.0, StatusCode::SEE_OTHER);
+    // The list itself makes room for its last line.
+    let swap = list(&[json!({"op": "set", "id": "mug", "quantity": 0}), lines[0].clone()]);
+    assert_eq!(send(shop, &cookie, &swap).await.0, StatusCode::SEE_OTHER);
+    assert_eq!(told(shop, &cookie, "/cart").await.as_object().map(serde_json::Map::len), Some(100));
+}
+
+async fn an_item_may_be_named_by_an_integer(shop: &Shop) {
+    let (_, cookie) = send(shop, "", r#"{"op":"add","id":42,"quantity":2}"#).await;
+    let cookie = cookie.expect("a session");
+    send(shop, &cookie, r#"{"op":"add","id":"42","quantity":1}"#).await;
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"42": 3}));
+    let order = r#"{"order_id":1001,"items":[{"id":42,"quantity":2}]}"#;
+    shop.origin.answer(Reply::html("thank you").header("edge-order", order));
+    shop.request(Method::POST, "/pay").header("cookie", &cookie).send().await.unwrap();
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"42": 1}));
+    for id in ["42.0", "18446744073709551616", "1e2"] {
+        send(shop, &cookie, &format!(r#"{{"op":"add","id":{id},"quantity":1}}"#)).await;
+    }
+    assert_eq!(told(shop, &cookie, "/cart").await, json!({"42": 1}));
+    shop.logged("item must be a string or an integer of at most 64 bits").await;
 }
 
 async fn log_out_everywhere_ends_every_session_of_the_user(shop: &Shop) {

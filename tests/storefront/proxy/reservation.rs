@@ -112,7 +112,8 @@ async fn nobody_else_says_what_is_held(shop: &Shop) {
     assert_eq!(shop.origin.last().header("edge-reservation"), "");
 }
 
-/// The sale of pans for this visitor: pieces left, pieces held, the visitor's reservation, and whether the visitor bought one.
+/// The sale of pans for this visitor: pieces left, pieces held, the visitor's reservation, and whether the visitor
+/// bought one.
 async fn sale(visitor: &mut Visitor<'_>) -> [Value; 4] {
     let sale = visitor.get("/flash/pan").await.json;
     ["left", "held", "reservation", "bought"].map(|field| sale[field].clone())

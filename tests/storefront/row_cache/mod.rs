@@ -1,5 +1,6 @@
 //! The row cache: schedules, refreshes, and copies.
 
+mod address;
 mod table;
 
 use std::{pin::pin, time::Duration};

@@ -109,6 +109,6 @@ async fn a_read_takes_one_request_and_keeps_the_order_of_the_rows() {
     let found = row_cache::read_many(&stock.app.redis, None, &rows, stock.now()).await.unwrap();
     assert_eq!(stock.store.counts().requests - before, 2);
     let quantity = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap()["quantity"].as_u64().unwrap();
-    let found: Vec<_> = found.iter().map(|found| found.as_ref().map(|row| quantity(&row.json))).collect();
+    let found: Vec<_> = found.iter().map(|found| found.copy().map(|row| quantity(&row.json))).collect();
     assert_eq!(found, [Some(2), None, Some(1), Some(2)]);
 }

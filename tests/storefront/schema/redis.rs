@@ -148,7 +148,8 @@ async fn nobody_with_a_short_question_shares_a_request_with_a_page() {
     let numbers = join_all((0..3).map(|_| store.redis.run::<u64>(incr())));
     let (pages, numbers) = join(pages, numbers).await;
     assert!(pages.iter().all(Result::is_ok) && numbers.iter().all(Result::is_ok));
-    // The first of each kind is sent alone; 6 pages share a request, twice, then one is left, and the two other numbers share one.
+    // The first of each kind is sent alone; 6 pages share a request, twice, then one is left, and the two other numbers
+    // share one.
     assert_eq!((store.counts().requests, store.counts().commands), (6, 17));
 }
 

@@ -1,5 +1,5 @@
-//! Real clusters for stores. A cluster has one database and takes 2 s to start, so a store gets an empty one of those that nobody
-//! uses, and there are as many as stores at one moment.
+//! Real clusters for stores. A cluster has one database and takes 2 s to start, so a store gets an empty one of those
+//! that nobody uses, and there are as many as stores at one moment.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
-//! `Fetch` natively, as the platform does it: redirects and compressed bodies are passed on, bodies are streamed both ways.
+//! `Fetch` natively, as the platform does it: redirects and compressed bodies are passed on, bodies are streamed both
+//! ways.
 
 use std::{
     any::Any,
@@ -66,7 +67,8 @@ impl Fetch for NativeFetch {
     }
 }
 
-/// A stream of ours is bound to this thread, and a client may read from any: a task carries the chunks over, two at a time.
+/// A stream of ours is bound to this thread, and a client may read from any: a task carries the chunks over, two at a
+/// time.
 fn send_body(body: Body) -> reqwest::Body {
     match body {
         Body::Empty => reqwest::Body::default(),

@@ -1,5 +1,5 @@
-//! Translates keys of the book's layout into the store's layout: `recent:` is that of a token's shard where the command names a
-//! token, and else that of every shard. So a test reads the same in both.
+//! Translates keys of the book's layout into the store's layout: `recent:` is that of a token's shard where the command
+//! names a token, and else that of every shard. So a test reads the same in both.
 
 use edgefront::schema::{keys::Keys, shard::Shard, token::Token};
 use serde_json::{Value, json};

@@ -1,16 +1,18 @@
-// Runs the built Worker in workerd for the tests, through Miniflare's API; any number of them, each apart from the others.
+// Runs the built Worker in workerd for the tests, through Miniflare's API; any number of them, each apart from the
+// others.
 //
 // stdin, a line of JSON each:
 //   {id, bundle, vars?, migrations?, limits?}
-//                                      starts a Worker. bundle and migrations are directories, vars the Worker's variables and secrets;
-//                                      with migrations it gets a D1 database `DB` of its own that they were applied to, with limits
-//                                      (true) the rate limits of wrangler.toml
+//                                      starts a Worker. bundle and migrations are directories, vars the variables and
+//                                      secrets. With migrations it gets a D1 database `DB` that they were applied to,
+//                                      with limits (true) the rate limits of wrangler.toml
 //   {id, stop: true}                   ends it
 // stdout, a line of JSON each:
 //   {id, url} or {id, error}           it has started, or why not
 //   {id, log}                          a line that it logged
 //
-// `GET {url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*` fires a cron trigger; for `GET {url}/test/progress` see `observer`.
+// `GET {url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*` fires a cron trigger; for `GET {url}/test/progress` see
+// `observer`.
 //
 // It ends when stdin closes, and no workerd stays behind: a parent that is killed closes stdin too.
 
@@ -29,17 +31,26 @@ for (const [, name, namespace, limit, period] of config.matchAll(
 }
 const running = new Map();
 
-// Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`background`), and how many requests to
-// Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its D1. Nothing else is changed.
+// Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`background`), and
+// how many requests to Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its
+// D1. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
+// `worker` sets a flag, and wasm traps. Nothing else is changed.
 const observer = `
 	import Shop from "./index.js";
 	let background = 0, sent = 0, blocking = 0;
 	const platformFetch = globalThis.fetch;
+	const panics = {
+		get method() {
+			globalThis.__worker_init_state.criticalError = true;
+			throw new WebAssembly.RuntimeError("unreachable");
+		},
+	};
 	export default {
 		async fetch(request, env, context) {
 			const { pathname } = new URL(request.url);
 			if (pathname === "/test/progress") return Response.json({ background, blocking });
 			if (pathname === "/test/sql") return env.DB.prepare(await request.text()).all().then(({ results }) => Response.json(results));
+			if (pathname === "/test/panic") return Shop.fetch(panics, env, context);
 			globalThis.fetch = (address, init) => {
 				if (String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) sent++;
 				return platformFetch(address, init);

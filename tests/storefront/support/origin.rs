@@ -1,4 +1,5 @@
-//! A storefront under the test's control: a real HTTP server that answers as it is told and remembers what it was asked.
+//! A storefront under the test's control: a real HTTP server that answers as it is told and remembers what it was
+//! asked.
 
 use std::{
     io,
@@ -117,7 +118,8 @@ impl TestOrigin {
         self.state.sent.load(Ordering::SeqCst)
     }
 
-    /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its rest.
+    /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its
+    /// rest.
     pub fn hold(&self) {
         self.state.held.send_replace(true);
     }

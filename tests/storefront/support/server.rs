@@ -1,5 +1,5 @@
-//! An HTTP server in the test's process, on a thread and a free port of its own; it ends when dropped. Bodies are streamed both
-//! ways, in the types that edgefront speaks.
+//! An HTTP server in the test's process, on a thread and a free port of its own; it ends when dropped. Bodies are
+//! streamed both ways, in the types that edgefront speaks.
 
 use std::{
     io,

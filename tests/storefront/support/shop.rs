@@ -57,7 +57,8 @@ impl Shop {
         Self::try_workerd(variables).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`Shop::workerd`], with the rate limits of `wrangler.toml`; all that comes without `CF-Connecting-IP` comes from 127.0.0.1.
+    /// As [`Shop::workerd`], with the rate limits of `wrangler.toml`; all that comes without `CF-Connecting-IP` comes
+    /// from 127.0.0.1.
     pub async fn limited(variables: &[(&str, &str)]) -> Self {
         Self::in_workerd(Store::new().await, variables, true).await.unwrap_or_else(|error| panic!("{error}"))
     }
@@ -105,19 +106,22 @@ impl Shop {
         eventually("the work behind the answers ends", async || self.progress().await.background == 0).await;
     }
 
-    /// Requests to Redis that the last visitor waited for: those sent before the answer. Meaningful for one visit at a time.
+    /// Requests to Redis that the last visitor waited for: those sent before the answer. Meaningful for one visit at a
+    /// time.
     pub async fn blocking_requests(&self) -> u64 {
         self.progress().await.blocking
     }
 
-    /// Returns when a line that contains `text` has been logged: a Worker's log takes a way of its own, and may come after the answer.
+    /// Returns when a line that contains `text` has been logged: a Worker's log takes a way of its own, and may come
+    /// after the answer.
     pub async fn logged(&self, text: &str) -> String {
         eventually(&format!("the log says {text:?}"), async || self.logs().iter().any(|line| line.contains(text)))
             .await;
         self.logs().join("\n")
     }
 
-    /// Runs a statement of SQL on the Worker's D1 database, and returns its rows. For arranging and asserting, in workerd only.
+    /// Runs a statement of SQL on the Worker's D1 database, and returns its rows. For arranging and asserting, in
+    /// workerd only.
     ///
     /// Panics if it fails.
     pub async fn sql(&self, statement: &str) -> Vec<serde_json::Value> {

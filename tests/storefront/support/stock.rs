@@ -1,4 +1,5 @@
-//! A row cache under test: a store, and a shop's rows behind a real HTTP address. Its time passes only when nothing happens.
+//! A row cache under test: a store, and a shop's rows behind a real HTTP address. Its time passes only when nothing
+//! happens.
 
 use std::{
     cell::Cell,
@@ -41,7 +42,8 @@ impl Stock {
         Self::on(Store::new().await, &[])
     }
 
-    /// As [`Stock::new`], on this store, and with these variables beside `ROWS_URL`; `{origin}` in a value is the origin's address.
+    /// As [`Stock::new`], on this store, and with these variables beside `ROWS_URL`; `{origin}` in a value is the
+    /// origin's address.
     pub fn on(store: Store, variables: &[(&str, &str)]) -> Self {
         let origin = TestOrigin::start();
         let url = origin.url();

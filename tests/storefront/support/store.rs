@@ -32,7 +32,8 @@ use super::{NativeFetch, TestClock, cluster::OwnCluster, layout};
 /// Databases of the one server: more than there are tests, since none is used twice.
 const DATABASES: u32 = 4096;
 const TOKEN: &str = "token-of-the-tests";
-/// The variable with which all tests run on clusters; `cargo xtask test --cluster` sets it to a file that names those which did.
+/// The variable with which all tests run on clusters; `cargo xtask test --cluster` sets it to a file that names those
+/// which did.
 const CLUSTER: &str = "EDGEFRONT_TEST_CLUSTER";
 /// Shards of the sessions there: on each of three servers is one at least.
 const SHARDS: NonZeroU16 = NonZeroU16::new(4).expect("not 0");
@@ -62,12 +63,14 @@ pub struct Store {
 }
 
 impl Store {
-    /// In the layout that the tests run in: the book's, or spread over a cluster, where the variable [`CLUSTER`] is set.
+    /// In the layout that the tests run in: the book's, or spread over a cluster, where the variable [`CLUSTER`] is
+    /// set.
     pub async fn new() -> Self {
         if env::var_os(CLUSTER).is_some() { Self::spread().await } else { Self::book().await }
     }
 
-    /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of all sessions.
+    /// In the book's layout, whatever the tests run in: for what other code of the book writes, and for the order of
+    /// all sessions.
     pub async fn book() -> Self {
         Self::on(&Self::unused_database()).await
     }
@@ -122,7 +125,8 @@ impl Store {
         }
     }
 
-    /// How many requests more than in the book's layout a call takes whose script needs a session and what is in another slot.
+    /// How many requests more than in the book's layout a call takes whose script needs a session and what is in
+    /// another slot.
     pub fn apart(&self) -> u64 {
         self.redis.keys().is_sharded().into()
     }
@@ -132,8 +136,9 @@ impl Store {
         self.redis.keys().shard_count().get().into()
     }
 
-    /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`, in the book's layout whatever the
-    /// store's is. Strings, numbers, null and lists come as JSON; bytes that are not UTF-8 are lost (use `aside` for them).
+    /// Runs a command past the counted gateway: `store.raw(&["ZSCORE", "recent:", token])`, in the book's layout
+    /// whatever the store's is. Strings, numbers, null and lists come as JSON; bytes that are not UTF-8 are lost (use
+    /// `aside` for them).
     ///
     /// Panics if Redis refuses it.
     pub async fn raw(&self, command: &[&str]) -> Value {

@@ -1,5 +1,5 @@
-//! The built Worker in workerd, by way of `miniflare.mjs`: one Node process for all tests, since its start costs more than a
-//! Worker's. It ends with its standard input, so with this process at the latest.
+//! The built Worker in workerd, by way of `miniflare.mjs`: one Node process for all tests, since its start costs more
+//! than a Worker's. It ends with its standard input, so with this process at the latest.
 
 use std::{
     collections::HashMap,
@@ -27,8 +27,8 @@ pub struct Workerd {
 }
 
 impl Workerd {
-    /// Starts a Worker with these variables and secrets, or says why it did not start; with the rate limits of `wrangler.toml` where
-    /// `limited`.
+    /// Starts a Worker with these variables and secrets, or says why it did not start; with the rate limits of
+    /// `wrangler.toml` where `limited`.
     pub async fn start(variables: &[(String, String)], limited: bool) -> Result<Self, String> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);

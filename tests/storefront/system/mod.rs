@@ -4,6 +4,8 @@
 mod browser;
 /// Every fault, during every action.
 mod faults;
+/// The import rules of `ARCHITECTURE.md`.
+mod imports;
 /// Properties of the parsers.
 mod parsers;
 /// All operations at once, in random order, against a model.

@@ -1,4 +1,5 @@
-//! The Worker's size as it is deployed. An isolate starts by fetching and compiling all of it, so what makes it larger is to be seen.
+//! The Worker's size as it is deployed. An isolate starts by fetching and compiling all of it, so what makes it larger
+//! is to be seen.
 
 use std::{env, fs, io::Write, path::PathBuf};
 

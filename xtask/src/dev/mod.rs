@@ -40,8 +40,8 @@ use xtask::{
 
 use self::wrangler::WranglerDev;
 
-/// The directory of the Redis data. Carts and rankings survive a restart of `dev`.
-const REDIS_DATA: &str = ".cache/dev/redis";
+/// The directories of the Redis data, one for each shop. Carts and rankings survive a restart of `dev`.
+const REDIS_DATA: &str = ".cache/dev";
 const LOCK: &str = ".cache/dev/lock";
 
 /// The shop on this machine: Redis, its REST gateway, the Worker in workerd, and the crons.
@@ -59,6 +59,18 @@ pub struct DevArguments {
     /// Override a variable of wrangler.toml or .dev.vars; repeatable.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
     vars: Vec<(String, String)>,
+    /// The directory of the Redis data.
+    #[arg(skip = Path::new(REDIS_DATA).join("redis"))]
+    data: PathBuf,
+}
+
+impl DevArguments {
+    /// Runs in front of the storefront `name` at `origin`, with Redis data of its own: the pages of two shops at the
+    /// same address must not mix.
+    pub fn storefront(port: u16, origin: String, vars: Vec<(String, String)>, name: &str) -> Self {
+        let data = Path::new(REDIS_DATA).join(format!("redis-{name}"));
+        Self { port, redis_url: None, origin: Some(origin), vars, data }
+    }
 }
 
 /// Runs until an error, or until the caller drops the future.
@@ -78,7 +90,7 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     let (binary, tools, ()) = try_join!(server_binary(redis_url.as_deref()), tools::install(), npm::install())?;
     let ((), ()) = try_join!(wrangler::migrate(), worker::build(&tools))?;
 
-    let (_server, redis_url) = start_server(redis_url, binary).await?;
+    let (_server, redis_url) = start_server(redis_url, binary, &arguments.data).await?;
     let token = variables.get("UPSTASH_REDIS_REST_TOKEN").cloned().unwrap_or_default();
     let gateway = start_gateway(&redis_url, token).await?;
 
@@ -110,18 +122,22 @@ async fn server_binary(redis_url: Option<&str>) -> Result<Option<PathBuf>, Failu
 }
 
 /// Starts a Redis server unless the URL of a running one is given. Returns the server and its URL.
-async fn start_server(given: Option<String>, binary: Option<PathBuf>) -> Result<(Option<Server>, String), Failure> {
+async fn start_server(
+    given: Option<String>,
+    binary: Option<PathBuf>,
+    data: &Path,
+) -> Result<(Option<Server>, String), Failure> {
     if let Some(url) = given {
         return Ok((None, url));
     }
     run_step("redis server", async |_| {
-        fs::create_dir_all(REDIS_DATA).map_err(|cause| Failure::file(REDIS_DATA, &cause))?;
-        let dir = Some(Path::new(REDIS_DATA).to_owned());
-        let options = ServerOptions { binary, databases: 1, dir, ..ServerOptions::default() };
-        let remedy = format!("start with empty data: rm -r {REDIS_DATA}; or use another server: --redis-url");
+        fs::create_dir_all(data).map_err(|cause| Failure::file(data, &cause))?;
+        let options = ServerOptions { binary, databases: 1, dir: Some(data.to_owned()), ..ServerOptions::default() };
+        let data = data.display();
+        let remedy = format!("start with empty data: rm -r {data}; or use another server: --redis-url");
         let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), remedy))?;
         let url = server.url();
-        Ok(Done { summary: format!("{url}, data in {REDIS_DATA}"), value: (Some(server), url) })
+        Ok(Done { summary: format!("{url}, data in {data}"), value: (Some(server), url) })
     })
     .await
 }

@@ -4,12 +4,13 @@ mod summary;
 
 use std::{
     collections::BTreeSet,
-    env, fs, io,
+    ffi::OsString,
+    fs, io,
     path::{self, PathBuf},
 };
 
 use tokio::{process::Command, try_join};
-use xtask::{failure::Failure, npm, process_group::ProcessGroup, redis, tools, worker};
+use xtask::{chromium, failure::Failure, npm, process_group::ProcessGroup, redis, tools, worker};
 
 use self::summary::Summary;
 
@@ -26,9 +27,12 @@ pub struct TestArguments {
     /// Run all tests on Redis Clusters of three servers; without this, only the tests of the sharded layout do.
     #[arg(long)]
     cluster: bool,
+    /// Test third-party storefronts behind edgefront instead; the names and options follow, and -- --help lists them.
+    #[arg(long)]
+    pub storefronts: bool,
     /// Arguments for cargo test: a part of a test's name, `-p gateway`, or `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    cargo_test: Vec<String>,
+    pub cargo_test: Vec<OsString>,
 }
 
 /// Runs the tests.
@@ -39,7 +43,7 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     let (server, tools, ()) = try_join!(redis::server_binary(), tools::install(), npm::install())?;
     worker::build(&tools).await?;
 
-    let chromium = find_chromium();
+    let chromium = chromium::find();
     let mut cargo = Command::new("cargo");
     // A failed suite must not keep the others from running.
     cargo.args(["test", "--workspace", "--no-fail-fast"]);
@@ -92,25 +96,13 @@ fn cluster_summary(names: &str) -> String {
     format!("; {} on clusters of three servers, the others on a single Redis or on none", names.len())
 }
 
-/// The path of Chromium or a browser based on it: the variable `CHROMIUM`, otherwise a known name on the PATH.
-fn find_chromium() -> Option<PathBuf> {
-    if let Some(path) = env::var_os("CHROMIUM") {
-        return Some(path.into());
-    }
-    let names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
-    let path = env::var_os("PATH")?;
-    names
-        .iter()
-        .find_map(|name| env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file()))
-}
-
 /// The arguments for `cargo test`; without a browser they skip the module `browser`.
-fn skip_browser_tests_unless(has_browser: bool, mut cargo_test: Vec<String>) -> Vec<String> {
+fn skip_browser_tests_unless(has_browser: bool, mut cargo_test: Vec<OsString>) -> Vec<OsString> {
     if !has_browser {
         if !cargo_test.iter().any(|argument| argument == "--") {
-            cargo_test.push("--".to_owned());
+            cargo_test.push("--".into());
         }
-        cargo_test.extend(["--skip".to_owned(), "browser::".to_owned()]);
+        cargo_test.extend(["--skip".into(), "browser::".into()]);
     }
     cargo_test
 }
@@ -122,7 +114,7 @@ mod tests {
     #[test]
     fn browser_tests_are_skipped_without_a_browser() {
         let arguments = |has_browser, given: &[&str]| {
-            skip_browser_tests_unless(has_browser, given.iter().map(|&word| word.to_owned()).collect())
+            skip_browser_tests_unless(has_browser, given.iter().map(OsString::from).collect())
         };
         assert_eq!(arguments(true, &["cart"]), ["cart"]);
         assert_eq!(arguments(false, &["cart"]), ["cart", "--", "--skip", "browser::"]);

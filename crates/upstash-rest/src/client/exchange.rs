@@ -13,7 +13,8 @@ use crate::{
     reply::Reply,
 };
 
-/// Bytes that a response may have. Upstash limits the result of a command to 10 MB, which base64 makes 13 MB; a pipeline may have several.
+/// Bytes that a response may have. Upstash limits the result of a command to 10 MB, which base64 makes 13 MB; a
+/// pipeline may have several.
 const MAX_RESPONSE_BYTES: usize = 32 << 20;
 
 impl Client {

@@ -1,7 +1,7 @@
 //! A client sends commands. One call is one HTTP request within one deadline, which it may share with other calls.
 //!
-//! Two cases take a second request, within the same deadline: the retry of commands that are repeatable, and EVAL after `NOSCRIPT`. These requests
-//! carry one call only, because less of its time is left.
+//! Two cases take a second request, within the same deadline: the retry of commands that are repeatable, and EVAL after
+//! `NOSCRIPT`. These requests carry one call only, because less of its time is left.
 
 mod credentials;
 mod exchange;
@@ -24,8 +24,8 @@ use crate::{
 
 /// A Redis database over REST.
 ///
-/// A pipeline sends independent commands in one request. A transaction executes a fixed set of writes together. A write that depends on a read is
-/// a [`Script`](crate::Script): there is no WATCH over REST.
+/// A pipeline sends independent commands in one request. A transaction executes a fixed set of writes together. A write
+/// that depends on a read is a [`Script`](crate::Script): there is no WATCH over REST.
 pub struct Client {
     transport: Rc<dyn Transport>,
     credentials: Credentials,
@@ -90,7 +90,8 @@ impl Client {
     /// Runs independent commands in one request. A command that fails does not affect the others.
     ///
     /// # Errors
-    /// Any [`Error`] of the request as a whole. The error of a command stands in its place in the list, which is as long as `commands`.
+    /// Any [`Error`] of the request as a whole. The error of a command stands in its place in the list, which is as
+    /// long as `commands`.
     pub async fn pipeline(&self, commands: &[Command]) -> Result<Vec<Result<Reply, Error>>, Error> {
         if commands.is_empty() {
             return Ok(Vec::new());
@@ -124,7 +125,8 @@ impl Client {
         T::from_reply(Reply::List(replies.into_iter().collect::<Result<_, _>>()?))
     }
 
-    /// Runs commands together: all are executed and no other command runs in between, or none is executed. Scripts cannot take part.
+    /// Runs commands together: all are executed and no other command runs in between, or none is executed. Scripts
+    /// cannot take part.
     ///
     /// # Errors
     /// Any [`Error`] of the request as a whole, or the first one of a command.

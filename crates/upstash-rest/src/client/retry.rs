@@ -2,8 +2,9 @@
 
 use crate::error::Error;
 
-/// Returns the result of the first attempt, or makes a second one if the commands are repeatable and the failure may pass. If both fail, the error
-/// is the first one. There is no backoff: the deadline leaves time for the second attempt, or the attempt ends with it.
+/// Returns the result of the first attempt, or makes a second one if the commands are repeatable and the failure may
+/// pass. If both fail, the error is the first one. There is no backoff: the deadline leaves time for the second
+/// attempt, or the attempt ends with it.
 pub async fn retry_once<T>(
     first: Result<T, Error>,
     is_repeatable: bool,

@@ -52,8 +52,8 @@ pub fn persist(key: impl AsRef<[u8]>) -> Typed<bool> {
     write("PERSIST", key).into()
 }
 
-/// SCAN: some of the keys, and the cursor for the next call. Begin with `"0"`; the scan is complete when that comes back. Filter it by
-/// `.arg("MATCH").arg(pattern)`.
+/// SCAN: some of the keys, and the cursor for the next call. Begin with `"0"`; the scan is complete when that comes
+/// back. Filter it by `.arg("MATCH").arg(pattern)`.
 #[must_use]
 pub fn scan(cursor: impl AsRef<[u8]>) -> Typed<(String, Vec<Bytes>)> {
     read("SCAN", cursor).into()

@@ -53,13 +53,15 @@ pub fn lset(key: impl AsRef<[u8]>, index: i64, value: impl AsRef<[u8]>) -> Typed
     write("LSET", key).num(index).arg(value).repeatable().into()
 }
 
-/// LREM: removes up to `count` equal values from the head, from the tail if it is negative, all if it is 0; how many were removed.
+/// LREM: removes up to `count` equal values from the head, from the tail if it is negative, all if it is 0; how many
+/// were removed.
 #[must_use]
 pub fn lrem(key: impl AsRef<[u8]>, count: i64, value: impl AsRef<[u8]>) -> Typed<u64> {
     write("LREM", key).num(count).arg(value).into()
 }
 
-/// LTRIM: keeps the values from `start` to `stop`, both included. Not repeatable, because it would count from another head.
+/// LTRIM: keeps the values from `start` to `stop`, both included. Not repeatable, because it would count from another
+/// head.
 #[must_use]
 pub fn ltrim(key: impl AsRef<[u8]>, start: i64, stop: i64) -> Typed<()> {
     write("LTRIM", key).num(start).num(stop).into()

@@ -1,10 +1,12 @@
-//! Typed commands: each function makes a command that knows the type of its reply, and whether the client may repeat it after a lost reply.
+//! Typed commands: each function makes a command that knows the type of its reply, and whether the client may repeat it
+//! after a lost reply.
 //!
-//! A command is repeatable here if a second execution leaves the same data and gives the same reply, such as SET, but not DEL, which replies with
-//! the number of keys that it deleted. Add [`Typed::repeatable`](crate::Typed::repeatable) to repeat a DEL whose reply does not matter.
+//! A command is repeatable here if a second execution leaves the same data and gives the same reply, such as SET, but
+//! not DEL, which replies with the number of keys that it deleted. Add [`Typed::repeatable`](crate::Typed::repeatable)
+//! to repeat a DEL whose reply does not matter.
 //!
-//! Options that have no function of their own are arguments: `cmd::set("k", "v").arg("KEEPTTL")`. Any other command is a
-//! [`Command`](crate::Command) in its free form.
+//! Options that have no function of their own are arguments: `cmd::set("k", "v").arg("KEEPTTL")`. Any other command is
+//! a [`Command`](crate::Command) in its free form.
 
 mod hashes;
 mod keys;

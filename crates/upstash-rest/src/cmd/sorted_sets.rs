@@ -1,5 +1,5 @@
-//! Sorted sets. Ranks count from 0 at the lowest score; negative ones count from the end, which is -1. A bound of a score is a number, `(` and a number
-//! to exclude it, `-inf` or `+inf`.
+//! Sorted sets. Ranks count from 0 at the lowest score; negative ones count from the end, which is -1. A bound of a
+//! score is a number, `(` and a number to exclude it, `-inf` or `+inf`.
 
 use bytes::Bytes;
 
@@ -24,7 +24,8 @@ pub fn zrange_rev(key: impl AsRef<[u8]>, start: i64, stop: i64) -> Typed<Vec<Byt
     read("ZRANGE", key).num(start).num(stop).arg("REV").into()
 }
 
-/// ZRANGE with BYSCORE: the members with a score from `min` to `max`. Limit it by `.arg("LIMIT").num(offset).num(count)`.
+/// ZRANGE with BYSCORE: the members with a score from `min` to `max`. Limit it by
+/// `.arg("LIMIT").num(offset).num(count)`.
 #[must_use]
 pub fn zrange_by_score(key: impl AsRef<[u8]>, min: impl AsRef<[u8]>, max: impl AsRef<[u8]>) -> Typed<Vec<Bytes>> {
     read("ZRANGE", key).arg(min).arg(max).arg("BYSCORE").into()

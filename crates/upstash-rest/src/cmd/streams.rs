@@ -23,7 +23,8 @@ pub fn xrange(key: impl AsRef<[u8]>, start: impl AsRef<[u8]>, end: impl AsRef<[u
     read("XRANGE", key).arg(start).arg(end).into()
 }
 
-/// XREVRANGE: the entries from `end` back to `start`, both included, newest first. Limit it by `.arg("COUNT").num(count)`.
+/// XREVRANGE: the entries from `end` back to `start`, both included, newest first. Limit it by
+/// `.arg("COUNT").num(count)`.
 #[must_use]
 pub fn xrevrange(key: impl AsRef<[u8]>, end: impl AsRef<[u8]>, start: impl AsRef<[u8]>) -> Typed<Vec<StreamEntry>> {
     read("XREVRANGE", key).arg(end).arg(start).into()

@@ -20,12 +20,13 @@ const SCRIPT_BYTES: usize = 512;
 /// Bytes around the arguments of a script that is named by its hash.
 const HEAD_BYTES: usize = 64;
 
-/// One Redis command, or one call of a script. Its reply has the type that the caller asks for; see [`Typed`] for commands that know theirs.
+/// One Redis command, or one call of a script. Its reply has the type that the caller asks for; see [`Typed`] for
+/// commands that know theirs.
 #[derive(Clone)]
 pub struct Command {
     verb: Verb,
-    /// JSON strings as they are sent, each after a comma. An argument is escaped once, where it comes from, and copied in one piece after
-    /// that: with one allocation per argument, to send a page of 20 KB took 88 µs instead of 47.
+    /// JSON strings as they are sent, each after a comma. An argument is escaped once, where it comes from, and copied
+    /// in one piece after that: with one allocation per argument, to send a page of 20 KB took 88 µs instead of 47.
     arguments: Vec<u8>,
     carrier: Carrier,
     repeatable: bool,
@@ -116,8 +117,8 @@ impl Command {
         self
     }
 
-    /// Declares that this write is idempotent (SET, ZADD with a score, DEL), and that its reply is not used to tell a first execution from
-    /// a second. The client then repeats it after a lost reply.
+    /// Declares that this write is idempotent (SET, ZADD with a score, DEL), and that its reply is not used to tell a
+    /// first execution from a second. The client then repeats it after a lost reply.
     #[must_use]
     pub const fn repeatable(mut self) -> Self {
         self.repeatable = true;
@@ -188,8 +189,8 @@ impl Command {
         Ok(())
     }
 
-    /// Writes the array of all words that JSON can carry, in order: the name, the hash or the text of a script and the number of its keys,
-    /// the arguments.
+    /// Writes the array of all words that JSON can carry, in order: the name, the hash or the text of a script and the
+    /// number of its keys, the arguments.
     fn write_words(&self, form: ScriptForm, json: &mut Vec<u8>) {
         let (name, script) = match (self.verb, form) {
             (Verb::Name(name), _) => (name, None),
@@ -209,8 +210,8 @@ impl Command {
         json.push(b']');
     }
 
-    /// The path and the body of the form that carries any bytes: `/NAME/argument/argument`, with the last argument in the body. None if
-    /// JSON carries the command, or nothing does.
+    /// The path and the body of the form that carries any bytes: `/NAME/argument/argument`, with the last argument in
+    /// the body. None if JSON carries the command, or nothing does.
     pub(crate) fn to_path(&self, form: ScriptForm) -> Option<(String, Bytes)> {
         let Carrier::Body(body) = &self.carrier else { return None };
         let mut json = Vec::new();

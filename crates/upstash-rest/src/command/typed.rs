@@ -4,7 +4,8 @@ use std::{fmt, fmt::Display, marker::PhantomData};
 
 use super::Command;
 
-/// A command whose reply is read as a `T`. The functions of [`cmd`](crate::cmd) make them, and so does [`Command::reply_as`].
+/// A command whose reply is read as a `T`. The functions of [`cmd`](crate::cmd) make them, and so does
+/// [`Command::reply_as`].
 pub struct Typed<T> {
     command: Command,
     reply: PhantomData<fn() -> T>,
@@ -74,8 +75,8 @@ impl<T> fmt::Debug for Typed<T> {
 
 /// Commands that are sent together, and the type `T` that their replies are read as.
 ///
-/// A tuple of up to eight [`Typed`] commands gives a tuple, and an array or a vector of one type gives a vector. A list of [`Command`]s is read
-/// as the type that the caller asks for.
+/// A tuple of up to eight [`Typed`] commands gives a tuple, and an array or a vector of one type gives a vector. A list
+/// of [`Command`]s is read as the type that the caller asks for.
 pub trait CommandList<T> {
     /// The commands without their types.
     type Commands: AsRef<[Command]>;

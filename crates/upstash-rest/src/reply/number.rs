@@ -1,7 +1,7 @@
 //! Numbers, which Redis writes as integers or as text.
 //!
-//! Floats are read by `serde_json`, which replaces the parser of the standard library: the tables of that one made a Worker 11 KB larger
-//! gzipped.
+//! Floats are read by `serde_json`, which replaces the parser of the standard library: the tables of that one made a
+//! Worker 11 KB larger gzipped.
 
 use super::{FromReply, Reply};
 use crate::error::Error;
@@ -32,8 +32,8 @@ impl FromReply for f64 {
     }
 }
 
-/// Reads a float as Redis writes it: as a JSON number, or `inf`. Exact up to 15 digits; beyond, the last bit may differ. None for any other
-/// text, and for `nan`.
+/// Reads a float as Redis writes it: as a JSON number, or `inf`. Exact up to 15 digits; beyond, the last bit may
+/// differ. None for any other text, and for `nan`.
 #[must_use]
 pub fn parse_f64(text: &str) -> Option<f64> {
     match text {

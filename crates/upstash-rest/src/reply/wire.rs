@@ -1,7 +1,8 @@
 //! The JSON form of a reply.
 //!
-//! Strings come base64-encoded, so that any bytes survive JSON. Only the status `OK` comes as it is; no base64 text has two characters. Replaces
-//! a tree of `serde_json::Value`s, in which each string is copied before it is decoded: here each is decoded where it stands.
+//! Strings come base64-encoded, so that any bytes survive JSON. Only the status `OK` comes as it is; no base64 text has
+//! two characters. Replaces a tree of `serde_json::Value`s, in which each string is copied before it is decoded: here
+//! each is decoded where it stands.
 
 use std::fmt;
 
@@ -16,7 +17,8 @@ use serde_json::Value;
 use super::Reply;
 use crate::error::Error;
 
-/// The result of one command: `{"result": …}` or `{"error": …}`. With an `error`, the command failed whatever else is there.
+/// The result of one command: `{"result": …}` or `{"error": …}`. With an `error`, the command failed whatever else is
+/// there.
 pub struct CommandResult(pub Result<Reply, Error>);
 
 impl<'de> Deserialize<'de> for CommandResult {

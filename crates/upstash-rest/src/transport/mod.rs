@@ -24,13 +24,16 @@ pub type Alarm = LocalBoxFuture<'static, ()>;
 /// Ends an [`Alarm`] early.
 pub type Wake = Box<dyn FnOnce()>;
 
-/// Sends HTTP requests and measures time. Implement it to send through another HTTP client, to count requests, or to test.
+/// Sends HTTP requests and measures time. Implement it to send through another HTTP client, to count requests, or to
+/// test.
 pub trait Transport {
-    /// Sends a request and resolves with the whole response, whose body has at most `limit` bytes. Redirects are not followed.
+    /// Sends a request and resolves with the whole response, whose body has at most `limit` bytes. Redirects are not
+    /// followed.
     ///
     /// # Errors
-    /// [`TransportError::Timeout`] if the whole response has not arrived `deadline` after the call, [`TransportError::Unreachable`] if it
-    /// never will or is too large, and [`TransportError::NotSent`] if the transport refuses to send the request.
+    /// [`TransportError::Timeout`] if the whole response has not arrived `deadline` after the call,
+    /// [`TransportError::Unreachable`] if it never will or is too large, and [`TransportError::NotSent`] if the
+    /// transport refuses to send the request.
     fn exchange(
         &self,
         request: http::Request<Bytes>,
@@ -46,8 +49,8 @@ pub trait Transport {
 
     /// Yields to the event loop: resolves when the work that had arrived before has begun.
     ///
-    /// Override it if the platform may cancel the request that waits: the promise should resolve nevertheless, because others may have
-    /// joined the batch that follows.
+    /// Override it if the platform may cancel the request that waits: the promise should resolve nevertheless, because
+    /// others may have joined the batch that follows.
     fn turn(&self) -> LocalBoxFuture<'static, ()> {
         self.sleep(Duration::ZERO)
     }

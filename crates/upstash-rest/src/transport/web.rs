@@ -45,8 +45,8 @@ impl Transport for WebTransport {
         Box::pin(JsFuture::from(promise).map(drop))
     }
 
-    /// Resolves a promise, so that in a Worker the sleeper wakes in the context of its own request. The platform knows that context only of
-    /// promises that `withResolvers` makes: those of optimised `new Promise` code lose it.
+    /// Resolves a promise, so that in a Worker the sleeper wakes in the context of its own request. The platform knows
+    /// that context only of promises that `withResolvers` makes: those of optimised `new Promise` code lose it.
     fn alarm(&self, duration: Duration) -> (Alarm, Wake) {
         let (promise, resolve) = deferred();
         set_timeout(&resolve, millis(duration));

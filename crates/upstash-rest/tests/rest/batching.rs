@@ -38,7 +38,8 @@ async fn short_calls_share_no_request_with_long_ones() {
     let numbers = join_all((0..3).map(|_| db.client.run::<u64>(incr())));
     let (pages, numbers) = join(pages, numbers).await;
     assert!(pages.iter().all(Result::is_ok) && numbers.iter().all(Result::is_ok));
-    // The first of each kind is sent alone. 6 pages share a request, twice, then one is left; the two other numbers share one.
+    // The first of each kind is sent alone. 6 pages share a request, twice, then one is left; the two other numbers
+    // share one.
     assert_eq!(db.counts(), (6, 17));
 }
 

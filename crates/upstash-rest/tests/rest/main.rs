@@ -1,5 +1,5 @@
-//! The client against a real server behind the gateway: the requests that it sends, and the results that it gives. Every test has a database and a
-//! gateway of its own.
+//! The client against a real server behind the gateway: the requests that it sends, and the results that it gives.
+//! Every test has a database and a gateway of its own.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Scripts are sent by their hash, and in full when the server does not know them. Each test has its own script, so that the server has not seen it.
+//! Scripts are sent by their hash, and in full when the server does not know them. Each test has its own script, so
+//! that the server has not seen it.
 
 use bytes::Bytes;
 use futures_util::future::{join, join_all};

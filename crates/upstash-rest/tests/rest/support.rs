@@ -109,8 +109,8 @@ pub fn refused<T>(code: &str) -> Result<T, Error> {
     Err(Error::Refused { code: code.to_owned() })
 }
 
-/// A transport that records requests, counts turns of the event loop, and may have a budget of requests. Its clock stands still until it is started, so
-/// that the time in which callers may join a batch never ends on a slow machine.
+/// A transport that records requests, counts turns of the event loop, and may have a budget of requests. Its clock
+/// stands still until it is started, so that the time in which callers may join a batch never ends on a slow machine.
 pub struct Watch {
     inner: ReqwestTransport,
     pub requests: RefCell<Vec<http::Request<Bytes>>>,

@@ -4,8 +4,8 @@ use redis::Value;
 
 use crate::request::Command;
 
-/// One reply from the replies of all servers that got the command. The first error wins. Arrays are concatenated, numbers
-/// added; of other replies the first counts.
+/// One reply from the replies of all servers that got the command. The first error wins. Arrays are concatenated,
+/// numbers added; of other replies the first counts.
 pub(super) fn merge_replies(command: &Command, replies: Vec<Value>) -> Value {
     if let Some(error) = replies.iter().find(|reply| matches!(reply, Value::ServerError(_))) {
         return error.clone();

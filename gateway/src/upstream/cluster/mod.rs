@@ -1,9 +1,9 @@
-//! A Redis Cluster. Each command goes to the server that owns the slot of its key. A client notices two differences from a
-//! single server: the keys of a command, script or transaction must be in one slot, and the parts of a pipeline that
-//! belong to different servers run concurrently.
+//! A Redis Cluster. Each command goes to the server that owns the slot of its key. A client notices two differences
+//! from a single server: the keys of a command, script or transaction must be in one slot, and the parts of a pipeline
+//! that belong to different servers run concurrently.
 //!
-//! A server rejects a command for a slot that it does not own (MOVED, ASK, TRYAGAIN). It has executed nothing then, so the
-//! rejected commands are sent again. Commands on a connection that broke are not: they may have been executed.
+//! A server rejects a command for a slot that it does not own (MOVED, ASK, TRYAGAIN). It has executed nothing then, so
+//! the rejected commands are sent again. Commands on a connection that broke are not: they may have been executed.
 
 use std::{sync::Arc, time::Duration};
 

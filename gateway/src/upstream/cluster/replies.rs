@@ -51,7 +51,8 @@ impl Replies {
     /// Takes the replies of an attempt and returns the commands to send again; none if it `is_last`.
     ///
     /// # Errors
-    /// [`UpstreamError::Unreachable`] if no command was executed in any attempt, else [`UpstreamError::ConnectionLost`].
+    /// [`UpstreamError::Unreachable`] if no command was executed in any attempt, else
+    /// [`UpstreamError::ConnectionLost`].
     pub(super) fn collect(&mut self, outcomes: Vec<Outcome>, is_last: bool) -> Result<Retries, UpstreamError> {
         let mut retries = Retries::default();
         let mut failure = None;

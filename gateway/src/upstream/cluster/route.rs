@@ -1,5 +1,5 @@
-//! Routes: the slot of a command's key, any server, or all servers. Only the first key counts, because the server itself
-//! checks that all keys of a command are in one slot.
+//! Routes: the slot of a command's key, any server, or all servers. Only the first key counts, because the server
+//! itself checks that all keys of a command are in one slot.
 
 use crate::request::Command;
 

@@ -1,5 +1,5 @@
-//! Topology of a cluster: which server owns which slots. Read with CLUSTER SLOTS at the start and whenever a redirect shows
-//! that it is out of date.
+//! Topology of a cluster: which server owns which slots. Read with CLUSTER SLOTS at the start and whenever a redirect
+//! shows that it is out of date.
 
 use std::{
     collections::BTreeMap,

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Visitor, with_json};
+use super::{Visitor, service, with_json};
 use crate::support::{Shop, scenarios};
 
 scenarios!(&[("CART_MAX_LINES", "3"), ("CART_MAX_QUANTITY", "10")];
@@ -11,6 +11,7 @@ scenarios!(&[("CART_MAX_LINES", "3"), ("CART_MAX_QUANTITY", "10")];
     a_quantity_replaces_the_old_one_and_0_or_less_removes_the_item,
     adding_stops_at_the_limits_of_a_cart,
     a_retried_add_counts_once,
+    an_item_may_be_named_by_an_integer,
     an_unchanged_cart_is_answered_304,
     an_invalid_item_or_quantity_is_refused_and_the_cart_stays,
     a_cart_call_costs_one_redis_request,
@@ -94,6 +95,29 @@ async fn a_retried_add_counts_once(shop: &Shop) {
         assert_eq!((answer.status, &answer.json["field"]), (422, &json!("Idempotency-Key")), "{wrong}");
     }
     assert_eq!(guest.get("/cart").await.json, cart(&[("cup", 1), ("mug", 4)]));
+}
+
+async fn an_item_may_be_named_by_an_integer(shop: &Shop) {
+    let mut guest = Visitor::new(shop);
+    guest.post("/cart/items", &json!({"id": 42, "quantity": 1})).await;
+    guest.post("/cart/items", &json!({"id": "42", "quantity": 1})).await;
+    assert_eq!(guest.put("/cart/items/7", &json!({"quantity": 1})).await.json, cart(&[("42", 2), ("7", 1)]));
+    for id in [json!(4.5), json!(1e30), json!(null)] {
+        let answer = guest.post("/cart/items", &json!({"id": id, "quantity": 1})).await;
+        let detail = "id must be a string or an integer of at most 64 bits";
+        assert_eq!((answer.status, &answer.json["field"], &answer.json["detail"]), (422, &json!("id"), &json!(detail)));
+    }
+    let token = guest.cookie.clone().expect("a cookie");
+    let token = token.trim_start_matches("__Host-session=").split('.').next().expect("a token").to_owned();
+    let order = json!({"order_id": 1001, "items": [{"id": 42, "quantity": 2}], "token": token});
+    for _ in ["reported", "repeated"] {
+        assert_eq!(service(shop, Method::POST, "/orders", Some(&order)).await.status, 204);
+    }
+    assert_eq!(guest.get("/cart").await.json, cart(&[("7", 1)]));
+    assert_eq!(shop.store.raw(&["EXISTS", "order:1001"]).await, 1);
+    assert_eq!(guest.post("/views", &json!({"item": 42})).await.status, 202);
+    let purged = service(shop, Method::POST, "/purge", Some(&json!({"items": [42]}))).await;
+    assert_eq!((purged.status, &purged.json["purged"]), (200, &json!(1)));
 }
 
 async fn an_unchanged_cart_is_answered_304(shop: &Shop) {

@@ -13,6 +13,7 @@ use crate::support::{Reply, Shop, scenarios};
 scenarios!(&[];
     liveness_needs_neither_redis_nor_the_origin,
     readiness_names_the_failing_part,
+    an_old_failure_of_the_rows_is_over,
     the_stats_count_the_data_in_redis,
 );
 
@@ -48,6 +49,61 @@ async fn readiness_names_the_failing_part(shop: &Shop) {
     ready(503, ["ill", "unknown", "unknown", "ill"]).await;
     let line = shop.logged("origin: no connection").await;
     assert!(line.contains(r#""route":"/_edge/v1/readyz""#), "{line}");
+}
+
+async fn an_old_failure_of_the_rows_is_over(shop: &Shop) {
+    let report = |finished: u64, error: &str| {
+        json!({"started": 0.0, "finished": finished, "error": error, "done": {"failed": 1}}).to_string()
+    };
+    let now = edgefront_seconds();
+    for (finished, error, status, cause) in [
+        (now - 160, "ROWS_URL answered with status 403", 200, json!(null)),
+        (now - 100, "ROWS_URL answered with status 403", 503, json!("ROWS_URL answered with status 403")),
+        (now, "origin: no answer in time", 503, json!("origin: no answer in time")),
+        (now, "database: no such column: ada@example.org", 503, json!("database")),
+        (now, "redis: refused: OOM", 503, json!("redis")),
+    ] {
+        shop.store.raw(&["HSET", "jobs:", "refresh-rows", &report(finished, error)]).await;
+        let ready = get(shop, "/readyz").await;
+        assert_eq!((ready.status, &ready.json["rows_cause"]), (status, &cause), "{error}");
+        assert_eq!(ready.json["rows"], if status == 200 { "ok" } else { "failing" });
+    }
+    shop.logged("rows: database: no such column").await;
+}
+
+mod rows {
+    use super::*;
+
+    scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "0"), ("SUBREQUESTS", "10")];
+        a_row_source_that_fails_is_reported_until_it_answers,
+    );
+}
+
+async fn a_row_source_that_fails_is_reported_until_it_answers(shop: &Shop) {
+    // As an origin that refuses requests without the key.
+    shop.origin
+        .answer_with(|asked| if asked.path.starts_with("/rows") { Reply::status(403) } else { Reply::html("x") });
+    service(shop, Method::PUT, "/rows/mug/schedule", Some(&json!({"every": 3600}))).await;
+    shop.store.raw(&["ZADD", "schedule:", "1700000000", "mug"]).await;
+    service(shop, Method::POST, "/jobs/refresh-rows", Some(&json!({}))).await;
+
+    let ready = get(shop, "/readyz").await;
+
+    assert_eq!((ready.status, &ready.json["rows"], &ready.json["redis"]), (503, &json!("failing"), &json!("ok")));
+    assert_eq!(ready.json["rows_cause"], "ROWS_URL answered with status 403");
+    let line = shop.logged("rows: ROWS_URL answered with status 403").await;
+    assert!(line.contains(r#""route":"/_edge/v1/readyz""#), "{line}");
+
+    shop.origin.answer(Reply::html(r#"[{"id": "mug", "stock": 1}]"#));
+    shop.store.raw(&["ZADD", "schedule:", "1700000000", "mug"]).await;
+    service(shop, Method::POST, "/jobs/refresh-rows", Some(&json!({}))).await;
+    let ready = get(shop, "/readyz").await;
+    assert_eq!((ready.status, &ready.json["rows"], &ready.json["rows_cause"]), (200, &json!("ok"), &json!(null)));
+}
+
+/// The Unix second of now.
+fn edgefront_seconds() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().expect("a clock after 1970").as_secs()
 }
 
 async fn the_stats_count_the_data_in_redis(shop: &Shop) {

@@ -14,6 +14,7 @@ scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "0")];
     an_unscheduled_row_is_not_found,
     the_most_overdue_rows_come_first,
     a_row_whose_source_fails_is_unavailable,
+    a_scheduled_row_without_a_copy_is_told_apart_from_an_unscheduled_one,
     an_invalid_row_or_schedule_is_refused,
 );
 
@@ -246,6 +247,26 @@ async fn a_row_whose_source_fails_is_unavailable(shop: &Shop) {
     schedule(shop, "mug", 5.0).await;
     let answer = read(shop, "/mug").await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, "5"), "{answer:?}");
+}
+
+async fn a_scheduled_row_without_a_copy_is_told_apart_from_an_unscheduled_one(shop: &Shop) {
+    stock(shop, 3);
+    schedule(shop, "mug", 60.0).await;
+    shop.origin.answer(Reply::status(500));
+    schedule(shop, "cup", 60.0).await;
+    shop.settled().await;
+    let before = shop.store.counts().requests;
+
+    let answer = read(shop, "?ids=bowl,cup,mug").await;
+
+    assert_eq!((answer.status, &answer.json), (200, &json!({"rows": {"mug": row("mug", 3)}, "no_copy": ["cup"]})));
+    assert!(shop.store.counts().requests - before <= 2, "the read, and the lease of the failing row");
+    assert_eq!(read(shop, "?ids=cup").await.json, json!({"rows": {}, "no_copy": ["cup"]}));
+    assert_eq!(read(shop, "?ids=bowl").await.json, json!({"rows": {}}));
+    assert_eq!((read(shop, "/cup").await.status, read(shop, "/bowl").await.status), (503, 404));
+    stock(shop, 3);
+    shop.store.raw(&["ZADD", "schedule:", "1700000000", "cup"]).await;
+    assert_eq!(read(shop, "?ids=cup").await.json, json!({"rows": {"cup": row("cup", 3)}}), "the source answers again");
 }
 
 async fn an_invalid_row_or_schedule_is_refused(shop: &Shop) {

@@ -14,9 +14,9 @@ export const PHONE = { width: 390, height: 844 };
 export const DESKTOP = { width: 1280, height: 800 };
 
 /**
- * Runs `scenario` with a function that opens a browser context: one visitor with own cookies and storage. Fails if a page had an error: an
- * exception, a console message, a violation of the content security policy, or a request to another host. The browser also logs responses
- * with an error status; `expected` lists those that the scenario causes.
+ * Runs `scenario` with a function that opens a browser context: one visitor with own cookies and storage. Fails if a
+ * page had an error: an exception, a console message, a violation of the content security policy, or a request to
+ * another host. The browser also logs responses with an error status; `expected` lists those that the scenario causes.
  */
 export async function inBrowser(scenario, expected = []) {
 	const browser = await chromium.launch({

@@ -1,9 +1,9 @@
-//! Every fault, while everything that a shop does: a table of the one by the other, each field of which is tried on real parts and judged
-//! by the same rules, whatever stands in it. What came out is `docs/faults.md`.
+//! Every fault, while everything that a shop does: a table of the one by the other, each field of which is tried on
+//! real parts and judged by the same rules, whatever stands in it. What came out is `docs/faults.md`.
 //!
-//! The rules, see [`judge`]: a page is answered as long as anybody can render it; what is done is done once, or answered 503 with
-//! `Retry-After`, and then the retry finds it or does it; a call sends Redis twice as many requests as ever, at most; what a cron has not
-//! done the next one does; nothing has to be restarted.
+//! The rules, see [`judge`]: a page is answered as long as anybody can render it; what is done is done once, or
+//! answered 503 with `Retry-After`, and then the retry finds it or does it; a call sends Redis twice as many requests
+//! as ever, at most; what a cron has not done the next one does; nothing has to be restarted.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -169,7 +169,8 @@ async fn without_fault(action: Action) -> u64 {
     world.store.gateway.received() - before
 }
 
-/// Lets an action, which without a fault sends so many requests, meet `trouble`; asserts the rules, and says what came out.
+/// Lets an action, which without a fault sends so many requests, meet `trouble`; asserts the rules, and says what came
+/// out.
 async fn judge(
     store: Store,
     trouble: Trouble,

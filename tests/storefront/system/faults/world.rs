@@ -1,5 +1,5 @@
-//! A shop to which things happen: one isolate, its Redis behind a gateway that fails as told, and an origin that does, too. Time passes
-//! only when nothing happens.
+//! A shop to which things happen: one isolate, its Redis behind a gateway that fails as told, and an origin that does,
+//! too. Time passes only when nothing happens.
 
 use std::{
     cell::RefCell,
@@ -61,7 +61,8 @@ impl World {
         world
     }
 
-    /// How long a visitor waits for Redis, and for the origin. Long, where neither is slow on purpose: the machine may be busy.
+    /// How long a visitor waits for Redis, and for the origin. Long, where neither is slow on purpose: the machine may
+    /// be busy.
     pub fn set_deadlines(&mut self, redis: Duration, origin: Duration) {
         let app = Rc::get_mut(&mut self.app).expect("no work is under way");
         app.redis = app.redis.with_deadline(redis).into();

@@ -1,4 +1,5 @@
-//! The same actions truly at once, with no gate: in which order Redis takes them is its own, and what must hold holds in every one.
+//! The same actions truly at once, with no gate: in which order Redis takes them is its own, and what must hold holds
+//! in every one.
 
 use std::{rc::Rc, time::Duration};
 
@@ -8,11 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     PIECES,
-    action::{self, Action, World},
+    action::{self, Action},
     actor, explore,
     model::at_rest,
     put_sale, ready,
     state::State,
+    world::World,
 };
 use crate::support::Store;
 

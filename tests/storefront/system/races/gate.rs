@@ -1,6 +1,6 @@
-//! A gate in the way of every request: it is held there until the schedule lets it go, alone, and its answer is held again until the
-//! schedule delivers it. So one list of numbers says in which order Redis sees the requests of many actors, and the same list says it
-//! again. Only released requests do real I/O; every other actor waits for the gate.
+//! A gate in the way of every request: it is held there until the schedule lets it go, alone, and its answer is held
+//! again until the schedule delivers it. So one list of numbers says in which order Redis sees the requests of many
+//! actors, and the same list says it again. Only released requests do real I/O; every other actor waits for the gate.
 
 use std::{
     cell::RefCell,
@@ -91,9 +91,10 @@ impl Gate {
         self.0.held.borrow_mut().push(Held { door, label, what });
     }
 
-    /// Plays `actors` to their end. Each number of `schedule` says which of the held things goes next, counted in the order of their
-    /// doors and around, sleepers last; beyond its end it is the first. So a schedule of zeros lets one actor after the other run to its end.
-    /// `executed` is asked after each request, when Redis has executed it and nobody knows yet.
+    /// Plays `actors` to their end. Each number of `schedule` says which of the held things goes next, counted in the
+    /// order of their doors and around, sleepers last; beyond its end it is the first. So a schedule of zeros lets one
+    /// actor after the other run to its end. `executed` is asked after each request, when Redis has executed it and
+    /// nobody knows yet.
     ///
     /// The error is the first one of an actor or of `executed`.
     pub async fn play(
@@ -139,7 +140,8 @@ impl Gate {
     fn take(&self, number: usize) -> Option<Held> {
         let mut held = self.0.held.borrow_mut();
         held.retain(|held| !matches!(&held.what, What::Sleep(_, sleeper) if sleeper.is_closed()));
-        // Time passes when nothing else happens, and then by as little as may be. What else is of one door stays in its order.
+        // Time passes when nothing else happens, and then by as little as may be. What else is of one door stays in its
+        // order.
         held.sort_by_key(|held| match held.what {
             What::Sleep(end, _) => (Some(end), held.door),
             _ => (None, held.door),

@@ -1,6 +1,6 @@
-//! Any interleaving of what visitors, the shop and overlapping crons do, request by request, against a naive model. A request of
-//! theirs is held at a gate until the case's schedule lets it go, so a case is its actions and that schedule: it shrinks, and what
-//! is printed of a failure is all that it takes to play it again.
+//! Any interleaving of what visitors, the shop and overlapping crons do, request by request, against a naive model. A
+//! request of theirs is held at a gate until the case's schedule lets it go, so a case is its actions and that
+//! schedule: it shrinks, and what is printed of a failure is all that it takes to play it again.
 //!
 //! - `EDGEFRONT_RACES=1000`: so many cases of each kind, instead of the number that `cargo xtask test` has time for.
 //! - `EDGEFRONT_RACE='…'`: the one case that a failure printed (for the test that printed it).
@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use self::{
-    action::{Action, World},
+    action::Action,
     gate::Actor,
     model::{Model, at_rest},
     state::State,
+    world::World,
 };
 use crate::support::{Store, TestOrigin};
 
@@ -37,6 +38,8 @@ mod pages;
 mod rows;
 /// The state of Redis.
 mod state;
+/// The execution of the actions.
+mod world;
 
 /// The flash sale.
 const PIECES: u64 = 1;
@@ -173,7 +176,8 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Panics of this thread print nothing meanwhile: while a case shrinks there are hundreds, and the last is told at the end.
+/// Panics of this thread print nothing meanwhile: while a case shrinks there are hundreds, and the last is told at the
+/// end.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,11 +1,12 @@
-//! The effect of each request on the state, as naively as possible: maps, and one request after another. The state that is found
-//! after a request must be the one that the model makes of the state before it; and in every state some things must hold.
+//! The effect of each request on the state, as naively as possible: maps, and one request after another. The state that
+//! is found after a request must be the one that the model makes of the state before it; and in every state some things
+//! must hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use edgefront::{
     config::Config,
-    orders::{Order, flash_sale::GRACE},
+    orders::flash_sale::GRACE,
     ports::{
         error::{Error, Refusal},
         time::Timestamp,
@@ -13,12 +14,11 @@ use edgefront::{
     schema::{keys::Keys, token::Token},
     sessions::{DeviceSelection, TOUCH_EVERY},
 };
-use serde_json::json;
 
 use super::{
     PIECES,
-    action::{Deed, Doing},
-    state::{Items, State},
+    state::{Items, State, log_out_devices, reap, seen, take_out, written},
+    world::{Deed, Doing},
 };
 
 pub struct Model<'a> {
@@ -80,7 +80,7 @@ impl<'a> Model<'a> {
             }
             Deed::LogIn(old, user) => {
                 let new = drawn.ok_or("a login draws a token")?;
-                self.log_in(&mut next, old.as_ref(), new, user.as_str(), now);
+                self.log_in(&mut next, &Login { old: old.as_ref(), new, user: user.as_str() }, now);
                 self.followed.extend(old.as_ref().map(|old| (old.as_str().to_owned(), new.clone())));
                 doing.expected = Some(new.clone());
             }
@@ -139,7 +139,7 @@ impl<'a> Model<'a> {
             Deed::Reserve(_) | Deed::Cancel(..) if self.keys.is_sharded() && step == 0 => {}
             Deed::Reserve(token) => {
                 let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now).unwrap_or_default();
-                doing.expected = Some(self.reserve(&mut next, user, token.as_str(), after, now)?);
+                doing.expected = Some(self.reserve(&mut next, &Buyer { user, token: token.as_str() }, after, now)?);
             }
             Deed::Cancel(token, id) => {
                 let user = self.user(doing.history.first().unwrap_or(before), token.as_str(), now).unwrap_or_default();
@@ -180,7 +180,7 @@ impl<'a> Model<'a> {
         self.followed.get(old?.as_str()).filter(|token| before.login.get(*token).is_some_and(|owner| owner == user))
     }
 
-    fn log_in(&self, next: &mut State, old: Option<&Token>, new: &str, user: &str, now: Timestamp) {
+    fn log_in(&self, next: &mut State, &Login { old, new, user }: &Login, now: Timestamp) {
         if let Some(old) = old.map(Token::as_str)
             && let Some(owner) = self.user(next, old, now).map(str::to_owned)
         {
@@ -231,8 +231,7 @@ impl<'a> Model<'a> {
     fn reserve(
         &self,
         next: &mut State,
-        user: &str,
-        token: &str,
+        &Buyer { user, token }: &Buyer,
         after: &State,
         now: Timestamp,
     ) -> Result<String, String> {
@@ -343,63 +342,23 @@ pub fn at_rest(state: &State) -> Result<(), String> {
     Ok(())
 }
 
+/// A login of `user`: the session `new` replaces the session `old`.
+struct Login<'a> {
+    old: Option<&'a Token>,
+    new: &'a str,
+    user: &'a str,
+}
+
+/// A visitor of the sale; `user` is empty for a guest.
+struct Buyer<'a> {
+    user: &'a str,
+    token: &'a str,
+}
+
 /// A write of an item to a cart.
 struct CartChange<'a> {
     token: Option<&'a Token>,
     item: &'a str,
     quantity: u32,
     adds: bool,
-}
-
-fn written(state: &State, token: &str) -> String {
-    format!("{token}: {}", json!(state.carts.get(token).cloned().unwrap_or_default()))
-}
-
-fn seen(state: &mut State, token: &str, now: Timestamp) {
-    let last = state.recent.get(token).copied();
-    state.recent.insert(token.to_owned(), last.map_or(now, |last| last.max(now)));
-}
-
-/// A session ends, with all that is stored of it.
-fn reap(state: &mut State, token: &str, whose: &str) {
-    let user = state.login.remove(token);
-    let cart = state.carts.remove(token);
-    state.recent.remove(token);
-    state.viewed.remove(token);
-    state.abandoned.extend(cart.map(|cart| (user.unwrap_or_else(|| whose.to_owned()), cart)));
-}
-
-/// The check, the end of the logins, and of what else was stored of them. `own` asks, and is of `user`.
-fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bool, history: &[State]) {
-    match (history, user) {
-        ([], _) | (_, None) => {}
-        (_, Some("")) => reap(state, own, ""),
-        ([_], Some(user)) => state.login.retain(|token, owner| owner != user || !all && token == own),
-        ([_, listed, ..], Some(user)) => {
-            let mut ended = listed.lists.get(user).cloned().unwrap_or_default();
-            if all {
-                ended.insert(own.to_owned())
-            } else {
-                ended.remove(own)
-            };
-            for token in &ended {
-                reap(state, token, user);
-            }
-        }
-    }
-}
-
-/// Bought items leave the cart, once for each order.
-fn take_out(state: &mut State, token: &str, order: &Order) {
-    if !state.settled.insert(order.id.to_string()) {
-        return;
-    }
-    let Some(cart) = state.carts.get_mut(token) else { return };
-    for line in &order.lines {
-        if let Some(quantity) = cart.get_mut(line.item.as_str()) {
-            *quantity = quantity.saturating_sub(line.quantity.into());
-        }
-    }
-    cart.retain(|_, quantity| *quantity > 0);
-    state.carts.retain(|_, cart| !cart.is_empty());
 }

@@ -1,5 +1,6 @@
-//! Pages that are visited in two isolates while the shop changes and purges them. What the origin said before a purge is never served
-//! to who comes after it: where it was purged at once, elsewhere as soon as an isolate's own copies are over.
+//! Pages that are visited in two isolates while the shop changes and purges them. What the origin said before a purge
+//! is never served to who comes after it: where it was purged at once, elsewhere as soon as an isolate's own copies are
+//! over.
 
 use std::{
     cell::RefCell,
@@ -93,7 +94,7 @@ impl World {
         match action {
             Action::Visit(isolate, page) => {
                 let least = self.least(isolate, page);
-                let body = self.ask(isolate, Method::GET, &format!("/page-{page}"), Body::Empty, None).await?;
+                let body = self.ask(isolate, request(Method::GET, &format!("/page-{page}"), Body::Empty), None).await?;
                 let number: u64 = body.parse().map_err(|_| format!("{action:?} was answered {body:?}"))?;
                 if number < least {
                     return Err(format!("{action:?} was answered {number}, when all below {least} was void"));
@@ -106,7 +107,7 @@ impl World {
             }
             Action::Post(isolate, page) => {
                 let known = void(page, isolate, None);
-                self.ask(isolate, Method::POST, &format!("/page-{page}"), Body::Empty, Some(known)).await?;
+                self.ask(isolate, request(Method::POST, &format!("/page-{page}"), Body::Empty), Some(known)).await?;
                 self.voids.borrow_mut().push(known);
             }
             Action::Wait(seconds) => self.clock.advance(Duration::from_secs(seconds)),
@@ -121,7 +122,7 @@ impl World {
         pages: std::ops::Range<usize>,
         void: impl Fn(usize, usize, Option<Timestamp>) -> Void,
     ) -> Result<(), String> {
-        self.ask(isolate, Method::POST, "/_edge/v1/purge", what.to_string().into(), None).await?;
+        self.ask(isolate, request(Method::POST, "/_edge/v1/purge", what.to_string().into()), None).await?;
         self.voids.borrow_mut().extend(pages.map(|page| void(page, isolate, Some(self.clock.now()))));
         Ok(())
     }
@@ -136,24 +137,9 @@ impl World {
     }
 
     /// An isolate's response. After its background work, Redis knows of `void`.
-    async fn ask(
-        self: &Rc<Self>,
-        isolate: usize,
-        method: Method,
-        path: &str,
-        body: Body,
-        void: Option<Void>,
-    ) -> Result<String, String> {
-        let request = Request::new(body);
-        let (mut head, body) = request.into_parts();
-        head.method = method;
-        head.uri = format!("https://shop.example{path}").parse().expect("a URL");
-        if path.starts_with("/_edge") {
-            let bearer = format!("Bearer {SERVICE_KEY}").parse().expect("ASCII");
-            head.headers.insert(header::AUTHORIZATION, bearer);
-            head.headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("ASCII"));
-        }
-        let answer = routes::handle(&self.isolates[isolate], Request::from_parts(head, body)).await;
+    async fn ask(self: &Rc<Self>, isolate: usize, request: Request, void: Option<Void>) -> Result<String, String> {
+        let uri = request.uri().clone();
+        let answer = routes::handle(&self.isolates[isolate], request).await;
         let world = self.clone();
         self.gate.spawn(Box::pin(async move {
             join_all(answer.background).await;
@@ -164,9 +150,22 @@ impl World {
         let status = answer.response.status();
         match answer.response.into_body().collect(1 << 20).await {
             Ok(Collected::Whole(body)) if status.is_success() => Ok(String::from_utf8_lossy(&body).into_owned()),
-            _ => Err(format!("{path} was answered {status}")),
+            _ => Err(format!("{uri} was answered {status}")),
         }
     }
+}
+
+/// A request for `path`, with the service key and as JSON if it is for the API.
+fn request(method: Method, path: &str, body: Body) -> Request {
+    let (mut head, body) = Request::new(body).into_parts();
+    head.method = method;
+    head.uri = format!("https://shop.example{path}").parse().expect("a URL");
+    if path.starts_with("/_edge") {
+        let bearer = format!("Bearer {SERVICE_KEY}").parse().expect("ASCII");
+        head.headers.insert(header::AUTHORIZATION, bearer);
+        head.headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("ASCII"));
+    }
+    Request::from_parts(head, body)
 }
 
 async fn play(place: &Place, case: &Case) -> Result<(), String> {

@@ -1,6 +1,6 @@
-//! Rows that are scheduled, un-scheduled, read and refreshed by overlapping crons, while the shop changes them and fails. Whatever
-//! happens: no copy without a schedule, no schedule without a period, no copy that is older than the one in its place; and when it is
-//! over, each is refreshed within its period again.
+//! Rows that are scheduled, un-scheduled, read and refreshed by overlapping crons, while the shop changes them and
+//! fails. Whatever happens: no copy without a schedule, no schedule without a period, no copy that is older than the
+//! one in its place; and when it is over, each is refreshed within its period again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use edgefront::{ports::time::Timestamp, schema::redis::Redis};
-use serde_json::Value;
+use edgefront::{orders::Order, ports::time::Timestamp, schema::redis::Redis};
+use serde_json::{Value, json};
 use upstash_rest::Command;
 
 /// The tags of the sharded layout are left out: a token's shard is a matter of its bits.
@@ -125,4 +125,57 @@ impl State {
             _ => {}
         }
     }
+}
+
+pub fn written(state: &State, token: &str) -> String {
+    format!("{token}: {}", json!(state.carts.get(token).cloned().unwrap_or_default()))
+}
+
+pub fn seen(state: &mut State, token: &str, now: Timestamp) {
+    let last = state.recent.get(token).copied();
+    state.recent.insert(token.to_owned(), last.map_or(now, |last| last.max(now)));
+}
+
+/// A session ends, with all that is stored of it.
+pub fn reap(state: &mut State, token: &str, whose: &str) {
+    let user = state.login.remove(token);
+    let cart = state.carts.remove(token);
+    state.recent.remove(token);
+    state.viewed.remove(token);
+    state.abandoned.extend(cart.map(|cart| (user.unwrap_or_else(|| whose.to_owned()), cart)));
+}
+
+/// The check, the end of the logins, and of what else was stored of them. `own` asks, and is of `user`.
+pub fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bool, history: &[State]) {
+    match (history, user) {
+        ([], _) | (_, None) => {}
+        (_, Some("")) => reap(state, own, ""),
+        ([_], Some(user)) => state.login.retain(|token, owner| owner != user || !all && token == own),
+        ([_, listed, ..], Some(user)) => {
+            let mut ended = listed.lists.get(user).cloned().unwrap_or_default();
+            if all {
+                ended.insert(own.to_owned())
+            } else {
+                ended.remove(own)
+            };
+            for token in &ended {
+                reap(state, token, user);
+            }
+        }
+    }
+}
+
+/// Bought items leave the cart, once for each order.
+pub fn take_out(state: &mut State, token: &str, order: &Order) {
+    if !state.settled.insert(order.id.to_string()) {
+        return;
+    }
+    let Some(cart) = state.carts.get_mut(token) else { return };
+    for line in &order.lines {
+        if let Some(quantity) = cart.get_mut(line.item.as_str()) {
+            *quantity = quantity.saturating_sub(line.quantity.into());
+        }
+    }
+    cart.retain(|_, quantity| *quantity > 0);
+    state.carts.retain(|_, cart| !cart.is_empty());
 }

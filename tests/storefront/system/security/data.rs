@@ -1,5 +1,5 @@
-//! V14 Data protection: what is kept by caches and told in addresses. Poisoning and deception of the page cache as such are in
-//! `page_cache/rfc9111/reuse.rs` and `page_cache/admission.rs`.
+//! V14 Data protection: what is kept by caches and told in addresses. Poisoning and deception of the page cache as such
+//! are in `page_cache/rfc9111/reuse.rs` and `page_cache/admission.rs`.
 
 use serde_json::json;
 
@@ -16,8 +16,8 @@ scenarios! {
     unkeyed_input_reaches_no_stored_page,
 }
 
-/// V14.2.2, V14.2.5: web cache deception. The origin answers an account's page for whatever lies below it, and says nothing of caches,
-/// or that of a static file; everybody who comes after asks for the same address.
+/// V14.2.2, V14.2.5: web cache deception. The origin answers an account's page for whatever lies below it, and says
+/// nothing of caches, or that of a static file; everybody who comes after asks for the same address.
 async fn what_is_somebodys_is_nobody_elses_under_any_spelling(shop: &Shop) {
     let cookie = log_in(shop, "ada").await.cookie.unwrap();
     shop.origin.answer_with(|asked| match asked.header("edge-user") {
@@ -98,8 +98,8 @@ async fn a_problem_tells_nothing_of_the_inside(shop: &Shop) {
     assert!(!headers.contains_key("server") && !headers.contains_key("x-powered-by"), "{headers:?}");
 }
 
-/// V14.2.5: what is stored for all is asked for with nothing that one of them chose, but for `PAGE_FORWARD_HEADERS`: an answer that depends
-/// on those says so by `Vary` (`page_cache/rfc9111/variants.rs`).
+/// V14.2.5: what is stored for all is asked for with nothing that one of them chose, but for `PAGE_FORWARD_HEADERS`: an
+/// answer that depends on those says so by `Vary` (`page_cache/rfc9111/variants.rs`).
 async fn unkeyed_input_reaches_no_stored_page(shop: &Shop) {
     shop.origin.answer_with(|asked| {
         let told: Vec<_> = asked.headers.iter().map(|(name, value)| format!("{name}={value:?}")).collect();

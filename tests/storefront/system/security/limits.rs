@@ -1,4 +1,5 @@
-//! V2.4 Anti-automation, V6.3 brute force: the rate limits of `wrangler.toml`, as the platform's own simulation counts them.
+//! V2.4 Anti-automation, V6.3 brute force: the rate limits of `wrangler.toml`, as the platform's own simulation counts
+//! them.
 
 use std::fmt::Write as _;
 

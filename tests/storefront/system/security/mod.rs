@@ -1,5 +1,5 @@
-//! Attacks, by the requirements of OWASP's Application Security Verification Standard 5.0, which each test names. What else
-//! proves them is listed in SECURITY.md.
+//! Attacks, by the requirements of OWASP's Application Security Verification Standard 5.0, which each test names. What
+//! else proves them is listed in SECURITY.md.
 
 /// V3: the browser's part: cookies, origins, headers.
 mod browser;

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{cache_status::CacheStatus, policy::Reason};
 use crate::{
     App,
+    page_cache::{cache_status::CacheStatus, policy::Reason},
     ports::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,
@@ -15,7 +15,8 @@ use crate::{
 };
 use upstash_rest::Command;
 
-/// Forwards the visitor's own request, with the visitor's facts from Redis. While Redis is down the origin gets an anonymous request.
+/// Forwards the visitor's own request, with the visitor's facts from Redis. While Redis is down the origin gets an
+/// anonymous request.
 pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
     // Only a signed cookie costs a request to Redis.
     if visit.token.is_some()

@@ -3,9 +3,10 @@
 use http::header;
 use url::Url;
 
-use super::{bypass::bypass, key::PageKey, policy::Reason, store};
+use super::bypass::bypass;
 use crate::{
     config::rules::UrlRules,
+    page_cache::{key::PageKey, policy::Reason, store},
     ports::{
         answer::Answer,
         fetch::{Request, Response},
@@ -13,9 +14,9 @@ use crate::{
     proxy::Visit,
 };
 
-/// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL and under
-/// its response's `Location` and `Content-Location`: in this isolate at once, everywhere when Redis has the invalidation, which is
-/// under way when the visitor gets the response.
+/// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL
+/// and under the URLs in its response's `Location` and `Content-Location`. This isolate drops them before the response,
+/// Redis drops them after it.
 pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let (app, now) = (visit.app.clone(), visit.now);
     let is_safe = request.method().is_safe();

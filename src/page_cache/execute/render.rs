@@ -1,25 +1,27 @@
-//! Shared renders: the origin is asked without cookies and identity, with the validators of the stored page. The body is collected
-//! before anybody gets it, so that the page has an `ETag` and a truncated body is an error, not half a page. After a second the
-//! body is streamed to the visitor and copied on the way. A truncated body is never stored.
+//! Shared renders. The request to the origin has no cookies and no identity, but the validators of the stored page. The
+//! body is collected before the response, so that the page has an `ETag` and a truncated body is an error, not half a
+//! page. A body that takes longer than a second is streamed to the visitor and copied on the way. A truncated body is
+//! never stored.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{
-    hit_for_miss::{self, Unstorable, cookie_name},
-    key::PageKey,
-    policy::{
-        CacheControl, Freshness, Heuristic, Reason, VaryFields, conditional,
-        freshness::{self, Arrival, Popularity},
-        validation,
-    },
-    selecting::{SelectingHeaders, VARIED_COOKIES},
-    stored_page::StoredPage,
-};
 use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
+    page_cache::{
+        admission::popularity_of_response,
+        hit_for_miss::{self, Unstorable, cookie_name},
+        key::PageKey,
+        policy::{
+            CacheControl, Freshness, Heuristic, Reason, VaryFields, conditional,
+            freshness::{self, Arrival, Popularity},
+            validation,
+        },
+        selecting::{SelectingHeaders, VARIED_COOKIES},
+        stored_page::StoredPage,
+    },
     ports::{
         error::Error,
         fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
@@ -27,14 +29,15 @@ use crate::{
         time::Timestamp,
     },
     proxy::{self, OriginDirectives},
+    schema::ids::ItemId,
 };
 
-/// A render for everybody.
+/// A request for a shared render.
 pub struct RenderRequest<'a> {
     pub key: &'a PageKey,
     pub selecting: &'a SelectingHeaders,
-    /// The selecting headers that the origin gets; None for all. An origin that states no freshness is not trusted to name every
-    /// header that it varies on, so it gets only headers that it has named before.
+    /// The selecting headers that the origin gets; None for all. An origin that states no freshness may not name every
+    /// header that it varies on. So it gets only headers that it has named before.
     pub sent: Option<VaryFields>,
     /// The stored page, for validation.
     pub stored: Option<&'a StoredPage>,
@@ -42,7 +45,7 @@ pub struct RenderRequest<'a> {
     pub popularity: Popularity,
     /// The lease's stamp; 0 without a lease.
     pub stamp: u64,
-    /// Caches between edgefront and the origin must validate, too.
+    /// Caches between edgefront and the origin must also validate.
     pub no_cache: bool,
     /// No visitor waits: the body may take its time.
     pub in_background: bool,
@@ -81,6 +84,12 @@ pub struct StreamingPage {
 }
 
 impl StreamingPage {
+    /// The item that the origin named.
+    #[must_use]
+    pub const fn item(&self) -> Option<&ItemId> {
+        self.page.item.as_ref()
+    }
+
     /// The page, once its body has been sent. None if the body was truncated or too large.
     pub async fn complete(self) -> Option<StoredPage> {
         let Self { mut page, content_length, copy } = self;
@@ -150,8 +159,15 @@ async fn exchange<'a>(
         None => (response.status(), response.headers().clone()),
     };
     let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key);
-    let reply = OriginReply { asked, arrived, status, headers, directives: &directives };
-    Ok(match reply.judge(request, &app.config.page) {
+    // A 304 that names no item confirms the stored name.
+    let item = directives.item.as_ref().or_else(|| validated?.item.as_ref()).cloned();
+    let shown = request.key.naming(item.as_ref());
+    if status == StatusCode::OK {
+        app.pages.name(&shown);
+    }
+    let popularity = popularity_of_response(request.key, &shown, request.popularity);
+    let reply = OriginReply { asked, arrived, status, headers, item, directives: &directives };
+    Ok(match reply.judge(request, popularity, &app.config.page) {
         Ok(judged) => {
             let own_etag = validated.is_some_and(|stored| stored.own_etag);
             let page = Box::new(reply.into_page(request.stamp, own_etag, judged));
@@ -170,6 +186,7 @@ struct OriginReply<'a> {
     arrived: Timestamp,
     status: StatusCode,
     headers: HeaderMap,
+    item: Option<ItemId>,
     directives: &'a OriginDirectives,
 }
 
@@ -182,16 +199,21 @@ struct Judged {
 
 impl OriginReply<'_> {
     /// How long the page may be kept, and for which requests.
-    fn judge(&self, request: &RenderRequest<'_>, config: &PageConfig) -> Result<Judged, Reason> {
+    fn judge(
+        &self,
+        request: &RenderRequest<'_>,
+        popularity: Popularity,
+        config: &PageConfig,
+    ) -> Result<Judged, Reason> {
         if self.directives.is_personal() {
             return Err(Reason::Personal);
         }
         let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
-        let heuristic = Heuristic { popularity: request.popularity, fresh: config.ttl, stale: config.stale };
+        let heuristic = Heuristic { popularity, fresh: config.ttl, stale: config.stale };
         let mut freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
         if !freshness.stated {
-            // Jitter: pages that were stored together must not expire together, so each is fresh for 90 to 100 % of PAGE_TTL.
-            // Stated freshness is taken as it is.
+            // Jitter: pages that were stored together must not expire together, so each is fresh for 90 to 100 % of
+            // PAGE_TTL. Stated freshness does not change.
             let fresh = freshness.fresh.mul_f64(1.0 - 0.1 * random_fraction());
             freshness.lives = freshness.lives.saturating_sub(freshness.fresh.saturating_sub(fresh));
             freshness.fresh = fresh;
@@ -207,7 +229,7 @@ impl OriginReply<'_> {
     /// Why the response cannot be stored.
     fn unstorable(&self, reason: Reason) -> Unstorable {
         let cause = hit_for_miss::cause(reason, self.status, &self.headers);
-        Unstorable { reason, cause, tags: self.directives.tags.clone() }
+        Unstorable { reason, cause, item: self.item.clone(), tags: self.directives.tags.clone() }
     }
 
     /// The page without its body.
@@ -226,6 +248,7 @@ impl OriginReply<'_> {
             vary,
             variant,
             own_etag,
+            item: self.item,
             tags: self.directives.tags.clone(),
             status: self.status,
             headers: self.headers,
@@ -257,7 +280,7 @@ async fn collect(
     let content_length = content_length(&head.headers);
     let limit = app.config.page.max_bytes;
     let collected = match content_length {
-        // Nothing of a body that is known to be too large is held back.
+        // A body that is known to be too large is passed on at once.
         Some(length) if length > limit => Ok(InTime::Collected(Collected::TooLarge(body))),
         _ if request.in_background => body.collect(limit).await.map(InTime::Collected),
         _ => body.collect_within(limit, app.clock.sleep(COLLECT_TIMEOUT)).await,
@@ -271,8 +294,8 @@ async fn collect(
         }
         Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
         Ok(InTime::Collected(Collected::TooLarge(body))) => {
-            let tags = directives.tags.clone();
-            let why = Box::new(Unstorable { reason: Reason::TooLarge, cause: String::new(), tags });
+            let (item, tags) = (directives.item.clone(), directives.tags.clone());
+            let why = Box::new(Unstorable { reason: Reason::TooLarge, cause: String::new(), item, tags });
             let response = Box::new(Response::from_parts(head, body));
             Ok(RenderOutcome::NotStorable { response, directives, why })
         }
@@ -299,7 +322,7 @@ fn without_dropped_cookies(mut headers: HeaderMap, rules: &CookieRules, key: &Pa
     headers
 }
 
-/// Removes headers that the cache computes for each response, and adds those that it owes.
+/// Removes headers that the cache computes for each response, and adds headers that a cache must send.
 fn set_stored_headers(page: &mut StoredPage) {
     let headers = &mut page.headers;
     for name in ["content-length", "age", "cache-status"] {
@@ -310,8 +333,8 @@ fn set_stored_headers(page: &mut StoredPage) {
         let date = HeaderValue::try_from(httpdate::fmt_http_date(system_time(page.stored)));
         headers.extend(date.ok().map(|date| (header::DATE, date)));
     }
-    // Without the origin's word, browsers validate each time: a purge cannot reach their copies, and the ETag keeps the
-    // validation cheap.
+    // Default if the origin sets no `Cache-Control`: browsers validate each time, because a purge cannot reach their
+    // copies. The ETag keeps the validation cheap.
     let default = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
 }

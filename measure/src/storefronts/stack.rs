@@ -1,0 +1,78 @@
+//! A storefront behind edgefront: the storefront's own servers, a Valkey, the gateway, and the Worker in raw workerd.
+
+use std::path::Path;
+
+use edgefront_gateway::{
+    Gateway, Options,
+    server::{Server, ServerOptions},
+};
+use xtask::{
+    failure::Failure,
+    steps::{Done, run_step},
+    storefront::{RunningStorefront, Storefront, free_port},
+    variables::{LOCAL_REDIS_TIMEOUT, Variables},
+};
+
+use super::shops::Shop;
+use crate::{
+    worker_variables::{GATEWAY_TOKEN, SERVICE_KEY},
+    workerd::{RunningWorker, WorkerModule},
+};
+
+/// A running storefront behind edgefront. Dropping it ends all its processes.
+pub struct Stack {
+    pub shop: Shop,
+    /// The address of edgefront, without a slash at its end.
+    pub url: String,
+    /// The address of the storefront itself.
+    pub origin: String,
+    _storefront: RunningStorefront,
+    _worker: RunningWorker,
+    _gateway: Gateway,
+    _server: Server,
+}
+
+impl Stack {
+    /// Installs and starts the storefront and everything before it.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn start(shop: Shop, redis_binary: &Path) -> Result<Self, Failure> {
+        let storefront = Storefront::install(shop.name()).await?;
+        run_step("start", async |_| {
+            let options =
+                ServerOptions { binary: Some(redis_binary.to_owned()), databases: 1, ..ServerOptions::default() };
+            let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), ""))?;
+            let gateway = Gateway::start(Options::new(server.url(), GATEWAY_TOKEN)).await;
+            let gateway = gateway.map_err(|cause| Failure::new(cause.to_string(), ""))?;
+            let port = free_port()?;
+            let origin = format!("http://127.0.0.1:{port}");
+            let directory = Path::new("target/storefronts").join(shop.name());
+            let modules = WorkerModule::wasm_bundle(Path::new("build"));
+            let worker = RunningWorker::start(&directory, &modules, &variables(shop, &gateway.url(), &origin)).await?;
+            // The name, not the IP address: browsers accept `Secure` cookies over plain HTTP from `localhost`.
+            let url = format!("http://localhost:{}", worker.address.port());
+            let running = storefront.start(port, &url).await?;
+            let summary = format!("{} on {origin}, edgefront on {url}", shop.name());
+            let value =
+                Self { shop, url, origin, _storefront: running, _worker: worker, _gateway: gateway, _server: server };
+            Ok(Done { summary, value })
+        })
+        .await
+    }
+}
+
+/// The variables of a deployment: the preset and nothing else about the storefront.
+fn variables(shop: Shop, gateway_url: &str, origin: &str) -> Variables {
+    let variables = [
+        ("UPSTASH_REDIS_REST_URL", gateway_url),
+        ("UPSTASH_REDIS_REST_TOKEN", GATEWAY_TOKEN),
+        ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
+        ("SERVICE_KEY", SERVICE_KEY),
+        ("ORIGIN_URL", origin),
+        ("ROWS_TABLE", ""),
+        ("PRESET", shop.name()),
+        LOCAL_REDIS_TIMEOUT,
+    ];
+    variables.into_iter().chain(shop.variables()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}

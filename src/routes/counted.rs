@@ -1,0 +1,87 @@
+//! Counts answers, and their requests to Redis, in the traffic counters.
+
+use upstash_rest::Attribution;
+
+use crate::{
+    App,
+    metrics::traffic::Metric,
+    page_cache::{CacheStatus, ForwardReason, Reason},
+    ports::{
+        answer::{Answer, BackgroundTask},
+        fetch::Response,
+    },
+};
+
+/// Runs a handler and counts its answer, and its requests to Redis before and after the response.
+pub async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Future<Output = Answer>) -> Answer {
+    let meter = app.redis.meter();
+    let mut answer = meter.clone().attribute(Attribution::Foreground, work).await;
+    app.traffic.count(count(&answer.response));
+    let behind = |background: BackgroundTask| -> BackgroundTask {
+        Box::pin(meter.clone().attribute(Attribution::Background, background))
+    };
+    answer.background = answer.background.into_iter().map(behind).collect();
+    answer
+}
+
+/// Classifies a response of the API.
+pub fn metric_of_api(response: &Response) -> Metric {
+    if response.status().is_server_error() { Metric::Failed } else { Metric::Api }
+}
+
+/// Classifies a response of the storefront.
+pub fn metric_of_storefront(response: &Response) -> Metric {
+    match response.extensions().get::<CacheStatus>() {
+        _ if response.status().is_server_error() => Metric::Failed,
+        Some(CacheStatus::Hit { ttl, .. }) if *ttl > 0 => Metric::Hit,
+        Some(CacheStatus::Hit { .. }) => Metric::Stale,
+        Some(CacheStatus::Forward { collapsed: true, .. }) => Metric::Hit,
+        Some(CacheStatus::Forward { stored: true, .. }) => Metric::Stored,
+        Some(CacheStatus::Forward { forward, detail, .. }) => metric_of_forward(*forward, *detail),
+        // edgefront answers in the origin's place, because it cannot do what the origin demands.
+        None => Metric::NoItem,
+    }
+}
+
+/// `forward` says why the request went to the origin, `detail` why the response is not stored.
+const fn metric_of_forward(forward: ForwardReason, detail: Option<Reason>) -> Metric {
+    match (forward, detail) {
+        (ForwardReason::Method, _) => Metric::Method,
+        (ForwardReason::Request, _) | (_, Some(Reason::Cookie)) => Metric::Header,
+        (_, Some(Reason::NoItem | Reason::NoPage | Reason::Path)) => Metric::NoItem,
+        (_, Some(Reason::Dynamic)) => Metric::Dynamic,
+        (_, Some(Reason::Parameters | Reason::Spelling)) => Metric::Parameters,
+        (_, Some(Reason::Unpopular)) => Metric::Unpopular,
+        (_, Some(Reason::RedisDown)) => Metric::RedisDown,
+        _ => Metric::Miss,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn a_response_is_classified_by_its_cache_status() {
+        for (cache_status, code, metric) in [
+            (CacheStatus::Hit { ttl: 1, detail: None }, 200, Metric::Hit),
+            (CacheStatus::Hit { ttl: 1, detail: None }, 304, Metric::Hit),
+            (CacheStatus::Hit { ttl: 0, detail: None }, 200, Metric::Stale),
+            (CacheStatus::collapsed(ForwardReason::UriMiss), 200, Metric::Hit),
+            (CacheStatus::stored(ForwardReason::Stale, Some(304)), 200, Metric::Stored),
+            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::Status), 404, Metric::Miss),
+            (CacheStatus::not_stored(ForwardReason::UriMiss, Reason::OriginDown), 502, Metric::Failed),
+            (CacheStatus::bypass(Reason::Unpopular), 200, Metric::Unpopular),
+            (CacheStatus::bypass(Reason::Private), 200, Metric::Miss),
+            (CacheStatus::bypass(Reason::RequestHeader("authorization")), 206, Metric::Header),
+            (CacheStatus::bypass(Reason::RedisDown), 200, Metric::RedisDown),
+        ] {
+            let mut response = Response::default();
+            *response.status_mut() = StatusCode::from_u16(code).unwrap();
+            cache_status.append_to(&mut response);
+            assert_eq!(metric_of_storefront(&response), metric, "{cache_status}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Third-party storefronts for tests and local use. `storefronts/NAME` has two scripts: `install DIR` installs pinned
+//! versions and fills the shop, `start DIR PORT PUBLIC_URL` serves it. `presets/NAME.env` has its rules.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::{net::TcpStream, process::Command, task::JoinHandle, time};
+
+use crate::{
+    failure::Failure,
+    process_group::ProcessGroup,
+    steps::{Done, run_step},
+};
+
+const SCRIPTS: &str = "storefronts";
+/// Each storefront is installed into a folder of its name.
+const INSTALLATIONS: &str = ".cache/storefronts";
+/// The slowest storefront, EverShop, starts within 15 s on two idle cores.
+const START_TIMEOUT: Duration = Duration::from_mins(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// An installed storefront.
+#[derive(Debug, Clone)]
+pub struct Storefront {
+    name: String,
+    directory: PathBuf,
+}
+
+/// A storefront that serves. Dropping it ends its processes.
+pub struct RunningStorefront {
+    output: JoinHandle<()>,
+}
+
+/// The names of all storefronts, sorted.
+#[must_use]
+pub fn names() -> Vec<String> {
+    let entries = fs::read_dir(SCRIPTS).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().join("start").is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+impl Storefront {
+    /// Installs the storefront `name`, unless it is installed already.
+    ///
+    /// # Errors
+    /// When no storefront has this name, or its script fails.
+    pub async fn install(name: &str) -> Result<Self, Failure> {
+        if !names().iter().any(|known| known == name) {
+            return Err(Failure::new(
+                format!("no storefront {name:?}"),
+                format!("choose from: {}", names().join(", ")),
+            ));
+        }
+        let file_error = |cause| Failure::file(INSTALLATIONS, &cause);
+        fs::create_dir_all(INSTALLATIONS).map_err(file_error)?;
+        let directory = std::path::absolute(Path::new(INSTALLATIONS).join(name)).map_err(file_error)?;
+        run_step(name, async |step| {
+            let mut script = Command::new(Path::new(SCRIPTS).join(name).join("install"));
+            script.arg(&directory);
+            step.run_program(script, "follow the message above, then run the command again").await?;
+            let summary = format!("installed in {INSTALLATIONS}/{name}");
+            Ok(Done { summary, value: Self { name: name.to_owned(), directory: directory.clone() } })
+        })
+        .await
+    }
+
+    /// Starts the storefront on 127.0.0.1:`port` and waits until it listens. Its pages name `public_url`.
+    ///
+    /// # Errors
+    /// When the script ends, or the storefront does not listen in time.
+    pub async fn start(&self, port: u16, public_url: &str) -> Result<RunningStorefront, Failure> {
+        let mut script = Command::new(Path::new(SCRIPTS).join(&self.name).join("start"));
+        script.arg(&self.directory).arg(port.to_string()).arg(public_url);
+        let mut group = ProcessGroup::start(script)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let listening = async {
+            while TcpStream::connect(address).await.is_err() {
+                time::sleep(POLL_INTERVAL).await;
+            }
+        };
+        let mut output = String::new();
+        let failed = |output: &str| {
+            let cause = format!("{} does not start: {}", self.name, output.trim());
+            Failure::new(cause, format!("read the logs in {}", self.directory.display()))
+        };
+        tokio::select! {
+            () = listening => {}
+            () = collect_output(&mut group, &mut output) => return Err(failed(&output)),
+            () = time::sleep(START_TIMEOUT) => return Err(failed("it does not listen")),
+        }
+        // This task owns the group and reads its output, because a full pipe would block the storefront.
+        Ok(RunningStorefront { output: tokio::spawn(async move { while group.next_line().await.is_some() {} }) })
+    }
+}
+
+impl Drop for RunningStorefront {
+    fn drop(&mut self) {
+        self.output.abort();
+    }
+}
+
+/// Returns when all processes of the group have ended.
+async fn collect_output(group: &mut ProcessGroup, output: &mut String) {
+    while let Some(line) = group.next_line().await {
+        output.push_str(&line);
+        output.push('\n');
+    }
+}
+
+/// A free port of 127.0.0.1. Another program can take it before its use.
+///
+/// # Errors
+/// When there is none.
+pub fn free_port() -> Result<u16, Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    listener
+        .map(|address| address.port())
+        .map_err(|cause| Failure::new(format!("no free port: {cause}"), "stop a program that uses many ports"))
+}
