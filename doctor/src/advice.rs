@@ -37,13 +37,13 @@ pub struct Refused<'a> {
 /// Django's name for its CSRF cookie. Other double-submit cookies, such as Laravel's XSRF-TOKEN, belong to a session.
 const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
-const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor Referer \
-    cannot submit forms.";
-const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on these \
-    pages that needs the cookie fails for new visitors.";
+const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
+    Referer cannot submit forms.";
+const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on \
+    these pages that needs the cookie fails for new visitors.";
 const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
-const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock appears \
-    later, unless the shop purges the page. Each value counts as an item of the ranking.";
+const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
+    appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
 
 /// The remedy for a page.
@@ -58,12 +58,12 @@ pub fn advise(page: &Refused) -> Advice {
         }
         Reason::Path => no_rule("Intended: PATHS_PERSONAL names the path."),
         Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => no_rule(
-            "The shop forbids it, and no rule overrides that. If these pages are the same for all visitors, let the shop send \
-             Cache-Control: public, s-maxage=300.",
+            "The shop forbids it, and no rule overrides that. If these pages are the same for all visitors, let the \
+             shop send Cache-Control: public, s-maxage=300.",
         ),
         Reason::Parameters => no_rule(
-            "Add parameters that do not change the page to QUERY_IGNORED. Risk: if one does change the page, visitors get a \
-             page for another value.",
+            "Add parameters that do not change the page to QUERY_IGNORED. Risk: if one does change the page, visitors \
+             get a page for another value.",
         ),
         Reason::Dynamic => no_rule("The parameter _ asks for a page of one request."),
         Reason::Spelling => {
@@ -93,8 +93,8 @@ pub fn names(rules: &[Rule]) -> String {
 fn drop_cookies(page: &Refused) -> Advice {
     let rules = &page.config.cookies;
     let Some(path) = path_pattern(page.kind) else {
-        let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not safe. Let the shop set \
-            the cookie only where it needs it.";
+        let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not safe. \
+            Let the shop set the cookie only where it needs it.";
         return Advice::NoRule(text.to_owned());
     };
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
@@ -112,8 +112,8 @@ fn drop_cookies(page: &Refused) -> Advice {
     Advice::Rules(proposed)
 }
 
-/// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such as
-/// its reviews, would count as a view of the item. The number of a list's page names nothing.
+/// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such
+/// as its reviews, would count as a view of the item. The number of a list's page names nothing.
 fn name_items(page: &Refused) -> Advice {
     let path = page.kind.trim_end_matches('/');
     let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
@@ -121,8 +121,8 @@ fn name_items(page: &Refused) -> Advice {
         let value = page.kind.replace('*', "{item}");
         return Advice::Rules(vec![Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK }]);
     }
-    let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If it is the same \
-        for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
+    let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If \
+        it is the same for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
     Advice::NoRule(text.to_owned())
 }
 

@@ -11,10 +11,10 @@ const MAX_PAGES: u64 = 500;
 
 /// Examine a shop before you deploy edgefront in front of it.
 ///
-/// The doctor asks the shop for a bounded sample of its pages: one request at a time, with a pause after each, only what
-/// robots.txt allows, and only GET. It asks for each page without cookies, with analytics cookies, and with the shop's
-/// own cookies. It then prints, for each kind of page, whether edgefront would share it and which rule would change that.
-/// At the end it prints variables to paste into wrangler.toml. It changes nothing in the shop.
+/// The doctor asks the shop for a bounded sample of its pages: one request at a time, with a pause after each, only
+/// what robots.txt allows, and only GET. It asks for each page without cookies, with analytics cookies, and with the
+/// shop's own cookies. It then prints, for each kind of page, whether edgefront would share it and which rule would
+/// change that. At the end it prints variables to paste into wrangler.toml. It changes nothing in the shop.
 #[derive(Parser)]
 #[command(name = "cargo xtask doctor", bin_name = "cargo xtask doctor")]
 pub struct DoctorArguments {
@@ -28,12 +28,12 @@ pub struct DoctorArguments {
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
     pub variables: Vec<(String, String)>,
     /// How many pages to examine, at most 500. Each costs about five requests.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_PAGES))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = pages())]
     pub pages: usize,
     /// Cookies of a signed-in visitor, as a browser sends them: "sessionid=abc; other=1". Sign in with a test account,
     /// open the developer tools, select a request for a page in "Network", and copy the value of its header Cookie. The
-    /// doctor then also asks for each page as this visitor. Prefer the environment variable: other users of this machine
-    /// can read arguments.
+    /// doctor then also asks for each page as this visitor. Prefer the environment variable: other users of this
+    /// machine can read arguments.
     #[arg(long, value_name = "COOKIES", env = "DOCTOR_LOGIN", hide_env_values = true)]
     pub login: Option<String>,
     /// The pause after each request, in milliseconds.
@@ -42,6 +42,10 @@ pub struct DoctorArguments {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub json: bool,
+}
+
+fn pages() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=MAX_PAGES)
 }
 
 fn parse_milliseconds(text: &str) -> Result<Duration, String> {

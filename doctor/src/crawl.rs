@@ -157,8 +157,8 @@ fn redirect(status: StatusCode, headers: &HeaderMap, url: &Url) -> Option<Url> {
     url.join(location.to_str().ok()?).ok()
 }
 
-/// The addresses that are known. The next one is of the kind with the fewest pages so far, so that a list without an end
-/// does not fill the sample.
+/// The addresses that are known. The next one is of the kind with the fewest pages so far, so that a list without an
+/// end does not fill the sample.
 #[derive(Default)]
 struct Frontier {
     addresses: Vec<Url>,

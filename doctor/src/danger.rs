@@ -24,8 +24,8 @@ pub struct Danger {
 const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const COOKIE_RISK: &str = "none for visitors: those with this cookie always get pages of their own.";
 
-const REMEDY: &str = "let the shop send Cache-Control: private for this page. A response that is public must be the same for all \
-    visitors (RFC 9111, section 5.2.2.9).";
+const REMEDY: &str = "let the shop send Cache-Control: private for this page. A response that is public must be the \
+    same for all visitors (RFC 9111, section 5.2.2.9).";
 
 /// The dangers of the pages of one kind. Equal dangers of several pages are one.
 pub fn of_kind(kind: &str, pages: &[&Examined]) -> Vec<Danger> {

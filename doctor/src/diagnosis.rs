@@ -66,7 +66,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         dangers.extend(found);
         reports.push(report);
     }
-    Ok(diagnosis.finish(start, preset, sample, dangers, reports))
+    Ok(diagnosis.finish(start, preset, sample, (dangers, reports)))
 }
 
 /// Without a given preset, the shop's traces choose one.
@@ -181,8 +181,7 @@ impl Diagnosis {
         start: &Url,
         preset: Option<PresetReport>,
         sample: Sample,
-        dangers: Vec<danger::Danger>,
-        mut kinds: Vec<KindReport>,
+        (dangers, mut kinds): (Vec<danger::Danger>, Vec<KindReport>),
     ) -> Report {
         for kind in &mut kinds {
             let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL";

@@ -142,8 +142,9 @@ impl Examined {
         }
     }
 
-    /// The differences that make it wrong to store the page: between two visitors' renders, or between the stored page and
-    /// the own page of a visitor who gets the stored one. None if the page is not stored, or is the same for all of them.
+    /// The differences that make it wrong to store the page: between two visitors' renders, or between the stored page
+    /// and the own page of a visitor who gets the stored one. None if the page is not stored, or is the same for all of
+    /// them.
     pub fn unsafe_to_share(&self) -> Option<Vec<Difference>> {
         self.verdict.as_ref().ok()?;
         let renders = self.renders_differ.iter().flatten();

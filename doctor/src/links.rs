@@ -96,9 +96,11 @@ mod tests {
     #[test]
     fn only_pages_of_the_site_are_followed() {
         let page = Url::parse("https://shop.example/a/b").unwrap();
-        let html = r#"<base href="/c/"><a href="d?x=1&amp;y=2#top">1</a> <A HREF=/e>2</A> <a href="https://other.example/">3</a>
+        let html = r#"<base href="/c/"><a href="d?x=1&amp;y=2#top">1</a> <A HREF=/e>2</A> 
+            <a href="https://other.example/">3</a>
             <a href="/logout/">4</a> <a rel="ugc nofollow" href="/f">5</a> <a href="mailto:me@shop.example">6</a>
-            <a href="/photo.JPG">7</a> <script>"<a href='/g'>"</script> <link href="/style"> <a href="http://shop.example/h">8</a>
+            <a href="/photo.JPG">7</a> <script>"<a href='/g'>"</script> <link href="/style">
+            <a href="http://shop.example/h">8</a>
             <a href="/?add-to-cart=7">9</a> <a href="https://Müller.example/">10</a>"#;
         let links: Vec<_> = of_page(html, &page).into_iter().map(String::from).collect();
         assert_eq!(links, ["https://shop.example/c/d?x=1&y=2", "https://shop.example/e"]);

@@ -10,7 +10,8 @@
 //! - [`crawl`]: the sample. [`kinds`]: pages with the same path pattern. [`tell_tales`]: the software of the shop.
 //! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
 //! - [`difference`], [`tokens`]: how two renders of one page differ.
-//! - [`examine`]: one page for all visitors. [`advice`]: the rule for a page that is not stored. [`trial`]: tries rules.
+//! - [`examine`]: one page for all visitors. [`advice`]: the rule for a page that is not stored. [`trial`]: tries
+//!   rules.
 //! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`report`]: the result as text or JSON.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 

@@ -45,7 +45,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read(rules in "(?s)((user-agent|disallow|allow|sitemap|.{0,9}) ?[:=]? ?.{0,12}[\n\r ]){0,8}", path in ".{0,20}") {
+        fn any_text_is_read(
+            rules in "(?s)((user-agent|disallow|allow|sitemap|.{0,9}) ?[:=]? ?.{0,12}[\n\r ]){0,8}",
+            path in ".{0,20}",
+        ) {
             let url = Url::parse("https://shop.example").unwrap().join(&path);
             if let Ok(url) = url {
                 Robots(rules).allows(&url);

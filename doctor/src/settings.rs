@@ -68,7 +68,8 @@ impl Settings {
         Self(settings)
     }
 
-    /// The settings with one more rule. A list keeps what it has and what the preset says; another variable is replaced.
+    /// The settings with one more rule. A list keeps what it has and what the preset says; another variable is
+    /// replaced.
     #[must_use]
     pub fn with_rule(&self, variable: &str, value: &str) -> Self {
         let mut settings = self.0.clone();

@@ -1,5 +1,5 @@
-//! One polite HTTP client for all requests to the shop: one request at a time, a pause after each, and limits for time and
-//! size. edgefront's own code sends its requests through it, too.
+//! One polite HTTP client for all requests to the shop: one request at a time, a pause after each, and limits for time
+//! and size. edgefront's own code sends its requests through it, too.
 
 use std::{
     borrow::Cow,

@@ -14,7 +14,8 @@ use url::Url;
 use xtask::failure::Failure;
 
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
-const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
+const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
+    _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
 
 /// A kind of visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,7 +85,8 @@ impl Visitors {
     }
 }
 
-/// Returns whether edgefront answers a visitor's request with a stored page. `cookies`: the visitor's; None without any.
+/// Returns whether edgefront answers a visitor's request with a stored page. `cookies`: the visitor's; None without
+/// any.
 pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfig) -> bool {
     let headers: HeaderMap = cookies.map(|value| (header::COOKIE, value.clone())).into_iter().collect();
     let judged = VisitorCookies::of(&headers, &config.cookies);

@@ -10,10 +10,11 @@ use serde_json::{Map, Value};
 use super::{advice::Rule, danger::Danger, difference::Difference, visitor::Visitor};
 
 /// How the hit ratio is estimated.
-pub const ESTIMATE: &str = "Share of the sampled requests, by visitors without cookies and with analytics cookies only, that a \
-    stored page can answer. Every page counts once, so weigh the kinds by their traffic in your shop. Every item counts as popular, and the first request for each page is not \
-    counted. Visitors with other cookies get pages of their own, unless the shop declares the page shared. The ratio with the \
-    proposed rules assumes that all pages of a kind are like the tried one.";
+pub const ESTIMATE: &str = "Share of the sampled requests, by visitors without cookies and with analytics cookies \
+    only, that a stored page can answer. Every page counts once, so weigh the kinds by their traffic in your shop. \
+    Every item counts as popular, and the first request for each page is not counted. Visitors with other cookies get \
+    pages of their own, unless the shop declares the page shared. The ratio with the proposed rules assumes \
+    that all pages of a kind are like the tried one.";
 
 /// The result. Its JSON has the same fields.
 #[derive(Debug, Serialize)]
