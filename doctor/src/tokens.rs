@@ -62,8 +62,8 @@ fn without_generated_ids(data: &str) -> String {
 }
 
 /// Returns whether a text of `EverShop`'s data is an id that it generates for each response. Only the same page uses
-/// them: `e3b2ozlgqqmwtijt6j` of the package `uniqid` connects a widget with its data, `r__` or `c__` and a UUID names a row
-/// or a column. Source: what the installation in `storefronts/evershop` sends.
+/// them: `e3b2ozlgqqmwtijt6j` of the package `uniqid` connects a widget with its data, `r__` or `c__` and a UUID names
+/// a row or a column. Source: what the installation in `storefronts/evershop` sends.
 fn is_generated_id(text: &str) -> bool {
     let is_of_block = |uuid: &str| {
         uuid.len() == 36
