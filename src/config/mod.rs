@@ -9,15 +9,15 @@
 //! - `groups`: the parts of a [`Config`].
 //! - [`item_routes`]: URL patterns that name an item.
 //! - [`rules`]: what cookies, paths and query parameters say about a page.
-//! - `presets`: the rules of well-known storefronts.
+//! - [`presets`]: the rules of well-known storefronts.
 
 pub mod item_routes;
+pub mod presets;
 pub mod rules;
 pub mod variables;
 
 mod error;
 mod groups;
-mod presets;
 mod reader;
 mod secret;
 

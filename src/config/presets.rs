@@ -58,17 +58,20 @@ impl Preset {
     /// The rules for any storefront. Other presets and the variables add to them.
     pub const DEFAULT: Self = Self(preset!("default"));
 
-    /// The preset of this name.
+    /// The preset of this name; None if there is none.
+    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         PRESETS.iter().find(|(own, _)| *own == name).map(|(_, text)| Self(text))
     }
 
     /// The names of all presets, separated by commas.
+    #[must_use]
     pub fn names() -> String {
         PRESETS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     }
 
-    /// The value of a variable.
+    /// The value of a variable; None if the preset does not set it.
+    #[must_use]
     pub fn get(self, variable: &str) -> Option<&'static str> {
         self.variables().find(|(name, _)| *name == variable).map(|(_, value)| value)
     }

@@ -37,9 +37,9 @@ mod store;
 
 pub use admission::admit;
 pub use cache_status::CacheStatus;
-pub use execute::{answer, bypass, forward_unsafe};
+pub use execute::{answer, bypass, forward_unsafe, render};
 pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
-pub use hit_for_miss::Unstorable;
+pub use hit_for_miss::{Unstorable, cookie_name};
 pub use key::PageKey;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};
 pub use memory::PageMemory;

@@ -71,7 +71,8 @@ async fn install() -> Result<PathBuf, Failure> {
 async fn check(cargo_deny: &Path, checks: &[&str]) -> Result<Result<String, ProgramError>, Failure> {
     let mut command = Command::new(cargo_deny);
     // The inclusion graph of a crate is pages long; `cargo tree` prints it on demand.
-    command.args(["--locked", "check", "--hide-inclusion-graph"]).args(checks);
+    // Without --workspace, only the dependencies of the Worker are checked.
+    command.args(["--locked", "--workspace", "check", "--hide-inclusion-graph"]).args(checks);
     process_group::run(command, |_| {}).await
 }
 

@@ -1,4 +1,4 @@
-//! Set-up that the commands of xtask share with the crate `edgefront-measure`.
+//! Set-up that the commands of xtask share with the crates `edgefront-measure` and `edgefront-doctor`.
 //!
 //! - Build: [`worker`] (the Worker and its assets), [`bundle`] (one crate to one Worker bundle), [`stamp`] (what is up
 //!   to date).

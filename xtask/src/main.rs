@@ -1,13 +1,13 @@
 //! The commands of `cargo xtask`. Each does its own set-up; the library of this package holds what they share.
 //!
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
-//! - [`measure`]: `bench` and `soak`, which the crate `edgefront-measure` implements.
+//! - [`programs`]: `bench`, `soak`, `doctor` and `test --storefronts`, which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`]: the Worker, its size, and the dependencies.
 
 mod build_worker;
 mod deny;
 mod dev;
-mod measure;
+mod programs;
 mod run_storefront;
 mod size;
 mod test;
@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::runner;
+
+use self::programs::Program;
 
 /// Local development, tests and measurements of edgefront.
 #[derive(Parser)]
@@ -37,10 +39,13 @@ enum Command {
     /// reachable.
     Deny,
     /// Compare the speed of edgefront with alternatives (`cargo xtask bench --help` lists the options).
-    Bench(measure::ForwardedArguments),
+    Bench(programs::ForwardedArguments),
     /// Kill Redis and the Worker while visitors shop, and check that nothing is lost (`cargo xtask soak --help` lists
     /// the options).
-    Soak(measure::ForwardedArguments),
+    Soak(programs::ForwardedArguments),
+    /// Examine a shop: which of its pages edgefront would share, and which rules it needs (`cargo xtask doctor --help`
+    /// lists the options).
+    Doctor(programs::ForwardedArguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
@@ -52,12 +57,13 @@ fn main() -> ExitCode {
         Command::Dev(arguments) => runner::run_until_stopped(dev::run(arguments)),
         Command::Storefront(arguments) => runner::run_until_stopped(run_storefront::run(arguments)),
         Command::Test(arguments) if arguments.storefronts => {
-            runner::exit_code(measure::exec("storefronts", &arguments.cargo_test))
+            runner::exit_code(programs::exec(Program::Storefronts, &arguments.cargo_test))
         }
         Command::Test(arguments) => runner::run(test::run(arguments)),
         Command::Deny => runner::run(deny::run()),
-        Command::Bench(arguments) => runner::exit_code(measure::exec("bench", &arguments.options)),
-        Command::Soak(arguments) => runner::exit_code(measure::exec("soak", &arguments.options)),
+        Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments.options)),
+        Command::Soak(arguments) => runner::exit_code(programs::exec(Program::Soak, &arguments.options)),
+        Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
     }

@@ -4,7 +4,7 @@
 //! - `shared`: a render for everybody.
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
-//! - `render`: the exchange with the origin for a shared render.
+//! - [`render`]: the exchange with the origin for a shared render. The doctor judges a storefront with it, too.
 //! - `bypass`: requests that bypass the cache.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 
@@ -13,7 +13,7 @@ mod bypass;
 mod invalidate;
 mod local;
 mod personal;
-mod render;
+pub mod render;
 mod shared;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};

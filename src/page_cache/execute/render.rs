@@ -65,6 +65,7 @@ pub enum RenderOutcome {
 
 impl RenderOutcome {
     /// Returns whether the origin answered with a server error.
+    #[must_use]
     pub fn is_server_error(&self) -> bool {
         match self {
             Self::Complete { page, .. } => page.status.is_server_error(),
@@ -84,6 +85,7 @@ pub struct StreamingPage {
 
 impl StreamingPage {
     /// The item that the origin named.
+    #[must_use]
     pub const fn item(&self) -> Option<&ItemId> {
         self.page.item.as_ref()
     }

@@ -1,0 +1,178 @@
+//! The remedy for a page that edgefront does not store: a rule with its risk, or a change of the shop.
+
+use edgefront::{config::PageConfig, page_cache::Reason};
+use serde::Serialize;
+
+/// One variable with a value to add, and the risk of it in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    pub variable: &'static str,
+    pub value: String,
+    pub risk: &'static str,
+}
+
+/// The remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advice {
+    /// These rules together may change the decision. A trial shows whether they do.
+    Rules(Vec<Rule>),
+    /// No rule helps, or none is safe: what to do instead.
+    NoRule(String),
+}
+
+/// The facts about a page that is not stored.
+pub struct Refused<'a> {
+    pub reason: Reason,
+    /// The pattern of its kind, such as `/catalogue/*/`.
+    pub kind: &'a str,
+    /// The canonical path.
+    pub path: &'a str,
+    /// The names of the cookies that the response sets.
+    pub set_cookies: &'a [String],
+    /// Size of the body.
+    pub bytes: usize,
+    pub config: &'a PageConfig,
+}
+
+/// Django's name for its CSRF cookie. Other double-submit cookies, such as Laravel's XSRF-TOKEN, belong to a session.
+const DJANGO_CSRF_COOKIE: &str = "csrftoken";
+
+const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
+    Referer cannot submit forms.";
+const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on \
+    these pages that needs the cookie fails for new visitors.";
+const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
+const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
+    appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
+const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
+
+/// The remedy for a page.
+pub fn advise(page: &Refused) -> Advice {
+    let no_rule = |text: &str| Advice::NoRule(text.to_owned());
+    match page.reason {
+        Reason::SetCookie => drop_cookies(page),
+        Reason::NoItem => name_items(page),
+        Reason::TooLarge => {
+            let value = page.bytes.checked_next_power_of_two().unwrap_or(page.bytes).to_string();
+            Advice::Rules(vec![Rule { variable: "PAGE_MAX_BYTES", value, risk: SIZE_RISK }])
+        }
+        Reason::Path => no_rule("Intended: PATHS_PERSONAL names the path."),
+        Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => no_rule(
+            "The shop forbids it, and no rule overrides that. If these pages are the same for all visitors, let the \
+             shop send Cache-Control: public, s-maxage=300.",
+        ),
+        Reason::Parameters => no_rule(
+            "Add parameters that do not change the page to QUERY_IGNORED. Risk: if one does change the page, visitors \
+             get a page for another value.",
+        ),
+        Reason::Dynamic => no_rule("The parameter _ asks for a page of one request."),
+        Reason::Spelling => {
+            no_rule("Visitors get the stored page if another address stores it. Link the canonical address.")
+        }
+        Reason::Status => no_rule("Only pages with status 200 are stored without stated freshness."),
+        Reason::Encoding => {
+            no_rule("The shop compresses although it is asked not to: let it obey Accept-Encoding: identity.")
+        }
+        Reason::Vary | Reason::VaryStar => {
+            no_rule("Let the shop send no Vary: *, and name only headers that change the page.")
+        }
+        Reason::Personal => no_rule("The shop marks the page as one visitor's with Edge-* headers."),
+        Reason::Unpopular => no_rule(
+            "None is needed: the shop names the item with Edge-Item, and its page is stored once it is popular.",
+        ),
+        _ => no_rule("No rule changes this."),
+    }
+}
+
+/// The rules as text: `CSRF_COOKIE csrftoken and COOKIES_DROPPED …`.
+pub fn names(rules: &[Rule]) -> String {
+    rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect::<Vec<_>>().join(" and ")
+}
+
+/// Rules for the cookies that a page sets.
+fn drop_cookies(page: &Refused) -> Advice {
+    let rules = &page.config.cookies;
+    let Some(path) = path_pattern(page.kind) else {
+        let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not safe. \
+            Let the shop set the cookie only where it needs it.";
+        return Advice::NoRule(text.to_owned());
+    };
+    let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
+    let mut proposed = Vec::new();
+    for name in kept {
+        if name == DJANGO_CSRF_COOKIE && rules.csrf.is_none() {
+            proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
+            continue;
+        }
+        proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
+        if !rules.personal.contains(name) && !rules.ignored.contains(name) {
+            proposed.push(Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: PERSONAL_RISK });
+        }
+    }
+    Advice::Rules(proposed)
+}
+
+/// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such
+/// as its reviews, would count as a view of the item. The number of a list's page names nothing.
+fn name_items(page: &Refused) -> Advice {
+    let path = page.kind.trim_end_matches('/');
+    let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
+    if before.is_some_and(|before| !before.ends_with("/page") && !before.contains('?')) {
+        let value = page.kind.replace('*', "{item}");
+        return Advice::Rules(vec![Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK }]);
+    }
+    let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If \
+        it is the same for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
+    Advice::NoRule(text.to_owned())
+}
+
+/// The pattern of a kind for `COOKIES_DROPPED` and `PATHS_PERSONAL`. None if it would match every page.
+pub fn path_pattern(kind: &str) -> Option<String> {
+    let path = kind.split('?').next()?.replace("{item}", "*");
+    (!path.starts_with("/*")).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    fn rules(reason: Reason, kind: &str, set_cookies: &[&str]) -> Result<Vec<String>, String> {
+        let origin = url::Url::parse("https://shop.example").unwrap();
+        let config = Settings::new(&origin, None, &[]).unwrap().config().unwrap().page;
+        let set_cookies: Vec<_> = set_cookies.iter().map(|name| (*name).to_owned()).collect();
+        match advise(&Refused { reason, kind, path: "/books/1/", set_cookies: &set_cookies, bytes: 0, config: &config })
+        {
+            Advice::Rules(rules) => Ok(rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect()),
+            Advice::NoRule(text) => Err(text),
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_dropped_only_where_it_is_in_the_way() {
+        let dropped = rules(Reason::SetCookie, "/books/{item}/", &["csrftoken", "sid", "_ga"]).unwrap();
+        let expected = [
+            "CSRF_COOKIE csrftoken",
+            "COOKIES_DROPPED sid@/books/*/",
+            "COOKIES_PERSONAL sid",
+            "COOKIES_DROPPED _ga@/books/*/",
+        ];
+        assert_eq!(dropped, expected);
+        assert!(rules(Reason::SetCookie, "/*/", &["sid"]).is_err(), "it would hold for all pages");
+    }
+
+    #[test]
+    fn the_last_segment_names_an_item() {
+        assert_eq!(rules(Reason::NoItem, "/books/*/", &[]), Ok(vec!["ITEM_ROUTES /books/{item}/".to_owned()]));
+        for kind in ["/", "/*", "/a/*/*", "/books/*?page", "/books/*/reviews/", "/blog/page/*/"] {
+            assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_the_shop_forbids_stays_forbidden() {
+        for reason in [Reason::Private, Reason::NoStore, Reason::NoCache, Reason::Path, Reason::VaryStar] {
+            assert!(rules(reason, "/books/*/", &[]).is_err(), "{reason:?}");
+        }
+    }
+}

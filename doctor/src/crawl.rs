@@ -1,0 +1,201 @@
+//! The sample: pages that the shop links, spread over all kinds.
+
+use std::collections::{HashMap, HashSet};
+
+use edgefront::config::rules::UrlRules;
+use http::{HeaderMap, StatusCode, header};
+use reqwest::cookie::CookieStore as _;
+use url::Url;
+use xtask::failure::Failure;
+
+use super::{
+    kinds::{self, Shape},
+    links,
+    robots::Robots,
+    shop::{NoPage, Page, Shop},
+    tell_tales::Traces,
+    visitor::Visitors,
+};
+
+/// Most pages of one kind. Ten similar pages show what a hundred show.
+const MAX_OF_KIND: usize = 10;
+/// A query parameter makes an address wait as if its kind had so many pages already.
+const PARAMETER_DELAY: usize = 5;
+/// Most addresses that the doctor remembers. A calendar can link pages without end.
+const MAX_ADDRESSES: usize = 3_000;
+/// So many failures in a row end the crawl: the shop has trouble.
+const MAX_FAILURES: u32 = 5;
+/// Most redirects of the first page.
+const MAX_REDIRECTS: u32 = 5;
+
+/// The result of the crawl.
+#[derive(Default)]
+pub struct Sample {
+    /// Every page is HTML with a success status.
+    pub pages: Vec<Url>,
+    /// All addresses that the pages link, for the patterns of the kinds.
+    pub addresses: Vec<Url>,
+    pub traces: Traces,
+    /// Why the crawl ended early, for people.
+    pub stopped: Option<String>,
+    /// How many links robots.txt forbids.
+    pub forbidden: usize,
+}
+
+/// The tools of a crawl.
+pub struct Crawl<'a> {
+    pub shop: &'a Shop,
+    pub robots: &'a Robots,
+    pub visitors: &'a Visitors,
+    pub rules: &'a UrlRules,
+}
+
+impl Crawl<'_> {
+    /// Collects at most `limit` pages, first `start`. The visitor's cookies fill up on the way, as in a browser.
+    ///
+    /// # Errors
+    /// When the first page is not one of this shop.
+    pub async fn run(&self, start: &Url, limit: usize) -> Result<Sample, Failure> {
+        let (home, page) = self.first_page(start).await?;
+        let mut frontier = Frontier::default();
+        frontier.add(home.clone(), self.rules);
+        frontier.take(&home);
+        let mut sample = Sample::default();
+        self.read(&home, &page, &mut frontier, &mut sample);
+        let (mut failures, mut requests) = (0, 1);
+        // Some links are no pages, so that there are more requests than pages.
+        while sample.pages.len() < limit
+            && requests < limit * 2
+            && let Some(url) = frontier.next()
+        {
+            eprintln!("...  page {} of at most {limit}: {url}", sample.pages.len() + 1);
+            requests += 1;
+            let answer = self.get(&url).await;
+            let has_failed = answer.as_ref().map_or(true, |page| page.status.is_server_error());
+            failures = if has_failed { failures + 1 } else { 0 };
+            if answer.as_ref().is_ok_and(|page| page.status == StatusCode::TOO_MANY_REQUESTS) {
+                sample.stopped = Some("the shop answered 429 Too Many Requests; try a longer --pause".to_owned());
+                break;
+            }
+            if failures == MAX_FAILURES {
+                sample.stopped = Some(format!("{MAX_FAILURES} requests in a row failed, the last one was {url}"));
+                break;
+            }
+            if let Ok(page) = answer {
+                self.read(&url, &page, &mut frontier, &mut sample);
+            }
+        }
+        sample.addresses = frontier.addresses;
+        Ok(sample)
+    }
+
+    async fn get(&self, url: &Url) -> Result<Page, NoPage> {
+        let page = self.shop.get(url, self.visitors.own.cookies(url).as_ref()).await?;
+        self.visitors.own.set_cookies(&mut page.headers.get_all(header::SET_COOKIE).iter(), url);
+        Ok(page)
+    }
+
+    /// Requests the first page and follows its redirects on this host.
+    async fn first_page(&self, start: &Url) -> Result<(Url, Page), Failure> {
+        let mut url = start.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            if !self.robots.allows(&url) {
+                let cause = format!("robots.txt forbids {url}");
+                return Err(Failure::new(cause, "allow the user agent edgefront-doctor, or start at another page"));
+            }
+            eprintln!("...  {url}");
+            let page = self.get(&url).await.map_err(|error| error.failure(&url))?;
+            let Some(target) = redirect(page.status, &page.headers, &url) else {
+                return check_first(url, page);
+            };
+            if target.origin() != start.origin() {
+                let cause = format!("{url} redirects to another host, {target}");
+                return Err(Failure::new(cause, format!("run cargo xtask doctor {target}")));
+            }
+            url = target;
+        }
+        Err(Failure::new(format!("{start} redirects more than {MAX_REDIRECTS} times"), "start at another page"))
+    }
+
+    /// Adds a page and its links.
+    fn read(&self, url: &Url, page: &Page, frontier: &mut Frontier, sample: &mut Sample) {
+        let target = redirect(page.status, &page.headers, url);
+        let mut found: Vec<_> = target.and_then(|target| links::page_of_site(target, url)).into_iter().collect();
+        if page.status.is_success() && page.is_html() {
+            found.extend(links::of_page(&page.text(), url));
+            sample.traces.look_at(page, &found);
+            sample.pages.push(url.clone());
+        }
+        for link in found {
+            if self.robots.allows(&link) {
+                frontier.add(link, self.rules);
+            } else {
+                sample.forbidden += 1;
+            }
+        }
+    }
+}
+
+fn check_first(url: Url, page: Page) -> Result<(Url, Page), Failure> {
+    if !page.status.is_success() {
+        let remedy = "start at a page that visitors can see";
+        return Err(Failure::new(format!("{url} answers {}", page.status), remedy));
+    }
+    if !page.is_html() {
+        let kind = page.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("no type");
+        return Err(Failure::new(
+            format!("{url} is not HTML ({kind})"),
+            "start at a page of the shop, such as its home page",
+        ));
+    }
+    Ok((url, page))
+}
+
+/// The target of a redirect.
+fn redirect(status: StatusCode, headers: &HeaderMap, url: &Url) -> Option<Url> {
+    let location = headers.get(header::LOCATION).filter(|_| status.is_redirection())?;
+    url.join(location.to_str().ok()?).ok()
+}
+
+/// The addresses that are known. The next one is of the kind with the fewest pages so far, so that a list without an
+/// end does not fill the sample.
+#[derive(Default)]
+struct Frontier {
+    addresses: Vec<Url>,
+    shapes: Vec<Shape>,
+    taken: Vec<bool>,
+    known: HashSet<String>,
+}
+
+impl Frontier {
+    fn add(&mut self, url: Url, rules: &UrlRules) {
+        if self.addresses.len() < MAX_ADDRESSES && self.known.insert(url.to_string()) {
+            self.shapes.push(Shape::of(&url, rules));
+            self.addresses.push(url);
+            self.taken.push(false);
+        }
+    }
+
+    fn take(&mut self, url: &Url) {
+        for (taken, _) in self.taken.iter_mut().zip(&self.addresses).filter(|(_, own)| *own == url) {
+            *taken = true;
+        }
+    }
+
+    /// Takes an address. None if no kind needs more pages.
+    fn next(&mut self) -> Option<Url> {
+        let patterns = kinds::patterns(&self.shapes);
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for (pattern, _) in patterns.iter().zip(&self.taken).filter(|(_, taken)| **taken) {
+            *counts.entry(pattern).or_default() += 1;
+        }
+        let count = |pattern: &String| counts.get(pattern.as_str()).copied().unwrap_or_default();
+        let free = patterns.iter().zip(&self.taken).enumerate().filter(|(_, (_, taken))| !**taken);
+        let few = free.map(|(index, (pattern, _))| (count(pattern), index)).filter(|(count, _)| *count < MAX_OF_KIND);
+        // Filters of a list have many combinations, so pages with parameters come later.
+        let delay = |index: usize| self.shapes.get(index).map_or(0, Shape::parameters) * PARAMETER_DELAY;
+        let (_, index) = few.map(|(count, index)| (count + delay(index), index)).min()?;
+        *self.taken.get_mut(index)? = true;
+        self.addresses.get(index).cloned()
+    }
+}

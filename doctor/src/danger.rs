@@ -1,0 +1,101 @@
+//! Dangers: a stored page would show one visitor's data to another, or would replace a visitor's own page.
+
+use serde::Serialize;
+
+use super::{
+    advice::{Rule, path_pattern},
+    difference::Difference,
+    examine::{Examined, Visit},
+};
+
+/// One danger at one kind of page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Danger {
+    pub kind: String,
+    pub example: String,
+    pub pages: usize,
+    pub sentence: String,
+    pub differences: Vec<Difference>,
+    pub remedy: &'static str,
+    /// Rules that protect the visitors behind edgefront.
+    pub rules: Vec<Rule>,
+}
+
+const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
+const COOKIE_RISK: &str = "none for visitors: those with this cookie always get pages of their own.";
+
+const REMEDY: &str = "let the shop send Cache-Control: private for this page. A response that is public must be the \
+    same for all visitors (RFC 9111, section 5.2.2.9).";
+
+/// The dangers of the pages of one kind. Equal dangers of several pages are one.
+pub fn of_kind(kind: &str, pages: &[&Examined]) -> Vec<Danger> {
+    let mut dangers: Vec<Danger> = Vec::new();
+    for page in pages {
+        let of_visits = page.visits.iter().filter_map(|visit| of_visit(kind, page, visit));
+        for danger in between_renders(kind, page).into_iter().chain(of_visits) {
+            match dangers.iter_mut().find(|known| known.sentence == danger.sentence) {
+                Some(known) => known.pages += 1,
+                None => dangers.push(danger),
+            }
+        }
+    }
+    dangers
+}
+
+/// Two visitors without cookies get different pages.
+fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
+    let differences = page.renders_differ.as_ref().filter(|differences| !differences.is_empty())?;
+    let (who, consequence) = match (page.is_declared_shared, page.verdict.is_ok()) {
+        (true, true) => ("the shop declares this page public", "One would see the other's."),
+        (false, true) => ("edgefront would store this page", "One would see the other's."),
+        (true, false) => ("the shop declares this page public", "edgefront does not store it, but other caches may."),
+        (false, false) => return None,
+    };
+    let sentence = format!("Possible leak: {who}, but two visitors get different ones. {consequence}");
+    let rules = if page.verdict.is_ok() { personal_path(kind) } else { Vec::new() };
+    Some(danger(kind, page, sentence, differences.clone(), rules))
+}
+
+/// A visitor with cookies gets another page than everybody, although the page counts as shared.
+fn of_visit(kind: &str, page: &Examined, visit: &Visit) -> Option<Danger> {
+    let is_claimed = page.is_declared_shared && !page.varies_by("cookie");
+    if visit.differences.is_empty() || !(is_claimed || visit.gets_stored_page) {
+        return None;
+    }
+    let who = visit.visitor.subject();
+    let start =
+        if page.is_declared_shared { "The shop declares this page public" } else { "edgefront would store this page" };
+    let end = if visit.gets_stored_page {
+        ". They would get the page for everybody instead of their own."
+    } else {
+        "; edgefront's rules protect them, but other caches do not know these rules."
+    };
+    let rules = if visit.gets_stored_page { personal_cookies(kind, visit) } else { Vec::new() };
+    Some(danger(kind, page, format!("{start}, but {who} get another one{end}"), visit.differences.clone(), rules))
+}
+
+fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Difference>, rules: Vec<Rule>) -> Danger {
+    Danger {
+        kind: kind.to_owned(),
+        example: page.url.to_string(),
+        pages: 1,
+        sentence,
+        differences,
+        remedy: REMEDY,
+        rules,
+    }
+}
+
+/// Makes the visitor's cookies personal. A visitor without such a cookie needs a rule for the path.
+fn personal_cookies(kind: &str, visit: &Visit) -> Vec<Rule> {
+    if visit.cookies.is_empty() {
+        return personal_path(kind);
+    }
+    let rule = |name: &String| Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: COOKIE_RISK };
+    visit.cookies.iter().map(rule).collect()
+}
+
+fn personal_path(kind: &str) -> Vec<Rule> {
+    let path = path_pattern(kind);
+    path.map(|value| Rule { variable: "PATHS_PERSONAL", value, risk: PATH_RISK }).into_iter().collect()
+}

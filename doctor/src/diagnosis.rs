@@ -1,0 +1,223 @@
+//! The examination, step by step: crawl, recognize the software, examine every page, try rules, print the report.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use edgefront::App;
+use serde_json::Value;
+use url::Url;
+use xtask::failure::Failure;
+
+use super::{
+    advice::{self, Rule},
+    arguments::DoctorArguments,
+    crawl::{Crawl, Sample},
+    danger,
+    difference::DifferenceKind,
+    examine::{Examined, Examiner, Visit},
+    kinds::{self, Shape},
+    render,
+    report::{ESTIMATE, KindReport, PresetReport, Report, average},
+    robots::Robots,
+    settings::Settings,
+    shop::Shop,
+    trial::{Outcome, Trial},
+    visitor::{Visitor, Visitors},
+};
+
+/// Runs the command.
+///
+/// # Errors
+/// When the shop cannot be examined.
+pub async fn run(arguments: DoctorArguments) -> Result<(), Failure> {
+    let report = diagnose(&arguments).await?;
+    if arguments.json {
+        let json = serde_json::to_string_pretty(&report);
+        println!("{}", json.map_err(|error| Failure::new(format!("the report is no JSON: {error}"), ""))?);
+    } else {
+        print!("{report}");
+    }
+    Ok(())
+}
+
+async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
+    let start = &arguments.address;
+    let given = Settings::new(start, arguments.preset.as_deref(), &arguments.variables)?;
+    let config = given.config()?.page;
+    let shop = Rc::new(Shop::new(start, arguments.pause, config.max_bytes)?);
+    let visitors = Visitors::new(arguments.login.as_deref())?;
+    let robots = Robots::read(&shop, start).await?;
+    let crawl = Crawl { shop: &shop, robots: &robots, visitors: &visitors, rules: &config.urls };
+    let sample = crawl.run(start, arguments.pages).await?;
+    let (settings, preset) = choose_preset(given, &sample);
+    let app = render::edgefront(&settings, &shop)?;
+    let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
+    let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
+    let kinds = diagnosis.kinds(&sample);
+    let (mut dangers, mut reports) = (Vec::new(), Vec::new());
+    for (kind, pages) in kinds {
+        let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
+        let found = danger::of_kind(&kind, &pages);
+        let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
+        let settings = diagnosis.find_rules(&mut report, &pages).await?;
+        diagnosis.settings = settings;
+        for rule in found.iter().flat_map(|danger| &danger.rules) {
+            diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
+        }
+        dangers.extend(found);
+        reports.push(report);
+    }
+    Ok(diagnosis.finish(start, preset, sample, (dangers, reports)))
+}
+
+/// Without a given preset, the shop's traces choose one.
+fn choose_preset(given: Settings, sample: &Sample) -> (Settings, Option<PresetReport>) {
+    if let Some(name) = given.preset() {
+        let preset = PresetReport { name: name.to_owned(), traces: Vec::new() };
+        return (given, Some(preset));
+    }
+    match sample.traces.recognize() {
+        Some(recognized) => {
+            let preset = PresetReport { name: recognized.preset.to_owned(), traces: recognized.traces };
+            (given.with_preset(recognized.preset), Some(preset))
+        }
+        None => (given, None),
+    }
+}
+
+async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> {
+    let mut pages = Vec::new();
+    for (index, url) in sample.pages.iter().enumerate() {
+        eprintln!("...  examining page {} of {}: {url}", index + 1, sample.pages.len());
+        pages.extend(examiner.examine(url).await);
+    }
+    pages
+}
+
+/// What is known about the shop.
+struct Diagnosis {
+    app: Rc<App>,
+    shop: Rc<Shop>,
+    visitors: Visitors,
+    /// With the rules that are proposed so far.
+    settings: Settings,
+    examined: Vec<Examined>,
+}
+
+impl Diagnosis {
+    /// The kinds with the indices of their pages.
+    fn kinds(&self, sample: &Sample) -> BTreeMap<String, Vec<usize>> {
+        let rules = &self.app.config.page.urls;
+        let shapes: Vec<_> = sample.addresses.iter().map(|url| Shape::of(url, rules)).collect();
+        let patterns = kinds::patterns(&shapes);
+        let kind = |page: &Examined| {
+            let known = sample.addresses.iter().zip(&patterns).find(|(url, _)| **url == page.url);
+            known.map_or_else(|| page.path.clone(), |(_, pattern)| pattern.clone())
+        };
+        let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, page) in self.examined.iter().enumerate() {
+            kinds.entry(kind(page)).or_default().push(index);
+        }
+        kinds
+    }
+
+    /// Looks for rules for the pages that are not stored. Returns the settings with them.
+    async fn find_rules(&self, report: &mut KindReport, pages: &[&Examined]) -> Result<Settings, Failure> {
+        let unchanged = self.settings.clone();
+        let Some(page) = pages.iter().find(|page| page.verdict.is_err()) else { return Ok(unchanged) };
+        // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
+        let is_unsafe = |page: &&&Examined| {
+            let between = page.renders_differ.iter().flatten();
+            between.into_iter().any(|found| found.kind != DifferenceKind::CsrfToken)
+        };
+        if let Some(page) = pages.iter().find(is_unsafe) {
+            let why = format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url);
+            report.remedy = Some(why);
+            return Ok(unchanged);
+        }
+        let trial =
+            Trial { shop: &self.shop, visitors: &self.visitors, settings: &self.settings, sample: &self.examined };
+        eprintln!("...  trying rules for {}", report.kind);
+        Ok(match trial.run(&report.kind, page).await? {
+            Outcome::Works { rules, settings } => {
+                let same = pages.iter().filter(|other| other.is_refused_as(page)).count();
+                report.hit_ratio_with_rules =
+                    report.hit_ratio + average([(1.0, same), (0.0, pages.len() - same)].into_iter());
+                let text = if rules.is_empty() {
+                    "the other proposed rules store these pages, too."
+                } else {
+                    "tried, and safe:"
+                };
+                report.remedy = Some(text.to_owned());
+                report.rules = rules;
+                settings
+            }
+            Outcome::Differs { rules, differences, at } => {
+                report.remedy = Some(format!(
+                    "None: {} would store {at}, which is not the same for all visitors.",
+                    advice::names(&rules)
+                ));
+                report.differences.extend(differences);
+                unchanged
+            }
+            Outcome::NoRule(text) => {
+                report.remedy = Some(text);
+                unchanged
+            }
+        })
+    }
+
+    /// A note if the signed-in visitor sees what everybody sees.
+    fn doubtful_login(&self) -> Option<String> {
+        let mut visits = self.examined.iter().flat_map(|page| &page.visits);
+        let is_signed_in = |visit: &&Visit| visit.visitor == Visitor::SignedIn;
+        let is_same = visits.clone().filter(is_signed_in).all(|visit| visit.differences.is_empty());
+        let text =
+            "the signed-in visitor sees the same pages as everybody; check that the cookies of --login are still valid";
+        visits.any(|visit| is_signed_in(&visit)).then_some(text).filter(|_| is_same).map(str::to_owned)
+    }
+
+    fn finish(
+        self,
+        start: &Url,
+        preset: Option<PresetReport>,
+        sample: Sample,
+        (dangers, mut kinds): (Vec<danger::Danger>, Vec<KindReport>),
+    ) -> Report {
+        for kind in &mut kinds {
+            let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL";
+            let of_kind = || dangers.iter().filter(|danger| danger.kind == kind.kind);
+            if of_kind().any(|danger| danger.rules.iter().any(is_personal)) {
+                kind.hit_ratio_with_rules = 0.0;
+            }
+        }
+        let mut notes: Vec<_> = sample.stopped.into_iter().collect();
+        if sample.forbidden > 0 {
+            notes.push(format!("robots.txt forbids {} links, which were not requested", sample.forbidden));
+        }
+        if let Some(recognized) = sample.traces.recognize()
+            && preset.as_ref().is_some_and(|preset| preset.name != recognized.preset)
+        {
+            let traces = recognized.traces.join(", ");
+            notes.push(format!("the shop has traces of {} ({traces}); compare with --preset {0}", recognized.preset));
+        }
+        if self.examined.len() < sample.pages.len() {
+            notes.push(format!("{} pages did not answer again", sample.pages.len() - self.examined.len()));
+        }
+        notes.extend(self.doubtful_login());
+        let text = |value: &str| Value::String(value.to_owned());
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.pages));
+        Report {
+            url: start.to_string(),
+            preset,
+            pages: self.examined.len(),
+            requests: self.shop.requests(),
+            notes,
+            dangers,
+            hit_ratio: average(kinds.iter().map(|kind| (kind.hit_ratio, kind.pages))),
+            hit_ratio_with_rules: average(kinds.iter().map(|kind| (kind.hit_ratio_with_rules, kind.pages))),
+            kinds,
+            estimate: ESTIMATE,
+            vars: self.settings.iter().map(|(name, value)| (name.to_owned(), text(value))).collect(),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! One page of the sample: edgefront's decision, and the page as each visitor sees it.
+
+use std::rc::Rc;
+
+use edgefront::{
+    App,
+    page_cache::{
+        PageKey, Reason, StoredPage,
+        policy::{CacheControl, VaryFields},
+    },
+};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use url::Url;
+
+use super::{
+    difference::{self, Difference},
+    render::{self, NotStored, SharedRender, set_cookies},
+    shop::{Page, Shop},
+    tokens::CsrfTokens,
+    visitor::{self, Visitor, Visitors},
+};
+
+/// An examined page.
+pub struct Examined {
+    pub url: Url,
+    /// The canonical path; the path of the address if edgefront admits no page there.
+    pub path: String,
+    /// Ok: edgefront stores the page.
+    pub verdict: Result<(), NotStored>,
+    /// `Cache-Control` and the like address shared caches: `public`, `s-maxage`.
+    pub is_declared_shared: bool,
+    /// Names of the cookies that the page sets for a visitor without cookies.
+    pub set_cookies: Vec<String>,
+    /// The request headers that select the page. None: `Vary: *`.
+    pub vary: Option<VaryFields>,
+    /// `cache-control: …` and `vary: …`, as far as the response has them.
+    pub headers: Vec<String>,
+    /// The differences of two renders for two visitors without cookies. None: not compared.
+    pub renders_differ: Option<Vec<Difference>>,
+    pub visits: Vec<Visit>,
+}
+
+/// One visitor at one page.
+#[derive(Debug)]
+pub struct Visit {
+    pub visitor: Visitor,
+    /// The names of the visitor's cookies that a shared page must not ignore: personal ones, and those without a rule.
+    pub cookies: Vec<String>,
+    /// edgefront answers with the stored page.
+    pub gets_stored_page: bool,
+    /// The differences between the page for everybody and this visitor's own. Places that differ for every request are
+    /// left out. Empty: the page is the same.
+    pub differences: Vec<Difference>,
+}
+
+/// Asks for pages in all roles.
+pub struct Examiner<'a> {
+    pub app: Rc<App>,
+    pub shop: &'a Shop,
+    pub visitors: &'a Visitors,
+}
+
+impl Examiner<'_> {
+    /// Examines a page. None if the shop does not answer.
+    pub async fn examine(&self, url: &Url) -> Option<Examined> {
+        let key = match PageKey::of_url(url.as_str(), &self.app.config.page.urls) {
+            Ok(key) => key,
+            Err(reason) => return Some(Examined::not_admitted(url, reason)),
+        };
+        let first = render::for_everybody(&self.app, &key).await.ok()?;
+        let second = render::for_everybody(&self.app, &key).await.ok()?;
+        let between_renders = self.compare(&first, second.status, &second.text(), &[]);
+        let mut own = Vec::new();
+        for (visitor, cookies) in self.visitors.with_cookies(url) {
+            own.push((visitor, self.shop.get(url, Some(&cookies)).await.ok()?, cookies));
+        }
+        let stored = first.stored.as_ref().ok().map(|page| &**page);
+        let mut visits = vec![Visit {
+            visitor: Visitor::WithoutCookies,
+            cookies: Vec::new(),
+            gets_stored_page: self.gets(stored, None),
+            differences: Vec::new(),
+        }];
+        visits.extend(own.iter().map(|(visitor, page, cookies)| {
+            let mut differences = self.compare(&first, page.status, &page.text(), &cookie_values(cookies));
+            differences.retain(|found| !between_renders.iter().any(|noise| noise.is_at_the_place_of(found)));
+            let gets_stored_page = self.gets(stored, Some(cookies));
+            let cookies = visitor::identifying_cookies(cookies, &self.app.config.page.cookies);
+            Visit { visitor: *visitor, cookies, gets_stored_page, differences }
+        }));
+        // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
+        let headers = own.first().map_or(&first.headers, |(_, page, _): &(Visitor, Page, HeaderValue)| &page.headers);
+        Some(Examined {
+            url: url.clone(),
+            path: key.path().to_owned(),
+            is_declared_shared: CacheControl::of_response(headers).is_declared_shared(),
+            set_cookies: set_cookies(headers),
+            vary: VaryFields::of(headers),
+            headers: deciding_headers(headers),
+            verdict: first.stored.map(drop),
+            renders_differ: Some(between_renders),
+            visits,
+        })
+    }
+
+    fn gets(&self, stored: Option<&StoredPage>, cookies: Option<&HeaderValue>) -> bool {
+        stored.is_some_and(|page| visitor::gets(page, cookies, &self.app.config.page))
+    }
+
+    /// The differences between a render for everybody and another render.
+    pub fn compare(
+        &self,
+        shared: &SharedRender,
+        status: http::StatusCode,
+        other: &str,
+        cookies: &[String],
+    ) -> Vec<Difference> {
+        if shared.status != status {
+            return vec![Difference::of_status(shared.status, status)];
+        }
+        let is_covered = self.app.config.page.cookies.csrf.is_some();
+        let csrf_tokens = if is_covered { CsrfTokens::Covered } else { CsrfTokens::Personal };
+        difference::between(&shared.text(), other, csrf_tokens, cookies)
+    }
+}
+
+impl Examined {
+    /// A page at an address that edgefront never shares. Nobody asks for it.
+    fn not_admitted(url: &Url, reason: Reason) -> Self {
+        let verdict = Err(NotStored { reason, cause: String::new() });
+        let visit = |visitor| Visit { visitor, cookies: Vec::new(), gets_stored_page: false, differences: Vec::new() };
+        Self {
+            url: url.clone(),
+            path: url.path().to_owned(),
+            verdict,
+            is_declared_shared: false,
+            set_cookies: Vec::new(),
+            vary: Some(VaryFields::default()),
+            headers: Vec::new(),
+            renders_differ: None,
+            visits: [Visitor::WithoutCookies, Visitor::WithAnalytics].map(visit).into(),
+        }
+    }
+
+    /// The differences that make it wrong to store the page: between two visitors' renders, or between the stored page
+    /// and the own page of a visitor who gets the stored one. None if the page is not stored, or is the same for all of
+    /// them.
+    pub fn unsafe_to_share(&self) -> Option<Vec<Difference>> {
+        self.verdict.as_ref().ok()?;
+        let renders = self.renders_differ.iter().flatten();
+        let visits = self.visits.iter().filter(|visit| visit.gets_stored_page).flat_map(|visit| &visit.differences);
+        let differences: Vec<_> = renders.chain(visits).cloned().collect();
+        (!differences.is_empty()).then_some(differences)
+    }
+
+    /// Returns whether both pages are not stored for the same reason.
+    pub fn is_refused_as(&self, other: &Self) -> bool {
+        let reason = |page: &Self| page.verdict.as_ref().err().map(|why| why.reason);
+        reason(self).is_some() && reason(self) == reason(other)
+    }
+
+    /// Returns whether the shop says that the page depends on this request header.
+    pub fn varies_by(&self, header: &str) -> bool {
+        self.vary.as_ref().is_none_or(|fields| fields.contains(header))
+    }
+
+    /// Returns whether the page differs between visitors, apart from those who are signed in.
+    pub fn has_differences(&self) -> bool {
+        let visits = self.visits.iter().filter(|visit| visit.visitor != Visitor::SignedIn);
+        self.renders_differ.iter().flatten().chain(visits.flat_map(|visit| &visit.differences)).next().is_some()
+    }
+}
+
+fn cookie_values(cookies: &HeaderValue) -> Vec<String> {
+    let text = cookies.to_str().unwrap_or_default();
+    text.split(';').filter_map(|cookie| cookie.split_once('=')).map(|(_, value)| value.trim().to_owned()).collect()
+}
+
+fn deciding_headers(headers: &HeaderMap) -> Vec<String> {
+    let names = [HeaderName::from_static("cdn-cache-control"), header::CACHE_CONTROL, header::EXPIRES, header::VARY];
+    let line = |name: HeaderName| {
+        let values: Vec<_> =
+            headers.get_all(&name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+        (!values.is_empty()).then(|| format!("{name}: {}", values.join(", ")))
+    };
+    names.into_iter().filter_map(line).collect()
+}

@@ -1,0 +1,131 @@
+//! Kinds of pages: addresses with the same path pattern.
+//!
+//! A segment of a path becomes `*` if it looks like one of many: it contains a digit, or it has many siblings. Siblings
+//! that have pages below them count apart from those that have none.
+
+use std::collections::{HashMap, HashSet};
+
+use edgefront::{config::rules::UrlRules, page_cache::PageKey};
+use url::Url;
+
+/// So many siblings make a segment one of many.
+const MANY: usize = 6;
+/// As [`MANY`], at the top of the site, which has many pages of its own, such as /about and /cart.
+const MANY_AT_TOP: usize = 12;
+
+/// The parts of an address that say of which kind its page is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// The path without its first slash. The item's segment is `{item}`.
+    segments: Vec<String>,
+    /// The names of the query parameters that are part of the page's key.
+    parameters: Vec<String>,
+}
+
+impl Shape {
+    /// Reads an address with the rules of the shop.
+    pub fn of(url: &Url, rules: &UrlRules) -> Self {
+        let key = PageKey::of_url(url.as_str(), rules).ok();
+        let canonical = key.as_ref().and_then(|key| Url::parse(key.url()).ok());
+        let url = canonical.as_ref().unwrap_or(url);
+        let item = key.as_ref().and_then(|key| key.item()).map(ToString::to_string);
+        let named = |text: &str| if item.as_deref() == Some(text) { "{item}".to_owned() } else { text.to_owned() };
+        let parameter = |(name, value): (std::borrow::Cow<str>, std::borrow::Cow<str>)| {
+            if item.as_deref() == Some(&*value) { format!("{name}={{item}}") } else { name.into_owned() }
+        };
+        let mut parameters: Vec<_> = url.query_pairs().map(parameter).collect();
+        parameters.sort();
+        parameters.dedup();
+        Self { segments: url.path().split('/').skip(1).map(named).collect(), parameters }
+    }
+
+    /// How many query parameters the address has.
+    pub fn parameters(&self) -> usize {
+        self.parameters.len()
+    }
+
+    fn is_last(&self, depth: usize) -> bool {
+        // A final slash is part of the last segment.
+        depth + 1 == self.segments.len()
+            || (depth + 2 == self.segments.len() && self.segments.last().is_some_and(String::is_empty))
+    }
+}
+
+/// The pattern of each address, such as `/catalogue/{item}/` or `/search?q`. All addresses of the site are needed to
+/// learn the patterns.
+pub fn patterns(shapes: &[Shape]) -> Vec<String> {
+    let mut patterns = vec![String::new(); shapes.len()];
+    let depth = shapes.iter().map(|shape| shape.segments.len()).max().unwrap_or_default();
+    for depth in 0..depth {
+        let mut siblings: HashMap<(String, bool), HashSet<&str>> = HashMap::new();
+        for (pattern, shape) in patterns.iter().zip(shapes) {
+            if let Some(segment) = shape.segments.get(depth) {
+                siblings.entry((pattern.clone(), shape.is_last(depth))).or_default().insert(segment);
+            }
+        }
+        let many = if depth == 0 { MANY_AT_TOP } else { MANY };
+        for (pattern, shape) in patterns.iter_mut().zip(shapes) {
+            let Some(segment) = shape.segments.get(depth) else { continue };
+            let is_one_of_many = || {
+                siblings.get(&(pattern.clone(), shape.is_last(depth))).is_some_and(|siblings| siblings.len() >= many)
+            };
+            let is_literal = segment.is_empty() || segment == "{item}";
+            let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit());
+            let is_variable = !is_literal && (has_digit || is_one_of_many());
+            pattern.push('/');
+            pattern.push_str(if is_variable { "*" } else { segment });
+        }
+    }
+    let with_parameters = |(pattern, shape): (String, &Shape)| match shape.parameters.as_slice() {
+        [] => pattern,
+        parameters => format!("{pattern}?{}", parameters.join("&")),
+    };
+    patterns.into_iter().zip(shapes).map(with_parameters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use edgefront::config::item_routes::ItemRoutes;
+
+    use super::*;
+
+    fn kinds(paths: &[String]) -> Vec<String> {
+        let rules = UrlRules { items: ItemRoutes::parse("/product/{item}").unwrap(), ..UrlRules::default() };
+        let site = Url::parse("https://shop.example").unwrap();
+        let shapes: Vec<_> = paths.iter().map(|path| Shape::of(&site.join(path).unwrap(), &rules)).collect();
+        let mut kinds = patterns(&shapes);
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+
+    #[test]
+    fn pages_of_the_same_form_are_one_kind() {
+        let words = ["red", "green", "blue", "black", "white", "grey", "pink"];
+        let mut paths: Vec<_> =
+            ["/", "/about/", "/cart", "/search?q=mug", "/search?q=cup&page=2", "/product/a", "/product/b"]
+                .map(str::to_owned)
+                .into();
+        paths.extend(words.map(|word| format!("/shoes/{word}/")));
+        paths.extend(words.map(|word| format!("/shoes/{word}/sizes/")));
+        paths.extend((0..3).map(|number| format!("/blog/post-{number}.html")));
+        let expected = [
+            "/",
+            "/about/",
+            "/blog/*",
+            "/cart",
+            "/product/{item}",
+            "/search?page&q",
+            "/search?q",
+            "/shoes/*/",
+            "/shoes/*/sizes/",
+        ];
+        assert_eq!(kinds(&paths), expected);
+    }
+
+    #[test]
+    fn a_few_siblings_stay_apart() {
+        let paths = ["/help/returns", "/help/delivery", "/help/contact"].map(str::to_owned);
+        assert_eq!(kinds(&paths), ["/help/contact", "/help/delivery", "/help/returns"]);
+    }
+}

@@ -1,0 +1,51 @@
+//! Examines a storefront before edgefront is deployed in front of it. `cargo xtask doctor` runs this program with its
+//! arguments.
+//!
+//! It never repeats a rule of the page cache. It renders pages with [`edgefront::page_cache::render`], the code of the
+//! Worker, and asks the Worker's cookie and URL rules which visitors may get them.
+//!
+//! In reading order:
+//! - [`arguments`]: the command line. [`settings`]: the Worker's configuration for this shop.
+//! - [`shop`]: one polite HTTP client. [`robots`], [`links`]: which pages it may ask for.
+//! - [`crawl`]: the sample. [`kinds`]: pages with the same path pattern. [`tell_tales`]: the software of the shop.
+//! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
+//! - [`difference`], [`tokens`]: how two renders of one page differ.
+//! - [`examine`]: one page for all visitors. [`advice`]: the rule for a page that is not stored. [`trial`]: tries
+//!   rules.
+//! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`report`]: the result as text or JSON.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+
+mod advice;
+mod arguments;
+mod crawl;
+mod danger;
+mod diagnosis;
+mod difference;
+mod examine;
+mod kinds;
+mod links;
+mod render;
+mod report;
+mod robots;
+mod settings;
+mod shop;
+mod tell_tales;
+mod tokens;
+mod trial;
+mod visitor;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use xtask::runner;
+
+fn main() -> ExitCode {
+    match arguments::DoctorArguments::try_parse() {
+        Ok(arguments) => runner::run(diagnosis::run(arguments)),
+        // 1 for every failure; clap's own status is 2. `--help` is none.
+        Err(error) => {
+            let _ = error.print();
+            ExitCode::from(u8::from(error.use_stderr()))
+        }
+    }
+}

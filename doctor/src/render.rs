@@ -1,0 +1,112 @@
+//! A page as edgefront would render it for everybody. The code of the Worker sends the request and judges the response.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use edgefront::{
+    App,
+    page_cache::{
+        PageKey, Reason, SelectingHeaders, StoredPage, cookie_name,
+        policy::VaryFields,
+        render::{RenderOutcome, RenderRequest},
+    },
+    ports::{error::Error, fetch::Collected},
+};
+use http::{HeaderMap, StatusCode, header};
+
+use super::{
+    settings::Settings,
+    shop::{Shop, SystemClock},
+};
+use xtask::failure::Failure;
+
+/// A response to a request that names no visitor, judged by edgefront.
+pub struct SharedRender {
+    pub status: StatusCode,
+    /// Without the cookies that the rules drop, if the page is stored.
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// The page that edgefront stores, or why it stores none.
+    pub stored: Result<Box<StoredPage>, NotStored>,
+}
+
+/// Why edgefront does not store a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotStored {
+    pub reason: Reason,
+    /// The part of the response that gives the reason, such as `set-cookie: csrftoken`. Empty without one.
+    pub cause: String,
+}
+
+/// edgefront with these settings, in front of the shop. It has no Redis: nothing is stored.
+///
+/// # Errors
+/// When a setting is wrong.
+pub fn edgefront(settings: &Settings, shop: &Rc<Shop>) -> Result<Rc<App>, Failure> {
+    Ok(Rc::new(App::new(settings.config()?, shop.clone(), Rc::new(SystemClock), None)))
+}
+
+/// Renders a page for everybody. Each item counts as popular.
+///
+/// # Errors
+/// When the shop does not answer.
+pub async fn for_everybody(app: &App, key: &PageKey) -> Result<SharedRender, Error> {
+    let selecting = SelectingHeaders::default();
+    let popularity = key.by_popularity();
+    let request = RenderRequest {
+        key,
+        selecting: &selecting,
+        sent: popularity.is_ok().then(VaryFields::default),
+        stored: None,
+        popularity,
+        stamp: 0,
+        no_cache: false,
+        in_background: true,
+        accepts_gzip: false,
+    };
+    Ok(match edgefront::page_cache::render::render(app, &request).await? {
+        RenderOutcome::Complete { page, .. } => of_page(page, key),
+        RenderOutcome::Streaming { response, page } => {
+            // A background render waits for the body, so the page is complete.
+            let status = response.status();
+            drop(response);
+            match page.complete().await {
+                Some(page) => of_page(Box::new(page), key),
+                None => not_stored(status, HeaderMap::new(), Bytes::new(), Reason::TooLarge, String::new()),
+            }
+        }
+        RenderOutcome::NotStorable { response, why, .. } => {
+            let (head, body) = response.into_parts();
+            let body = match body.collect(usize::MAX).await {
+                Ok(Collected::Whole(body)) => body,
+                Ok(Collected::TooLarge(_)) | Err(_) => Bytes::new(),
+            };
+            not_stored(head.status, head.headers, body, why.reason, why.cause)
+        }
+    })
+}
+
+/// Only the canonical spelling of an address is stored.
+fn of_page(page: Box<StoredPage>, key: &PageKey) -> SharedRender {
+    let (status, headers, body) = (page.status, page.headers.clone(), page.body.clone());
+    if !key.is_exact() {
+        return not_stored(status, headers, body, Reason::Spelling, format!("the canonical address is {}", key.url()));
+    }
+    SharedRender { status, headers, body, stored: Ok(page) }
+}
+
+fn not_stored(status: StatusCode, headers: HeaderMap, body: Bytes, reason: Reason, cause: String) -> SharedRender {
+    SharedRender { status, headers, body, stored: Err(NotStored { reason, cause }) }
+}
+
+impl SharedRender {
+    /// The body as text.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+}
+
+/// The names of the cookies that a response sets.
+pub fn set_cookies(headers: &HeaderMap) -> Vec<String> {
+    headers.get_all(header::SET_COOKIE).iter().map(cookie_name).collect()
+}

@@ -1,0 +1,69 @@
+//! robots.txt (RFC 9309).
+
+use http::StatusCode;
+use robotstxt::DefaultMatcher;
+use url::Url;
+use xtask::failure::Failure;
+
+use super::shop::{NoPage, Shop};
+
+/// The doctor's name in robots.txt.
+pub const AGENT: &str = "edgefront-doctor";
+
+/// The rules of the shop.
+pub struct Robots(String);
+
+impl Robots {
+    /// Reads robots.txt. A client error means that there is none, so everything is allowed (§2.3.1.3).
+    ///
+    /// # Errors
+    /// When the shop cannot be reached, or fails: everything is then forbidden (§2.3.1.4).
+    pub async fn read(shop: &Shop, start: &Url) -> Result<Self, Failure> {
+        let mut url = start.clone();
+        url.set_path("/robots.txt");
+        url.set_query(None);
+        let page = shop.get(&url, None).await.map_err(|error: NoPage| error.failure(start))?;
+        if page.status.is_server_error() || page.status == StatusCode::TOO_MANY_REQUESTS {
+            let cause = format!("{url} answers {}, so no page may be requested (RFC 9309)", page.status);
+            return Err(Failure::new(cause, "repair robots.txt, or delete it"));
+        }
+        let rules = if page.status.is_success() { page.text().into_owned() } else { String::new() };
+        Ok(Self(rules))
+    }
+
+    /// Returns whether the doctor may request the URL.
+    pub fn allows(&self, url: &Url) -> bool {
+        DefaultMatcher::default().one_agent_allowed_by_robots(&self.0, AGENT, url.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(
+            rules in "(?s)((user-agent|disallow|allow|sitemap|.{0,9}) ?[:=]? ?.{0,12}[\n\r ]){0,8}",
+            path in ".{0,20}",
+        ) {
+            let url = Url::parse("https://shop.example").unwrap().join(&path);
+            if let Ok(url) = url {
+                Robots(rules).allows(&url);
+            }
+        }
+    }
+
+    #[test]
+    fn the_group_of_the_doctor_counts() {
+        let allows = |rules: &str, path: &str| {
+            Robots(rules.to_owned()).allows(&Url::parse("https://shop.example").unwrap().join(path).unwrap())
+        };
+        let rules = "User-agent: *\nDisallow: /private/\n\nUser-agent: edgefront-doctor\nDisallow: /slow*\n";
+        assert!(allows(rules, "/private/a") && !allows(rules, "/slow-search?q=1"));
+        assert!(!allows("User-agent: *\nDisallow: /", "/") && allows("", "/"));
+        assert!(allows("\u{feff}user-agent: \u{e9}\u{1f600}\ndisallow: /%e9\u{e9}\n<html>\u{0}", "/é"));
+    }
+}

@@ -1,0 +1,132 @@
+//! The Worker's configuration for the examined shop: a preset, variables, and rules that the doctor proposes.
+
+use std::collections::BTreeMap;
+
+use edgefront::config::{
+    Config,
+    presets::Preset,
+    variables::{CSRF_COOKIE, ITEM_ROUTES, PAGE_MAX_BYTES, PRESET, VARIABLES},
+};
+use url::Url;
+use xtask::{failure::Failure, variables::Variables};
+
+/// Values that the configuration demands and the doctor never uses: it asks no Redis and signs nothing.
+const UNUSED: [(&str, &str); 3] = [
+    ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1:1"),
+    ("UPSTASH_REDIS_REST_TOKEN", "unused"),
+    ("SESSION_KEYS", "unused unused unused unused unused"),
+];
+
+/// The variables of the shop, as they stand in `wrangler.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings(Variables);
+
+impl Settings {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// When a variable or the preset is unknown.
+    pub fn new(origin: &Url, preset: Option<&str>, variables: &[(String, String)]) -> Result<Self, Failure> {
+        let mut settings: Variables = variables.iter().cloned().collect();
+        if let Some(unknown) = settings.keys().find(|name| !VARIABLES.iter().any(|(known, _)| known.name == **name)) {
+            let remedy = "docs/configuration.md lists all variables";
+            return Err(Failure::new(format!("--var {unknown}: there is no variable of this name"), remedy));
+        }
+        if let Some(name) = preset {
+            if Preset::find(name).is_none() {
+                let remedy = format!("choose one of {}", Preset::names());
+                return Err(Failure::new(format!("--preset {name}: there is no preset of this name"), remedy));
+            }
+            settings.insert(PRESET.name.to_owned(), name.to_owned());
+        }
+        settings.insert("ORIGIN_URL".to_owned(), origin.origin().ascii_serialization());
+        Ok(Self(settings))
+    }
+
+    /// The checked configuration.
+    ///
+    /// # Errors
+    /// When a value is wrong.
+    pub fn config(&self) -> Result<Config, Failure> {
+        let unused: BTreeMap<_, _> = UNUSED.into();
+        let config = Config::from_lookup(|name| {
+            self.0.get(name).cloned().or_else(|| unused.get(name).map(|value| (*value).to_owned()))
+        });
+        config.map_err(|errors| Failure::new(errors.to_string(), "correct --var or --preset"))
+    }
+
+    /// The preset's name. None: no preset.
+    pub fn preset(&self) -> Option<&str> {
+        self.0.get(PRESET.name).map(String::as_str)
+    }
+
+    /// The settings with this preset.
+    #[must_use]
+    pub fn with_preset(&self, name: &str) -> Self {
+        let mut settings = self.0.clone();
+        settings.insert(PRESET.name.to_owned(), name.to_owned());
+        Self(settings)
+    }
+
+    /// The settings with one more rule. A list keeps what it has and what the preset says; another variable is
+    /// replaced.
+    #[must_use]
+    pub fn with_rule(&self, variable: &str, value: &str) -> Self {
+        let mut settings = self.0.clone();
+        let own = settings.get(variable).filter(|own| !own.is_empty()).cloned();
+        let inherited = || self.preset().and_then(Preset::find).and_then(|preset| preset.get(variable));
+        let combined = if [CSRF_COOKIE.name, PAGE_MAX_BYTES.name].contains(&variable) {
+            value.to_owned()
+        } else if let Some(own) = own {
+            let mut entries = own.trim_start_matches('+').split(',').map(str::trim);
+            if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}, {value}") }
+        } else if variable == ITEM_ROUTES.name {
+            // Not a list that `+` can extend.
+            inherited().map_or_else(|| value.to_owned(), |preset| format!("{preset}, {value}"))
+        } else {
+            format!("+ {value}")
+        };
+        settings.insert(variable.to_owned(), combined);
+        Self(settings)
+    }
+
+    /// Name and value of each variable, in the order of wrangler.toml.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        VARIABLES.iter().filter_map(|(variable, _)| Some((variable.name, self.0.get(variable.name)?.as_str())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(preset: Option<&str>, variables: &[(&str, &str)]) -> Result<Settings, Failure> {
+        let variables: Vec<_> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Settings::new(&Url::parse("https://shop.example/start").unwrap(), preset, &variables)
+    }
+
+    #[test]
+    fn a_rule_adds_to_the_preset() {
+        let oscar = settings(Some("django-oscar"), &[]).unwrap();
+        let more = oscar.with_rule("ITEM_ROUTES", "/book/{item}").with_rule("COOKIES_PERSONAL", "loyalty");
+        let config = more.config().unwrap().page;
+        assert!(
+            config.urls.items.item("/book/1", None).is_some()
+                && config.urls.items.item("/catalogue/1/", None).is_some()
+        );
+        assert!(config.cookies.personal.contains("sessionid") && config.cookies.personal.contains("loyalty"));
+        let twice = more.with_rule("COOKIES_PERSONAL", "club");
+        assert_eq!(twice, twice.with_rule("COOKIES_PERSONAL", "loyalty"), "it is there already");
+        let twice = twice.config().unwrap().page;
+        assert!(["sessionid", "loyalty", "club"].iter().all(|name| twice.cookies.personal.contains(name)));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_known_ones() {
+        let unknown = settings(Some("oscar"), &[]).unwrap_err().to_string();
+        assert!(unknown.contains("django-oscar, evershop"), "{unknown}");
+        assert!(settings(None, &[("COOKIES_PERSONEL", "a")]).is_err());
+        assert!(settings(None, &[("PAGE_TTL", "soon")]).unwrap().config().is_err());
+    }
+}

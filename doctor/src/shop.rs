@@ -1,0 +1,210 @@
+//! One polite HTTP client for all requests to the shop: one request at a time, a pause after each, and limits for time
+//! and size. edgefront's own code sends its requests through it, too.
+
+use std::{
+    borrow::Cow,
+    cell::Cell,
+    error::Error as _,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::{Bytes, BytesMut};
+use edgefront::ports::{
+    fetch::{Body, Fetch, FetchError, Request, Response},
+    time::{Clock, Timestamp},
+};
+use futures_util::future::LocalBoxFuture;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use upstash_rest::TransportError;
+use url::{Host, Url};
+use xtask::failure::Failure;
+
+/// Longest time for one page, with its body.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// Names the doctor in the shop's log.
+const USER_AGENT: &str = concat!("edgefront-doctor/", env!("CARGO_PKG_VERSION"));
+
+/// The examined shop.
+pub struct Shop {
+    client: reqwest::Client,
+    /// No request starts before this moment. The lock makes requests wait for each other.
+    next: Mutex<Instant>,
+    pause: Duration,
+    /// Largest body, bytes. The rest is not read.
+    limit: usize,
+    requests: Cell<u32>,
+}
+
+/// A response with its body.
+pub struct Page {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    /// The first bytes of a body that exceeds the limit.
+    pub body: Bytes,
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub enum NoPage {
+    Timeout,
+    /// The cause, for people.
+    Unreachable(String),
+}
+
+impl Shop {
+    /// `limit`: edgefront stores no larger page, in bytes.
+    ///
+    /// # Errors
+    /// When the system has no certificates.
+    pub fn new(start: &Url, pause: Duration, limit: usize) -> Result<Self, Failure> {
+        // Fails if a provider is installed already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).user_agent(USER_AGENT);
+        // A proxy cannot reach this machine.
+        let builder = if is_loopback(start) { builder.no_proxy() } else { builder };
+        let client =
+            builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", causes(&error)), ""))?;
+        // Room for the size of a page that is too large.
+        let limit = limit.saturating_mul(8);
+        Ok(Self { client, next: Mutex::new(Instant::now()), pause, limit, requests: Cell::new(0) })
+    }
+
+    /// How many requests the shop got.
+    pub fn requests(&self) -> u32 {
+        self.requests.get()
+    }
+
+    /// Requests a page as a browser with these cookies does.
+    ///
+    /// # Errors
+    /// When there is no response.
+    pub async fn get(&self, url: &Url, cookies: Option<&HeaderValue>) -> Result<Page, NoPage> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.extend(cookies.map(|cookies| (header::COOKIE, cookies.clone())));
+        self.send(self.client.get(url.clone()).headers(headers)).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Page, NoPage> {
+        let mut next = self.next.lock().await;
+        sleep_until(*next).await;
+        self.requests.set(self.requests.get().saturating_add(1));
+        let answer = timeout(TIMEOUT, self.read(request)).await;
+        *next = Instant::now() + self.pause;
+        match answer {
+            Ok(Ok(page)) => Ok(page),
+            Err(_) => Err(NoPage::Timeout),
+            Ok(Err(error)) if error.is_timeout() => Err(NoPage::Timeout),
+            Ok(Err(error)) => Err(NoPage::Unreachable(causes(&error))),
+        }
+    }
+
+    async fn read(&self, request: reqwest::RequestBuilder) -> reqwest::Result<Page> {
+        let mut response = request.send().await?;
+        let mut body = BytesMut::new();
+        while body.len() <= self.limit
+            && let Some(chunk) = response.chunk().await?
+        {
+            body.extend_from_slice(&chunk);
+        }
+        body.truncate(self.limit.saturating_add(1));
+        let headers = std::mem::take(response.headers_mut());
+        Ok(Page { status: response.status(), headers, body: body.freeze() })
+    }
+}
+
+impl Page {
+    /// Returns whether the body is HTML.
+    pub fn is_html(&self) -> bool {
+        let kind = self.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.to_ascii_lowercase();
+        kind.starts_with("text/html") || kind.starts_with("application/xhtml+xml")
+    }
+
+    /// The body. Bytes that are not UTF-8 become U+FFFD.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+}
+
+impl NoPage {
+    /// The error for the first request of a run.
+    pub fn failure(self, url: &Url) -> Failure {
+        match self {
+            Self::Timeout => {
+                let cause = format!("{url} did not answer within {} s", TIMEOUT.as_secs());
+                Failure::new(cause, "check that the shop runs")
+            }
+            Self::Unreachable(cause) => {
+                Failure::new(format!("{url} is unreachable: {cause}"), "check the address, and that the shop runs")
+            }
+        }
+    }
+}
+
+impl Fetch for Shop {
+    fn fetch(&self, request: Request, _: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        Box::pin(async move {
+            let (mut head, _) = request.into_parts();
+            // The host is the URL's.
+            head.headers.remove(header::HOST);
+            let builder = self.client.request(head.method, head.uri.to_string()).headers(head.headers);
+            let page = self.send(builder).await.map_err(|error| match error {
+                NoPage::Timeout => FetchError::Timeout,
+                NoPage::Unreachable(_) => FetchError::Unreachable,
+            })?;
+            let mut response = Response::new(Body::from(page.body));
+            *response.status_mut() = page.status;
+            *response.headers_mut() = page.headers;
+            Ok(response)
+        })
+    }
+
+    fn exchange(
+        &self,
+        _: http::Request<Bytes>,
+        _: Duration,
+        _: usize,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+        Box::pin(async { Err(TransportError::NotSent("the doctor has no Redis")) })
+    }
+}
+
+/// The clock of this machine.
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn sleep(&self, duration: Duration) -> LocalBoxFuture<'static, ()> {
+        Box::pin(sleep(duration))
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// The last cause of an error: the others only repeat the address.
+fn causes(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    let mut text = error.to_string();
+    while let Some(inner) = cause {
+        text = inner.to_string();
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,99 @@
+//! A page as a list of tags and texts, which the comparison of two renders needs.
+
+use std::fmt::Write as _;
+
+use html5gum::{DefaultEmitter, Token, Tokenizer};
+
+/// The name of the form field with Django's CSRF token.
+const DJANGO_TOKEN: &[u8] = b"csrfmiddlewaretoken";
+
+/// How the CSRF tokens of forms are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CsrfTokens {
+    /// `CSRF_COOKIE` is set: edgefront gives all visitors the same cookie, so every token of Django is valid for every
+    /// visitor. Django masks the token anew for each response.
+    Covered,
+    /// A token belongs to one visitor.
+    Personal,
+}
+
+/// The start of the script in which `EverShop` sends the data of a page to React.
+const EVERSHOP_DATA: &str = "var eContext = ";
+
+/// Tags, texts and comments in their order. A text is split into lines, so that a difference in a long script is short.
+///
+/// Only known harmless differences are removed: see [`CsrfTokens::Covered`] and [`is_generated_id`].
+pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut emitter = DefaultEmitter::<()>::default();
+    emitter.naively_switch_states(true);
+    for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
+        match token {
+            Token::StartTag(tag) => {
+                let is_token = tag.attributes.get(&b"name"[..]).is_some_and(|name| ***name == *DJANGO_TOKEN);
+                let mut text = format!("<{}", String::from_utf8_lossy(&tag.name));
+                for (name, value) in &tag.attributes {
+                    let is_covered = is_token && csrf_tokens == CsrfTokens::Covered && ***name == *b"value";
+                    let value = if is_covered { "".into() } else { String::from_utf8_lossy(value) };
+                    // A String takes all text.
+                    let _ = write!(text, " {}=\"{value}\"", String::from_utf8_lossy(name));
+                }
+                text.push('>');
+                pieces.push(text);
+            }
+            Token::EndTag(tag) => pieces.push(format!("</{}>", String::from_utf8_lossy(&tag.name))),
+            Token::String(text) => {
+                let text = String::from_utf8_lossy(&text);
+                let is_data = text.starts_with(EVERSHOP_DATA);
+                let line = |line: &str| if is_data { without_generated_ids(line) } else { line.to_owned() };
+                pieces.extend(text.split_inclusive('\n').map(line));
+            }
+            Token::Comment(text) => pieces.push(format!("<!--{}-->", String::from_utf8_lossy(&text))),
+            Token::Doctype(_) | Token::Error(_) => {}
+        }
+    }
+    pieces
+}
+
+/// The data of `EverShop` without generated ids.
+fn without_generated_ids(data: &str) -> String {
+    let parts = data.split('"').map(|part| if is_generated_id(part) { "" } else { part });
+    parts.collect::<Vec<_>>().join("\"")
+}
+
+/// Returns whether a text of `EverShop`'s data is an id that it generates for each response. Only the same page uses
+/// them: `e3b2ozlgqqmwtijt6j` of the package `uniqid` connects a widget with its data, `r__` or `c__` and a UUID names
+/// a row or a column. Source: what the installation in `storefronts/evershop` sends.
+fn is_generated_id(text: &str) -> bool {
+    let is_of_block = |uuid: &str| {
+        uuid.len() == 36
+            && uuid.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    };
+    if let Some(uuid) = text.strip_prefix("r__").or_else(|| text.strip_prefix("c__")) {
+        return is_of_block(uuid);
+    }
+    (16..=19).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_evershop_generates_are_harmless() {
+        let page = |id: &str, block: &str, name: &str| {
+            let data = format!(
+                r#"{{"graphqlResponse":{{"e{id}":{{"menus":[{{"id":"{id}"}}]}},"id":"r__{block}","name":"{name}"}}}}"#
+            );
+            split(&format!("<script>var eContext = {data}</script>"), CsrfTokens::Personal)
+        };
+        let blocks = ["10ac7a4b-fd04-468c-ab9a-e8fe371d0111", "38f54a4b-fd04-468c-ab9a-e8fe371d0111"];
+        let one = page("3b2ozlgqqmwtijt6u", blocks[0], "Ann");
+        assert_eq!(one, page("3b2ozlgqqmwtijt97", blocks[1], "Ann"));
+        assert_ne!(one, page("3b2ozlgqqmwtijt6u", blocks[0], "Ben"));
+        let elsewhere = |id: &str| split(&format!("<script>var data = \"{id}\"</script>"), CsrfTokens::Personal);
+        assert_ne!(elsewhere("3b2ozlgqqmwtijt6u"), elsewhere("3b2ozlgqqmwtijt97"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Tries rules for one kind of page: edgefront renders a page with them, and two renders are compared. Only rules that
+//! store the page, and whose two renders are equal, are proposed.
+
+use std::rc::Rc;
+
+use edgefront::page_cache::PageKey;
+
+use super::{
+    advice::{self, Advice, Refused, Rule, advise},
+    difference::Difference,
+    examine::{Examined, Examiner},
+    render::{self, NotStored, set_cookies},
+    settings::Settings,
+    shop::Shop,
+    visitor::Visitors,
+};
+use xtask::failure::Failure;
+
+/// Most rounds for one kind. The first rules often uncover the next obstacle: without its cookies, a page still lacks
+/// freshness.
+const MAX_ROUNDS: usize = 3;
+
+/// The result of a trial.
+pub enum Outcome {
+    /// With these rules, the pages are stored. `settings` has them.
+    Works { rules: Vec<Rule>, settings: Settings },
+    /// With these rules, a page with different renders would be stored: they are not proposed.
+    Differs { rules: Vec<Rule>, differences: Vec<Difference>, at: String },
+    /// No rules lead to a stored page: what to do instead.
+    NoRule(String),
+}
+
+/// Tries rules.
+pub struct Trial<'a> {
+    pub shop: &'a Rc<Shop>,
+    pub visitors: &'a Visitors,
+    pub settings: &'a Settings,
+    /// The whole sample.
+    pub sample: &'a [Examined],
+}
+
+impl Trial<'_> {
+    /// Looks for the rules that store `page`, of the kind `kind`.
+    ///
+    /// # Errors
+    /// When a proposed rule is not a valid setting.
+    pub async fn run(&self, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
+        let (mut rules, mut settings) = (Vec::new(), self.settings.clone());
+        for round in 0..=MAX_ROUNDS {
+            let app = render::edgefront(&settings, self.shop)?;
+            let config = &app.config.page;
+            let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
+                Err(reason) => advise(&Refused { reason, kind, path: &page.path, set_cookies: &[], bytes: 0, config }),
+                Ok(key) => {
+                    let Ok(first) = render::for_everybody(&app, &key).await else { break };
+                    let Err(NotStored { reason, .. }) = first.stored else {
+                        return self.check_sharing(rules, settings, page).await;
+                    };
+                    let (set_cookies, bytes) = (set_cookies(&first.headers), first.body.len());
+                    advise(&Refused { reason, kind, path: key.path(), set_cookies: &set_cookies, bytes, config })
+                }
+            };
+            match advice {
+                Advice::Rules(more) if round < MAX_ROUNDS && !more.is_empty() => {
+                    for rule in more {
+                        settings = settings.with_rule(rule.variable, &rule.value);
+                        rules.push(rule);
+                    }
+                }
+                Advice::Rules(_) => break,
+                Advice::NoRule(text) => return Ok(Outcome::NoRule(with_tried(text, &rules, page))),
+            }
+        }
+        Ok(Outcome::NoRule("No rule stores this page.".to_owned()))
+    }
+
+    /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences.
+    async fn check_sharing(&self, rules: Vec<Rule>, settings: Settings, page: &Examined) -> Result<Outcome, Failure> {
+        let app = render::edgefront(&settings, self.shop)?;
+        let before = self.settings.config()?.page;
+        let after = &app.config.page;
+        let is_item =
+            |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.item().is_some());
+        let is_affected = |page: &&Examined| {
+            let cookies = &page.set_cookies;
+            let drops = |rules: &edgefront::config::rules::CookieRules| {
+                cookies.iter().filter(|name| rules.is_dropped(name, &page.path)).count()
+            };
+            page.verdict.is_err()
+                && page.has_differences()
+                && (drops(&after.cookies) > drops(&before.cookies)
+                    || is_item(page, &after.urls) && !is_item(page, &before.urls))
+        };
+        let others = self.sample.iter().filter(|other| other.url != page.url).filter(is_affected);
+        let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
+        for page in std::iter::once(page).chain(others) {
+            let with_rules = examiner.examine(&page.url).await;
+            if let Some(differences) = with_rules.and_then(|page| page.unsafe_to_share()) {
+                return Ok(Outcome::Differs { rules, differences, at: page.url.to_string() });
+            }
+        }
+        Ok(Outcome::Works { rules, settings })
+    }
+}
+
+/// The advice, with the rules that the page needs in any case.
+fn with_tried(text: String, rules: &[Rule], page: &Examined) -> String {
+    if rules.is_empty() || page.has_differences() {
+        return text;
+    }
+    format!("{text} The page then also needs {}.", advice::names(rules))
+}

@@ -1,0 +1,103 @@
+//! The visitors that the doctor stands for.
+
+use edgefront::{
+    config::{
+        PageConfig,
+        rules::{CookieKind, CookieRules},
+    },
+    page_cache::{SelectingHeaders, StoredPage, visitor_cookies::VisitorCookies},
+};
+use http::{HeaderMap, HeaderValue, header};
+use reqwest::cookie::{CookieStore as _, Jar};
+use serde::Serialize;
+use url::Url;
+use xtask::failure::Failure;
+
+/// The cookies of nearly every real visitor: Google Analytics and Meta.
+const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
+    _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
+
+/// A kind of visitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Visitor {
+    WithoutCookies,
+    WithAnalytics,
+    /// Has the cookies that the shop set during the crawl.
+    WithOwnCookies,
+    SignedIn,
+}
+
+impl Visitor {
+    /// The visitor as the subject of a sentence.
+    pub const fn subject(self) -> &'static str {
+        match self {
+            Self::WithoutCookies => "visitors without cookies",
+            Self::WithAnalytics => "visitors with analytics cookies",
+            Self::WithOwnCookies => "visitors with the shop's own cookies",
+            Self::SignedIn => "signed-in visitors",
+        }
+    }
+
+    /// Returns whether the expected hit ratio counts this visitor.
+    pub const fn counts_for_hit_ratio(self) -> bool {
+        matches!(self, Self::WithoutCookies | Self::WithAnalytics)
+    }
+}
+
+/// The cookies of all visitors.
+pub struct Visitors {
+    /// The cookies that the shop set during the crawl.
+    pub own: Jar,
+    login: Option<HeaderValue>,
+}
+
+impl Visitors {
+    /// # Errors
+    /// When the cookies of `--login` are no header value.
+    pub fn new(login: Option<&str>) -> Result<Self, Failure> {
+        let login = login.map(|text| text.trim().trim_start_matches("Cookie:").trim());
+        let value = login.filter(|text| !text.is_empty()).map(HeaderValue::from_str).transpose();
+        let wrong =
+            |_| Failure::new("--login is not a Cookie header", "copy the value of the header Cookie from a browser");
+        let login = value.map_err(wrong)?;
+        let has_pair = |value: &HeaderValue| value.as_bytes().contains(&b'=');
+        if login.as_ref().is_some_and(|value| !has_pair(value)) {
+            return Err(Failure::new(
+                "--login has no name=value",
+                "copy the value of the header Cookie from a browser",
+            ));
+        }
+        Ok(Self { own: Jar::default(), login })
+    }
+
+    /// The visitors with cookies, and what they send to `url`. A visitor without cookies for it is left out.
+    pub fn with_cookies(&self, url: &Url) -> Vec<(Visitor, HeaderValue)> {
+        let analytics = Some(HeaderValue::from_static(ANALYTICS));
+        [
+            (Visitor::WithAnalytics, analytics),
+            (Visitor::WithOwnCookies, self.own.cookies(url)),
+            (Visitor::SignedIn, self.login.clone()),
+        ]
+        .into_iter()
+        .filter_map(|(visitor, cookies)| Some((visitor, cookies?)))
+        .collect()
+    }
+}
+
+/// Returns whether edgefront answers a visitor's request with a stored page. `cookies`: the visitor's; None without
+/// any.
+pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfig) -> bool {
+    let headers: HeaderMap = cookies.map(|value| (header::COOKIE, value.clone())).into_iter().collect();
+    let judged = VisitorCookies::of(&headers, &config.cookies);
+    let selecting = SelectingHeaders::of(&headers, &config.forward, &judged);
+    page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
+}
+
+/// The names of the cookies by which the shop could recognize their visitor.
+pub fn identifying_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Vec<String> {
+    let text = cookies.to_str().unwrap_or_default();
+    let pairs = text.split(';').filter_map(|cookie| cookie.trim().split_once('='));
+    let identifying = pairs.filter(|(name, value)| rules.kind(name, value) >= CookieKind::Unknown);
+    identifying.map(|(name, _)| name.to_owned()).collect()
+}

@@ -1,0 +1,95 @@
+//! Which pages the doctor requests, and how often.
+
+use serde_json::json;
+
+use super::support::{Asked, Reply, Shop, book_links, doctor, kind};
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /books/3/\n";
+
+fn robots(text: &str) -> Reply {
+    Reply::html(text).with("content-type", "text/plain")
+}
+
+#[test]
+fn robots_txt_is_obeyed() {
+    let shop = Shop::start(|asked: &Asked| match asked.path.as_str() {
+        "/robots.txt" => robots(ROBOTS),
+        _ => Reply::html(book_links(5)),
+    });
+    let report = shop.examine(&[]);
+    assert_eq!(kind(&report, "/books/*/")["pages"], 4);
+    assert!(shop.requests().iter().all(|asked| asked.path != "/books/3/"));
+    assert!(report["notes"][0].as_str().unwrap().starts_with("robots.txt forbids"));
+}
+
+#[test]
+fn a_shop_that_forbids_everything_is_not_examined() {
+    let shop = Shop::start(|_| robots("User-agent: *\nDisallow: /\n"));
+    let run = doctor(&[&shop.url]);
+    assert_eq!((run.code, run.output.as_str()), (Some(1), ""));
+    assert!(run.errors.contains("robots.txt forbids http://127.0.0.1"), "{}", run.errors);
+    assert_eq!(shop.requests().len(), 1);
+}
+
+#[test]
+fn a_failing_robots_txt_forbids_everything() {
+    let shop = Shop::start(|_| Reply::status(503).with("content-type", "text/plain"));
+    let run = doctor(&[&shop.url]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.errors.contains("robots.txt answers 503"), "{}", run.errors);
+}
+
+#[test]
+fn an_endless_chain_of_links_ends() {
+    let shop = Shop::start(|asked: &Asked| {
+        let path = asked.path.trim_end_matches('/');
+        Reply::html(format!(
+            "<a href='{path}/more'>More</a><a href='/trap/{0}'>1</a><a href='/trap?n{0}=1'>2</a>",
+            asked.number
+        ))
+    });
+    let report = shop.examine(&["--pages", "15"]);
+    assert!(report["pages"].as_u64().unwrap() <= 15);
+    // Two renders and two visits for each page; the crawl asks at most twice as often as it needs pages.
+    assert!(shop.requests().len() <= 15 * 6 + 20, "{}", shop.requests().len());
+    assert_eq!(report["requests"], shop.requests().len());
+}
+
+#[test]
+fn requests_come_one_at_a_time() {
+    let shop = Shop::start(|_| Reply::html(book_links(5)));
+    shop.examine(&[]);
+    assert_eq!(shop.at_once(), 1);
+}
+
+#[test]
+fn links_that_change_something_are_not_followed() {
+    let links = "<a href='/logout'>1</a><a href='/?add-to-cart=1'>2</a><a rel='nofollow' href='/compare'>3</a>\
+        <a href='/photo.jpg'>4</a><a href='http://localhost:1/elsewhere'>5</a><a href='/about'>6</a>";
+    let shop = Shop::start(move |_| Reply::html(links));
+    let report = shop.examine(&["--login", "login=ann"]);
+    assert_eq!(report["pages"], 2);
+    let paths: std::collections::BTreeSet<_> = shop.requests().into_iter().map(|asked| asked.path).collect();
+    assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["/", "/about", "/robots.txt"]);
+}
+
+#[test]
+fn the_signed_in_visitor_never_requests_personal_paths() {
+    let shop = Shop::start(|_| Reply::html("<a href='/account/orders'>Orders</a><a href='/about'>About</a>"));
+    shop.examine(&["--login", "login=ann", "--var", "PATHS_PERSONAL=/account/*"]);
+    let asked = |path: &str| shop.requests().iter().any(|asked| asked.path == path && asked.cookies.contains("login"));
+    assert!(asked("/about") && !asked("/account/orders"));
+}
+
+#[test]
+fn a_shop_that_is_overloaded_ends_the_crawl() {
+    let shop = Shop::start(
+        |asked: &Asked| {
+            if asked.path == "/books/1/" { Reply::status(429) } else { Reply::html(book_links(8)) }
+        },
+    );
+    let report = shop.examine(&[]);
+    assert_eq!(report["pages"], 2);
+    assert!(report["notes"][0].as_str().unwrap().contains("429"), "{}", report["notes"]);
+    assert_eq!(report["dangers"], json!([]));
+}

@@ -1,0 +1,103 @@
+//! Shops that would show one visitor's page to another one, or take a visitor's own page away.
+
+use serde_json::{Value, json};
+
+use super::support::{Asked, Reply, Shop, book_links, doctor, hits, kind};
+
+const PUBLIC: &str = "public, s-maxage=60";
+
+/// A hostile shop: a page with the visitor's name is public.
+fn greets_by_name(asked: &Asked) -> Reply {
+    let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+    Reply::html(format!("{}<p>{name}</p>", book_links(8))).with("cache-control", PUBLIC)
+}
+
+#[test]
+fn a_public_page_with_a_name_is_the_first_thing_that_is_printed() {
+    let shop = Shop::start(greets_by_name);
+    let run = doctor(&[&shop.url, "--login", "login=ann; theme=dark"]);
+    assert_eq!(run.code, Some(0), "{}", run.errors);
+    assert!(run.output.starts_with("DANGER "), "{}", run.output);
+    let first = run.output.split("\n\n").next().unwrap();
+    for part in ["The shop declares this page public", "signed-in visitors", "`Sign in` or `Hello Ann`"] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+}
+
+#[test]
+fn the_variables_protect_the_visitors_of_a_public_page_with_a_name() {
+    let shop = Shop::start(greets_by_name);
+    let report = shop.examine(&["--login", "login=ann"]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!(hits(books, "signed-in"), 8, "edgefront obeys HTTP");
+    let personal = report["vars"]["COOKIES_PERSONAL"].as_str().unwrap();
+    assert_eq!(personal, "+ login");
+    let protected = shop.examine(&["--login", "login=ann", "--var", &format!("COOKIES_PERSONAL={personal}")]);
+    assert_eq!(hits(kind(&protected, "/books/*/"), "signed-in"), 0);
+    assert_eq!(hits(kind(&protected, "/books/*/"), "with-analytics"), 8);
+    assert!(sentence(&protected).contains("edgefront's rules protect them"), "{protected:#}");
+}
+
+#[test]
+fn a_public_page_that_is_different_for_each_visitor_is_a_leak() {
+    let page = |asked: &Asked| {
+        let visitor = format!("<p>Welcome, visitor {}</p>", asked.number);
+        Reply::html(format!("{}{visitor}", book_links(8))).with("cache-control", PUBLIC)
+    };
+    let report = Shop::start(page).examine(&[]);
+    assert!(sentence(&report).starts_with("Possible leak: the shop declares this page public"), "{report:#}");
+    assert_eq!(report["dangers"][0]["differences"][0]["kind"], "content");
+    assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /, /books/*/");
+    assert_eq!(report["hit_ratio_with_rules"], 0.0);
+}
+
+#[test]
+fn a_shared_nonce_is_named() {
+    let page = |asked: &Asked| {
+        let script = format!("<script nonce='n{}'>buy()</script>", asked.number);
+        Reply::html(format!("{}{script}", book_links(8))).with("cache-control", PUBLIC)
+    };
+    let report = Shop::start(page).examine(&[]);
+    assert_eq!(report["dangers"][0]["differences"][0]["kind"], "nonce");
+    let differing = |visitor: &Value| visitor["own_page_differs"].as_u64().unwrap();
+    let visitors = kind(&report, "/books/*/")["visitors"].as_array().unwrap();
+    assert_eq!(visitors.iter().map(differing).sum::<u64>(), 0, "a nonce says nothing about a visitor");
+}
+
+#[test]
+fn a_public_page_that_shows_a_basket_is_found_with_the_shops_own_cookies() {
+    let page = |asked: &Asked| {
+        let basket = if asked.cookies.contains("basket=") { "1 item" } else { "no items" };
+        let page = Reply::html(format!("{}<a href='/start'>Start</a><b>{basket}</b>", book_links(3)));
+        let page = if asked.path == "/start" { page.with("set-cookie", "basket=7; Path=/") } else { page };
+        page.with("cache-control", PUBLIC)
+    };
+    let report = Shop::start(page).examine(&[]);
+    assert!(sentence(&report).contains("visitors with the shop's own cookies get another one"), "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ basket");
+}
+
+#[test]
+fn a_public_page_that_varies_by_cookie_is_no_danger() {
+    let page = |asked: &Asked| greets_by_name(asked).with("vary", "Cookie");
+    let report = Shop::start(page).examine(&["--login", "login=ann"]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!((hits(books, "with-analytics"), hits(books, "signed-in")), (8, 0));
+    assert_eq!(report["dangers"], json!([]));
+}
+
+#[test]
+fn a_silent_shop_with_names_is_no_danger_because_cookies_make_visitors_personal() {
+    let page = |asked: &Asked| {
+        let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+        Reply::html(format!("{}<p>{name}</p>", book_links(8)))
+    };
+    let report = Shop::start(page).examine(&["--login", "login=ann", "--var", "ITEM_ROUTES=/books/{item}/"]);
+    let books = kind(&report, "/books/{item}/");
+    assert_eq!((hits(books, "with-analytics"), hits(books, "signed-in")), (8, 0));
+    assert_eq!(report["dangers"], json!([]));
+}
+
+fn sentence(report: &Value) -> &str {
+    report["dangers"][0]["sentence"].as_str().unwrap_or_default()
+}

@@ -1,0 +1,120 @@
+//! Stored or not and why, the rules that change it, and the variables to paste.
+
+use serde_json::json;
+
+use super::support::{Asked, Reply, Shop, book_links, hits, kind};
+
+/// As django-oscar answers: a masked CSRF token in each form, cookies on each page, `Vary: Cookie`.
+fn django(asked: &Asked) -> Reply {
+    let token = format!("{:064}", asked.number);
+    let form = format!("<form><input type='hidden' name='csrfmiddlewaretoken' value='{token}'></form>");
+    let links = [0, 1, 2, 3, 4, 5, 6, 7].map(|number| format!("<a href='/catalogue/book_{number}/'>Book</a>")).concat();
+    let page = Reply::html(format!("{links}<a href='/basket/'>Basket</a><a href='/accounts/login/'>Sign in</a>{form}"));
+    let page = page.with("vary", "Cookie").with("set-cookie", &format!("csrftoken={token}; Path=/"));
+    match asked.path.as_str() {
+        "/basket/" => page.with("set-cookie", "oscar_open_basket=7; Path=/"),
+        path if path.starts_with("/catalogue/") => {
+            page.with("set-cookie", &format!("oscar_history={}; Path=/", asked.number))
+        }
+        _ => page,
+    }
+}
+
+#[test]
+fn the_preset_of_a_django_shop_is_recognized_and_shares_its_products() {
+    let report = Shop::start(django).examine(&[]);
+    assert_eq!(report["preset"]["name"], "django-oscar");
+    assert_eq!(report["vars"]["PRESET"], "django-oscar");
+    assert_eq!(report["dangers"], json!([]));
+    let products = kind(&report, "/catalogue/{item}/");
+    assert_eq!(products["stored"], products["pages"]);
+    assert_eq!(products["hit_ratio"], 1.0);
+    for (visitor, expected) in [("without-cookies", 8), ("with-analytics", 8), ("with-own-cookies", 0)] {
+        assert_eq!(hits(products, visitor), expected, "{visitor}");
+    }
+    assert_eq!(kind(&report, "/basket/")["not_stored"][0]["reason"], "path");
+}
+
+#[test]
+fn without_a_preset_the_doctor_finds_the_rules_for_a_django_shop() {
+    let report = Shop::start(django).examine(&["--preset", "default"]);
+    let products = kind(&report, "/catalogue/*/");
+    assert_eq!(products["not_stored"][0]["cause"], "set-cookie: csrftoken, oscar_history");
+    assert_eq!((&products["hit_ratio"], &products["hit_ratio_with_rules"]), (&json!(0.0), &json!(1.0)));
+    let rules = products["rules"].as_array().unwrap();
+    assert!(rules.iter().all(|rule| rule["risk"].as_str().unwrap().ends_with('.')), "{rules:#?}");
+    assert_eq!(report["vars"]["CSRF_COOKIE"], "csrftoken");
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ oscar_history@/catalogue/*/");
+    assert_eq!(report["vars"]["ITEM_ROUTES"], "/catalogue/{item}/");
+    assert!(report["notes"][0].as_str().unwrap().contains("--preset django-oscar"));
+}
+
+/// A shop that states no freshness and gives every visitor a session.
+fn silent(asked: &Asked, body: &str) -> Reply {
+    let page = Reply::html(format!("{}{body}", book_links(8)));
+    if asked.cookies.contains("shopsession") {
+        return page;
+    }
+    page.with("set-cookie", &format!("shopsession=visitor-{}; Path=/; HttpOnly", asked.number))
+}
+
+#[test]
+fn a_session_cookie_is_dropped_where_the_page_does_not_depend_on_it() {
+    let shop = Shop::start(|asked| silent(asked, ""));
+    let report = shop.examine(&[]);
+    assert_eq!(report["preset"], json!(null));
+    let books = kind(&report, "/books/*/");
+    assert_eq!(books["not_stored"][0]["cause"], "set-cookie: shopsession");
+    assert_eq!(books["set_cookies"][0], json!({"name": "shopsession", "rule": "no rule", "is_dropped": false}));
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ shopsession@/books/*/");
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ shopsession");
+    // With the proposed variables, the decision is as promised.
+    let vars = report["vars"].as_object().unwrap();
+    let vars: Vec<_> = vars.iter().map(|(name, value)| format!("{name}={}", value.as_str().unwrap())).collect();
+    let options: Vec<_> = vars.iter().flat_map(|var| ["--var", var]).collect();
+    let again = shop.examine(&options);
+    let books = kind(&again, "/books/{item}/");
+    assert_eq!((books["stored"].as_u64(), &again["dangers"]), (books["pages"].as_u64(), &json!([])));
+    assert_eq!((hits(books, "with-analytics"), hits(books, "with-own-cookies")), (8, 0));
+}
+
+#[test]
+fn sharing_is_never_proposed_where_the_page_depends_on_the_session() {
+    let shop = Shop::start(|asked| silent(asked, &format!("<p>Your number: {}</p>", asked.number)));
+    let report = shop.examine(&[]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!((&books["rules"], &books["renders_differ"]), (&json!([]), &books["pages"]));
+    assert!(books["remedy"].as_str().unwrap().ends_with("so it must not be shared."), "{}", books["remedy"]);
+    assert_eq!(books["differences"][0]["kind"], "content");
+    assert!(books["differences"][0]["one"].as_str().unwrap().starts_with("Your number: "));
+    assert!(report["vars"].get("COOKIES_DROPPED").is_none() && report["vars"].get("ITEM_ROUTES").is_none());
+}
+
+#[test]
+fn sharing_is_never_proposed_where_a_form_has_a_token_of_the_session() {
+    let form = |asked: &Asked| format!("<input name='authenticity_token' value='t{}'>", asked.number);
+    let report = Shop::start(move |asked| silent(asked, &form(asked))).examine(&[]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!((&books["rules"], &books["differences"][0]["kind"]), (&json!([]), &json!("csrf-token")));
+    assert!(books["remedy"].as_str().unwrap().starts_with("None: "), "{}", books["remedy"]);
+    assert!(report["vars"].get("COOKIES_DROPPED").is_none());
+}
+
+#[test]
+fn a_shop_that_declares_its_pages_shared_needs_no_rule() {
+    let page = |_: &Asked| Reply::html(book_links(8)).with("cache-control", "public, s-maxage=60");
+    let report = Shop::start(page).examine(&[]);
+    assert_eq!((&report["hit_ratio"], &report["dangers"]), (&json!(1.0), &json!([])));
+    let vars: Vec<_> = report["vars"].as_object().unwrap().keys().collect();
+    assert_eq!(vars, ["ORIGIN_URL"]);
+}
+
+#[test]
+fn what_the_shop_forbids_is_not_overridden() {
+    let page = |_: &Asked| Reply::html(book_links(8)).with("cache-control", "private, max-age=60");
+    let report = Shop::start(page).examine(&[]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!(books["not_stored"][0]["reason"], "private");
+    assert!(books["remedy"].as_str().unwrap().contains("no rule overrides"), "{}", books["remedy"]);
+    assert_eq!(report["hit_ratio_with_rules"], 0.0);
+}

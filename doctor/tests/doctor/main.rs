@@ -1,0 +1,12 @@
+//! The doctor in front of small shops, each a real HTTP server in the test's process.
+//!
+//! - [`decisions`]: stored or not, the rules, the variables to paste.
+//! - [`dangers`]: shops that would show a visitor's page to another one.
+//! - [`crawl`]: which pages are requested.
+//! - [`errors`]: what the doctor cannot examine.
+
+mod crawl;
+mod dangers;
+mod decisions;
+mod errors;
+mod support;

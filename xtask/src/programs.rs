@@ -1,0 +1,83 @@
+//! Commands that crates of their own implement, so that the other commands do not compile them: `bench`, `soak` and
+//! `test --storefronts` (`edgefront-measure`), and `doctor` (`edgefront-doctor`).
+
+use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
+
+use xtask::{failure::Failure, runner};
+
+/// A command in a crate of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    Bench,
+    Soak,
+    Storefronts,
+    Doctor,
+}
+
+/// Arguments that xtask passes on unread.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct ForwardedArguments {
+    /// Options of this command; --help lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub options: Vec<OsString>,
+}
+
+/// Replaces this process with `cargo run` of the program.
+///
+/// # Errors
+/// Always, because this function returns only if cargo does not start.
+pub fn exec(program: Program, options: &[OsString]) -> Result<(), Failure> {
+    runner::enter_workspace()?;
+    let mut cargo = Command::new("cargo");
+    cargo.args(["run", "--quiet", "--package", program.package()]);
+    if needs_optimisation(program, options) {
+        println!("...  bench: compiling the load generator with optimisation, two minutes the first time");
+        cargo.args(["--profile", "measure"]);
+    }
+    cargo.arg("--").args(program.subcommand()).args(options);
+    Err(Failure::new(format!("cannot start cargo: {}", cargo.exec()), "install Rust with rustup"))
+}
+
+impl Program {
+    const fn package(self) -> &'static str {
+        match self {
+            Self::Bench | Self::Soak | Self::Storefronts => "edgefront-measure",
+            Self::Doctor => "edgefront-doctor",
+        }
+    }
+
+    /// The first argument of a package that has several commands.
+    const fn subcommand(self) -> Option<&'static str> {
+        match self {
+            Self::Bench => Some("bench"),
+            Self::Soak => Some("soak"),
+            Self::Storefronts => Some("storefronts"),
+            Self::Doctor => None,
+        }
+    }
+}
+
+/// Only the benchmark needs optimised code: its load generator, gateway and origin share the CPU with the Workers that
+/// it measures. Its `--help` does not.
+fn needs_optimisation(program: Program, options: &[OsString]) -> bool {
+    program == Program::Bench && !options.iter().any(|option| option == "--help" || option == "-h")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_benchmark_run_is_compiled_with_optimisation() {
+        for (program, option, expected) in [
+            (Program::Bench, "--quick", true),
+            (Program::Bench, "--help", false),
+            (Program::Bench, "-h", false),
+            (Program::Soak, "--every", false),
+            (Program::Doctor, "--json", false),
+        ] {
+            assert_eq!(needs_optimisation(program, &[option.into()]), expected, "{program:?} {option}");
+        }
+    }
+}
