@@ -22,7 +22,13 @@ export async function inBrowser(flow) {
 	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ARGUMENTS });
 	const steps = [];
 	const open = async () => {
-		const context = await browser.newContext({ baseURL: SHOP, locale: "en-GB", viewport: { width: 1280, height: 900 } });
+		const context = await browser.newContext({
+			baseURL: SHOP,
+			locale: "en-GB",
+			viewport: { width: 1280, height: 900 },
+			// Headless Chromium names itself. edgefront counts no views of such clients, so their pages never become popular.
+			userAgent: `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${browser.version()} Safari/537.36`,
+		});
 		context.setDefaultTimeout(30_000);
 		return context.newPage();
 	};

@@ -1,6 +1,9 @@
 //! A storefront behind edgefront: the storefront's own servers, a Valkey, the gateway, and the Worker in raw workerd.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use edgefront_gateway::{
     Gateway, Options,
@@ -26,6 +29,8 @@ pub struct Stack {
     pub url: String,
     /// The address of the storefront itself.
     pub origin: String,
+    /// The time of the start, Unix seconds.
+    pub started: u64,
     _storefront: RunningStorefront,
     _worker: RunningWorker,
     _gateway: Gateway,
@@ -56,8 +61,16 @@ impl Stack {
             let url = format!("http://localhost:{}", worker.address.port());
             let running = storefront.start(port, &url).await?;
             let summary = format!("{} on {origin}, edgefront on {url}", shop.name());
-            let value =
-                Self { shop, url, origin, _storefront: running, _worker: worker, _gateway: gateway, _server: server };
+            let value = Self {
+                shop,
+                url,
+                origin,
+                started: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+                _storefront: running,
+                _worker: worker,
+                _gateway: gateway,
+                _server: server,
+            };
             Ok(Done { summary, value })
         })
         .await

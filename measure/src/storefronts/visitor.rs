@@ -19,6 +19,9 @@ pub struct Visitor {
     /// Unique in a run, from 1.
     pub number: u32,
     pub kind: Kind,
+    /// The email address of the visitor's account. Each run has new accounts, because storefronts keep the baskets of
+    /// old ones.
+    pub email: String,
     pub is_signed_in: bool,
     pub has_basket: bool,
     shop: Shop,
@@ -69,9 +72,18 @@ impl Visitor {
         }
         let http = client.build();
         let http = http.map_err(|cause| Failure::new(format!("no HTTP client: {cause}"), ""))?;
-        let (is_signed_in, has_basket) = (false, false);
-        let (products, url) = (stack.shop.products(), stack.url.clone());
-        Ok(Self { number, kind, is_signed_in, has_basket, shop: stack.shop, http, url, products, pages_read: 0 })
+        Ok(Self {
+            number,
+            kind,
+            email: format!("visitor-{number}-{}@shop.test", stack.started),
+            is_signed_in: false,
+            has_basket: false,
+            shop: stack.shop,
+            http,
+            url: stack.url.clone(),
+            products: stack.shop.products(),
+            pages_read: 0,
+        })
     }
 
     /// Signs in and fills the basket, as the kind requires.

@@ -19,9 +19,9 @@ pub fn products() -> Vec<String> {
 
 /// Registers the visitor, or signs in with the account of an earlier registration.
 pub async fn sign_in(visitor: &Visitor) -> Result<(), Failure> {
-    let (email, password) = (format!("visitor-{}@shop.test", visitor.number), "visitor-password-1");
+    let (email, password) = (visitor.email.as_str(), "visitor-password-1");
     let token = csrf_token(&visitor.get("/accounts/login/").await?)?;
-    let fields = [("login-username", email.as_str()), ("login-password", password), ("login_submit", "1")];
+    let fields = [("login-username", email), ("login-password", password), ("login_submit", "1")];
     let page =
         visitor.post_form("/accounts/login/", &[&fields[..], &[("csrfmiddlewaretoken", &token)]].concat()).await?;
     if is_signed_in(&page) {
@@ -29,7 +29,7 @@ pub async fn sign_in(visitor: &Visitor) -> Result<(), Failure> {
     }
     let token = csrf_token(&page)?;
     let fields = [
-        ("registration-email", email.as_str()),
+        ("registration-email", email),
         ("registration-password1", password),
         ("registration-password2", password),
         ("registration_submit", "1"),

@@ -29,12 +29,11 @@ fn name(visitor: &Visitor) -> String {
 pub async fn sign_in(visitor: &Visitor) -> Result<(), Failure> {
     // A session exists from the first page on.
     visitor.get("/account/login").await?;
-    let email = format!("visitor-{}@shop.test", visitor.number);
-    let credentials = json!({"email": email, "password": PASSWORD});
+    let credentials = json!({"email": visitor.email, "password": PASSWORD});
     if visitor.post_json("/customer/login", &credentials).await.is_ok() {
         return Ok(());
     }
-    let account = json!({"email": email, "password": PASSWORD, "full_name": name(visitor)});
+    let account = json!({"email": visitor.email, "password": PASSWORD, "full_name": name(visitor)});
     visitor.post_json("/api/customers", &account).await?;
     visitor.post_json("/customer/login", &credentials).await.map(drop)
 }
