@@ -101,7 +101,7 @@ impl Schedule {
         Some(Self { every, next: Timestamp::from_score(next?) })
     }
 
-    /// Returns whether the refresh is late by more than a period. The caller should then [`refresh`] the row after its
+    /// Returns whether the refresh is late by more than a period. The caller should then [`refresh()`] the row after its
     /// response.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         now > self.next + self.period()

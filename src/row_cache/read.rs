@@ -24,7 +24,7 @@ pub struct CachedRow {
     pub age: Duration,
     /// The refresh period.
     pub period: Duration,
-    /// The refresh is late by more than a period: the caller should [`refresh`](super::refresh) the row after its
+    /// The refresh is late by more than a period: the caller should [`refresh`](super::refresh()) the row after its
     /// response.
     pub overdue: bool,
 }
