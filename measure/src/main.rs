@@ -2,7 +2,7 @@
 //! `cargo xtask test --storefronts` run this program with their arguments. It is apart from xtask, so that the other
 //! commands do not compile it.
 //!
-//! - [`bench`], [`soak`], [`storefronts`]: the commands.
+//! - [`mod@bench`], [`soak`], [`storefronts`]: the commands.
 //! - [`workerd`], [`process`], [`origin`], [`worker_variables`]: what they run.
 //! - [`statistics`], [`table`]: what they print.
 

@@ -35,10 +35,10 @@ pub struct CartWriteOutcome {
     pub cart: Cart,
 }
 
-/// Changes the cart of the session of `token`. As [`write`], without an idempotency key.
+/// Changes the cart of the session of `token`. As [`write()`], without an idempotency key.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub async fn change(
     redis: &Redis,
     token: Option<&Token>,

@@ -6,7 +6,7 @@
 //!
 //! - [`job`]: the jobs and their schedule.
 //! - [`report`]: the last reports, and the heartbeat.
-//! - [`run`]: one run of one job.
+//! - [`mod@run`]: one run of one job.
 
 mod job;
 mod report;

@@ -7,8 +7,8 @@
 //! - [`headers`]: header rules on the way; `csrf`: CSRF protection of forms on shared pages.
 //! - [`directives`]: the origin's `Edge-*` response headers.
 //! - [`obey`]: executes them: login, logout, cart, order.
-//! - [`forward`]: all of the above for one request.
-//! - [`failure`]: the response if the origin fails.
+//! - [`forward()`]: all of the above for one request.
+//! - [`failure()`]: the response if the origin fails.
 
 mod csrf;
 pub mod directives;

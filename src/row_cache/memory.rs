@@ -46,10 +46,10 @@ impl RowMemory {
         Self { lifetime, rows: RefCell::default(), generation: Cell::default() }
     }
 
-    /// As [`read`]; a recently read copy takes no request.
+    /// As [`read()`]; a recently read copy takes no request.
     ///
     /// # Errors
-    /// As [`read`].
+    /// As [`read()`].
     pub async fn read(
         &self,
         redis: &Redis,

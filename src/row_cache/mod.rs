@@ -7,8 +7,8 @@
 //! be missed, and a failing row stops no other.
 //!
 //! - [`RowSource`]: the origin of the rows, a D1 table or an HTTP address.
-//! - [`refresh_due`], [`refresh`]: lease, load, commit; by the cron, or for named rows.
-//! - [`read`], [`read_many`]: the copies, with their age.
+//! - [`refresh_due`], [`refresh()`]: lease, load, commit; by the cron, or for named rows.
+//! - [`read()`], [`read_many`]: the copies, with their age.
 //! - [`RowMemory`]: copies that this isolate has read recently.
 //! - [`schedule_report`]: the rows that are most overdue, for the operator.
 

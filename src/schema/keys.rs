@@ -1,6 +1,6 @@
 //! The keys. Every key that edgefront touches is made here or in [`shard`](super::shard), from checked parts only.
 //!
-//! [`families`](super::families) lists all keys with their content; `docs/redis.md` shows that table. The book's own
+//! [`families`] lists all keys with their content; `docs/redis.md` shows that table. The book's own
 //! keys (`login:` `recent:` `viewed:` `cart:` `cache:` `schedule:` `delay:` `inv:`) keep their names and their content,
 //! so that code written against the book works on the same Redis.
 //!

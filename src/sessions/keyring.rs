@@ -33,7 +33,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// A keyring of [`SessionConfig::keys`] and [`SessionConfig::max_age`].
+    /// A keyring of [`SessionConfig::signing_keys`] and [`SessionConfig::max_age`].
     #[must_use]
     pub fn new(config: &SessionConfig) -> Self {
         // `ok()` drops no key, because HMAC accepts keys of any length.

@@ -1,4 +1,4 @@
-//! The log: one line of JSON for each event that concerns an operator. [`line`] formats every record on every platform,
+//! The log: one line of JSON for each event that concerns an operator. [`line()`] formats every record on every platform,
 //! and no line holds a token or an email address.
 //!
 //! | `event` | fields besides `level` | logged when |

@@ -6,7 +6,7 @@
 //! to repeat a DEL whose reply does not matter.
 //!
 //! Options that have no function of their own are arguments: `cmd::set("k", "v").arg("KEEPTTL")`. Any other command is
-//! a [`Command`](crate::Command) in its free form.
+//! a [`Command`] in its free form.
 
 mod hashes;
 mod keys;
