@@ -22,7 +22,7 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Step {
     name: Rc<str>,
-    /// The latest line of output of the step's program.
+    /// The latest line of output of the step's program, or the step's own report.
     latest_line: Rc<RefCell<String>>,
 }
 
@@ -66,6 +66,11 @@ impl Step {
     /// Prints a line during the step.
     pub fn note(&self, text: impl fmt::Display) {
         println!("...  {}: {text}", self.name);
+    }
+
+    /// Sets what the next heartbeat prints.
+    pub fn report(&self, text: impl fmt::Display) {
+        *self.latest_line.borrow_mut() = text.to_string();
     }
 
     /// Runs a program of this step to its end and returns its output.

@@ -94,9 +94,7 @@ async fn visit(stack: &Stack, answers: u32, step: Step) -> Result<Done<Tally>, F
         for answers in join_all(reading).await {
             tally.add(answers?);
         }
-        if round % 10 == 0 {
-            step.note(format_args!("round {round} of {rounds}; {}", tally.summary()));
-        }
+        step.report(format_args!("round {round} of {rounds}; {}", tally.summary()));
     }
     Ok(Done { summary: tally.summary(), value: tally })
 }
