@@ -10,7 +10,7 @@ use super::{
     RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
     presets::Preset,
-    rules::{CookieRules, Patterns, QueryRules, UrlRules, is_cookie_name},
+    rules::{CookieRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name},
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_IGNORED, COOKIES_PERSONAL,
         COOKIES_VARIED, CSRF_COOKIE, FLASH_CHECKOUT, FLASH_HOLD, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES,
@@ -145,7 +145,7 @@ impl Reader<'_> {
             kept: self.rules(&QUERY_KEPT, Patterns::parse),
         };
         let items = self.item_routes(&ITEM_ROUTES, "{item}");
-        UrlRules { items, query, personal_paths: self.rules(&PATHS_PERSONAL, Patterns::parse_paths) }
+        UrlRules { items, query, personal_paths: self.rules(&PATHS_PERSONAL, PathPatterns::parse) }
     }
 
     fn cookie_rules(&mut self) -> CookieRules {

@@ -49,7 +49,7 @@ impl PageKey {
             return Err(Reason::Dynamic);
         }
         let path = normalized(url.path());
-        if is_personal_path(&path, rules) {
+        if rules.personal_paths.contains(&path) {
             return Err(Reason::Path);
         }
         let (query, item, by_popularity) = match known_parameters(&url, &path, routes, query_rules) {
@@ -129,16 +129,6 @@ impl PageKey {
     }
 }
 
-/// Returns whether `PATHS_PERSONAL` names the path. Many origins read `//admin` as `/admin`, so repeated slashes count
-/// as one.
-fn is_personal_path(path: &str, rules: &UrlRules) -> bool {
-    let mut single = path.to_owned();
-    while single.contains("//") {
-        single = single.replace("//", "/");
-    }
-    rules.personal_paths.contains(&single)
-}
-
 /// The sorted query and the item of a URL that has only item parameters and ignored parameters.
 fn known_parameters(
     url: &Url,
@@ -206,12 +196,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::rules::Patterns;
+    use crate::config::rules::PathPatterns;
 
     fn rules() -> UrlRules {
         UrlRules {
             items: ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap(),
-            personal_paths: Patterns::parse("/admin/*, /checkout").unwrap(),
+            personal_paths: PathPatterns::parse("/admin/*, /checkout").unwrap(),
             ..UrlRules::default()
         }
     }
@@ -241,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_personal_path_has_no_shared_page_however_it_is_spelled() {
-        for path in ["/admin/", "/admin/orders?x=1", "//admin/x", "/a/../admin/x", "/%61dmin/x", "/checkout"] {
+        for path in ["/admin/", "/admin/orders?x=1", "//admin/x", "/a/../admin/x", "/%61dmin%2fx", "/checkout"] {
             assert_eq!(page(&format!("https://shop.example{path}")), Err(Reason::Path), "{path}");
         }
         assert!(page("https://shop.example/administrators").is_ok());

@@ -61,9 +61,16 @@ pub fn replace_set_cookie(headers: &mut HeaderMap, name: &str) {
     }
 }
 
-/// The cookies of a `Cookie` header except `name`.
+/// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name, so bytes around
+/// it that no cookie name may have do not make it another name (RFC 6265 §4.1.1).
 fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
-    let is_other = |cookie: &&[u8]| cookie.split(|byte| *byte == b'=').next() != Some(name.as_bytes());
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_other = |cookie: &&[u8]| {
+        let own = cookie.split(|byte| *byte == b'=').next().unwrap_or_default();
+        let begin = own.iter().position(is_token).unwrap_or(own.len());
+        let end = own.iter().rposition(is_token).map_or(begin, |last| last + 1);
+        own.get(begin..end) != Some(name.as_bytes())
+    };
     let others: Vec<_> =
         cookies.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii).filter(is_other).collect();
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
@@ -121,6 +128,17 @@ mod tests {
             let cookies = cookies(false, &[lines, &[("cookie", "csrftoken=forged")]].concat());
             assert_eq!(cookies, if expected { "csrftoken=<common>" } else { "" }, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn no_spelling_of_the_cookie_reaches_the_origin_without_proof() {
+        for name in ["csrftoken", "csrftoken ", "\tcsrftoken", "\u{a0}csrftoken", "csrftoken\u{2003}", "\"csrftoken\""]
+        {
+            let cookie = HeaderValue::from_bytes(format!("a=b; {name}={VALUE}").as_bytes()).unwrap();
+            assert_eq!(without(&cookie, "csrftoken").unwrap(), "a=b", "{name}");
+        }
+        let others = HeaderValue::from_static("csrftoken2=1; xcsrftoken=2; foo[bar]=3");
+        assert_eq!(without(&others, "csrftoken").unwrap(), others);
     }
 
     #[test]

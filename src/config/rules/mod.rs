@@ -2,11 +2,13 @@
 //! variables or a preset, so an unchanged storefront needs no code for them.
 
 mod cookies;
+pub mod paths;
 mod patterns;
 mod query;
 
 pub use self::{
     cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name},
+    paths::PathPatterns,
     patterns::Patterns,
     query::QueryRules,
 };
@@ -20,5 +22,5 @@ pub struct UrlRules {
     /// `QUERY_IGNORED` and `QUERY_KEPT`.
     pub query: QueryRules,
     /// `PATHS_PERSONAL`: pages at these paths are never shared.
-    pub personal_paths: Patterns,
+    pub personal_paths: PathPatterns,
 }

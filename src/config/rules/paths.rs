@@ -1,0 +1,96 @@
+//! Paths in every spelling that some origin reads as the same path, so that no spelling evades a rule.
+
+use percent_encoding::percent_decode_str;
+
+use super::Patterns;
+
+/// A list of paths, such as `/admin/*, /checkout`, in lower case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PathPatterns(Patterns);
+
+impl PathPatterns {
+    /// Parses paths separated by commas.
+    ///
+    /// # Errors
+    /// The problem, as the end of a sentence that begins with the variable's name.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Patterns::parse_paths(&text.to_ascii_lowercase()).map(Self)
+    }
+
+    /// Returns whether the list contains a pattern for a spelling of `path`.
+    #[must_use]
+    pub fn contains(&self, path: &str) -> bool {
+        // The spelling of nearly every request: without allocation.
+        if !path.contains(['%', '\\', ';'])
+            && !path.contains("//")
+            && !path.bytes().any(|byte| byte.is_ascii_uppercase())
+        {
+            return self.0.contains(path);
+        }
+        let segments = segments(path);
+        let names = |segments: &[String]| {
+            let path = format!("/{}", segments.join("/"));
+            self.0.contains(&path) || self.0.contains(&format!("{path}/"))
+        };
+        names(&segments) || names(&resolved(segments))
+    }
+
+    /// The paths as they were configured, in lower case.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.0.names()
+    }
+}
+
+/// The segments of a path in lower case, decoded, without what some origins ignore: empty segments, `.`, and parameters
+/// (`;a=b`, RFC 3986 §3.3).
+#[must_use]
+pub fn segments(path: &str) -> Vec<String> {
+    let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+    let segments = path.split(['/', '\\']).map(|name| name.split(';').next().unwrap_or_default().to_owned());
+    segments.filter(|name| !matches!(name.as_str(), "" | ".")).collect()
+}
+
+/// Resolves `..` for an origin that decodes `%2f` first; the platform leaves it encoded.
+#[must_use]
+pub fn resolved(segments: Vec<String>) -> Vec<String> {
+    segments.into_iter().fold(Vec::new(), |mut resolved, name| {
+        if name == ".." {
+            resolved.pop();
+        } else {
+            resolved.push(name);
+        }
+        resolved
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_path_evades_its_rule() {
+        let rules = PathPatterns::parse("/admin/*, /Checkout").unwrap();
+        for path in [
+            "/admin/",
+            "/admin/orders",
+            "//admin/x",
+            "/ADMIN/x",
+            "/admin%2Fx",
+            "/%2Fadmin/x",
+            "/admin%5Cx",
+            "/admin;a=b/x",
+            "/a/..%2Fadmin/x",
+            "/admin/..%2Fa",
+            "/.%2Fadmin/x",
+            "/checkout",
+            "/Checkout",
+            "/checkout;jsessionid=1",
+        ] {
+            assert!(rules.contains(path), "{path}");
+        }
+        for path in ["/", "/administrators", "/a/admin/x", "/products/Aa", "/a%2Fadmin%2Fx", "/checkouts"] {
+            assert!(!rules.contains(path), "{path}");
+        }
+        assert!(!PathPatterns::default().contains("/ADMIN"));
+    }
+}
