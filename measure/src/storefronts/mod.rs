@@ -41,7 +41,7 @@ pub struct StorefrontsArguments {
     /// The number of answers that visitors of each kind get, at least.
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     answers: u32,
-    /// Override a variable of the preset; repeatable. `--var COOKIES_IGNORED=*` must fail.
+    /// Override a variable of the preset; repeatable.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
     vars: Vec<(String, String)>,
     /// Skip the flows in Chromium.
