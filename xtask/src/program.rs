@@ -5,7 +5,13 @@ use std::{path::Path, process::Command};
 /// The first line that `program --version` prints; `None` if the program is missing or does not run.
 #[must_use]
 pub fn version(program: &Path) -> Option<String> {
-    let output = Command::new(program).arg("--version").output().ok().filter(|output| output.status.success())?;
+    let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    // A subcommand of cargo gets its own name as its first argument.
+    let subcommand = name.strip_prefix("cargo-");
+    let output = Command::new(program).args(subcommand).arg("--version").output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
     Some(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())
 }
 

@@ -40,6 +40,17 @@ pub async fn install() -> Result<Tools, Failure> {
     Ok(tools)
 }
 
+/// Installs one program from crates.io and returns its absolute path.
+///
+/// # Errors
+/// When cargo fails.
+pub async fn install_program(package: &str, version: &str) -> Result<PathBuf, Failure> {
+    let _lock = lock_directory().await?;
+    let path = install_crate(package, version, package).await?;
+    let _ = fs::remove_dir_all(BUILD_DIRECTORY);
+    Ok(path)
+}
+
 /// Waits until no other xtask builds tools in this directory: the first to finish removes the shared build directory.
 async fn lock_directory() -> Result<File, Failure> {
     let path = format!("{DIRECTORY}/lock");
@@ -72,7 +83,7 @@ async fn add_wasm_target() -> Result<(), Failure> {
     .await
 }
 
-/// Returns whether a directory of Rust libraries has the library `core`. rustup leaves empty directories behind.
+/// Returns whether a directory of Rust libraries has the library `core`. The directory can exist without it.
 fn has_core_library(directory: &str) -> bool {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).any(|name| name.as_encoded_bytes().starts_with(b"libcore-"))
@@ -83,7 +94,7 @@ fn has_core_library(directory: &str) -> bool {
 ///
 /// # Errors
 /// When cargo fails, or the program does not run.
-pub async fn install_crate(package: &str, version: &str, binary: &str) -> Result<PathBuf, Failure> {
+async fn install_crate(package: &str, version: &str, binary: &str) -> Result<PathBuf, Failure> {
     run_step(&format!("{package} {version}"), async |step| {
         let root = format!("{DIRECTORY}/{package}-{version}");
         let path = path::absolute(format!("{root}/bin/{binary}")).map_err(|cause| Failure::file(&root, &cause))?;

@@ -200,7 +200,7 @@ mod tests {
         }
 
         /// The value of `key` after `commands`.
-        fn value(&self, started: &Started, commands: &str) -> String {
+        fn value(started: &Started, commands: &str) -> String {
             let mut stream = TcpStream::connect(("127.0.0.1", started.server.port())).unwrap();
             write!(stream, "{commands}\r\nGET key\r\nQUIT\r\n").unwrap();
             let mut reply = String::new();
@@ -229,11 +229,11 @@ mod tests {
         let (newer, older) = (machine.server("9.1", ""), machine.older_server());
         let first = start(&machine.data(), &newer).unwrap();
         assert_eq!(first.notes, Vec::<String>::new());
-        machine.value(&first, "SET key kept");
+        Machine::value(&first, "SET key kept");
         drop(first);
 
         let second = start(&machine.data(), &older).unwrap();
-        assert!(machine.value(&second, "PING").contains("kept"));
+        assert!(Machine::value(&second, "PING").contains("kept"));
         assert!(second.notes[0].contains("because it wrote the data"), "{:?}", second.notes);
         assert_eq!(machine.entries(), ["redis"]);
     }
@@ -243,12 +243,12 @@ mod tests {
         let machine = Machine::new("aside");
         let (newer, older) = (machine.server("9.1", ""), machine.older_server());
         let first = start(&machine.data(), &newer).unwrap();
-        machine.value(&first, "SET key kept");
+        Machine::value(&first, "SET key kept");
         drop(first);
         fs::remove_file(&newer).unwrap();
 
         let second = start(&machine.data(), &older).unwrap();
-        assert!(!machine.value(&second, "PING").contains("kept"));
+        assert!(!Machine::value(&second, "PING").contains("kept"));
         let notes = second.notes.join("\n");
         assert!(notes.contains("written by Redis server v=9.1") && notes.contains("redis-1"), "{notes}");
         assert_eq!(machine.entries(), ["redis", "redis-1"]);
@@ -259,7 +259,7 @@ mod tests {
         fs::remove_dir_all(machine.data()).unwrap();
         fs::rename(machine.0.join("redis-1"), machine.data()).unwrap();
         let third = start(&machine.data(), &newer).unwrap();
-        assert!(machine.value(&third, "PING").contains("kept"));
+        assert!(Machine::value(&third, "PING").contains("kept"));
     }
 
     #[test]
