@@ -17,7 +17,7 @@ use xtask::{
 /// The tool of the `CycloneDX` project. It can list the dependencies for wasm alone.
 const PROGRAM: (&str, &str) = ("cargo-cyclonedx", "0.5.9");
 const DIRECTORY: &str = "target/sbom";
-/// The name of the files that `cargo cyclonedx` writes beside each Cargo.toml of the workspace.
+/// The name of the files that `cargo cyclonedx` writes beside each Cargo.toml of the workspace. .gitignore names it.
 const STAGED: &str = "edgefront-sbom";
 
 /// Writes both files.
