@@ -9,7 +9,7 @@ use std::{
 use crate::{
     failure::Failure,
     npm,
-    stamp::Stamp,
+    stamp::{BuildResult, Stamp},
     steps::{self, run_step},
 };
 
@@ -25,8 +25,8 @@ const STAMP: &str = "build/.assets";
 /// When esbuild rejects a file.
 pub async fn build() -> Result<(), Failure> {
     run_step("assets", async |step| {
-        let stamp = Stamp::new(STAMP, &SOURCES)?;
-        if stamp.is_current() && Path::new(DIRECTORY).is_dir() {
+        let stamp = Stamp::new(STAMP, &SOURCES, BuildResult::Contents(vec![DIRECTORY.into()]))?;
+        if stamp.is_current() {
             return Ok(steps::done("up to date"));
         }
         let failed = |cause: io::Error| Failure::file(DIRECTORY, &cause);

@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::{
     failure::Failure,
-    npm,
+    npm, remap,
     steps::Step,
     tools::{Tools, WASM_TARGET},
 };
@@ -90,6 +90,7 @@ impl Bundle<'_> {
     async fn compile(&self, step: &Step) -> Result<PathBuf, Failure> {
         let mut cargo = Command::new("cargo");
         cargo.args(["build", "--profile", "worker", "--lib", "--target", WASM_TARGET, "-p", self.package]);
+        cargo.args(["--config", &remap::cargo_option()?]);
         cargo.args(self.cargo_options).env("PATH", npm::search_path()?);
         if let Err(error) = step.try_program(cargo).await? {
             eprintln!("{}", error.output.trim_end());

@@ -1,9 +1,9 @@
 //! Set-up that the commands of xtask share with the crates `edgefront-measure` and `edgefront-doctor`.
 //!
-//! - Build: [`worker`] (the Worker and its assets), [`bundle`] (one crate to one Worker bundle), [`stamp`] (what is up
-//!   to date).
+//! - Build: [`worker`] (the Worker and its assets), [`bundle`] (one crate to one Worker bundle), `remap` (the same
+//!   bytes in every directory), [`stamp`] (what is up to date).
 //! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels),
-//!   [`chromium`].
+//!   [`chromium`]; [`program`] checks that one runs.
 //! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`failure`].
 //! - [`storefront`]: third-party storefronts for tests.
 //! - [`variables`]: the Worker's variables on the command line.
@@ -14,7 +14,9 @@ pub mod chromium;
 pub mod failure;
 pub mod npm;
 pub mod process_group;
+pub mod program;
 pub mod redis;
+mod remap;
 pub mod runner;
 pub mod stamp;
 pub mod steps;

@@ -2,13 +2,14 @@
 //!
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
 //! - [`programs`]: `bench`, `soak`, `doctor` and `test --storefronts`, which crates of their own implement.
-//! - [`build_worker`], [`size`], [`deny`]: the Worker, its size, and the dependencies.
+//! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
 
 mod build_worker;
 mod deny;
 mod dev;
 mod programs;
 mod run_storefront;
+mod sbom;
 mod size;
 mod test;
 
@@ -50,6 +51,8 @@ enum Command {
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
     Size,
+    /// Write software bills of materials of the Worker's crates and of the npm packages, for dependency scanners.
+    Sbom,
 }
 
 fn main() -> ExitCode {
@@ -66,5 +69,6 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
+        Command::Sbom => runner::run(sbom::run()),
     }
 }

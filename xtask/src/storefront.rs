@@ -2,7 +2,7 @@
 //! versions and fills the shop, `start DIR PORT PUBLIC_URL` serves it. `presets/NAME.env` has its rules.
 
 use std::{
-    fs,
+    fs, io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     time::Duration,
@@ -19,6 +19,10 @@ use crate::{
 const SCRIPTS: &str = "storefronts";
 /// Each storefront is installed into a folder of its name.
 const INSTALLATIONS: &str = ".cache/storefronts";
+/// The file that the script `install` writes at its end.
+const INSTALLED: &str = "installed";
+/// The file that names the directory of the installation.
+const LOCATION: &str = "location";
 /// The slowest storefront, EverShop, starts within 15 s on two idle cores.
 const START_TIMEOUT: Duration = Duration::from_mins(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -60,9 +64,9 @@ impl Storefront {
             ));
         }
         let file_error = |cause| Failure::file(INSTALLATIONS, &cause);
-        fs::create_dir_all(INSTALLATIONS).map_err(file_error)?;
         let directory = std::path::absolute(Path::new(INSTALLATIONS).join(name)).map_err(file_error)?;
         run_step(name, async |step| {
+            claim(&directory).map_err(file_error)?;
             let mut script = Command::new(Path::new(SCRIPTS).join(name).join("install"));
             script.arg(&directory);
             step.run_program(script, "follow the message above, then run the command again").await?;
@@ -99,6 +103,22 @@ impl Storefront {
         // This task owns the group and reads its output, because a full pipe would block the storefront.
         Ok(RunningStorefront { output: tokio::spawn(async move { while group.next_line().await.is_some() {} }) })
     }
+}
+
+/// Creates the directory of an installation and records its location in it. If the installation was copied or moved
+/// here, removes the mark of the script `install`, which then installs from scratch: virtual environments and bundles
+/// contain absolute paths, so a copy would use the original's files.
+fn claim(directory: &Path) -> io::Result<()> {
+    let location = format!("{}\n", directory.display());
+    let file = directory.join(LOCATION);
+    if fs::read_to_string(&file).is_ok_and(|recorded| recorded != location) {
+        match fs::remove_file(directory.join(INSTALLED)) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
+            _ => {}
+        }
+    }
+    fs::create_dir_all(directory)?;
+    fs::write(file, location)
 }
 
 impl Drop for RunningStorefront {

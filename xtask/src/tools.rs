@@ -12,6 +12,7 @@ use tokio::{process::Command, time};
 
 use crate::{
     failure::Failure,
+    program,
     steps::{self, Done, Step, run_step},
 };
 
@@ -39,6 +40,17 @@ pub async fn install() -> Result<Tools, Failure> {
     Ok(tools)
 }
 
+/// Installs one program from crates.io and returns its absolute path.
+///
+/// # Errors
+/// When cargo fails.
+pub async fn install_program(package: &str, version: &str) -> Result<PathBuf, Failure> {
+    let _lock = lock_directory().await?;
+    let path = install_crate(package, version, package).await?;
+    let _ = fs::remove_dir_all(BUILD_DIRECTORY);
+    Ok(path)
+}
+
 /// Waits until no other xtask builds tools in this directory: the first to finish removes the shared build directory.
 async fn lock_directory() -> Result<File, Failure> {
     let path = format!("{DIRECTORY}/lock");
@@ -59,7 +71,7 @@ async fn add_wasm_target() -> Result<(), Failure> {
         let mut rustc = Command::new("rustc");
         rustc.args(["--print", "target-libdir", "--target", WASM_TARGET]);
         let libraries = step.run_program(rustc, "install Rust with rustup").await?;
-        if PathBuf::from(libraries.trim()).exists() {
+        if has_core_library(libraries.trim()) {
             return Ok(steps::done("installed"));
         }
         let mut rustup = Command::new("rustup");
@@ -71,16 +83,30 @@ async fn add_wasm_target() -> Result<(), Failure> {
     .await
 }
 
-/// Builds the `program` of a package from source, unless this version is installed. Returns its absolute path.
-async fn install_crate(package: &str, version: &str, program: &str) -> Result<PathBuf, Failure> {
+/// Returns whether a directory of Rust libraries has the library `core`. The directory can exist without it.
+fn has_core_library(directory: &str) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).any(|name| name.as_encoded_bytes().starts_with(b"libcore-"))
+}
+
+/// Builds the program `binary` of a package from source, unless this version is installed and runs. Returns its absolute
+/// path.
+///
+/// # Errors
+/// When cargo fails, or the program does not run.
+async fn install_crate(package: &str, version: &str, binary: &str) -> Result<PathBuf, Failure> {
     run_step(&format!("{package} {version}"), async |step| {
         let root = format!("{DIRECTORY}/{package}-{version}");
-        let path = path::absolute(format!("{root}/bin/{program}")).map_err(|cause| Failure::file(&root, &cause))?;
-        if path.exists() {
+        let path = path::absolute(format!("{root}/bin/{binary}")).map_err(|cause| Failure::file(&root, &cause))?;
+        if program::works(&path) {
             return Ok(Done { summary: "installed".to_owned(), value: path });
         }
         step.note("building from source, one or two minutes");
-        cargo_install(&step, package, version, &["--root", &root, "--bin", program]).await?;
+        // --force replaces a damaged program, which cargo takes for an installed one.
+        cargo_install(&step, package, version, &["--root", &root, "--bin", binary, "--force"]).await?;
+        if !program::works(&path) {
+            return Err(Failure::new(format!("{} does not run", path.display()), "check the messages above"));
+        }
         Ok(Done { summary: "built".to_owned(), value: path })
     })
     .await

@@ -6,7 +6,7 @@ use crate::{
     assets,
     bundle::Bundle,
     failure::Failure,
-    stamp::Stamp,
+    stamp::{BuildResult, Stamp},
     steps::{self, run_step},
     tools::Tools,
 };
@@ -27,6 +27,7 @@ const SOURCES: [&str; 10] = [
 
 /// The directory that wrangler.toml names.
 const DIRECTORY: &str = "build";
+const RESULT: [&str; 2] = ["build/index.js", "build/index_bg.wasm"];
 /// The stamp of the Worker with the demo shop.
 const STAMP: &str = "build/.stamp";
 const ENTRY: &str = "src/edge/entry.js";
@@ -37,7 +38,8 @@ const ENTRY: &str = "src/edge/entry.js";
 /// When the crate does not compile; the compiler's errors are printed.
 pub async fn build(tools: &Tools) -> Result<(), Failure> {
     run_step("worker", async |step| {
-        let stamp = Stamp::new(STAMP, &SOURCES)?;
+        let result = BuildResult::Contents(RESULT.map(PathBuf::from).to_vec());
+        let stamp = Stamp::new(STAMP, &SOURCES, result)?;
         if stamp.is_current() {
             return Ok(steps::done("up to date"));
         }

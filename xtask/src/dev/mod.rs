@@ -4,13 +4,16 @@
 //! - [`settings`]: the Worker's variables; [`dev_vars`]: its secrets.
 //! - [`wrangler`]: the local database and the Worker; [`noise_filter`]: which of wrangler's lines are shown; [`crons`]:
 //!   the cron triggers.
-//! - [`sale_rows`], [`sample_visitors`]: content for the demo shop.
+//! - [`redis_data`]: the Redis server and the data of earlier runs.
+//! - [`sale_rows`], [`sample_visitors`]: content for the demo shop; [`addresses`]: the last lines of the start-up.
 //! - [`edgefront_crate`]: the items of the crate `edgefront` that the others use.
 
+mod addresses;
 mod crons;
 mod dev_vars;
 mod edgefront_crate;
 mod noise_filter;
+mod redis_data;
 mod sale_rows;
 mod sample_visitors;
 mod settings;
@@ -20,14 +23,11 @@ use std::{
     env,
     fs::{self, File, TryLockError},
     net::{Ipv4Addr, TcpListener},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     time::Instant,
 };
 
-use edgefront_gateway::{
-    Gateway, Options,
-    server::{Server, ServerOptions},
-};
+use edgefront_gateway::{Gateway, Options, server::Server};
 use tokio::try_join;
 use xtask::{
     failure::Failure,
@@ -38,7 +38,7 @@ use xtask::{
     worker,
 };
 
-use self::wrangler::WranglerDev;
+use self::{addresses::Addresses, wrangler::WranglerDev};
 
 /// The directories of the Redis data, one for each shop. Carts and rankings survive a restart of `dev`.
 const REDIS_DATA: &str = ".cache/dev";
@@ -104,16 +104,20 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     wrangler.wait_until_ready(&worker_url).await?;
     sale_rows::schedule(&worker_url, &variables).await?;
     sample_visitors::send(&worker_url, &variables).await?;
-    // Browsers accept `Secure` cookies over plain HTTP only from localhost.
-    println!(
-        "The shop: http://localhost:{} (ready after {:.0} s; press Ctrl-C to stop it)",
-        arguments.port,
-        started.elapsed().as_secs_f32()
-    );
+    let addresses = addresses(arguments.port, &worker_variables)?;
+    println!("\nReady after {:.0} s. Press Ctrl-C to stop.\n{addresses}", started.elapsed().as_secs_f32());
     tokio::select! {
         ended = wrangler.print_output() => Err(ended),
         () = crons::tick(&worker_url) => Ok(()),
     }
+}
+
+/// `overrides` are the variables that override .dev.vars and wrangler.toml.
+fn addresses(port: u16, overrides: &Variables) -> Result<Addresses, Failure> {
+    let origin = overrides.get("ORIGIN_URL").filter(|url| !url.is_empty()).cloned();
+    let file = path::absolute(settings::SECRETS).map_err(|cause| Failure::file(settings::SECRETS, &cause))?;
+    let key_file = (!overrides.contains_key("SERVICE_KEY")).then_some(file);
+    Ok(Addresses { port, origin, key_file })
 }
 
 /// `None` if a running Redis is given.
@@ -130,14 +134,13 @@ async fn start_server(
     if let Some(url) = given {
         return Ok((None, url));
     }
-    run_step("redis server", async |_| {
-        fs::create_dir_all(data).map_err(|cause| Failure::file(data, &cause))?;
-        let options = ServerOptions { binary, databases: 1, dir: Some(data.to_owned()), ..ServerOptions::default() };
-        let data = data.display();
-        let remedy = format!("start with empty data: rm -r {data}; or use another server: --redis-url");
-        let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), remedy))?;
-        let url = server.url();
-        Ok(Done { summary: format!("{url}, data in {data}"), value: (Some(server), url) })
+    // Without a URL, `server_binary` returned a binary.
+    let Some(binary) = binary else { return Err(Failure::new("no Redis server was selected", "")) };
+    run_step("redis server", async |step| {
+        let started = redis_data::start(data, &binary)?;
+        started.notes.iter().for_each(|note| step.note(note));
+        let url = started.server.url();
+        Ok(Done { summary: format!("{url}, data in {}", data.display()), value: (Some(started.server), url) })
     })
     .await
 }

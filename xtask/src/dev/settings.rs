@@ -9,6 +9,8 @@ use xtask::{
 
 use super::{dev_vars, edgefront_crate};
 
+/// The file of the secrets.
+pub const SECRETS: &str = ".dev.vars";
 const REST_URL: &str = "UPSTASH_REDIS_REST_URL";
 
 /// Reads all variables, generates missing secrets, and checks the result by the rules of the Worker. `overrides` are
@@ -19,7 +21,7 @@ const REST_URL: &str = "UPSTASH_REDIS_REST_URL";
 pub fn read(overrides: &[(String, String)]) -> Result<Variables, Failure> {
     let text = fs::read_to_string("wrangler.toml").map_err(|cause| Failure::file("wrangler.toml", &cause))?;
     let mut variables = wrangler_variables(&text)?;
-    let secrets = dev_vars::read_or_generate(Path::new(".dev.vars"))?;
+    let secrets = dev_vars::read_or_generate(Path::new(SECRETS))?;
     let is_unknown = |name: &&String| {
         !variables.contains_key(*name) && *name != REST_URL && !dev_vars::GENERATED.contains(&name.as_str())
     };

@@ -8,7 +8,7 @@ use xtask::{
     failure::Failure,
     npm,
     process_group::ProcessGroup,
-    stamp::Stamp,
+    stamp::{BuildResult, Stamp},
     steps::{self, run_step},
     variables::Variables,
 };
@@ -18,6 +18,10 @@ use super::noise_filter::NoiseFilter;
 /// The Worker answers within seconds. But if a source changes meanwhile, wrangler first builds again, which takes
 /// minutes on a small machine.
 const READY_TIMEOUT: Duration = Duration::from_mins(5);
+/// The directory of the local D1 databases.
+const DATABASES: &str = ".wrangler/state/v3/d1/miniflare-D1DatabaseObject";
+/// The stamp of the migrations, inside the state that it describes.
+const STAMP: &str = ".wrangler/state/v3/d1/migrations.stamp";
 const LOG_HINT: &str = "see wrangler's output above and its log in .wrangler/logs";
 
 fn command(arguments: &[&str]) -> Result<Command, Failure> {
@@ -37,11 +41,12 @@ fn command(arguments: &[&str]) -> Result<Command, Failure> {
 /// When a migration fails.
 pub async fn migrate() -> Result<(), Failure> {
     run_step("database", async |step| {
-        let stamp = Stamp::new(".wrangler/migrations.stamp", &["migrations"])?;
+        // A new `database_id` in wrangler.toml is a new, empty database.
+        let stamp = Stamp::new(STAMP, &["migrations", "wrangler.toml"], BuildResult::Databases(DATABASES.into()))?;
         if stamp.is_current() {
             return Ok(steps::done("up to date"));
         }
-        let remedy = "fix the migration; `rm -r .wrangler/state` empties the database";
+        let remedy = "fix the migration; to start with an empty database, move .wrangler/state elsewhere";
         step.run_program(command(&["d1", "migrations", "apply", "edgefront", "--local"])?, remedy).await?;
         stamp.write()?;
         Ok(steps::done("migrations applied"))
