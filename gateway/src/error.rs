@@ -2,6 +2,8 @@
 
 use http::StatusCode;
 
+use crate::upstream::ServerError;
+
 /// Upstash's limit for the arguments, and for the result, of one command: 10 MiB.
 pub(crate) const MAX_COMMAND_BYTES: usize = 10 << 20;
 
@@ -41,11 +43,10 @@ pub(crate) fn command_unavailable(name: &str) -> String {
 
 /// The server's error as `CODE text`, unchanged with one exception: for an unknown command the server quotes arguments,
 /// so the text of [`command_unavailable`] replaces it.
-pub(crate) fn server_error_text(error: &redis::ServerError) -> String {
-    let details = error.details().unwrap_or_default();
-    let unknown_command = details.strip_prefix("unknown command '").and_then(|rest| rest.split('\'').next());
+pub(crate) fn server_error_text(error: &ServerError) -> String {
+    let unknown_command = error.details().strip_prefix("unknown command '").and_then(|rest| rest.split('\'').next());
     match unknown_command {
         Some(name) => command_unavailable(name),
-        None => format!("{} {details}", error.code()).trim_end().to_owned(),
+        None => error.text().trim_end().to_owned(),
     }
 }

@@ -38,7 +38,7 @@ impl Gateway {
         if options.token.is_empty() || options.read_only_token.as_deref() == Some("") {
             return Err(StartError::EmptyToken);
         }
-        let upstream = Upstream::new(&options.redis_url).map_err(StartError::Url)?;
+        let upstream = Upstream::new(&options.redis_url, options.redis_timeout).map_err(StartError::Url)?;
         let redis_error = |cause| StartError::Redis { address: upstream.address(), cause };
         upstream.connect().await.map_err(redis_error)?;
         let redis_version = upstream.server_version().await.map_err(|error| redis_error(error.to_string()))?;
@@ -49,6 +49,7 @@ impl Gateway {
         let state = Arc::new(GatewayState {
             tokens: Tokens { full: options.token, read_only: options.read_only_token },
             upstream,
+            redis_timeout: options.redis_timeout,
             script_shas: ScriptShas::default(),
             traffic: TrafficRecorder::default(),
             faults: FaultInjector::default(),

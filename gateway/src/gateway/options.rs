@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
+    time::Duration,
 };
 
 /// Configuration of a gateway.
@@ -18,6 +19,8 @@ pub struct Options {
     /// The address to listen on; port 0 picks a free port. Default: 127.0.0.1:0, because every client that can connect
     /// can guess tokens.
     pub listen: SocketAddr,
+    /// Time limit for each exchange with Redis: connecting, sending, and the reply. Default: 10 s.
+    pub redis_timeout: Duration,
 }
 
 impl Options {
@@ -28,6 +31,7 @@ impl Options {
             token: token.into(),
             read_only_token: None,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            redis_timeout: Duration::from_secs(10),
         }
     }
 }

@@ -10,6 +10,7 @@ mod cluster;
 mod commands;
 mod encodings;
 mod faults;
+mod hostile;
 mod life;
 mod limits;
 mod program;
