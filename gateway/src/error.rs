@@ -22,10 +22,25 @@ impl ErrorResponse {
         Self { status: StatusCode::BAD_REQUEST, text: text.into() }
     }
 
+    /// An error of Redis as the answer to a whole request: 503 if Redis refuses commands for now, else 400.
+    pub(crate) fn from_redis(text: String) -> Self {
+        let status = if is_temporary(&text) { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_REQUEST };
+        Self { status, text }
+    }
+
     /// Status 413 with this text.
     pub(crate) fn too_large(text: String) -> Self {
         Self { status: StatusCode::PAYLOAD_TOO_LARGE, text }
     }
+}
+
+/// Codes of errors with which Redis refuses commands for now: it loads its data, runs a long script, has lost its
+/// master, or moves slots. It has executed nothing.
+const TEMPORARY: [&str; 5] = ["BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
+
+/// Returns whether the same command may succeed later, without a change of the command.
+fn is_temporary(text: &str) -> bool {
+    text.split(' ').next().is_some_and(|code| TEMPORARY.contains(&code))
 }
 
 /// The text for a command or a result of `bytes` bytes, which exceeds [`MAX_COMMAND_BYTES`].

@@ -109,7 +109,7 @@ impl From<UpstreamError> for ErrorResponse {
 impl From<TransactionError> for ErrorResponse {
     fn from(error: TransactionError) -> Self {
         match error {
-            TransactionError::Discarded(error) => Self::bad_request(crate::error::server_error_text(&error)),
+            TransactionError::Discarded(error) => Self::from_redis(crate::error::server_error_text(&error)),
             TransactionError::CrossSlot => Self::bad_request(error.to_string()),
             TransactionError::Upstream(error) => error.into(),
         }

@@ -114,8 +114,7 @@ impl Topology {
         let [host, port, ..] = owner.as_slice() else { return None };
         let number = |value: &Value| if let Value::Int(number) = value { u16::try_from(*number).ok() } else { None };
         let host = match host {
-            Value::BulkString(host) => std::str::from_utf8(host).ok()?,
-            Value::SimpleString(host) => std::str::from_utf8(host).ok()?,
+            Value::BulkString(host) | Value::SimpleString(host) => std::str::from_utf8(host).ok()?,
             _ => "",
         };
         Some((number(last)?, (number(first)?, self.known_or_new_node(old, host, number(port)?))))
