@@ -14,7 +14,7 @@ use crate::{
     error::ErrorResponse,
     fault::Fault,
     reply::ReplyFormat,
-    request::{self, RequestKind},
+    request::{self, MAX_BODY_BYTES, RequestKind},
 };
 
 /// State that all requests share.
@@ -28,10 +28,6 @@ mod response;
 
 pub(crate) use response::HttpResponse;
 pub(crate) use state::GatewayState;
-
-/// Limit for a body: 64 MiB. JSON writes a byte with at most six (`\u0000`), so the largest command, 10 MiB, always
-/// fits.
-const MAX_BODY_BYTES: usize = 64 << 20;
 
 const METHODS: [Method; 4] = [Method::GET, Method::HEAD, Method::POST, Method::PUT];
 

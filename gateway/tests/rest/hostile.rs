@@ -5,6 +5,7 @@ use edgefront_gateway::{
     Gateway, Options,
     server::{Server, ServerOptions},
 };
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use proptest::{collection::vec, prelude::*};
 use tokio::runtime::Runtime;
 
@@ -124,7 +125,7 @@ proptest! {
         runtime.block_on(async {
             let before = connections(rest).await;
             for command in commands {
-                let path: String = command.iter().map(|arg| format!("/{}", escaped(arg))).collect();
+                let path: String = command.iter().flat_map(|arg| ["/".into(), escaped(arg)]).collect();
                 for prefix in ["", "/xpending", "/object/encoding", "/incr", "/set/k"] {
                     let answer = rest.send("GET", &format!("{prefix}{path}"), &[], b"").await;
                     assert!([200, 400].contains(&answer.status), "{answer:?}");
@@ -135,6 +136,6 @@ proptest! {
     }
 }
 
-fn escaped(arg: &[u8]) -> String {
-    arg.iter().map(|byte| format!("%{byte:02X}")).collect()
+fn escaped(arg: &[u8]) -> std::borrow::Cow<'_, str> {
+    percent_encode(arg, NON_ALPHANUMERIC).into()
 }

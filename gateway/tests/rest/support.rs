@@ -15,6 +15,7 @@ use edgefront_gateway::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    process::Command,
 };
 
 pub const TOKEN: &str = "full-token";
@@ -84,6 +85,13 @@ impl Rest {
             assert_eq!((answer.status, answer.text()), (*status, *expected), "{path} {body}");
         }
     }
+}
+
+/// The program with these arguments and no environment.
+pub fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_edgefront-gateway"));
+    command.args(args).env_clear().kill_on_drop(true);
+    command
 }
 
 /// Sends a request to the gateway at `url`; `None` when the connection closes without an answer.
