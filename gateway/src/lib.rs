@@ -79,6 +79,6 @@ mod fault;
 pub mod server;
 
 pub use fault::{Fault, FaultScope};
-pub use gateway::{Gateway, Options, StartError};
+pub use gateway::{ConnectionLimits, Gateway, Options, StartError};
 pub use request::RequestKind;
 pub use traffic::{Counts, LogEntry};

@@ -16,9 +16,16 @@ use crate::{
 /// Configuration, and errors of the start.
 mod options;
 
+/// Limits for connections.
+mod limits;
+
+/// Counts connections.
+mod slots;
+
 /// Accepts connections.
 mod listener;
 
+pub use limits::ConnectionLimits;
 pub use options::{Options, StartError};
 
 /// A running gateway. When dropped, it stops listening and closes its connections.
@@ -50,11 +57,13 @@ impl Gateway {
             tokens: Tokens { full: options.token, read_only: options.read_only_token },
             upstream,
             redis_timeout: options.redis_timeout,
+            body_timeout: options.limits.body_timeout,
             script_shas: ScriptShas::default(),
             traffic: TrafficRecorder::default(),
             faults: FaultInjector::default(),
         });
-        let accept_task = tokio::spawn(listener::accept(listener, Arc::clone(&state))).abort_handle();
+        let limits = options.limits.within_open_files(limits::open_files());
+        let accept_task = tokio::spawn(listener::accept(listener, limits, Arc::clone(&state))).abort_handle();
         Ok(Self { address, redis_version, state, accept_task })
     }
 

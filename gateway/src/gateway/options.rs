@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use super::limits::ConnectionLimits;
+
 /// Configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -21,9 +23,14 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Time limit for each exchange with Redis: connecting, sending, and the reply. Default: 10 s.
     pub redis_timeout: Duration,
+    /// Limits for connections. Default: [`ConnectionLimits::DEFAULT`].
+    pub limits: ConnectionLimits,
 }
 
 impl Options {
+    /// The default of [`Options::redis_timeout`].
+    pub const REDIS_TIMEOUT: Duration = Duration::from_secs(10);
+
     /// Options for this Redis and this token, and the defaults for the rest.
     pub fn new(redis_url: impl Into<String>, token: impl Into<String>) -> Self {
         Self {
@@ -31,7 +38,8 @@ impl Options {
             token: token.into(),
             read_only_token: None,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            redis_timeout: Duration::from_secs(10),
+            redis_timeout: Self::REDIS_TIMEOUT,
+            limits: ConnectionLimits::DEFAULT,
         }
     }
 }

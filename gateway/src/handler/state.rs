@@ -10,6 +10,8 @@ pub(crate) struct GatewayState {
     pub(crate) upstream: Upstream,
     /// Time limit for each exchange with Redis.
     pub(crate) redis_timeout: Duration,
+    /// Time limit for a request's body to arrive.
+    pub(crate) body_timeout: Duration,
     pub(crate) script_shas: ScriptShas,
     pub(crate) traffic: TrafficRecorder,
     pub(crate) faults: FaultInjector,

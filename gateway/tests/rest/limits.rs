@@ -1,10 +1,6 @@
 //! Sizes: a command, a result, a key, a pipeline, a body.
 
-use std::process::Stdio;
-
-use tokio::io::{AsyncBufReadExt, BufReader};
-
-use crate::support::{TOKEN, fresh_database, program, rest, send};
+use crate::support::{TOKEN, fresh_database, program, rest, send, start};
 
 const MIB: usize = 1 << 20;
 
@@ -111,10 +107,7 @@ async fn a_request_has_at_most_a_million_arguments() {
 async fn the_largest_bodies_take_a_bounded_multiple_of_their_size() {
     let mut command = program(&["--listen", "127.0.0.1:0"]);
     command.env("REDIS_URL", fresh_database()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
-    let mut running = command.stdout(Stdio::piped()).spawn().expect("the program");
-    let line = BufReader::new(running.stdout.take().expect("its output")).lines().next_line().await;
-    let line = line.expect("its output").expect("a first line");
-    let url = line.split(' ').next().expect("an address");
+    let (running, url) = start(command).await;
     let authorization = format!("Authorization: Bearer {TOKEN}");
     let list = |item: &str, count: usize| format!(r#"["DEL"{}]"#, item.repeat(count));
     let bodies = [
@@ -125,7 +118,7 @@ async fn the_largest_bodies_take_a_bounded_multiple_of_their_size() {
         ("/pipeline", format!("[{}]", vec![list(",1e300", 20_000); 500].join(","))),
     ];
     for (path, body) in bodies {
-        let answer = send(url, "POST", path, &[&authorization], body.as_bytes()).await.expect("an answer");
+        let answer = send(&url, "POST", path, &[&authorization], body.as_bytes()).await.expect("an answer");
         assert_eq!(answer.status, 400, "{}", answer.text());
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", running.id().expect("a process"))).expect("Linux");

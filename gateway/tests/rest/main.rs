@@ -8,6 +8,7 @@ mod batches;
 mod client;
 mod cluster;
 mod commands;
+mod connections;
 mod encodings;
 mod faults;
 mod frozen;
