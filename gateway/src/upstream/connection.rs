@@ -177,6 +177,7 @@ async fn read_replies(
             _ = reader.read_buf(&mut buffer) => return Err(ReadError::Closed),
         };
         let Some(request) = request else { return Ok(()) };
+        decoder.begin_request();
         let mut replies = Vec::with_capacity(request.commands);
         while replies.len() < request.commands {
             let is_exec = request.is_transaction && replies.len() + 1 == request.commands;

@@ -31,6 +31,7 @@ use cluster::Cluster;
 pub(crate) use error::{TransactionError, UpstreamError};
 use login::Target;
 use node::Node;
+pub(crate) use protocol::{Decoder, ReplyScope};
 pub(crate) use value::{ServerError, Value};
 
 /// Redis as one place to send commands to.

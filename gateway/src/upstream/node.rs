@@ -1,11 +1,15 @@
 //! One Redis server, and the single connection to it that all requests share. After a lost connection, the next request
 //! connects again.
 
-use std::{io, iter, time::Duration};
+use std::{
+    io, iter,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio::{
     net::TcpStream,
-    sync::Mutex,
+    sync::Mutex as AsyncMutex,
     time::{Instant, timeout_at},
 };
 
@@ -29,18 +33,21 @@ pub(crate) struct Node {
     /// Time limit for a reply.
     reply_timeout: Duration,
     connection: Mutex<Option<Connection>>,
+    /// Held while a connection is opened, so that concurrent requests open one (single flight).
+    connecting: AsyncMutex<()>,
 }
 
 impl Node {
     /// The server of a URL. Does not connect.
     pub(crate) fn new(target: Target, reply_timeout: Duration) -> Self {
         let Target { host, port, login, .. } = target;
-        Self { host, port, login, reply_timeout, connection: Mutex::new(None) }
+        Self { host, port, login, reply_timeout, connection: Mutex::default(), connecting: AsyncMutex::default() }
     }
 
     /// Another server with the same login. Does not connect.
     pub(crate) fn sibling(&self, host: String, port: u16) -> Self {
-        Self { host, port, login: self.login.clone(), reply_timeout: self.reply_timeout, connection: Mutex::new(None) }
+        let login = self.login.clone();
+        Self::new(Target { host, port, login, is_cluster: true }, self.reply_timeout)
     }
 
     /// Returns whether this server has that address.
@@ -63,16 +70,28 @@ impl Node {
     /// # Errors
     /// With the cause: the server is unreachable, refuses the login, or has no such database.
     pub(crate) async fn connect(&self, deadline: Instant) -> Result<Connection, String> {
+        if let Some(open) = self.open_connection() {
+            return Ok(open);
+        }
         let deadline = deadline.min(Instant::now() + CONNECT_TIMEOUT);
         // The limit includes the wait for another request that connects: requests in a row must not add up their waits.
         let connect = async {
-            let mut connection = self.connection.lock().await;
-            if let Some(open) = connection.as_ref().filter(|open| !open.is_closed()) {
-                return Ok(open.clone());
+            let _guard = self.connecting.lock().await;
+            if let Some(open) = self.open_connection() {
+                return Ok(open);
             }
-            Ok(connection.insert(self.open(deadline).await?).clone())
+            let opened = self.open(deadline).await?;
+            Ok(self.lock().insert(opened).clone())
         };
         timeout_at(deadline, connect).await.map_err(|_| "no answer in time".to_owned())?
+    }
+
+    fn open_connection(&self) -> Option<Connection> {
+        self.lock().as_ref().filter(|open| !open.is_closed()).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn open(&self, deadline: Instant) -> Result<Connection, String> {
@@ -98,16 +117,15 @@ impl Node {
         let connection = self.connect(deadline).await.map_err(|_| UpstreamError::Unreachable)?;
         let outcome = connection.send(batch, deadline).await;
         if outcome == Err(UpstreamError::TimedOut) {
-            self.detach(&connection).await;
+            self.detach(&connection);
         }
         outcome
     }
 
     /// Makes the next request connect again, so that it finds out whether the server answers before it sends anything.
     /// Requests on the old connection can still get their replies.
-    async fn detach(&self, silent: &Connection) {
-        let mut connection = self.connection.lock().await;
-        connection.take_if(|open| open.is_same(silent));
+    fn detach(&self, silent: &Connection) {
+        self.lock().take_if(|open| open.is_same(silent));
     }
 
     /// Runs the commands in MULTI … EXEC and returns one reply per command.

@@ -45,6 +45,22 @@ async fn a_result_of_more_than_ten_mebibytes_is_an_error() {
 }
 
 #[tokio::test]
+async fn the_results_of_a_request_have_at_most_64_mebibytes() {
+    let rest = rest().await;
+    rest.send("POST", "/set/k", &[], &vec![b'x'; 8 * MIB - 1_000]).await;
+    let commands = [r#"["GET","k"]"#; 9].join(",");
+    let error = r#"{"error":"ERR max size of all results of a request exceeded. Limit: 67108864 bytes"}"#;
+    for path in ["/pipeline", "/multi-exec"] {
+        let body = format!(r#"[{commands},["STRLEN","k"]]"#);
+        for _ in 0..2 {
+            let answer = rest.send("POST", path, &[], body.as_bytes()).await;
+            assert!(answer.text().ends_with(&format!(r#"x"}},{error},{{"result":8387608}}]"#)), "{path}");
+            assert!(answer.body.len() > 63 * MIB, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_key_of_32_kibibytes_fits_and_more_is_an_error() {
     let rest = rest().await;
     let key = |bytes: usize| "k".repeat(bytes);

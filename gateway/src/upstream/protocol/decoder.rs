@@ -9,8 +9,12 @@ use super::{
 };
 use crate::{
     error::{self, MAX_COMMAND_BYTES},
+    request::MAX_BODY_BYTES,
     upstream::value::{ServerError, Value},
 };
+
+/// Limit for all results of a request together, in bytes: as much as a body.
+const MAX_TOTAL_BYTES: usize = MAX_BODY_BYTES;
 
 /// Levels of arrays in a result. The formats of the answer are written recursively.
 const MAX_DEPTH: usize = 128;
@@ -25,14 +29,22 @@ pub(crate) enum ReplyScope {
 }
 
 /// Reads replies.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Decoder {
     tokens: Tokenizer,
     /// Arrays that are not complete, the outermost first.
     open: Vec<OpenArray>,
     /// Size of the current result so far: its strings, and 8 for each item of an array.
     size: usize,
+    /// Bytes that the results of the current request may still have.
+    room: usize,
     excess: Option<Excess>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self { tokens: Tokenizer::default(), open: Vec::new(), size: 0, room: MAX_TOTAL_BYTES, excess: None }
+    }
 }
 
 #[derive(Debug)]
@@ -51,6 +63,11 @@ struct Excess {
 }
 
 impl Decoder {
+    /// The replies from now on belong to another request.
+    pub(crate) fn begin_request(&mut self) {
+        (self.size, self.room) = (0, MAX_TOTAL_BYTES);
+    }
+
     /// The next reply; `None` if `input` ends first. Consumes what it reads.
     ///
     /// # Errors
@@ -70,12 +87,13 @@ impl Decoder {
         // Arrays around the current result.
         let outer = usize::from(scope == ReplyScope::Transaction);
         if self.open.len() <= outer {
+            self.room = self.room.saturating_sub(self.size);
             self.size = 0;
         }
         self.count(&token, self.open.len() > outer);
         let depth = self.open.len().saturating_sub(outer);
         let is_too_deep = depth >= MAX_DEPTH && matches!(token, Token::Array(_));
-        if is_too_deep || self.size > MAX_COMMAND_BYTES {
+        if is_too_deep || self.size > MAX_COMMAND_BYTES.min(self.room) {
             let unread = self.open.iter().skip(outer).map(|array| array.remaining - 1);
             let pending = unread.fold(items(&token), usize::saturating_add);
             self.open.truncate(outer);
@@ -109,9 +127,13 @@ impl Decoder {
         let excess = self.excess.take_if(|excess| excess.pending == 0)?;
         let text = if excess.is_too_deep {
             format!("ERR the result has more than {MAX_DEPTH} levels")
-        } else {
+        } else if self.size > MAX_COMMAND_BYTES {
             error::size_exceeded(self.size)
+        } else {
+            format!("ERR max size of all results of a request exceeded. Limit: {MAX_TOTAL_BYTES} bytes")
         };
+        // Nothing was kept.
+        self.size = 0;
         Some(Value::ServerError(ServerError::new(text)))
     }
 
