@@ -31,6 +31,8 @@ use super::{
 
 /// Requests that wait to be written. More wait in their own tasks.
 const QUEUE_CAPACITY: usize = 1_024;
+/// Bytes that are read with one system call, if they wait.
+const READ_SIZE: usize = 64 << 10;
 /// Requests that are written with one system call, if they wait.
 const MAX_WRITE_BATCH: usize = 64;
 
@@ -174,7 +176,7 @@ async fn read_replies(
             biased;
             request = awaiting.recv() => request,
             // Without a request, Redis sends nothing: this is the end of the connection.
-            _ = reader.read_buf(&mut buffer) => return Err(ReadError::Closed),
+            _ = reader.read_u8() => return Err(ReadError::Closed),
         };
         let Some(request) = request else { return Ok(()) };
         decoder.begin_request();
@@ -184,8 +186,11 @@ async fn read_replies(
             let scope = if is_exec { ReplyScope::Transaction } else { ReplyScope::Result };
             if let Some(reply) = decoder.decode(&mut buffer, scope)? {
                 replies.push(reply);
-            } else if reader.read_buf(&mut buffer).await? == 0 {
-                return Err(ReadError::Closed);
+            } else {
+                buffer.reserve(READ_SIZE);
+                if reader.read_buf(&mut buffer).await? == 0 {
+                    return Err(ReadError::Closed);
+                }
             }
         }
         // The caller may be gone.

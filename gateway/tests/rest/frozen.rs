@@ -4,7 +4,7 @@ use std::{process::Command, time::Duration};
 
 use edgefront_gateway::{
     Gateway, Options,
-    server::{Server, ServerOptions},
+    server::{Server, ServerCluster, ServerOptions},
 };
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -31,8 +31,14 @@ struct Frozen(String);
 
 impl Frozen {
     async fn freeze(rest: &Rest) -> Self {
-        let info = rest.command(r#"["INFO","server"]"#).await;
-        let pid = info.split("process_id:").nth(1).and_then(|rest| rest.split("\\r").next()).expect("a process id");
+        Self::of_info(&rest.command(r#"["INFO","server"]"#).await)
+    }
+
+    /// Freezes the server that answered INFO.
+    fn of_info(info: &str) -> Self {
+        let digits =
+            info.split("process_id:").nth(1).and_then(|rest| rest.split(|next: char| !next.is_ascii_digit()).next());
+        let pid = digits.expect("a process id");
         signal("-STOP", pid);
         Self(pid.to_owned())
     }
@@ -87,4 +93,27 @@ async fn a_server_that_continues_in_time_answers() {
     let frozen = Frozen::freeze(&rest).await;
     let (answer, ()) = tokio::join!(rest.send("GET", "/incr/n", &[], b""), async { drop(frozen) });
     assert_eq!(answer.text(), r#"{"result":1}"#);
+}
+
+#[tokio::test]
+async fn a_frozen_server_of_a_cluster_leaves_the_others_alone() {
+    let cluster = tokio::task::spawn_blocking(|| ServerCluster::start(3)).await.expect("no panic").expect("a cluster");
+    let options = Options { redis_timeout: REDIS_TIMEOUT, ..Options::new(cluster.url(), TOKEN) };
+    let rest = Rest { gateway: Gateway::start(options).await.expect("a gateway") };
+    for port in cluster.ports() {
+        // The others must not declare it failed: then none of them would answer.
+        cluster.say(port, "CONFIG SET cluster-node-timeout 3600000").expect("an answer");
+    }
+    // `{0}` is on the third server, `{2}` on the second.
+    let increment = |tag: &str| format!(r#"["INCR","n:{{{tag}}}"]"#);
+    rest.golden("/", &[(&increment("0"), 200, r#"{"result":1}"#), (&increment("2"), 200, r#"{"result":1}"#)]).await;
+    let _frozen = Frozen::of_info(&cluster.say(cluster.ports()[2], "INFO server").expect("an answer"));
+    for (status, error) in [(502, TIMED_OUT), (503, UNREACHABLE)] {
+        let steps = [(increment("0"), status, error), (increment("2"), 200, "")];
+        for (body, status, text) in steps {
+            let answer = timeout(PATIENCE, rest.send("POST", "/", &[], body.as_bytes())).await.expect("an answer");
+            assert_eq!(answer.status, status, "{body} {}", answer.text());
+            assert!(answer.text().contains(text), "{body} {}", answer.text());
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub(super) struct Text {
 impl Text {
     fn push(&mut self, bytes: &[u8]) {
         let room = MAX_KEPT.saturating_sub(self.kept.len()).min(bytes.len());
-        self.kept.extend(bytes.iter().take(room));
+        self.kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
         self.len += bytes.len();
         for byte in bytes.iter().skip(bytes.len().saturating_sub(2)) {
             self.tail = [self.tail[1], *byte];
@@ -124,6 +124,7 @@ impl Tokenizer {
             Some(b'$') => match text.number().map(length).ok_or(ProtocolError)? {
                 None => Token::Nil,
                 Some(length) => {
+                    self.text.kept.reserve(length.min(MAX_KEPT));
                     self.remaining = Some(length.checked_add(2).ok_or(ProtocolError)?);
                     return Ok(None);
                 }
