@@ -24,7 +24,7 @@ use edgefront::{
     schema::{keys::Keys, redis::Redis},
     sessions::{Keyring, cookie},
 };
-use edgefront_gateway::request;
+use edgefront_gateway::{reply, request};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use upstash_rest::{Command, Credentials, Reply};
@@ -33,7 +33,7 @@ use upstash_rest::{Command, Credentials, Reply};
 pub type Property = fn(&[u8]);
 
 /// Each with its name: of its target, and of the folder of its corpus.
-pub const ALL: [(&str, Property); 7] = [
+pub const ALL: [(&str, Property); 8] = [
     ("cookie", cookie),
     ("page_url", page_url),
     ("headers", headers),
@@ -41,6 +41,7 @@ pub const ALL: [(&str, Property); 7] = [
     ("stored_page", stored_page),
     ("order", order),
     ("gateway_request", gateway_request),
+    ("gateway_reply", gateway_reply),
 ];
 
 const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
@@ -237,4 +238,22 @@ pub fn gateway_request(data: &[u8]) {
         let written = command.args.iter().map(|arg| format!("/{}", escaped(arg))).collect::<Vec<_>>().concat();
         assert_eq!(request::path(&written, &[], b""), Ok(commands.clone()));
     }
+}
+
+/// A stream of replies of Redis to the gateway: it is refused, or each reply is one result or one error in JSON. Its
+/// RESP2 is read as the same replies again.
+pub fn gateway_reply(data: &[u8]) {
+    let Some(replies) = reply::render(data) else { return };
+    for reply in &replies {
+        for json in [&reply.json, &reply.base64] {
+            let json: serde_json::Value = serde_json::from_slice(json).expect("JSON");
+            let members = json.as_object().expect("an object");
+            assert!(members.len() == 1 && (members.contains_key("result") || members["error"].is_string()));
+        }
+    }
+    let resp2 = |replies: &[reply::Rendered]| -> Vec<u8> {
+        replies.iter().flat_map(|reply| reply.resp2.iter().copied()).collect()
+    };
+    let again = reply::render(&resp2(&replies)).expect("RESP2");
+    assert_eq!((again.len(), resp2(&again)), (replies.len(), resp2(&replies)));
 }

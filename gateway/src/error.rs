@@ -2,6 +2,8 @@
 
 use http::StatusCode;
 
+use crate::upstream::ServerError;
+
 /// Upstash's limit for the arguments, and for the result, of one command: 10 MiB.
 pub(crate) const MAX_COMMAND_BYTES: usize = 10 << 20;
 
@@ -20,10 +22,25 @@ impl ErrorResponse {
         Self { status: StatusCode::BAD_REQUEST, text: text.into() }
     }
 
+    /// An error of Redis as the answer to a whole request: 503 if Redis refuses commands for now, else 400.
+    pub(crate) fn from_redis(text: String) -> Self {
+        let status = if is_temporary(&text) { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_REQUEST };
+        Self { status, text }
+    }
+
     /// Status 413 with this text.
     pub(crate) fn too_large(text: String) -> Self {
         Self { status: StatusCode::PAYLOAD_TOO_LARGE, text }
     }
+}
+
+/// Codes of errors with which Redis refuses commands for now: it loads its data, runs a long script, has lost its
+/// master, or moves slots. It has executed nothing.
+const TEMPORARY: [&str; 5] = ["BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
+
+/// Returns whether the same command may succeed later, without a change of the command.
+fn is_temporary(text: &str) -> bool {
+    text.split(' ').next().is_some_and(|code| TEMPORARY.contains(&code))
 }
 
 /// The text for a command or a result of `bytes` bytes, which exceeds [`MAX_COMMAND_BYTES`].
@@ -41,11 +58,10 @@ pub(crate) fn command_unavailable(name: &str) -> String {
 
 /// The server's error as `CODE text`, unchanged with one exception: for an unknown command the server quotes arguments,
 /// so the text of [`command_unavailable`] replaces it.
-pub(crate) fn server_error_text(error: &redis::ServerError) -> String {
-    let details = error.details().unwrap_or_default();
-    let unknown_command = details.strip_prefix("unknown command '").and_then(|rest| rest.split('\'').next());
+pub(crate) fn server_error_text(error: &ServerError) -> String {
+    let unknown_command = error.details().strip_prefix("unknown command '").and_then(|rest| rest.split('\'').next());
     match unknown_command {
         Some(name) => command_unavailable(name),
-        None => format!("{} {details}", error.code()).trim_end().to_owned(),
+        None => error.text().trim_end().to_owned(),
     }
 }

@@ -16,7 +16,7 @@
 //! | `/CMD/arg/arg` by GET, HEAD, POST, PUT | a body is the next argument, byte for byte; then the query's pairs |
 //! | `POST /pipeline` | 200, one `{"result"}` or `{"error"}` for each command |
 //! | `POST /multi-exec` | the same, atomic; a discarded transaction is one 400 `{"error"}` |
-//! | `Authorization: Bearer`, `?_token=` | compared in constant time; 401 `WRONGPASS` |
+//! | `Authorization: Bearer`, `?_token=` | compared in constant time; 401 `WRONGPASS`, also without `Bearer` |
 //! | a read-only token | the server's `@read` commands but SCAN and KEYS, else `NOPERM` |
 //! | `Upstash-Encoding: base64` | every string of a result but the status `OK`; without it, invalid UTF-8 is lossy |
 //! | `Upstash-Response-Format: resp2` | raw RESP2 replies, one after the other; a transaction stays JSON |
@@ -33,10 +33,18 @@
 //! | null or nested arguments | 400, nothing is executed |
 //! | another HTTP method | 405 |
 //! | a command over 10 MiB, a body over 64 MiB | 413 |
-//! | a result over 10 MiB, a key over 32 KiB, over 1,000 commands in a request | 400, or the item's error |
+//! | a result over 10 MiB or 128 levels, results over 64 MiB in a request, a key over 32 KiB | 400, or the item's error |
+//! | over 1,000 commands or 1,048,576 arguments in a request | 400 |
+//! | a body that does not arrive in time | 408 |
 //! | changes or holds the shared connection: SELECT, WATCH, SUBSCRIBE, BLPOP, XREAD BLOCK … | 400, or the item's error |
 //! | administers the server: CONFIG, SHUTDOWN, REPLICAOF … | 400, or the item's error |
-//! | any command while Redis is unreachable | 503: nothing was executed; 502: the connection broke during the command |
+//! | any command while Redis is unreachable | 503: nothing was executed |
+//! | the connection broke during the command, or no reply came in time | 502: it may have been executed |
+//! | `LOADING`, `MASTERDOWN`, `CLUSTERDOWN`, `TRYAGAIN`, `BUSY`: Redis refuses commands for now | 503, or the item's error |
+//!
+//! Every 503 has `Retry-After`. A script that returns an error with one of these codes gets 503 too. Clients share one
+//! connection to each Redis server; a reply with any bytes, of any depth and size, harms only its own command. Slow,
+//! silent and too many HTTP connections are closed, also before authentication: see [`ConnectionLimits`].
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 // In reading order: a request travels from the listener through authentication, parsing and policy to the upstream and
@@ -64,7 +72,7 @@ mod script;
 mod upstream;
 
 /// Replies as JSON, base64 or RESP2.
-mod reply;
+pub mod reply;
 
 /// Error responses and their texts.
 mod error;
@@ -79,6 +87,6 @@ mod fault;
 pub mod server;
 
 pub use fault::{Fault, FaultScope};
-pub use gateway::{Gateway, Options, StartError};
+pub use gateway::{ConnectionLimits, Gateway, Options, StartError};
 pub use request::RequestKind;
 pub use traffic::{Counts, LogEntry};

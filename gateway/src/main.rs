@@ -1,9 +1,11 @@
 //! `edgefront-gateway`: Upstash's REST protocol for a Redis or Valkey of your own. It serves until it is interrupted.
 
-use std::{net::SocketAddr, process::ExitCode};
+use std::{fmt, net::SocketAddr, process::ExitCode, str::FromStr, time::Duration};
 
 use clap::Parser;
-use edgefront_gateway::{Fault, FaultScope, Gateway, Options};
+use edgefront_gateway::{ConnectionLimits, Fault, FaultScope, Gateway, Options};
+
+const LIMITS: ConnectionLimits = ConnectionLimits::DEFAULT;
 
 /// The Upstash REST protocol in front of a Redis or Valkey.
 ///
@@ -30,12 +32,50 @@ struct Args {
     /// A token that may only read
     #[arg(long, value_name = "TOKEN", env = "UPSTASH_REDIS_REST_READONLY_TOKEN", hide_env_values = true)]
     read_only_token: Option<String>,
+    /// Time for Redis to answer: connect, send and reply
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(Options::REDIS_TIMEOUT))]
+    redis_timeout: Seconds,
+    /// Time for the head of the next request to arrive; limits idle connections too
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(LIMITS.head_timeout))]
+    head_timeout: Seconds,
+    /// Time for a body to arrive, and for a client to take the next part of a response
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(LIMITS.body_timeout))]
+    body_timeout: Seconds,
+    /// Connections at the same time; the limit for open files may lower it
+    #[arg(long, value_name = "N", default_value_t = LIMITS.max_connections, value_parser = at_least_one)]
+    max_connections: usize,
+    /// Connections of one address; behind a proxy, all come from one
+    #[arg(long, value_name = "N", default_value_t = LIMITS.max_connections_per_address, value_parser = at_least_one)]
+    max_per_address: usize,
     /// Inject a fault, to test a client; --help lists the names
     #[arg(long, value_name = "NAME", long_help = fault_help())]
     fault: Option<Fault>,
     /// Every Nth request meets the fault
     #[arg(long, value_name = "N", default_value_t = 1, requires = "fault", value_parser = clap::value_parser!(u32).range(1..))]
     fault_every: u32,
+}
+
+/// A time in seconds, with or without a fraction.
+#[derive(Clone, Copy)]
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}", self.0.as_secs_f64())
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        time.filter(|time| !time.is_zero()).map(Self).ok_or("not a number of seconds above 0")
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "not a number above 0".to_owned())
 }
 
 fn fault_help() -> String {
@@ -49,6 +89,13 @@ async fn main() -> ExitCode {
     let options = Options {
         read_only_token: args.read_only_token,
         listen: args.listen,
+        redis_timeout: args.redis_timeout.0,
+        limits: ConnectionLimits {
+            head_timeout: args.head_timeout.0,
+            body_timeout: args.body_timeout.0,
+            max_connections: args.max_connections,
+            max_connections_per_address: args.max_per_address,
+        },
         ..Options::new(args.redis_url, args.token)
     };
     match Gateway::start(options).await {

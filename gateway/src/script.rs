@@ -8,10 +8,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use redis::Value;
 use sha1::{Digest, Sha1};
 
-use crate::request::Command;
+use crate::{request::Command, upstream::Value};
 
 const FLAG: &str = "allow-key-locking";
 /// Bound of the translation table. A program has tens of scripts. A client whose entry was evicted gets NOSCRIPT and

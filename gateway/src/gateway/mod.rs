@@ -16,9 +16,16 @@ use crate::{
 /// Configuration, and errors of the start.
 mod options;
 
+/// Limits for connections.
+mod limits;
+
+/// Counts connections.
+mod slots;
+
 /// Accepts connections.
 mod listener;
 
+pub use limits::ConnectionLimits;
 pub use options::{Options, StartError};
 
 /// A running gateway. When dropped, it stops listening and closes its connections.
@@ -38,7 +45,7 @@ impl Gateway {
         if options.token.is_empty() || options.read_only_token.as_deref() == Some("") {
             return Err(StartError::EmptyToken);
         }
-        let upstream = Upstream::new(&options.redis_url).map_err(StartError::Url)?;
+        let upstream = Upstream::new(&options.redis_url, options.redis_timeout).map_err(StartError::Url)?;
         let redis_error = |cause| StartError::Redis { address: upstream.address(), cause };
         upstream.connect().await.map_err(redis_error)?;
         let redis_version = upstream.server_version().await.map_err(|error| redis_error(error.to_string()))?;
@@ -49,11 +56,14 @@ impl Gateway {
         let state = Arc::new(GatewayState {
             tokens: Tokens { full: options.token, read_only: options.read_only_token },
             upstream,
+            redis_timeout: options.redis_timeout,
+            body_timeout: options.limits.body_timeout,
             script_shas: ScriptShas::default(),
             traffic: TrafficRecorder::default(),
             faults: FaultInjector::default(),
         });
-        let accept_task = tokio::spawn(listener::accept(listener, Arc::clone(&state))).abort_handle();
+        let limits = options.limits.within_open_files(limits::open_files());
+        let accept_task = tokio::spawn(listener::accept(listener, limits, Arc::clone(&state))).abort_handle();
         Ok(Self { address, redis_version, state, accept_task })
     }
 

@@ -3,7 +3,10 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
+    time::Duration,
 };
+
+use super::limits::ConnectionLimits;
 
 /// Configuration of a gateway.
 #[derive(Clone, Debug)]
@@ -18,9 +21,16 @@ pub struct Options {
     /// The address to listen on; port 0 picks a free port. Default: 127.0.0.1:0, because every client that can connect
     /// can guess tokens.
     pub listen: SocketAddr,
+    /// Time limit for each exchange with Redis: connecting, sending, and the reply. Default: 10 s.
+    pub redis_timeout: Duration,
+    /// Limits for connections. Default: [`ConnectionLimits::DEFAULT`].
+    pub limits: ConnectionLimits,
 }
 
 impl Options {
+    /// The default of [`Options::redis_timeout`].
+    pub const REDIS_TIMEOUT: Duration = Duration::from_secs(10);
+
     /// Options for this Redis and this token, and the defaults for the rest.
     pub fn new(redis_url: impl Into<String>, token: impl Into<String>) -> Self {
         Self {
@@ -28,6 +38,8 @@ impl Options {
             token: token.into(),
             read_only_token: None,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            redis_timeout: Self::REDIS_TIMEOUT,
+            limits: ConnectionLimits::DEFAULT,
         }
     }
 }

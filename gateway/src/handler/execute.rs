@@ -1,7 +1,6 @@
 //! Executes the commands of a request: checks them, sends them to Redis, and returns a result for each.
 
 use http::{HeaderMap, StatusCode};
-use redis::Value;
 
 use super::{response::SYNC_TOKEN, state::GatewayState};
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
     reply::{self, CommandResult},
     request::{Command, RequestKind},
     script,
-    upstream::{TransactionError, Upstream, UpstreamError},
+    upstream::{TransactionError, Upstream, UpstreamError, Value},
 };
 
 /// The results of a request and its sync token.
@@ -85,7 +84,7 @@ pub(super) async fn run_on_replica(
             return Ok(None);
         }
     }
-    let replica = Upstream::new(replica_url).map_err(ErrorResponse::bad_request)?;
+    let replica = Upstream::new(replica_url, state.redis_timeout).map_err(ErrorResponse::bad_request)?;
     let replies = replica.run(commands).await?;
     Ok(Some(Executed { results: replies.into_iter().map(reply::from_reply).collect(), sync_token }))
 }
@@ -101,7 +100,7 @@ impl From<UpstreamError> for ErrorResponse {
     fn from(error: UpstreamError) -> Self {
         let status = match error {
             UpstreamError::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
-            UpstreamError::ConnectionLost => StatusCode::BAD_GATEWAY,
+            UpstreamError::ConnectionLost | UpstreamError::TimedOut => StatusCode::BAD_GATEWAY,
         };
         Self { status, text: error.to_string() }
     }
@@ -110,7 +109,7 @@ impl From<UpstreamError> for ErrorResponse {
 impl From<TransactionError> for ErrorResponse {
     fn from(error: TransactionError) -> Self {
         match error {
-            TransactionError::Discarded(error) => Self::bad_request(crate::error::server_error_text(&error)),
+            TransactionError::Discarded(error) => Self::from_redis(crate::error::server_error_text(&error)),
             TransactionError::CrossSlot => Self::bad_request(error.to_string()),
             TransactionError::Upstream(error) => error.into(),
         }

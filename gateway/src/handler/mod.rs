@@ -1,20 +1,20 @@
 //! Handles one HTTP request: authenticates it, parses its commands, executes them, and responds. Either the whole
 //! request is rejected before anything is sent to Redis, or each of its commands gets a result.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     auth::Access,
     error::ErrorResponse,
     fault::Fault,
     reply::ReplyFormat,
-    request::{self, RequestKind},
+    request::{self, MAX_BODY_BYTES, RequestKind},
 };
 
 /// State that all requests share.
@@ -28,10 +28,6 @@ mod response;
 
 pub(crate) use response::HttpResponse;
 pub(crate) use state::GatewayState;
-
-/// Limit for a body: 64 MiB. JSON writes a byte with at most six (`\u0000`), so the largest command, 10 MiB, always
-/// fits.
-const MAX_BODY_BYTES: usize = 64 << 20;
 
 const METHODS: [Method; 4] = [Method::GET, Method::HEAD, Method::POST, Method::PUT];
 
@@ -108,7 +104,7 @@ async fn respond(
     let mut format = ReplyFormat::from_headers(request.headers())?;
     let (parts, body) = request.into_parts();
     let has_body = matches!(parts.method, Method::POST | Method::PUT);
-    let body = if has_body { read_body(body).await? } else { Bytes::new() };
+    let body = if has_body { read_body(body, state.body_timeout).await? } else { Bytes::new() };
 
     let (kind, commands) = match parts.uri.path() {
         "/" => (RequestKind::Single, request::single(&body)),
@@ -132,8 +128,12 @@ async fn respond(
     Ok(response::success(kind, format, &executed.results, executed.sync_token))
 }
 
-async fn read_body(body: Incoming) -> Result<Bytes, ErrorResponse> {
-    match Limited::new(body, MAX_BODY_BYTES).collect().await {
+async fn read_body(body: Incoming, limit: Duration) -> Result<Bytes, ErrorResponse> {
+    let Ok(collected) = timeout(limit, Limited::new(body, MAX_BODY_BYTES).collect()).await else {
+        let text = "ERR the request body did not arrive in time".to_owned();
+        return Err(ErrorResponse { status: StatusCode::REQUEST_TIMEOUT, text });
+    };
+    match collected {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(ErrorResponse::too_large(format!("ERR max request size exceeded. Limit: {MAX_BODY_BYTES} bytes")))

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{
     HeaderValue, Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderName},
+    header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
 };
 use http_body_util::{BodyExt, Full};
 
@@ -19,6 +19,9 @@ pub(super) const SYNC_TOKEN: HeaderName = HeaderName::from_static("upstash-sync-
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
+/// One second: the shortest that the header can express.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
+
 /// A response; its body is complete.
 pub(crate) type HttpResponse = Response<Full<Bytes>>;
 
@@ -31,7 +34,7 @@ pub(super) fn success(
     sync_token: u64,
 ) -> HttpResponse {
     let status = match (kind, results) {
-        (RequestKind::Single, [Err(_)]) => StatusCode::BAD_REQUEST,
+        (RequestKind::Single, [Err(text)]) => ErrorResponse::from_redis(text.clone()).status,
         _ => StatusCode::OK,
     };
     let (content_type, body) = match format {
@@ -53,10 +56,13 @@ pub(super) fn error(error: &ErrorResponse) -> HttpResponse {
     response
 }
 
-/// A response with this body and no headers.
+/// A response with this body and no content type. A 503 has the header `Retry-After`.
 pub(super) fn raw(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+    }
     response
 }
 

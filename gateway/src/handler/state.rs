@@ -1,11 +1,17 @@
 //! State that all requests of a gateway share.
 
+use std::time::Duration;
+
 use crate::{auth::Tokens, fault::FaultInjector, script::ScriptShas, traffic::TrafficRecorder, upstream::Upstream};
 
 /// State of a gateway.
 pub(crate) struct GatewayState {
     pub(crate) tokens: Tokens,
     pub(crate) upstream: Upstream,
+    /// Time limit for each exchange with Redis.
+    pub(crate) redis_timeout: Duration,
+    /// Time limit for a request's body to arrive.
+    pub(crate) body_timeout: Duration,
     pub(crate) script_shas: ScriptShas,
     pub(crate) traffic: TrafficRecorder,
     pub(crate) faults: FaultInjector,

@@ -69,7 +69,7 @@ async fn oversized_key(command: &Command, upstream: &Upstream) -> Result<Option<
         return Ok(None);
     };
     let shorten = |arg: &Vec<u8>| if is_long(&arg) { LONG_ARGUMENT.to_vec() } else { arg.clone() };
-    let shortened = Command { args: command.args.iter().map(shorten).collect() };
+    let shortened = Command::new(command.args.iter().map(shorten).collect());
     let keys = upstream.key_arguments(&shortened).await?;
     Ok(keys.iter().any(|key| key == LONG_ARGUMENT).then_some(longest))
 }

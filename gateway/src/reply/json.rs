@@ -1,11 +1,10 @@
 //! Results in JSON: `{"result":…}` or `{"error":…}`, never both.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use redis::Value;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::result::CommandResult;
-use crate::error;
+use crate::{error, upstream::Value};
 
 /// Serializes a result as an object.
 pub(crate) struct JsonResult<'a> {
@@ -46,7 +45,7 @@ impl Serialize for JsonValue<'_> {
             Value::Int(number) => serializer.serialize_i64(*number),
             Value::Okay => serializer.serialize_str("OK"),
             Value::BulkString(bytes) => self.serialize_string(bytes, serializer),
-            Value::SimpleString(text) => self.serialize_string(text.as_bytes(), serializer),
+            Value::SimpleString(text) => self.serialize_string(text, serializer),
             Value::ServerError(error) => self.serialize_string(error::server_error_text(error).as_bytes(), serializer),
             Value::Array(items) => {
                 let mut array = serializer.serialize_seq(Some(items.len()))?;
@@ -55,8 +54,7 @@ impl Serialize for JsonValue<'_> {
                 }
                 array.end()
             }
-            // Nil. The other variants exist in RESP3 only, and the connection speaks RESP2.
-            _ => serializer.serialize_unit(),
+            Value::Nil => serializer.serialize_unit(),
         }
     }
 }

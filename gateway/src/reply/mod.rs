@@ -12,7 +12,11 @@ mod json;
 /// Results in RESP2.
 mod resp2;
 
+/// All formats at once, for fuzz tests.
+mod render;
+
 pub(crate) use format::ReplyFormat;
 pub(crate) use json::JsonResult;
+pub use render::{Rendered, render};
 pub(crate) use resp2::write_resp2;
 pub(crate) use result::{CommandResult, from_reply};

@@ -1,9 +1,7 @@
 //! Results in RESP2, the wire format of Redis.
 
-use redis::Value;
-
 use super::result::CommandResult;
-use crate::error;
+use crate::{error, upstream::Value};
 
 /// Appends a result to `out`.
 pub(crate) fn write_resp2(result: &CommandResult, out: &mut Vec<u8>) {
@@ -17,7 +15,7 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Int(number) => write_line(b':', number.to_string().as_bytes(), out),
         Value::Okay => write_line(b'+', b"OK", out),
-        Value::SimpleString(text) => write_line(b'+', text.as_bytes(), out),
+        Value::SimpleString(text) => write_line(b'+', text, out),
         Value::ServerError(error) => write_line(b'-', error::server_error_text(error).as_bytes(), out),
         Value::BulkString(bytes) => {
             write_line(b'$', bytes.len().to_string().as_bytes(), out);
@@ -30,8 +28,7 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
                 write_value(item, out);
             }
         }
-        // Nil. The other variants exist in RESP3 only, and the connection speaks RESP2.
-        _ => write_line(b'$', b"-1", out),
+        Value::Nil => write_line(b'$', b"-1", out),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The result of one command.
 
-use redis::Value;
-
-use crate::error::{self, MAX_COMMAND_BYTES};
+use crate::{
+    error::{self, MAX_COMMAND_BYTES},
+    upstream::Value,
+};
 
 /// The reply to a command, or an error as `CODE text`.
 pub(crate) type CommandResult = Result<Value, String>;

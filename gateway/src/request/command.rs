@@ -5,12 +5,25 @@
 pub struct Command {
     /// The name, then the arguments.
     pub args: Vec<Vec<u8>>,
+    /// Bytes of arguments that were counted, but not kept, because the command exceeds the limit for its size.
+    omitted: usize,
 }
 
 impl Command {
+    /// A command of name and arguments.
+    pub(crate) fn new(args: Vec<Vec<u8>>) -> Self {
+        Self { args, omitted: 0 }
+    }
+
+    /// A command that was sent with so many bytes, of which `args` is what was kept.
+    pub(super) fn of_size(args: Vec<Vec<u8>>, size: usize) -> Self {
+        let kept = args.iter().map(Vec::len).sum();
+        Self { args, omitted: size.saturating_sub(kept) }
+    }
+
     /// A command of these words.
     pub(crate) fn from_words(words: &[&str]) -> Self {
-        Self { args: words.iter().map(|word| word.as_bytes().to_vec()).collect() }
+        Self::new(words.iter().map(|word| word.as_bytes().to_vec()).collect())
     }
 
     /// The name in upper case, or `?` if it does not look like a name. A client may put a value in the wrong place, and
@@ -31,9 +44,9 @@ impl Command {
         self.args.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Size of name and arguments, in bytes.
+    /// Size of name and arguments, in bytes. Above 10 MiB, `args` has the name only.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.args.iter().map(Vec::len).sum()
+        self.args.iter().map(Vec::len).sum::<usize>() + self.omitted
     }
 }

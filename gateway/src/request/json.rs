@@ -1,20 +1,38 @@
 //! Reads commands from JSON. Error texts never quote the body, which may contain secrets.
+//!
+//! Limits apply while the body is read, so a body takes a bounded multiple of its size. Arguments of a command that
+//! exceeds 10 MiB are counted, but not kept.
 
 use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-use super::command::Command;
+use super::{MAX_COMMANDS, argument::ArgumentSeed, budget::Budget, command::Command};
+use crate::error::MAX_COMMAND_BYTES;
 
-/// Parses a body.
+/// Parses one command.
 ///
 /// # Errors
 /// With the text for the client.
-pub(super) fn parse<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, String> {
+pub(super) fn command(body: &[u8]) -> Result<Command, String> {
+    parse(body, CommandSeed(&mut Budget::new()))
+}
+
+/// Parses a list of commands.
+///
+/// # Errors
+/// With the text for the client.
+pub(super) fn commands(body: &[u8]) -> Result<Vec<Command>, String> {
+    parse(body, CommandsSeed(Budget::new()))
+}
+
+fn parse<'de, S: DeserializeSeed<'de>>(body: &'de [u8], seed: S) -> Result<S::Value, String> {
     if body.trim_ascii().is_empty() {
         return Err("EOF".to_owned());
     }
-    serde_json::from_slice(body).map_err(|error| {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let parsed = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    parsed.map_err(|error| {
         if !error.is_data() {
             return format!("ERR failed to parse the request body at line {}, column {}", error.line(), error.column());
         }
@@ -26,15 +44,56 @@ pub(super) fn parse<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Stri
     })
 }
 
-impl<'de> Deserialize<'de> for Command {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CommandVisitor)
+struct CommandsSeed(Budget);
+
+impl<'de> DeserializeSeed<'de> for CommandsSeed {
+    type Value = Vec<Command>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct CommandVisitor;
+impl<'de> Visitor<'de> for CommandsSeed {
+    type Value = Vec<Command>;
 
-impl<'de> Visitor<'de> for CommandVisitor {
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a JSON array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Vec<Command>, A::Error> {
+        let mut commands = Vec::new();
+        while commands.len() < MAX_COMMANDS {
+            match items.next_element_seed(CommandSeed(&mut self.0))? {
+                Some(command) => commands.push(command),
+                None if commands.is_empty() => return Err(de::Error::custom("ERR empty command")),
+                None => return Ok(commands),
+            }
+        }
+        let mut count = MAX_COMMANDS;
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        if count == MAX_COMMANDS {
+            return Ok(commands);
+        }
+        Err(de::Error::custom(format_args!(
+            "ERR max commands in a request exceeded. Limit: {MAX_COMMANDS}, Actual: {count}"
+        )))
+    }
+}
+
+struct CommandSeed<'a>(&'a mut Budget);
+
+impl<'de> DeserializeSeed<'de> for CommandSeed<'_> {
+    type Value = Command;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Command, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for CommandSeed<'_> {
     type Value = Command;
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -42,64 +101,26 @@ impl<'de> Visitor<'de> for CommandVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Command, A::Error> {
-        let mut args = Vec::with_capacity(items.size_hint().unwrap_or(4));
-        while let Some(Argument(bytes)) = items.next_element()? {
-            args.push(bytes);
+        let mut args: Vec<Vec<u8>> = Vec::new();
+        let mut size: usize = 0;
+        let mut is_named = false;
+        while let Some(argument) =
+            items.next_element_seed(ArgumentSeed { room: MAX_COMMAND_BYTES.saturating_sub(size) })?
+        {
+            let kept = argument.kept.unwrap_or_default();
+            self.0.take(kept.len())?;
+            is_named |= args.is_empty() && argument.len > 0;
+            size += argument.len;
+            if size <= MAX_COMMAND_BYTES || args.is_empty() {
+                args.push(kept);
+            } else {
+                // Too large to be sent. Only the name is of use.
+                args.truncate(1);
+            }
         }
-        if args.first().is_none_or(Vec::is_empty) {
+        if !is_named {
             return Err(de::Error::custom("ERR empty command"));
         }
-        Ok(Command { args })
-    }
-}
-
-/// One argument: the bytes of a string, or the JSON text of a number or boolean.
-struct Argument(Vec<u8>);
-
-impl<'de> Deserialize<'de> for Argument {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ArgumentVisitor)
-    }
-}
-
-struct ArgumentVisitor;
-
-impl<'de> Visitor<'de> for ArgumentVisitor {
-    type Value = Argument;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("a string, number or boolean")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Argument, E> {
-        Ok(Argument(text.as_bytes().to_vec()))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Argument, E> {
-        Ok(Argument(value.to_string().into_bytes()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Argument, E> {
-        Ok(Argument(value.to_string().into_bytes()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Argument, E> {
-        Ok(Argument(value.to_string().into_bytes()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Argument, E> {
-        Ok(Argument(value.to_string().into_bytes()))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Argument, E> {
-        Err(E::custom("ERR null args are not supported"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Argument, A::Error> {
-        Err(de::Error::custom(r#"ERR unsupported arg type: "[": json.Delim"#))
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(self, _: A) -> Result<Argument, A::Error> {
-        Err(de::Error::custom(r#"ERR unsupported arg type: "{": json.Delim"#))
+        Ok(Command::of_size(args, size))
     }
 }

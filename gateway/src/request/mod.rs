@@ -11,10 +11,20 @@ mod command;
 /// Commands in JSON.
 mod json;
 
+/// Arguments in JSON.
+mod argument;
+
+/// Bounds on a request.
+mod budget;
+
 pub use command::Command;
 
 /// At most this many commands in one request. Redis has no limit; clients of Upstash keep to this number.
 pub(crate) const MAX_COMMANDS: usize = 1_000;
+
+/// Limit for a body: 64 MiB. JSON writes a byte with at most six (`\u0000`), so the largest command, 10 MiB, always
+/// fits.
+pub(crate) const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// How a request carries its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +40,10 @@ pub enum RequestKind {
 /// Parses `["SET","k","v"]`.
 ///
 /// # Errors
-/// With the text for the client: the body is not JSON or not an array, or an argument is null or nested.
+/// With the text for the client: the body is not JSON or not an array, an argument is null or nested, or there are more
+/// than 1,048,576 arguments.
 pub fn single(body: &[u8]) -> Result<Vec<Command>, String> {
-    Ok(vec![json::parse(body)?])
+    Ok(vec![json::command(body)?])
 }
 
 /// Parses `[["SET","k","v"],["GET","k"]]`.
@@ -40,18 +51,12 @@ pub fn single(body: &[u8]) -> Result<Vec<Command>, String> {
 /// # Errors
 /// Those of [`single`]; also for no command, and for more than 1,000.
 pub fn batch(body: &[u8]) -> Result<Vec<Command>, String> {
-    let commands: Vec<Command> = json::parse(body)?;
-    match commands.len() {
-        0 => Err("ERR empty command".to_owned()),
-        count if count > MAX_COMMANDS => {
-            Err(format!("ERR max commands in a request exceeded. Limit: {MAX_COMMANDS}, Actual: {count}"))
-        }
-        _ => Ok(commands),
-    }
+    json::commands(body)
 }
 
 /// Parses `/SET/k/v`. A body is the next argument; the query's pairs follow it. `POST /SET/k?EX=100` with the body `v`
 /// is `SET k v EX 100`.
+/// Hyper bounds the path and the query (400 KiB), and so the number of their arguments.
 ///
 /// # Errors
 /// With the text for the client, when the path names no command.
@@ -71,7 +76,7 @@ pub fn path(path: &str, query: &[(Vec<u8>, Vec<u8>)], body: &[u8]) -> Result<Vec
             args.push(value.clone());
         }
     }
-    Ok(vec![Command { args }])
+    Ok(vec![Command::new(args)])
 }
 
 /// The decoded pairs of a query, in order. The value of `?NX` is empty.

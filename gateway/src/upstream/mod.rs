@@ -1,28 +1,44 @@
 //! Redis behind the gateway: a single server, or a Redis Cluster.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
-use tokio::sync::OnceCell;
+use tokio::{sync::OnceCell, time::Instant};
 
 use crate::request::Command;
 
 /// A Redis Cluster: routing, redirects, retries.
 mod cluster;
 
-/// One server and its connection.
+/// One server.
 mod node;
+
+/// The URL of a server, and the login.
+mod login;
+
+/// A connection that requests share.
+mod connection;
+
+/// The wire format.
+mod protocol;
+
+/// Replies.
+mod value;
 
 /// Errors of Redis.
 mod error;
 
 use cluster::Cluster;
 pub(crate) use error::{TransactionError, UpstreamError};
+use login::Target;
 use node::Node;
+pub(crate) use protocol::{Decoder, ReplyScope};
+pub(crate) use value::{ServerError, Value};
 
 /// Redis as one place to send commands to.
 pub(crate) struct Upstream {
     backend: Backend,
+    /// Time limit for connecting, sending and the reply together.
+    timeout: Duration,
     read_commands: OnceCell<HashSet<String>>,
 }
 
@@ -33,27 +49,20 @@ enum Backend {
 
 impl Upstream {
     /// Parses `redis://[user:password@]host[:port][/database]` or, for the cluster that this server belongs to,
-    /// `redis://[user:password@]host[:port]?cluster`. Does not connect.
+    /// `redis://[user:password@]host[:port]?cluster`. Does not connect. `timeout` limits the wait for each reply.
     ///
     /// # Errors
     /// With the cause, which never contains the password.
-    pub(crate) fn new(url: &str) -> Result<Self, String> {
-        let cluster_url = url.strip_suffix("?cluster");
-        let info: ConnectionInfo =
-            cluster_url.unwrap_or(url).into_connection_info().map_err(|error| error.to_string())?;
-        let ConnectionAddr::Tcp(host, port) = info.addr() else {
-            return Err("only redis:// over TCP is supported, neither TLS nor Unix sockets".to_owned());
-        };
-        let login = info.redis_settings();
-        if cluster_url.is_some() && login.db() != 0 {
-            return Err("a Redis Cluster has database 0 only".to_owned());
-        }
-        let node = Node::new(host.clone(), *port, login.clone());
-        let backend = match cluster_url {
-            Some(_) => Backend::Cluster(Cluster::new(node, login.clone())),
-            None => Backend::Single(node),
-        };
-        Ok(Self { backend, read_commands: OnceCell::new() })
+    pub(crate) fn new(url: &str, timeout: Duration) -> Result<Self, String> {
+        let target = Target::parse(url)?;
+        let is_cluster = target.is_cluster;
+        let node = Node::new(target, timeout);
+        let backend = if is_cluster { Backend::Cluster(Cluster::new(node)) } else { Backend::Single(node) };
+        Ok(Self { backend, timeout, read_commands: OnceCell::new() })
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.timeout
     }
 
     /// `host:port` of the configured server, for messages.
@@ -75,8 +84,8 @@ impl Upstream {
     /// With the cause: the server is unreachable, refuses the login, has no such database, or belongs to no cluster.
     pub(crate) async fn connect(&self) -> Result<(), String> {
         match &self.backend {
-            Backend::Single(node) => node.connect().await.map(drop),
-            Backend::Cluster(cluster) => cluster.connect().await,
+            Backend::Single(node) => node.connect(self.deadline()).await.map(drop),
+            Backend::Cluster(cluster) => cluster.connect(self.deadline()).await,
         }
     }
 
@@ -84,16 +93,16 @@ impl Upstream {
     /// In a cluster, each server gets a pipeline with its commands; these pipelines run concurrently.
     pub(crate) async fn run(&self, commands: impl IntoIterator<Item = &Command>) -> Result<Vec<Value>, UpstreamError> {
         match &self.backend {
-            Backend::Single(node) => node.run(commands).await,
-            Backend::Cluster(cluster) => cluster.run(&commands.into_iter().collect::<Vec<_>>()).await,
+            Backend::Single(node) => node.run(commands, self.deadline()).await,
+            Backend::Cluster(cluster) => cluster.run(&commands.into_iter().collect::<Vec<_>>(), self.deadline()).await,
         }
     }
 
     /// Runs the commands in MULTI … EXEC and returns one reply per command.
     pub(crate) async fn run_transaction(&self, commands: &[Command]) -> Result<Vec<Value>, TransactionError> {
         match &self.backend {
-            Backend::Single(node) => node.run_transaction(commands).await,
-            Backend::Cluster(cluster) => cluster.run_transaction(commands).await,
+            Backend::Single(node) => node.run_transaction(commands, self.deadline()).await,
+            Backend::Cluster(cluster) => cluster.run_transaction(commands, self.deadline()).await,
         }
     }
 
@@ -134,7 +143,7 @@ impl Upstream {
 fn into_bytes(value: Value) -> Option<Vec<u8>> {
     match value {
         Value::BulkString(bytes) => Some(bytes),
-        Value::SimpleString(text) => Some(text.into_bytes()),
+        Value::SimpleString(text) => Some(text),
         _ => None,
     }
 }

@@ -1,16 +1,26 @@
-//! One Redis server, and the single connection to it that all requests share. A pipeline or a MULTI … EXEC block is
-//! sent in one piece, so commands of other requests cannot come between. After a lost connection, the next request
+//! One Redis server, and the single connection to it that all requests share. After a lost connection, the next request
 //! connects again.
 
-use std::{io, iter, time::Duration};
-
-use redis::{AsyncConnectionConfig, Pipeline, RedisConnectionInfo, Value, aio::MultiplexedConnection};
-use tokio::{net::TcpStream, sync::Mutex, task::JoinHandle, time::timeout};
-
-use crate::{
-    request::Command,
-    upstream::error::{TransactionError, UpstreamError},
+use std::{
+    io, iter,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
+
+use tokio::{
+    net::TcpStream,
+    sync::Mutex as AsyncMutex,
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    connection::{Batch, Connection},
+    error::{TransactionError, UpstreamError},
+    login::{Login, Target},
+    protocol,
+    value::Value,
+};
+use crate::request::Command;
 
 /// Time limit for connecting and logging in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,28 +29,25 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Node {
     host: String,
     port: u16,
-    /// User, password and database for every new connection.
-    login: RedisConnectionInfo,
-    connection: Mutex<Option<OpenConnection>>,
-}
-
-struct OpenConnection {
-    handle: MultiplexedConnection,
-    /// The task that reads and writes the socket. It ends when the connection does; that is how the next request
-    /// notices.
-    driver: JoinHandle<()>,
-}
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
+    login: Login,
+    /// Time limit for a reply.
+    reply_timeout: Duration,
+    connection: Mutex<Option<Connection>>,
+    /// Held while a connection is opened, so that concurrent requests open one (single flight).
+    connecting: AsyncMutex<()>,
 }
 
 impl Node {
-    /// A server at this address. Does not connect.
-    pub(crate) fn new(host: String, port: u16, login: RedisConnectionInfo) -> Self {
-        Self { host, port, login, connection: Mutex::new(None) }
+    /// The server of a URL. Does not connect.
+    pub(crate) fn new(target: Target, reply_timeout: Duration) -> Self {
+        let Target { host, port, login, .. } = target;
+        Self { host, port, login, reply_timeout, connection: Mutex::default(), connecting: AsyncMutex::default() }
+    }
+
+    /// Another server with the same login. Does not connect.
+    pub(crate) fn sibling(&self, host: String, port: u16) -> Self {
+        let login = self.login.clone();
+        Self::new(Target { host, port, login, is_cluster: true }, self.reply_timeout)
     }
 
     /// Returns whether this server has that address.
@@ -62,51 +69,75 @@ impl Node {
     ///
     /// # Errors
     /// With the cause: the server is unreachable, refuses the login, or has no such database.
-    pub(crate) async fn connect(&self) -> Result<MultiplexedConnection, String> {
-        let mut connection = self.connection.lock().await;
-        if let Some(open) = &*connection
-            && !open.driver.is_finished()
-        {
-            return Ok(open.handle.clone());
+    pub(crate) async fn connect(&self, deadline: Instant) -> Result<Connection, String> {
+        if let Some(open) = self.open_connection() {
+            return Ok(open);
         }
-        let opened = timeout(CONNECT_TIMEOUT, self.open())
-            .await
-            .map_err(|_| format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()))??;
-        Ok(connection.insert(opened).handle.clone())
+        let deadline = deadline.min(Instant::now() + CONNECT_TIMEOUT);
+        // The limit includes the wait for another request that connects: requests in a row must not add up their waits.
+        let connect = async {
+            let _guard = self.connecting.lock().await;
+            if let Some(open) = self.open_connection() {
+                return Ok(open);
+            }
+            let opened = self.open(deadline).await?;
+            Ok(self.lock().insert(opened).clone())
+        };
+        timeout_at(deadline, connect).await.map_err(|_| "no answer in time".to_owned())?
     }
 
-    async fn open(&self) -> Result<OpenConnection, String> {
+    fn open_connection(&self) -> Option<Connection> {
+        self.lock().as_ref().filter(|open| !open.is_closed()).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn open(&self, deadline: Instant) -> Result<Connection, String> {
         let stream = TcpStream::connect((self.host.as_str(), self.port));
         let stream = stream.await.map_err(|error: io::Error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
-        // No response timeout: the client of a slow command has a timeout of its own.
-        let config = AsyncConnectionConfig::new().set_response_timeout(None);
-        let (handle, driver) = MultiplexedConnection::new_with_config(&self.login, stream, config)
-            .await
-            .map_err(|error| error.to_string())?;
-        Ok(OpenConnection { handle, driver: tokio::spawn(driver) })
+        let connection = Connection::new(stream, self.reply_timeout);
+        self.login.perform(&connection, deadline).await?;
+        Ok(connection)
     }
 
     /// Sends the commands as one pipeline and returns one reply per command. A reply may be a [`Value::ServerError`].
-    pub(crate) async fn run(&self, commands: impl IntoIterator<Item = &Command>) -> Result<Vec<Value>, UpstreamError> {
-        let pipeline = to_pipeline(commands);
-        self.send(&pipeline).await
+    pub(crate) async fn run(
+        &self,
+        commands: impl IntoIterator<Item = &Command>,
+        deadline: Instant,
+    ) -> Result<Vec<Value>, UpstreamError> {
+        self.send(to_batch(commands), deadline).await
     }
 
-    /// Sends a pipeline that [`to_pipeline`] made. Returns the same as [`Node::run`].
-    pub(crate) async fn send(&self, pipeline: &Pipeline) -> Result<Vec<Value>, UpstreamError> {
-        let mut connection = self.connect().await.map_err(|_| UpstreamError::Unreachable)?;
-        match pipeline.query_async(&mut connection).await {
-            Ok(Value::Array(replies)) if replies.len() == pipeline.len() => Ok(replies),
-            _ => Err(UpstreamError::ConnectionLost),
+    /// Sends a pipeline that [`to_batch`] made. Returns the same as [`Node::run`].
+    pub(crate) async fn send(&self, batch: Batch, deadline: Instant) -> Result<Vec<Value>, UpstreamError> {
+        let connection = self.connect(deadline).await.map_err(|_| UpstreamError::Unreachable)?;
+        let outcome = connection.send(batch, deadline).await;
+        if outcome == Err(UpstreamError::TimedOut) {
+            self.detach(&connection);
         }
+        outcome
+    }
+
+    /// Makes the next request connect again, so that it finds out whether the server answers before it sends anything.
+    /// Requests on the old connection can still get their replies.
+    fn detach(&self, silent: &Connection) {
+        self.lock().take_if(|open| open.is_same(silent));
     }
 
     /// Runs the commands in MULTI … EXEC and returns one reply per command.
-    pub(crate) async fn run_transaction(&self, commands: &[Command]) -> Result<Vec<Value>, TransactionError> {
+    pub(crate) async fn run_transaction(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, TransactionError> {
         let (multi, exec) = (Command::from_words(&["MULTI"]), Command::from_words(&["EXEC"]));
         let block = iter::once(&multi).chain(commands).chain(iter::once(&exec));
-        let mut replies = self.run(block).await?;
+        let batch = Batch { is_transaction: true, ..to_batch(block) };
+        let mut replies = self.send(batch, deadline).await?;
         match replies.pop() {
             Some(Value::Array(results)) if results.len() == commands.len() => Ok(results),
             Some(Value::ServerError(exec_error)) => {
@@ -123,15 +154,11 @@ impl Node {
 }
 
 /// Encodes the commands as one pipeline.
-pub(crate) fn to_pipeline<'a>(commands: impl IntoIterator<Item = &'a Command>) -> Pipeline {
-    let mut pipeline = redis::pipe();
-    pipeline.ignore_errors();
+pub(crate) fn to_batch<'a>(commands: impl IntoIterator<Item = &'a Command>) -> Batch {
+    let mut batch = Batch { bytes: Vec::new(), commands: 0, is_transaction: false };
     for command in commands {
-        let mut encoded = redis::Cmd::new();
-        for arg in &command.args {
-            encoded.arg(arg.as_slice());
-        }
-        pipeline.add_command(encoded);
+        protocol::encode(command, &mut batch.bytes);
+        batch.commands += 1;
     }
-    pipeline
+    batch
 }

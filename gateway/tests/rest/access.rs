@@ -5,12 +5,14 @@ use crate::support::{READ_ONLY_TOKEN, TOKEN, rest};
 #[tokio::test]
 async fn without_a_right_token_nothing_is_executed() {
     let rest = rest().await;
-    let cases: [(&str, &[&str]); 8] = [
+    let cases: [(&str, &[&str]); 10] = [
         ("/set/k/v", &[]),
         ("/set/k/v", &["Authorization: Bearer wrong"]),
         ("/set/k/v", &["Authorization: Bearer "]),
         ("/set/k/v", &["Authorization: Basic full-token"]),
         ("/set/k/v", &["Authorization: Bearer full-toke"]),
+        ("/set/k/v", &["Authorization: full-token"]),
+        ("/set/k/v", &["Authorization: Bearerfull-token"]),
         ("/set/k/v?_token=wrong", &[]),
         ("/set/k/v?_token=", &["Authorization: Bearer full-token"]),
         ("/pipeline", &[]),
@@ -31,7 +33,6 @@ async fn the_token_may_stand_in_header_or_query() {
         (in_query.as_str(), vec![]),
         ("/ping", vec![format!("Authorization: Bearer {TOKEN}")]),
         ("/ping", vec![format!("authorization: bearer {TOKEN}")]),
-        ("/ping", vec![format!("Authorization: {TOKEN}")]),
     ];
     for (target, headers) in cases {
         let headers: Vec<&str> = headers.iter().map(String::as_str).collect();

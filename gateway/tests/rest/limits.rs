@@ -1,6 +1,6 @@
 //! Sizes: a command, a result, a key, a pipeline, a body.
 
-use crate::support::rest;
+use crate::support::{TOKEN, fresh_database, program, rest, send, start};
 
 const MIB: usize = 1 << 20;
 
@@ -45,6 +45,20 @@ async fn a_result_of_more_than_ten_mebibytes_is_an_error() {
 }
 
 #[tokio::test]
+async fn the_results_of_a_request_have_at_most_64_mebibytes() {
+    let rest = rest().await;
+    rest.send("POST", "/set/k", &[], &vec![b'x'; 8 * MIB]).await;
+    let body = format!(r#"[{},["STRLEN","k"]]"#, [r#"["GET","k"]"#; 9].join(","));
+    let error = "x\r\n-ERR max size of all results of a request exceeded. Limit: 67108864 bytes\r\n:8388608\r\n";
+    // The second request starts from zero.
+    for _ in 0..2 {
+        let answer = rest.send("POST", "/pipeline", &["Upstash-Response-Format: resp2"], body.as_bytes()).await;
+        assert!(answer.text().ends_with(error), "{} bytes", answer.body.len());
+        assert!(answer.body.len() > 64 * MIB);
+    }
+}
+
+#[tokio::test]
 async fn a_key_of_32_kibibytes_fits_and_more_is_an_error() {
     let rest = rest().await;
     let key = |bytes: usize| "k".repeat(bytes);
@@ -73,4 +87,56 @@ async fn a_thousand_commands_fit_into_a_pipeline_and_more_are_400() {
     let too_many = rest.send("POST", "/pipeline", &[], pipeline(1001).as_bytes()).await;
     let error = r#"{"error":"ERR max commands in a request exceeded. Limit: 1000, Actual: 1001"}"#;
     assert_eq!((too_many.status, too_many.text()), (400, error));
+}
+
+const TOO_MANY: &str = r#"{"error":"ERR max arguments in a request exceeded. Limit: 1048576, or 67108864 bytes"}"#;
+
+#[tokio::test]
+async fn a_request_has_at_most_a_million_arguments() {
+    let rest = rest().await;
+    let command = |arguments: usize| format!(r#"["EXISTS"{}]"#, r#","""#.repeat(arguments - 1));
+    let fits = rest.send("POST", "/", &[], command(1 << 20).as_bytes()).await;
+    assert_eq!(fits.text(), r#"{"result":0}"#);
+    let too_many = rest.send("POST", "/", &[], command((1 << 20) + 1).as_bytes()).await;
+    assert_eq!((too_many.status, too_many.text()), (400, TOO_MANY));
+    let batch = format!("[{}]", vec![command(1 << 10); 1 << 10].join(","));
+    for path in ["/pipeline", "/multi-exec"] {
+        // A thousand commands are read; only then they are too many.
+        let answer = rest.send("POST", path, &[], batch.as_bytes()).await;
+        assert!(answer.text().contains("max commands"), "{path}");
+        let batch = format!("[{},{}]", command(1 << 19), command((1 << 19) + 1));
+        let answer = rest.send("POST", path, &[], batch.as_bytes()).await;
+        assert_eq!((answer.status, answer.text()), (400, TOO_MANY), "{path}");
+    }
+    // The text of a number is longer than in the body.
+    let numbers = format!(r#"[["DEL"{0}],["DEL"{0}]]"#, ",1e300".repeat(1 << 18));
+    let answer = rest.send("POST", "/pipeline", &[], numbers.as_bytes()).await;
+    let error = r#"{"error":"ERR max request size exceeded. Limit: 10485760 bytes, Actual: 78905347 bytes"}"#;
+    assert_eq!((answer.status, answer.text()), (200, format!("[{error},{error}]").as_str()));
+}
+
+/// The peak of the program's memory, from Linux. The largest body is 64 MiB, and exists twice when it has arrived.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_largest_bodies_take_a_bounded_multiple_of_their_size() {
+    let mut command = program(&["--listen", "127.0.0.1:0"]);
+    command.env("REDIS_URL", fresh_database()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
+    let (running, url) = start(command).await;
+    let authorization = format!("Authorization: Bearer {TOKEN}");
+    let list = |item: &str, count: usize| format!(r#"["DEL"{}]"#, item.repeat(count));
+    let bodies = [
+        ("/", list(r#","""#, 20_000_000)),
+        ("/", list(",1e300", 10_000_000)),
+        ("/", list(",{}", 20_000_000)),
+        ("/pipeline", format!("[[\"DEL\"]{}]", ",[]".repeat(20_000_000))),
+        ("/pipeline", format!("[{}]", vec![list(",1e300", 20_000); 500].join(","))),
+    ];
+    for (path, body) in bodies {
+        let answer = send(&url, "POST", path, &[&authorization], body.as_bytes()).await.expect("an answer");
+        assert_eq!(answer.status, 400, "{}", answer.text());
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.id().expect("a process"))).expect("Linux");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let kibibytes: usize = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(kibibytes / 1024 < 400, "{} MiB", kibibytes / 1024);
 }

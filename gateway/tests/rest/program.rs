@@ -5,18 +5,11 @@ use std::process::Stdio;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     net::TcpStream,
-    process::Command,
 };
 
 use edgefront_gateway::Fault;
 
-use crate::support::{TOKEN, fresh_database, send};
-
-fn program(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_edgefront-gateway"));
-    command.args(args).env_clear().kill_on_drop(true);
-    command
-}
+use crate::support::{TOKEN, fresh_database, program, send};
 
 #[tokio::test]
 async fn it_prints_its_address_and_its_server_and_listens_on_loopback() {

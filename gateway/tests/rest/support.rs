@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Write as _,
+    process::Stdio,
     sync::{
         LazyLock,
         atomic::{AtomicU32, Ordering},
@@ -13,8 +14,9 @@ use edgefront_gateway::{
     server::{Server, ServerOptions},
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::TcpStream,
+    process::{Child, Command},
 };
 
 pub const TOKEN: &str = "full-token";
@@ -84,6 +86,22 @@ impl Rest {
             assert_eq!((answer.status, answer.text()), (*status, *expected), "{path} {body}");
         }
     }
+}
+
+/// The program with these arguments and no environment.
+pub fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_edgefront-gateway"));
+    command.args(args).env_clear().kill_on_drop(true);
+    command
+}
+
+/// Starts the program. Returns it and its URL, when it listens.
+pub async fn start(mut command: Command) -> (Child, String) {
+    let mut running = command.stdout(Stdio::piped()).spawn().expect("the program");
+    let mut lines = BufReader::new(running.stdout.take().expect("its output")).lines();
+    let line = lines.next_line().await.expect("its output").expect("a first line");
+    let url = line.split(' ').next().expect("an address").to_owned();
+    (running, url)
 }
 
 /// Sends a request to the gateway at `url`; `None` when the connection closes without an answer.

@@ -1,8 +1,6 @@
 //! Merges the replies of several servers into one.
 
-use redis::Value;
-
-use crate::request::Command;
+use crate::{request::Command, upstream::value::Value};
 
 /// One reply from the replies of all servers that got the command. The first error wins. Arrays are concatenated,
 /// numbers added; of other replies the first counts.
@@ -17,7 +15,7 @@ pub(super) fn merge_replies(command: &Command, replies: Vec<Value>) -> Value {
             left.into_iter().zip(right).map(|(left, right)| if left == right { left } else { Value::Int(0) }).collect(),
         ),
         (Value::Array(left), Value::Array(right)) => Value::Array(left.into_iter().chain(right).collect()),
-        (Value::Int(left), Value::Int(right)) => Value::Int(left + right),
+        (Value::Int(left), Value::Int(right)) => Value::Int(left.saturating_add(right)),
         (left, _) => left,
     });
     merged.unwrap_or(Value::Nil)
@@ -25,9 +23,8 @@ pub(super) fn merge_replies(command: &Command, replies: Vec<Value>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use redis::Value::{Array, Int, Nil, Okay};
-
     use super::*;
+    use crate::upstream::value::Value::{Array, Int, Nil, Okay};
 
     #[test]
     fn numbers_add_up_arrays_are_joined_and_a_script_exists_if_all_have_it() {

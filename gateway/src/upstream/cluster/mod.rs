@@ -8,14 +8,14 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
-use redis::{RedisConnectionInfo, Value};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     request::Command,
     upstream::{
         error::{TransactionError, UpstreamError},
-        node::{Node, to_pipeline},
+        node::{Node, to_batch},
+        value::Value,
     },
 };
 
@@ -53,8 +53,8 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// The cluster that the server `seed` belongs to. Does not connect.
-    pub(crate) fn new(seed: Node, login: RedisConnectionInfo) -> Self {
-        Self { topology: Topology::new(seed, login) }
+    pub(crate) fn new(seed: Node) -> Self {
+        Self { topology: Topology::new(seed) }
     }
 
     /// `host:port` of the configured server, for messages.
@@ -66,13 +66,13 @@ impl Cluster {
     ///
     /// # Errors
     /// With the cause: no server answers, or the configured one belongs to no cluster.
-    pub(crate) async fn connect(&self) -> Result<(), String> {
-        self.topology.seed().connect().await?;
-        self.topology.refresh(&self.topology.slots()).await.map(drop)
+    pub(crate) async fn connect(&self, deadline: Instant) -> Result<(), String> {
+        self.topology.seed().connect(deadline).await?;
+        self.topology.refresh(&self.topology.slots(), deadline).await.map(drop)
     }
 
     /// Sends each command to the owner of its key, all concurrently, and returns one reply per command.
-    pub(crate) async fn run(&self, commands: &[&Command]) -> Result<Vec<Value>, UpstreamError> {
+    pub(crate) async fn run(&self, commands: &[&Command], deadline: Instant) -> Result<Vec<Value>, UpstreamError> {
         let mut slots = self.topology.slots();
         let mut pending: Vec<_> = commands
             .iter()
@@ -81,8 +81,9 @@ impl Cluster {
             .collect();
         let mut replies = Replies::of(commands.len());
         for attempt in 1..=MAX_ATTEMPTS {
-            let outcomes = self.send(pending, commands).await;
-            let retries = replies.collect(outcomes, attempt == MAX_ATTEMPTS)?;
+            let outcomes = self.send(pending, commands, deadline).await;
+            let is_last = attempt == MAX_ATTEMPTS || Instant::now() >= deadline;
+            let retries = replies.collect(outcomes, is_last)?;
             if retries.commands.is_empty() {
                 break;
             }
@@ -91,7 +92,7 @@ impl Cluster {
             }
             if retries.has_stale_slots {
                 // If no server answers, the old slots are the best guess.
-                slots = self.topology.refresh(&slots).await.unwrap_or(slots);
+                slots = self.topology.refresh(&slots, deadline).await.unwrap_or(slots);
             }
             let reroute = |(command, redirect)| self.reroute(&slots, command, &redirect, commands);
             pending = retries.commands.into_iter().map(reroute).collect();
@@ -101,7 +102,11 @@ impl Cluster {
     }
 
     /// Runs the commands in MULTI … EXEC on the server that owns all their keys.
-    pub(crate) async fn run_transaction(&self, commands: &[Command]) -> Result<Vec<Value>, TransactionError> {
+    pub(crate) async fn run_transaction(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, TransactionError> {
         let mut routes = commands.iter().map(Route::of).filter(|route| *route != Route::AnyNode);
         let route = routes.next().unwrap_or(Route::AnyNode);
         if route == Route::AllNodes || routes.any(|other| other != route) {
@@ -112,14 +117,15 @@ impl Cluster {
         loop {
             attempt += 1;
             // The server discards all commands when it redirects one, so a retry is safe.
-            match self.topology.node_for(&slots, route).run_transaction(commands).await {
-                Err(TransactionError::Discarded(error))
-                    if attempt < MAX_ATTEMPTS && Redirect::from_error(&error).is_some() => {}
-                Err(TransactionError::Upstream(UpstreamError::Unreachable)) if attempt < MAX_ATTEMPTS => {}
+            let outcome = self.topology.node_for(&slots, route).run_transaction(commands, deadline).await;
+            let is_last = attempt == MAX_ATTEMPTS || Instant::now() >= deadline;
+            match outcome {
+                Err(TransactionError::Discarded(error)) if !is_last && Redirect::from_error(&error).is_some() => {}
+                Err(TransactionError::Upstream(UpstreamError::Unreachable)) if !is_last => {}
                 outcome => return outcome,
             }
             sleep(BACKOFF * (attempt - 1)).await;
-            slots = self.topology.refresh(&slots).await.unwrap_or(slots);
+            slots = self.topology.refresh(&slots, deadline).await.unwrap_or(slots);
         }
     }
 
@@ -128,6 +134,7 @@ impl Cluster {
         &self,
         pending: Vec<RoutedCommand>,
         commands: &[&Command],
+        deadline: Instant,
     ) -> Vec<(Vec<RoutedCommand>, Result<Vec<Value>, UpstreamError>)> {
         let mut batches: Vec<(Arc<Node>, Vec<RoutedCommand>)> = Vec::new();
         for command in pending {
@@ -140,12 +147,12 @@ impl Cluster {
         let sent: Vec<_> = batches
             .into_iter()
             .map(|(node, batch)| {
-                let pipeline = to_pipeline(batch.iter().flat_map(|routed| {
+                let encoded = to_batch(batch.iter().flat_map(|routed| {
                     let command = commands.get(routed.index).copied();
                     routed.asking.then_some(&asking).into_iter().chain(command)
                 }));
                 async move {
-                    let outcome = node.send(&pipeline).await.map(|values| {
+                    let outcome = node.send(encoded, deadline).await.map(|values| {
                         let mut values = values.into_iter();
                         // Skips the reply to ASKING.
                         batch.iter().filter_map(|routed| values.nth(usize::from(routed.asking))).collect()

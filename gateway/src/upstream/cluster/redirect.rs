@@ -1,6 +1,8 @@
 //! Redirects: errors with which a server rejects a command for a slot that it does not own. The server has not executed
 //! such a command, so it can be sent again.
 
+use crate::upstream::value::ServerError;
+
 /// The server's instruction where to send the command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
@@ -14,8 +16,8 @@ pub(super) enum Redirect {
 
 impl Redirect {
     /// The redirect in an error reply, or `None` if the error is a result.
-    pub(super) fn from_error(error: &redis::ServerError) -> Option<Self> {
-        let address = || error.details().and_then(|details| details.split(' ').nth(1)).unwrap_or_default().to_owned();
+    pub(super) fn from_error(error: &ServerError) -> Option<Self> {
+        let address = || error.details().split(' ').nth(1).unwrap_or_default().to_owned();
         match error.code() {
             "MOVED" => Some(Self::Moved(address())),
             "ASK" => Some(Self::Ask(address())),

@@ -2,10 +2,8 @@
 
 use std::{iter, sync::Arc};
 
-use redis::Value;
-
 use super::redirect::Redirect;
-use crate::upstream::{error::UpstreamError, node::Node};
+use crate::upstream::{error::UpstreamError, node::Node, value::Value};
 
 /// A command and its destination.
 pub(super) struct RoutedCommand {
@@ -52,7 +50,7 @@ impl Replies {
     ///
     /// # Errors
     /// [`UpstreamError::Unreachable`] if no command was executed in any attempt, else
-    /// [`UpstreamError::ConnectionLost`].
+    /// [`UpstreamError::ConnectionLost`] or [`UpstreamError::TimedOut`].
     pub(super) fn collect(&mut self, outcomes: Vec<Outcome>, is_last: bool) -> Result<Retries, UpstreamError> {
         let mut retries = Retries::default();
         let mut failure = None;
@@ -67,13 +65,14 @@ impl Replies {
                     }
                 }
                 Err(UpstreamError::Unreachable) => failure = failure.or(Some(UpstreamError::Unreachable)),
-                Err(UpstreamError::ConnectionLost) => failure = Some(UpstreamError::ConnectionLost),
+                Err(error) => failure = Some(error),
             }
         }
         match failure {
             None => Ok(retries),
             Some(UpstreamError::Unreachable) if !self.has_executed => Err(UpstreamError::Unreachable),
-            Some(_) => Err(UpstreamError::ConnectionLost),
+            Some(UpstreamError::Unreachable) => Err(UpstreamError::ConnectionLost),
+            Some(error) => Err(error),
         }
     }
 
@@ -103,13 +102,14 @@ impl Replies {
 
 #[cfg(test)]
 mod tests {
-    use redis::{IntoConnectionInfo, Value};
+    use std::time::Duration;
 
     use super::*;
+    use crate::upstream::login::Target;
 
     fn batch(index: usize) -> Vec<RoutedCommand> {
-        let login = "redis://127.0.0.1".into_connection_info().expect("a URL").redis_settings().clone();
-        let node = Arc::new(Node::new("127.0.0.1".to_owned(), 1, login));
+        let target = Target::parse("redis://127.0.0.1:1").expect("a URL");
+        let node = Arc::new(Node::new(target, Duration::from_secs(1)));
         vec![RoutedCommand { index, node, asking: false }]
     }
 

@@ -7,18 +7,18 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use redis::{RedisConnectionInfo, Value};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 
 use super::route::Route;
-use crate::{request::Command, upstream::node::Node};
+use crate::{
+    request::Command,
+    upstream::{node::Node, value::Value},
+};
 
 /// The servers of a cluster.
 pub(super) struct Topology {
     /// The configured server: the first to be asked for the slots, and the default when the owner of a slot is unknown.
     seed: Arc<Node>,
-    /// User and password for all servers.
-    login: RedisConnectionInfo,
     slots: RwLock<Arc<SlotMap>>,
     /// Held while the slots are read, so that concurrent requests cause one CLUSTER SLOTS (single flight).
     refreshing: Mutex<()>,
@@ -43,8 +43,8 @@ impl SlotMap {
 
 impl Topology {
     /// The cluster of this server. Does not connect.
-    pub(super) fn new(seed: Node, login: RedisConnectionInfo) -> Self {
-        Self { seed: Arc::new(seed), login, slots: RwLock::default(), refreshing: Mutex::default() }
+    pub(super) fn new(seed: Node) -> Self {
+        Self { seed: Arc::new(seed), slots: RwLock::default(), refreshing: Mutex::default() }
     }
 
     /// The configured server.
@@ -77,14 +77,14 @@ impl Topology {
         let host = if host.is_empty() { self.seed.host() } else { host };
         let mut known = slots.nodes().into_iter().chain(iter::once(self.seed.clone()));
         let found = known.find(|node| node.is_at(host, port));
-        found.unwrap_or_else(|| Arc::new(Node::new(host.to_owned(), port, self.login.clone())))
+        found.unwrap_or_else(|| Arc::new(self.seed.sibling(host.to_owned(), port)))
     }
 
     /// Reads the slots, unless another request has replaced `old` in the meantime.
     ///
     /// # Errors
     /// With the cause: no known server answers, or none belongs to a cluster.
-    pub(super) async fn refresh(&self, old: &Arc<SlotMap>) -> Result<Arc<SlotMap>, String> {
+    pub(super) async fn refresh(&self, old: &Arc<SlotMap>, deadline: Instant) -> Result<Arc<SlotMap>, String> {
         let _guard = self.refreshing.lock().await;
         let current = self.slots();
         if !Arc::ptr_eq(&current, old) {
@@ -93,7 +93,7 @@ impl Topology {
         let query = Command::from_words(&["CLUSTER", "SLOTS"]);
         let mut cause = "the server belongs to no cluster, or its cluster serves no slot".to_owned();
         for node in iter::once(self.seed.clone()).chain(current.nodes()) {
-            match node.run([&query]).await.map(|mut replies| replies.pop()) {
+            match node.run([&query], deadline).await.map(|mut replies| replies.pop()) {
                 Ok(Some(Value::Array(ranges))) if !ranges.is_empty() => {
                     let parsed = ranges.iter().filter_map(|range| self.parse_range(&current, range)).collect();
                     let slots = Arc::new(SlotMap(parsed));
@@ -114,8 +114,7 @@ impl Topology {
         let [host, port, ..] = owner.as_slice() else { return None };
         let number = |value: &Value| if let Value::Int(number) = value { u16::try_from(*number).ok() } else { None };
         let host = match host {
-            Value::BulkString(host) => std::str::from_utf8(host).ok()?,
-            Value::SimpleString(host) => host,
+            Value::BulkString(host) | Value::SimpleString(host) => std::str::from_utf8(host).ok()?,
             _ => "",
         };
         Some((number(last)?, (number(first)?, self.known_or_new_node(old, host, number(port)?))))

@@ -1,0 +1,68 @@
+//! One argument in JSON: the bytes of a string, or the JSON text of a number or boolean.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
+
+/// An argument.
+pub(super) struct Argument {
+    /// Length in bytes.
+    pub(super) len: usize,
+    /// The bytes; `None` if the command has no room for them.
+    pub(super) kept: Option<Vec<u8>>,
+}
+
+/// Reads an argument.
+pub(super) struct ArgumentSeed {
+    /// A longer argument is counted, but not kept.
+    pub(super) room: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for ArgumentSeed {
+    type Value = Argument;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Argument, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ArgumentSeed {
+    type Value = Argument;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a string, number or boolean")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Argument, E> {
+        let kept = (text.len() <= self.room).then(|| text.as_bytes().to_vec());
+        Ok(Argument { len: text.len(), kept })
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Argument, E> {
+        self.visit_str(if value { "true" } else { "false" })
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Argument, E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Argument, E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Argument, E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Argument, E> {
+        Err(E::custom("ERR null args are not supported"))
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, _: A) -> Result<Argument, A::Error> {
+        Err(de::Error::custom(r#"ERR unsupported arg type: "[": json.Delim"#))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, _: A) -> Result<Argument, A::Error> {
+        Err(de::Error::custom(r#"ERR unsupported arg type: "{": json.Delim"#))
+    }
+}

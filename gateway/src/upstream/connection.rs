@@ -1,0 +1,199 @@
+//! A connection to Redis that all requests share. A request's commands are written in one piece, so commands of other
+//! requests cannot come between. Replies come in the order of the commands.
+//!
+//! It replaces `MultiplexedConnection` of the crate `redis`, whose parser cannot be exchanged (see
+//! [`super::protocol`]), and which does not tell whether a request that timed out was sent.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::BytesMut;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::{mpsc, oneshot},
+    time::{Duration, Instant, sleep, timeout_at},
+};
+
+use super::{
+    error::UpstreamError,
+    protocol::{Decoder, ProtocolError, ReplyScope},
+    value::Value,
+};
+
+/// Requests that wait to be written. More wait in their own tasks.
+const QUEUE_CAPACITY: usize = 1_024;
+/// Bytes that are read with one system call, if they wait.
+const READ_SIZE: usize = 64 << 10;
+/// Requests that are written with one system call, if they wait.
+const MAX_WRITE_BATCH: usize = 64;
+
+/// Commands to send.
+pub(crate) struct Batch {
+    /// The commands in RESP2.
+    pub(crate) bytes: Vec<u8>,
+    /// Number of commands.
+    pub(crate) commands: usize,
+    /// True if the last command is EXEC.
+    pub(crate) is_transaction: bool,
+}
+
+/// A handle to an open connection. The connection closes when the last handle is dropped and the replies have come, at
+/// the latest after the drain time.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    requests: mpsc::Sender<Request>,
+}
+
+struct Request {
+    batch: Batch,
+    /// Set by the side that decides first: the writer when it sends the request, or the caller when its time is over.
+    is_decided: Arc<AtomicBool>,
+    respond: oneshot::Sender<Vec<Value>>,
+}
+
+impl Connection {
+    /// Serves a connection in a task of its own. `drain` is the time for outstanding replies after the last handle is
+    /// dropped.
+    pub(crate) fn new(stream: TcpStream, drain: Duration) -> Self {
+        let (requests, queue) = mpsc::channel(QUEUE_CAPACITY);
+        tokio::spawn(drive(stream, queue, drain));
+        Self { requests }
+    }
+
+    /// Returns whether both are handles to the same connection.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.requests.same_channel(&other.requests)
+    }
+
+    /// Returns whether the connection is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.requests.is_closed()
+    }
+
+    /// Sends commands and returns one reply per command.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Unreachable`] if nothing was sent, else [`UpstreamError::ConnectionLost`] or
+    /// [`UpstreamError::TimedOut`].
+    pub(crate) async fn send(&self, batch: Batch, deadline: Instant) -> Result<Vec<Value>, UpstreamError> {
+        let is_decided = Arc::new(AtomicBool::new(false));
+        let (respond, response) = oneshot::channel();
+        let request = Request { batch, is_decided: Arc::clone(&is_decided), respond };
+        let exchange = async {
+            self.requests.send(request).await.ok()?;
+            response.await.ok()
+        };
+        let outcome = timeout_at(deadline, exchange).await;
+        match outcome {
+            Ok(Some(replies)) => Ok(replies),
+            // If the writer has not decided to send the request, it never will.
+            _ if !is_decided.swap(true, Ordering::AcqRel) => Err(UpstreamError::Unreachable),
+            Ok(None) => Err(UpstreamError::ConnectionLost),
+            Err(_) => Err(UpstreamError::TimedOut),
+        }
+    }
+}
+
+/// A request that was written, in part or as a whole.
+struct SentRequest {
+    commands: usize,
+    is_transaction: bool,
+    respond: oneshot::Sender<Vec<Value>>,
+}
+
+async fn drive(stream: TcpStream, queue: mpsc::Receiver<Request>, drain: Duration) {
+    let (reader, writer) = stream.into_split();
+    // Its length is bounded by the requests in the process: one for each HTTP connection.
+    let (sent, awaiting) = mpsc::unbounded_channel();
+    let write = async {
+        // An error means that the connection is lost. Replies that have arrived are still read.
+        let _ = write_requests(writer, queue, sent).await;
+        sleep(drain).await;
+    };
+    tokio::select! {
+        // The error would reach nobody: the callers notice that no reply comes.
+        _ = read_replies(reader, awaiting) => {}
+        () = write => {}
+    }
+}
+
+async fn write_requests(
+    mut writer: OwnedWriteHalf,
+    mut queue: mpsc::Receiver<Request>,
+    sent: mpsc::UnboundedSender<SentRequest>,
+) -> io::Result<()> {
+    let mut waiting = Vec::with_capacity(MAX_WRITE_BATCH);
+    while queue.recv_many(&mut waiting, MAX_WRITE_BATCH).await > 0 {
+        let mut bytes = Vec::new();
+        for Request { batch, is_decided, respond } in waiting.drain(..) {
+            // A caller that is gone wants no execution.
+            if respond.is_closed() || is_decided.swap(true, Ordering::AcqRel) {
+                continue;
+            }
+            let request = SentRequest { commands: batch.commands, is_transaction: batch.is_transaction, respond };
+            if sent.send(request).is_err() {
+                return Ok(());
+            }
+            if bytes.is_empty() {
+                bytes = batch.bytes;
+            } else {
+                bytes.extend_from_slice(&batch.bytes);
+            }
+        }
+        writer.write_all(&bytes).await?;
+    }
+    Ok(())
+}
+
+/// The connection cannot be read any further.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("the connection is closed")]
+    Closed,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+}
+
+async fn read_replies(
+    mut reader: OwnedReadHalf,
+    mut awaiting: mpsc::UnboundedReceiver<SentRequest>,
+) -> Result<(), ReadError> {
+    let mut buffer = BytesMut::new();
+    let mut decoder = Decoder::default();
+    loop {
+        let request = tokio::select! {
+            biased;
+            request = awaiting.recv() => request,
+            // Without a request, Redis sends nothing: this is the end of the connection.
+            _ = reader.read_u8() => return Err(ReadError::Closed),
+        };
+        let Some(request) = request else { return Ok(()) };
+        decoder.begin_request();
+        let mut replies = Vec::with_capacity(request.commands);
+        while replies.len() < request.commands {
+            let is_exec = request.is_transaction && replies.len() + 1 == request.commands;
+            let scope = if is_exec { ReplyScope::Transaction } else { ReplyScope::Result };
+            if let Some(reply) = decoder.decode(&mut buffer, scope)? {
+                replies.push(reply);
+            } else {
+                buffer.reserve(READ_SIZE);
+                if reader.read_buf(&mut buffer).await? == 0 {
+                    return Err(ReadError::Closed);
+                }
+            }
+        }
+        // The caller may be gone.
+        let _ = request.respond.send(replies);
+    }
+}
