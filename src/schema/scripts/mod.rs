@@ -62,7 +62,7 @@ pub static END_LOGINS: Script = lua!("end_logins", "c5c4d00ebc83454c4069a39cbafb
 pub static EVICT: Script = lua!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
-pub static FLASH: Script = lua!("flash", "2dcf4c5345d86cbfb03cc5745874c53703dcfe8e");
+pub static FLASH: Script = lua!("flash", "965a5284ba57c2a1c0f7747b96d11c4dbc60c0bd");
 
 /// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
