@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use http::{HeaderMap, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};
 
+use super::catalogue::FlashOffer;
 use crate::{ports::time::Timestamp, schema::ids::ItemId};
 
 /// The visitor who sent a request.
@@ -25,7 +26,7 @@ pub(super) struct Shopper {
 pub(super) struct ReservedPiece {
     /// The item on sale.
     pub sale: String,
-    /// The reservation's id.
+    /// The reservation's id: the start of its sale in Unix seconds, a dot, and random bits.
     pub id: String,
     /// When the reservation expires, in Unix seconds.
     until: f64,
@@ -34,6 +35,11 @@ pub(super) struct ReservedPiece {
 impl ReservedPiece {
     pub(super) fn expires(&self) -> Timestamp {
         Timestamp::from_score(self.until)
+    }
+
+    /// The start of the sale that the piece belongs to, in Unix seconds. None for an invalid id.
+    pub(super) fn sale_starts(&self) -> Option<u64> {
+        self.id.split_once('.')?.0.parse().ok()
     }
 }
 
@@ -45,9 +51,17 @@ impl Shopper {
         Self { user, cart, reservation }
     }
 
-    /// The visitor's reservation in the flash sale of `item`; None without one.
+    /// The visitor's reservation in a flash sale of `item`; None without one. The sale may be over.
     pub(super) fn reservation_for(&self, item: &ItemId) -> Option<&ReservedPiece> {
         self.reservation.as_ref().filter(|reservation| reservation.sale == item.as_str())
+    }
+
+    /// The visitor's reservation in this flash sale; None without one.
+    pub(super) fn reservation_in(&self, offer: &FlashOffer) -> Option<&ReservedPiece> {
+        let is_in = |reservation: &&ReservedPiece| {
+            reservation.sale == offer.card.id && reservation.sale_starts() == Some(offer.starts)
+        };
+        self.reservation.as_ref().filter(is_in)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Settles an order: the cart, the reservation, and the viewed items that feed the insights.
 
-use super::{Order, OrderedReservation, flash_sale};
+use super::{
+    Order, OrderedReservation,
+    flash_sale::{self, ReservationId},
+};
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
     schema::{
-        ids::{ItemId, UserId},
+        ids::{ItemId, RowId, UserId},
         keys::{Keys, ORDER_TTL},
         redis::Redis,
         scripts::BUY,
@@ -31,8 +34,8 @@ impl Order {
     ///
     /// One pipeline, because its commands are independent; no request if there is neither a session nor a reservation.
     /// Scripts change the cart and the sale, because these writes depend on the cart's content and the sale's state.
-    /// All commands are idempotent. Two cases take one request more: a reservation without a user, and a session in the
-    /// sharded layout.
+    /// All commands are idempotent. Two cases take one request more: a reservation without a user, and in the sharded
+    /// layout each of session and reservation.
     ///
     /// # Errors
     /// [`Error::Redis`]. Completed commands stay in effect, and the same call again executes the others.
@@ -58,7 +61,9 @@ impl Order {
                 }
                 _ => user.cloned(),
             };
+            let is_of_this_sale = self.is_of_this_sale(redis, sale, id).await?;
             match user {
+                Some(_) if !is_of_this_sale => {}
                 Some(user) => commands.push(flash_sale::confirm_command(redis.keys(), sale, id, &user, &self.id)),
                 None => log::error!(
                     "an order names a reservation but no user, and the reservation was not confirmed: report the order \
@@ -76,17 +81,31 @@ impl Order {
     /// from its carts. If two reports of one order name sessions in two shards, the shard of the first report removes
     /// it: the order's own key records that shard.
     ///
-    /// One pipeline, because HSETNX alone decides. No request in the book's layout.
     async fn is_settled_in(&self, shard: Shard, redis: &Redis) -> Result<bool, Error> {
+        self.is_first_report(redis, "shard", &shard.number().to_string()).await
+    }
+
+    /// Returns whether the order belongs to the reservation's window of `sale`: the window of its first report. The
+    /// storefront may repeat an old order while the user holds a piece of the next window, and the order must not take
+    /// that piece. In the book's layout the script that confirms the reservation checks it.
+    async fn is_of_this_sale(&self, redis: &Redis, sale: &RowId, id: &ReservationId) -> Result<bool, Error> {
+        self.is_first_report(redis, &redis.keys().flash_sale(sale), id.window()).await
+    }
+
+    /// Records `value` under `field` of the order's own key, unless an earlier report has recorded another one. Returns
+    /// whether the recorded value is `value`.
+    ///
+    /// One pipeline, because HSETNX alone decides. No request in the book's layout: always true.
+    async fn is_first_report(&self, redis: &Redis, field: &str, value: &str) -> Result<bool, Error> {
         if !redis.keys().is_sharded() {
             return Ok(true);
         }
         let key = redis.keys().order(&self.id);
-        let set = Command::write("HSETNX").arg(&key).arg("shard").num(shard.number()).repeatable();
-        let get = Command::read("HGET").arg(&key).arg("shard");
+        let set = Command::write("HSETNX").arg(&key).arg(field).arg(value).repeatable();
+        let get = Command::read("HGET").arg(&key).arg(field);
         let expire = Command::write("EXPIRE").arg(&key).num(ORDER_TTL).repeatable();
-        let ((), first_shard, ()): ((), u32, ()) = redis.all(&[set, get, expire]).await?;
-        Ok(first_shard == u32::from(shard.number()))
+        let ((), first, ()): ((), String, ()) = redis.all(&[set, get, expire]).await?;
+        Ok(first == value)
     }
 
     /// Removes the bought quantities from the cart. It does not check the session: a session that has ended has no

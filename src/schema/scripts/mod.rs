@@ -68,7 +68,7 @@ pub static FLASH: Script = lua!("flash", "965a5284ba57c2a1c0f7747b96d11c4dbc60c0
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
 
 /// Counts an order of a flash sale as a sold piece, once per order.
-pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "540c0e3227f17bd56fffaaaa85c60b28f8569790");
+pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "930a01180761ee31c66338be8e715283e0d6c7ac");
 
 /// Finds the piece of a flash sale that is held for a visitor.
 pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
