@@ -101,7 +101,8 @@ macro_rules! families {
 }
 
 families! {
-    /// token → user id. An empty user id is a guest's session.
+    /// token → user id. An empty user id is a guest's session. `ended:{token}` → user id: the login has ended, and the
+    /// session's cart is still there.
     LOGIN: "login:" "", "hash" in Sessions,
     expires "never", written by "cart_write" "log_in" "end_logins" "reap" "HDEL";
 
