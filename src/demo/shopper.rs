@@ -7,7 +7,10 @@ use http::{HeaderMap, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::catalogue::FlashOffer;
-use crate::{ports::time::Timestamp, schema::ids::ItemId};
+use crate::{
+    ports::{network::ClientNetwork, time::Timestamp},
+    schema::ids::ItemId,
+};
 
 /// The visitor who sent a request.
 #[derive(Debug, Default)]
@@ -17,6 +20,8 @@ pub(super) struct Shopper {
     /// `Edge-Cart`: item → quantity, ordered by item. None while Redis is down, so an unknown cart differs from an
     /// empty one.
     pub cart: Option<BTreeMap<String, u32>>,
+    /// The network of the visitor's address; None off the platform.
+    pub network: Option<ClientNetwork>,
     /// `Edge-Reservation`: the visitor's reservation in a flash sale.
     reservation: Option<ReservedPiece>,
 }
@@ -48,7 +53,7 @@ impl Shopper {
         let user = header_text(&head.headers, "edge-user").map(str::to_owned);
         let (cart, reservation) =
             (header_json(&head.headers, "edge-cart"), header_json(&head.headers, "edge-reservation"));
-        Self { user, cart, reservation }
+        Self { user, cart, network: ClientNetwork::of(&head.headers), reservation }
     }
 
     /// The visitor's reservation in a flash sale of `item`; None without one. The sale may be over.
