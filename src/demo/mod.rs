@@ -11,11 +11,12 @@
 //! - `pages`: responses and public pages.
 //! - `cart`, `checkout`, `orders`: from a cart to an order.
 //! - `flash`: flash sales and their checkout.
-//! - `accounts`, `passwords`, `sign_in`: customer accounts.
+//! - `accounts`, `passwords`, `sign_in`, `attempts`: customer accounts.
 //! - `format`: money and times. `rows`: database rows. `assets`: URLs of static files.
 
 mod accounts;
 mod assets;
+mod attempts;
 mod cart;
 mod catalogue;
 mod checkout;
@@ -37,8 +38,8 @@ use http::{
 };
 
 use self::{
-    accounts::AccountStore, catalogue::Catalogue, forms::SubmittedForm, orders::OrderStore, route::ShopRoute,
-    shopper::Shopper,
+    accounts::AccountStore, attempts::SignInAttempts, catalogue::Catalogue, forms::SubmittedForm, orders::OrderStore,
+    route::ShopRoute, shopper::Shopper,
 };
 use crate::ports::{
     database::Database,
@@ -88,7 +89,8 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 3] = [
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
 ];
 
-/// Answers `request` as the origin. `now` decides which sales run; `logins` limits sign-in attempts per account.
+/// Answers `request` as the origin. `now` decides which sales run; `logins` limits an account's sign-in attempts from
+/// networks that the shop does not know.
 pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
@@ -113,7 +115,7 @@ pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Reque
 #[derive(Clone, Copy)]
 struct Shop<'a> {
     database: &'a dyn Database,
-    /// Limits sign-in attempts per account.
+    /// Limits an account's sign-in attempts from networks that the shop does not know.
     logins: &'a RateLimit,
     now: Timestamp,
 }
@@ -125,6 +127,10 @@ impl<'a> Shop<'a> {
 
     fn orders(self) -> OrderStore<'a> {
         OrderStore { database: self.database, now: self.now }
+    }
+
+    fn sign_in_attempts(self, user: &'a str, shopper: &Shopper) -> SignInAttempts<'a> {
+        SignInAttempts { database: self.database, user, network: shopper.network, now: self.now }
     }
 
     fn accounts(self) -> AccountStore<'a> {
@@ -171,8 +177,8 @@ async fn submit(shop: Shop<'_>, route: &ShopRoute, shopper: &Shopper, form: &Sub
         ShopRoute::Cart => cart::change(shop, shopper, form).await,
         ShopRoute::Checkout => checkout::place_order(shop, shopper, form).await,
         ShopRoute::FlashCheckout(id) => flash::place_order(shop, shopper, form, id).await,
-        ShopRoute::SignUp => sign_in::sign_up(shop, form).await,
-        ShopRoute::Login => sign_in::log_in(shop, form).await,
+        ShopRoute::SignUp => sign_in::sign_up(shop, shopper, form).await,
+        ShopRoute::Login => sign_in::log_in(shop, shopper, form).await,
         ShopRoute::Logout => Ok(sign_in::log_out(form)),
         _ => Err(Error::NotFound("form")),
     }

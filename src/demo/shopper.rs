@@ -6,7 +6,11 @@ use std::collections::BTreeMap;
 use http::{HeaderMap, request::Parts};
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::{ports::time::Timestamp, schema::ids::ItemId};
+use super::catalogue::FlashOffer;
+use crate::{
+    ports::{network::ClientNetwork, time::Timestamp},
+    schema::ids::ItemId,
+};
 
 /// The visitor who sent a request.
 #[derive(Debug, Default)]
@@ -16,6 +20,8 @@ pub(super) struct Shopper {
     /// `Edge-Cart`: item → quantity, ordered by item. None while Redis is down, so an unknown cart differs from an
     /// empty one.
     pub cart: Option<BTreeMap<String, u32>>,
+    /// The network of the visitor's address; None off the platform.
+    pub network: Option<ClientNetwork>,
     /// `Edge-Reservation`: the visitor's reservation in a flash sale.
     reservation: Option<ReservedPiece>,
 }
@@ -25,7 +31,7 @@ pub(super) struct Shopper {
 pub(super) struct ReservedPiece {
     /// The item on sale.
     pub sale: String,
-    /// The reservation's id.
+    /// The reservation's id: the start of its sale in Unix seconds, a dot, and random bits.
     pub id: String,
     /// When the reservation expires, in Unix seconds.
     until: f64,
@@ -35,6 +41,11 @@ impl ReservedPiece {
     pub(super) fn expires(&self) -> Timestamp {
         Timestamp::from_score(self.until)
     }
+
+    /// The start of the sale that the piece belongs to, in Unix seconds. None for an invalid id.
+    pub(super) fn sale_starts(&self) -> Option<u64> {
+        self.id.split_once('.')?.0.parse().ok()
+    }
 }
 
 impl Shopper {
@@ -42,12 +53,20 @@ impl Shopper {
         let user = header_text(&head.headers, "edge-user").map(str::to_owned);
         let (cart, reservation) =
             (header_json(&head.headers, "edge-cart"), header_json(&head.headers, "edge-reservation"));
-        Self { user, cart, reservation }
+        Self { user, cart, network: ClientNetwork::of(&head.headers), reservation }
     }
 
-    /// The visitor's reservation in the flash sale of `item`; None without one.
+    /// The visitor's reservation in a flash sale of `item`; None without one. The sale may be over.
     pub(super) fn reservation_for(&self, item: &ItemId) -> Option<&ReservedPiece> {
         self.reservation.as_ref().filter(|reservation| reservation.sale == item.as_str())
+    }
+
+    /// The visitor's reservation in this flash sale; None without one.
+    pub(super) fn reservation_in(&self, offer: &FlashOffer) -> Option<&ReservedPiece> {
+        let is_in = |reservation: &&ReservedPiece| {
+            reservation.sale == offer.card.id && reservation.sale_starts() == Some(offer.starts)
+        };
+        self.reservation.as_ref().filter(is_in)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Sign in, sign up and sign out. Like any origin, the shop answers with `Edge-Login` or `Edge-Logout`; the edge then
 //! issues a new token and moves the guest's cart to the user.
 //!
-//! Two rate limits slow down password guessing. The edge counts attempts per network. The shop counts attempts per
-//! account, because only the shop knows which account a form names.
+//! Password guessing is slowed down twice. The edge counts attempts per network. The shop counts attempts per account
+//! and network, because only the shop knows which account a form names (`attempts`).
 
 use askama::Template;
 use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, request::Parts};
@@ -12,6 +12,7 @@ use url::form_urlencoded;
 use super::{
     Shop,
     accounts::check_email,
+    attempts::Admission,
     forms::{FormField, SubmittedForm, local_path},
     pages::{self, see_other},
     passwords,
@@ -79,7 +80,7 @@ fn login_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<Re
 }
 
 /// Signs in. A wrong password and an unknown email get the same answer after the same time.
-pub(super) async fn log_in(shop: Shop<'_>, form: &SubmittedForm) -> Result<Response, Error> {
+pub(super) async fn log_in(shop: Shop<'_>, shopper: &Shopper, form: &SubmittedForm) -> Result<Response, Error> {
     let next = local_path(form.trimmed("next"), HOME);
     let [email, password] = login_fields().map(|field| field.filled_from(form));
     let email = check_email(email);
@@ -87,16 +88,26 @@ pub(super) async fn log_in(shop: Shop<'_>, form: &SubmittedForm) -> Result<Respo
     if email.problem.is_some() || missing.is_some() {
         return login_page(StatusCode::UNPROCESSABLE_ENTITY, &[email, password.with_problem(missing)], next);
     }
-    if shop.logins.check("account", Some(&email.value)).await.is_err() {
-        let problem = "Too many attempts. Please wait a minute and try again.";
-        let fields = [email, password.with_problem(Some(problem))];
+    let attempts = shop.sign_in_attempts(&email.value, shopper);
+    let wait = match attempts.count().await? {
+        Admission::Wait(seconds) => Some(seconds),
+        Admission::Allowed { is_known: true } => None,
+        Admission::Allowed { is_known: false } => {
+            let limited = shop.logins.check("account", Some(&email.value)).await;
+            limited.is_err().then_some(PERIOD.as_secs())
+        }
+    };
+    if let Some(seconds) = wait {
+        let problem = format!("Too many attempts. Please wait {} and try again.", duration(seconds));
+        let fields = [email, password.with_problem(Some(&problem))];
         let mut page = login_page(StatusCode::TOO_MANY_REQUESTS, &fields, next)?;
-        page.headers_mut().insert(RETRY_AFTER, HeaderValue::from(PERIOD.as_secs()));
+        page.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         return Ok(page);
     }
     let account = shop.accounts().find(&email.value).await?;
     let hash = account.as_ref().map(|account| account.password_hash.as_str());
     if passwords::verify(form.raw("password"), hash)? {
+        attempts.succeed().await;
         return Ok(logged_in(&email.value, next));
     }
     let problem = "Email or password is incorrect. Please try again.";
@@ -119,7 +130,7 @@ fn sign_up_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<
 ///
 /// The answer reveals whether an email has an account. OWASP's Authentication Cheat Sheet recommends the same answer in
 /// both cases and an email with the rest. This shop sends no email, so a user would never learn why the sign-up failed.
-pub(super) async fn sign_up(shop: Shop<'_>, form: &SubmittedForm) -> Result<Response, Error> {
+pub(super) async fn sign_up(shop: Shop<'_>, shopper: &Shopper, form: &SubmittedForm) -> Result<Response, Error> {
     let next = local_path(form.trimmed("next"), HOME);
     let [name, email, password] = sign_up_fields().map(|field| field.filled_from(form));
     let (name, email) = (name.check_text(), check_email(email));
@@ -129,10 +140,21 @@ pub(super) async fn sign_up(shop: Shop<'_>, form: &SubmittedForm) -> Result<Resp
         return sign_up_page(StatusCode::UNPROCESSABLE_ENTITY, &[name, email, password], next);
     }
     if shop.accounts().create(&email.value, &name.value, &passwords::hash(typed)?).await? {
+        shop.sign_in_attempts(&email.value, shopper).succeed().await;
         return Ok(logged_in(&email.value, next));
     }
     let email = email.with_problem(Some("An account with this email already exists. Please sign in instead."));
     sign_up_page(StatusCode::CONFLICT, &[name, email, password], next)
+}
+
+/// `1 second`, `40 seconds`, `15 minutes`: minutes are rounded up.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        1 => "1 second".to_owned(),
+        60 => "a minute".to_owned(),
+        2..60 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    }
 }
 
 fn logged_in(user: &str, next: &str) -> Response {

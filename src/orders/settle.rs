@@ -9,7 +9,6 @@ use crate::{
         keys::{Keys, ORDER_TTL},
         redis::Redis,
         scripts::BUY,
-        shard::Shard,
         token::Token,
     },
     sessions,
@@ -25,14 +24,22 @@ pub struct Customer<'a> {
     pub user: Option<&'a UserId>,
 }
 
+/// The effects of a report.
+struct Effects {
+    /// The order's items leave the cart.
+    cart: bool,
+    /// The order counts in the sale.
+    sale: bool,
+}
+
 impl Order {
     /// Removes the bought items from the customer's cart and confirms the reservation, so that the visitor's next page
     /// shows both. Returns the items that the session viewed last, newest first, for the insights.
     ///
     /// One pipeline, because its commands are independent; no request if there is neither a session nor a reservation.
     /// Scripts change the cart and the sale, because these writes depend on the cart's content and the sale's state.
-    /// All commands are idempotent. Two cases take one request more: a reservation without a user, and a session in the
-    /// sharded layout.
+    /// All commands are idempotent. Two cases take one request more: a reservation without a user, and a session or a
+    /// reservation in the sharded layout.
     ///
     /// # Errors
     /// [`Error::Redis`]. Completed commands stay in effect, and the same call again executes the others.
@@ -44,10 +51,11 @@ impl Order {
         config: &SessionConfig,
     ) -> Result<Vec<ItemId>, Error> {
         let Customer { token, user } = customer;
+        let effects = self.effects(redis, token).await?;
         let mut commands = Vec::new();
         if let Some(token) = token {
             commands.push(sessions::viewed_items_command(redis.keys(), token));
-            if self.is_settled_in(redis.keys().shard_of(token), redis).await? {
+            if effects.cart {
                 commands.push(self.remove_from_cart_command(redis.keys(), token));
             }
         }
@@ -59,6 +67,7 @@ impl Order {
                 _ => user.cloned(),
             };
             match user {
+                Some(_) if !effects.sale => {}
                 Some(user) => commands.push(flash_sale::confirm_command(redis.keys(), sale, id, &user, &self.id)),
                 None => log::error!(
                     "an order names a reservation but no user, and the reservation was not confirmed: report the order \
@@ -72,21 +81,39 @@ impl Order {
         Ok(sessions::parse_viewed_items(&viewed))
     }
 
-    /// Returns whether the order is removed from a cart in `shard`. Each shard records the orders that it has removed
-    /// from its carts. If two reports of one order name sessions in two shards, the shard of the first report removes
-    /// it: the order's own key records that shard.
+    /// Says which effects this report has in the sharded layout, where no script reaches both the order's own key and the
+    /// keys of a cart or a sale. The order's own key keeps two facts of the first report:
     ///
-    /// One pipeline, because HSETNX alone decides. No request in the book's layout.
-    async fn is_settled_in(&self, shard: Shard, redis: &Redis) -> Result<bool, Error> {
-        if !redis.keys().is_sharded() {
-            return Ok(true);
+    /// - The shard of the cart. Each shard records the orders that it has removed from its carts. If two reports of one
+    ///   order name sessions in two shards, the shard of the first report removes it.
+    /// - The window of the sale. The storefront may repeat an old order while the user holds a piece of the next window,
+    ///   and the order must not take that piece.
+    ///
+    /// One pipeline, because each HSETNX alone decides. No request in the book's layout: the scripts check both.
+    async fn effects(&self, redis: &Redis, token: Option<&Token>) -> Result<Effects, Error> {
+        let keys = redis.keys();
+        let shard = token.map(|token| ("shard".to_owned(), keys.shard_of(token).number().to_string()));
+        let reserved = self.reservation.as_ref();
+        let window = reserved.map(|reserved| (keys.flash_sale(&reserved.sale), reserved.id.window().to_owned()));
+        if !keys.is_sharded() || (shard.is_none() && window.is_none()) {
+            return Ok(Effects { cart: true, sale: true });
         }
-        let key = redis.keys().order(&self.id);
-        let set = Command::write("HSETNX").arg(&key).arg("shard").num(shard.number()).repeatable();
-        let get = Command::read("HGET").arg(&key).arg("shard");
+        let key = keys.order(&self.id);
+        let set =
+            |(field, value): &(String, String)| Command::write("HSETNX").arg(&key).arg(field).arg(value).repeatable();
+        let get = |fact: &Option<(String, String)>| {
+            Command::read("HGET").arg(&key).arg(fact.as_ref().map_or("", |(field, _)| field))
+        };
         let expire = Command::write("EXPIRE").arg(&key).num(ORDER_TTL).repeatable();
-        let ((), first_shard, ()): ((), u32, ()) = redis.all(&[set, get, expire]).await?;
-        Ok(first_shard == u32::from(shard.number()))
+        let mut commands: Vec<_> = shard.iter().chain(&window).map(set).collect();
+        commands.extend([expire, get(&shard), get(&window)]);
+        let mut replies =
+            redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().rev();
+        let mut is_first = |fact: Option<(String, String)>| -> Result<bool, Error> {
+            let first = Option::<String>::from_reply(replies.next().ok_or(upstash_rest::Error::UnexpectedType)?)?;
+            Ok(first == fact.map(|(_, value)| value))
+        };
+        Ok(Effects { sale: is_first(window)?, cart: is_first(shard)? })
     }
 
     /// Removes the bought quantities from the cart. It does not check the session: a session that has ended has no

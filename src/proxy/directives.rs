@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The `Edge-*` headers of one response; the visitor does not get them.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OriginDirectives {
     /// `Edge-Login`: the visitor logged in as this user.
     pub user: Option<UserId>,

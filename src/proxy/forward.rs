@@ -5,7 +5,7 @@ use http::{HeaderValue, header};
 use super::{
     directives::OriginDirectives,
     failure::failure,
-    obey::{obey, settle},
+    obey::{Obeyed, check_limit, obey, obey_beside_order, settle},
     origin::fetch_personal,
     visit::{RequestHead, Visit},
     visitor::VisitorContext,
@@ -54,21 +54,32 @@ pub async fn finish(
     // the browser may keep it.
     let default = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
-    // The order comes first: a logout would record the bought cart as abandoned.
-    let mut background = Vec::new();
-    if let Some(order) = directives.order.take() {
-        background.push(settle(visit, order, user.or(directives.user.as_ref())).await);
-    }
     let item = directives.item.take();
-    let cookie = match obey(visit, directives, user, &head.headers).await {
-        Ok(cookie) => cookie,
-        // The origin's page would report a change that did not happen.
-        Err(error) => return Answer { response: failure(&error, &head.headers), background },
+    let mut background = Vec::new();
+    let (cookie, failed) = if let Some(order) = directives.order.take() {
+        // The order comes first: a logout would record the bought cart as abandoned. It is accepted, so no limit and no
+        // failure of the other directives may replace the response.
+        background.push(settle(visit, order, user.or(directives.user.as_ref())).await);
+        let (cookie, retry) = obey_beside_order(visit, directives, user, &head.headers).await;
+        background.extend(retry);
+        (cookie, None)
+    } else if let Err(error) = check_limit(visit, &directives).await {
+        (None, Some(error))
+    } else {
+        let Obeyed { cookie, result } = obey(visit, directives, user, &head.headers, None).await;
+        (cookie, result.err())
     };
+    if let Some(error) = &failed {
+        // The origin's page would report a change that did not happen.
+        response = failure(error, &head.headers);
+    }
     if let Some(cookie) = cookie {
         let headers = response.headers_mut();
         headers.append(header::SET_COOKIE, cookie);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    }
+    if failed.is_some() {
+        return Answer { response, background };
     }
     visit.record(&head.method, &head.headers, status, item.as_ref());
     Answer { response, background }

@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// A visitor's request, with the facts that are known without Redis.
+#[derive(Clone)]
 pub struct Visit {
     pub app: Rc<App>,
     pub now: Timestamp,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 
 use super::{
     RowSource, Schedule,
@@ -128,9 +129,12 @@ async fn read_states(redis: &Redis, rows: &[RowId], now: Timestamp) -> Result<Ve
     let copies: Vec<Option<Bytes>> = next_reply(&mut replies)?;
     let periods: Vec<Option<f64>> = next_reply(&mut replies)?;
     let dues: Vec<Option<f64>> = next_reply(&mut replies)?;
-    let mut states = Vec::with_capacity(rows.len());
+    let (mut states, mut invalid) = (Vec::with_capacity(rows.len()), 0_usize);
     for ((copy, every), due) in copies.into_iter().zip(periods).zip(dues) {
         let ttl: i64 = next_reply(&mut replies)?;
+        let is_present = copy.is_some();
+        let copy = copy.filter(is_object);
+        invalid += usize::from(is_present && copy.is_none());
         states.push(match (Schedule::new(every, due), copy) {
             (None, _) => RowState::NotScheduled,
             (Some(schedule), None) => RowState::CopyMissing(schedule),
@@ -140,7 +144,22 @@ async fn read_states(redis: &Redis, rows: &[RowId], now: Timestamp) -> Result<Ve
             }
         });
     }
+    if invalid > 0 {
+        let rows = if invalid == 1 {
+            "1 cached row is not a JSON object".to_owned()
+        } else {
+            format!("{invalid} cached rows are not JSON objects")
+        };
+        log::error!("{rows} and counts as missing: look for other code that writes inv:");
+    }
     Ok(states)
+}
+
+/// Returns whether a copy is a JSON object. Other code may have written anything, and one such copy would break the
+/// list of all rows. Such a copy counts as missing, so it is loaded again.
+fn is_object(copy: &Bytes) -> bool {
+    let text = std::str::from_utf8(copy).unwrap_or_default();
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// The age of a copy with `ttl` milliseconds to live. The book's code writes copies without expiry (`ttl` is -1) and

@@ -101,7 +101,8 @@ macro_rules! families {
 }
 
 families! {
-    /// token → user id. An empty user id is a guest's session.
+    /// token → user id. An empty user id is a guest's session. `ended:{token}` → user id: the login has ended, and the
+    /// session's cart is still there.
     LOGIN: "login:" "", "hash" in Sessions,
     expires "never", written by "cart_write" "log_in" "end_logins" "reap" "HDEL";
 
@@ -206,9 +207,10 @@ families! {
     HOLDS: "held:" "{sale}", "zset" in Rows,
     expires "1 day after the last hold can end", written by "flash" "flash_cancel" "flash_confirm";
 
-    /// `insights` → 1: the order counts in the insights. With more than one shard also `shard` → the shard of the cart.
+    /// `insights` → 1: the order counts in the insights. `flash:{sale}` → the window of the sale in which it counts. With
+    /// more than one shard also `shard` → the shard of the cart.
     ORDER: "order:" "{order}", "hash" in Orders,
-    expires "14 days", written by "learn" "HSETNX";
+    expires "14 days", written by "flash_confirm" "learn" "HSETNX";
 
     /// item → orders with it, decayed.
     PURCHASES: "bought:" "", "zset" in Orders,

@@ -54,7 +54,7 @@ pub(in crate::demo) async fn show_checkout(
     item: &ItemId,
 ) -> Result<Response, Error> {
     let offer = shop.catalogue().flash_sale(item).await?;
-    let Some(reservation) = shopper.reservation_for(item) else { return Ok(see_other(&format!("/flash/{item}"))) };
+    let Some(reservation) = shopper.reservation_in(&offer) else { return Ok(see_other(&format!("/flash/{item}"))) };
     let form = CheckoutForm::prefilled(shop, shopper).await?;
     let order_id = DemoOrderId::generate()?;
     let reservation = Some(reservation);
@@ -70,14 +70,15 @@ pub(in crate::demo) async fn place_order(
     submitted: &SubmittedForm,
     item: &ItemId,
 ) -> Result<Response, Error> {
-    let (parsed_id, reservation) = (DemoOrderId::parse(submitted.trimmed("order_id")), shopper.reservation_for(item));
+    let parsed_id = DemoOrderId::parse(submitted.trimmed("order_id"));
     // First of all: after the first of two equal forms, the reservation is gone.
     if let Some(id) = &parsed_id
-        && let Some(response) = confirmation(shop, id, item, reservation).await?
+        && let Some(response) = confirmation(shop, id, item, shopper.reservation_for(item)).await?
     {
         return Ok(response);
     }
     let offer = shop.catalogue().flash_sale(item).await?;
+    let reservation = shopper.reservation_in(&offer);
     let (id, form) = (parsed_id.map_or_else(DemoOrderId::generate, Ok)?, CheckoutForm::checked(submitted));
     let checkout = FlashCheckout { offer: &offer, order_id: &id, form: &form, reservation, now: shop.now };
     let Some(user) = shopper.user.as_deref() else { return checkout.page(StatusCode::CONFLICT, SIGN_IN_AGAIN) };
@@ -119,7 +120,8 @@ const ALREADY_BOUGHT: &str = "You have already bought this item. The limit is on
 const SOLD_OUT: &str = "Sorry, this item is sold out.";
 
 /// The response to an order that exists; None if it does not. Reports the reservation to the edge only if the order is
-/// of this sale: otherwise any other order of the visitor would count as a sold piece.
+/// of the sale that the reservation belongs to: otherwise any other order of the visitor, or their order in an earlier
+/// sale of this item, would count as a sold piece.
 async fn confirmation(
     shop: Shop<'_>,
     id: &DemoOrderId,
@@ -127,6 +129,9 @@ async fn confirmation(
     reservation: Option<&ReservedPiece>,
 ) -> Result<Option<Response>, Error> {
     let Some((order, lines)) = shop.orders().find(id).await? else { return Ok(None) };
-    let is_flash = reservation.is_some() && shop.orders().is_flash(id, item).await?;
+    let is_flash = match reservation.and_then(ReservedPiece::sale_starts) {
+        Some(starts) => shop.orders().is_flash(id, item, starts).await?,
+        None => false,
+    };
     Ok(Some(confirm(&order, &lines, reservation.filter(|_| is_flash))))
 }

@@ -102,10 +102,10 @@ impl OrderStore<'_> {
         Ok(!self.database.query(sql, &[json!(offer.card.id), json!(offer.starts), json!(user)]).await?.is_empty())
     }
 
-    /// True if the order is for a flash sale of `item`.
-    pub(in crate::demo) async fn is_flash(&self, id: &DemoOrderId, item: &ItemId) -> Result<bool, Error> {
-        let sql = "SELECT 1 FROM flash_purchases WHERE order_id = ?1 AND item = ?2";
-        Ok(!self.database.query(sql, &[json!(id.0), json!(item.as_str())]).await?.is_empty())
+    /// True if the order is for the flash sale of `item` that starts at `starts`, in Unix seconds.
+    pub(in crate::demo) async fn is_flash(&self, id: &DemoOrderId, item: &ItemId, starts: u64) -> Result<bool, Error> {
+        let sql = "SELECT 1 FROM flash_purchases WHERE order_id = ?1 AND item = ?2 AND sale_starts_at = ?3";
+        Ok(!self.database.query(sql, &[json!(id.0), json!(item.as_str()), json!(starts)]).await?.is_empty())
     }
 
     /// An order and its lines, read in one transaction; None if there is no such order.

@@ -5,7 +5,7 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{
         ids::{OrderId, RowId, UserId},
-        keys::Keys,
+        keys::{Keys, ORDER_TTL},
         scripts::{FLASH_CANCEL, FLASH_CONFIRM},
         token::Token,
     },
@@ -44,7 +44,9 @@ impl FlashSales<'_> {
 /// other one. Its reply carries no information.
 ///
 /// A script, because it counts each order once. It also counts an order whose reservation has expired, because the shop
-/// did sell the piece. An order of another window changes nothing: it belongs to another sale, which is over.
+/// did sell the piece. An order of another window changes nothing: it belongs to another sale, which is over. An order
+/// belongs to the window of its first report. In the sharded layout the script cannot reach the order's own key, so the
+/// caller checks the first report before.
 #[must_use]
 pub fn confirm_command(
     keys: Keys,
@@ -53,8 +55,10 @@ pub fn confirm_command(
     user: &UserId,
     order: &OrderId,
 ) -> Command {
-    Command::script(&FLASH_CONFIRM, [keys.flash_sale(sale), keys.holds(sale)])
+    let own_key = (!keys.is_sharded()).then(|| keys.order(order));
+    Command::script(&FLASH_CONFIRM, [keys.flash_sale(sale), keys.holds(sale)].into_iter().chain(own_key))
         .args([reservation.window(), order.as_str(), user.as_str()])
         .num(RETENTION.as_secs())
+        .num(ORDER_TTL)
         .repeatable()
 }

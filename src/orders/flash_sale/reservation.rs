@@ -91,7 +91,7 @@ impl ReservationId {
     }
 
     /// The Unix second of the window's start, as the scripts write it.
-    pub(super) fn window(&self) -> &str {
+    pub(in crate::orders) fn window(&self) -> &str {
         self.0.split_once('.').map_or("", |(window, _)| window)
     }
 

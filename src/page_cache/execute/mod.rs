@@ -18,7 +18,7 @@ mod shared;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};
 
-use http::{Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 
 use self::background::{BackgroundRender, confirm_unstorable, release};
 pub use self::{bypass::bypass, invalidate::forward_unsafe};
@@ -277,6 +277,7 @@ impl PageRequest {
     fn gateway_timeout(&self, lease: Option<Lease>, reason: ForwardReason) -> Answer {
         let mut response = Response::default();
         *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
         CacheStatus::not_stored(reason, Reason::OnlyIfCached).append_to(&mut response);
         let background = lease.map(|lease| release(&self.visit.app, lease));
         Answer { response, background: background.into_iter().collect() }

@@ -4,16 +4,31 @@ mod login_routes;
 
 use std::rc::Rc;
 
+use http::{HeaderValue, Method};
+
 use crate::{
     App,
     page_cache::{self, CacheStatus, Reason},
     ports::{answer::Answer, fetch::Request, time::Timestamp},
     proxy::{self, Visit},
+    routes::problem::Problem,
 };
+
+/// The methods that a storefront needs. edgefront forwards no other method: the response to a TRACE quotes the request,
+/// and the origin's request contains `Edge-Key` (RFC 9110 §9.3.8).
+const METHODS: [Method; 7] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+/// [`METHODS`] as the value of `Allow`.
+const ALLOW: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
 
 /// Answers a request for the storefront. It waits for at most one request to Redis before the response; views and pages
 /// are written afterwards.
 pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
+    if !METHODS.contains(request.method()) {
+        let mut response = Problem::WrongMethod { allow: ALLOW }.respond("storefront");
+        CacheStatus::bypass(Reason::Method).append_to(&mut response);
+        return response.into();
+    }
     let visit = Visit::of(app, &request, now);
     match page_cache::admit(&request, &app.config.page.urls, &app.pages) {
         Ok((key, _)) if visit.is_personal_route() => {

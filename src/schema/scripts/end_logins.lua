@@ -1,7 +1,7 @@
 #!lua flags=allow-key-locking
 -- Ends logins of a user, so that their tokens are worthless at once.
 -- Their carts and views stay until the caller runs `reap` after its response. If that fails, the cleanup finds them in
--- `recent:`.
+-- `recent:`. Until then, the field `ended:T` of `login:` keeps the user of the cart. It is no token.
 -- KEYS login: sessions:U devices:U
 -- ARGV U T device       T: the caller's token, '' if it is in another shard
 --                       device: 'all', 'others' = all but T, 'own' = T, or a device's id
@@ -26,10 +26,17 @@ if own ~= '' and (device == 'all' or device == 'own') then tokens[#tokens + 1] =
 -- 1,000 at a time, because Lua passes at most about 8,000 arguments.
 for first = 1, #tokens, 1000 do
   local last = math.min(first + 999, #tokens)
-  local users, mine = redis.call('HMGET', login, unpack(tokens, first, last)), {}
+  local users, mine, ended = redis.call('HMGET', login, unpack(tokens, first, last)), {}, {}
   for i = first, last do
-    if users[i - first + 1] == user then mine[#mine + 1] = tokens[i] end
+    if users[i - first + 1] == user then
+      mine[#mine + 1] = tokens[i]
+      ended[#ended + 1] = 'ended:' .. tokens[i]
+      ended[#ended + 1] = user
+    end
   end
-  if #mine > 0 then redis.call('HDEL', login, unpack(mine)) end
+  if #mine > 0 then
+    redis.call('HDEL', login, unpack(mine))
+    redis.call('HSET', login, unpack(ended))
+  end
 end
 return tokens

@@ -16,10 +16,10 @@ local now, gone_by, hold_ends, id, keep = tonumber(ARGV[5]), ARGV[6], ARGV[7], A
 
 local due, every = redis.call('ZSCORE', schedule, name), redis.call('ZSCORE', delay, name)
 if not due or not every or tonumber(every) <= 0 then return '{"outcome":"no-sale"}' end
-local json = redis.call('GET', copy)
-if not json then return '{"outcome":"no-copy"}' end
-local is_json, row = pcall(cjson.decode, json)
-if not is_json or type(row) ~= 'table' then return '{"outcome":"no-sale"}' end
+-- Other code may have stored anything here. If it is not a JSON object, the caller loads the row again.
+local json, is_json, row = redis.pcall('GET', copy), false, nil
+if type(json) == 'string' and json:find('^%s*{') then is_json, row = pcall(cjson.decode, json) end
+if not is_json then return '{"outcome":"no-copy"}' end
 
 -- A database may hold anything (text, null, a huge number). None of it may become an error here.
 local function column(column_name)

@@ -1,11 +1,19 @@
 #!lua flags=allow-key-locking
 -- Counts an order of a flash sale as a sold piece, once per order.
 -- It ends the user's hold. It counts an order whose hold is over, too, because the order did happen.
--- KEYS flash:{sale} held:{sale}
--- ARGV window order user keep        window: of the reservation, as its id names it; keep: seconds
+-- KEYS flash:{sale} held:{sale} [order:O]
+-- ARGV window order user keep order_ttl      window: of the reservation, as its id names it; keep, order_ttl: seconds
 -- returns 1 = counted; 0 = counted before, or the order is of another window than the current one
-local sale, held = KEYS[1], KEYS[2]
-local window, order, user, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local sale, held, known = KEYS[1], KEYS[2], KEYS[3]
+local window, order, user, keep, order_ttl = unpack(ARGV)
+
+-- An order belongs to the window of its first report. The storefront may repeat an old order while the user holds a
+-- piece of the next window. The order must not take that piece.
+if known then
+  local is_first = redis.call('HSETNX', known, sale, window) == 1
+  if is_first then redis.call('EXPIRE', known, order_ttl) end
+  if not is_first and redis.call('HGET', known, sale) ~= window then return 0 end
+end
 
 local running = redis.call('HGET', sale, 'window')
 if running and running ~= window then return 0 end

@@ -56,19 +56,19 @@ pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f
 pub static DEVICES: Script = lua!("devices", "53d2b4a70149386ef9c3d5691840e4f80e0f9296");
 
 /// Ends logins of a user, so that their tokens are worthless at once.
-pub static END_LOGINS: Script = lua!("end_logins", "c5c4d00ebc83454c4069a39cbafb6481069f005f");
+pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4523f6ffff55a");
 
 /// Deletes stored pages and takes them out of the account of page sizes.
 pub static EVICT: Script = lua!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
-pub static FLASH: Script = lua!("flash", "2dcf4c5345d86cbfb03cc5745874c53703dcfe8e");
+pub static FLASH: Script = lua!("flash", "965a5284ba57c2a1c0f7747b96d11c4dbc60c0bd");
 
 /// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
 
 /// Counts an order of a flash sale as a sold piece, once per order.
-pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "540c0e3227f17bd56fffaaaa85c60b28f8569790");
+pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "930a01180761ee31c66338be8e715283e0d6c7ac");
 
 /// Finds the piece of a flash sale that is held for a visitor.
 pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
@@ -86,7 +86,7 @@ pub static PAGE: Script = lua!("page", "339ea1c1b926b088b2e58961205bb47ed2a022f0
 pub static PURGE: Script = lua!("purge", "7799451a622e0e1ad30686e863bffb8adf088446");
 
 /// Ends sessions and records their carts as abandoned.
-pub static REAP: Script = lua!("reap", "91243a06f024f009df64754f8b75281a27a7b00f");
+pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332");
 
 /// Reads the items bought together with an item, and how often each of them is bought.
 pub static RELATED: Script = lua!("related", "760aeae07be2f1155879a992c80f3adf577f8b71");

@@ -20,6 +20,16 @@ local scores = call('ZMSCORE', recent, unpack(tokens))
 local users = call('HMGET', login, unpack(tokens))
 local over = call('ZCARD', recent) - limit
 
+-- `end_logins` has ended the logins of sessions without a user, and keeps their users in other fields.
+local ended_fields, owners = {}, {}
+for i = 1, #tokens do
+  if not users[i] then ended_fields[#ended_fields + 1] = 'ended:' .. tokens[i] end
+end
+if #ended_fields > 0 then
+  for i, owner in ipairs(call('HMGET', login, unpack(ended_fields))) do owners[ended_fields[i]] = owner or nil end
+end
+ended_fields = {}
+
 -- Sessions to end move up over the spared ones, within `tokens` and KEYS: for the same reason, this needs no new table.
 local last, ended, carts = 0, 0, 0
 for i = 1, #tokens do
@@ -27,11 +37,16 @@ for i = 1, #tokens do
   local unchanged = score and (score == read_score or tonumber(score) == tonumber(read_score))
   if read_score == '' or (unchanged and (over > 0 or tonumber(score) < idle_cutoff)) then
     local token, viewed, cart = tokens[i], KEYS[i * 2 + 4], KEYS[i * 2 + 5]
+    local owner = user
+    if not user then
+      owner = owners['ended:' .. token]
+      if owner then ended_fields[#ended_fields + 1] = 'ended:' .. token end
+    end
     -- Other code may have stored anything here: another type, or a quantity that is not a number. The session ends in
     -- any case, and readers of the list skip entries that are not carts.
     local items = pcall('HGETALL', cart)
     if #items > 0 then
-      call('XADD', abandoned, '*', 'user', user or whose, 'seen', score or '', 'items', encode(items))
+      call('XADD', abandoned, '*', 'user', owner or whose, 'seen', score or '', 'items', encode(items))
       carts = carts + 1
     end
     if score then over = over - 1 end
@@ -47,6 +62,7 @@ if ended > 0 then
   call('ZREM', recent, unpack(tokens, 1, last))
   call('HDEL', login, unpack(tokens, 1, last))
 end
+if #ended_fields > 0 then call('HDEL', login, unpack(ended_fields)) end
 if whose ~= '' and last > 0 then
   pcall('ZREM', sessions, unpack(tokens, 1, last))
   pcall('HDEL', devices, unpack(tokens, 1, last))

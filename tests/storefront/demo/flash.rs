@@ -157,6 +157,37 @@ async fn a_form_that_is_sent_twice_buys_one_piece() {
     assert_eq!(sold(&shop).await, 1);
 }
 
+/// The user buys in one sale, and reserves a piece of the next before the old form is sent again.
+#[tokio::test]
+async fn an_order_of_the_last_sale_takes_no_piece_of_the_next() {
+    let shop = open().await;
+    let ada = reserve(&shop, "ada").await.expect("a piece");
+    let (status, order, _) = ada.send(&shop, FORM).await;
+    assert_eq!(status, 303);
+    shop.sql(&format!(
+        "UPDATE inventory SET sale_starts_at = sale_starts_at - 1, sale_sold = 0 WHERE id = '{RUNNING}'"
+    ))
+    .await;
+    shop.store.raw(&["DEL", &format!("inv:{RUNNING}")]).await;
+    refresh(&shop, RUNNING).await;
+    let again = ada.visitor.request(Method::POST, &format!("/flash/{RUNNING}/reservations"));
+    assert_eq!(again.send().await.expect("an answer").status(), 201);
+    for _ in 0..2 {
+        assert_eq!(ada.send(&shop, FORM).await, (303, order.clone(), String::new()));
+        let sale = sale(&shop, RUNNING).await;
+        assert_eq!((&sale["left"], &sale["held"]), (&json!(24), &json!(1)), "{sale}");
+    }
+    let next = Buyer { order_id: "0".repeat(32), ..ada };
+    assert_eq!(next.send(&shop, FORM).await.0, 303, "the piece of the next sale can be bought");
+    let after = Visitor::new(&shop).get(&format!("/flash/{RUNNING}")).await.json;
+    assert_eq!((&after["left"], &after["held"]), (&json!(24), &json!(0)), "{after}");
+    // A reservation of a sale that has been replaced buys nothing.
+    let bob = reserve(&shop, "bob").await.expect("a piece");
+    shop.sql(&format!("UPDATE inventory SET sale_starts_at = sale_starts_at - 1 WHERE id = '{RUNNING}'")).await;
+    let (status, _, page) = bob.send(&shop, FORM).await;
+    assert_eq!((status, page.contains("no active reservation")), (409, true), "{page}");
+}
+
 #[tokio::test]
 async fn a_rejected_form_shows_its_problem_and_keeps_its_values() {
     let shop = open().await;

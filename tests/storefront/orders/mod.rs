@@ -19,6 +19,7 @@ scenarios!(&[];
     a_response_with_an_order_is_not_stored,
     an_invalid_order_is_logged_and_the_response_is_sent,
     a_failure_of_redis_does_not_fail_the_response_and_a_repeated_order_is_settled,
+    an_order_is_never_answered_as_refused,
 );
 
 const ORDER: &str = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2},{"id":"pan","quantity":1}]}"#;
@@ -152,6 +153,67 @@ async fn a_failure_of_redis_does_not_fail_the_response_and_a_repeated_order_is_s
     check_out(shop, &cookie).await;
     assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
     assert_eq!(orders_with(shop, "mug").await, "1");
+}
+
+/// Beside the order, the response changes the cart, or logs the visitor in or out.
+async fn an_order_is_never_answered_as_refused(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
+    let gift = r#"{"op":"add","id":"gift","quantity":1}"#;
+    shop.store.gateway.set_fault(Some(Fault::Status(500, "{}".to_owned())));
+    for (name, value) in [("edge-cart", gift), ("edge-login", "ada"), ("edge-logout", "all")] {
+        shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER).header(name, value));
+        let response = check_out(shop, &cookie).await;
+        let cleared =
+            response.headers().get("set-cookie").is_some_and(|set| set.to_str().unwrap().contains("Max-Age=0"));
+        assert_eq!((response.status().as_u16(), cleared), (200, name == "edge-logout"), "{name}");
+        assert_eq!(response.text().await.unwrap(), "thank you", "{name}");
+        shop.settled().await;
+    }
+    shop.store.gateway.set_fault(None);
+    shop.logged("not all of its other directives were executed").await;
+    // A cart that is full refuses the change, but not the order.
+    let (full, key) = (guest_with_cart(shop).await, "edge-cart");
+    let lines: Vec<_> =
+        (0..99).map(|number| json!({"op": "add", "id": format!("item-{number}"), "quantity": 1})).collect();
+    for change in [json!(lines[..98]).to_string(), gift.to_owned()] {
+        shop.origin
+            .answer(Reply::html("thank you").header("edge-order", &*ORDER.replace("A-1", "A-2")).header(key, &*change));
+        assert_eq!(check_out(shop, &full).await.status(), 200);
+    }
+    shop.origin.answer(Reply::html("added").header(key, gift));
+    shop.origin.answer(Reply::html("added").header(key, r#"{"op":"add","id":"one-too-many","quantity":1}"#));
+    assert_eq!(check_out(shop, &full).await.status(), 409, "without an order, the visitor learns it");
+}
+
+/// The login has ended the old session, so its cookie must reach the visitor.
+#[tokio::test]
+async fn a_cart_change_that_is_refused_after_a_login_keeps_the_login() {
+    let shop = Shop::native(&[("CART_MAX_LINES", "2")]).await;
+    let guest = guest_with_cart(&shop).await;
+    let change = r#"{"op":"add","id":"lamp","quantity":1}"#;
+    shop.origin.answer(Reply::html("welcome").header("edge-login", "ada").header("edge-cart", change));
+    let response = check_out(&shop, &guest).await;
+    assert_eq!(response.status(), 409);
+    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    assert_eq!(cart(&shop, cookie).await.as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
+async fn a_cart_change_beside_an_order_whose_reply_is_lost_happens_once() {
+    let shop = Shop::book(&[]).await;
+    let cookie = guest_with_cart(&shop).await;
+    // From here on, the server knows the script.
+    shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
+    check_out(&shop, &cookie).await;
+    shop.settled().await;
+    let gift = r#"{"op":"add","id":"gift","quantity":1}"#;
+    shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER).header("edge-cart", gift));
+    shop.store.gateway.set_fault(Some(Fault::LoseReply));
+    assert_eq!(check_out(&shop, &cookie).await.status(), 200);
+    shop.settled().await;
+    shop.store.gateway.set_fault(None);
+    let cart = cart(&shop, &cookie).await;
+    assert_eq!(cart, json!([{"id": "gift", "quantity": 1}, {"id": "mug", "quantity": 2}]));
 }
 
 #[tokio::test]

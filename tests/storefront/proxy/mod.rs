@@ -14,6 +14,7 @@ use crate::support::{Reply, Shop, TestOrigin, eventually, scenarios};
 scenarios! {
     &[("ORIGIN_TIMEOUT", "4")];
     a_request_passes_to_the_letter,
+    a_method_that_no_storefront_needs_never_reaches_the_origin,
     headers_of_a_connection_stay_on_its_side,
     nobody_but_us_speaks_as_edge,
     our_cookie_stays_here_and_the_others_pass,
@@ -48,6 +49,29 @@ async fn a_request_passes_to_the_letter(shop: &Shop) {
         assert_eq!(asked.headers["x-forwarded-proto"], "http");
         assert_eq!(asked.headers["host"], shop.origin.url().strip_prefix("http://").unwrap());
     }
+}
+
+/// RFC 9110 §9.3.8: a TRACE response quotes the request, and the origin's request contains `Edge-Key`.
+async fn a_method_that_no_storefront_needs_never_reaches_the_origin(shop: &Shop) {
+    shop.origin.answer(Reply::html("reached"));
+    for (name, path) in [("TRACE", "/about"), ("TRACE", "/cart"), ("TRACK", "/about"), ("PROPFIND", "/"), ("get", "/")]
+    {
+        let method = Method::from_bytes(name.as_bytes()).unwrap();
+        let answer = shop.request(method, path).header("accept", "text/html").send().await.unwrap();
+        // The platform itself refuses some names (501), and repairs the case of others.
+        let status = answer.status().as_u16();
+        assert!(status == 405 || status == 501 || name == "get" && status == 200, "{name} {path}: {status}");
+        if status == 405 {
+            assert_eq!(answer.headers()["allow"], "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS", "{name}");
+            assert_eq!(answer.headers()["cache-control"], "private, no-store", "{name}");
+        }
+        assert!(name == "get" || shop.origin.count() == 0, "{name} {path} reached the origin");
+    }
+    let traced = shop.request(Method::TRACE, "/about").send().await.unwrap();
+    assert_eq!(
+        (traced.status().as_u16(), traced.headers()["content-type"].as_bytes()),
+        (405, &b"application/problem+json"[..])
+    );
 }
 
 async fn headers_of_a_connection_stay_on_its_side(shop: &Shop) {

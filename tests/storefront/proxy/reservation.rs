@@ -21,6 +21,7 @@ scenarios! {
     nobody_else_says_what_is_held,
     an_order_sells_the_piece_that_was_held,
     an_order_that_is_reported_later_sells_it_too,
+    an_order_of_the_last_sale_takes_no_piece_of_the_next,
 }
 
 const CHECKOUT: &str = "/flash/pan/checkout";
@@ -134,6 +135,30 @@ async fn an_order_sells_the_piece_that_was_held(shop: &Shop) {
         assert_eq!(request.send().await.expect("an answer").status(), 200);
         assert_eq!(sale(&mut ada).await, [json!(4), json!(0), Value::Null, json!(true)]);
     }
+}
+
+/// The storefront repeats the old order, and names the reservation that the user holds now.
+async fn an_order_of_the_last_sale_takes_no_piece_of_the_next(shop: &Shop) {
+    let mut ada = log_in(shop, "ada").await;
+    let held = reserve(shop, "pan", &mut ada).await;
+    let buy = async |order: &Value, cookie: &str| {
+        shop.origin.answer(Reply::html("thank you").header("edge-order", order.to_string()));
+        let request = shop.request(Method::POST, CHECKOUT).header("cookie", cookie);
+        assert_eq!(request.send().await.expect("an answer").status(), 200);
+    };
+    let cookie = ada.cookie.clone().expect("a cookie");
+    buy(&order("A-1", &held), &cookie).await;
+    // The next sale begins a second later.
+    let now = TestClock::ticking().now();
+    let row = json!({"sale_starts_at": now.as_secs() - 30, "sale_ends_at": now.as_secs() + 3600, "sale_pieces": 5});
+    put(&shop.store, "pan", &row, now + Duration::from_hours(1)).await;
+    let held = reserve_too("pan", &mut ada).await;
+    for _ in 0..2 {
+        buy(&order("A-1", &held), &cookie).await;
+        assert_eq!(sale(&mut ada).await, [json!(4), json!(1), held.clone(), json!(false)]);
+    }
+    buy(&order("A-2", &held), &cookie).await;
+    assert_eq!(sale(&mut ada).await, [json!(4), json!(0), Value::Null, json!(true)]);
 }
 
 async fn an_order_that_is_reported_later_sells_it_too(shop: &Shop) {

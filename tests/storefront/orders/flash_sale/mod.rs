@@ -175,16 +175,20 @@ async fn a_row_without_the_columns_of_a_sale_is_not_found() {
         with("sale_starts_at", Value::Null),
         with("sale_ends_at", json!({})),
         json!({"id": "pan", "stock": 7}),
-        json!([1]),
-        json!(7),
-        json!("text"),
+        json!({}),
     ] {
         sale.put(&invalid).await;
         assert_eq!(sale.read(None).await, Err(Error::NotFound("flash sale")), "{invalid}");
         assert_eq!(sale.reserve(&ada).await, Err(Error::NotFound("flash sale")), "{invalid}");
     }
-    sale.store.raw(&["SET", "inv:pan", "{not json"]).await;
-    assert_eq!(sale.read(None).await, Err(Error::NotFound("flash sale")));
+    // A copy that is not a JSON object counts as missing.
+    for invalid in ["", "{not json", "\"text\"", "[1]", "7"] {
+        sale.store.raw(&["SET", "inv:pan", invalid]).await;
+        assert_eq!(sale.read(None).await, Err(Error::NotYet("row")), "{invalid}");
+    }
+    sale.store.raw(&["DEL", "inv:pan"]).await;
+    sale.store.raw(&["RPUSH", "inv:pan", "another type"]).await;
+    assert_eq!(sale.read(None).await, Err(Error::NotYet("row")));
     // Invalid values in the other columns do not make the row invalid.
     let mut row = with("sale_sold", Value::Null);
     row["sale_price_cents"] = json!("free");

@@ -202,6 +202,9 @@ async fn a_missing_copy_is_loaded(shop: &Shop) {
     lose().await;
     assert_eq!(reserve(&mut ada).await.status, 201);
     lose().await;
+    shop.store.raw(&["SET", "inv:pan", "no JSON"]).await;
+    assert_eq!(Visitor::new(shop).get("/flash/pan").await.json["left"], 2);
+    lose().await;
     shop.origin.answer(Reply::status(500));
     let answer = Visitor::new(shop).get("/flash/pan").await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, "5"));

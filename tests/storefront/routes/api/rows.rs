@@ -16,6 +16,7 @@ scenarios!(&[("ROWS_URL", "{origin}/rows"), ("ROW_MEMORY", "0")];
     a_row_whose_source_fails_is_unavailable,
     a_scheduled_row_without_a_copy_is_told_apart_from_an_unscheduled_one,
     an_invalid_row_or_schedule_is_refused,
+    a_copy_that_is_no_json_object_is_reported_and_loaded_again,
 );
 
 mod memory {
@@ -115,6 +116,31 @@ async fn several_rows_are_read_in_one_request(shop: &Shop) {
         let answer = read(shop, query).await;
         assert_eq!((answer.status, &answer.json["field"]), (422, &json!("ids")), "{query}");
     }
+}
+
+/// Other code may write anything to `inv:`. One such copy must not break the list of all rows.
+async fn a_copy_that_is_no_json_object_is_reported_and_loaded_again(shop: &Shop) {
+    stock(shop, 7);
+    for row in ["mug", "cup"] {
+        schedule(shop, row, 3_600.0).await;
+    }
+    for written in ["", "gone", "7", "null", "[1]", "\"{}\"", r#"{"stock":7"#, r#"{"stock":7}}"#] {
+        // A row is loaded at most once a second.
+        let due = shop.store.raw(&["ZADD", "schedule:", "1", "mug"]).await;
+        assert!(due.is_number());
+        shop.store.raw(&["SET", "inv:mug", written]).await;
+        let answer = read(shop, "?ids=mug,cup").await;
+        assert_eq!(answer.json, json!({"rows": {"mug": row("mug", 7), "cup": row("cup", 7)}}), "{written}");
+    }
+    shop.store.raw(&["ZADD", "schedule:", "1", "mug"]).await;
+    shop.store.raw(&["SET", "inv:mug", "gone"]).await;
+    assert_eq!(read(shop, "/mug").await.json, row("mug", 7));
+    shop.logged("1 cached row is not a JSON object").await;
+    // Without its source, the row has no copy.
+    shop.origin.answer(Reply::status(500));
+    shop.store.raw(&["SET", "inv:mug", "gone"]).await;
+    assert_eq!(read(shop, "?ids=mug,cup").await.json, json!({"rows": {"cup": row("cup", 7)}, "no_copy": ["mug"]}));
+    assert_eq!(read(shop, "/mug").await.status, 503);
 }
 
 async fn an_overdue_row_is_refreshed_after_the_response(shop: &Shop) {

@@ -3,7 +3,7 @@ use std::rc::Rc;
 use edgefront::{
     App,
     schema::scripts,
-    sessions::{CleanupProbe, TOUCH_EVERY},
+    sessions::{self, CleanupProbe, DeviceSelection, TOUCH_EVERY, log_out_devices},
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -80,6 +80,39 @@ async fn a_logout_after_the_read_spares_a_session_over_the_limit() {
     log_out(&app, &youngest).await;
     assert_eq!(reap(&app, 1, &oldest).await, (1, 1));
     assert_eq!(remaining_tokens(&store).await, [spared.as_str()]);
+}
+
+/// The cleanup runs between the end of the logins and the deletion of their data.
+#[tokio::test]
+async fn a_cart_that_the_cleanup_finds_after_a_logout_keeps_its_user() {
+    let (store, app) = store_with_limit("1").await;
+    let phone = start_session(&store, &app, "ada").await;
+    let desk = start_session(&store, &app, "ada").await;
+    let (now, config) = (app.clock.now(), &app.config.session);
+    let ended = log_out_devices(&app.redis, &desk, &DeviceSelection::Others, now, config).await.unwrap().unwrap();
+    assert_eq!(sessions::check(&app.redis, &phone, now, config).await, Ok(None));
+    assert_eq!(clean(&app, CleanupProbe::Overflow).await.carts, 1);
+    ended.delete_data(&app.redis, now, config).await.unwrap();
+    let abandoned = store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!((abandoned.as_array().map(Vec::len), &abandoned[0][1][1]), (Some(1), &json!("ada")));
+    assert_eq!(store.raw(&["HGETALL", "login:"]).await, json!([desk.as_str(), "ada"]));
+}
+
+/// A session that was touched after the read is spared, and a later run still knows the user.
+#[tokio::test]
+async fn a_spared_session_without_a_login_keeps_its_user() {
+    let (store, app) = store_with_limit("1").await;
+    let phone = start_session(&store, &app, "ada").await;
+    let desk = start_session(&store, &app, "ada").await;
+    let oldest = read_oldest(&store, 1).await;
+    log_out_devices(&app.redis, &desk, &DeviceSelection::All, app.clock.now(), &app.config.session).await.unwrap();
+    store.raw(&["ZINCRBY", "recent:", "1", phone.as_str()]).await;
+    assert_eq!(reap(&app, 0, &oldest).await, (0, 0));
+    store.clock.advance(MINUTE * 2);
+    assert_eq!(clean(&app, CleanupProbe::Idle).await.carts, 2);
+    let abandoned = store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!((&abandoned[0][1][1], &abandoned[1][1][1]), (&json!("ada"), &json!("ada")));
+    assert_eq!(store.raw(&["EXISTS", "login:"]).await, 0);
 }
 
 #[tokio::test]

@@ -332,6 +332,7 @@ impl<'a> Model<'a> {
 pub fn at_rest(state: &State) -> Result<(), String> {
     for (holds, rule) in [
         (state.login.keys().eq(state.recent.keys()), "login: and recent: name the same sessions"),
+        (state.ended.is_empty(), "no ended login is left"),
         (state.carts.keys().all(|token| state.login.contains_key(token)), "no cart without login"),
         (state.viewed.keys().all(|token| state.login.contains_key(token)), "no viewed items without login"),
     ] {

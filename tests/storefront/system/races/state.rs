@@ -11,6 +11,8 @@ use upstash_rest::Command;
 pub struct State {
     /// Token → user, empty for a guest.
     pub login: BTreeMap<String, String>,
+    /// Token → user, of a login that has ended and whose data are still there.
+    pub ended: BTreeMap<String, String>,
     /// Token → last seen.
     pub recent: BTreeMap<String, Timestamp>,
     /// Token → item → last viewed.
@@ -83,7 +85,14 @@ impl State {
         let moment = |score: String| Timestamp::from_score(score.parse().expect("a score"));
         let moments = || pairs().map(|(member, score)| (member, moment(score)));
         match (family, name.is_empty()) {
-            ("login", _) => self.login.extend(pairs()),
+            ("login", _) => {
+                for (field, user) in pairs() {
+                    match field.strip_prefix("ended:") {
+                        Some(token) => self.ended.insert(token.to_owned(), user),
+                        None => self.login.insert(field, user),
+                    };
+                }
+            }
             ("recent", _) => self.recent.extend(moments()),
             ("viewed", true) => {
                 self.ranking.extend(pairs().map(|(item, score)| (item, score.parse::<f64>().expect("a score"))));
@@ -138,7 +147,8 @@ pub fn seen(state: &mut State, token: &str, now: Timestamp) {
 
 /// A session ends, with all that is stored of it.
 pub fn reap(state: &mut State, token: &str, whose: &str) {
-    let user = state.login.remove(token);
+    let ended = state.ended.remove(token);
+    let user = state.login.remove(token).or(ended);
     let cart = state.carts.remove(token);
     state.recent.remove(token);
     state.viewed.remove(token);
@@ -150,7 +160,17 @@ pub fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bo
     match (history, user) {
         ([], _) | (_, None) => {}
         (_, Some("")) => reap(state, own, ""),
-        ([_], Some(user)) => state.login.retain(|token, owner| owner != user || !all && token == own),
+        ([_], Some(user)) => {
+            let ends = |token: &String, owner: &String| owner == user && (all || token != own);
+            state.ended.extend(
+                state
+                    .login
+                    .iter()
+                    .filter(|(token, owner)| ends(token, owner))
+                    .map(|(token, owner)| (token.clone(), owner.clone())),
+            );
+            state.login.retain(|token, owner| !ends(token, owner));
+        }
         ([_, listed, ..], Some(user)) => {
             let mut ended = listed.lists.get(user).cloned().unwrap_or_default();
             if all {

@@ -73,6 +73,50 @@ async fn an_account_in_workerd_is_not_tried_without_end_from_many_networks() {
     assert_eq!(sign_in("bob@example.org", "another").send().await.unwrap().status(), 422);
 }
 
+/// V6.3.1: an attacker who tries passwords must not lock the owner out.
+#[tokio::test]
+async fn an_attacker_in_workerd_does_not_lock_an_account_for_its_owner() {
+    let shop = Shop::limited(&[("ORIGIN_URL", "")]).await;
+    let post = |path: &str, address: &str, fields: &[(&str, &str)]| {
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = shop.request(Method::POST, path).header("cf-connecting-ip", address);
+        request.header("content-type", "application/x-www-form-urlencoded").body(form)
+    };
+    let (email, password) = ("ada@example.org", "five unrelated words are enough");
+    let sign_in = |address: &str, password: &str| post("/login", address, &[("email", email), ("password", password)]);
+    let status = async |request: reqwest::RequestBuilder| request.send().await.unwrap().status().as_u16();
+    let account = [("name", "Ada"), ("email", email), ("password", password)];
+    assert_eq!(status(post("/signup", "203.0.113.1", &account)).await, 303);
+
+    let (sent, refused) = until_refused(LOGINS, || sign_in("203.0.113.66", "wrong and long enough")).await;
+
+    assert!(sent >= 5 && refused.text().await.unwrap().contains("Too many attempts"), "{sent}");
+    // The delay doubles with each failure, and an attempt within it does not prolong it.
+    for (failures, delay) in [(12, 128_u64), (14, 512), (20, 900)] {
+        let elapsed = delay - 60;
+        let set = format!("failures = {failures}, tried_at = tried_at - (tried_at - unixepoch()) - {elapsed}");
+        shop.sql(&format!("UPDATE sign_in_attempts SET {set} WHERE network = '203.0.113.66'")).await;
+        for _ in 0..2 {
+            let refused = sign_in("203.0.113.66", password).send().await.unwrap();
+            assert_eq!(refused.status(), 429, "the right password is refused, too: no answer tells it apart");
+            let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+            assert!((1..=60).contains(&wait), "{failures}: {wait}");
+        }
+    }
+    for address in ["203.0.113.1", "198.51.100.7", "2001:db8::1"] {
+        assert_eq!(status(sign_in(address, password)).await, 303, "the owner at {address}");
+    }
+    // With many networks, an attacker uses up the account's limit for networks that the shop does not know.
+    let number = std::cell::Cell::new(0);
+    until_refused(LOGINS, || {
+        number.set(number.get() + 1);
+        sign_in(&format!("192.0.2.{}", number.get()), "wrong and long enough")
+    })
+    .await;
+    assert_eq!(status(sign_in("192.0.2.250", password)).await, 429);
+    assert_eq!(status(sign_in("203.0.113.1", password)).await, 303, "the owner at a known address");
+}
+
 /// V2.4.1
 #[tokio::test]
 async fn writes_in_workerd_are_limited_for_each_network_and_route() {
@@ -104,6 +148,12 @@ async fn carts_that_the_origin_changes_in_workerd_are_limited_too() {
     let (sent, refused) = until_refused(WRITES, || shop.request(Method::POST, "/any/form")).await;
     assert!(sent >= WRITES && !refused.headers().contains_key("set-cookie"), "{sent}");
     assert_eq!(shop.store.raw(&["HLEN", "login:"]).await, sent);
+    // The storefront has accepted an order, so the limit does not refuse it.
+    let order = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":1}]}"#;
+    let thanks = crate::support::Reply::html("thank you").header("edge-order", order);
+    shop.origin.answer(thanks.header("edge-cart", r#"{"op":"add","id":"gift","quantity":1}"#));
+    let answer = shop.request(Method::POST, "/any/form").send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.headers().contains_key("set-cookie")), (200, true));
 }
 
 /// V6.3.1: the service's key.
