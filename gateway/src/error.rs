@@ -65,3 +65,31 @@ pub(crate) fn server_error_text(error: &ServerError) -> String {
         None => error.text().trim_end().to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{MAX_BODY_BYTES, MAX_COMMANDS, budget::MAX_ARGUMENTS};
+
+    fn with_commas(number: usize) -> String {
+        let digits = number.to_string();
+        let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+        groups.join(",")
+    }
+
+    #[test]
+    fn the_readme_names_the_limits_and_the_temporary_errors() {
+        let readme = include_str!("../README.md");
+        let (commands, arguments) = (with_commas(MAX_COMMANDS), with_commas(MAX_ARGUMENTS));
+        for row in [
+            format!("| a command | {} MiB |", MAX_COMMAND_BYTES >> 20),
+            format!("| a request | {} MiB, {commands} commands, {arguments} arguments |", MAX_BODY_BYTES >> 20),
+        ] {
+            assert!(readme.contains(&row), "the table of limits in README.md lacks: {row}");
+        }
+        let row = readme.lines().find(|line| line.contains("Redis refuses commands for now")).unwrap_or_default();
+        for code in TEMPORARY {
+            assert!(row.contains(&format!("`{code}`")), "the table of statuses in README.md lacks {code}");
+        }
+    }
+}

@@ -15,7 +15,7 @@ mod json;
 mod argument;
 
 /// Bounds on a request.
-mod budget;
+pub(crate) mod budget;
 
 pub use command::Command;
 
