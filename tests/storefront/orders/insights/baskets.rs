@@ -43,7 +43,9 @@ async fn every_top_list_of_a_real_number_of_baskets_is_exact() {
         for one in viewed {
             *views.entry(one).or_default() += 1.0;
             let others = led.entry(one).or_default();
-            bought.iter().for_each(|other| *others.entry(other).or_default() += 1.0);
+            for other in bought {
+                *others.entry(other).or_default() += 1.0;
+            }
         }
     }
     let partners = pairs.values().map(BTreeMap::len).max();
@@ -92,7 +94,9 @@ async fn buy_with_hub(store: &Store, numbers: Range<usize>, tally: &mut BTreeMap
         let frequent = (0..15).find(|place| number % 120 < (place + 1) * (place + 2) / 2).unwrap_or(14);
         let rare = (0..18).map(|place| item(&format!("partner-{:05}", number * 18 + place)));
         let partners: Vec<_> = [item(&format!("best-{frequent:02}"))].into_iter().chain(rare).collect();
-        partners.iter().for_each(|partner| *tally.entry(partner.clone()).or_default() += 1.0);
+        for partner in &partners {
+            *tally.entry(partner.clone()).or_default() += 1.0;
+        }
         let items: Vec<_> = [item("hub")].into_iter().chain(partners).collect();
         insights::learn(&store.redis, &order(&number.to_string(), &items), &[], START, &CONFIG).await.unwrap();
     }
