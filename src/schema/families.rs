@@ -220,14 +220,14 @@ families! {
     PURCHASES_RESCALED: "rescaled:" "bought", "string" in Orders,
     expires "never", written by "learn";
 
-    /// Items bought together with this one, as JSON: `began` (of their half-life), `orders`, `items` (item → orders
-    /// with both).
-    BOUGHT_TOGETHER: "bought:" "{item}", "string" in Orders,
-    expires "10 half-lives after the last order", written by "learn";
+    /// Items bought together with this one: item → orders with both, in units of `scale`. The empty field →
+    /// `began scale orders items`: the start of the half-life, the unit, the orders, and the number of fields.
+    BOUGHT_TOGETHER: "bought:" "{item}", "hash" in Orders,
+    expires "10 half-lives after the last half-life with an order", written by "learn";
 
-    /// Items bought by visitors who had viewed this one, as JSON like that of `bought:{item}`.
-    BOUGHT_AFTER_VIEWING: "led-to:" "{item}", "string" in Orders,
-    expires "10 half-lives after the last order", written by "learn";
+    /// Items bought by visitors who had viewed this one, as in `bought:{item}`.
+    BOUGHT_AFTER_VIEWING: "led-to:" "{item}", "hash" in Orders,
+    expires "10 half-lives after the last half-life with an order", written by "learn";
 
     /// The counters of one isolate since its last entry: a field for each counter that is not 0.
     TRAFFIC: "traffic:" "", "stream" in Untagged,

@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use crate::ports::time::Timestamp;
 
-/// Half-lives without an update after which a key expires: its counts have decayed to 2⁻¹⁰.
-pub const LIFETIME_HALF_LIVES: i32 = 10;
-
 /// The current half-life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HalfLife {
@@ -33,12 +30,6 @@ impl HalfLife {
         0.5_f64.powi(self.ended_since(since))
     }
 
-    /// Returns whether counts have expired that were last updated in the half-life that started at `since`.
-    #[must_use]
-    pub fn has_expired(self, since: f64) -> bool {
-        self.ended_since(since) >= LIFETIME_HALF_LIVES
-    }
-
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "saturates; seconds are exact")]
     fn ended_since(self, since: f64) -> i32 {
         ((self.start as f64 - since) / self.length as f64).floor().max(0.0) as i32
@@ -50,18 +41,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_halves_with_each_half_life_and_expires_after_ten() {
+    fn a_count_halves_with_each_half_life() {
         let week = 7 * 86_400;
         let after =
             |weeks: u64| HalfLife::containing(Timestamp::from_millis(weeks * week * 1000), Duration::from_secs(week));
         for (weeks, weight) in [(0, 1.0), (1, 0.5), (2, 0.25), (9, 1.0 / 512.0)] {
-            assert_eq!(
-                (after(weeks).weight(0.0).to_bits(), after(weeks).has_expired(0.0)),
-                (f64::to_bits(weight), false)
-            );
+            assert_eq!(after(weeks).weight(0.0).to_bits(), f64::to_bits(weight));
         }
-        assert!(after(10).has_expired(0.0));
         assert!(after(0).weight(1e9) >= 1.0, "a clock that is behind");
-        assert!(after(3_000).weight(0.0) >= 0.0 && after(3_000).has_expired(0.0));
+        assert!(after(3_000).weight(0.0) >= 0.0);
     }
 }

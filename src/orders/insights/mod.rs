@@ -7,7 +7,7 @@
 //! - [`half_life`]: the decay of the counts.
 //!
 //! Memory is bounded: one total for each of the [`InsightsConfig::keep`] items that are bought most. Each item has two
-//! keys, which count at most 120 other items and expire after ten half-lives without an order. Of an order,
+//! keys, which count at most 10,000 other items and expire after ten half-lives without an order. Of an order,
 //! [`MAX_BOUGHT_ITEMS`] items count, and [`MAX_VIEWED_ITEMS`] items that its visitor viewed. No job sweeps over the
 //! keys: each key decays when it is next used.
 
@@ -39,7 +39,8 @@ pub const MAX_VIEWED_ITEMS: usize = sessions::MAX_VIEWED_ITEMS;
 /// within [`keys::ORDER_TTL`].
 ///
 /// One script, because each count depends on the time of its last update, and because an order counts only once. The
-/// script calls one command per key and 8 others: 36 for an order of 3 items with 25 viewed items.
+/// script calls two commands per key and 8 others: 64 for an order of 3 items with 25 viewed items. The first order of a
+/// half-life needs a third one per key, for its expiry.
 ///
 /// # Errors
 /// [`Error::Redis`]: the order may have been counted. The same call again is harmless.

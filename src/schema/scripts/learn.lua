@@ -9,7 +9,7 @@
 local order, totals, marker = KEYS[1], KEYS[2], KEYS[3]
 local began, half_life, keep, order_ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local bought = {unpack(ARGV, 5)}
-local most_items, kept_items, lifetime = 120, 100, 10
+local most_partners, kept_partners, lifetime = 10000, 8000, 10
 
 if redis.call('HSETNX', order, 'insights', 1) == 0 then return 0 end
 redis.call('EXPIRE', order, order_ttl)
@@ -30,48 +30,99 @@ end
 for _, item in ipairs(bought) do redis.call('ZINCRBY', totals, 1, item) end
 redis.call('ZREMRANGEBYRANK', totals, 0, -keep - 1)
 
--- {began, orders, items: {item: count}} in the current half-life; empty if the key is absent or unreadable.
-local function read(text)
-  local ok, counts = pcall(cjson.decode, text or '')
-  local known = ok and type(counts) == 'table' and type(counts.items) == 'table' and tonumber(counts.began)
-  local halvings = known and ended(known) or lifetime
-  if halvings >= lifetime then return {began = began, orders = 0, items = {}} end
-  if halvings > 0 then
-    local factor = 0.5 ^ halvings
-    counts.began, counts.orders = began, counts.orders * factor
-    for item, count in pairs(counts.items) do counts.items[item] = count * factor end
-  end
-  return counts
+-- A key is a hash: item → count, and '' → 'began scale orders partners'. An order adds `scale` to its counts, and each
+-- half-life doubles `scale`. So old counts decay without a write, and their present value is count / scale.
+local function meta(text)
+  local since, scale, orders, partners = string.match(text or '', '^(%S+) (%S+) (%S+) (%S+)$')
+  since, scale = tonumber(since), tonumber(scale)
+  if not since or not scale or ended(since) >= lifetime then return nil end
+  return {since = since, scale = scale, orders = tonumber(orders) or 0, partners = tonumber(partners) or 0}
 end
 
--- Beyond 120 items, the best 100 stay. So only every twentieth new item causes a sort, and a new item has time to grow.
-local function write(key, counts)
+local function exact(number)
+  return string.format('%.17g', number)
+end
+
+local function meta_text(m)
+  return string.format('%d %.17g %.17g %d', m.since, m.scale, m.orders, m.partners)
+end
+
+-- Replaces the key by the best of `counts`, in units of one order. Counts below a millionth of an order are dropped.
+local function replace(key, m, counts)
   local items = {}
-  for item in pairs(counts.items) do items[#items + 1] = item end
-  if #items > most_items then
+  for item, count in pairs(counts) do
+    if item ~= '' and (tonumber(count) or 0) > 0.5 ^ 20 then items[#items + 1] = item end
+  end
+  if #items > most_partners then
     table.sort(items, function(a, b)
-      local x, y = counts.items[a], counts.items[b]
-      if x ~= y then return x > y end
+      if counts[a] ~= counts[b] then return counts[a] > counts[b] end
       return a < b
     end)
-    for i = kept_items + 1, #items do counts.items[items[i]] = nil end
   end
-  redis.call('SET', key, cjson.encode(counts), 'EX', lifetime * half_life)
+  m.partners = #items > most_partners and kept_partners or #items
+  redis.call('DEL', key)
+  -- 1,000 at a time, because Lua passes at most about 8,000 arguments.
+  for first = 1, m.partners, 1000 do
+    local fields = {}
+    for i = first, math.min(first + 999, m.partners) do
+      fields[#fields + 1] = items[i]
+      fields[#fields + 1] = exact(counts[items[i]])
+    end
+    redis.call('HSET', key, unpack(fields))
+  end
+  redis.call('HSET', key, '', meta_text(m))
+  redis.call('EXPIRE', key, lifetime * half_life)
+  return m
 end
 
--- A key is one string and not a sorted set. Upstash bills every call, and a string takes one call for any number of
--- items.
-local texts = redis.call('MGET', unpack(KEYS, 4))
-for i, text in ipairs(texts) do
-  -- The item of a `bought:` key, which does not count itself. nil for a `led-to:` key, which does.
-  local own = bought[i]
-  if not own or #bought > 1 then
-    local counts = read(text)
-    counts.orders = counts.orders + 1
-    for _, item in ipairs(bought) do
-      if item ~= own then counts.items[item] = (counts.items[item] or 0) + 1 end
-    end
-    write(KEYS[i + 3], counts)
+-- Older versions wrote a JSON string. Anything else that is not a hash is deleted.
+local function convert(key)
+  local ok, old = pcall(cjson.decode, redis.pcall('GET', key))
+  redis.call('DEL', key)
+  if not ok or type(old) ~= 'table' or type(old.items) ~= 'table' or not tonumber(old.began) then return end
+  replace(key, {since = tonumber(old.began), scale = 1, orders = tonumber(old.orders) or 0}, old.items)
+end
+
+-- Adds the order to a key. It counts the items of the order except `own`.
+local function add(key, own)
+  local fields = {''}
+  for _, item in ipairs(bought) do
+    if item ~= own then fields[#fields + 1] = item end
   end
+  local known = redis.pcall('HMGET', key, unpack(fields))
+  if known.err then
+    convert(key)
+    known = redis.call('HMGET', key, unpack(fields))
+  end
+  local m = meta(known[1])
+  if not m then
+    if known[1] then redis.call('DEL', key) end
+    m, known = {since = began, scale = 1, orders = 0, partners = 0}, {}
+  end
+  local halvings = ended(m.since)
+  if halvings > 0 then m.since, m.scale = began, m.scale * 2 ^ halvings end
+  local written = {}
+  for i = 2, #fields do
+    if not known[i] then m.partners = m.partners + 1 end
+    written[#written + 1] = fields[i]
+    written[#written + 1] = exact((tonumber(known[i]) or 0) + m.scale)
+  end
+  m.orders = m.orders + m.scale
+  redis.call('HSET', key, '', meta_text(m), unpack(written))
+  -- The lifetime counts from the first order of a half-life.
+  if halvings > 0 or not known[1] then redis.call('EXPIRE', key, lifetime * half_life) end
+  -- A double holds the sum of a large and a small number only down to a limit, so the counts begin anew in time.
+  if m.partners > most_partners or m.scale > 2 ^ 30 then
+    local counts, all = {}, redis.call('HGETALL', key)
+    for i = 1, #all, 2 do counts[all[i]] = (tonumber(all[i + 1]) or 0) / m.scale end
+    m.orders, m.scale = m.orders / m.scale, 1
+    replace(key, m, counts)
+  end
+end
+
+for i = 4, #KEYS do
+  -- The item of a `bought:` key, which does not count itself. nil for a `led-to:` key, which does.
+  local own = bought[i - 3]
+  if not own or #bought > 1 then add(KEYS[i], own) end
 end
 return 1

@@ -74,7 +74,7 @@ pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "930a01180761ee31c66338
 pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
 
 /// Counts an order in the insights, once per order.
-pub static LEARN: Script = lua!("learn", "7d48c92a3e0e2acb06646ee0f417cf4d97798d44");
+pub static LEARN: Script = lua!("learn", "f78f6c8da32aeb472b8a659b87528d0b7312bbef");
 
 /// Starts a user's session under a new token and ends the old session.
 pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
@@ -88,8 +88,8 @@ pub static PURGE: Script = lua!("purge", "7799451a622e0e1ad30686e863bffb8adf0884
 /// Ends sessions and records their carts as abandoned.
 pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332");
 
-/// Reads the items bought together with an item, and how often each of them is bought.
-pub static RELATED: Script = lua!("related", "760aeae07be2f1155879a992c80f3adf577f8b71");
+/// Ranks the items that are bought with an item, or by visitors who had viewed it.
+pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678220702");
 
 /// Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
 pub static RESCALE: Script = lua!("rescale", "c0e1b44c75b5a806c7e1f3ae6814a72bf837178d");

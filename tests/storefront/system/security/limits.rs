@@ -94,8 +94,8 @@ async fn an_attacker_in_workerd_does_not_lock_an_account_for_its_owner() {
     // The delay doubles with each failure, and an attempt within it does not prolong it.
     for (failures, delay) in [(12, 128_u64), (14, 512), (20, 900)] {
         let elapsed = delay - 60;
-        let set = format!("failures = {failures}, tried_at = tried_at - (tried_at - unixepoch()) - {elapsed}");
-        shop.sql(&format!("UPDATE sign_in_attempts SET {set} WHERE network = '203.0.113.66'")).await;
+        let earlier = format!("failures = {failures}, tried_at = tried_at - (tried_at - unixepoch()) - {elapsed}");
+        shop.sql(&format!("UPDATE sign_in_attempts SET {earlier} WHERE network = '203.0.113.66'")).await;
         for _ in 0..2 {
             let refused = sign_in("203.0.113.66", password).send().await.unwrap();
             assert_eq!(refused.status(), 429, "the right password is refused, too: no answer tells it apart");
