@@ -53,7 +53,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
-    let (mut dangers, mut reports) = (Vec::new(), Vec::new());
+    let (mut dangers, mut reports, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, pages) in kinds {
         let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let found = danger::of_kind(&kind, &pages);
@@ -64,9 +64,12 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
             diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
         }
         dangers.extend(found);
+        losses.extend(danger::notes_of_kind(&kind, &pages));
         reports.push(report);
     }
-    Ok(diagnosis.finish(start, preset, sample, (dangers, reports)))
+    let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
+    report.notes.extend(losses);
+    Ok(report)
 }
 
 /// Without a given preset, the shop's traces choose one.

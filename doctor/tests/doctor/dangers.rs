@@ -98,6 +98,28 @@ fn a_silent_shop_with_names_is_no_danger_because_cookies_make_visitors_personal(
     assert_eq!(report["dangers"], json!([]));
 }
 
+#[test]
+fn a_signed_in_visitor_with_an_ignored_cookie_is_in_danger() {
+    let page = |asked: &Asked| {
+        let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+        Reply::html(format!("{}<p>{name}</p>", book_links(8)))
+    };
+    let rules = ["--var", "ITEM_ROUTES=/books/{item}/", "--var", "COOKIES_IGNORED=+ login"];
+    let report = Shop::start(page).examine(&[&["--login", "login=ann"], &rules[..]].concat());
+    assert!(sentence(&report).starts_with("edgefront would store this page, but signed-in"), "{report:#}");
+    let remedy = report["dangers"][0]["remedy"].as_str().unwrap();
+    assert!(remedy.contains("private") && !remedy.contains("is public"), "the shop states nothing: {remedy}");
+}
+
+#[test]
+fn a_leak_of_a_silent_shop_is_not_called_public() {
+    let page = |asked: &Asked| Reply::html(format!("{}<p>Visitor {}</p>", book_links(8), asked.number));
+    let report = Shop::start(page).examine(&["--var", "ITEM_ROUTES=/books/{item}/"]);
+    assert!(sentence(&report).starts_with("Possible leak: edgefront would store this page"), "{report:#}");
+    assert!(!report["dangers"][0]["remedy"].as_str().unwrap().contains("is public"));
+    assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /books/*/");
+}
+
 fn sentence(report: &Value) -> &str {
     report["dangers"][0]["sentence"].as_str().unwrap_or_default()
 }
