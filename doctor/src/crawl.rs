@@ -40,6 +40,8 @@ pub struct Sample {
     pub stopped: Option<String>,
     /// How many links robots.txt forbids.
     pub forbidden: usize,
+    /// No page links another page of the shop.
+    pub has_no_links: bool,
 }
 
 /// The tools of a crawl.
@@ -85,6 +87,7 @@ impl Crawl<'_> {
                 self.read(&url, &page, &mut frontier, &mut sample);
             }
         }
+        sample.has_no_links = frontier.addresses.len() == 1 && sample.forbidden == 0;
         sample.addresses = frontier.addresses;
         Ok(sample)
     }
