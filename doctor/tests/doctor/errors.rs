@@ -85,3 +85,10 @@ fn edgefront_itself_is_not_examined() {
     let shop = Shop::start(|_| Reply::html("<p>Shop</p>").with("cache-status", "edgefronts; hit"));
     shop.examine(&[]);
 }
+
+#[test]
+fn an_address_without_a_scheme_may_need_http() {
+    let shop = Shop::start(|_| Reply::html("<p>Shop</p>"));
+    let address = shop.url.strip_prefix("http://").unwrap();
+    fails(&[address], &[&format!("error: https://{address}/ is unreachable: "), &format!("write {}/", shop.url)]);
+}
