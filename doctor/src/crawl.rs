@@ -40,6 +40,8 @@ pub struct Sample {
     pub stopped: Option<String>,
     /// How many links robots.txt forbids.
     pub forbidden: usize,
+    /// No page links another page of the shop.
+    pub has_no_links: bool,
 }
 
 /// The tools of a crawl.
@@ -85,6 +87,7 @@ impl Crawl<'_> {
                 self.read(&url, &page, &mut frontier, &mut sample);
             }
         }
+        sample.has_no_links = frontier.addresses.len() == 1 && sample.forbidden == 0;
         sample.addresses = frontier.addresses;
         Ok(sample)
     }
@@ -105,6 +108,10 @@ impl Crawl<'_> {
             }
             eprintln!("...  {url}");
             let page = self.get(&url).await.map_err(|error| error.failure(&url))?;
+            if let Some(status) = edgefront_status(&page.headers) {
+                let cause = format!("{url} is edgefront itself (Cache-Status: {status})");
+                return Err(Failure::new(cause, "examine the shop's own address, which edgefront has in ORIGIN_URL"));
+            }
             let Some(target) = redirect(page.status, &page.headers, &url) else {
                 return check_first(url, page);
             };
@@ -149,6 +156,14 @@ fn check_first(url: Url, page: Page) -> Result<(Url, Page), Failure> {
         ));
     }
     Ok((url, page))
+}
+
+/// The member of `Cache-Status` that edgefront adds (RFC 9211, section 2). None if the response does not come from
+/// edgefront.
+fn edgefront_status(headers: &HeaderMap) -> Option<&str> {
+    let values = headers.get_all("cache-status").iter().filter_map(|value| value.to_str().ok());
+    let mut members = values.flat_map(|value| value.split(',')).map(str::trim);
+    members.find(|member| member.split(';').next().is_some_and(|name| name.trim_end() == "edgefront"))
 }
 
 /// The target of a redirect.

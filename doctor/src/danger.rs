@@ -6,6 +6,7 @@ use super::{
     advice::{Rule, path_pattern},
     difference::Difference,
     examine::{Examined, Visit},
+    visitor::Visitor,
 };
 
 /// One danger at one kind of page.
@@ -24,8 +25,9 @@ pub struct Danger {
 const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const COOKIE_RISK: &str = "none for visitors: those with this cookie always get pages of their own.";
 
-const REMEDY: &str = "let the shop send Cache-Control: private for this page. A response that is public must be the \
-    same for all visitors (RFC 9111, section 5.2.2.9).";
+const REMEDY_PUBLIC: &str = "let the shop send Cache-Control: private for this page. A response that is public must be \
+    the same for all visitors (RFC 9111, section 5.2.2.9).";
+const REMEDY_SILENT: &str = "let the shop send Cache-Control: private for this page. edgefront then never stores it.";
 
 /// The dangers of the pages of one kind. Equal dangers of several pages are one.
 pub fn of_kind(kind: &str, pages: &[&Examined]) -> Vec<Danger> {
@@ -40,6 +42,41 @@ pub fn of_kind(kind: &str, pages: &[&Examined]) -> Vec<Danger> {
         }
     }
     dangers
+}
+
+/// Notes on content that visitors lose because the rules ignore their cookies. The rules accept this loss.
+pub fn notes_of_kind(kind: &str, pages: &[&Examined]) -> Vec<String> {
+    let (mut notes, mut visitors) = (Vec::new(), Vec::new());
+    for (page, visit) in pages.iter().flat_map(|page| page.visits.iter().map(move |visit| (*page, visit))) {
+        let Some(names) = visit.ignored.as_ref().filter(|_| is_accepted_loss(page, visit)) else { continue };
+        if !visitors.contains(&visit.visitor) {
+            visitors.push(visit.visitor);
+            notes.push(note(kind, names, &visit.differences));
+        }
+    }
+    notes
+}
+
+fn note(kind: &str, names: &[String], differences: &[Difference]) -> String {
+    let who = if names.is_empty() { "the CSRF cookie".to_owned() } else { names.join(", ") };
+    let lost: Vec<_> = differences.iter().map(|found| &found.other).filter(|text| !text.is_empty()).take(3).collect();
+    let loss = if lost.is_empty() {
+        format!("see the page for everybody on {kind}, although their own one differs")
+    } else {
+        let lost: Vec<_> = lost.into_iter().map(|text| format!("`{text}`")).collect();
+        format!("lose on {kind}: {}", lost.join(", "))
+    };
+    if names.is_empty() {
+        return format!("visitors with {who} {loss}");
+    }
+    let rule = format!("COOKIES_PERSONAL = \"+ {}\"", names.join(", "));
+    format!("visitors with {who} {loss}; to keep it, add {rule}, at the cost of hits")
+}
+
+/// Returns whether a visitor gets the page for everybody instead of an own one because the rules ignore the visitor's
+/// cookies. A page that the shop declares public stays a danger: other caches may share the visitor's own page.
+fn is_accepted_loss(page: &Examined, visit: &Visit) -> bool {
+    visit.ignored.is_some() && visit.gets_stored_page && !page.is_claimed() && !visit.differences.is_empty()
 }
 
 /// Two visitors without cookies get different pages.
@@ -58,8 +95,8 @@ fn between_renders(kind: &str, page: &Examined) -> Option<Danger> {
 
 /// A visitor with cookies gets another page than everybody, although the page counts as shared.
 fn of_visit(kind: &str, page: &Examined, visit: &Visit) -> Option<Danger> {
-    let is_claimed = page.is_declared_shared && !page.varies_by("cookie");
-    if visit.differences.is_empty() || !(is_claimed || visit.gets_stored_page) {
+    let concerns = page.is_claimed() || visit.gets_stored_page;
+    if visit.differences.is_empty() || !concerns || is_accepted_loss(page, visit) {
         return None;
     }
     let who = visit.visitor.subject();
@@ -81,18 +118,22 @@ fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Differ
         pages: 1,
         sentence,
         differences,
-        remedy: REMEDY,
+        remedy: if page.is_declared_shared { REMEDY_PUBLIC } else { REMEDY_SILENT },
         rules,
     }
 }
 
-/// Makes the visitor's cookies personal. A visitor without such a cookie needs a rule for the path.
+/// Makes the visitor's cookies personal. A visitor without such a cookie needs a rule for the path. Ignored cookies
+/// never make a path personal. Those of analytics stay ignored, because nearly all visitors have them.
 fn personal_cookies(kind: &str, visit: &Visit) -> Vec<Rule> {
-    if visit.cookies.is_empty() {
-        return personal_path(kind);
-    }
+    let names = match &visit.ignored {
+        Some(_) if visit.visitor == Visitor::WithAnalytics => return Vec::new(),
+        Some(names) => names,
+        None if visit.cookies.is_empty() => return personal_path(kind),
+        None => &visit.cookies,
+    };
     let rule = |name: &String| Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: COOKIE_RISK };
-    visit.cookies.iter().map(rule).collect()
+    names.iter().map(rule).collect()
 }
 
 fn personal_path(kind: &str) -> Vec<Rule> {

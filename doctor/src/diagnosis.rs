@@ -53,20 +53,24 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
-    let (mut dangers, mut reports) = (Vec::new(), Vec::new());
+    let endangered = diagnosis.endangered(&kinds);
+    let (mut dangers, mut reports, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, pages) in kinds {
         let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let found = danger::of_kind(&kind, &pages);
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
-        let settings = diagnosis.find_rules(&mut report, &pages).await?;
+        let settings = diagnosis.find_rules(&mut report, &pages, &endangered).await?;
         diagnosis.settings = settings;
         for rule in found.iter().flat_map(|danger| &danger.rules) {
             diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
         }
         dangers.extend(found);
+        losses.extend(danger::notes_of_kind(&kind, &pages));
         reports.push(report);
     }
-    Ok(diagnosis.finish(start, preset, sample, (dangers, reports)))
+    let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
+    report.notes.extend(losses);
+    Ok(report)
 }
 
 /// Without a given preset, the shop's traces choose one.
@@ -120,8 +124,25 @@ impl Diagnosis {
         kinds
     }
 
-    /// Looks for rules for the pages that are not stored. Returns the settings with them.
-    async fn find_rules(&self, report: &mut KindReport, pages: &[&Examined]) -> Result<Settings, Failure> {
+    /// The pages of all kinds that are in danger.
+    fn endangered(&self, kinds: &BTreeMap<String, Vec<usize>>) -> Vec<Url> {
+        let mut endangered = Vec::new();
+        for (kind, pages) in kinds {
+            let pages: Vec<_> = pages.iter().filter_map(|index| self.examined.get(*index)).collect();
+            if !danger::of_kind(kind, &pages).is_empty() {
+                endangered.extend(pages.iter().map(|page| page.url.clone()));
+            }
+        }
+        endangered
+    }
+
+    /// Looks for rules for the pages that are not stored, unless they are in danger. Returns the settings with them.
+    async fn find_rules(
+        &self,
+        report: &mut KindReport,
+        pages: &[&Examined],
+        endangered: &[Url],
+    ) -> Result<Settings, Failure> {
         let unchanged = self.settings.clone();
         let Some(page) = pages.iter().find(|page| page.verdict.is_err()) else { return Ok(unchanged) };
         // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
@@ -134,8 +155,12 @@ impl Diagnosis {
             report.remedy = Some(why);
             return Ok(unchanged);
         }
-        let trial =
-            Trial { shop: &self.shop, visitors: &self.visitors, settings: &self.settings, sample: &self.examined };
+        if endangered.contains(&page.url) {
+            report.remedy = Some("None: these pages are in danger, so no rule may share them.".to_owned());
+            return Ok(unchanged);
+        }
+        let (shop, visitors, sample) = (&self.shop, &self.visitors, self.examined.as_slice());
+        let trial = Trial { shop, visitors, settings: &self.settings, sample, endangered };
         eprintln!("...  trying rules for {}", report.kind);
         Ok(match trial.run(&report.kind, page).await? {
             Outcome::Works { rules, settings } => {
@@ -191,6 +216,11 @@ impl Diagnosis {
             }
         }
         let mut notes: Vec<_> = sample.stopped.into_iter().collect();
+        if sample.has_no_links {
+            let text = "the page has no links to other pages of the shop, and is probably built by JavaScript, which the \
+                doctor does not run";
+            notes.push(text.to_owned());
+        }
         if sample.forbidden > 0 {
             notes.push(format!("robots.txt forbids {} links, which were not requested", sample.forbidden));
         }

@@ -46,6 +46,9 @@ pub struct Visit {
     pub visitor: Visitor,
     /// The names of the visitor's cookies that a shared page must not ignore: personal ones, and those without a rule.
     pub cookies: Vec<String>,
+    /// The names of the visitor's cookies if the rules ignore all of them. None: the visitor has no cookies, or one that
+    /// counts, or is signed in.
+    pub ignored: Option<Vec<String>>,
     /// edgefront answers with the stored page.
     pub gets_stored_page: bool,
     /// The differences between the page for everybody and this visitor's own. Places that differ for every request are
@@ -78,6 +81,7 @@ impl Examiner<'_> {
         let mut visits = vec![Visit {
             visitor: Visitor::WithoutCookies,
             cookies: Vec::new(),
+            ignored: None,
             gets_stored_page: self.gets(stored, None),
             differences: Vec::new(),
         }];
@@ -85,8 +89,10 @@ impl Examiner<'_> {
             let mut differences = self.compare(&first, page.status, &page.text(), &cookie_values(cookies));
             differences.retain(|found| !between_renders.iter().any(|noise| noise.is_at_the_place_of(found)));
             let gets_stored_page = self.gets(stored, Some(cookies));
-            let cookies = visitor::identifying_cookies(cookies, &self.app.config.page.cookies);
-            Visit { visitor: *visitor, cookies, gets_stored_page, differences }
+            let rules = &self.app.config.page.cookies;
+            let ignored = visitor::ignored_cookies(cookies, rules).filter(|_| *visitor != Visitor::SignedIn);
+            let cookies = visitor::identifying_cookies(cookies, rules);
+            Visit { visitor: *visitor, cookies, ignored, gets_stored_page, differences }
         }));
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
         let headers = own.first().map_or(&first.headers, |(_, page, _): &(Visitor, Page, HeaderValue)| &page.headers);
@@ -128,7 +134,13 @@ impl Examined {
     /// A page at an address that edgefront never shares. Nobody asks for it.
     fn not_admitted(url: &Url, reason: Reason) -> Self {
         let verdict = Err(NotStored { reason, cause: String::new() });
-        let visit = |visitor| Visit { visitor, cookies: Vec::new(), gets_stored_page: false, differences: Vec::new() };
+        let visit = |visitor| Visit {
+            visitor,
+            cookies: Vec::new(),
+            ignored: None,
+            gets_stored_page: false,
+            differences: Vec::new(),
+        };
         Self {
             url: url.clone(),
             path: url.path().to_owned(),
@@ -157,6 +169,11 @@ impl Examined {
     pub fn is_refused_as(&self, other: &Self) -> bool {
         let reason = |page: &Self| page.verdict.as_ref().err().map(|why| why.reason);
         reason(self).is_some() && reason(self) == reason(other)
+    }
+
+    /// Returns whether the shop says that the page is the same for all visitors.
+    pub fn is_claimed(&self) -> bool {
+        self.is_declared_shared && !self.varies_by("cookie")
     }
 
     /// Returns whether the shop says that the page depends on this request header.

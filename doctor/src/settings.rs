@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use edgefront::config::{
     Config,
     presets::Preset,
-    variables::{CSRF_COOKIE, ITEM_ROUTES, PAGE_MAX_BYTES, PRESET, VARIABLES},
+    variables::{CSRF_COOKIE, ITEM_ROUTES, ORIGIN_URL, PAGE_MAX_BYTES, PRESET, VARIABLES},
 };
 use url::Url;
 use xtask::{failure::Failure, variables::Variables};
@@ -39,7 +39,7 @@ impl Settings {
             }
             settings.insert(PRESET.name.to_owned(), name.to_owned());
         }
-        settings.insert("ORIGIN_URL".to_owned(), origin.origin().ascii_serialization());
+        settings.insert(ORIGIN_URL.name.to_owned(), origin.origin().ascii_serialization());
         Ok(Self(settings))
     }
 
@@ -90,9 +90,11 @@ impl Settings {
         Self(settings)
     }
 
-    /// Name and value of each variable, in the order of wrangler.toml.
+    /// Name and value of each variable, in the order of wrangler.toml. `ORIGIN_URL` is left out: it is the examined
+    /// address, and edgefront would be its own origin there.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        VARIABLES.iter().filter_map(|(variable, _)| Some((variable.name, self.0.get(variable.name)?.as_str())))
+        let names = VARIABLES.iter().map(|(variable, _)| variable.name).filter(|name| *name != ORIGIN_URL.name);
+        names.filter_map(|name| Some((name, self.0.get(name)?.as_str())))
     }
 }
 

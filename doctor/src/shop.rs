@@ -141,7 +141,12 @@ impl NoPage {
                 Failure::new(cause, "check that the shop runs")
             }
             Self::Unreachable(cause) => {
-                Failure::new(format!("{url} is unreachable: {cause}"), "check the address, and that the shop runs")
+                let remedy = "check the address, and that the shop runs";
+                let remedy = match without_tls(url).filter(|_| !cause.contains("certificate")) {
+                    Some(plain) => format!("{remedy}; if the shop has no TLS, write {plain}"),
+                    None => remedy.to_owned(),
+                };
+                Failure::new(format!("{url} is unreachable: {cause}"), remedy)
             }
         }
     }
@@ -196,6 +201,12 @@ fn is_loopback(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
+}
+
+/// The address with `http:`. None if it has no TLS already.
+fn without_tls(url: &Url) -> Option<Url> {
+    let mut plain = url.clone();
+    (url.scheme() == "https" && plain.set_scheme("http").is_ok()).then_some(plain)
 }
 
 /// The last cause of an error: the others only repeat the address.

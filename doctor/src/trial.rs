@@ -1,5 +1,5 @@
 //! Tries rules for one kind of page: edgefront renders a page with them, and two renders are compared. Only rules that
-//! store the page, and whose two renders are equal, are proposed.
+//! store the page, and whose two renders are equal, are proposed. No rule is proposed that stores a page in danger.
 
 use std::rc::Rc;
 
@@ -14,6 +14,7 @@ use super::{
     shop::Shop,
     visitor::Visitors,
 };
+use url::Url;
 use xtask::failure::Failure;
 
 /// Most rounds for one kind. The first rules often uncover the next obstacle: without its cookies, a page still lacks
@@ -37,6 +38,8 @@ pub struct Trial<'a> {
     pub settings: &'a Settings,
     /// The whole sample.
     pub sample: &'a [Examined],
+    /// The kinds that are in danger have these pages. No rule may store one of them.
+    pub endangered: &'a [Url],
 }
 
 impl Trial<'_> {
@@ -74,7 +77,8 @@ impl Trial<'_> {
         Ok(Outcome::NoRule("No rule stores this page.".to_owned()))
     }
 
-    /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences.
+    /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences or
+    /// is in danger.
     async fn check_sharing(&self, rules: Vec<Rule>, settings: Settings, page: &Examined) -> Result<Outcome, Failure> {
         let app = render::edgefront(&settings, self.shop)?;
         let before = self.settings.config()?.page;
@@ -87,15 +91,18 @@ impl Trial<'_> {
                 cookies.iter().filter(|name| rules.is_dropped(name, &page.path)).count()
             };
             page.verdict.is_err()
-                && page.has_differences()
+                && (page.has_differences() || self.endangered.contains(&page.url))
                 && (drops(&after.cookies) > drops(&before.cookies)
-                    || is_item(page, &after.urls) && !is_item(page, &before.urls))
+                    || is_item(page, &after.urls) && !is_item(page, &before.urls)
+                    || after.max_bytes > before.max_bytes)
         };
         let others = self.sample.iter().filter(|other| other.url != page.url).filter(is_affected);
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         for page in std::iter::once(page).chain(others) {
-            let with_rules = examiner.examine(&page.url).await;
-            if let Some(differences) = with_rules.and_then(|page| page.unsafe_to_share()) {
+            let Some(with_rules) = examiner.examine(&page.url).await else { continue };
+            let is_in_danger = with_rules.verdict.is_ok() && self.endangered.contains(&page.url);
+            let differences = with_rules.unsafe_to_share().or_else(|| is_in_danger.then(Vec::new));
+            if let Some(differences) = differences {
                 return Ok(Outcome::Differs { rules, differences, at: page.url.to_string() });
             }
         }

@@ -96,8 +96,19 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
 
 /// The names of the cookies by which the shop could recognize their visitor.
 pub fn identifying_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Vec<String> {
-    let text = cookies.to_str().unwrap_or_default();
-    let pairs = text.split(';').filter_map(|cookie| cookie.trim().split_once('='));
-    let identifying = pairs.filter(|(name, value)| rules.kind(name, value) >= CookieKind::Unknown);
+    let identifying = pairs(cookies).filter(|(name, value)| rules.kind(name, value) >= CookieKind::Unknown);
     identifying.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The names of a visitor's cookies if the rules ignore all of them, without the CSRF cookie. None if the rules do not
+/// ignore one.
+pub fn ignored_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Option<Vec<String>> {
+    let are_ignored = pairs(cookies).all(|(name, value)| rules.kind(name, value) == CookieKind::Ignored);
+    let names = pairs(cookies).map(|(name, _)| name.to_owned());
+    are_ignored.then(|| names.filter(|name| rules.csrf.as_deref() != Some(name)).collect())
+}
+
+fn pairs(cookies: &HeaderValue) -> impl Iterator<Item = (&str, &str)> {
+    let text = cookies.to_str().unwrap_or_default();
+    text.split(';').filter_map(|cookie| cookie.trim().split_once('='))
 }

@@ -33,7 +33,7 @@ pub struct Report {
     pub hit_ratio: f64,
     pub hit_ratio_with_rules: f64,
     pub estimate: &'static str,
-    /// For `[vars]` of wrangler.toml.
+    /// For `[vars]` of wrangler.toml, without `ORIGIN_URL`.
     pub vars: Map<String, Value>,
 }
 

@@ -8,6 +8,10 @@ use crate::{advice::Rule, danger::Danger, difference::Difference};
 /// Most differences that are printed for one page; the JSON has more.
 const MAX_DIFFERENCES: usize = 3;
 
+/// The examined address is no origin: it will be the public address of edgefront.
+const ORIGIN: &str = "# Set the address at which the shop answers without edgefront. The public address would be a loop.\n\
+    # ORIGIN_URL = \"https://origin.shop.example\"";
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for danger in &self.dangers {
@@ -30,7 +34,7 @@ impl fmt::Display for Report {
         }
         writeln!(f, "\nExpected hit ratio: {}.", ratios(self.hit_ratio, self.hit_ratio_with_rules))?;
         writeln!(f, "{}", self.estimate)?;
-        writeln!(f, "\nPaste into wrangler.toml:\n\n[vars]")?;
+        writeln!(f, "\nPaste into wrangler.toml:\n\n[vars]\n{ORIGIN}")?;
         for (name, value) in &self.vars {
             // A TOML string has JSON's escapes.
             writeln!(f, "{name} = {value}")?;

@@ -93,3 +93,12 @@ fn a_shop_that_is_overloaded_ends_the_crawl() {
     assert!(report["notes"][0].as_str().unwrap().contains("429"), "{}", report["notes"]);
     assert_eq!(report["dangers"], json!([]));
 }
+
+#[test]
+fn a_page_without_links_is_named() {
+    let report = Shop::start(|_| Reply::html("<div id='root'></div><script>start()</script>")).examine(&[]);
+    let note = report["notes"][0].as_str().unwrap();
+    assert!(note.contains("has no links") && note.contains("JavaScript, which the doctor does not run"), "{note}");
+    let linked = Shop::start(|_| Reply::html(book_links(5))).examine(&["--pages", "1"]);
+    assert_eq!(linked["notes"], json!([]));
+}

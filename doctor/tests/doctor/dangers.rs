@@ -98,6 +98,65 @@ fn a_silent_shop_with_names_is_no_danger_because_cookies_make_visitors_personal(
     assert_eq!(report["dangers"], json!([]));
 }
 
+#[test]
+fn a_signed_in_visitor_with_an_ignored_cookie_is_in_danger() {
+    let page = |asked: &Asked| {
+        let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+        Reply::html(format!("{}<p>{name}</p>", book_links(8)))
+    };
+    let rules = ["--var", "ITEM_ROUTES=/books/{item}/", "--var", "COOKIES_IGNORED=+ login"];
+    let report = Shop::start(page).examine(&[&["--login", "login=ann"], &rules[..]].concat());
+    assert!(sentence(&report).starts_with("edgefront would store this page, but signed-in"), "{report:#}");
+    let remedy = report["dangers"][0]["remedy"].as_str().unwrap();
+    assert!(remedy.contains("private") && !remedy.contains("is public"), "the shop states nothing: {remedy}");
+}
+
+#[test]
+fn a_leak_of_a_silent_shop_is_not_called_public() {
+    let page = |asked: &Asked| Reply::html(format!("{}<p>Visitor {}</p>", book_links(8), asked.number));
+    let report = Shop::start(page).examine(&["--var", "ITEM_ROUTES=/books/{item}/"]);
+    assert!(sentence(&report).starts_with("Possible leak: edgefront would store this page"), "{report:#}");
+    assert!(!report["dangers"][0]["remedy"].as_str().unwrap().contains("is public"));
+    assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /books/*/");
+}
+
+#[test]
+fn a_kind_in_danger_gets_no_rule_that_shares_it() {
+    let page = |asked: &Asked| {
+        let name = asked.cookies.split("; ").find_map(|cookie| cookie.strip_prefix("name=")).unwrap_or("Guest");
+        let page = Reply::html(format!("{}<p>Hello {name}</p>", book_links(8))).with("cache-control", "public");
+        page.with("set-cookie", &format!("name=Visitor{}; Path=/", asked.number))
+    };
+    let report = Shop::start(page).examine(&[]);
+    assert!(sentence(&report).contains("visitors with the shop's own cookies get another one"), "{report:#}");
+    let books = kind(&report, "/books/*/");
+    assert_eq!(books["rules"], json!([]), "{books:#}");
+    assert!(books["remedy"].as_str().unwrap().starts_with("None: "), "{books:#}");
+    assert_eq!((report["vars"].get("COOKIES_DROPPED"), report["vars"].get("ITEM_ROUTES")), (None, None));
+    assert_eq!(report["hit_ratio_with_rules"], 0.0);
+}
+
+#[test]
+fn a_rule_for_one_kind_shares_no_other_kind_that_is_in_danger() {
+    // The rule for /books/*/ would drop the cookie of /books/*/reviews/, too.
+    let page = |asked: &Asked| {
+        let reviews = book_links(6).replace("/'>", "/reviews/'>");
+        let page = Reply::html(format!("{}{reviews}<p>Books</p>", book_links(6)));
+        let page = if asked.cookies.contains("sid=") { page } else { page.with("set-cookie", "sid=1; Path=/") };
+        if !asked.path.ends_with("/reviews/") {
+            return page;
+        }
+        let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+        let page = Reply::html(format!("<p>{name}</p>")).with("cache-control", PUBLIC);
+        page.with("set-cookie", "sid=1; Path=/")
+    };
+    let report = Shop::start(page).examine(&["--login", "login=ann; sid=1"]);
+    assert!(sentence(&report).contains("signed-in visitors get another one"), "{report:#}");
+    assert_eq!(kind(&report, "/books/*/reviews/")["rules"], json!([]));
+    let dropped = report["vars"].get("COOKIES_DROPPED");
+    assert!(dropped.is_none(), "{dropped:?}");
+}
+
 fn sentence(report: &Value) -> &str {
     report["dangers"][0]["sentence"].as_str().unwrap_or_default()
 }

@@ -75,3 +75,20 @@ fn a_wrong_command_line_is_explained() {
         assert!(run.errors.contains(expected), "{arguments:?}: {}", run.errors);
     }
 }
+
+#[test]
+fn edgefront_itself_is_not_examined() {
+    let shop = Shop::start(|_| Reply::html("<p>Shop</p>").with("cache-status", "edgefront; fwd=uri-miss; stored"));
+    fails(&[&shop.url], &["is edgefront itself (Cache-Status: edgefront", "examine the shop's own address"]);
+    let shop = Shop::start(|_| Reply::status(503).with("cache-status", "cdn; hit, edgefront; fwd=bypass"));
+    fails(&[&shop.url], &["is edgefront itself"]);
+    let shop = Shop::start(|_| Reply::html("<p>Shop</p>").with("cache-status", "edgefronts; hit"));
+    shop.examine(&[]);
+}
+
+#[test]
+fn an_address_without_a_scheme_may_need_http() {
+    let shop = Shop::start(|_| Reply::html("<p>Shop</p>"));
+    let address = shop.url.strip_prefix("http://").unwrap();
+    fails(&[address], &[&format!("error: https://{address}/ is unreachable: "), &format!("write {}/", shop.url)]);
+}
