@@ -34,12 +34,11 @@ pub(super) const PICTURES: Asset = asset!("pictures.svg");
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{collections::BTreeSet, fs};
 
     #[test]
     fn every_picture_has_a_unique_name_and_uses_the_tones_of_the_style_sheet() {
-        let sprite = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/pictures.svg");
-        let pictures = fs::read_to_string(sprite).unwrap();
+        let pictures = fs::read_to_string("assets/pictures.svg").unwrap();
         let names: Vec<_> = pictures.split("<symbol id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());
         for used in pictures.split("var(").skip(1).filter_map(|rest| rest.split(')').next()) {

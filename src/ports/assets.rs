@@ -53,7 +53,7 @@ pub(crate) const fn fnv1a(mut files: &[&[u8]]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{collections::BTreeSet, fs};
 
     use super::*;
 
@@ -65,7 +65,7 @@ mod tests {
     }
 
     fn read(path: &str) -> String {
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+        fs::read_to_string(path).unwrap()
     }
 
     /// The files that `name` imports, directly and indirectly: their paths relative to `assets/`, and

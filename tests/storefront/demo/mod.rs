@@ -21,7 +21,7 @@ use crate::support::{SERVICE_KEY, Shop, eventually};
 const MUG: &str = "enamel-mug-sage";
 
 fn assets() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/assets"))
+    Path::new("assets")
 }
 
 async fn open() -> Shop {

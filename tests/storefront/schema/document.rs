@@ -2,7 +2,6 @@
 
 use std::{
     env, fs,
-    path::Path,
     sync::{Mutex, PoisonError},
 };
 
@@ -12,9 +11,9 @@ const WRITE: &str = "EDGEFRONT_WRITE_DOCS";
 /// A document has several tables, and tests run in parallel.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Reads a file of the repository.
+/// Reads a file of the repository. cargo runs tests in the directory of their package.
 pub fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("the file is readable")
+    fs::read_to_string(path).expect("the file is readable")
 }
 
 /// A table in Markdown.
@@ -37,7 +36,6 @@ pub fn hold(path: &str, name: &str, table: &str) {
     let (before, rest) = document.split_once(&begin).expect("the mark before the table");
     let (present, after) = rest.split_once("<!-- end -->").expect("the mark after the table");
     if env::var_os(WRITE).is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         fs::write(path, format!("{before}{begin}{table}<!-- end -->{after}")).expect("the document is writable");
     } else {
         assert_eq!(present, table, "the table {name} of {path} is stale: run this test with {WRITE}=1 to update it");

@@ -42,7 +42,7 @@ fn every_script_has_the_hash_of_its_text() {
 
 #[test]
 fn every_script_is_listed_and_documented() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/schema/scripts");
+    let folder = "src/schema/scripts";
     let files: BTreeMap<_, _> = fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().path())

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     env,
     io::{self, BufRead, BufReader, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{ChildStdin, ChildStdout, Command, Stdio},
     sync::{
         LazyLock, Mutex, MutexGuard, PoisonError,
@@ -77,7 +77,7 @@ struct Watched {
 
 impl Node {
     fn start() -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/storefront/support/miniflare.mjs");
+        let script = "tests/storefront/support/miniflare.mjs";
         let node = env::var_os("EDGEFRONT_NODE").unwrap_or_else(|| "node".into());
         let mut node = Command::new(node)
             .arg(script)
@@ -137,7 +137,7 @@ fn options(id: u64, variables: &[(String, String)], limited: bool) -> Value {
         "vars": variables.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect::<Map<_, Value>>(),
     });
     if !is_set("ORIGIN_URL") || is_set("ROWS_TABLE") {
-        options["migrations"] = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").display().to_string().into();
+        options["migrations"] = "migrations".into();
     }
     options
 }

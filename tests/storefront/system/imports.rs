@@ -43,7 +43,7 @@ fn sources(directory: &Path) -> Vec<(String, String)> {
 }
 
 fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
+    Path::new("src")
 }
 
 /// The first segment behind each `crate::`; a group `crate::{a::b, c::{d, e}}` yields `a` and `c`.

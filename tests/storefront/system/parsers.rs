@@ -53,7 +53,7 @@ impl CartChange {
 #[test]
 fn what_holds_of_the_parsers_holds_of_any_bytes() {
     for (name, property) in properties::ALL {
-        let folder = format!("{}/fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+        let folder = format!("fuzz/corpus/{name}");
         let files = fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
         let seeds: Vec<_> = files.collect();
         assert!(!seeds.is_empty(), "{name}");

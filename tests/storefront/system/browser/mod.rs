@@ -2,7 +2,7 @@
 //! a file of the same name in this folder; `support.mjs` and `shop.mjs` contain what they share. Without Chromium,
 //! `cargo xtask test` skips this module.
 
-use std::{env, path::Path, process::Stdio, time::Duration};
+use std::{env, process::Stdio, time::Duration};
 
 use tokio::{process::Command, sync::Mutex, time};
 
@@ -41,7 +41,7 @@ async fn run(scenario: &str) {
         [("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("REDIS_TIMEOUT_MS", "10000"), ("TRAFFIC_INTERVAL", "1")];
     let shop = Shop::workerd(&variables).await;
     let node = env::var_os("EDGEFRONT_NODE").unwrap_or_else(|| "node".into());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/storefront/system/browser/{scenario}.mjs"));
+    let script = format!("tests/storefront/system/browser/{scenario}.mjs");
     let mut node = Command::new(node);
     node.arg(script).env("CHROMIUM", chromium).env("SERVICE_KEY", SERVICE_KEY).kill_on_drop(true);
     // The name, not the IP address: a browser accepts `Secure` cookies over plain HTTP from `localhost`.

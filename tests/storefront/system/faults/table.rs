@@ -2,7 +2,6 @@
 
 use std::{
     env, fs,
-    path::Path,
     sync::{Mutex, PoisonError},
 };
 
@@ -31,22 +30,15 @@ impl Table {
     /// Panics if it is another.
     pub fn hold(&self, path: &str, name: &str) {
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-        let document = fs::read_to_string(&path).expect("the document");
+        let document = fs::read_to_string(path).expect("the document");
         let begin = format!("<!-- table: {name} -->\n");
         let (before, rest) = document.split_once(&begin).expect("the table's mark");
         let (told, after) = rest.split_once("<!-- end -->").expect("the table's end");
         let table = self.markdown();
         if env::var_os(WRITE).is_some() {
-            fs::write(&path, format!("{before}{begin}{table}<!-- end -->{after}"))
-                .expect("the document can be written");
+            fs::write(path, format!("{before}{begin}{table}<!-- end -->{after}")).expect("the document can be written");
         } else {
-            assert_eq!(
-                told,
-                table,
-                "{} tells otherwise: if this is meant, run this test with {WRITE}=1",
-                path.display()
-            );
+            assert_eq!(told, table, "{path} tells otherwise: if this is meant, run this test with {WRITE}=1");
         }
     }
 

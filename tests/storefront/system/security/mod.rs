@@ -21,7 +21,7 @@ use std::{collections::HashSet, fs, path::Path};
 /// Every test that SECURITY.md names is one.
 #[test]
 fn each_requirement_is_held_by_tests_that_there_are() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(".");
     let mut functions = HashSet::new();
     let mut directories = vec![root.join("src"), root.join("tests")];
     while let Some(directory) = directories.pop() {
