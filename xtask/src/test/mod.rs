@@ -30,7 +30,7 @@ pub struct TestArguments {
     /// Test third-party storefronts behind edgefront instead; the names and options follow, and -- --help lists them.
     #[arg(long)]
     pub storefronts: bool,
-    /// Arguments for cargo test: a part of a test's name, `-p gateway`, or `-- --nocapture`.
+    /// Arguments for cargo test: a part of a test's name, `-p edgefront-gateway`, or `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub cargo_test: Vec<OsString>,
 }
@@ -44,30 +44,33 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     worker::build(&tools).await?;
 
     let chromium = chromium::find();
-    let mut cargo = Command::new("cargo");
-    // A failed suite must not keep the others from running.
-    cargo.args(["test", "--workspace", "--no-fail-fast"]);
-    cargo.args(skip_browser_tests_unless(chromium.is_some(), arguments.cargo_test));
-    cargo.env("PATH", npm::search_path()?);
-    cargo.env("EDGEFRONT_REDIS_SERVER", server);
-    cargo.env("EDGEFRONT_NODE", npm::node()?);
-    cargo.env("EDGEFRONT_BUNDLE", worker::directory()?);
-
-    if let Some(chromium) = &chromium {
-        cargo.env("EDGEFRONT_CHROMIUM", chromium);
-    }
+    let mut environment = vec![
+        ("PATH", npm::search_path()?),
+        ("EDGEFRONT_REDIS_SERVER", server.into()),
+        ("EDGEFRONT_NODE", npm::node()?.into()),
+        ("EDGEFRONT_BUNDLE", worker::directory()?.into()),
+    ];
+    environment.extend(chromium.clone().map(|path| ("EDGEFRONT_CHROMIUM", path.into())));
     if arguments.cluster {
         let names = create_empty(CLUSTER_TESTS).map_err(|cause| Failure::file(CLUSTER_TESTS, &cause))?;
-        cargo.env("EDGEFRONT_TEST_CLUSTER", names);
+        environment.push(("EDGEFRONT_TEST_CLUSTER", names.into()));
     }
 
+    let selections = selections(&arguments.cargo_test);
+    let cargo_test = skip_browser_tests_unless(chromium.is_some(), arguments.cargo_test);
     let mut summary = Summary::default();
-    let mut group = ProcessGroup::start(cargo)?;
-    while let Some(line) = group.next_line().await {
-        println!("{line}");
-        summary.read(&line);
+    let mut has_succeeded = true;
+    for packages in selections {
+        let mut cargo = Command::new("cargo");
+        // A failed suite must not keep the others from running.
+        cargo.args(["test", "--no-fail-fast"]).args(*packages).args(&cargo_test).envs(environment.iter().cloned());
+        let mut group = ProcessGroup::start(cargo)?;
+        while let Some(line) = group.next_line().await {
+            println!("{line}");
+            summary.read(&line);
+        }
+        has_succeeded &= group.wait().await.is_ok_and(|status| status.success());
     }
-    let has_succeeded = group.wait().await.is_ok_and(|status| status.success());
     println!();
     for suite in &summary.suites {
         println!("{:>5} passed, {} failed  {}", suite.passed, suite.failed, suite.name);
@@ -81,6 +84,16 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     let clusters = names.as_deref().map(cluster_summary).unwrap_or_default();
     println!("{passed} passed, {failed} failed{incomplete}{clusters}{skipped}");
     if has_succeeded { Ok(()) } else { Err(Failure::already_printed()) }
+}
+
+/// The packages of each run of cargo. Cargo compiles a dependency once for all packages of a run, with the features of all
+/// of them. The doctor's HTTPS would so change the HTTP client of all other tests.
+fn selections(cargo_test: &[OsString]) -> &'static [&'static [&'static str]] {
+    let mut options = cargo_test.iter().take_while(|argument| *argument != "--");
+    if options.any(|option| option == "-p" || option == "--package") {
+        return &[&[]];
+    }
+    &[&["--workspace", "--exclude", "edgefront-doctor"], &["--package", "edgefront-doctor"]]
 }
 
 /// Creates or truncates a file and returns its absolute path.
@@ -119,6 +132,12 @@ mod tests {
         assert_eq!(arguments(true, &["cart"]), ["cart"]);
         assert_eq!(arguments(false, &["cart"]), ["cart", "--", "--skip", "browser::"]);
         assert_eq!(arguments(false, &["--", "--nocapture"]), ["--", "--nocapture", "--skip", "browser::"]);
+    }
+
+    #[test]
+    fn the_doctor_is_compiled_apart_unless_the_packages_are_named() {
+        let runs = |given: &[&str]| selections(&given.iter().map(OsString::from).collect::<Vec<_>>()).len();
+        assert_eq!([runs(&[]), runs(&["cart"]), runs(&["-p", "gateway"]), runs(&["--", "-p"])], [2, 2, 1, 2]);
     }
 
     #[test]
