@@ -247,9 +247,10 @@ impl Examined {
         self.vary.as_ref().is_none_or(|fields| fields.contains(header))
     }
 
-    /// Returns whether the page differs between visitors, apart from those who are signed in.
+    /// Returns whether the page differs between visitors, apart from signed-in ones with a cookie that identifies them.
     pub fn has_differences(&self) -> bool {
-        let visits = self.visits.iter().filter(|visit| visit.visitor != Visitor::SignedIn);
+        let is_protected = |visit: &&Visit| visit.visitor == Visitor::SignedIn && !visit.cookies.is_empty();
+        let visits = self.visits.iter().filter(|visit| !is_protected(visit));
         self.renders_differ.iter().flatten().chain(visits.flat_map(|visit| &visit.differences)).next().is_some()
     }
 }

@@ -110,7 +110,10 @@ impl Pieces {
         }
         pieces.reverse();
         let text = pieces.join(" ");
-        text.chars().skip(text.chars().count().saturating_sub(most)).collect()
+        let cut = text.chars().count().saturating_sub(most);
+        let end: String = text.chars().skip(cut).collect();
+        // The first word may lack its beginning.
+        end.split_once(' ').filter(|_| cut > 0).map_or(end.clone(), |(_, words)| words.to_owned())
     }
 
     /// At most so many characters of the text that a visitor reads from the piece on.
