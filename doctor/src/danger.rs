@@ -22,6 +22,9 @@ pub struct Danger {
     pub rules: Vec<Rule>,
 }
 
+/// Most excerpts in a note.
+const MAX_EXCERPTS: usize = 3;
+
 const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const COOKIE_RISK: &str = "none for visitors: those with this cookie always get pages of their own.";
 
@@ -58,19 +61,18 @@ pub fn notes_of_kind(kind: &str, pages: &[&Examined]) -> Vec<String> {
 }
 
 fn note(kind: &str, names: &[String], differences: &[Difference]) -> String {
-    let who = if names.is_empty() { "the CSRF cookie".to_owned() } else { names.join(", ") };
-    let lost: Vec<_> = differences.iter().map(|found| &found.other).filter(|text| !text.is_empty()).take(3).collect();
-    let loss = if lost.is_empty() {
+    let texts = differences.iter().map(|found| &found.other).filter(|text| !text.is_empty());
+    let excerpts: Vec<_> = texts.take(MAX_EXCERPTS).map(|text| format!("`{text}`")).collect();
+    let loss = if excerpts.is_empty() {
         format!("see the page for everybody on {kind}, although their own one differs")
     } else {
-        let lost: Vec<_> = lost.into_iter().map(|text| format!("`{text}`")).collect();
-        format!("lose on {kind}: {}", lost.join(", "))
+        format!("lose on {kind}: {}", excerpts.join(", "))
     };
     if names.is_empty() {
-        return format!("visitors with {who} {loss}");
+        return format!("visitors with the CSRF cookie {loss}");
     }
-    let rule = format!("COOKIES_PERSONAL = \"+ {}\"", names.join(", "));
-    format!("visitors with {who} {loss}; to keep it, add {rule}, at the cost of hits")
+    let names = names.join(", ");
+    format!("visitors with {names} {loss}; to keep it, add COOKIES_PERSONAL = \"+ {names}\", at the cost of hits")
 }
 
 /// Returns whether a visitor gets the page for everybody instead of an own one because the rules ignore the visitor's

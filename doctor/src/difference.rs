@@ -1,20 +1,15 @@
 //! How two renders of one page differ. The kind of each difference is named, with a short excerpt.
 
-use std::time::{Duration, Instant};
+use std::ops::Range;
 
 use serde::Serialize;
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-use super::tokens::{self, CsrfTokens};
+use super::pieces::{Detail, Pieces};
 
-/// Most differences that are named for one page.
-const MAX_NAMED: usize = 20;
-/// Longest excerpt, characters.
-const EXCERPT: usize = 70;
+/// Longest excerpt, and longest text on each side of it, characters.
+const EXCERPT: usize = 60;
 /// So many characters of an excerpt stand before the difference.
 const CONTEXT: usize = 30;
-/// Longest time for one comparison. What is not compared by then counts as different.
-const TIMEOUT: Duration = Duration::from_secs(2);
 /// A shorter cookie value occurs in a page by chance.
 const MIN_COOKIE_VALUE: usize = 6;
 /// A longer word in an excerpt may be a secret, and is cut.
@@ -39,13 +34,23 @@ pub enum DifferenceKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     pub kind: DifferenceKind,
-    /// An excerpt of the first render, with long words cut.
+    /// An excerpt of the first render, with long words cut. Empty: the render has nothing at this place.
     pub one: String,
     /// The same place in the second render.
     pub other: String,
+    /// The text before this place, which both renders have.
+    pub before: String,
+    /// The text after this place.
+    pub after: String,
     /// The text before the different word.
     #[serde(skip)]
     place: String,
+    /// The pieces of the first render.
+    #[serde(skip)]
+    pieces: Range<usize>,
+    /// Another render for the same visitor differs here, too.
+    #[serde(skip)]
+    pub is_changing: bool,
 }
 
 impl DifferenceKind {
@@ -64,40 +69,64 @@ impl Difference {
     /// Two renders with different statuses.
     pub fn of_status(one: http::StatusCode, other: http::StatusCode) -> Self {
         let text = |status: http::StatusCode| status.as_u16().to_string();
-        Self { kind: DifferenceKind::Status, one: text(one), other: text(other), place: String::new() }
+        Self {
+            kind: DifferenceKind::Status,
+            one: text(one),
+            other: text(other),
+            before: String::new(),
+            after: String::new(),
+            place: String::new(),
+            pieces: 0..0,
+            is_changing: false,
+        }
     }
 
-    /// Returns whether both differences are at the same place of a page.
-    pub fn is_at_the_place_of(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.place == other.place
+    /// Returns whether this difference explains another one: it is of the same kind, and at the same place of the first
+    /// render.
+    pub fn explains(&self, other: &Self) -> bool {
+        let has_its_pieces = self.pieces.start <= other.pieces.start && other.pieces.end <= self.pieces.end;
+        self.kind == other.kind && self.place == other.place && has_its_pieces
     }
 }
 
-/// The differences of two renders, at most 20. `cookies`: the values of the visitors' cookies.
-pub fn between(one: &str, other: &str, csrf_tokens: CsrfTokens, cookies: &[String]) -> Vec<Difference> {
-    if one == other {
-        return Vec::new();
-    }
-    let (one, other) = (tokens::split(one, csrf_tokens), tokens::split(other, csrf_tokens));
-    let deadline = Instant::now() + TIMEOUT;
-    let changes = capture_diff_slices_deadline(Algorithm::Myers, &one, &other, Some(deadline));
-    let text = |pieces: &[String], range| pieces.get::<std::ops::Range<usize>>(range).unwrap_or_default().concat();
-    let changes = changes.into_iter().filter(|change| !matches!(change, DiffOp::Equal { .. }));
-    let pairs = changes.map(|change| (text(&one, change.old_range()), text(&other, change.new_range())));
-    pairs.take(MAX_NAMED).map(|(one, other)| name(&one, &other, cookies)).collect()
+/// The differences of two renders. `cookies`: the values of the visitors' cookies.
+pub fn between(one: &Pieces, other: &Pieces, cookies: &[String]) -> Vec<Difference> {
+    let changes = one.changes_to(other).into_iter();
+    changes.map(|(at_one, at_other)| name((one, at_one), (other, at_other), cookies)).collect()
 }
 
-fn name(one: &str, other: &str, cookies: &[String]) -> Difference {
-    let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
-    let before: String = one.chars().take(same).collect();
+fn name(
+    (one, at_one): (&Pieces, Range<usize>),
+    (other, at_other): (&Pieces, Range<usize>),
+    cookies: &[String],
+) -> Difference {
+    let texts = |detail| (one.text(at_one.clone(), detail), other.text(at_other.clone(), detail));
+    let (all_of_one, all_of_other) = texts(Detail::All);
+    let before: String = all_of_one.chars().take(same_start(&all_of_one, &all_of_other)).collect();
+    // A visitor reads texts, not tags; and a clock says nothing about a visitor.
+    let shown = [Detail::SteadyText, Detail::Text].map(texts).into_iter().find(|(one, other)| one != other);
+    let (text_of_one, text_of_other) = shown.unwrap_or_else(|| (all_of_one.clone(), all_of_other.clone()));
+    let same = same_start(&text_of_one, &text_of_other);
     let excerpt = |text: &str| {
         let text: String = text.chars().skip(same.saturating_sub(CONTEXT)).take(EXCERPT).collect();
         without_secrets(&text)
     };
-    let kind = kind(one, other, &before, cookies);
-    // A random word may begin with the same characters by chance.
-    let place = before.trim_end_matches(is_of_word).to_owned();
-    Difference { kind, one: excerpt(one), other: excerpt(other), place }
+    Difference {
+        kind: kind(&all_of_one, &all_of_other, &before, cookies),
+        one: excerpt(&text_of_one),
+        other: excerpt(&text_of_other),
+        before: without_secrets(&one.text_before(at_one.start, EXCERPT)),
+        after: without_secrets(&one.text_after(at_one.end, EXCERPT)),
+        // A random word may begin with the same characters by chance.
+        place: before.trim_end_matches(is_of_word).to_owned(),
+        is_changing: other.is_changing(at_other),
+        pieces: at_one,
+    }
+}
+
+/// How many characters both texts begin with.
+fn same_start(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
 }
 
 fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceKind {
@@ -142,9 +171,15 @@ fn without_secrets(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::CsrfTokens;
+
+    fn differences(one: &str, other: &str, csrf_tokens: CsrfTokens) -> Vec<Difference> {
+        let cookies = ["s3cr3t-session".to_owned()];
+        between(&Pieces::of(one, csrf_tokens), &Pieces::of(other, csrf_tokens), &cookies)
+    }
 
     fn kinds(one: &str, other: &str, csrf_tokens: CsrfTokens) -> Vec<DifferenceKind> {
-        let differences = between(one, other, csrf_tokens, &["s3cr3t-session".to_owned()]);
+        let differences = differences(one, other, csrf_tokens);
         differences.into_iter().map(|difference| difference.kind).collect()
     }
 
@@ -173,14 +208,37 @@ mod tests {
 
     #[test]
     fn an_excerpt_shows_no_secret() {
-        let [difference] = &between(
+        let [difference] = &differences(
             "<p>token: abcdefghijklmnopqrstuvwxyz</p>",
             "<p>token: zyxwvutsrqponmlkjihgfedcba</p>",
             CsrfTokens::Personal,
-            &[],
         )[..] else {
             panic!("one difference")
         };
         assert_eq!((difference.one.as_str(), difference.other.as_str()), ("token: abcdefgh…", "token: zyxwvuts…"));
+    }
+
+    #[test]
+    fn white_space_is_no_difference() {
+        assert_eq!(kinds("<p> a</p>\n\n<i>b</i>", "<p>a\n</p><i>b</i>  ", CsrfTokens::Personal), []);
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_has_the_text_around_it() {
+        let words = "word ".repeat(50);
+        let page = |name: &str| format!("<p>{words}</p><b>{name} {words}</b><style>p {{}}</style><p>After it</p>");
+        let found = differences(&page("Ann"), &page("Ben"), CsrfTokens::Personal);
+        let [Difference { one, other, before, after, .. }] = &found[..] else { panic!("one difference") };
+        assert!(one.starts_with("Ann word") && other.starts_with("Ben word") && before.ends_with("word word"));
+        assert_eq!(after, "After it");
+        assert!([one, other, before].iter().all(|text| (55..=60).contains(&text.len())), "{found:#?}");
+    }
+
+    #[test]
+    fn a_changing_number_does_not_hide_another_difference() {
+        let clock = &differences("<i>1</i><b>Sign in</b>", "<i>2</i><b>Sign in</b>", CsrfTokens::Personal);
+        let all = differences("<i>1</i><b>Sign in</b>", "<i>3</i><b>Ann</b>", CsrfTokens::Personal);
+        let left: Vec<_> = all.iter().filter(|found| !clock.iter().any(|noise| noise.explains(found))).collect();
+        assert_eq!(left.iter().map(|found| found.other.as_str()).collect::<Vec<_>>(), ["Ann"]);
     }
 }

@@ -14,11 +14,15 @@ use url::Url;
 
 use super::{
     difference::{self, Difference},
+    pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
     shop::{Page, Shop},
     tokens::CsrfTokens,
     visitor::{self, Visitor, Visitors},
 };
+
+/// Most differences that are named for one visitor at one page.
+const MAX_NAMED: usize = 20;
 
 /// An examined page.
 pub struct Examined {
@@ -77,6 +81,7 @@ impl Examiner<'_> {
         for (visitor, cookies) in self.visitors.with_cookies(url) {
             own.push((visitor, self.shop.get(url, Some(&cookies)).await.ok()?, cookies));
         }
+        let mut noise = Noise { places: between_renders.clone(), has_later_render: false };
         let stored = first.stored.as_ref().ok().map(|page| &**page);
         let mut visits = vec![Visit {
             visitor: Visitor::WithoutCookies,
@@ -85,15 +90,15 @@ impl Examiner<'_> {
             gets_stored_page: self.gets(stored, None),
             differences: Vec::new(),
         }];
-        visits.extend(own.iter().map(|(visitor, page, cookies)| {
-            let mut differences = self.compare(&first, page.status, &page.text(), &cookie_values(cookies));
-            differences.retain(|found| !between_renders.iter().any(|noise| noise.is_at_the_place_of(found)));
+        for (visitor, page, cookies) in &own {
+            let request = VisitorRequest { key: &key, url, cookies };
+            let differences = self.of_visitor(&first, page, &request, &mut noise).await?;
             let gets_stored_page = self.gets(stored, Some(cookies));
             let rules = &self.app.config.page.cookies;
             let ignored = visitor::ignored_cookies(cookies, rules).filter(|_| *visitor != Visitor::SignedIn);
             let cookies = visitor::identifying_cookies(cookies, rules);
-            Visit { visitor: *visitor, cookies, ignored, gets_stored_page, differences }
-        }));
+            visits.push(Visit { visitor: *visitor, cookies, ignored, gets_stored_page, differences });
+        }
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
         let headers = own.first().map_or(&first.headers, |(_, page, _): &(Visitor, Page, HeaderValue)| &page.headers);
         Some(Examined {
@@ -104,9 +109,47 @@ impl Examiner<'_> {
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             verdict: first.stored.map(drop),
-            renders_differ: Some(between_renders),
+            renders_differ: Some(between_renders.into_iter().take(MAX_NAMED).collect()),
             visits,
         })
+    }
+
+    /// The differences between the page for everybody and a visitor's own, without what differs for every request.
+    ///
+    /// A clock may show the same time in the first two renders. If the visitor's page differs, a later render for
+    /// everybody shows whether the place changes by itself. A second page of the visitor shows which pieces change for
+    /// every request: they are left out if another difference remains. Alone, such a piece stays a difference, because
+    /// it may be a count of this visitor.
+    async fn of_visitor(
+        &self,
+        first: &SharedRender,
+        page: &Page,
+        request: &VisitorRequest<'_>,
+        noise: &mut Noise,
+    ) -> Option<Vec<Difference>> {
+        let values = cookie_values(request.cookies);
+        let mut differences = self.compare(first, page.status, &page.text(), &values);
+        noise.remove_from(&mut differences);
+        if differences.is_empty() {
+            return Some(differences);
+        }
+        if !noise.has_later_render {
+            noise.has_later_render = true;
+            let later = render::for_everybody(&self.app, request.key).await.ok()?;
+            noise.places.extend(self.compare(first, later.status, &later.text(), &[]));
+        }
+        let again = self.shop.get(request.url, Some(request.cookies)).await.ok()?;
+        if first.status == page.status && page.status == again.status {
+            let one = Pieces::of(&first.text(), self.csrf_tokens());
+            let other = Pieces::of(&page.text(), self.csrf_tokens()).compared_with(&again.text());
+            differences = difference::between(&one, &other, &values);
+        }
+        noise.remove_from(&mut differences);
+        if differences.iter().any(|found| !found.is_changing) {
+            differences.retain(|found| !found.is_changing);
+        }
+        differences.truncate(MAX_NAMED);
+        Some(differences)
     }
 
     fn gets(&self, stored: Option<&StoredPage>, cookies: Option<&HeaderValue>) -> bool {
@@ -114,7 +157,7 @@ impl Examiner<'_> {
     }
 
     /// The differences between a render for everybody and another render.
-    pub fn compare(
+    fn compare(
         &self,
         shared: &SharedRender,
         status: http::StatusCode,
@@ -124,9 +167,32 @@ impl Examiner<'_> {
         if shared.status != status {
             return vec![Difference::of_status(shared.status, status)];
         }
+        let pieces = |html: &str| Pieces::of(html, self.csrf_tokens());
+        difference::between(&pieces(&shared.text()), &pieces(other), cookies)
+    }
+
+    fn csrf_tokens(&self) -> CsrfTokens {
         let is_covered = self.app.config.page.cookies.csrf.is_some();
-        let csrf_tokens = if is_covered { CsrfTokens::Covered } else { CsrfTokens::Personal };
-        difference::between(&shared.text(), other, csrf_tokens, cookies)
+        if is_covered { CsrfTokens::Covered } else { CsrfTokens::Personal }
+    }
+}
+
+/// The request of a visitor with cookies.
+struct VisitorRequest<'a> {
+    key: &'a PageKey,
+    url: &'a Url,
+    cookies: &'a HeaderValue,
+}
+
+/// The places of a page that differ between renders for everybody.
+struct Noise {
+    places: Vec<Difference>,
+    has_later_render: bool,
+}
+
+impl Noise {
+    fn remove_from(&self, differences: &mut Vec<Difference>) {
+        differences.retain(|found| !self.places.iter().any(|noise| noise.explains(found)));
     }
 }
 
@@ -181,9 +247,10 @@ impl Examined {
         self.vary.as_ref().is_none_or(|fields| fields.contains(header))
     }
 
-    /// Returns whether the page differs between visitors, apart from those who are signed in.
+    /// Returns whether the page differs between visitors, apart from signed-in ones with a cookie that identifies them.
     pub fn has_differences(&self) -> bool {
-        let visits = self.visits.iter().filter(|visit| visit.visitor != Visitor::SignedIn);
+        let is_protected = |visit: &&Visit| visit.visitor == Visitor::SignedIn && !visit.cookies.is_empty();
+        let visits = self.visits.iter().filter(|visit| !is_protected(visit));
         self.renders_differ.iter().flatten().chain(visits.flat_map(|visit| &visit.differences)).next().is_some()
     }
 }

@@ -105,8 +105,14 @@ fn write_visitor(f: &mut fmt::Formatter<'_>, report: &VisitorReport, is_stored: 
 
 fn write_differences(f: &mut fmt::Formatter<'_>, differences: &[Difference]) -> fmt::Result {
     let text = |excerpt: &str| if excerpt.is_empty() { "nothing".to_owned() } else { format!("`{excerpt}`") };
-    for Difference { kind, one, other, .. } in differences.iter().take(MAX_DIFFERENCES) {
-        writeln!(f, "    {}: {} or {}", kind.as_str(), text(one), text(other))?;
+    for Difference { kind, one, other, before, after, .. } in differences.iter().take(MAX_DIFFERENCES) {
+        write!(f, "    {}: {} or {}", kind.as_str(), text(one), text(other))?;
+        for (side, context) in [("after", before), ("before", after)] {
+            if !context.is_empty() {
+                write!(f, ", {side} `{context}`")?;
+            }
+        }
+        writeln!(f)?;
     }
     Ok(())
 }

@@ -99,6 +99,35 @@ fn a_silent_shop_with_names_is_no_danger_because_cookies_make_visitors_personal(
 }
 
 #[test]
+fn what_an_ignored_cookie_shows_is_a_note_and_the_page_stays_shared() {
+    let shop = Shop::start(|asked| {
+        let links = book_links(8).replace("/books/", "/catalogue/");
+        let history = "<h2>Products you recently viewed</h2><p>A Book</p>";
+        let history = if asked.cookies.contains("oscar_history=") { history } else { "" };
+        let page = Reply::html(format!("{links}{history}")).with("set-cookie", "csrftoken=abcdefgh; Path=/");
+        let page = page.with("vary", "Cookie");
+        let cookie = "oscar_history=7; Path=/";
+        if asked.path.starts_with("/catalogue/") { page.with("set-cookie", cookie) } else { page }
+    });
+    let report = shop.examine(&["--preset", "django-oscar"]);
+    assert_eq!(report["dangers"], json!([]));
+    let products = kind(&report, "/catalogue/{item}/");
+    assert_eq!((hits(products, "with-own-cookies"), &products["hit_ratio_with_rules"]), (8, &json!(1.0)));
+    assert!(report["vars"].get("PATHS_PERSONAL").is_none(), "{}", report["vars"]);
+    let notes = report["notes"].to_string();
+    for part in [
+        "visitors with oscar_history lose on /catalogue/{item}/: `Products you recently viewed A Book`",
+        "COOKIES_PERSONAL = \\\"+ oscar_history\\\", at the cost of hits",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    // The note's rule protects the list.
+    let kept = shop.examine(&["--preset", "django-oscar", "--var", "COOKIES_PERSONAL=+ oscar_history"]);
+    assert_eq!(hits(kind(&kept, "/catalogue/{item}/"), "with-own-cookies"), 0);
+    assert!(!kept["notes"].to_string().contains("lose"), "{}", kept["notes"]);
+}
+
+#[test]
 fn a_signed_in_visitor_with_an_ignored_cookie_is_in_danger() {
     let page = |asked: &Asked| {
         let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
@@ -155,6 +184,35 @@ fn a_rule_for_one_kind_shares_no_other_kind_that_is_in_danger() {
     assert_eq!(kind(&report, "/books/*/reviews/")["rules"], json!([]));
     let dropped = report["vars"].get("COOKIES_DROPPED");
     assert!(dropped.is_none(), "{dropped:?}");
+}
+
+#[test]
+fn the_excerpt_is_the_visitors_text_and_no_clock() {
+    let page = |asked: &Asked| {
+        let (clock, space) = (format!("12:30:{}", asked.number), " \n".repeat(80));
+        let own = format!("{space}<div><span>{clock}</span>{space}<b>Hello Ann</b>{space}</div>");
+        let (blank, own) = if asked.cookies.contains("login=ann") { ("\n\n", own) } else { ("\n", String::new()) };
+        Reply::html(format!("{}{blank}<h1>A shop</h1>{own}<h2>Books</h2>", book_links(8))).with("cache-control", PUBLIC)
+    };
+    let report = Shop::start(page).examine(&["--login", "login=ann"]);
+    let differences = report["dangers"][0]["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 1, "{differences:#?}");
+    let text = |name: &str| differences[0][name].as_str().unwrap();
+    assert_eq!((text("one"), text("other")), ("", "Hello Ann"));
+    assert!(text("before").ends_with("Book A shop") && text("after") == "Books", "{differences:#?}");
+    assert!(text("before").chars().count() <= 60);
+}
+
+#[test]
+fn a_clock_is_no_difference_of_visitors() {
+    // It changes between the requests of the first visitors and those of the others, as a clock with seconds does.
+    let page = |asked: &Asked| {
+        let links = if asked.path == "/" { "<a href='/start'>Start</a>" } else { "" };
+        Reply::html(format!("{links}<b>{}</b>", asked.number / 3)).with("cache-control", PUBLIC)
+    };
+    let report = Shop::start(page).examine(&["--login", "login=ann"]);
+    let visitors = report["dangers"].to_string();
+    assert!(!visitors.contains("get another one"), "{visitors}");
 }
 
 fn sentence(report: &Value) -> &str {
