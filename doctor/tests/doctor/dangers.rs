@@ -128,6 +128,19 @@ fn what_an_ignored_cookie_shows_is_a_note_and_the_page_stays_shared() {
 }
 
 #[test]
+fn a_public_page_that_an_ignored_cookie_changes_is_a_danger_but_stays_shared() {
+    let page = |asked: &Asked| {
+        let seen = if asked.cookies.contains("seen=") { "Seen by you" } else { "New" };
+        let page = Reply::html(format!("{}<a href='/start'>Start</a><b>{seen}</b>", book_links(3)));
+        let page = if asked.path == "/start" { page.with("set-cookie", "seen=7; Path=/") } else { page };
+        page.with("cache-control", PUBLIC)
+    };
+    let report = Shop::start(page).examine(&["--var", "COOKIES_IGNORED=+ seen"]);
+    assert!(sentence(&report).contains("visitors with the shop's own cookies get another one"), "{report:#}");
+    assert_eq!((&report["vars"]["COOKIES_PERSONAL"], report["vars"].get("PATHS_PERSONAL")), (&json!("+ seen"), None));
+}
+
+#[test]
 fn a_signed_in_visitor_with_an_ignored_cookie_is_in_danger() {
     let page = |asked: &Asked| {
         let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
