@@ -1,6 +1,12 @@
 //! The Worker in build/, rebuilt only after a source has changed.
 
-use std::{fs, path, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io, path,
+    path::PathBuf,
+};
+
+use tokio::task;
 
 use crate::{
     assets,
@@ -31,6 +37,7 @@ const RESULT: [&str; 2] = ["build/index.js", "build/index_bg.wasm"];
 /// The stamp of the Worker with the demo shop.
 const STAMP: &str = "build/.stamp";
 const ENTRY: &str = "src/edge/entry.js";
+const LOCK: &str = ".cache/build.lock";
 
 /// Builds the Worker and its static files into build/.
 ///
@@ -38,6 +45,7 @@ const ENTRY: &str = "src/edge/entry.js";
 /// When the crate does not compile; the compiler's errors are printed.
 pub async fn build(tools: &Tools) -> Result<(), Failure> {
     run_step("worker", async |step| {
+        let _alone = lock(LOCK.into()).await?;
         let result = BuildResult::Contents(RESULT.map(PathBuf::from).to_vec());
         let stamp = Stamp::new(STAMP, &SOURCES, result)?;
         if stamp.is_current() {
@@ -77,10 +85,40 @@ pub async fn bundle_without_demo(tools: &Tools, directory: &str) -> Result<(), F
     .await
 }
 
+/// Waits until no other build holds the lock in `path`: `dev` and `test` may start at the same time. The system releases
+/// the lock when the returned file is closed.
+async fn lock(path: PathBuf) -> Result<File, Failure> {
+    let failed = |cause: io::Error| Failure::file(LOCK, &cause);
+    let locked = task::spawn_blocking(move || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let file = File::create(path)?;
+        file.lock()?;
+        Ok(file)
+    });
+    locked.await.map_err(io::Error::other).flatten().map_err(failed)
+}
+
 /// The absolute path of build/.
 ///
 /// # Errors
 /// When the working directory does not exist any more.
 pub fn directory() -> Result<PathBuf, Failure> {
     path::absolute(DIRECTORY).map_err(|cause| Failure::file(DIRECTORY, &cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_second_build_waits_for_the_first() {
+        let path = std::env::temp_dir().join(format!("edgefront-{}/build.lock", std::process::id()));
+        let first = lock(path.clone()).await.unwrap();
+        let second = tokio::spawn(lock(path.clone()));
+        tokio::task::yield_now().await;
+        assert!(!second.is_finished());
+        drop(first);
+        second.await.unwrap().unwrap();
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
 }
