@@ -246,7 +246,12 @@ pub fn gateway_reply(data: &[u8]) {
     let Some(replies) = reply::render(data) else { return };
     for reply in &replies {
         for json in [&reply.json, &reply.base64] {
-            let json: serde_json::Value = serde_json::from_slice(json).expect("JSON");
+            let json: serde_json::Value = match serde_json::from_slice(json) {
+                Ok(json) => json,
+                // serde_json reads 127 levels; a reply may have more.
+                Err(cause) if cause.to_string().starts_with("recursion limit") => continue,
+                Err(cause) => panic!("{cause}"),
+            };
             let members = json.as_object().expect("an object");
             assert!(members.len() == 1 && (members.contains_key("result") || members["error"].is_string()));
         }
