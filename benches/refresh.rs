@@ -19,7 +19,7 @@ use edgefront::{
     App,
     config::Config,
     jobs::{self, EVERY_MINUTE},
-    ports::{fetch::Response, time::Clock},
+    ports::{fetch::Response, html::LolHtml, time::Clock},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
 use futures_util::FutureExt;
@@ -126,7 +126,7 @@ fn app(redis: &str, rows: &str) -> App {
         Some(value.to_owned())
     });
     let config = config.unwrap_or_else(|errors| panic!("{errors}"));
-    App::new(config, Rc::new(fetch::NativeFetch::new()), Rc::new(SystemClock), None)
+    App::new(config, Rc::new(fetch::NativeFetch::new()), Rc::new(SystemClock), Rc::new(LolHtml), None)
 }
 
 /// The CPU seconds of this thread; None if the system does not report them.

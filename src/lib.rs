@@ -24,7 +24,10 @@ use std::rc::Rc;
 use crate::{
     config::{Config, RedisConfig},
     metrics::traffic::TrafficCounters,
-    ports::{circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, rate_limit::RateLimits, time::Clock},
+    ports::{
+        circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, html::Html, rate_limit::RateLimits,
+        time::Clock,
+    },
     ranking::activity::Activity,
     schema::redis::Redis,
     sessions::Keyring,
@@ -56,6 +59,8 @@ pub struct App {
     pub redis: Rc<Redis>,
     pub fetch: Rc<dyn Fetch>,
     pub clock: Rc<dyn Clock>,
+    /// Finds the holes of pages.
+    pub html: Rc<dyn Html>,
     /// Traffic counters that are not yet written to Redis.
     pub traffic: Rc<TrafficCounters>,
     /// D1, where there is one: the demo's catalogue and the row cache's table.
@@ -75,7 +80,13 @@ pub struct App {
 impl App {
     /// Builds the parts from the configuration, without rate limits.
     #[must_use]
-    pub fn new(config: Config, fetch: Rc<dyn Fetch>, clock: Rc<dyn Clock>, database: Option<Rc<dyn Database>>) -> Self {
+    pub fn new(
+        config: Config,
+        fetch: Rc<dyn Fetch>,
+        clock: Rc<dyn Clock>,
+        html: Rc<dyn Html>,
+        database: Option<Rc<dyn Database>>,
+    ) -> Self {
         let RedisConfig { credentials, timeout, keys } = config.redis.clone();
         let redis = Rc::new(Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys));
         let keyring = Keyring::new(&config.session);
@@ -84,7 +95,7 @@ impl App {
             (page_cache::PageMemory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
         let activity = Rc::new(Activity::new(&config.session));
         let (limits, circuit) = (RateLimits::default(), CircuitBreaker::default());
-        Self { config, keyring, redis, fetch, clock, traffic, database, limits, circuit, pages, rows, activity }
+        Self { config, keyring, redis, fetch, clock, html, traffic, database, limits, circuit, pages, rows, activity }
     }
 
     /// The source of the row cache; None without `ROWS_TABLE` and `ROWS_URL`.

@@ -10,7 +10,7 @@ use edgefront::{
         policy::VaryFields,
         render::{RenderOutcome, RenderRequest},
     },
-    ports::{error::Error, fetch::Collected},
+    ports::{error::Error, fetch::Collected, html::LolHtml},
 };
 use http::{HeaderMap, StatusCode, header};
 
@@ -43,7 +43,7 @@ pub struct NotStored {
 /// # Errors
 /// When a setting is wrong.
 pub fn edgefront(settings: &Settings, shop: &Rc<Shop>) -> Result<Rc<App>, Failure> {
-    Ok(Rc::new(App::new(settings.config()?, shop.clone(), Rc::new(SystemClock), None)))
+    Ok(Rc::new(App::new(settings.config()?, shop.clone(), Rc::new(SystemClock), Rc::new(LolHtml), None)))
 }
 
 /// Renders a page for everybody. Each item counts as popular.
@@ -70,7 +70,7 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Result<SharedRender, Err
             // A background render waits for the body, so the page is complete.
             let status = response.status();
             drop(response);
-            match page.complete().await {
+            match page.complete(app, key).await {
                 Some(page) => of_page(Box::new(page), key),
                 None => not_stored(status, HeaderMap::new(), Bytes::new(), Reason::TooLarge, String::new()),
             }

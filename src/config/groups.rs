@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{
     item_routes::ItemRoutes,
-    rules::{CookieRules, UrlRules},
+    rules::{CookieRules, HoleRules, UrlRules},
     secret::Secret,
 };
 use crate::schema::keys::Keys;
@@ -83,9 +83,13 @@ pub struct PageConfig {
     pub forward: Forward,
     /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT` and `PATHS_PERSONAL`: what a URL says about its page.
     pub urls: UrlRules,
-    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED` and `CSRF_COOKIE`: what the cookies
-    /// say about the visitor.
+    /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED`, `COOKIES_HOLES` and `CSRF_COOKIE`:
+    /// what the cookies say about the visitor.
     pub cookies: CookieRules,
+    /// `HOLES`: the parts of shared pages that belong to one visitor.
+    pub holes: HoleRules,
+    /// `HOLES_WAIT_MS`: how long the rest of a page waits for the content of its holes.
+    pub holes_wait: Duration,
 }
 
 /// The client's headers that reach the origin with a request whose response may be stored. Cookies never do.

@@ -89,13 +89,15 @@ mod tests {
     use super::{super::tests::read, *};
 
     /// The variables that a preset may set: they describe a storefront, and none is a secret or a limit.
-    const ALLOWED: [&str; 11] = [
+    const ALLOWED: [&str; 13] = [
         "CART_ROUTES",
         "COOKIES_DROPPED",
+        "COOKIES_HOLES",
         "COOKIES_IGNORED",
         "COOKIES_PERSONAL",
         "COOKIES_VARIED",
         "CSRF_COOKIE",
+        "HOLES",
         "ITEM_ROUTES",
         "LOGIN_ROUTES",
         "PATHS_PERSONAL",

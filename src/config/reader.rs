@@ -10,15 +10,15 @@ use super::{
     RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
     presets::Preset,
-    rules::{CookieRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name},
+    rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name},
     variables::{
-        CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_IGNORED, COOKIES_PERSONAL,
-        COOKIES_VARIED, CSRF_COOKIE, FLASH_CHECKOUT, FLASH_HOLD, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES,
-        ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT,
-        PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT,
-        RANKING_HALF_LIFE, RANKING_KEEP, REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE,
-        SESSION_KEYS, SESSION_LIMIT, SESSION_MAX_AGE, SHARDS, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN,
-        UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable,
+        CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
+        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, FLASH_CHECKOUT, FLASH_HOLD, HOLES, HOLES_WAIT_MS,
+        INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS,
+        PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS,
+        PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE, RANKING_KEEP, REDIS_TIMEOUT_MS,
+        ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE, SESSION_KEYS, SESSION_LIMIT, SESSION_MAX_AGE,
+        SHARDS, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable,
     },
 };
 use crate::schema::keys::Keys;
@@ -65,6 +65,8 @@ impl Reader<'_> {
             forward: self.forwarded_headers(),
             urls: self.url_rules(),
             cookies: self.cookie_rules(),
+            holes: self.rules(&HOLES, HoleRules::parse),
+            holes_wait: self.milliseconds(&HOLES_WAIT_MS),
         };
         let ranking = RankingConfig { keep: self.number(&RANKING_KEEP), half_life: self.seconds(&RANKING_HALF_LIFE) };
         let flash =
@@ -158,6 +160,7 @@ impl Reader<'_> {
             personal: self.rules(&COOKIES_PERSONAL, Patterns::parse),
             varied: self.rules(&COOKIES_VARIED, CookieRules::parse_varied),
             dropped: self.rules(&COOKIES_DROPPED, CookieRules::parse_dropped),
+            holes: self.rules(&COOKIES_HOLES, Patterns::parse),
             csrf,
         }
     }
@@ -168,8 +171,10 @@ impl Reader<'_> {
         let preset = self.preset.and_then(|preset| preset.get(variable.name)).map(str::to_owned);
         let default = Preset::DEFAULT.get(variable.name).map(str::to_owned);
         let layers = [default, preset, self.explicit(variable)].into_iter().flatten();
+        // A selector may contain commas.
+        let separator = if variable.name == HOLES.name { ';' } else { ',' };
         let text = layers.fold(String::new(), |inherited, list| match list.strip_prefix('+') {
-            Some(more) => format!("{inherited}, {more}"),
+            Some(more) => format!("{inherited}{separator} {more}"),
             None => list,
         });
         parse(&text).unwrap_or_else(|problem| {

@@ -87,6 +87,15 @@ variables! {
     COOKIES_VARIED = text("", "names separated by commas, with their values or without: django_language, currency=EUR|USD");
     /// Cookies that shared renders do not set on the named paths, so that they do not prevent sharing.
     COOKIES_DROPPED = text("", "cookies and paths separated by commas, such as oscar_history@/catalogue/*");
+    /// The parts of shared pages that belong to one visitor: the pages, a CSS selector, and the source of the content.
+    /// The source is the path of one of the origin's pages, whose same element fills the hole, or `user` or `cart`.
+    HOLES = text("", "rules separated by ; such as /products/* #mini-cart <- /cart; + at the start adds to the preset");
+    /// Cookies that change only the holes of a page. Their visitors get shared pages whose holes are filled for them,
+    /// and no other shared page.
+    COOKIES_HOLES = text("", NAMES);
+    /// How long the rest of a page waits for the content of its holes. A hole without content shows what a visitor
+    /// without cookies sees.
+    HOLES_WAIT_MS = number!("2000", "milliseconds", 0);
     /// The cookie of a double-submit CSRF protection, such as Django's. edgefront takes the protection over.
     CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
     /// Paths whose pages are never shared.

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use js_sys::Reflect;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
-use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, rate_limit};
+use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, html, rate_limit};
 use crate::{
     App,
-    config::{Config, ConfigErrors},
+    config::{Config, ConfigError, ConfigErrors, variables::HOLES},
 };
 
 #[wasm_bindgen(module = "cloudflare:workers")]
@@ -35,9 +35,13 @@ const DATABASE: &str = "DB";
 pub fn app() -> Result<Rc<App>, ConfigErrors> {
     ENV.with(|env| {
         let config = Config::from_lookup(|name| Reflect::get(env, &name.into()).ok()?.as_string())?;
+        if let Err(problem) = html::check(config.page.holes.selectors()) {
+            let problem = format!("has a selector that HTMLRewriter does not know: {problem}");
+            return Err(ConfigErrors(vec![ConfigError { variable: HOLES.name, problem }]));
+        }
         let database = Reflect::get(env, &DATABASE.into()).ok().filter(JsValue::is_object);
         let database = database.map(|database| Rc::new(D1(database)) as _);
-        let app = App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), database);
+        let app = App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), Rc::new(html::Rewriter), database);
         Ok(Rc::new(App { limits: rate_limit::of(env), ..app }))
     })
 }

@@ -173,3 +173,32 @@ export async function query(database, statements) {
 	const answers = prepared.length === 1 ? [await prepared[0].all()] : await database.batch(prepared);
 	return JSON.stringify(answers.map((answer) => answer.results ?? []));
 }
+
+/** Fails if a selector is invalid. `selectors` is a JSON list. */
+export function checkSelectors(selectors) {
+	for (const selector of JSON.parse(selectors)) {
+		try {
+			new HTMLRewriter().on(selector, {});
+		} catch (error) {
+			throw new Error(`${JSON.stringify(selector)}: ${error.message}`);
+		}
+	}
+}
+
+/** Marks the elements of a page that `selectors`, a JSON list, match. The marks are those of `Marks::of_kind`. */
+export async function markElements(html, selectors, id) {
+	const rewriter = new HTMLRewriter();
+	JSON.parse(selectors).forEach((selector, index) => {
+		const mark = `${id}${String(index).padStart(2, "0")}`;
+		rewriter.on(selector, {
+			element(element) {
+				element.before(`${mark}<`, { html: true });
+				element.prepend(`${mark}[`, { html: true });
+				element.append(`${mark}]`, { html: true });
+				element.after(`${mark}>`, { html: true });
+			},
+		});
+	});
+	const marked = rewriter.transform(new Response(html, { headers: { "content-type": "text/html; charset=utf-8" } }));
+	return new Uint8Array(await marked.arrayBuffer());
+}

@@ -39,6 +39,12 @@ extern "C" {
     pub fn exchange(address: &str, head: &str, body: &[u8], millis: f64, limit: f64) -> Promise;
     /// Counts `key`. Resolves with true if `key` is within the rate limit `binding`.
     pub fn count(binding: &JsValue, key: &str) -> Promise;
+    /// Resolves with the page in which each element that a selector matches has marks. `selectors` is JSON.
+    #[wasm_bindgen(js_name = markElements)]
+    pub fn mark_elements(html: &[u8], selectors: &str, id: &str) -> Promise;
+    /// Fails if a selector is invalid. `selectors` is JSON.
+    #[wasm_bindgen(catch, js_name = checkSelectors)]
+    pub fn check_selectors(selectors: &str) -> Result<(), JsValue>;
     /// Resolves with the rows of each statement. Statements and rows are JSON.
     pub fn query(database: &JsValue, statements: &str) -> Promise;
 }

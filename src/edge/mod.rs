@@ -7,7 +7,7 @@
 //! - [`fetch`]: requests to the origin and to Redis.
 //! - [`glue`]: the calls from wasm to JavaScript; `entry.js` receives the events.
 //! - [`task`]: futures in wasm and promises in JavaScript; [`step_time`]: the time of a step.
-//! - [`clock`], [`console`], [`database`], [`rate_limit`]: time, the log, D1, rate limits.
+//! - [`clock`], [`console`], [`database`], [`html`], [`rate_limit`]: time, the log, D1, `HTMLRewriter`, rate limits.
 
 mod body;
 mod clock;
@@ -17,6 +17,7 @@ mod environment;
 mod fetch;
 mod glue;
 mod headers;
+mod html;
 mod rate_limit;
 mod request;
 mod response;

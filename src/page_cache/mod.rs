@@ -14,12 +14,15 @@
 //! - [`memory`]: the isolate's copies and notes.
 //! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an
 //!   unstorable page.
+//! - [`holes`]: the parts of a page that belong to one visitor; `own_content`: what fills them; `assembled`: a page
+//!   with its holes filled.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 //! - [`explain`](self): the decision for a URL, for operators.
 
 pub mod admission;
 pub mod cache_status;
 pub mod decide;
+pub mod holes;
 pub mod key;
 pub mod lookup;
 pub mod memory;
@@ -28,21 +31,24 @@ pub mod selecting;
 pub mod stored_page;
 pub mod visitor_cookies;
 
+mod assembled;
 mod execute;
 mod explain;
 mod hit_for_miss;
+mod own_content;
 mod purge;
 mod respond;
 mod store;
 
 pub use admission::admit;
 pub use cache_status::CacheStatus;
-pub use execute::{answer, bypass, forward_unsafe, render};
+pub use execute::{answer, bypass, forward_unsafe, own_content_for_browser, render};
 pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
 pub use hit_for_miss::{Unstorable, cookie_name};
 pub use key::PageKey;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};
 pub use memory::PageMemory;
+pub use own_content::{NotFilled, OwnContent};
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};
 pub use selecting::SelectingHeaders;

@@ -48,7 +48,7 @@ pub fn respond(
     status: CacheStatus,
     now: Timestamp,
 ) -> Response {
-    let mut headers = entry.headers.clone();
+    let mut headers = entry.visible_headers();
     // Conditions and ranges apply to a plain 200 only (RFC 9110 §13.2.1, §14.2).
     let is_plain = entry.status == StatusCode::OK;
     let (code, body) = if is_plain && conditional::is_not_modified(request, &headers) {

@@ -8,10 +8,11 @@
 use std::{borrow::Cow, str::FromStr};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    holes::{self, Hole},
     key::PageKey,
     policy::{CacheControl, StoredState, VaryFields},
     selecting::SelectingHeaders,
@@ -55,6 +56,8 @@ pub struct StoredPage {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// The parts of the body that belong to one visitor, in order and without overlap.
+    pub holes: Vec<Hole>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,6 +73,8 @@ struct Head<'a> {
     /// Each byte of a value is one character (ISO 8859-1), so that JSON carries every byte.
     #[serde(borrow)]
     headers: Vec<(Text<'a>, Text<'a>)>,
+    #[serde(default, skip_serializing_if = "<[Hole]>::is_empty")]
+    holes: Cow<'a, [Hole]>,
 }
 
 /// Text that is borrowed from the input where it has no escape.
@@ -93,6 +98,7 @@ impl StoredPage {
             own_etag: self.own_etag,
             status: self.status.as_u16(),
             headers: self.headers.iter().map(|(name, value)| (Text(name.as_str().into()), Text::of(value))).collect(),
+            holes: Cow::Borrowed(&self.holes),
         };
         let (stamp, stored) = (self.stamp, self.stored.as_millis());
         let (fresh_until, dies) = (self.fresh_until.as_millis(), self.dies.as_millis());
@@ -123,6 +129,10 @@ impl StoredPage {
         if head.key != page.url() || selecting.variant(&vary).is_none_or(|variant| variant != head.variant) {
             return None;
         }
+        let holes = head.holes.into_owned();
+        if !holes::are_in_order(&holes, body.len()) {
+            return None;
+        }
         let mut headers = HeaderMap::with_capacity(head.headers.len());
         for (Text(name), value) in head.headers {
             headers.append(HeaderName::from_str(&name).ok()?, value.to_header()?);
@@ -144,6 +154,7 @@ impl StoredPage {
             status: StatusCode::from_u16(head.status).ok()?,
             headers,
             body,
+            holes,
         })
     }
 
@@ -151,6 +162,16 @@ impl StoredPage {
     #[must_use]
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         now < self.fresh_until
+    }
+
+    /// The headers for visitors. A page with holes is not the same page for each visitor, so each use must be validated.
+    #[must_use]
+    pub fn visible_headers(&self) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        if !self.holes.is_empty() {
+            headers.insert(header::CACHE_CONTROL, holes::CACHE_CONTROL);
+        }
+        headers
     }
 
     /// Whole seconds since the render: `Age`.
@@ -183,8 +204,11 @@ impl StoredPage {
     /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently.
     #[must_use]
     pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+        if cookies.in_holes && self.holes.is_empty() {
+            return false;
+        }
         match cookies.strictest {
-            CookieKind::Ignored | CookieKind::Varied => true,
+            CookieKind::Ignored | CookieKind::Varied | CookieKind::Hole => true,
             CookieKind::Unknown => self.is_declared_shared,
             CookieKind::Personal => false,
         }
@@ -271,6 +295,7 @@ pub(super) mod tests {
             status: StatusCode::OK,
             headers,
             body: body.into(),
+            holes: Vec::new(),
         }
     }
 

@@ -15,8 +15,10 @@ const MAX_COOKIES: usize = 200;
 /// The judgement on the cookies of a request. The default is a visitor without cookies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisitorCookies {
-    /// The strictest kind among the cookies; [`CookieKind::Ignored`] without any.
+    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any.
     pub strictest: CookieKind,
+    /// A cookie changes the holes of pages ([`CookieKind::Hole`]).
+    pub in_holes: bool,
     /// The varied cookies by name, `currency=EUR; django_language=de`. Empty without one.
     pub varied: String,
 }
@@ -27,6 +29,7 @@ impl VisitorCookies {
     pub fn of(headers: &HeaderMap, rules: &CookieRules) -> Self {
         let mut strictest = CookieKind::Ignored;
         let mut varied: Vec<&str> = Vec::new();
+        let mut in_holes = false;
         for (index, cookie) in cookie::of_origin(headers).enumerate() {
             if index == MAX_COOKIES {
                 strictest = strictest.max(CookieKind::Unknown);
@@ -35,6 +38,10 @@ impl VisitorCookies {
             // A cookie that is not UTF-8 matches no rule.
             let pair = std::str::from_utf8(cookie).ok().and_then(|text| Some((text, text.split_once('=')?)));
             let kind = pair.map_or(CookieKind::Unknown, |(_, (name, value))| rules.kind(name, value));
+            if kind == CookieKind::Hole {
+                in_holes = true;
+                continue;
+            }
             strictest = strictest.max(kind);
             if let (CookieKind::Varied, Some((text, (name, _)))) = (kind, pair) {
                 // The cookie is sent twice, and edgefront cannot know which value the origin reads.
@@ -46,13 +53,13 @@ impl VisitorCookies {
             }
         }
         sort::sort_by(&mut varied, Ord::cmp);
-        Self { strictest, varied: varied.join("; ") }
+        Self { strictest, in_holes, varied: varied.join("; ") }
     }
 
     /// Returns whether the origin could recognize the visitor by a cookie.
     #[must_use]
     pub fn identify(&self) -> bool {
-        self.strictest >= CookieKind::Unknown
+        self.in_holes || self.strictest >= CookieKind::Unknown
     }
 }
 
@@ -71,7 +78,7 @@ mod tests {
             ..CookieRules::default()
         };
         let line = |line: &&[u8]| (header::COOKIE, HeaderValue::from_bytes(line).unwrap());
-        let VisitorCookies { strictest, varied } = VisitorCookies::of(&lines.iter().map(line).collect(), &rules);
+        let VisitorCookies { strictest, varied, .. } = VisitorCookies::of(&lines.iter().map(line).collect(), &rules);
         (strictest, varied)
     }
 

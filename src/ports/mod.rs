@@ -9,6 +9,7 @@ pub mod database;
 pub mod error;
 pub mod executor;
 pub mod fetch;
+pub mod html;
 pub mod network;
 pub mod problem;
 pub(crate) mod random;

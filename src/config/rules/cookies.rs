@@ -19,6 +19,8 @@ pub struct CookieRules {
     pub varied: Vec<VariedCookie>,
     /// `COOKIES_DROPPED`.
     pub dropped: Vec<DroppedCookie>,
+    /// `COOKIES_HOLES`.
+    pub holes: Patterns,
     /// `CSRF_COOKIE`.
     pub csrf: Option<String>,
 }
@@ -31,6 +33,8 @@ pub enum CookieKind {
     Ignored,
     /// The page is stored once per value.
     Varied,
+    /// It changes only the holes of a page. The visitor gets a shared page if the page has holes.
+    Hole,
     /// No rule names it, or its value is none that the page may vary on. The visitor gets shared pages only if the
     /// origin declares them shared.
     Unknown,
@@ -59,6 +63,8 @@ impl CookieRules {
     pub fn kind(&self, name: &str, value: &str) -> CookieKind {
         if self.personal.contains(name) {
             CookieKind::Personal
+        } else if self.holes.contains(name) {
+            CookieKind::Hole
         } else if let Some(varied) = self.varied.iter().find(|varied| varied.name == name) {
             if varied.allows(value) { CookieKind::Varied } else { CookieKind::Unknown }
         } else if self.csrf.as_deref() == Some(name) || self.ignored.contains(name) {
@@ -155,6 +161,7 @@ mod tests {
             personal: Patterns::parse("session*").unwrap(),
             varied: CookieRules::parse_varied("lang, currency=EUR|USD").unwrap(),
             dropped: CookieRules::parse_dropped("history@/catalogue/*, seen_*@/p/*").unwrap(),
+            holes: Patterns::parse("basket_id, session_hint").unwrap(),
             csrf: Some("csrftoken".to_owned()),
         }
     }
@@ -174,6 +181,7 @@ mod tests {
             ("basket", "1", CookieKind::Unknown),
             ("sessionid", "1", CookieKind::Personal),
             ("session_hint", "1", CookieKind::Personal),
+            ("basket_id", "1", CookieKind::Hole),
         ] {
             assert_eq!(rules().kind(name, value), expected, "{name}={value}");
         }

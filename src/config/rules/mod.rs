@@ -2,12 +2,14 @@
 //! variables or a preset, so an unchanged storefront needs no code for them.
 
 mod cookies;
+mod holes;
 pub mod paths;
 mod patterns;
 mod query;
 
 pub use self::{
     cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name},
+    holes::{HoleRule, HoleRules, HoleSource},
     paths::PathPatterns,
     patterns::Patterns,
     query::QueryRules,

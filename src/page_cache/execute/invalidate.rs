@@ -6,7 +6,7 @@ use url::Url;
 use super::bypass::bypass;
 use crate::{
     config::rules::UrlRules,
-    page_cache::{key::PageKey, policy::Reason, store},
+    page_cache::{key::PageKey, own_content, policy::Reason, store},
     ports::{
         answer::Answer,
         fetch::{Request, Response},
@@ -21,6 +21,12 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let (app, now) = (visit.app.clone(), visit.now);
     let is_safe = request.method().is_safe();
     let url = request.uri().to_string();
+    if !app.pages.own_pages.is_empty()
+        && let Some(own) = own_content::request(&app.config.page.holes, request.uri(), request.headers())
+    {
+        // A page after this request must not show what the visitor had before it.
+        app.pages.own_pages.forget(&own_content::identity(&own));
+    }
     let mut answer = bypass(&visit, Reason::Method, request).await;
     let status = answer.response.status();
     if !is_safe && (status.is_success() || status.is_redirection()) {

@@ -1,10 +1,11 @@
 //! Responses from the isolate's copies.
 
-use std::{cell::LazyCell, rc::Rc};
+use std::rc::Rc;
 
 use super::{
     PageRequest,
     bypass::{self, probe_redis},
+    fill,
 };
 use crate::{
     App,
@@ -17,6 +18,7 @@ use crate::{
         respond::{is_unconditional_get, respond, respond_prepared},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
+        visitor_cookies::VisitorCookies,
     },
     ports::{
         answer::{Answer, BackgroundTask},
@@ -26,29 +28,24 @@ use crate::{
     proxy::{RequestHead, Visit, VisitorContext},
 };
 
-/// Serves a copy without Redis. One request confirms the copy after its response, before the copy expires.
-pub fn serve<F: FnOnce() -> SelectingHeaders>(
-    visit: &Visit,
-    key: &PageKey,
-    selecting: &LazyCell<SelectingHeaders, F>,
-    request: &Request,
-    hit: LocalHit,
-) -> Answer {
-    let LocalHit { entry: page, prepared, confirm: is_due } = hit;
-    let background = is_due.then(|| confirm(visit, key.clone(), (**selecting).clone(), page.clone()));
-    let status = CacheStatus::hit(&page, visit.now);
+/// Serves a copy without Redis. One request [confirms](confirm) the copy after its response, before the copy expires.
+pub fn serve(visit: &Visit, request: &Request, hit: &LocalHit, cookies: &VisitorCookies) -> Answer {
+    let LocalHit { entry: page, prepared, .. } = hit;
+    let status = CacheStatus::hit(page, visit.now);
     // The platform accepts no body with some statuses (204), and an empty body needs no preparation.
-    let response = if !page.body.is_empty() && is_unconditional_get(request.method(), request.headers()) {
-        respond_prepared(&page, prepared, status, visit.now)
+    let response = if fill::is_due(page, cookies, visit) {
+        fill::respond(page, visit, request, status)
+    } else if !page.body.is_empty() && is_unconditional_get(request.method(), request.headers()) {
+        respond_prepared(page, prepared.clone(), status, visit.now)
     } else {
-        respond(&page, request.method(), request.headers(), status, visit.now)
+        respond(page, request.method(), request.headers(), status, visit.now)
     };
     visit.record(request.method(), request.headers(), page.status, page.item.as_ref());
-    Answer { response, background: background.into_iter().collect() }
+    response.into()
 }
 
 /// Asks Redis whether it still has the page.
-fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<StoredPage>) -> BackgroundTask {
+pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<StoredPage>) -> BackgroundTask {
     let (app, now) = (visit.app.clone(), visit.now);
     Box::pin(async move {
         let epoch = app.pages.epoch(now);
@@ -102,13 +99,6 @@ fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
 impl PageRequest {
     fn respond_with_fallback(&self, copy: &StoredPage) -> Answer {
         let now = self.visit.now;
-        respond(
-            copy,
-            self.request.method(),
-            self.request.headers(),
-            CacheStatus::fallback(copy, now, Reason::RedisDown),
-            now,
-        )
-        .into()
+        self.respond_with(copy, CacheStatus::fallback(copy, now, Reason::RedisDown), now)
     }
 }

@@ -6,10 +6,12 @@
 //! - `background`: renders and leases that end after the response.
 //! - [`render`]: the exchange with the origin for a shared render. The doctor judges a storefront with it, too.
 //! - `bypass`: requests that bypass the cache.
+//! - `fill`: the holes of a page, filled for one visitor.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 
 mod background;
 mod bypass;
+mod fill;
 mod invalidate;
 mod local;
 mod personal;
@@ -21,7 +23,7 @@ use std::{cell::LazyCell, rc::Rc, time::Duration};
 use http::{HeaderValue, Method, StatusCode, header};
 
 use self::background::{BackgroundRender, confirm_unstorable, release};
-pub use self::{bypass::bypass, invalidate::forward_unsafe};
+pub use self::{bypass::bypass, fill::own_content_for_browser, invalidate::forward_unsafe};
 use super::{
     admission::{is_plain, popularity},
     cache_status::CacheStatus,
@@ -89,7 +91,8 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let local = local.filter(|_| !is_withheld);
     let reuse = local.as_ref().map(|hit| directives.reuse(&hit.entry.state(now)));
     let hit_for_miss = || {
-        if is_withheld || cookies.strictest == CookieKind::Personal {
+        let has_holes = || app.config.page.holes.of_path(key.path()).next().is_some();
+        if is_withheld || cookies.strictest == CookieKind::Personal || cookies.in_holes && !has_holes() {
             return Some(Reason::Cookie);
         }
         let is_personal = || *has_personal_headers || visit.token.is_some();
@@ -98,7 +101,9 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     };
     let step = first_step(reuse, directives.only_if_cached(), hit_for_miss, app.circuit.is_open());
     if let (FirstStep::ServeLocal, Some(hit)) = (step, local) {
-        return local::serve(&visit, &key, &selecting, &request, hit);
+        let answer = local::serve(&visit, &request, &hit, &cookies);
+        let confirm = hit.confirm.then(|| local::confirm(&visit, key, selecting.clone(), hit.entry));
+        return Answer { background: confirm.into_iter().collect(), ..answer };
     }
     if let FirstStep::Bypass(reason) = step {
         let must_confirm = app.pages.must_confirm_unstorable(key.hash(), now);
@@ -285,7 +290,11 @@ impl PageRequest {
 
     /// The response from a stored page. A 304 counts as a view: the visitor sees the page.
     fn respond_with(&self, page: &StoredPage, status: CacheStatus, now: Timestamp) -> Answer {
-        let response = respond(page, self.request.method(), self.request.headers(), status, now);
+        let response = if fill::is_due(page, &self.cookies, &self.visit) {
+            fill::respond(page, &self.visit, &self.request, status)
+        } else {
+            respond(page, self.request.method(), self.request.headers(), status, now)
+        };
         self.visit.record(self.request.method(), self.request.headers(), page.status, page.item.as_ref());
         response.into()
     }

@@ -13,6 +13,7 @@ use crate::{
     page_cache::{
         admission::popularity_of_response,
         hit_for_miss::{self, Unstorable, cookie_name},
+        holes::{self, is_html},
         key::PageKey,
         policy::{
             CacheControl, Freshness, Heuristic, Reason, VaryFields, conditional,
@@ -91,11 +92,10 @@ impl StreamingPage {
     }
 
     /// The page, once its body has been sent. None if the body was truncated or too large.
-    pub async fn complete(self) -> Option<StoredPage> {
+    pub async fn complete(self, app: &App, key: &PageKey) -> Option<StoredPage> {
         let Self { mut page, content_length, copy } = self;
         page.body = copy.await.filter(|body| content_length.is_none_or(|length| length == body.len()))?;
-        set_stored_headers(&mut page);
-        set_etag(&mut page);
+        finish(app, key, &mut page).await;
         Some(page)
     }
 }
@@ -116,7 +116,14 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
     };
     match exchanged {
         Exchanged::NotStorable(outcome) => Ok(outcome),
-        Exchanged::Storable { page, validated: Some(stored), .. } => Ok(confirm(*page, stored)),
+        Exchanged::Storable { mut page, validated: Some(stored), .. } => {
+            page.body = stored.body.clone();
+            if page.tags.is_empty() {
+                page.tags.clone_from(&stored.tags);
+            }
+            finish(app, request.key, &mut page).await;
+            Ok(RenderOutcome::Complete { page, not_modified: true })
+        }
         Exchanged::Storable { page, validated: None, response, directives } => {
             collect(app, request, page, *response, directives).await
         }
@@ -253,19 +260,23 @@ impl OriginReply<'_> {
             status: self.status,
             headers: self.headers,
             body: bytes::Bytes::new(),
+            holes: Vec::new(),
         }
     }
 }
 
-/// The stored page with the limits of the 304 that confirmed it.
-fn confirm(mut page: StoredPage, stored: &StoredPage) -> RenderOutcome {
-    page.body = stored.body.clone();
-    if page.tags.is_empty() {
-        page.tags.clone_from(&stored.tags);
+/// Completes a page whose body is whole.
+async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
+    set_stored_headers(page);
+    set_etag(page);
+    let rules: Vec<_> = app.config.page.holes.of_path(key.path()).collect();
+    if rules.is_empty() || page.status != StatusCode::OK || !is_html(&page.headers) {
+        return;
     }
-    set_stored_headers(&mut page);
-    set_etag(&mut page);
-    RenderOutcome::Complete { page: Box::new(page), not_modified: true }
+    match holes::find(&*app.html, &rules, &page.body).await {
+        Ok(holes) => page.holes = holes,
+        Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
+    }
 }
 
 /// Collects the body within [`COLLECT_TIMEOUT`], or streams it.
@@ -288,8 +299,7 @@ async fn collect(
     match collected {
         Ok(InTime::Collected(Collected::Whole(body))) if content_length.is_none_or(|length| length == body.len()) => {
             page.body = body;
-            set_stored_headers(&mut page);
-            set_etag(&mut page);
+            finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
         Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),

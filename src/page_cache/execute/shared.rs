@@ -120,9 +120,10 @@ impl SharedRender {
         let PageRequest { visit, request, .. } = &self.page;
         visit.record(request.method(), request.headers(), response.status(), page.item());
         let (app, guard) = (self.page.visit.app.clone(), self.guard);
+        let key = self.page.key.clone();
         let background = self.lease.map(|lease| -> BackgroundTask {
             Box::pin(async move {
-                match page.complete().await {
+                match page.complete(&app, &key).await {
                     Some(page) => store_page(&app, &lease, page).await,
                     None => log_error(store::release(&app.redis, &lease).await),
                 }

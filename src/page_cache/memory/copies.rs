@@ -129,7 +129,7 @@ impl LocalCopies {
             copy.confirming.set(false);
         } else {
             copies.retain(|other| other.entry.variant != entry.variant && other.entry.vary == entry.vary);
-            let mut headers = entry.headers.clone();
+            let mut headers = entry.visible_headers();
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(entry.body.len()));
             let prepared = Rc::new(PreparedBody::new(entry.body.clone(), headers));
             copies.push(Rc::new(LocalCopy {

@@ -3,9 +3,11 @@
 //!
 //! - [`copies`]: pages as Redis recently returned them.
 //! - [`notes`]: hit-for-miss notes, failed renders.
+//! - [`own_pages`]: requests for a visitor's own content that are under way.
 
 mod copies;
 mod notes;
+mod own_pages;
 
 use std::{
     cell::{LazyCell, RefCell},
@@ -15,7 +17,8 @@ use std::{
 };
 
 pub use self::copies::{LocalHit, LookupEpoch};
-use self::{copies::LocalCopies, notes::Notes};
+pub use self::own_pages::Role;
+use self::{copies::LocalCopies, notes::Notes, own_pages::OwnPages};
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
 };
@@ -48,6 +51,8 @@ pub struct PageMemory {
     unpopular: Notes<()>,
     failed: Notes<()>,
     renders: Rc<RefCell<HashMap<String, Timestamp>>>,
+    /// Requests for visitors' own content.
+    pub own_pages: OwnPages,
 }
 
 impl PageMemory {
@@ -64,6 +69,7 @@ impl PageMemory {
             unpopular: Notes::default(),
             failed: Notes::default(),
             renders: Rc::default(),
+            own_pages: OwnPages::default(),
         }
     }
 

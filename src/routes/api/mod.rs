@@ -44,6 +44,7 @@ mod cart;
 mod devices;
 mod flash;
 mod health;
+mod holes;
 mod insights;
 mod jobs;
 mod orders;
@@ -97,6 +98,8 @@ static ROUTES: &[ApiRoute] = routes! {
     Visitor GET    "/flash/{sale}"                   flash::show,           "A sale, and the visitor's reservation";
     Visitor POST   "/flash/{sale}/reservations"      flash::reserve,        "Reserve a piece";
     Visitor DELETE "/flash/{sale}/reservations/{id}" flash::cancel,         "Cancel a reservation";
+
+    Visitor GET    "/holes"                          holes::show,           "The visitor's own content of holes";
 
     Visitor POST   "/views"                          ranking::view,         "Report a view that edgefront did not see";
     Visitor GET    "/popular"                        ranking::popular,      "The most viewed items";

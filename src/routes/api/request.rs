@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt::Display, rc::Rc, str::FromStr};
 
 use bytes::Bytes;
-use http::{HeaderMap, header, request::Parts};
+use http::{HeaderMap, Uri, header, request::Parts};
 use url::form_urlencoded;
 
 use super::body::JsonFields;
@@ -34,6 +34,10 @@ impl<'a> ApiRequest<'a> {
     pub fn new(app: &'a Rc<App>, now: Timestamp, head: &'a Parts, parameters: PathParameters, body: Bytes) -> Self {
         let [id, second_id] = parameters;
         Self { app, now, head, id, second_id, body }
+    }
+
+    pub fn uri(&self) -> &Uri {
+        &self.head.uri
     }
 
     pub fn headers(&self) -> &HeaderMap {

@@ -102,6 +102,7 @@ fn entry(stamp: u64, now: Timestamp, life: Duration, size: usize, variant: Optio
         status: StatusCode::OK,
         headers: HeaderMap::new(),
         body: vec![b'x'; size].into(),
+        holes: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ mod admission;
 mod bound;
 mod cookies;
 mod failures;
+mod holes;
 mod items;
 mod memory;
 mod purge;

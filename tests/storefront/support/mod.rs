@@ -27,7 +27,7 @@ mod workerd;
 
 pub use clock::TestClock;
 pub use fetch::NativeFetch;
-pub use origin::{Reply, TestOrigin};
+pub use origin::{Asked, Reply, TestOrigin};
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
 pub use shop::{Shop, client, eventually};

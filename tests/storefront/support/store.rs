@@ -17,6 +17,7 @@ use std::{
 use edgefront::{
     App,
     config::{Config, RedisConfig},
+    ports::html::LolHtml,
     schema::{keys::Keys, redis::Redis, scripts},
 };
 use edgefront_gateway::{
@@ -211,7 +212,7 @@ pub fn app(config: Config, clock: TestClock) -> App {
     let fetch = Rc::new(NativeFetch::new());
     let RedisConfig { credentials, timeout, keys } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
-    App { redis: redis.into(), ..App::new(config, fetch, Rc::new(clock), None) }
+    App { redis: redis.into(), ..App::new(config, fetch, Rc::new(clock), Rc::new(LolHtml), None) }
 }
 
 /// Notes that this test, whose name its thread has, runs on a cluster.

@@ -1,0 +1,157 @@
+//! Hole rules: the parts of shared pages that belong to one visitor.
+
+use super::paths::PathPatterns;
+
+/// Largest number of rules. Each page is searched for every selector when it is stored.
+const MAX_RULES: usize = 20;
+/// Longest selector, bytes. Each stored page contains those that match it.
+const MAX_SELECTOR: usize = 200;
+
+/// The rules of `HOLES`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoleRules {
+    rules: Vec<HoleRule>,
+    /// The path of the origin's page that fills holes. One page, so that all holes of a page cost one request.
+    page: Option<String>,
+}
+
+/// Elements of shared pages that belong to one visitor: `/catalogue/* #mini-basket <- /basket/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoleRule {
+    /// The pages that have the hole.
+    pub pages: PathPatterns,
+    /// A CSS selector.
+    pub selector: String,
+    pub source: HoleSource,
+}
+
+/// The source of a hole's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoleSource {
+    /// The same element of the origin's page [`HoleRules::page`].
+    Page,
+    /// `user`: the id of the signed-in user replaces the element's content.
+    User,
+    /// `cart`: the number of pieces in the visitor's cart replaces the element's content.
+    Cart,
+}
+
+impl HoleRules {
+    /// Parses rules separated by `;`.
+    ///
+    /// # Errors
+    /// The problem, as the end of a sentence that begins with the variable's name.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut page: Option<String> = None;
+        let mut rules = Vec::new();
+        for text in text.split(';').map(str::trim).filter(|rule| !rule.is_empty()) {
+            let (rule, path) = HoleRule::parse(text)?;
+            match (&page, path) {
+                (Some(one), Some(other)) if one != other => {
+                    return Err(format!(
+                        "fills holes from {one} and from {other}: choose one page that shows everything"
+                    ));
+                }
+                (_, path) => page = page.or(path.map(str::to_owned)),
+            }
+            rules.push(rule);
+        }
+        if rules.len() > MAX_RULES { Err(format!("has more than {MAX_RULES} rules")) } else { Ok(Self { rules, page }) }
+    }
+
+    /// The rules for the page at `path`.
+    pub fn of_path(&self, path: &str) -> impl Iterator<Item = &HoleRule> {
+        self.rules.iter().filter(move |rule| rule.pages.contains(path))
+    }
+
+    /// The path of the origin's page that fills holes. None: no rule has [`HoleSource::Page`].
+    #[must_use]
+    pub fn page(&self) -> Option<&str> {
+        self.page.as_deref()
+    }
+
+    /// The selectors of the holes that the page fills. A selector of several rules may be repeated.
+    pub fn page_selectors(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter(|rule| rule.source == HoleSource::Page).map(|rule| rule.selector.as_str())
+    }
+
+    /// All selectors.
+    pub fn selectors(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| rule.selector.as_str())
+    }
+}
+
+impl HoleRule {
+    /// The rule, and the path of its source.
+    fn parse(rule: &str) -> Result<(Self, Option<&str>), String> {
+        let wrong = || format!("has {rule:?}, and a rule must look like /catalogue/* #mini-basket <- /basket/");
+        let (pages, rest) = rule.split_once(char::is_whitespace).ok_or_else(wrong)?;
+        let (selector, source) = rest.rsplit_once("<-").ok_or_else(wrong)?;
+        let (selector, source) = (selector.trim(), source.trim());
+        if selector.is_empty() || selector.contains('<') {
+            return Err(wrong());
+        }
+        if selector.len() > MAX_SELECTOR {
+            return Err(format!(
+                "has a selector of {} characters, and at most {MAX_SELECTOR} are allowed",
+                selector.len()
+            ));
+        }
+        let (source, path) = match source {
+            "user" => (HoleSource::User, None),
+            "cart" => (HoleSource::Cart, None),
+            path if path.starts_with('/') && !path.contains(|c: char| c.is_whitespace() || c == '#') => {
+                (HoleSource::Page, Some(path))
+            }
+            _ => {
+                return Err(format!(
+                    "has {rule:?}, and a hole's source is user, cart, or the path of a page, such as /basket/"
+                ));
+            }
+        };
+        Ok((Self { pages: PathPatterns::parse(pages)?, selector: selector.to_owned(), source }, path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_names_pages_an_element_and_its_source() {
+        let rules = HoleRules::parse(
+            "/catalogue/*,/ #mini > .basket <- /basket/?small; /* a[href^='x'] <- user;\n /p/* b <- cart; /p/* i <- /basket/?small;",
+        );
+        let rules = rules.unwrap();
+        let of_path = |path| rules.of_path(path).map(|rule| (rule.selector.as_str(), rule.source)).collect::<Vec<_>>();
+        let (basket, user) = (("#mini > .basket", HoleSource::Page), ("a[href^='x']", HoleSource::User));
+        assert_eq!(of_path("/catalogue/1"), [basket, user]);
+        assert_eq!(of_path("/"), [basket, user]);
+        assert_eq!(of_path("/p/1"), [user, ("b", HoleSource::Cart), ("i", HoleSource::Page)]);
+        assert_eq!(rules.page(), Some("/basket/?small"));
+        assert_eq!(rules.selectors().count(), 4);
+        assert_eq!(HoleRules::parse("").unwrap(), HoleRules::default());
+        assert_eq!(HoleRules::parse("/* b <- user").unwrap().page(), None);
+    }
+
+    #[test]
+    fn malformed_rules_are_refused() {
+        for text in [
+            "#mini <- /basket/",
+            "/* #mini",
+            "/* <- /basket/",
+            "/* #mini <- basket",
+            "/* #mini <- /a b",
+            "/* #mini <- /a#b",
+            "/* #mini <- ",
+            "/* <b <- user",
+            "x b <- user",
+            "* b <- user",
+            "/* a <- /one; /* b <- /two",
+            &format!("/* {} <- user", "a".repeat(201)),
+            &"/* b <- user;".repeat(21),
+        ] {
+            assert!(HoleRules::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A visitor's own content for holes: elements of one page of the origin, requested with the visitor's cookies.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+
+use super::hit_for_miss::cookie_name;
+use crate::{
+    config::{PageConfig, rules::HoleRules},
+    ports::{
+        fetch::{Body, Request},
+        html::{self, Html, HtmlError},
+        sort,
+    },
+    sessions::cookie,
+};
+
+/// The elements of a visitor's page by the selectors of the rules, in their order.
+pub type OwnContent = HashMap<String, Vec<Bytes>>;
+
+/// Why the origin's page fills no hole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotFilled {
+    #[error("the page that fills them did not arrive within HOLES_WAIT_MS")]
+    Late,
+    #[error("the page that fills them sets the cookie {0}")]
+    Cookie(String),
+    #[error("the page that fills them has the status {0}")]
+    Status(StatusCode),
+    #[error("the page that fills them is not HTML")]
+    NotHtml,
+    #[error("the page that fills them broke off, or exceeds PAGE_MAX_BYTES")]
+    Body,
+    #[error("the page that fills them: {0}")]
+    Html(#[from] HtmlError),
+}
+
+impl NotFilled {
+    /// Returns whether the browser can get the content by a request of its own.
+    #[must_use]
+    pub const fn is_open_to_browser(&self) -> bool {
+        matches!(self, Self::Late | Self::Cookie(_))
+    }
+}
+
+/// The headers of a visitor's request that the page for holes may depend on.
+const OWN_HEADERS: [HeaderName; 5] = [
+    header::COOKIE,
+    header::ACCEPT_LANGUAGE,
+    header::USER_AGENT,
+    HeaderName::from_static("cf-connecting-ip"),
+    HeaderName::from_static("cf-ipcountry"),
+];
+
+/// The visitor's request for the page that fills holes. None without such a page.
+#[must_use]
+pub fn request(rules: &HoleRules, uri: &Uri, headers: &HeaderMap) -> Option<Request> {
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(rules.page()?.parse().ok()?);
+    let mut own = Request::new(Body::Empty);
+    *own.uri_mut() = Uri::from_parts(parts).ok()?;
+    for name in &OWN_HEADERS {
+        own.headers_mut().extend(headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
+    }
+    own.headers_mut().extend([
+        (header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8")),
+        (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+    ]);
+    Some(own)
+}
+
+/// Everything of a request that differs between visitors, as a key.
+#[must_use]
+pub fn identity(request: &Request) -> Vec<u8> {
+    let mut identity = request.uri().to_string().into_bytes();
+    for (name, value) in request.headers() {
+        // A line break is in no value.
+        identity.extend([b"\n", name.as_str().as_bytes(), b":", value.as_bytes()].concat());
+    }
+    identity
+}
+
+/// The elements of `html` that the rules fill holes with.
+///
+/// # Errors
+/// [`HtmlError`].
+pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<OwnContent, HtmlError> {
+    let mut selectors: Vec<_> = rules.page_selectors().collect();
+    sort::sort_by(&mut selectors, Ord::cmp);
+    selectors.dedup();
+    let mut content = OwnContent::new();
+    for element in html::elements(parser, html, &selectors).await? {
+        let Some(selector) = selectors.get(element.selector) else { continue };
+        content.entry((*selector).to_owned()).or_default().push(html.slice(element.outer));
+    }
+    Ok(content)
+}
+
+/// The name of a cookie that a response would change. A cookie that repeats the value in the request, or that edgefront
+/// replaces anyway, changes nothing.
+#[must_use]
+pub fn new_cookie(config: &PageConfig, request: &HeaderMap, response: &HeaderMap) -> Option<String> {
+    let is_known = |line: &HeaderValue| {
+        let pair = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        config.cookies.csrf.as_deref() == Some(cookie_name(line).as_str())
+            || cookie::of_origin(request).any(|own| own == pair)
+    };
+    response.get_all(header::SET_COOKIE).iter().find(|line| !is_known(line)).map(cookie_name)
+}

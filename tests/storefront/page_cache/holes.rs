@@ -1,0 +1,286 @@
+//! Holes: a shared page with one visitor's own parts, in front of an origin that does not know edgefront.
+
+use http::Method;
+use serde_json::json;
+
+use super::{cache_status, header, is_hit, make_popular};
+use crate::{
+    routes::api::log_in,
+    support::{Asked, Reply, Shop, eventually, scenarios},
+};
+
+scenarios! {
+    &[
+        (
+            "HOLES",
+            "/products/* #mini <- /basket; /products/* [name=token] <- /basket; /products/* .user <- user; /products/* .count <- cart",
+        ),
+        ("COOKIES_HOLES", "sid, flash"),
+        ("COOKIES_PERSONAL", "staff"),
+        // A busy machine must not leave a hole.
+        ("HOLES_WAIT_MS", "20000"),
+    ];
+    a_visitor_without_cookies_gets_the_stored_page_and_causes_no_request,
+    a_visitor_with_a_session_of_the_origin_gets_the_stored_page_with_own_parts,
+    an_assembled_page_has_no_validator_and_is_always_whole,
+    the_session_at_the_edge_fills_holes_without_the_origin,
+    everything_before_a_hole_is_sent_at_once,
+    a_page_that_cannot_fill_the_holes_leaves_the_shared_content,
+    content_that_comes_with_a_cookie_is_left_to_the_browser,
+    concurrent_pages_of_a_visitor_share_one_request,
+    a_page_after_a_change_never_joins_a_request_from_before_it,
+    other_cookies_and_pages_without_holes_stay_personal,
+    concurrent_visitors_get_their_own_parts,
+}
+
+/// The visitor's name: the value of the cookie `sid`.
+fn name(asked: &Asked) -> &str {
+    asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or("guest")
+}
+
+/// A storefront that shows the visitor on each page. It says nothing about caching.
+fn storefront(asked: &Asked) -> Reply {
+    let name = name(asked);
+    let mini = format!("<div id=mini>basket of <b>{name}</b></div>");
+    match asked.path.as_str() {
+        "/basket" => Reply::html(format!("<p>{mini}<input name=token value={name}></p>")),
+        path => Reply::html(format!(
+            "<h1>{path}</h1>{mini}<p class=user>nobody</p><i class=count>0</i><form><input name=token value={name}></form><form><input name=token value={name}></form>rest"
+        )),
+    }
+}
+
+/// The body of a visit for `name`, if all parts belong to this visitor.
+fn page_of(name: &str) -> String {
+    let token = format!("<form><input name=token value={name}></form>");
+    format!(
+        "<h1>/products/mug</h1><div id=mini>basket of <b>{name}</b></div><p class=user>nobody</p><i class=count>0</i>{token}{token}rest"
+    )
+}
+
+/// Stores the page of a mug.
+async fn open(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer_with(storefront);
+    assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
+    shop.settled().await;
+}
+
+async fn visit(shop: &Shop, cookies: &str) -> reqwest::Response {
+    shop.get("/products/mug").header("cookie", cookies).send().await.unwrap()
+}
+
+/// The paths that the origin was asked for after the first request.
+fn asked_later(shop: &Shop) -> Vec<String> {
+    shop.origin.asked().into_iter().skip(1).map(|asked| asked.path).collect()
+}
+
+async fn a_visitor_without_cookies_gets_the_stored_page_and_causes_no_request(shop: &Shop) {
+    open(shop).await;
+    let answer = visit(shop, "_ga=1").await;
+    assert!(is_hit(&answer), "{}", cache_status(&answer));
+    assert_eq!(header(&answer, "cache-control"), "private, no-cache", "other visitors see another page");
+    let etag = header(&answer, "etag");
+    assert_eq!(answer.text().await.unwrap(), page_of("guest"));
+    let again = shop.get("/products/mug").header("if-none-match", &etag).send().await.unwrap();
+    assert_eq!((again.status().as_u16(), header(&again, "cache-control").as_str()), (304, "private, no-cache"));
+    assert_eq!(asked_later(shop), [""; 0]);
+}
+
+async fn a_visitor_with_a_session_of_the_origin_gets_the_stored_page_with_own_parts(shop: &Shop) {
+    open(shop).await;
+    for name in ["ada", "bob", "ada"] {
+        let answer = visit(shop, &format!("_ga=1; sid={name}")).await;
+        assert!(is_hit(&answer), "{}", cache_status(&answer));
+        assert_eq!(answer.text().await.unwrap(), page_of(name));
+    }
+    assert_eq!(asked_later(shop), ["/basket"; 3], "one request for all holes of a page");
+    let last = shop.origin.last();
+    assert_eq!((last.method.as_str(), last.header("cookie")), ("GET", "_ga=1; sid=ada"));
+    assert_eq!(visit(shop, "").await.text().await.unwrap(), page_of("guest"), "nothing is stored");
+}
+
+async fn an_assembled_page_has_no_validator_and_is_always_whole(shop: &Shop) {
+    open(shop).await;
+    let etag = header(&visit(shop, "").await, "etag");
+    for (name, value) in [("if-none-match", etag.as_str()), ("if-none-match", "*"), ("range", "bytes=0-3")] {
+        let answer = shop.get("/products/mug").header("cookie", "sid=ada").header(name, value).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{name}: {value}");
+        for name in ["etag", "last-modified", "accept-ranges", "content-range"] {
+            assert_eq!(header(&answer, name), "", "{name}");
+        }
+        assert_eq!(header(&answer, "cache-control"), "private, no-cache");
+        assert_eq!(answer.text().await.unwrap(), page_of("ada"));
+    }
+    let before = shop.origin.count();
+    let head = shop.request(Method::HEAD, "/products/mug").header("cookie", "sid=ada").send().await.unwrap();
+    assert!(is_hit(&head) && header(&head, "etag").is_empty());
+    assert_eq!(shop.origin.count(), before, "no content is asked for");
+}
+
+async fn the_session_at_the_edge_fills_holes_without_the_origin(shop: &Shop) {
+    open(shop).await;
+    let mut ada = log_in(shop, "ada").await;
+    ada.put("/cart/items/mug", &json!({"quantity": 3})).await;
+    shop.origin.answer(Reply::status(500));
+    let answer = visit(shop, ada.cookie.as_deref().unwrap()).await;
+    assert!(is_hit(&answer), "{}", cache_status(&answer));
+    let body = answer.text().await.unwrap();
+    assert!(body.contains("<p class=user>ada</p><i class=count>3</i>"), "{body}");
+    assert!(body.contains("basket of <b>guest</b>"), "the origin fails: {body}");
+}
+
+async fn everything_before_a_hole_is_sent_at_once(shop: &Shop) {
+    open(shop).await;
+    shop.origin.hold();
+    let mut answer = visit(shop, "sid=ada").await;
+    assert_eq!(answer.chunk().await.unwrap().unwrap(), "<h1>/products/mug</h1>");
+    shop.origin.release();
+    let rest = answer.text().await.unwrap();
+    assert_eq!(format!("<h1>/products/mug</h1>{rest}"), page_of("ada"));
+}
+
+async fn a_page_that_cannot_fill_the_holes_leaves_the_shared_content(shop: &Shop) {
+    open(shop).await;
+    let own = "<div id=mini>own</div>";
+    for reply in [
+        Reply::html(own).with_status(500),
+        Reply::html(own).with_status(403),
+        Reply::status(302).header("location", "/login"),
+        Reply::truncated(own),
+        Reply::nothing(),
+        Reply::html("<p>nothing of that</p>"),
+    ] {
+        shop.origin.answer(reply.clone());
+        let answer = visit(shop, "sid=ada").await;
+        assert!(is_hit(&answer), "{}", cache_status(&answer));
+        assert_eq!(header(&answer, "set-cookie"), "");
+        assert_eq!(answer.text().await.unwrap(), page_of("guest"), "{reply:?}");
+    }
+    // A cookie that the visitor has is no news.
+    shop.origin.answer_with(|asked| storefront(asked).header("set-cookie", format!("sid={}; Path=/", name(asked))));
+    assert_eq!(visit(shop, "sid=ada").await.text().await.unwrap(), page_of("ada"));
+}
+
+async fn content_that_comes_with_a_cookie_is_left_to_the_browser(shop: &Shop) {
+    open(shop).await;
+    shop.origin.answer_with(|asked| storefront(asked).header("set-cookie", "seen=1; Path=/"));
+    let answer = visit(shop, "sid=ada").await;
+    assert_eq!(header(&answer, "set-cookie"), "", "the head is sent");
+    let body = answer.text().await.unwrap();
+    let tag = |hole: &str, index| {
+        let start = body.find("/_edge/assets/holes.js?v=").unwrap();
+        let script = &body[start..start + "/_edge/assets/holes.js?v=00000000".len()];
+        format!(r#"<script type="module" src="{script}" data-hole="{hole}" data-index="{index}"></script>"#)
+    };
+    let token = |index| format!("<form><input name=token value=guest>{}</form>", tag("[name=token]", index));
+    let expected = format!(
+        "<h1>/products/mug</h1><div id=mini>basket of <b>guest</b></div>{}<p class=user>nobody</p><i class=count>0</i>{}{}rest",
+        tag("#mini", 0),
+        token(0),
+        token(1)
+    );
+    assert_eq!(body, expected);
+    // The browser's request gets content and cookie.
+    let answer = shop.get("/_edge/v1/holes").header("cookie", "sid=ada").send().await.unwrap();
+    assert_eq!(
+        (header(&answer, "set-cookie").as_str(), header(&answer, "cache-control").as_str()),
+        ("seen=1; Path=/", "private, no-store")
+    );
+    let content: serde_json::Value = answer.json().await.unwrap();
+    let expected =
+        json!({"#mini": ["<div id=mini>basket of <b>ada</b></div>"], "[name=token]": ["<input name=token value=ada>"]});
+    assert_eq!(content, expected);
+    shop.origin.answer(Reply::status(500));
+    assert_eq!(shop.visit("/_edge/v1/holes").await.status(), 502);
+}
+
+async fn concurrent_pages_of_a_visitor_share_one_request(shop: &Shop) {
+    open(shop).await;
+    shop.origin.hold();
+    let mut pages = Vec::new();
+    for name in ["ada", "ada", "ada", "bob"] {
+        let mut page = visit(shop, &format!("sid={name}")).await;
+        assert_eq!(page.chunk().await.unwrap().unwrap(), "<h1>/products/mug</h1>");
+        pages.push((name, page));
+    }
+    eventually("both visitors' requests arrive", async || asked_later(shop).len() == 2).await;
+    shop.origin.release();
+    for (name, page) in pages {
+        assert_eq!(format!("<h1>/products/mug</h1>{}", page.text().await.unwrap()), page_of(name));
+    }
+    assert_eq!(asked_later(shop), ["/basket"; 2]);
+}
+
+async fn a_page_after_a_change_never_joins_a_request_from_before_it(shop: &Shop) {
+    open(shop).await;
+    shop.origin.hold();
+    let mut before = visit(shop, "sid=ada").await;
+    assert_eq!(before.chunk().await.unwrap().unwrap(), "<h1>/products/mug</h1>");
+    eventually("the request arrives", async || asked_later(shop).len() == 1).await;
+    let change = shop.request(Method::POST, "/basket/add").header("cookie", "sid=ada").send();
+    let after = async {
+        eventually("the change arrives", async || asked_later(shop).len() == 2).await;
+        let mut after = visit(shop, "sid=ada").await;
+        assert_eq!(after.chunk().await.unwrap().unwrap(), "<h1>/products/mug</h1>");
+        eventually("a second request arrives", async || asked_later(shop).len() == 3).await;
+        shop.origin.release();
+        after.text().await.unwrap()
+    };
+    let (change, after) = futures_util::future::join(change, after).await;
+    assert!(change.unwrap().status().is_success());
+    assert_eq!(format!("<h1>/products/mug</h1>{after}"), page_of("ada"));
+    assert_eq!(asked_later(shop), ["/basket", "/basket/add", "/basket"]);
+}
+
+async fn other_cookies_and_pages_without_holes_stay_personal(shop: &Shop) {
+    open(shop).await;
+    for cookies in ["staff=1; sid=ada", "unknown=1; sid=ada", "staff=1", "unknown=1"] {
+        let answer = visit(shop, cookies).await;
+        assert_eq!(cache_status(&answer), "edgefront; fwd=bypass; detail=cookie", "{cookies}");
+    }
+    shop.origin.answer_with(|asked| storefront(asked).header("cache-control", "public, max-age=60"));
+    shop.visit("/about").await;
+    shop.settled().await;
+    assert!(is_hit(&shop.visit("/about").await));
+    let answer = shop.get("/about").header("cookie", "sid=ada").send().await.unwrap();
+    assert_eq!(cache_status(&answer), "edgefront; fwd=bypass; detail=cookie");
+    assert!(answer.text().await.unwrap().contains("basket of <b>ada</b>"));
+    // A page of the route without any of the elements.
+    make_popular(shop, "cup").await;
+    shop.origin.answer(Reply::html("<p>plain</p>"));
+    shop.visit("/products/cup").await;
+    shop.settled().await;
+    let answer = shop.get("/products/cup").header("cookie", "sid=ada").send().await.unwrap();
+    assert!(!is_hit(&answer), "{}", cache_status(&answer));
+}
+
+async fn concurrent_visitors_get_their_own_parts(shop: &Shop) {
+    open(shop).await;
+    let names: Vec<_> = (0..40).map(|number| format!("visitor{}", number % 20)).collect();
+    let visits = names.iter().map(async |name| visit(shop, &format!("sid={name}")).await.text().await.unwrap());
+    for (name, body) in names.iter().zip(futures_util::future::join_all(visits).await) {
+        assert_eq!(body, page_of(name));
+    }
+}
+
+/// With a short bound.
+mod late {
+    use std::time::Duration;
+
+    use super::{open, storefront, visit};
+    use crate::support::{Shop, scenarios};
+
+    scenarios! {
+        &[("HOLES", "/products/* #mini <- /basket"), ("COOKIES_HOLES", "sid"), ("HOLES_WAIT_MS", "500")];
+        a_late_page_leaves_the_shared_content,
+    }
+
+    async fn a_late_page_leaves_the_shared_content(shop: &Shop) {
+        open(shop).await;
+        shop.origin.answer_with(|asked| storefront(asked).after(Duration::from_secs(20)));
+        let body = visit(shop, "sid=ada").await.text().await.unwrap();
+        assert!(body.contains("<b>guest</b></div><script type=\"module\" src=\"/_edge/assets/holes.js"), "{body}");
+        shop.logged("HOLES_WAIT_MS").await;
+    }
+}
