@@ -15,7 +15,7 @@ use xtask::{
 use super::shops::Shop;
 use crate::{
     rest_redis::RestRedis,
-    worker_variables::{GATEWAY_TOKEN, SERVICE_KEY},
+    worker_variables::{owned, required_variables},
     workerd::{RunningWorker, WorkerModule},
 };
 
@@ -68,17 +68,10 @@ impl Stack {
     }
 }
 
-/// The variables of a deployment: the preset and nothing else about the storefront.
+/// The variables of a deployment: the preset, and the variables that it asks the operator to add.
 fn variables(shop: Shop, gateway_url: &str, origin: &str) -> Variables {
-    let variables = [
-        ("UPSTASH_REDIS_REST_URL", gateway_url),
-        ("UPSTASH_REDIS_REST_TOKEN", GATEWAY_TOKEN),
-        ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
-        ("SERVICE_KEY", SERVICE_KEY),
-        ("ORIGIN_URL", origin),
-        ("ROWS_TABLE", ""),
-        ("PRESET", shop.name()),
-        LOCAL_REDIS_TIMEOUT,
-    ];
-    variables.into_iter().chain(shop.variables()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let mut variables = required_variables(gateway_url, origin);
+    variables.extend(owned([("PRESET", shop.name()), LOCAL_REDIS_TIMEOUT]));
+    variables.extend(owned(shop.variables()));
+    variables
 }
