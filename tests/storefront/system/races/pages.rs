@@ -1,6 +1,6 @@
-//! Pages that are visited in two isolates while the shop changes and purges them. What the origin said before a purge
-//! is never served to who comes after it: where it was purged at once, elsewhere as soon as an isolate's own copies are
-//! over.
+//! Pages that are visited in two isolates while the shop changes and purges them. A response from before a purge is
+//! never served after it: at once in the isolate that purged, and in the other one as soon as its own copies have
+//! expired.
 
 use std::{
     cell::RefCell,
