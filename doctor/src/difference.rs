@@ -15,7 +15,7 @@ const MIN_COOKIE_VALUE: usize = 6;
 /// A longer word in an excerpt may be a secret, and is cut.
 const MAX_WORD: usize = 16;
 
-/// The part of a page that differs, as far as it can be recognized.
+/// The kind of content that differs, as far as it can be recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceKind {

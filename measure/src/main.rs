@@ -3,7 +3,8 @@
 //! commands do not compile it.
 //!
 //! - [`mod@bench`], [`soak`], [`storefronts`]: the commands.
-//! - [`workerd`], [`process`], [`rest_redis`], [`origin`], [`worker_variables`]: the programs that they run.
+//! - [`workerd`], [`process`], [`rest_redis`], [`origin`], [`worker_variables`]: a Worker, the programs around it, and
+//!   its variables.
 //! - [`statistics`], [`table`]: their output.
 
 mod bench;

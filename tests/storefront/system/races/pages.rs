@@ -1,6 +1,5 @@
-//! Pages that are visited in two isolates while the shop changes and purges them. A response from before a purge is
-//! never served after it: at once in the isolate that purged, and in the other one as soon as its own copies have
-//! expired.
+//! Pages that are visited in two isolates while the shop changes and purges them. After a purge, the isolate that did it
+//! never serves an older response. The other isolate may serve one until its own copies have expired.
 
 use std::{
     cell::RefCell,
