@@ -128,7 +128,7 @@ fn cpu_seconds(server: &Server) -> f64 {
     user.expect("a figure") + system.expect("a figure")
 }
 
-/// How long one call of the script blocks the server.
+/// The time that one call of the script blocks the server.
 fn script_latency(server: &Server) -> String {
     let info = send(server, "INFO latencystats").expect("the server answers");
     let figures = info.lines().find_map(|line| line.strip_prefix("latency_percentiles_usec_evalsha:"));

@@ -15,7 +15,7 @@
 //! - [`metrics`]: traffic counters, storage statistics, the log.
 //! - [`schema`]: the Redis schema: keys, ids, tokens, shards, scripts.
 //! - [`config`]: every variable, read once and checked.
-//! - [`ports`]: what edgefront asks of its platform: time, random bits, HTTP, SQL, rate limits.
+//! - [`ports`]: the services of the platform: time, random bits, HTTP, SQL, rate limits.
 //! - `demo`: the built-in shop (feature `demo`).
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 

@@ -27,7 +27,7 @@ pub struct DoctorArguments {
     /// A variable of wrangler.toml, which overrides the preset. Repeat it for more.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
     pub variables: Vec<(String, String)>,
-    /// How many pages to examine, at most 500. Each costs about five requests.
+    /// Number of pages to examine, at most 500. Each costs about five requests.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = pages())]
     pub pages: usize,
     /// Cookies of a signed-in visitor, as a browser sends them: "sessionid=abc; other=1". Sign in with a test account,

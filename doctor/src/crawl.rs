@@ -36,9 +36,9 @@ pub struct Sample {
     /// All addresses that the pages link, for the patterns of the kinds.
     pub addresses: Vec<Url>,
     pub traces: Traces,
-    /// Why the crawl ended early, for people.
+    /// The reason why the crawl ended early, as a message.
     pub stopped: Option<String>,
-    /// How many links robots.txt forbids.
+    /// Number of links that robots.txt forbids.
     pub forbidden: usize,
     /// No page links another page of the shop.
     pub has_no_links: bool,

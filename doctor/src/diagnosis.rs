@@ -11,7 +11,7 @@ use super::{
     advice::{self, Rule},
     arguments::DoctorArguments,
     crawl::{Crawl, Sample},
-    danger,
+    danger::{self, Danger},
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
     kinds::{self, Shape},
@@ -55,9 +55,8 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
     let (mut dangers, mut reports, mut losses) = (Vec::new(), Vec::new(), Vec::new());
-    for (kind, pages) in kinds {
+    for (kind, PagesOfKind { pages, dangers: found }) in kinds {
         let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
-        let found = danger::of_kind(&kind, &pages);
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
         let settings = diagnosis.find_rules(&mut report, &pages, &endangered).await?;
         diagnosis.settings = settings;
@@ -97,7 +96,15 @@ async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> 
     pages
 }
 
-/// What is known about the shop.
+/// The pages of one kind.
+#[derive(Default)]
+struct PagesOfKind {
+    /// Indices into [`Diagnosis::examined`].
+    pages: Vec<usize>,
+    dangers: Vec<Danger>,
+}
+
+/// All findings about the shop.
 struct Diagnosis {
     app: Rc<App>,
     shop: Rc<Shop>,
@@ -108,8 +115,8 @@ struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// The kinds with the indices of their pages.
-    fn kinds(&self, sample: &Sample) -> BTreeMap<String, Vec<usize>> {
+    /// The pages by kind.
+    fn kinds(&self, sample: &Sample) -> BTreeMap<String, PagesOfKind> {
         let rules = &self.app.config.page.urls;
         let shapes: Vec<_> = sample.addresses.iter().map(|url| Shape::of(url, rules)).collect();
         let patterns = kinds::patterns(&shapes);
@@ -117,23 +124,22 @@ impl Diagnosis {
             let known = sample.addresses.iter().zip(&patterns).find(|(url, _)| **url == page.url);
             known.map_or_else(|| page.path.clone(), |(_, pattern)| pattern.clone())
         };
-        let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut kinds: BTreeMap<String, PagesOfKind> = BTreeMap::new();
         for (index, page) in self.examined.iter().enumerate() {
-            kinds.entry(kind(page)).or_default().push(index);
+            kinds.entry(kind(page)).or_default().pages.push(index);
+        }
+        for (kind, PagesOfKind { pages, dangers }) in &mut kinds {
+            let pages: Vec<_> = pages.iter().filter_map(|index| self.examined.get(*index)).collect();
+            *dangers = danger::of_kind(kind, &pages);
         }
         kinds
     }
 
     /// The pages of all kinds that are in danger.
-    fn endangered(&self, kinds: &BTreeMap<String, Vec<usize>>) -> Vec<Url> {
-        let mut endangered = Vec::new();
-        for (kind, pages) in kinds {
-            let pages: Vec<_> = pages.iter().filter_map(|index| self.examined.get(*index)).collect();
-            if !danger::of_kind(kind, &pages).is_empty() {
-                endangered.extend(pages.iter().map(|page| page.url.clone()));
-            }
-        }
-        endangered
+    fn endangered(&self, kinds: &BTreeMap<String, PagesOfKind>) -> Vec<Url> {
+        let kinds = kinds.values().filter(|kind| !kind.dangers.is_empty());
+        let pages = kinds.flat_map(|kind| &kind.pages).filter_map(|index| self.examined.get(*index));
+        pages.map(|page| page.url.clone()).collect()
     }
 
     /// Looks for rules for the pages that are not stored, unless they are in danger. Returns the settings with them.
@@ -206,7 +212,7 @@ impl Diagnosis {
         start: &Url,
         preset: Option<PresetReport>,
         sample: Sample,
-        (dangers, mut kinds): (Vec<danger::Danger>, Vec<KindReport>),
+        (dangers, mut kinds): (Vec<Danger>, Vec<KindReport>),
     ) -> Report {
         for kind in &mut kinds {
             let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL";

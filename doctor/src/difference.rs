@@ -1,4 +1,4 @@
-//! How two renders of one page differ. The kind of each difference is named, with a short excerpt.
+//! The differences between two renders of one page: the kind of each, with a short excerpt.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const MIN_COOKIE_VALUE: usize = 6;
 /// A longer word in an excerpt may be a secret, and is cut.
 const MAX_WORD: usize = 16;
 
-/// What differs, as far as it can be recognized.
+/// The kind of content that differs, as far as it can be recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceKind {
@@ -124,7 +124,7 @@ fn name(
     }
 }
 
-/// How many characters both texts begin with.
+/// Number of characters that both texts begin with.
 fn same_start(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
 }

@@ -127,7 +127,7 @@ impl Examiner<'_> {
         request: &VisitorRequest<'_>,
         noise: &mut Noise,
     ) -> Option<Vec<Difference>> {
-        let values = cookie_values(request.cookies);
+        let values: Vec<_> = visitor::pairs(request.cookies).map(|(_, value)| value.trim().to_owned()).collect();
         let mut differences = self.compare(first, page.status, &page.text(), &values);
         noise.remove_from(&mut differences);
         if differences.is_empty() {
@@ -253,11 +253,6 @@ impl Examined {
         let visits = self.visits.iter().filter(|visit| !is_protected(visit));
         self.renders_differ.iter().flatten().chain(visits.flat_map(|visit| &visit.differences)).next().is_some()
     }
-}
-
-fn cookie_values(cookies: &HeaderValue) -> Vec<String> {
-    let text = cookies.to_str().unwrap_or_default();
-    text.split(';').filter_map(|cookie| cookie.split_once('=')).map(|(_, value)| value.trim().to_owned()).collect()
 }
 
 fn deciding_headers(headers: &HeaderMap) -> Vec<String> {

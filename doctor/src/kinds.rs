@@ -39,7 +39,7 @@ impl Shape {
         Self { segments: url.path().split('/').skip(1).map(named).collect(), parameters }
     }
 
-    /// How many query parameters the address has.
+    /// Number of query parameters of the address.
     pub fn parameters(&self) -> usize {
         self.parameters.len()
     }

@@ -9,7 +9,7 @@
 //! - [`shop`]: one polite HTTP client. [`robots`], [`links`]: which pages it may ask for.
 //! - [`crawl`]: the sample. [`kinds`]: pages with the same path pattern. [`tell_tales`]: the software of the shop.
 //! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
-//! - [`difference`], [`pieces`], [`tokens`]: how two renders of one page differ.
+//! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`advice`]: the rule for a page that is not stored. [`trial`]: tries
 //!   rules.
 //! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`report`]: the result as text or JSON.

@@ -9,14 +9,14 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use super::tokens::{self, CsrfTokens};
 
-/// Longest time for one comparison. What is not compared by then counts as different.
+/// Longest time for one comparison. Pieces that are not compared by then count as different.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pieces of a render, without blank ones.
 pub struct Pieces {
     texts: Vec<String>,
     kinds: Vec<PieceKind>,
-    /// Whether the piece differs in another render for the same visitor.
+    /// True if the piece differs in another render for the same visitor.
     changing: Vec<bool>,
     csrf_tokens: CsrfTokens,
 }

@@ -30,7 +30,7 @@ pub struct SharedRender {
     pub stored: Result<Box<StoredPage>, NotStored>,
 }
 
-/// Why edgefront does not store a page.
+/// The reason why edgefront does not store a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotStored {
     pub reason: Reason,

@@ -47,7 +47,7 @@ pub struct Page {
     pub body: Bytes,
 }
 
-/// Why there is no page.
+/// The reason why there is no page.
 #[derive(Debug)]
 pub enum NoPage {
     Timeout,
@@ -73,7 +73,7 @@ impl Shop {
         Ok(Self { client, next: Mutex::new(Instant::now()), pause, limit, requests: Cell::new(0) })
     }
 
-    /// How many requests the shop got.
+    /// Number of requests that the shop got.
     pub fn requests(&self) -> u32 {
         self.requests.get()
     }

@@ -7,7 +7,7 @@ use html5gum::{DefaultEmitter, Token, Tokenizer};
 /// The name of the form field with Django's CSRF token.
 const DJANGO_TOKEN: &[u8] = b"csrfmiddlewaretoken";
 
-/// How the CSRF tokens of forms are compared.
+/// The comparison of the CSRF tokens of forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CsrfTokens {
     /// `CSRF_COOKIE` is set: edgefront gives all visitors the same cookie, so every token of Django is valid for every

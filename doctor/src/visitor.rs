@@ -108,7 +108,8 @@ pub fn ignored_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Option<Vec
     are_ignored.then(|| names.filter(|name| rules.csrf.as_deref() != Some(name)).collect())
 }
 
-fn pairs(cookies: &HeaderValue) -> impl Iterator<Item = (&str, &str)> {
+/// The names and values of the cookies.
+pub fn pairs(cookies: &HeaderValue) -> impl Iterator<Item = (&str, &str)> {
     let text = cookies.to_str().unwrap_or_default();
     text.split(';').filter_map(|cookie| cookie.trim().split_once('='))
 }

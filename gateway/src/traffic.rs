@@ -24,7 +24,7 @@ pub struct Counts {
 /// One HTTP request that reached Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// How the request carried its commands.
+    /// The form in which the request carried its commands.
     pub kind: RequestKind,
     /// The names of its commands, in order and in upper case, such as `EVALSHA`.
     pub commands: Vec<String>,

@@ -3,12 +3,14 @@
 //! commands do not compile it.
 //!
 //! - [`mod@bench`], [`soak`], [`storefronts`]: the commands.
-//! - [`workerd`], [`process`], [`origin`], [`worker_variables`]: what they run.
-//! - [`statistics`], [`table`]: what they print.
+//! - [`workerd`], [`process`], [`rest_redis`], [`origin`], [`worker_variables`]: a Worker, the programs around it, and
+//!   its variables.
+//! - [`statistics`], [`table`]: their output.
 
 mod bench;
 mod origin;
 mod process;
+mod rest_redis;
 mod soak;
 mod statistics;
 mod storefronts;

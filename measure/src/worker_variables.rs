@@ -7,9 +7,8 @@ pub const GATEWAY_TOKEN: &str = "bench";
 /// Authorises calls of the service part of edgefront's API.
 pub const SERVICE_KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// The variables of edgefront; the peers read some of them. The other variables keep their defaults.
-pub fn worker_variables(gateway_url: &str, origin_url: &str) -> Variables {
-    let rows_url = format!("{origin_url}/rows");
+/// The variables that every Worker needs. The other variables keep their defaults.
+pub fn required_variables(gateway_url: &str, origin_url: &str) -> Variables {
     let variables = [
         ("UPSTASH_REDIS_REST_URL", gateway_url),
         ("UPSTASH_REDIS_REST_TOKEN", GATEWAY_TOKEN),
@@ -17,9 +16,22 @@ pub fn worker_variables(gateway_url: &str, origin_url: &str) -> Variables {
         ("SERVICE_KEY", SERVICE_KEY),
         ("ORIGIN_URL", origin_url),
         ("ROWS_TABLE", ""),
-        ("ROWS_URL", &rows_url),
+    ];
+    owned(variables).collect()
+}
+
+/// The variables of a Worker in front of [`crate::origin`]. The peers read some of them.
+pub fn worker_variables(gateway_url: &str, origin_url: &str) -> Variables {
+    let mut variables = required_variables(gateway_url, origin_url);
+    variables.extend(owned([
+        ("ROWS_URL", format!("{origin_url}/rows").as_str()),
         // Every item ranks high enough for the page cache, even if its page is requested only once.
         ("PAGE_RANK_LIMIT", "1000000"),
-    ];
-    variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    ]));
+    variables
+}
+
+/// Names and values as a [`Variables`] has them.
+pub fn owned<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> impl Iterator<Item = (String, String)> {
+    variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()))
 }

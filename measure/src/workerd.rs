@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{process::Command, task::JoinHandle, time};
+use tokio::{process::Command, task::JoinSet, time};
 use xtask::{failure::Failure, process_group::ProcessGroup, variables::Variables};
 
 use crate::process::Process;
@@ -40,7 +40,7 @@ impl WorkerModule {
 pub struct RunningWorker {
     pub address: SocketAddr,
     pub process: Process,
-    log: JoinHandle<()>,
+    _output: JoinSet<()>,
 }
 
 impl RunningWorker {
@@ -73,18 +73,13 @@ impl RunningWorker {
         let port = time::timeout(START_TIMEOUT, listening).await.map_err(|_| silent())??;
         let process = Process { id: group.leader_id().ok_or_else(silent)? };
         // This task owns the group and reads its output, because a full pipe would block workerd.
-        let log = tokio::spawn(async move {
+        let mut output = JoinSet::new();
+        output.spawn(async move {
             while let Some(line) = group.next_line().await {
                 let _ = writeln!(log, "{line}");
             }
         });
-        Ok(Self { address: (Ipv4Addr::LOCALHOST, port).into(), process, log })
-    }
-}
-
-impl Drop for RunningWorker {
-    fn drop(&mut self) {
-        self.log.abort();
+        Ok(Self { address: (Ipv4Addr::LOCALHOST, port).into(), process, _output: output })
     }
 }
 

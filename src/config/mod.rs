@@ -8,7 +8,7 @@
 //! - `reader`: reads a [`Config`] with this table.
 //! - `groups`: the parts of a [`Config`].
 //! - [`item_routes`]: URL patterns that name an item.
-//! - [`rules`]: what cookies, paths and query parameters say about a page.
+//! - [`rules`]: the rules for cookies, paths and query parameters.
 //! - [`presets`]: the rules of well-known storefronts.
 
 pub mod item_routes;

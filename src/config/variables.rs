@@ -67,7 +67,7 @@ variables! {
 
     /// The storefront behind edgefront. Empty: edgefront serves the built-in demo shop.
     ORIGIN_URL = text("", ADDRESS);
-    /// How long the origin may take to send the head of its response.
+    /// Time limit for the origin to send the head of its response.
     ORIGIN_TIMEOUT = number!("30", "seconds", 1);
     /// The URLs that name an item. Views of these pages count in the ranking, and the item's rank decides whether a
     /// page is stored. The query parameter `_` cannot name an item: a URL that has it is never stored.
@@ -105,10 +105,10 @@ variables! {
     /// Query parameters that change a page, although `QUERY_IGNORED` names them.
     QUERY_KEPT = text("", NAMES);
 
-    /// How many sessions may live. Beyond this number, the sessions that were seen longest ago end.
+    /// Largest number of live sessions. Beyond it, the sessions that were seen longest ago end.
     SESSION_LIMIT = number!("10000000", "sessions", 1);
-    /// How many parts the sessions are spread over. 1 is the book's layout; Upstash needs 1 shard for each million
-    /// sessions. A different number is a different layout: sessions and the ranking start empty. See `docs/scaling.md`.
+    /// Number of shards of the sessions. 1 is the book's layout; Upstash needs 1 shard for each million sessions. A
+    /// different number is a different layout: sessions and the ranking start empty. See `docs/scaling.md`.
     SHARDS = Variable {
         allowed: "a whole number of shards, 1 to 256",
         max: Keys::MAX_SHARDS as u64,
@@ -122,9 +122,9 @@ variables! {
     /// An isolate remembers the views of networks; another isolate may count one again.
     VIEW_WINDOW = number!("1800", "seconds", 0);
 
-    /// How many different items a cart may hold.
+    /// Largest number of different items in a cart.
     CART_MAX_LINES = Variable { max: u32::MAX as u64, ..number!("100", "items", 1) };
-    /// How many pieces of one item a cart may hold.
+    /// Largest number of pieces of one item in a cart.
     CART_MAX_QUANTITY = Variable { max: u32::MAX as u64, ..number!("999", "pieces", 1) };
     /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`.
     CART_ROUTES = text("/cart, /checkout", PATHS);
@@ -132,38 +132,38 @@ variables! {
     /// methods.
     LOGIN_ROUTES = text("/login, /signup", PATHS);
 
-    /// How long a page stays fresh if the origin does not state it.
+    /// Freshness lifetime of a page if the origin does not state one.
     /// Each page stays fresh for 90 to 100 % of this time, so that pages do not expire together.
     PAGE_TTL = number!("300", "seconds", 0);
-    /// How long such a page is then served stale, while one request renders it again.
+    /// Time for which such a page is then served stale, while one request renders it again.
     PAGE_STALE = number!("60", "seconds", 0);
     /// An item's page is stored if the item ranks below this number, or if the origin states how long the page is
     /// fresh. Rank 0 is the most viewed item.
     PAGE_RANK_LIMIT = number!("10000", "ranks", 0);
     /// Larger pages are served and not stored. The default is 1 MiB.
     PAGE_MAX_BYTES = Variable { max: usize::MAX as u64, ..number!("1048576", "bytes", 0) };
-    /// How much of Redis all stored pages together may take. The pages that were stored longest ago make room. 0 stores
+    /// Largest size of all stored pages in Redis together. The pages that were stored longest ago make room. 0 stores
     /// no page. The default is 64 MiB, a quarter of Upstash's free plan (256 MB): sessions and carts need the rest.
     PAGE_TOTAL_BYTES = number!("67108864", "bytes", 0);
-    /// How long a visitor waits for a page that another request is rendering.
+    /// Longest time that a visitor waits for a page that another request is rendering.
     PAGE_WAIT_MS = number!("2000", "milliseconds", 0);
-    /// How long an isolate answers with its own copy of a page, without asking Redis. A purge reaches every isolate
-    /// within this time. 0 asks Redis at every visit.
+    /// Time for which an isolate answers with its own copy of a page, without asking Redis. A purge reaches every
+    /// isolate within this time. 0 asks Redis at every visit.
     PAGE_MEMORY = number!("5", "seconds", 0);
     /// The client's headers that may reach the origin with a request whose response may be stored. Cookies never do.
     /// `*` forwards all headers except those about the connection, the cache or a person. Use it if the origin's `Vary`
     /// is complete.
     PAGE_FORWARD_HEADERS = text("accept, accept-language, user-agent", "names of headers separated by commas, or *");
 
-    /// How many items a rescale keeps in the ranking. The insights keep as many totals.
+    /// Number of items that a rescale keeps in the ranking. The insights keep as many totals.
     RANKING_KEEP = number!("20000", "items", 1);
     /// After this time, a view counts half.
     RANKING_HALF_LIFE = number!("300", "seconds", 1);
     /// After this time, an order counts half in the insights ("bought also bought"). The default is 7 days.
     INSIGHTS_HALF_LIFE = number!("604800", "seconds", 1);
 
-    /// How long a reserved piece of a flash sale is held for its visitor. edgefront keeps it 30 s longer, for a payment
-    /// that has begun.
+    /// Time for which a reserved piece of a flash sale is held for its visitor. edgefront keeps it 30 s longer, for a
+    /// payment that has begun.
     FLASH_HOLD = number!("120", "seconds", 1);
     /// The URLs that buy a reserved piece. Requests there carry the reservation to the origin, in the header
     /// `Edge-Reservation`.
@@ -175,17 +175,17 @@ variables! {
     /// The address that rows come from. It answers `GET ?ids=a,b` with a JSON list of rows, each with its `id`. It gets
     /// `Edge-Key` if it has the scheme, host and port of `ORIGIN_URL`.
     ROWS_URL = text("", ADDRESS);
-    /// How long an isolate answers with its own copy of a row, without asking Redis: this time, and at most one period
-    /// of the row. 0 asks Redis every time.
+    /// Time for which an isolate answers with its own copy of a row, without asking Redis; at most one period of the
+    /// row. 0 asks Redis every time.
     ROW_MEMORY = number!("1", "seconds", 0);
 
-    /// How many requests one cron run may send to Redis, the source of rows and D1 together. The next run does the
-    /// rest. Workers allows 50 on the Free plan and 10,000 on the Paid plan.
+    /// Largest number of requests that one cron run sends to Redis, the source of rows and D1 together. The next run
+    /// does the rest. Workers allows 50 on the Free plan and 10,000 on the Paid plan.
     // Fewer requests are not enough for one round of the row refresh.
     SUBREQUESTS = number!("50", "requests", 10);
     /// A busy isolate writes its traffic counters once in this time, with one Redis command. 0 counts nothing.
     TRAFFIC_INTERVAL = number!("2", "seconds", 0);
-    /// How long a visitor's request waits for Redis.
+    /// Longest time that a visitor's request waits for Redis.
     REDIS_TIMEOUT_MS = number!("300", "milliseconds", 1);
 }
 

@@ -50,8 +50,8 @@ const COMMON: [&str; 14] = [
 const RUNS: [&str; 4] =
     ["12345678901234567890", "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm"];
 
-/// Why a new password of the user with this `email` and `name` is too weak, as a message for the visitor; None if it is
-/// strong enough.
+/// The reason why a new password of the user with this `email` and `name` is too weak, as a message for the visitor;
+/// None if it is strong enough.
 pub(super) fn problem(password: &str, email: &str, name: &str) -> Option<&'static str> {
     if password.chars().count() < MIN_CHARACTERS {
         return Some("This password is too short. Please use at least 15 characters.");

@@ -32,7 +32,7 @@ pub(super) enum ShopRoute {
     Account,
 }
 
-/// How many products one query of D1 may ask for: as many as a cart has lines by default.
+/// Largest number of products in one query of D1: as many as a cart has lines by default.
 const MAX_CARDS: usize = 100;
 
 impl ShopRoute {

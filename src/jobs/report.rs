@@ -60,8 +60,9 @@ impl JobsStatus {
         self.heartbeat.is_none_or(|last| now.since(Timestamp::from_score(last)) < HEARTBEAT_TIMEOUT)
     }
 
-    /// Why the last refresh of rows failed, in whole or in part. None if it succeeded, or if it ended more than
-    /// `within` seconds ago: a failing source is tried again at least every 30 s, so each cron run reports it anew.
+    /// The reason why the last refresh of rows failed, in whole or in part. None if it succeeded, or if it ended more
+    /// than `within` seconds ago: a failing source is tried again at least every 30 s, so each cron run reports it
+    /// anew.
     #[must_use]
     pub fn rows_failure(&self, now: Timestamp, within: f64) -> Option<&str> {
         let report = self.reports.get(Job::RefreshRows.name())?;

@@ -44,7 +44,7 @@ pub fn popularity(config: &PageConfig, rank: Option<u64>) -> Popularity {
     rank.filter(|rank| *rank < config.rank_limit).map(drop).ok_or(Reason::Unpopular)
 }
 
-/// What popularity says about a response with the item of `shown`. The lookup ranked the item of `asked`; another item
+/// The effect of popularity on a response with the item of `shown`. The lookup ranked the item of `asked`; another item
 /// counts as unpopular until the next lookup ranks it.
 ///
 /// # Errors

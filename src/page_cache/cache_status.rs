@@ -10,7 +10,7 @@ use super::{
 };
 use crate::ports::{fetch::Response, time::Timestamp};
 
-/// How the cache handled a request.
+/// The cache's handling of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheStatus {
     /// The stored page was served. `ttl` is its remaining freshness in seconds, negative if stale; `detail` says why an
@@ -25,7 +25,7 @@ pub enum CacheStatus {
         stored: bool,
         /// Single flight: this request got the response to another request.
         collapsed: bool,
-        /// Why the response is not stored.
+        /// The reason why the response is not stored.
         detail: Option<Reason>,
     },
 }

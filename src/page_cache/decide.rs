@@ -39,7 +39,7 @@ pub fn first_step(
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each with its own source")]
 pub struct Known {
-    /// How the request may use the stored page; None if none is stored for it.
+    /// The permitted use of the stored page for this request; None if none is stored for it.
     pub stored: Option<Reuse>,
     /// Other variants of the URL are stored.
     pub has_variants: bool,

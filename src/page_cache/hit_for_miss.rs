@@ -11,13 +11,13 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::{policy::Reason, stored_page::encode_names};
 use crate::schema::ids::{ItemId, Tag};
 
-/// How long an unstorable page skips the lookup.
+/// Time for which an unstorable page skips the lookup.
 pub const HIT_FOR_MISS: Duration = Duration::from_mins(2);
 
 /// Longest cause, bytes.
 const MAX_CAUSE: usize = 200;
 
-/// Why a page cannot be stored.
+/// The reason why a page cannot be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unstorable {
     pub reason: Reason,

@@ -8,7 +8,7 @@
 //! The way of a request, in reading order:
 //! - [`admission`]: which requests the cache may answer; the others bypass it.
 //! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant.
-//! - [`visitor_cookies`]: what the cookies say about the visitor.
+//! - [`visitor_cookies`]: the judgement of the visitor's cookies.
 //! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
 //! - [`execute`](self): gathers the facts and runs the steps: serve, render, bypass, invalidate.
 //! - [`memory`]: the isolate's copies and notes.

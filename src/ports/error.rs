@@ -30,7 +30,7 @@ pub enum Error {
     /// The thing exists, but has no copy yet: it is being loaded, or its source fails. Retry in some seconds.
     #[error("there is no copy of the {0} yet")]
     NotYet(&'static str),
-    /// Redis failed: retry later. Whether a write was executed is unknown.
+    /// Redis failed: retry later. A write may or may not have been executed.
     #[error("redis: {0}")]
     Redis(#[from] upstash_rest::Error),
     /// The origin did not answer.

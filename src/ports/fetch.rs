@@ -50,7 +50,7 @@ pub trait Fetch {
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
 }
 
-/// Why there is no response. The first two do not say whether the server has executed the request.
+/// The reason why there is no response. The first two do not say whether the server has executed the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     #[error("no answer in time")]
@@ -113,7 +113,7 @@ pub trait ByteStream: Stream<Item = io::Result<Bytes>> + Unpin {
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-/// Why a body could not be read to its end.
+/// The reason why a body could not be read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     #[error("the body broke off")]

@@ -12,6 +12,8 @@
 use http::{HeaderMap, HeaderValue, Uri, header};
 use url::Url;
 
+use crate::config::rules::is_token_byte;
+
 /// The value of the cookie: 32 letters and digits, the form of Django's `csrftoken`.
 const VALUE: &str = "edgefrontverifiestheoriginheader";
 
@@ -64,7 +66,7 @@ pub fn replace_set_cookie(headers: &mut HeaderMap, name: &str) {
 /// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name, so bytes around
 /// it that no cookie name may have do not make it another name (RFC 6265 §4.1.1).
 fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
-    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_token = |byte: &u8| is_token_byte(*byte);
     let is_other = |cookie: &&[u8]| {
         let own = cookie.split(|byte| *byte == b'=').next().unwrap_or_default();
         let begin = own.iter().position(is_token).unwrap_or(own.len());

@@ -12,7 +12,8 @@ use upstash_rest::Command;
 /// The effect of one rescale.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RescaleReport {
-    /// How often every score was halved: once for each half-life since the last rescale. 0 if the ranking is empty.
+    /// Number of times that every score was halved: once for each half-life since the last rescale. 0 if the ranking is
+    /// empty.
     pub halvings: u64,
     /// Items dropped because they ranked at [`RankingConfig::keep`] or beyond.
     pub trimmed: u64,

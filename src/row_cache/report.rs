@@ -27,7 +27,7 @@ pub struct LateRow {
     pub every: Option<f64>,
     /// The Unix second of the next refresh; during a refresh, the end of its lease.
     pub next: f64,
-    /// How late the refresh is; 0 if it is not due yet.
+    /// Lateness of the refresh; 0 if it is not due yet.
     #[serde(rename = "late")]
     pub lateness: f64,
     /// The age of the copy; None without a copy.

@@ -31,10 +31,10 @@ use super::{
 pub const TRAFFIC: &str = families::TRAFFIC.prefix();
 /// The hash of the jobs' reports.
 pub const JOBS: &str = families::JOBS.prefix();
-/// How long `order:{order}` lives, in seconds: 14 days. The queues of the large platforms keep messages at most that
+/// Time to live of `order:{order}`, in seconds: 14 days. The queues of the large platforms keep messages at most that
 /// long, so no report of an order is repeated later. Each key takes 112 bytes of Valkey's memory.
 pub const ORDER_TTL: u64 = 14 * 86_400;
-/// How long an idempotency key is remembered in `once:{hash}`, in seconds: a day.
+/// Time to live of an idempotency key in `once:{hash}`, in seconds: a day.
 pub const IDEMPOTENCY_TTL: u64 = 86_400;
 
 /// The layout of the keys: the book's, or spread over shards.

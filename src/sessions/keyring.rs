@@ -20,7 +20,7 @@ use crate::{
 /// The length of an HMAC-SHA256.
 const MAC_BYTES: usize = 32;
 
-/// How many session cookies of one request are verified. A browser sends one; each costs one HMAC per key.
+/// Number of session cookies of one request that are verified. A browser sends one; each costs one HMAC per key.
 const MAX_VERIFIED_COOKIES: usize = 4;
 
 /// The keys of `SESSION_KEYS`, ready to sign and to verify.

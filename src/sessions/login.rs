@@ -12,7 +12,7 @@ use crate::{
     schema::{ids::UserId, keys::IDEMPOTENCY_TTL, redis::Redis, scripts::LOG_IN, shard::Shard, token::Token},
 };
 
-/// How long the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
+/// Time for which the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
 const LOGIN_RETRY_TTL: u64 = 600;
 
 /// A request to log a user in.

@@ -17,7 +17,7 @@ use crate::{
     schema::{ids::UserId, keys::Keys, redis::Redis, scripts::REAP, shard::Shard, token::Token},
 };
 
-/// How many sessions one call of the script ends. The call blocks Redis for 1 to 2 ms if each session has a cart.
+/// Number of sessions that one call of the script ends. The call blocks Redis for 1 to 2 ms if each session has a cart.
 pub(super) const SESSIONS_PER_CALL: usize = 100;
 
 /// A session to end.
@@ -47,7 +47,7 @@ impl ReapTarget {
     }
 }
 
-/// How many sessions each shard may hold: an equal share of [`SessionConfig::limit`], at least 1.
+/// Largest number of sessions in each shard: an equal share of [`SessionConfig::limit`], at least 1.
 ///
 /// The cleanup ends the oldest session of a shard, which need not be the oldest of all. Tokens fall into shards at
 /// random. So at a limit of L sessions in n shards, the number of younger sessions has a negative binomial

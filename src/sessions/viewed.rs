@@ -9,7 +9,7 @@ use crate::{
     schema::{ids::ItemId, keys::Keys, redis::Redis, token::Token},
 };
 
-/// How many viewed items a session remembers. `touch.lua` holds the same number.
+/// Number of viewed items that a session remembers. `touch.lua` holds the same number.
 pub const MAX_VIEWED_ITEMS: usize = 25;
 
 /// Reads the items that the session of `token` viewed last. The reply is for [`parse_viewed_items`].

@@ -1,5 +1,5 @@
-//! The border to the platform: what a Worker makes of requests, answers, time and its variables. What holds natively
-//! too is a scenario for both.
+//! The border to the platform: a Worker's handling of requests, responses, time and its variables. Behaviour that is
+//! the same natively is tested by scenarios that run in both.
 
 use std::{
     convert::Infallible,

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use crate::{
     failure::Failure,
-    stamp::{BuildResult, Stamp},
+    stamp::{BuildResult, Freshness, Stamp},
     steps::{self, run_step},
 };
 
@@ -33,14 +33,17 @@ pub async fn install() -> Result<(), Failure> {
     run_step("npm packages", async |step| {
         // Compares names and sizes: reading 500 MB takes seconds.
         let stamp = Stamp::new(STAMP, &SOURCES, BuildResult::Listing(DIRECTORY.into()))?;
-        if stamp.is_current() {
-            node()?;
-            return Ok(steps::done("up to date"));
-        }
-        if stamp.is_damaged() {
-            // npm looks only at the directories of the packages, and would keep a package with missing files.
-            step.note("packages are damaged or incomplete; installing all of them again");
-            fs::remove_dir_all(DIRECTORY).map_err(|cause| Failure::file(DIRECTORY, &cause))?;
+        match stamp.freshness() {
+            Freshness::Current => {
+                node()?;
+                return Ok(steps::done("up to date"));
+            }
+            Freshness::Damaged => {
+                // npm looks only at the directories of the packages, and would keep a package with missing files.
+                step.note("packages are damaged or incomplete; installing all of them again");
+                fs::remove_dir_all(DIRECTORY).map_err(|cause| Failure::file(DIRECTORY, &cause))?;
+            }
+            Freshness::Outdated => {}
         }
         step.note("npm install, about 20 s");
         let mut npm = Command::new("npm");

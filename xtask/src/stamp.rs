@@ -19,6 +19,17 @@ pub struct Stamp {
     result: BuildResult,
 }
 
+/// The result of comparing sources and result with the last [`Stamp::write`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// Both are unchanged.
+    Current,
+    /// The sources are unchanged, but the result is not.
+    Damaged,
+    /// The sources have changed, or there is no stamp.
+    Outdated,
+}
+
 /// The files or directories that a build writes, and how the stamp checks them.
 pub enum BuildResult {
     /// Compares the bytes.
@@ -44,17 +55,23 @@ impl Stamp {
         Ok(Self { file: file.into(), sources: hasher.finish(), result })
     }
 
+    /// Compares sources and result with the last [`Stamp::write`].
+    #[must_use]
+    pub fn freshness(&self) -> Freshness {
+        let stored = fs::read_to_string(&self.file).unwrap_or_default();
+        if !stored.starts_with(&format!("{:016x} ", self.sources)) {
+            Freshness::Outdated
+        } else if self.text().is_ok_and(|current| stored == current) {
+            Freshness::Current
+        } else {
+            Freshness::Damaged
+        }
+    }
+
     /// Returns whether sources and result are unchanged since the last [`Stamp::write`].
     #[must_use]
     pub fn is_current(&self) -> bool {
-        fs::read_to_string(&self.file).is_ok_and(|stored| self.text().is_ok_and(|current| stored == current))
-    }
-
-    /// Returns whether the sources are unchanged since the last [`Stamp::write`], but the result is not.
-    #[must_use]
-    pub fn is_damaged(&self) -> bool {
-        let sources = format!("{:016x} ", self.sources);
-        !self.is_current() && fs::read_to_string(&self.file).is_ok_and(|stored| stored.starts_with(&sources))
+        self.freshness() == Freshness::Current
     }
 
     /// Writes the stamp file. Call it after the build.
@@ -215,7 +232,7 @@ mod tests {
         assert!(!build.contents().is_current());
         build.contents().write().unwrap();
         fs::remove_file(build.path("src/deep/c")).unwrap();
-        assert!(!build.contents().is_current() && !build.contents().is_damaged());
+        assert_eq!(build.contents().freshness(), Freshness::Outdated);
     }
 
     #[test]
@@ -223,7 +240,7 @@ mod tests {
         let build = Build::new("contents");
         build.contents().write().unwrap();
         build.write("out/deep/index.js", "BUILT");
-        assert!(!build.contents().is_current() && build.contents().is_damaged());
+        assert_eq!(build.contents().freshness(), Freshness::Damaged);
         build.contents().write().unwrap();
         fs::remove_dir_all(build.path("out/deep")).unwrap();
         assert!(!build.contents().is_current());
@@ -239,10 +256,10 @@ mod tests {
         build.write("out/.cache/entry", "1");
         assert!(build.listing().is_current());
         build.write("out/deep/index.js", "");
-        assert!(build.listing().is_damaged());
+        assert_eq!(build.listing().freshness(), Freshness::Damaged);
         build.listing().write().unwrap();
         fs::remove_file(build.path("out/.bin/program")).unwrap();
-        assert!(build.listing().is_damaged());
+        assert_eq!(build.listing().freshness(), Freshness::Damaged);
     }
 
     #[test]

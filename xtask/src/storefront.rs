@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{net::TcpStream, process::Command, task::JoinHandle, time};
+use tokio::{net::TcpStream, process::Command, task::JoinSet, time};
 
 use crate::{
     failure::Failure,
@@ -36,7 +36,7 @@ pub struct Storefront {
 
 /// A storefront that serves. Dropping it ends its processes.
 pub struct RunningStorefront {
-    output: JoinHandle<()>,
+    _output: JoinSet<()>,
 }
 
 /// The names of all storefronts, sorted.
@@ -101,7 +101,9 @@ impl Storefront {
             () = time::sleep(START_TIMEOUT) => return Err(failed("it does not listen")),
         }
         // This task owns the group and reads its output, because a full pipe would block the storefront.
-        Ok(RunningStorefront { output: tokio::spawn(async move { while group.next_line().await.is_some() {} }) })
+        let mut output = JoinSet::new();
+        output.spawn(async move { while group.next_line().await.is_some() {} });
+        Ok(RunningStorefront { _output: output })
     }
 }
 
@@ -119,12 +121,6 @@ fn claim(directory: &Path) -> io::Result<()> {
     }
     fs::create_dir_all(directory)?;
     fs::write(file, location)
-}
-
-impl Drop for RunningStorefront {
-    fn drop(&mut self) {
-        self.output.abort();
-    }
 }
 
 /// Returns when all processes of the group have ended.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{advice::Rule, danger::Danger, difference::Difference, visitor::Visitor};
 
-/// How the hit ratio is estimated.
+/// The method by which the hit ratio is estimated.
 pub const ESTIMATE: &str = "Share of the sampled requests, by visitors without cookies and with analytics cookies \
     only, that a stored page can answer. Every page counts once, so weigh the kinds by their traffic in your shop. \
     Every item counts as popular, and the first request for each page is not counted. Visitors with other cookies get \
@@ -24,7 +24,7 @@ pub struct Report {
     pub preset: Option<PresetReport>,
     pub pages: usize,
     pub requests: u32,
-    /// What the reader should know about the sample.
+    /// Remarks about the sample, for the reader.
     pub notes: Vec<String>,
     /// Personal pages that the shop declares shared, and future leaks.
     pub dangers: Vec<Danger>,
@@ -52,20 +52,20 @@ pub struct KindReport {
     pub kind: String,
     pub example: String,
     pub pages: usize,
-    /// How many of the pages edgefront stores.
+    /// Number of the pages that edgefront stores.
     pub stored: usize,
-    /// Why the others are not stored.
+    /// The reasons why the others are not stored.
     pub not_stored: Vec<ReasonReport>,
     pub set_cookies: Vec<CookieReport>,
     /// `cache-control: …` and `vary: …`, each spelling once.
     pub headers: Vec<String>,
-    /// Why the hit ratio may be lower than expected.
+    /// The reason why the hit ratio may be lower than expected.
     pub warning: Option<String>,
     pub visitors: Vec<VisitorReport>,
-    /// In how many pages two visitors' renders differ, and how.
+    /// Number of pages of which two visitors' renders differ.
     pub renders_differ: usize,
     pub differences: Vec<Difference>,
-    /// What changes the decision. None if every page is stored.
+    /// The change that would store the pages. None if every page is stored.
     pub remedy: Option<String>,
     /// Tried: with these rules, the pages are stored.
     pub rules: Vec<Rule>,
@@ -86,7 +86,7 @@ pub struct ReasonReport {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct CookieReport {
     pub name: String,
-    /// What the rules say about a visitor who has it.
+    /// The rules' judgement of a visitor who has it.
     pub rule: &'static str,
     /// Shared renders do not set it.
     pub is_dropped: bool,
@@ -100,7 +100,7 @@ pub struct VisitorReport {
     pub cookies: Vec<String>,
     pub pages: usize,
     pub gets_stored_page: usize,
-    /// How often the visitor's own page differs from the page for everybody.
+    /// Number of pages of which the visitor's own differs from the page for everybody.
     pub own_page_differs: usize,
     pub differences: Vec<Difference>,
 }

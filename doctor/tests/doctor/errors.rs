@@ -1,4 +1,4 @@
-//! What the doctor cannot examine. Each error names the cause and the remedy, and the exit status is 1.
+//! Shops that the doctor cannot examine. Each error names the cause and the remedy, and the exit status is 1.
 
 use std::net::{Ipv4Addr, TcpListener};
 

@@ -3,7 +3,7 @@
 //! - [`decisions`]: stored or not, the rules, the variables to paste.
 //! - [`dangers`]: shops that would show a visitor's page to another one.
 //! - [`crawl`]: which pages are requested.
-//! - [`errors`]: what the doctor cannot examine.
+//! - [`errors`]: shops that the doctor cannot examine.
 
 mod crawl;
 mod dangers;

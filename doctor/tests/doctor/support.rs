@@ -25,7 +25,7 @@ pub struct Asked {
     /// Path and query.
     pub path: String,
     pub cookies: String,
-    /// How many requests came before.
+    /// Number of requests before this one.
     pub number: usize,
 }
 
@@ -176,7 +176,7 @@ pub fn kind<'a>(report: &'a Value, name: &str) -> &'a Value {
     kinds.iter().find(|kind| kind["kind"] == name).unwrap_or_else(|| panic!("no kind {name} in {kinds:#?}"))
 }
 
-/// How many pages of a kind this visitor gets from the store.
+/// Number of pages of a kind that this visitor gets from the store.
 pub fn hits(kind: &Value, visitor: &str) -> u64 {
     let visitors = kind["visitors"].as_array().unwrap();
     let own = visitors.iter().find(|report| report["visitor"] == visitor);

@@ -26,7 +26,7 @@ pub(crate) const MAX_COMMANDS: usize = 1_000;
 /// fits.
 pub(crate) const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// How a request carries its commands.
+/// The form in which a request carries its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// One command, in the path or in a JSON array.

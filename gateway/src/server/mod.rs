@@ -20,7 +20,7 @@ pub use cluster::ServerCluster;
 /// Time from start to the first reply. A server without data needs 20 ms; a loaded machine or a server with data needs
 /// more.
 const START_DEADLINE: Duration = Duration::from_secs(20);
-/// How many free ports are tried if another process takes them first.
+/// Number of free ports that are tried if another process takes them first.
 const PORT_ATTEMPTS: usize = 10;
 /// Lines of the server's log that are kept to explain a failed start.
 const LOG_LINES: usize = 20;
@@ -41,7 +41,7 @@ kill "$watcher" 2>/dev/null
 exit "$status"
 "#;
 
-/// How to start a [`Server`].
+/// Options for starting a [`Server`].
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// The server's binary. `None` takes the result of [`find_binary`].

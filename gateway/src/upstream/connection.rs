@@ -25,9 +25,10 @@ use tokio::{
 
 use super::{
     error::UpstreamError,
-    protocol::{Decoder, ProtocolError, ReplyScope},
+    protocol::{self, Decoder, ProtocolError, ReplyScope},
     value::Value,
 };
+use crate::request::Command;
 
 /// Requests that wait to be written. More wait in their own tasks.
 const QUEUE_CAPACITY: usize = 1_024;
@@ -44,6 +45,18 @@ pub(crate) struct Batch {
     pub(crate) commands: usize,
     /// True if the last command is EXEC.
     pub(crate) is_transaction: bool,
+}
+
+impl Batch {
+    /// Encodes the commands as one pipeline.
+    pub(crate) fn of<'a>(commands: impl IntoIterator<Item = &'a Command>) -> Self {
+        let mut batch = Self { bytes: Vec::new(), commands: 0, is_transaction: false };
+        for command in commands {
+            protocol::encode(command, &mut batch.bytes);
+            batch.commands += 1;
+        }
+        batch
+    }
 }
 
 /// A handle to an open connection. The connection closes when the last handle is dropped and the replies have come, at

@@ -6,7 +6,6 @@ use url::Url;
 
 use super::{
     connection::{Batch, Connection},
-    protocol,
     value::Value,
 };
 use crate::request::Command;
@@ -75,12 +74,7 @@ impl Login {
     /// With the cause: no answer, the login is refused, or there is no such database.
     pub(crate) async fn perform(&self, connection: &Connection, deadline: Instant) -> Result<(), String> {
         let commands = self.commands();
-        let mut bytes = Vec::new();
-        for command in &commands {
-            protocol::encode(command, &mut bytes);
-        }
-        let batch = Batch { bytes, commands: commands.len(), is_transaction: false };
-        let replies = connection.send(batch, deadline).await.map_err(|error| error.to_string())?;
+        let replies = connection.send(Batch::of(&commands), deadline).await.map_err(|error| error.to_string())?;
         for (command, reply) in commands.iter().zip(replies) {
             let Value::ServerError(error) = reply else { continue };
             // A server that loads its data, or follows a lost master, refuses PING but can be asked again later. DENIED

@@ -17,7 +17,6 @@ use super::{
     connection::{Batch, Connection},
     error::{TransactionError, UpstreamError},
     login::{Login, Target},
-    protocol,
     value::Value,
 };
 use crate::request::Command;
@@ -109,10 +108,10 @@ impl Node {
         commands: impl IntoIterator<Item = &Command>,
         deadline: Instant,
     ) -> Result<Vec<Value>, UpstreamError> {
-        self.send(to_batch(commands), deadline).await
+        self.send(Batch::of(commands), deadline).await
     }
 
-    /// Sends a pipeline that [`to_batch`] made. Returns the same as [`Node::run`].
+    /// Sends a pipeline. Returns the same as [`Node::run`].
     pub(crate) async fn send(&self, batch: Batch, deadline: Instant) -> Result<Vec<Value>, UpstreamError> {
         let connection = self.connect(deadline).await.map_err(|_| UpstreamError::Unreachable)?;
         let outcome = connection.send(batch, deadline).await;
@@ -136,7 +135,7 @@ impl Node {
     ) -> Result<Vec<Value>, TransactionError> {
         let (multi, exec) = (Command::from_words(&["MULTI"]), Command::from_words(&["EXEC"]));
         let block = iter::once(&multi).chain(commands).chain(iter::once(&exec));
-        let batch = Batch { is_transaction: true, ..to_batch(block) };
+        let batch = Batch { is_transaction: true, ..Batch::of(block) };
         let mut replies = self.send(batch, deadline).await?;
         match replies.pop() {
             Some(Value::Array(results)) if results.len() == commands.len() => Ok(results),
@@ -151,14 +150,4 @@ impl Node {
             _ => Err(UpstreamError::ConnectionLost.into()),
         }
     }
-}
-
-/// Encodes the commands as one pipeline.
-pub(crate) fn to_batch<'a>(commands: impl IntoIterator<Item = &'a Command>) -> Batch {
-    let mut batch = Batch { bytes: Vec::new(), commands: 0, is_transaction: false };
-    for command in commands {
-        protocol::encode(command, &mut batch.bytes);
-        batch.commands += 1;
-    }
-    batch
 }

@@ -113,7 +113,7 @@ async fn a_long_list_is_an_error_and_the_replies_after_it_stay_in_step() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever a command consists of, the next one is answered on the same connection.
+    /// After a command of any bytes, the next one is answered on the same connection.
     #[test]
     fn no_command_ends_the_shared_connection(commands in vec(vec(vec(any::<u8>(), 1..8), 1..4), 1..8)) {
         static SHARED: std::sync::LazyLock<(Runtime, Server, Rest)> = std::sync::LazyLock::new(|| {

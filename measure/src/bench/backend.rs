@@ -6,15 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use edgefront_gateway::{
-    Fault, Gateway, Options,
-    server::{Server, ServerOptions},
-};
+use edgefront_gateway::Fault;
 use redis::{RedisError, aio::MultiplexedConnection};
 use xtask::failure::Failure;
 
 use super::{dataset, visitor_session::VisitorSession};
-use crate::{statistics, worker_variables::GATEWAY_TOKEN};
+use crate::{rest_redis::RestRedis, statistics, worker_variables::GATEWAY_TOKEN};
 
 /// The number of keys that one SCAN visits.
 const SCAN_COUNT: usize = 10_000;
@@ -23,9 +20,8 @@ const PINGS: usize = 50;
 
 /// A running Valkey and its gateway. Dropping it ends both.
 pub struct Backend {
-    gateway: Gateway,
+    rest: RestRedis,
     connection: MultiplexedConnection,
-    _server: Server,
 }
 
 /// The requests and commands since the start of a backend.
@@ -44,24 +40,21 @@ impl Backend {
     /// # Errors
     /// When one of them does not start, or Redis rejects a command.
     pub async fn start(binary: &Path, sessions: &[VisitorSession], now: Duration) -> Result<Self, Failure> {
-        let options = ServerOptions { binary: Some(binary.to_owned()), databases: 1, ..ServerOptions::default() };
-        let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), ""))?;
-        let gateway = Gateway::start(Options::new(server.url(), GATEWAY_TOKEN)).await;
-        let gateway = gateway.map_err(|cause| Failure::new(cause.to_string(), ""))?;
-        let client = redis::Client::open(server.url()).map_err(|cause| redis_failure(&cause))?;
+        let rest = RestRedis::start(binary, None).await?;
+        let client = redis::Client::open(rest.server.url()).map_err(|cause| redis_failure(&cause))?;
         let connection = client.get_multiplexed_async_connection().await.map_err(|cause| redis_failure(&cause))?;
         dataset::fill(&connection, sessions, now).await.map_err(|cause| redis_failure(&cause))?;
-        Ok(Self { gateway, connection, _server: server })
+        Ok(Self { rest, connection })
     }
 
     /// For `UPSTASH_REDIS_REST_URL`.
     pub fn url(&self) -> String {
-        self.gateway.url()
+        self.rest.gateway.url()
     }
 
     /// Simulates a distant Redis: every request waits for `latency` before its execution.
     pub fn set_latency(&self, latency: Duration) {
-        self.gateway.set_fault((!latency.is_zero()).then_some(Fault::Slow(latency)));
+        self.rest.gateway.set_fault((!latency.is_zero()).then_some(Fault::Slow(latency)));
     }
 
     /// The median duration of a request to Redis with this latency, milliseconds.
@@ -89,7 +82,7 @@ impl Backend {
     pub async fn usage(&self) -> Result<RedisUsage, Failure> {
         let info = redis::cmd("INFO").arg("commandstats").query_async::<String>(&mut self.connection.clone()).await;
         let commands = count_commands(&info.map_err(|cause| redis_failure(&cause))?);
-        Ok(RedisUsage { requests: self.gateway.counts().requests, commands })
+        Ok(RedisUsage { requests: self.rest.gateway.counts().requests, commands })
     }
 
     /// Deletes the stored pages. The cold pages, 20 KB each, would fill the memory.

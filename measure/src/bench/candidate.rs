@@ -16,7 +16,7 @@ use xtask::{
 
 use super::{backend::Backend, visitor_session::VisitorSession, workload::Workload};
 use crate::{
-    worker_variables::worker_variables,
+    worker_variables::{owned, worker_variables},
     workerd::{RunningWorker, WorkerModule},
 };
 
@@ -115,7 +115,7 @@ impl Candidate {
             CandidateKind::Peer | CandidateKind::Edgefront(_) => {
                 let backend = Backend::start(environment.redis_binary, environment.sessions, environment.now).await?;
                 variables = worker_variables(&backend.url(), environment.origin_url);
-                variables.insert(LOCAL_REDIS_TIMEOUT.0.to_owned(), LOCAL_REDIS_TIMEOUT.1.to_owned());
+                variables.extend(owned([LOCAL_REDIS_TIMEOUT]));
                 Some(backend)
             }
         };

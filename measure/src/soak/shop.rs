@@ -9,10 +9,6 @@ use std::{
     time::Duration,
 };
 
-use edgefront_gateway::{
-    Gateway, Options,
-    server::{Server, ServerOptions},
-};
 use reqwest::Client;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{self, Instant};
@@ -21,7 +17,8 @@ use xtask::{failure::Failure, variables::Variables};
 use super::tally::Tally;
 use crate::{
     origin::Origin,
-    worker_variables::{GATEWAY_TOKEN, worker_variables},
+    rest_redis::RestRedis,
+    worker_variables::worker_variables,
     workerd::{RunningWorker, WorkerModule},
 };
 
@@ -35,11 +32,10 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// A running shop. Dropping it ends all its processes.
 pub struct Shop {
-    server: Server,
+    redis: RestRedis,
     worker: RunningWorker,
     variables: Variables,
     handle: ShopHandle,
-    _gateway: Gateway,
     _origin: Origin,
 }
 
@@ -79,25 +75,17 @@ impl Shop {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(file_error(cause)),
             _ => fs::create_dir_all(&data).map_err(file_error)?,
         }
-        let options = ServerOptions {
-            binary: Some(binary.to_owned()),
-            databases: 1,
-            dir: Some(std::path::absolute(&data).map_err(file_error)?),
-            ..ServerOptions::default()
-        };
-        let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), ""))?;
-        let gateway = Gateway::start(Options::new(server.url(), GATEWAY_TOKEN)).await;
-        let gateway = gateway.map_err(|cause| Failure::new(cause.to_string(), ""))?;
+        let redis = RestRedis::start(binary, Some(std::path::absolute(&data).map_err(file_error)?)).await?;
         let origin = Origin::start().await?;
         // `REDIS_TIMEOUT_MS` keeps its default, as in production.
-        let variables = worker_variables(&gateway.url(), origin.url());
+        let variables = worker_variables(&redis.gateway.url(), origin.url());
         let worker = start_worker(&variables).await?;
         let handle = ShopHandle {
             http: Client::new(),
             address: Arc::new(Mutex::new(worker.address)),
             tally: Arc::new(Mutex::new(Tally::new())),
         };
-        Ok(Self { server, worker, variables, handle, _gateway: gateway, _origin: origin })
+        Ok(Self { redis, worker, variables, handle, _origin: origin })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -137,10 +125,10 @@ impl Shop {
     }
 
     async fn restart_redis(&mut self) -> Result<(), Failure> {
-        self.server.crash().map_err(|cause| Failure::new(format!("cannot kill Redis: {cause}"), ""))?;
+        self.redis.server.crash().map_err(|cause| Failure::new(format!("cannot kill Redis: {cause}"), ""))?;
         self.handle.tally().redis_killed();
         time::sleep(REDIS_DOWNTIME).await;
-        self.server.start_again().map_err(|cause| Failure::new(cause.to_string(), ""))
+        self.redis.server.start_again().map_err(|cause| Failure::new(cause.to_string(), ""))
     }
 
     async fn restart_worker(&mut self) -> Result<(), Failure> {

@@ -32,13 +32,13 @@ impl Kind {
         }
     }
 
-    /// Whether product pages must come from the store: the visitor has nothing personal.
+    /// Returns whether product pages must come from the store: the visitor has nothing personal.
     pub fn must_hit(self) -> bool {
         matches!(self, Self::NoCookies | Self::Analytics)
     }
 
-    /// Whether the client keeps the cookies that it gets.
+    /// Returns whether the client keeps the cookies that it gets.
     pub fn keeps_cookies(self) -> bool {
-        !self.must_hit()
+        matches!(self, Self::Browsing | Self::Basket | Self::SignedIn | Self::SignedOut)
     }
 }

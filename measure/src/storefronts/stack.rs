@@ -5,10 +5,6 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use edgefront_gateway::{
-    Gateway, Options,
-    server::{Server, ServerOptions},
-};
 use xtask::{
     failure::Failure,
     steps::{Done, run_step},
@@ -18,7 +14,8 @@ use xtask::{
 
 use super::shops::Shop;
 use crate::{
-    worker_variables::{GATEWAY_TOKEN, SERVICE_KEY},
+    rest_redis::RestRedis,
+    worker_variables::{owned, required_variables},
     workerd::{RunningWorker, WorkerModule},
 };
 
@@ -33,8 +30,7 @@ pub struct Stack {
     pub started: u64,
     _storefront: RunningStorefront,
     _worker: RunningWorker,
-    _gateway: Gateway,
-    _server: Server,
+    _redis: RestRedis,
 }
 
 impl Stack {
@@ -45,16 +41,12 @@ impl Stack {
     pub async fn start(shop: Shop, redis_binary: &Path, overrides: &[(String, String)]) -> Result<Self, Failure> {
         let storefront = Storefront::install(shop.name()).await?;
         run_step("start", async |_| {
-            let options =
-                ServerOptions { binary: Some(redis_binary.to_owned()), databases: 1, ..ServerOptions::default() };
-            let server = Server::start(options).map_err(|cause| Failure::new(cause.to_string(), ""))?;
-            let gateway = Gateway::start(Options::new(server.url(), GATEWAY_TOKEN)).await;
-            let gateway = gateway.map_err(|cause| Failure::new(cause.to_string(), ""))?;
+            let redis = RestRedis::start(redis_binary, None).await?;
             let port = free_port()?;
             let origin = format!("http://127.0.0.1:{port}");
             let directory = Path::new("target/storefronts").join(shop.name());
             let modules = WorkerModule::wasm_bundle(Path::new("build"));
-            let mut variables = variables(shop, &gateway.url(), &origin);
+            let mut variables = variables(shop, &redis.gateway.url(), &origin);
             variables.extend(overrides.iter().cloned());
             let worker = RunningWorker::start(&directory, &modules, &variables).await?;
             // The name, not the IP address: browsers accept `Secure` cookies over plain HTTP from `localhost`.
@@ -68,8 +60,7 @@ impl Stack {
                 started: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
                 _storefront: running,
                 _worker: worker,
-                _gateway: gateway,
-                _server: server,
+                _redis: redis,
             };
             Ok(Done { summary, value })
         })
@@ -77,17 +68,10 @@ impl Stack {
     }
 }
 
-/// The variables of a deployment: the preset and nothing else about the storefront.
+/// The variables of a deployment: the preset, and the variables that it asks the operator to add.
 fn variables(shop: Shop, gateway_url: &str, origin: &str) -> Variables {
-    let variables = [
-        ("UPSTASH_REDIS_REST_URL", gateway_url),
-        ("UPSTASH_REDIS_REST_TOKEN", GATEWAY_TOKEN),
-        ("SESSION_KEYS", "0123456789abcdef0123456789abcdef"),
-        ("SERVICE_KEY", SERVICE_KEY),
-        ("ORIGIN_URL", origin),
-        ("ROWS_TABLE", ""),
-        ("PRESET", shop.name()),
-        LOCAL_REDIS_TIMEOUT,
-    ];
-    variables.into_iter().chain(shop.variables()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let mut variables = required_variables(gateway_url, origin);
+    variables.extend(owned([("PRESET", shop.name()), LOCAL_REDIS_TIMEOUT]));
+    variables.extend(owned(shop.variables()));
+    variables
 }

@@ -39,13 +39,13 @@ pub struct Page {
     pub body: String,
 }
 
-/// What the tally needs of a page.
+/// The facts about a page that the tally needs.
 pub struct Answer {
     pub kind: Kind,
     pub path: String,
     pub is_product: bool,
     pub is_hit: bool,
-    /// Why the page did not come from the store, in the words of `Cache-Status`.
+    /// The reason why the page did not come from the store, in the words of `Cache-Status`.
     pub miss_reason: Option<String>,
     pub violation: Option<Violation>,
 }
@@ -199,7 +199,7 @@ fn jar(kind: Kind, url: &str) -> Result<Jar, Failure> {
 }
 
 impl Page {
-    /// Whether the page came from edgefront's store (RFC 9211, `hit`).
+    /// Returns whether the page came from edgefront's store (RFC 9211, `hit`).
     fn is_hit(&self) -> bool {
         self.cache_status().any(|parameter| parameter == "hit")
     }

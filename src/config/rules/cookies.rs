@@ -143,7 +143,13 @@ impl DroppedCookie {
 /// Returns whether a text is a cookie's name (RFC 6265 §4.1.1: a token).
 #[must_use]
 pub fn is_cookie_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !name.is_empty() && name.bytes().all(is_token_byte)
+}
+
+/// Returns whether a token may contain this byte (RFC 9110 §5.6.2).
+#[must_use]
+pub fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 fn is_plain(value: &str) -> bool {

@@ -8,7 +8,7 @@ mod patterns;
 mod query;
 
 pub use self::{
-    cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name},
+    cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name, is_token_byte},
     holes::{HoleRule, HoleRules, HoleSource},
     paths::PathPatterns,
     patterns::Patterns,

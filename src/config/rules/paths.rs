@@ -14,7 +14,11 @@ impl PathPatterns {
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse(text: &str) -> Result<Self, String> {
-        Patterns::parse_paths(&text.to_ascii_lowercase()).map(Self)
+        let text = text.to_ascii_lowercase();
+        match text.split(',').map(str::trim).find(|path| !path.is_empty() && !path.starts_with('/')) {
+            Some(path) => Err(format!("has {path:?}: a path begins with /, such as /admin/*")),
+            None => Patterns::parse(&text).map(Self),
+        }
     }
 
     /// Returns whether the list contains a pattern for a spelling of `path`.

@@ -26,17 +26,6 @@ impl Patterns {
         names.into_iter().map(Pattern::parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Parses paths separated by commas.
-    ///
-    /// # Errors
-    /// As [`Patterns::parse`].
-    pub fn parse_paths(text: &str) -> Result<Self, String> {
-        match text.split(',').map(str::trim).find(|path| !path.is_empty() && !path.starts_with('/')) {
-            Some(path) => Err(format!("has {path:?}: a path begins with /, such as /admin/*")),
-            None => Self::parse(text),
-        }
-    }
-
     /// Returns whether the list contains a pattern for `name`.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {

@@ -98,7 +98,7 @@ impl PricedLine {
         self.card.as_ref().map(|card| Money { cents: self.cents(), currency: &card.currency })
     }
 
-    /// Why the line cannot be bought, as a message for the visitor.
+    /// The reason why the line cannot be bought, as a message for the visitor.
     pub(in crate::demo) fn problem(&self) -> Option<String> {
         match &self.card {
             None => Some("No longer available. Please remove this item.".to_owned()),

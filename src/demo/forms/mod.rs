@@ -18,7 +18,7 @@ const MAX_FORM: usize = 16 << 10;
 /// The fields of a form that one of the shop's own pages sent.
 pub(super) struct SubmittedForm(Vec<(String, String)>);
 
-/// Why the shop does not accept a form.
+/// The reason why the shop does not accept a form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormRejection {
     CrossSite,

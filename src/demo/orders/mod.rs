@@ -75,8 +75,8 @@ impl DemoOrderId {
     }
 }
 
-/// How long the order's id alone opens a user's order, in seconds. The buyer sees the confirmation even if Redis fails
-/// right after the purchase and the session is unknown.
+/// Time for which the order's id alone opens a user's order, in seconds. The buyer sees the confirmation even if Redis
+/// fails right after the purchase and the session is unknown.
 const CONFIRMATION_WINDOW: u64 = 900;
 
 impl DemoOrder {

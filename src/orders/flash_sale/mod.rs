@@ -46,7 +46,7 @@ use crate::{config::Config, ports::time::Timestamp, row_cache::RowSource, schema
 /// last second.
 pub const GRACE: Duration = Duration::from_secs(30);
 
-/// How long the keys of a sale outlive it, so that its page still shows the visitor's purchase.
+/// Time that the keys of a sale outlive it, so that its page still shows the visitor's purchase.
 const RETENTION: Duration = Duration::from_hours(24);
 
 /// Access to the flash sales of a shop.

@@ -72,7 +72,7 @@ struct Found {
     epoch: LookupEpoch,
 }
 
-/// Why the origin is asked, and whether popularity admits a response without stated freshness.
+/// The reason for asking the origin, and whether popularity admits a response without stated freshness.
 #[derive(Clone, Copy)]
 struct Miss {
     reason: ForwardReason,

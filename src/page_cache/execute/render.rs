@@ -100,7 +100,7 @@ impl StreamingPage {
     }
 }
 
-/// How long a visitor waits for a complete body before it is streamed.
+/// Longest time that a visitor waits for a complete body before it is streamed.
 const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Asks the origin, and asks again if the response varies on a header that the origin did not get.
@@ -205,7 +205,7 @@ struct Judged {
 }
 
 impl OriginReply<'_> {
-    /// How long the page may be kept, and for which requests.
+    /// Returns the lifetime of the page, and the requests that may get it.
     fn judge(
         &self,
         request: &RenderRequest<'_>,
@@ -233,7 +233,7 @@ impl OriginReply<'_> {
         Ok(Judged { freshness, vary, variant })
     }
 
-    /// Why the response cannot be stored.
+    /// The reason why the response cannot be stored.
     fn unstorable(&self, reason: Reason) -> Unstorable {
         let cause = hit_for_miss::cause(reason, self.status, &self.headers);
         Unstorable { reason, cause, item: self.item.clone(), tags: self.directives.tags.clone() }

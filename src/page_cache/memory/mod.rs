@@ -114,7 +114,7 @@ impl PageMemory {
         Ok(key)
     }
 
-    /// Why a recent response for anybody could not be stored.
+    /// The reason why a recent response for anybody could not be stored.
     #[must_use]
     pub fn unstorable(&self, hash: &str, now: Timestamp) -> Option<Reason> {
         self.unstorable.get(hash, now).map(|(reason, _)| reason)
@@ -139,7 +139,7 @@ impl PageMemory {
         self.unstorable.put(hash, (reason, now), now + HIT_FOR_MISS, now);
     }
 
-    /// Why a recent personal render could not be stored.
+    /// The reason why a recent personal render could not be stored.
     #[must_use]
     pub fn unstorable_personal(&self, hash: &str, now: Timestamp) -> Option<Reason> {
         self.unstorable_personal.get(hash, now)

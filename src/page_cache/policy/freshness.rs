@@ -9,7 +9,7 @@ use super::{cache_control::CacheControl, reason::Reason};
 /// A response is kept for at most two days, even if the origin allows more. A purge mark lives twice as long.
 pub const LONGEST: Duration = Duration::from_hours(48);
 
-/// How long a stored response may be served. Every duration but `age` counts from the response's arrival.
+/// The times for which a stored response may be served. Every duration but `age` counts from the response's arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
     /// The response's age when it arrived (RFC 9111 §4.2.3).

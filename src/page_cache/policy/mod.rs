@@ -1,7 +1,7 @@
 //! HTTP caching rules as pure functions: no I/O, no clock, no other module of edgefront.
 //!
 //! In reading order:
-//! - [`reason`]: why a request went to the origin, and why a response is not stored.
+//! - [`reason`]: the reasons why a request went to the origin, and why a response is not stored.
 //! - [`cache_control`], `targeted`: the directives of `Cache-Control` and `CDN-Cache-Control`.
 //! - [`freshness`]: which responses may be stored, and for how long they are fresh.
 //! - [`reuse`]: whether a stored response answers a request.

@@ -30,7 +30,7 @@ pub struct StoredState {
     pub strict: bool,
 }
 
-/// How a stored response is used.
+/// The permitted use of a stored response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     /// It answers the request.
@@ -66,7 +66,7 @@ impl RequestDirectives {
         self.validated
     }
 
-    /// How the request may use `stored`.
+    /// The permitted use of `stored` for this request.
     #[must_use]
     pub fn reuse(&self, stored: &StoredState) -> Reuse {
         let age = stored.age.as_secs();

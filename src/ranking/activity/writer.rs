@@ -16,9 +16,9 @@ use upstash_rest::FromReply;
 
 /// The deadline of one pipeline; no visitor waits for it.
 const BATCH_DEADLINE: Duration = Duration::from_secs(5);
-/// How long a pipeline waits for further activity.
+/// Time that a pipeline waits for further activity.
 const BATCH_WINDOW: Duration = Duration::from_millis(100);
-/// How long one request writes, for others too. A Worker has 30 s after its response (`waitUntil`).
+/// Longest time that one request writes, for others too. A Worker has 30 s after its response (`waitUntil`).
 const MAX_WRITE_TIME: Duration = Duration::from_secs(15);
 /// A lease outlives the rate limit's answers and one pipeline.
 const WRITER_LEASE: Duration = BATCH_DEADLINE.saturating_mul(2);

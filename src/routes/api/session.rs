@@ -15,7 +15,7 @@ use crate::{
     sessions::{self, LoginRequest, cookie, device::DeviceLabel},
 };
 
-/// How far a read replica of Redis may lag: within this time after its start, a session may be missing there.
+/// Largest lag of a read replica of Redis: within this time after its start, a session may be missing there.
 const REPLICA_LAG: Duration = Duration::from_mins(1);
 
 #[derive(Serialize)]

@@ -14,7 +14,7 @@ local most_partners, kept_partners, lifetime = 10000, 8000, 10
 if redis.call('HSETNX', order, 'insights', 1) == 0 then return 0 end
 redis.call('EXPIRE', order, order_ttl)
 
--- How many half-lives have ended since the one that began at `since`. 0 if the caller's clock is behind.
+-- Number of half-lives that have ended since the one that began at `since`. 0 if the caller's clock is behind.
 local function ended(since)
   return math.max(0, math.floor((began - since) / half_life))
 end

@@ -19,7 +19,7 @@ use crate::{
     schema::{redis::Redis, shard::Shard},
 };
 
-/// How many sessions one request ends: 10 script calls, about 140 kB of JSON.
+/// Number of sessions that one request ends: 10 script calls, about 140 kB of JSON.
 const SESSIONS_PER_REQUEST: usize = 10 * SESSIONS_PER_CALL;
 
 /// The cleanup of one shard.
@@ -36,7 +36,7 @@ pub(super) struct ShardCleanup<'a> {
 pub(super) struct CleanupProgress {
     /// Sessions to end, oldest first. No request holds them yet.
     queue: VecDeque<ReapTarget>,
-    /// How many sessions the requests in flight hold.
+    /// Number of sessions in the requests in flight.
     in_flight: usize,
     pub report: CleanupReport,
 }

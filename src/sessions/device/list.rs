@@ -12,7 +12,7 @@ use crate::{
     schema::{ids::UserId, redis::Redis, scripts::DEVICES, shard::Shard, token::Token},
 };
 
-/// How many devices of a user are listed. `devices.lua` holds the same number.
+/// Number of devices of a user that are listed. `devices.lua` holds the same number.
 const MAX_LISTED_DEVICES: usize = 100;
 
 /// A live session, as its user sees it.

@@ -46,6 +46,13 @@ async fn cart(shop: &Shop, cookie: &str) -> Value {
     response.json::<Value>().await.unwrap()["items"].clone()
 }
 
+/// Settles an order of another item. From then on, the server knows the script.
+async fn settle_first_order(shop: &Shop, cookie: &str) {
+    shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
+    check_out(shop, cookie).await;
+    shop.settled().await;
+}
+
 fn token(cookie: &str) -> &str {
     cookie.trim_start_matches("__Host-session=").split('.').next().unwrap()
 }
@@ -57,10 +64,7 @@ async fn orders_with(shop: &Shop, item: &str) -> Value {
 
 async fn bought_items_leave_the_cart_before_the_response(shop: &Shop) {
     let cookie = guest_with_cart(shop).await;
-    // From here on, the server knows the script.
-    shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
-    check_out(shop, &cookie).await;
-    shop.settled().await;
+    settle_first_order(shop, &cookie).await;
     shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
 
     let response = check_out(shop, &cookie).await;
@@ -202,10 +206,7 @@ async fn a_cart_change_that_is_refused_after_a_login_keeps_the_login() {
 async fn a_cart_change_beside_an_order_whose_reply_is_lost_happens_once() {
     let shop = Shop::book(&[]).await;
     let cookie = guest_with_cart(&shop).await;
-    // From here on, the server knows the script.
-    shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
-    check_out(&shop, &cookie).await;
-    shop.settled().await;
+    settle_first_order(&shop, &cookie).await;
     let gift = r#"{"op":"add","id":"gift","quantity":1}"#;
     shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER).header("edge-cart", gift));
     shop.store.gateway.set_fault(Some(Fault::LoseReply));
@@ -220,9 +221,7 @@ async fn a_cart_change_beside_an_order_whose_reply_is_lost_happens_once() {
 async fn an_order_whose_reply_is_lost_is_settled_once() {
     let shop = Shop::book(&[]).await;
     let cookie = guest_with_cart(&shop).await;
-    shop.origin.answer(Reply::html("").header("edge-order", r#"{"order_id":"0","items":[{"id":"x","quantity":1}]}"#));
-    check_out(&shop, &cookie).await;
-    shop.settled().await;
+    settle_first_order(&shop, &cookie).await;
     shop.origin.answer(Reply::html("thank you").header("edge-order", ORDER));
     shop.store.gateway.set_fault(Some(Fault::LoseReply));
     assert_eq!(check_out(&shop, &cookie).await.status(), 200);

@@ -243,7 +243,7 @@ async fn a_copy_of_the_isolate_counts_for_the_named_item(shop: &Shop) {
     assert_eq!(views(shop, "mug").await, "-1004");
 }
 
-/// What another isolate stored names the item, so that this isolate renders the stale page again by its rank.
+/// A page that another isolate stored names its item, so that this isolate renders the stale page again by its rank.
 #[tokio::test]
 async fn another_isolate_learns_the_item_from_the_stored_page() {
     let (store, origin) = (Store::new().await, TestOrigin::start());

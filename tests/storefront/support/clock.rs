@@ -14,9 +14,9 @@ use futures_util::future::LocalBoxFuture;
 /// A clock in the hand of the test; clones show the same time.
 #[derive(Clone)]
 pub struct TestClock {
-    /// Where a clock stands that does not tick.
+    /// The time of a clock that does not tick.
     stands: Option<Timestamp>,
-    /// By how many milliseconds it was moved.
+    /// Milliseconds by which the clock was moved.
     moved: Arc<AtomicU64>,
 }
 

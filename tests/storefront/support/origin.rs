@@ -98,7 +98,7 @@ impl TestOrigin {
         lock(&self.state.asked).clone()
     }
 
-    /// How many requests there were.
+    /// Number of requests until now.
     pub fn count(&self) -> usize {
         lock(&self.state.asked).len()
     }

@@ -6,7 +6,7 @@ use http::Method;
 
 use super::{Store, TestOrigin, native::Native, workerd::Workerd};
 
-/// How long work may go on behind an answer, on a machine that compiles beside the tests.
+/// Time limit for work after a response, on a machine that compiles beside the tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running edgefront; ends when dropped.

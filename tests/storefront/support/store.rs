@@ -126,13 +126,13 @@ impl Store {
         }
     }
 
-    /// How many requests more than in the book's layout a call takes whose script needs a session and what is in
-    /// another slot.
+    /// Number of requests that a call takes beyond those in the book's layout, if its script needs a session and data
+    /// in another slot.
     pub fn apart(&self) -> u64 {
         self.redis.keys().is_sharded().into()
     }
 
-    /// How many shards there are: some calls take a command for each.
+    /// Number of shards: some calls take a command for each.
     pub fn shards(&self) -> u64 {
         self.redis.keys().shard_count().get().into()
     }
@@ -159,7 +159,7 @@ impl Store {
         answer["result"].take()
     }
 
-    /// How many requests and commands `redis` (or a shop) has sent until now.
+    /// Number of requests and commands that `redis` (or a shop) has sent until now.
     pub fn counts(&self) -> Counts {
         let Counts { requests, commands } = self.gateway.counts();
         let scripts = if self.cluster.is_some() { scripts::ALL.len() as u64 } else { 0 };

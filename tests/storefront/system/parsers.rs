@@ -1,5 +1,5 @@
 //! Properties of the parsers for any bytes: the fuzz targets' own functions, for a bounded time, on what proptest makes
-//! of their corpora. What cargo-fuzz finds goes into the corpus, and is tried here from then on.
+//! of their corpora. Findings of cargo-fuzz go into the corpus, and are tried here from then on.
 
 use std::fs;
 

@@ -36,26 +36,26 @@ struct Writer {
 pub fn start(directory: &Path, selected: &Path) -> Result<Started, Failure> {
     fs::create_dir_all(directory).map_err(|cause| Failure::file(directory, &cause))?;
     let mut notes = Vec::new();
-    let writer = Writer::recorded(directory);
-    let binary = match &writer {
-        Some(writer) if writer.is_installed() && program::version(selected).as_ref() != Some(&writer.version) => {
+    let (recorded, selected) = (Writer::recorded(directory), Writer::new(selected));
+    let writer = match &recorded {
+        Some(recorded) if recorded.version != selected.version && recorded.is_installed() => {
             notes.push(format!(
                 "using {} instead of {}, because it wrote the data in {}",
-                writer.binary.display(),
-                selected.display(),
+                recorded.binary.display(),
+                selected.binary.display(),
                 directory.display()
             ));
-            writer.binary.clone()
+            recorded
         }
-        _ => selected.to_owned(),
+        _ => &selected,
     };
-    let server = match start_server(&binary, directory) {
+    let server = match start_server(&writer.binary, directory) {
         Err(ServerError::Ended { .. }) if directory.join(APPEND_ONLY).exists() => {
-            start_without_data(directory, &binary, writer.as_ref(), &mut notes)?
+            start_without_data(directory, &writer.binary, recorded.as_ref(), &mut notes)?
         }
         outcome => outcome.map_err(|cause| failure(directory, &cause))?,
     };
-    Writer::new(&binary).record(directory)?;
+    writer.record(directory)?;
     Ok(Started { server, notes })
 }
 

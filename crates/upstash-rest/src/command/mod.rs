@@ -50,7 +50,7 @@ enum Carrier {
     None,
 }
 
-/// How a request names a script: by its hash, or by its text for a server that does not know the hash.
+/// The form in which a request names a script: its hash, or its text for a server that does not know the hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptForm {
     Hash,

@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep};
 use crate::{
     request::Command,
     upstream::{
+        connection::Batch,
         error::{TransactionError, UpstreamError},
-        node::{Node, to_batch},
+        node::Node,
         value::Value,
     },
 };
@@ -147,7 +148,7 @@ impl Cluster {
         let sent: Vec<_> = batches
             .into_iter()
             .map(|(node, batch)| {
-                let encoded = to_batch(batch.iter().flat_map(|routed| {
+                let encoded = Batch::of(batch.iter().flat_map(|routed| {
                     let command = commands.get(routed.index).copied();
                     routed.asking.then_some(&asking).into_iter().chain(command)
                 }));

@@ -1,5 +1,5 @@
 //! A shared HTTP cache, case by case from the RFCs: 9111, 9110, 5861, 9211 and 9213. The files follow their sections.
-//! What is read of a message is tested beside the code that reads it; here is what a client and an origin see.
+//! The tests of the header parsers are beside the parsers; these tests show the behaviour towards clients and origins.
 
 /// RFC 9111 §4.4: writes.
 mod invalidation;

@@ -29,7 +29,7 @@ pub enum Action {
     Rescale,
 }
 
-/// How often something has had its effect, as Redis shows it.
+/// Number of times that an action has had its effect, as Redis shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Done {
     Not,
@@ -159,7 +159,7 @@ impl Action {
         }
     }
 
-    /// How often it has had its effect; reads have none.
+    /// Number of times that the action has had its effect; reads have none.
     pub async fn done(self, world: &World) -> Done {
         let times = match self {
             PageInMemory | PageHit | PageStale | PageMiss | Session | Row => 0.0,

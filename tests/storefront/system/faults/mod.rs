@@ -1,5 +1,5 @@
 //! Every fault, while everything that a shop does: a table of the one by the other, each field of which is tried on
-//! real parts and judged by the same rules, whatever stands in it. What came out is `docs/faults.md`.
+//! real parts and judged by the same rules, whatever stands in it. `docs/faults.md` shows the results.
 //!
 //! The rules, see [`judge`]: a page is answered as long as anybody can render it; what is done is done once, or
 //! answered 503 with `Retry-After`, and then the retry finds it or does it; a call sends Redis twice as many requests
@@ -28,10 +28,10 @@ mod action;
 mod table;
 /// Some of it in workerd.
 mod workerd;
-/// Where it is done.
+/// The system in which it is done.
 mod world;
 
-/// How many fields are tried at once.
+/// Number of fields that are tried at once.
 const AT_ONCE: usize = 8;
 /// Later than [`DEADLINE`], and in time for what nobody waits for.
 const SLOW: &str = "slow=2.5";
@@ -160,7 +160,7 @@ async fn tried_one(
     })
 }
 
-/// How many requests Redis gets where nothing fails.
+/// Number of requests that Redis gets where nothing fails.
 async fn without_fault(action: Action) -> u64 {
     let world = World::new(Store::book().await);
     action.prepare(&world).await;

@@ -61,8 +61,8 @@ impl World {
         world
     }
 
-    /// How long a visitor waits for Redis, and for the origin. Long, where neither is slow on purpose: the machine may
-    /// be busy.
+    /// Sets the time limits of a visitor's wait for Redis and for the origin. Tests in which neither is slow on purpose
+    /// set long ones, because the machine may be busy.
     pub fn set_deadlines(&mut self, redis: Duration, origin: Duration) {
         let app = Rc::get_mut(&mut self.app).expect("no work is under way");
         app.redis = app.redis.with_deadline(redis).into();

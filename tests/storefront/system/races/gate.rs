@@ -33,7 +33,7 @@ const FOR_EVER: Duration = Duration::from_hours(24);
 /// The largest body that is carried through.
 const BODY: usize = 8 << 20;
 
-/// Where the requests of all actors wait.
+/// The place where the requests of all actors wait.
 #[derive(Clone)]
 pub struct Gate(Rc<Inner>);
 
@@ -140,7 +140,7 @@ impl Gate {
     fn take(&self, number: usize) -> Option<Held> {
         let mut held = self.0.held.borrow_mut();
         held.retain(|held| !matches!(&held.what, What::Sleep(_, sleeper) if sleeper.is_closed()));
-        // Time passes when nothing else happens, and then by as little as may be. What else is of one door stays in its
+        // Time passes when nothing else happens, and then by as little as may be. All else of one door stays in its
         // order.
         held.sort_by_key(|held| match held.what {
             What::Sleep(end, _) => (Some(end), held.door),

@@ -257,7 +257,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Whom a cleaning ends is its own choice, within bounds.
+    /// The cleanup chooses the sessions that it ends, within bounds.
     fn clean(&self, next: &mut State, doing: &Doing, after: &State) -> Result<(), String> {
         let before = next.clone();
         let gone: Vec<_> = before.recent.iter().filter(|(token, _)| !after.recent.contains_key(*token)).collect();

@@ -1,6 +1,5 @@
-//! Pages that are visited in two isolates while the shop changes and purges them. What the origin said before a purge
-//! is never served to who comes after it: where it was purged at once, elsewhere as soon as an isolate's own copies are
-//! over.
+//! Pages that are visited in two isolates while the shop changes and purges them. After a purge, the isolate that did it
+//! never serves an older response. The other isolate may serve one until its own copies have expired.
 
 use std::{
     cell::RefCell,

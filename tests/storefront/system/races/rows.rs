@@ -1,6 +1,6 @@
 //! Rows that are scheduled, un-scheduled, read and refreshed by overlapping crons, while the shop changes them and
-//! fails. Whatever happens: no copy without a schedule, no schedule without a period, no copy that is older than the
-//! one in its place; and when it is over, each is refreshed within its period again.
+//! fails. At any time there is no copy without a schedule, no schedule without a period, and no copy that is older than
+//! the one in its place. In the end, each row is refreshed within its period again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,7 +32,7 @@ use crate::support::{Reply, Store, TestClock, row};
 const ROWS: [&str; 3] = ["mug", "cup", "pan"];
 /// Longer than a lease, and than a row waits after a failure.
 const LEASE: Duration = Duration::from_secs(30);
-/// How late a refresh may be.
+/// Largest lateness of a refresh.
 const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ fn case() -> impl Strategy<Value = Case> {
 struct Table {
     /// Row → how often it was changed.
     rows: BTreeMap<&'static str, u64>,
-    /// How often it was asked.
+    /// Number of times that the source was asked.
     read: u64,
     fails: bool,
 }

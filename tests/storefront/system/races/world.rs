@@ -76,7 +76,7 @@ pub struct World {
 #[derive(Default)]
 struct Given {
     tokens: Vec<Token>,
-    /// Whose they are, but for guests': a login always draws a new one.
+    /// The users of the tokens, without guests' tokens: a login always draws a new one.
     users: HashMap<Token, UserId>,
     /// Each with its user and its end.
     reservations: Vec<(ReservationId, UserId, Timestamp)>,
@@ -95,12 +95,12 @@ impl World {
         Self { app, clock: clock.clone(), gate: Gate::new(clock), has_gate: true, doing, given: RefCell::default() }
     }
 
-    /// Where nothing is held.
+    /// A world that holds no request back.
     pub fn without_gate(app: Rc<App>, clock: &TestClock, actors: usize) -> Self {
         Self { has_gate: false, ..Self::new(app, clock, actors) }
     }
 
-    /// How many pieces carts have taken by [`Action::Add`].
+    /// Number of pieces that carts have taken by [`Action::Add`].
     pub fn accepted(&self) -> u64 {
         self.given.borrow().accepted
     }

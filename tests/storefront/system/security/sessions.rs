@@ -1,5 +1,5 @@
-//! V7 Session management, as a browser sees it. How each part decides is tested in `api/session.rs`, `sessions/` and
-//! `src/sessions/keyring.rs`.
+//! V7 Session management, as a browser sees it. The decisions of each part are tested in `api/session.rs`, `sessions/`
+//! and `src/sessions/keyring.rs`.
 
 use std::collections::HashSet;
 
