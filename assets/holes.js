@@ -19,7 +19,8 @@ function release() {
 }
 
 async function fill() {
-	const response = await fetch("/_edge/v1/holes", { credentials: "same-origin", headers: { accept: "application/json" } });
+	const page = encodeURIComponent(location.pathname + location.search);
+	const response = await fetch(`/_edge/v1/holes?page=${page}`, { credentials: "same-origin", headers: { accept: "application/json" } });
 	if (!response.ok) return;
 	const content = await response.json();
 	for (const tag of tags) {

@@ -7,7 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 
 use super::hit_for_miss::cookie_name;
 use crate::{
-    config::{PageConfig, rules::HoleRules},
+    config::{
+        PageConfig,
+        rules::{HolePage, HoleRules},
+    },
     ports::{
         fetch::{Body, Request},
         html::{self, Html, HtmlError},
@@ -56,10 +59,11 @@ const OWN_HEADERS: [HeaderName; 5] = [
 /// The visitor's request for the page that fills holes. None without such a page.
 #[must_use]
 pub fn request(rules: &HoleRules, uri: &Uri, headers: &HeaderMap) -> Option<Request> {
-    let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(rules.page()?.parse().ok()?);
     let mut own = Request::new(Body::Empty);
-    *own.uri_mut() = Uri::from_parts(parts).ok()?;
+    *own.uri_mut() = match rules.page()? {
+        HolePage::Itself => uri.clone(),
+        HolePage::Other(path) => with_path(uri, path)?,
+    };
     for name in &OWN_HEADERS {
         own.headers_mut().extend(headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
     }
@@ -68,6 +72,14 @@ pub fn request(rules: &HoleRules, uri: &Uri, headers: &HeaderMap) -> Option<Requ
         (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
     ]);
     Some(own)
+}
+
+/// The URI with another path and query; None if they are malformed.
+#[must_use]
+pub fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(path.parse().ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 /// Everything of a request that differs between visitors, as a key.
@@ -97,14 +109,13 @@ pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<
     Ok(content)
 }
 
-/// The name of a cookie that a response would change. A cookie that repeats the value in the request, or that edgefront
-/// replaces anyway, changes nothing.
+/// The name of a cookie that the response to a request for `path` would change. A cookie that repeats the value in the
+/// request, or that shared pages do not set either, changes nothing.
 #[must_use]
-pub fn new_cookie(config: &PageConfig, request: &HeaderMap, response: &HeaderMap) -> Option<String> {
+pub fn new_cookie(config: &PageConfig, path: &str, request: &HeaderMap, response: &HeaderMap) -> Option<String> {
     let is_known = |line: &HeaderValue| {
         let pair = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-        config.cookies.csrf.as_deref() == Some(cookie_name(line).as_str())
-            || cookie::of_origin(request).any(|own| own == pair)
+        config.cookies.is_dropped(&cookie_name(line), path) || cookie::of_origin(request).any(|own| own == pair)
     };
     response.get_all(header::SET_COOKIE).iter().find(|line| !is_known(line)).map(cookie_name)
 }

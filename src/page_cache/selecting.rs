@@ -155,8 +155,10 @@ mod tests {
     use super::*;
     use crate::config::rules::CookieKind;
 
-    const ANONYMOUS: VisitorCookies = VisitorCookies { strictest: CookieKind::Ignored, varied: String::new() };
-    const RECOGNIZED: VisitorCookies = VisitorCookies { strictest: CookieKind::Unknown, varied: String::new() };
+    const ANONYMOUS: VisitorCookies =
+        VisitorCookies { strictest: CookieKind::Ignored, in_holes: false, varied: String::new() };
+    const RECOGNIZED: VisitorCookies =
+        VisitorCookies { strictest: CookieKind::Unknown, in_holes: false, varied: String::new() };
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn varied_cookies_select_the_variant_and_reach_the_origin() {
-        let cookies = VisitorCookies { strictest: CookieKind::Varied, varied: "lang=de".to_owned() };
+        let cookies = VisitorCookies { strictest: CookieKind::Varied, in_holes: false, varied: "lang=de".to_owned() };
         let selecting = SelectingHeaders::of(&headers(&[("cookie", "_ga=1; lang=de")]), &listed(), &cookies);
         let fields = VaryFields::from_text("cookie,edge-cookies");
         assert_eq!(selecting.variant(&fields).as_deref(), Some("cookie\nedge-cookies=lang=de\n"));

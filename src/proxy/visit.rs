@@ -29,6 +29,8 @@ pub struct Visit {
     pub sends_cart: bool,
     /// The flash sale whose piece the visitor buys here (`FLASH_CHECKOUT`).
     pub sale: Option<RowId>,
+    /// The response is a part of a page whose visit is recorded already.
+    pub is_part: bool,
 }
 
 impl Visit {
@@ -43,6 +45,7 @@ impl Visit {
             network: ClientNetwork::of(request.headers()),
             sends_cart: config.origin.cart_routes.iter().any(|route| route == path),
             sale: config.flash.checkout.item(path, query).map(RowId::from),
+            is_part: false,
         }
     }
 
@@ -55,6 +58,9 @@ impl Visit {
     /// Records the session's activity, and a person's view of the item if its page has status 200. So invented item
     /// names never enter the ranking. The item that the origin `named` wins over the URL's.
     pub fn record(&self, method: &Method, headers: &HeaderMap, status: StatusCode, named: Option<&ItemId>) {
+        if self.is_part {
+            return;
+        }
         let item = named.or(self.item.as_ref());
         let is_view = |_: &&ItemId| method == Method::GET && status == StatusCode::OK && crawler::is_human(headers);
         let item = item.filter(is_view);

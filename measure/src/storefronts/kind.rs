@@ -32,8 +32,8 @@ impl Kind {
         }
     }
 
-    /// Returns whether product pages must come from the store: the visitor has nothing personal.
-    pub fn must_hit(self) -> bool {
+    /// Returns whether the visitor has nothing personal: product pages come from the store in any shop.
+    pub fn has_nothing_personal(self) -> bool {
         matches!(self, Self::NoCookies | Self::Analytics)
     }
 

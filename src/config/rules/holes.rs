@@ -11,8 +11,8 @@ const MAX_SELECTOR: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HoleRules {
     rules: Vec<HoleRule>,
-    /// The path of the origin's page that fills holes. One page, so that all holes of a page cost one request.
-    page: Option<String>,
+    /// The origin's page that fills holes. One page, so that all holes of a page cost one request.
+    page: Option<HolePage>,
 }
 
 /// Elements of shared pages that belong to one visitor: `/catalogue/* #mini-basket <- /basket/`.
@@ -25,10 +25,28 @@ pub struct HoleRule {
     pub source: HoleSource,
 }
 
+/// The origin's page that fills holes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HolePage {
+    /// `.`: the page itself, as the visitor sees it.
+    Itself,
+    /// The page with this path and query, as the visitor sees it.
+    Other(String),
+}
+
+impl HolePage {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Itself => ".",
+            Self::Other(path) => path,
+        }
+    }
+}
+
 /// The source of a hole's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoleSource {
-    /// The same element of the origin's page [`HoleRules::page`].
+    /// The same element of [`HoleRules::page`].
     Page,
     /// `user`: the id of the signed-in user replaces the element's content.
     User,
@@ -42,17 +60,19 @@ impl HoleRules {
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut page: Option<String> = None;
+        let mut page: Option<HolePage> = None;
         let mut rules = Vec::new();
         for text in text.split(';').map(str::trim).filter(|rule| !rule.is_empty()) {
-            let (rule, path) = HoleRule::parse(text)?;
-            match (&page, path) {
+            let (rule, own_page) = HoleRule::parse(text)?;
+            match (&page, &own_page) {
                 (Some(one), Some(other)) if one != other => {
                     return Err(format!(
-                        "fills holes from {one} and from {other}: choose one page that shows everything"
+                        "fills holes from {} and from {}: choose one page that shows everything",
+                        one.as_str(),
+                        other.as_str()
                     ));
                 }
-                (_, path) => page = page.or(path.map(str::to_owned)),
+                _ => page = page.or(own_page),
             }
             rules.push(rule);
         }
@@ -64,10 +84,10 @@ impl HoleRules {
         self.rules.iter().filter(move |rule| rule.pages.contains(path))
     }
 
-    /// The path of the origin's page that fills holes. None: no rule has [`HoleSource::Page`].
+    /// The origin's page that fills holes. None: no rule has [`HoleSource::Page`].
     #[must_use]
-    pub fn page(&self) -> Option<&str> {
-        self.page.as_deref()
+    pub const fn page(&self) -> Option<&HolePage> {
+        self.page.as_ref()
     }
 
     /// The selectors of the holes that the page fills. A selector of several rules may be repeated.
@@ -82,8 +102,8 @@ impl HoleRules {
 }
 
 impl HoleRule {
-    /// The rule, and the path of its source.
-    fn parse(rule: &str) -> Result<(Self, Option<&str>), String> {
+    /// The rule, and the page that fills its holes.
+    fn parse(rule: &str) -> Result<(Self, Option<HolePage>), String> {
         let wrong = || format!("has {rule:?}, and a rule must look like /catalogue/* #mini-basket <- /basket/");
         let (pages, rest) = rule.split_once(char::is_whitespace).ok_or_else(wrong)?;
         let (selector, source) = rest.rsplit_once("<-").ok_or_else(wrong)?;
@@ -97,19 +117,20 @@ impl HoleRule {
                 selector.len()
             ));
         }
-        let (source, path) = match source {
+        let (source, page) = match source {
+            "." => (HoleSource::Page, Some(HolePage::Itself)),
             "user" => (HoleSource::User, None),
             "cart" => (HoleSource::Cart, None),
             path if path.starts_with('/') && !path.contains(|c: char| c.is_whitespace() || c == '#') => {
-                (HoleSource::Page, Some(path))
+                (HoleSource::Page, Some(HolePage::Other(path.to_owned())))
             }
             _ => {
                 return Err(format!(
-                    "has {rule:?}, and a hole's source is user, cart, or the path of a page, such as /basket/"
+                    "has {rule:?}, and a hole's source is user, cart, . for the page itself, or the path of another page, such as /basket/"
                 ));
             }
         };
-        Ok((Self { pages: PathPatterns::parse(pages)?, selector: selector.to_owned(), source }, path))
+        Ok((Self { pages: PathPatterns::parse(pages)?, selector: selector.to_owned(), source }, page))
     }
 }
 
@@ -128,7 +149,8 @@ mod tests {
         assert_eq!(of_path("/catalogue/1"), [basket, user]);
         assert_eq!(of_path("/"), [basket, user]);
         assert_eq!(of_path("/p/1"), [user, ("b", HoleSource::Cart), ("i", HoleSource::Page)]);
-        assert_eq!(rules.page(), Some("/basket/?small"));
+        assert_eq!(rules.page(), Some(&HolePage::Other("/basket/?small".to_owned())));
+        assert_eq!(HoleRules::parse("/* b <- .").unwrap().page(), Some(&HolePage::Itself));
         assert_eq!(rules.selectors().count(), 4);
         assert_eq!(HoleRules::parse("").unwrap(), HoleRules::default());
         assert_eq!(HoleRules::parse("/* b <- user").unwrap().page(), None);
@@ -148,6 +170,7 @@ mod tests {
             "x b <- user",
             "* b <- user",
             "/* a <- /one; /* b <- /two",
+            "/* a <- /one; /* b <- .",
             &format!("/* {} <- user", "a".repeat(201)),
             &"/* b <- user;".repeat(21),
         ] {

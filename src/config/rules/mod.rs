@@ -9,7 +9,7 @@ mod query;
 
 pub use self::{
     cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name, is_token_byte},
-    holes::{HoleRule, HoleRules, HoleSource},
+    holes::{HolePage, HoleRule, HoleRules, HoleSource},
     paths::PathPatterns,
     patterns::Patterns,
     query::QueryRules,

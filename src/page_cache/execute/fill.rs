@@ -157,7 +157,7 @@ struct OwnPage {
 }
 
 async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
-    let visit = Visit::of(app, &request, app.clock.now());
+    let visit = Visit { is_part: true, ..Visit::of(app, &request, app.clock.now()) };
     let visitor = match VisitorContext::read(&visit).await {
         Ok(visitor) => visitor,
         Err(error) => {
@@ -165,7 +165,7 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
             VisitorContext::without_redis(&visit)
         }
     };
-    let sent = request.headers().clone();
+    let (path, sent) = (request.uri().path().to_owned(), request.headers().clone());
     let answer = proxy::forward(&visit, visitor, request, &mut |_, _| {}).await;
     for task in answer.background {
         task.await;
@@ -181,13 +181,13 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
     let Ok(Collected::Whole(body)) = body.collect(page.max_bytes).await else { return Err(NotFilled::Body) };
     Ok(OwnPage {
         content: own_content::read(&*app.html, &page.holes, &body).await?,
-        new_cookie: own_content::new_cookie(page, &sent, &head.headers),
+        new_cookie: own_content::new_cookie(page, &path, &sent, &head.headers),
         cookies: head.headers.get_all(header::SET_COOKIE).iter().cloned().collect(),
     })
 }
 
-/// Own content with the cookies that its page sets, for a browser that asks for it: see `assets/holes.js`. Empty if no
-/// rule fills holes from a page.
+/// Own content for the page at `uri`, with the cookies that come with it, for a browser that asks for it: see
+/// `assets/holes.js`. Empty if no rule fills holes from a page.
 ///
 /// # Errors
 /// [`NotFilled`].

@@ -6,14 +6,19 @@ use http::header;
 
 use super::{request::ApiRequest, respond};
 use crate::{
-    page_cache::own_content_for_browser,
+    page_cache::{own_content_for_browser, with_path},
     ports::{answer::Answer, error::Error, fetch::FetchError},
     routes::problem::Problem,
 };
 
-/// `{selector: [html]}`: the elements of the page that fills holes. The cookies of that page come with it.
+/// `?page=/path` → `{selector: [html]}`: the elements that fill the holes of a page. The cookies of the page that has
+/// them come with it.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
-    let found = own_content_for_browser(request.app, request.uri(), request.headers()).await;
+    let page =
+        request.query_parameter("page")?.ok_or_else(|| Error::invalid("page", "is missing: name the page's path"))?;
+    let uri = page.starts_with('/').then(|| with_path(request.uri(), &page)).flatten();
+    let uri = uri.ok_or_else(|| Error::invalid("page", "is not a path: it begins with /"))?;
+    let found = own_content_for_browser(request.app, &uri, request.headers()).await;
     let (content, cookies) = found.map_err(|problem| {
         log::warn!("holes: {problem}");
         Error::from(FetchError::Unreachable)

@@ -182,7 +182,7 @@ async fn content_that_comes_with_a_cookie_is_left_to_the_browser(shop: &Shop) {
     );
     assert_eq!(body, expected);
     // The browser's request gets content and cookie.
-    let answer = shop.get("/_edge/v1/holes").header("cookie", "sid=ada").send().await.unwrap();
+    let answer = shop.get("/_edge/v1/holes?page=/products/mug").header("cookie", "sid=ada").send().await.unwrap();
     assert_eq!(
         (header(&answer, "set-cookie").as_str(), header(&answer, "cache-control").as_str()),
         ("seen=1; Path=/", "private, no-store")
@@ -192,7 +192,10 @@ async fn content_that_comes_with_a_cookie_is_left_to_the_browser(shop: &Shop) {
         json!({"#mini": ["<div id=mini>basket of <b>ada</b></div>"], "[name=token]": ["<input name=token value=ada>"]});
     assert_eq!(content, expected);
     shop.origin.answer(Reply::status(500));
-    assert_eq!(shop.visit("/_edge/v1/holes").await.status(), 502);
+    assert_eq!(shop.visit("/_edge/v1/holes?page=/products/mug").await.status(), 502);
+    for query in ["", "?page=", "?page=products", "?page=%20", "?page=/a&page=/b"] {
+        assert_eq!(shop.visit(&format!("/_edge/v1/holes{query}")).await.status(), 422, "{query}");
+    }
 }
 
 async fn concurrent_pages_of_a_visitor_share_one_request(shop: &Shop) {
@@ -261,6 +264,37 @@ async fn concurrent_visitors_get_their_own_parts(shop: &Shop) {
     let visits = names.iter().map(async |name| visit(shop, &format!("sid={name}")).await.text().await.unwrap());
     for (name, body) in names.iter().zip(futures_util::future::join_all(visits).await) {
         assert_eq!(body, page_of(name));
+    }
+}
+
+/// Filled from the page itself.
+mod itself {
+    use super::{asked_later, is_hit, make_popular, name, visit};
+    use crate::support::{Reply, Shop, scenarios};
+
+    scenarios! {
+        &[
+            ("HOLES", "/products/* main <- ."),
+            ("COOKIES_HOLES", "sid"),
+            ("COOKIES_DROPPED", "seen@/products/*"),
+        ];
+        a_page_can_fill_its_own_holes,
+    }
+
+    async fn a_page_can_fill_its_own_holes(shop: &Shop) {
+        make_popular(shop, "mug").await;
+        shop.origin.answer_with(|asked| {
+            let page = format!("<h1>{}</h1><main>a price for {}</main>", asked.path, name(asked));
+            Reply::html(page).header("set-cookie", "seen=mug; Path=/")
+        });
+        shop.visit("/products/mug").await;
+        shop.settled().await;
+        for name in ["ada", "bob"] {
+            let answer = visit(shop, &format!("sid={name}")).await;
+            assert!(is_hit(&answer));
+            assert_eq!(answer.text().await.unwrap(), format!("<h1>/products/mug</h1><main>a price for {name}</main>"));
+        }
+        assert_eq!(asked_later(shop), ["/products/mug"; 2]);
     }
 }
 

@@ -52,6 +52,12 @@ impl Shop {
         }
     }
 
+    /// Returns whether product pages must come from the store for visitors of a kind. The preset of django-oscar has holes
+    /// for everything personal on them.
+    pub fn must_hit(self, kind: Kind) -> bool {
+        self == Self::DjangoOscar || kind.has_nothing_personal()
+    }
+
     /// Variables that the preset asks the operator to add.
     pub fn variables(self) -> Vec<(&'static str, &'static str)> {
         match self {
