@@ -16,7 +16,7 @@ use super::{
     holes::{Hole, HoleContent},
     stored_page::StoredPage,
 };
-use crate::ports::fetch::ByteStream;
+use crate::ports::fetch::{Body, ByteStream};
 
 /// The contents of holes, by the hole's index. A hole without an entry keeps the content of the stored page.
 pub type Contents = HashMap<usize, Bytes>;
@@ -62,6 +62,22 @@ impl AssembledBody {
         Self { body: page.body.clone(), holes: page.holes.clone(), facts, elements, sent: 0, next: 0 }
     }
 
+    /// The whole body, if all contents have arrived.
+    fn whole(&self) -> Option<Bytes> {
+        let (Source::Ready(facts), Source::Ready(elements)) = (&self.facts, &self.elements) else { return None };
+        let mut whole = BytesMut::with_capacity(self.body.len());
+        let mut sent = 0;
+        for (index, hole) in self.holes.iter().enumerate() {
+            if let Some(content) = facts.get(&index).or_else(|| elements.get(&index)) {
+                whole.extend_from_slice(self.body.get(sent..hole.range.start)?);
+                whole.extend_from_slice(content);
+                sent = hole.range.end;
+            }
+        }
+        whole.extend_from_slice(self.body.get(sent..)?);
+        Some(whole.freeze())
+    }
+
     fn take_until(&mut self, end: usize) -> Bytes {
         let part = self.body.slice(self.sent.min(end)..end);
         self.sent = end;
@@ -104,8 +120,146 @@ impl Stream for AssembledBody {
     }
 }
 
+/// Bytes if all contents have arrived, else a stream.
+impl From<AssembledBody> for Body {
+    fn from(body: AssembledBody) -> Self {
+        body.whole().map_or_else(|| Self::Stream(Box::new(body)), Self::from)
+    }
+}
+
 impl ByteStream for AssembledBody {
     fn as_any(&mut self) -> &mut dyn Any {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, rc::Rc, task::Waker};
+
+    use futures_util::StreamExt;
+    use proptest::prelude::*;
+
+    use super::{super::stored_page::tests::entry, *};
+
+    /// Contents that arrive when the cell is set.
+    fn later(contents: Contents, has_arrived: &Rc<Cell<bool>>) -> Source {
+        let (has_arrived, mut contents) = (has_arrived.clone(), Some(contents));
+        Source::Pending(Box::pin(std::future::poll_fn(move |_| match contents.take() {
+            Some(ready) if has_arrived.get() => Poll::Ready(ready),
+            kept => {
+                contents = kept;
+                Poll::Pending
+            }
+        })))
+    }
+
+    /// Everything that the stream gives without waiting.
+    fn drain(stream: &mut AssembledBody) -> (Vec<u8>, bool) {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut sent = Vec::new();
+        loop {
+            match stream.poll_next_unpin(&mut context) {
+                Poll::Ready(Some(chunk)) => {
+                    let chunk = chunk.unwrap();
+                    assert!(!chunk.is_empty(), "an empty chunk would end a chunked body");
+                    sent.extend_from_slice(&chunk);
+                }
+                Poll::Ready(None) => return (sent, true),
+                Poll::Pending => return (sent, false),
+            }
+        }
+    }
+
+    /// A page of parts and holes by turns: shared text, then a hole of shared content that may be filled.
+    #[derive(Debug, Clone)]
+    struct Part {
+        text: String,
+        shared: String,
+        is_fact: bool,
+        /// Each visitor's own content; None leaves the shared one.
+        own: [Option<String>; 2],
+    }
+
+    fn parts() -> impl Strategy<Value = Vec<Part>> {
+        let text = || "[a-z<>é]{0,6}";
+        let own = || proptest::option::of("[A-Z]{0,6}");
+        let part = (text(), text(), any::<bool>(), own(), own());
+        let part = part.prop_map(|(text, shared, is_fact, one, other)| {
+            // A digit tells whose content it is.
+            let own = [one.map(|own| format!("1{own}")), other.map(|own| format!("2{own}"))];
+            Part { text, shared, is_fact, own }
+        });
+        proptest::collection::vec(part, 0..6)
+    }
+
+    fn page_of(parts: &[Part]) -> StoredPage {
+        let (mut body, mut holes) = (String::new(), Vec::new());
+        for part in parts {
+            body.push_str(&part.text);
+            let start = body.len();
+            body.push_str(&part.shared);
+            let element = || HoleContent::Element { selector: "b".to_owned(), index: 0 };
+            let content = if part.is_fact { HoleContent::User } else { element() };
+            holes.push(Hole { range: start..body.len(), content });
+        }
+        StoredPage { holes, ..entry(b"", body.into_bytes()) }
+    }
+
+    fn expected(parts: &[Part], visitor: usize) -> String {
+        parts
+            .iter()
+            .map(|part| format!("{}{}", part.text, part.own[visitor].as_ref().unwrap_or(&part.shared)))
+            .collect()
+    }
+
+    fn contents(parts: &[Part], visitor: usize, is_fact: bool) -> Contents {
+        let own = parts.iter().enumerate().filter(|(_, part)| part.is_fact == is_fact);
+        own.filter_map(|(index, part)| Some((index, part.own[visitor].clone()?.into()))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn each_visitor_gets_the_shared_page_with_own_content_in_any_order(
+            parts in parts(),
+            order in Just([0, 1, 2, 3]).prop_shuffle(),
+        ) {
+            let page = page_of(&parts);
+            let arrived: [Rc<Cell<bool>>; 4] = Default::default();
+            let [one_facts, one_elements, two_facts, two_elements] = &arrived;
+            let mut streams = [(0, one_facts, one_elements), (1, two_facts, two_elements)].map(|(visitor, facts, elements)| {
+                let of = |is_fact, arrived| later(contents(&parts, visitor, is_fact), arrived);
+                AssembledBody::new(&page, of(true, facts), of(false, elements))
+            });
+            let mut sent = [Vec::new(), Vec::new()];
+            for arrival in order.into_iter().map(Some).chain([None]) {
+                for (stream, sent) in streams.iter_mut().zip(&mut sent) {
+                    sent.extend(drain(stream).0);
+                    // Everything before the first hole is sent at once.
+                    prop_assert!(sent.len() >= parts.first().map_or(0, |part| part.text.len()));
+                }
+                if let Some(arrival) = arrival {
+                    arrived[arrival].set(true);
+                }
+            }
+            for (visitor, sent) in sent.into_iter().enumerate() {
+                prop_assert_eq!(String::from_utf8(sent).unwrap(), expected(&parts, visitor));
+            }
+            prop_assert_eq!(&page, &page_of(&parts), "the stored page is unchanged");
+        }
+
+        #[test]
+        fn contents_that_have_arrived_are_sent_in_one_piece(parts in parts()) {
+            let of = |is_fact| Source::Ready(contents(&parts, 0, is_fact));
+            let body = AssembledBody::new(&page_of(&parts), of(true), of(false));
+            let bytes = match Body::from(body) {
+                Body::Bytes(bytes) => bytes,
+                body => {
+                    prop_assert!(body.is_empty(), "{:?}", body);
+                    Bytes::new()
+                }
+            };
+            prop_assert_eq!(String::from_utf8(bytes.to_vec()).unwrap(), expected(&parts, 0));
+        }
     }
 }

@@ -17,8 +17,10 @@ use crate::{
     metrics::event_log,
     ports::{
         answer::{Answer, BackgroundTask},
-        fetch::{Body, Request},
+        fetch::{Body, Request, Response},
     },
+    schema::token::Token,
+    sessions::cookie,
 };
 use upstash_rest::Attribution;
 
@@ -34,6 +36,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let method = request.method().clone();
     let path = request.uri().path();
     let asked = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
+    let changer = (!method.is_safe()).then(|| app.keyring.read(request.headers(), now)).flatten();
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
@@ -41,6 +44,9 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     } else {
         counted(app, metric_of_storefront, Box::pin(storefront::serve(app, request, now))).await
     };
+    if !method.is_safe() && app.config.page.holes.has_facts() {
+        mark_change(app, changer.as_ref(), &mut answer.response);
+    }
     // Every answer may carry the writes that are due, regardless of the route.
     let seen = app
         .activity
@@ -53,6 +59,16 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
         drop_body(&mut answer);
     }
     answer
+}
+
+/// Lets the visitor's next pages show what the visitor changed: see [`cookie::changed`].
+fn mark_change(app: &App, token: Option<&Token>, response: &mut Response) {
+    if let Some(token) = token {
+        app.pages.facts.forget(token);
+    }
+    if token.is_some() || response.headers().contains_key(header::SET_COOKIE) {
+        response.headers_mut().append(header::SET_COOKIE, cookie::changed());
+    }
 }
 
 /// Removes the body for HEAD; the headers stay those of GET, with `Content-Length` if the length is known.

@@ -25,10 +25,30 @@
 //! cookie  __Host-session=AGr9hsAAAQIDBAUGBwgJCgsMDQ4P.0M45ZIIerpr0R9BVpBlgIRwS6_avMzUhRiAe04dityE
 //! ```
 
+use std::time::Duration;
+
 use http::{HeaderMap, HeaderValue, header};
 
 /// The cookie's name.
 pub const NAME: &str = "__Host-session";
+
+/// How long isolates keep facts of a session for pages with holes.
+pub const CHANGED_FOR: Duration = Duration::from_secs(2);
+
+/// The name of the cookie of a visitor who changed something within [`CHANGED_FOR`].
+const CHANGED: &str = "__Host-session-changed";
+
+/// The `Set-Cookie` beside a change by the visitor. While the browser sends it, no isolate answers with kept facts.
+#[must_use]
+pub const fn changed() -> HeaderValue {
+    HeaderValue::from_static("__Host-session-changed=1; Max-Age=2; Path=/; HttpOnly; Secure; SameSite=Lax")
+}
+
+/// Returns whether the visitor changed something within [`CHANGED_FOR`].
+#[must_use]
+pub fn has_changed(headers: &HeaderMap) -> bool {
+    cookies(headers).any(|cookie| name(cookie) == CHANGED.as_bytes())
+}
 
 /// The attributes of every `Set-Cookie`, after `Max-Age`.
 pub(super) const ATTRIBUTES: &str = "Path=/; HttpOnly; Secure; SameSite=Lax";
@@ -45,7 +65,7 @@ pub fn is_sent(headers: &HeaderMap) -> bool {
     cookies(headers).any(is_session_cookie)
 }
 
-/// The request's cookies without the session cookie, for the origin. `None` if no other cookie is left.
+/// The request's cookies without edgefront's own, for the origin. `None` if no other cookie is left.
 #[must_use]
 pub fn strip(headers: &HeaderMap) -> Option<HeaderValue> {
     let others: Vec<_> = of_origin(headers).collect();
@@ -53,9 +73,10 @@ pub fn strip(headers: &HeaderMap) -> Option<HeaderValue> {
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
 }
 
-/// The request's cookies except the session cookie, each as `name=value`.
+/// The request's cookies except edgefront's own, each as `name=value`.
 pub fn of_origin(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    cookies(headers).filter(|cookie| !cookie.is_empty() && !is_session_cookie(cookie))
+    cookies(headers)
+        .filter(|cookie| !cookie.is_empty() && !is_session_cookie(cookie) && name(cookie) != CHANGED.as_bytes())
 }
 
 /// The values of the request's session cookies, in order. A browser sends one.
@@ -64,7 +85,11 @@ pub(super) fn values(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_session_cookie(cookie: &[u8]) -> bool {
-    cookie.split(|byte| *byte == b'=').next() == Some(NAME.as_bytes())
+    name(cookie) == NAME.as_bytes()
+}
+
+fn name(cookie: &[u8]) -> &[u8] {
+    cookie.split(|byte| *byte == b'=').next().unwrap_or_default()
 }
 
 /// Each cookie of each `Cookie` header, without the spaces around it.
@@ -86,13 +111,14 @@ mod tests {
     #[test]
     fn clear_has_the_attributes_of_every_session_cookie() {
         assert_eq!(clear(), format!("{NAME}=; Max-Age=0; {ATTRIBUTES}"));
+        assert_eq!(changed(), format!("{CHANGED}=1; Max-Age={}; {ATTRIBUTES}", CHANGED_FOR.as_secs()));
     }
 
     #[test]
     fn the_origin_gets_every_cookie_except_the_session_cookie() {
         let strip = |cookies: &[&str]| strip(&headers(cookies)).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(strip(&[]), None);
-        assert_eq!(strip(&["__Host-session=x"]), None);
+        assert_eq!(strip(&["__Host-session=x", "__Host-session-changed=1"]), None);
         assert_eq!(strip(&["__Host-session", " ; "]), None);
         assert_eq!(strip(&["a=b; __Host-session=x.y;c=\"d e\""]).as_deref(), Some("a=b; c=\"d e\""));
         assert_eq!(strip(&["a=b", "__Host-session=x; c"]).as_deref(), Some("a=b; c"));

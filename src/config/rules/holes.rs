@@ -95,6 +95,12 @@ impl HoleRules {
         self.rules.iter().filter(|rule| rule.source == HoleSource::Page).map(|rule| rule.selector.as_str())
     }
 
+    /// Returns whether facts of a session fill a hole.
+    #[must_use]
+    pub fn has_facts(&self) -> bool {
+        self.rules.iter().any(|rule| rule.source != HoleSource::Page)
+    }
+
     /// All selectors.
     pub fn selectors(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|rule| rule.selector.as_str())

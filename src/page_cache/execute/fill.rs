@@ -9,20 +9,19 @@ use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
 use crate::{
-    App,
-    carts::{self, Cart},
+    App, carts,
     page_cache::{
         assembled::{AssembledBody, Contents, Source},
         cache_status::CacheStatus,
         holes::{Hole, HoleContent, is_html, script_tag},
-        memory::Role,
+        memory::{Role, SessionFacts},
         own_content::{self, NotFilled, OwnContent},
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
-    ports::fetch::{Body, Collected, Request, Response},
+    ports::fetch::{Collected, Request, Response},
     proxy::{self, Visit, VisitorContext},
-    sessions,
+    sessions::cookie,
 };
 
 use super::WAIT_PAUSES;
@@ -44,44 +43,50 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
     }
     status.append_to(&mut response);
     if *request.method() == Method::GET {
-        let body = AssembledBody::new(page, facts(visit, page), elements(visit, request, page));
-        *response.body_mut() = Body::Stream(Box::new(body));
+        let body = AssembledBody::new(page, facts(visit, request, page), elements(visit, request, page));
+        *response.body_mut() = body.into();
     }
     response
 }
 
 /// User and cart of the visitor's session.
-fn facts(visit: &Visit, page: &StoredPage) -> Source {
+fn facts(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
     let is_fact = |content: &HoleContent| matches!(content, HoleContent::User | HoleContent::Cart);
-    let holes = page.holes.iter().enumerate().filter(|(_, hole)| is_fact(&hole.content));
-    let wanted: Vec<_> = holes.map(|(index, hole)| (index, hole.content == HoleContent::Cart)).collect();
-    let Some(token) = visit.token.clone().filter(|_| !wanted.is_empty()) else {
+    let Some(token) = visit.token.clone().filter(|_| page.holes.iter().any(|hole| is_fact(&hole.content))) else {
         return Source::Ready(Contents::new());
     };
     let (app, now) = (visit.app.clone(), visit.now);
+    let kept = app.pages.facts.get(&token, now);
+    if let Some(kept) = kept.filter(|_| !cookie::has_changed(request.headers())) {
+        return Source::Ready(of_facts(&page.holes, &kept));
+    }
+    let holes = page.holes.clone();
     Source::Pending(Box::pin(async move {
-        let found = if wanted.iter().any(|(_, is_cart)| *is_cart) {
-            carts::read(&app.redis, &token, now, &app.config.session).await
-        } else {
-            let session = sessions::check(&app.redis, &token, now, &app.config.session).await;
-            session.map(|session| session.map(|session| (session, Cart::default())))
-        };
-        let (session, cart) = match found {
-            Ok(Some(found)) => found,
-            Ok(None) => return Contents::new(),
+        match carts::read(&app.redis, &token, now, &app.config.session).await {
+            Ok(found) => {
+                let facts =
+                    found.map(|(session, cart)| SessionFacts { user: session.user, pieces: cart.total_quantity() });
+                let facts = Rc::new(facts.unwrap_or_default());
+                app.pages.facts.keep(&token, facts.clone(), now);
+                of_facts(&holes, &facts)
+            }
             Err(error) => {
                 log::warn!("holes: {error}");
-                return Contents::new();
+                Contents::new()
             }
-        };
-        let pieces = cart.total_quantity();
-        let text = |is_cart| match is_cart {
-            true => (pieces > 0).then(|| pieces.to_string()),
-            // No id has a character that HTML gives a meaning.
-            false => session.user.as_ref().map(|user| user.as_str().to_owned()),
-        };
-        wanted.into_iter().filter_map(|(hole, is_cart)| Some((hole, text(is_cart)?.into()))).collect()
+        }
     }))
+}
+
+/// The contents of holes for these facts. A guest, and an empty cart, leave the shared content.
+fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
+    let text = |content: &HoleContent| match content {
+        // No id has a character that HTML gives a meaning.
+        HoleContent::User => facts.user.as_ref().map(|user| user.as_str().to_owned()),
+        HoleContent::Cart => (facts.pieces > 0).then(|| facts.pieces.to_string()),
+        HoleContent::Element { .. } => None,
+    };
+    holes.iter().enumerate().filter_map(|(index, hole)| Some((index, text(&hole.content)?.into()))).collect()
 }
 
 /// Elements of the origin's page, as the visitor sees them.

@@ -2,10 +2,12 @@
 //! may share.
 //!
 //! - [`copies`]: pages as Redis recently returned them.
+//! - [`facts`]: facts of sessions that fill holes.
 //! - [`notes`]: hit-for-miss notes, failed renders.
 //! - [`own_pages`]: requests for a visitor's own content that are under way.
 
 mod copies;
+mod facts;
 mod notes;
 mod own_pages;
 
@@ -17,8 +19,8 @@ use std::{
 };
 
 pub use self::copies::{LocalHit, LookupEpoch};
-pub use self::own_pages::Role;
-use self::{copies::LocalCopies, notes::Notes, own_pages::OwnPages};
+use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages};
+pub use self::{facts::SessionFacts, own_pages::Role};
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
 };
@@ -53,6 +55,8 @@ pub struct PageMemory {
     renders: Rc<RefCell<HashMap<String, Timestamp>>>,
     /// Requests for visitors' own content.
     pub own_pages: OwnPages,
+    /// Facts of sessions.
+    pub facts: FactMemory,
 }
 
 impl PageMemory {
@@ -70,6 +74,7 @@ impl PageMemory {
             failed: Notes::default(),
             renders: Rc::default(),
             own_pages: OwnPages::default(),
+            facts: FactMemory::default(),
         }
     }
 

@@ -121,9 +121,10 @@ async fn an_assembled_page_has_no_validator_and_is_always_whole(shop: &Shop) {
 async fn the_session_at_the_edge_fills_holes_without_the_origin(shop: &Shop) {
     open(shop).await;
     let mut ada = log_in(shop, "ada").await;
+    let session = ada.cookie.clone().unwrap();
     ada.put("/cart/items/mug", &json!({"quantity": 3})).await;
     shop.origin.answer(Reply::status(500));
-    let answer = visit(shop, ada.cookie.as_deref().unwrap()).await;
+    let answer = visit(shop, &session).await;
     assert!(is_hit(&answer), "{}", cache_status(&answer));
     let body = answer.text().await.unwrap();
     assert!(body.contains("<p class=user>ada</p><i class=count>3</i>"), "{body}");
@@ -264,6 +265,42 @@ async fn concurrent_visitors_get_their_own_parts(shop: &Shop) {
     let visits = names.iter().map(async |name| visit(shop, &format!("sid={name}")).await.text().await.unwrap());
     for (name, body) in names.iter().zip(futures_util::future::join_all(visits).await) {
         assert_eq!(body, page_of(name));
+    }
+}
+
+/// Filled by the session at the edge only.
+mod facts {
+    use serde_json::json;
+
+    use super::{open, visit};
+    use crate::{
+        routes::api::log_in,
+        support::{Shop, scenarios},
+    };
+
+    scenarios! {
+        &[("HOLES", "/products/* .user <- user; /products/* .count <- cart")];
+        a_change_by_the_visitor_shows_on_the_next_page,
+    }
+
+    async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
+        open(shop).await;
+        let mut ada = log_in(shop, "ada").await;
+        let session = ada.cookie.clone().unwrap();
+        for quantity in 1..4 {
+            let answer = ada.put("/cart/items/mug", &json!({"quantity": quantity})).await;
+            let changed = answer.cookie().unwrap();
+            assert_eq!(changed, "__Host-session-changed=1");
+            let expected = format!("<p class=user>ada</p><i class=count>{quantity}</i>");
+            let body = visit(shop, &format!("{session}; {changed}")).await.text().await.unwrap();
+            assert!(body.contains(&expected), "{body}");
+            // For a while, further pages of this isolate need no Redis.
+            let before = shop.store.gateway.counts().requests;
+            let body = visit(shop, &session).await.text().await.unwrap();
+            assert!(body.contains(&expected), "{body}");
+            assert_eq!(shop.store.gateway.counts().requests, before);
+            ada.cookie = Some(session.clone());
+        }
     }
 }
 

@@ -1,0 +1,82 @@
+//! Facts of sessions that fill holes, kept for two seconds. A visitor's own change reaches the next page in any isolate:
+//! the response to the change sets a cookie that lives as long as a kept fact, and a visitor with this cookie gets the
+//! facts from Redis ([`cookie::changed`](crate::sessions::cookie::changed)).
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+use crate::{
+    ports::time::Timestamp,
+    schema::{ids::UserId, token::Token},
+    sessions::cookie::CHANGED_FOR,
+};
+
+/// Largest number of sessions with kept facts.
+const MAX_SESSIONS: usize = 5_000;
+
+/// The facts of a session that fill holes. The default is that of a visitor without a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFacts {
+    pub user: Option<UserId>,
+    /// The number of pieces in the cart.
+    pub pieces: u64,
+}
+
+/// See the [module](self).
+#[derive(Default)]
+pub struct FactMemory {
+    known: RefCell<HashMap<Token, (Rc<SessionFacts>, Timestamp)>>,
+}
+
+impl FactMemory {
+    /// The facts that Redis returned a moment ago.
+    #[must_use]
+    pub fn get(&self, token: &Token, now: Timestamp) -> Option<Rc<SessionFacts>> {
+        let known = self.known.borrow();
+        known
+            .get(token)
+            .filter(|(_, read)| *read <= now && now.since(*read) < CHANGED_FOR)
+            .map(|(facts, _)| facts.clone())
+    }
+
+    /// Keeps facts that Redis returned to a request at `asked`.
+    pub fn keep(&self, token: &Token, facts: Rc<SessionFacts>, asked: Timestamp) {
+        let mut known = self.known.borrow_mut();
+        if known.len() >= MAX_SESSIONS {
+            known.retain(|_, (_, read)| asked.since(*read) < CHANGED_FOR);
+            if known.len() >= MAX_SESSIONS {
+                known.clear();
+            }
+        }
+        known.insert(token.clone(), (facts, asked));
+    }
+
+    /// Drops the facts of a session that may have changed.
+    pub fn forget(&self, token: &Token) {
+        self.known.borrow_mut().remove(token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::token::Token;
+
+    const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
+
+    #[test]
+    fn facts_are_kept_for_two_seconds_and_until_a_change() {
+        let memory = FactMemory::default();
+        let token = Token::parse("AGr9hsAAAQIDBAUGBwgJCgsMDQ4P").unwrap();
+        let facts = Rc::new(SessionFacts { user: None, pieces: 3 });
+        memory.keep(&token, facts.clone(), START);
+        assert_eq!(memory.get(&token, START), Some(facts.clone()));
+        assert_eq!(memory.get(&token, START + CHANGED_FOR), None);
+        assert_eq!(
+            memory.get(&token, Timestamp::from_millis(START.as_millis() - 1)),
+            None,
+            "a clock that was set back"
+        );
+        memory.forget(&token);
+        assert_eq!(memory.get(&token, START), None);
+    }
+}
