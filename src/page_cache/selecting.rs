@@ -73,7 +73,7 @@ impl SelectingHeaders {
                 };
             match is_forwarded.then(|| combined(headers, name)).flatten() {
                 Some(value) => drop(selecting.values.insert(text.to_owned(), value)),
-                None if text != "cookie" || cookies.identify() => selecting.withheld.push(text.to_owned()),
+                None if text != "cookie" || cookies.count_for_vary() => selecting.withheld.push(text.to_owned()),
                 None => {}
             }
         }

@@ -59,7 +59,14 @@ impl VisitorCookies {
     /// Returns whether the origin could recognize the visitor by a cookie.
     #[must_use]
     pub fn identify(&self) -> bool {
-        self.in_holes || self.strictest >= CookieKind::Unknown
+        self.in_holes || self.count_for_vary()
+    }
+
+    /// Returns whether a page that varies on `Cookie` may differ for the visitor. The cookies of holes change only holes,
+    /// and they are filled.
+    #[must_use]
+    pub fn count_for_vary(&self) -> bool {
+        self.strictest >= CookieKind::Unknown
     }
 }
 

@@ -38,8 +38,12 @@ fn name(asked: &Asked) -> &str {
     asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or("guest")
 }
 
-/// A storefront that shows the visitor on each page. It says nothing about caching.
+/// A storefront that shows the visitor on each page. It says nothing about caching but `Vary: Cookie`.
 fn storefront(asked: &Asked) -> Reply {
+    show(asked).header("vary", "Cookie")
+}
+
+fn show(asked: &Asked) -> Reply {
     let name = name(asked);
     let mini = format!("<div id=mini>basket of <b>{name}</b></div>");
     match asked.path.as_str() {
