@@ -76,5 +76,6 @@ fn respond(request: &Request<Incoming>, page: Bytes) -> Response<Full<Bytes>> {
 /// One page for all items: reading the path would make the origin slower.
 fn page() -> Bytes {
     let line = "<p>A page of a shop: what it is called, what it costs, what else there is.</p>\n";
-    line.repeat(PAGE_BYTES.div_ceil(line.len()) + 1).into()
+    let visitor = "<p><b class=user>Sign in</b> <i class=cart>0</i></p>\n";
+    [visitor, &line.repeat(PAGE_BYTES.div_ceil(line.len()) + 1)].concat().into()
 }

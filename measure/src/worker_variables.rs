@@ -27,6 +27,8 @@ pub fn worker_variables(gateway_url: &str, origin_url: &str) -> Variables {
         ("ROWS_URL", format!("{origin_url}/rows").as_str()),
         // Every item ranks high enough for the page cache, even if its page is requested only once.
         ("PAGE_RANK_LIMIT", "1000000"),
+        // The pages of one workload have holes; their elements are on every page.
+        ("HOLES", "/flash/* .user <- user; /flash/* .cart <- cart"),
     ]));
     variables
 }

@@ -61,7 +61,11 @@ impl Candidate {
 
     /// Returns whether this candidate is measured under the workload.
     pub fn serves(&self, workload: Workload) -> bool {
-        self.kind != CandidateKind::Bare || workload.includes_bare_workers()
+        match self.kind {
+            CandidateKind::Edgefront(_) => true,
+            CandidateKind::Peer => workload.includes_peers(),
+            CandidateKind::Bare => workload.includes_bare_workers(),
+        }
     }
 
     fn directory(&self) -> PathBuf {

@@ -41,6 +41,7 @@ impl RequestStream {
         // Writing to a Vec cannot fail.
         let _ = match self.workload {
             Workload::Hot | Workload::Guest => write!(out, "GET /products/item-{item}"),
+            Workload::Holes => write!(out, "GET /flash/item-{item}"),
             Workload::Cold => write!(out, "GET /products/cold-{cold_item}"),
             // An item that is in the cart already: a growing cart would make each round slower.
             Workload::Cart => write!(out, "PUT /_edge/v1/cart/items/item-{}", number / SESSIONS % CART_ITEMS),

@@ -99,7 +99,7 @@ impl Run {
     /// Lets the candidates store the popular pages again, which the cold workload of the last round has deleted. The
     /// Redis usage of this load belongs to no scenario.
     async fn refill(&mut self, candidates: &[RunningCandidate], workload: Workload) -> Result<(), Failure> {
-        if !matches!(workload, Workload::Hot | Workload::Guest) {
+        if !matches!(workload, Workload::Hot | Workload::Guest | Workload::Holes) {
             return Ok(());
         }
         self.settle(candidates).await?;

@@ -17,6 +17,8 @@ pub enum Workload {
     Hot,
     /// A popular page for a visitor without a session.
     Guest,
+    /// A popular page with two holes, for a signed-in visitor: user and cart.
+    Holes,
     /// A page that is not stored yet, for a signed-in visitor.
     Cold,
     /// A write that sets the quantity of an item in the cart.
@@ -38,13 +40,14 @@ pub struct Scenario {
 }
 
 impl Workload {
-    pub const ALL: [Self; 6] = [Self::Hot, Self::Guest, Self::Cold, Self::Cart, Self::Row, Self::Session];
+    pub const ALL: [Self; 7] = [Self::Hot, Self::Guest, Self::Holes, Self::Cold, Self::Cart, Self::Row, Self::Session];
 
     /// The name in tables.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Hot => "hot page, signed in",
             Self::Guest => "hot page, no session",
+            Self::Holes => "hot page, two holes",
             Self::Cold => "cold page, signed in",
             Self::Cart => "cart write",
             Self::Row => "row read",
@@ -57,6 +60,7 @@ impl Workload {
         match self {
             Self::Hot => "hot",
             Self::Guest => "guest",
+            Self::Holes => "holes",
             Self::Cold => "cold",
             Self::Cart => "cart",
             Self::Row => "row",
@@ -65,7 +69,12 @@ impl Workload {
     }
 
     pub const fn is_page(self) -> bool {
-        matches!(self, Self::Hot | Self::Guest | Self::Cold)
+        matches!(self, Self::Hot | Self::Guest | Self::Holes | Self::Cold)
+    }
+
+    /// Returns whether the peers serve it. They know no holes.
+    pub const fn includes_peers(self) -> bool {
+        !matches!(self, Self::Holes)
     }
 
     /// Returns whether Workers that do nothing are measured as well. One workload suffices, because they give every
