@@ -76,7 +76,7 @@ async fn serve(stream: TcpStream, client: IpAddr, limits: ConnectionLimits, stat
     let _ = connection.await;
 }
 
-/// Lets the system close the connection when the client acknowledges nothing for so long. The heartbeats of a stream
+/// Lets the system close the connection when the client acknowledges nothing for `limit`. The heartbeats of a stream
 /// fit into the system's buffers, so no write to a client that vanished would fail for minutes.
 fn close_when_unacknowledged(stream: &TcpStream, limit: Duration) {
     #[cfg(target_os = "linux")]

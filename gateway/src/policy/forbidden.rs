@@ -27,9 +27,7 @@ const ADMINISTRATION: [&str; 20] = [
 pub(super) fn error_text(command: &Command) -> Option<String> {
     let name = command.name();
     let is_script_debug = name == "SCRIPT" && command.arg(1).eq_ignore_ascii_case(b"DEBUG");
-    // Clients name their library. Redis shows the name of the last one.
-    let is_library_name = name == "CLIENT" && command.arg(1).eq_ignore_ascii_case(b"SETINFO");
-    if (CONNECTION_STATE.contains(&name.as_str()) && !is_library_name) || is_script_debug {
+    if CONNECTION_STATE.contains(&name.as_str()) || is_script_debug {
         return Some(format!(r#"ERR Command "{name}" is not allowed in REST or it has a special context path"#));
     }
     let is_blocking_read = matches!(name.as_str(), "XREAD" | "XREADGROUP") && has_block_option(command);

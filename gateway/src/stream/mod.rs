@@ -65,7 +65,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// Runs until one side is gone, or the client is too slow. All but the client's own end are told in a last event.
+    /// Runs until one side is gone, the client is too slow, or the gateway shuts down. A last event names the cause.
     async fn run(mut self, sender: EventSender, mut stop: Stop) {
         let cause = tokio::select! {
             cause = self.relay(&sender) => cause,

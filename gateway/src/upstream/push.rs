@@ -84,7 +84,7 @@ impl PushConnection {
     fn decode(&mut self) -> Option<Option<Value>> {
         let value = self.decoder.decode(&mut self.buffer, ReplyScope::Result).ok()?;
         if value.is_some() {
-            // The limit for the results of a request is none for a stream.
+            // The limit is for one value, not for all values of the stream.
             self.decoder.begin_request();
         }
         Some(value)

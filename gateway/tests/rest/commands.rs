@@ -158,8 +158,6 @@ async fn what_belongs_to_a_connection_or_the_server_is_refused_unsent() {
         assert_eq!(rest.command(body).await, expected);
     }
     assert_eq!(rest.gateway.counts().commands, 0);
-    let names_its_library = r#"["CLIENT","SETINFO","LIB-NAME","a-client"]"#;
-    assert_eq!(rest.command(names_its_library).await, r#"{"result":"OK"}"#);
     let a_stream_called_block = r#"["XREAD","COUNT",1,"STREAMS","BLOCK","0"]"#;
     assert_eq!(rest.command(a_stream_called_block).await, r#"{"result":null}"#);
 }

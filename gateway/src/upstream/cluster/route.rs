@@ -23,8 +23,8 @@ impl Route {
         let arg = |index| Some(command.arg(index)).filter(|arg: &&[u8]| !arg.is_empty());
         let first_key = match command.name().as_str() {
             "DBSIZE" | "FLUSHALL" | "FLUSHDB" | "KEYS" | "SCRIPT" => return Self::AllNodes,
-            "CLIENT" | "COMMAND" | "ECHO" | "FUNCTION" | "INFO" | "LASTSAVE" | "LOLWUT" | "PING" | "PUBLISH"
-            | "PUBSUB" | "RANDOMKEY" | "TIME" => return Self::AnyNode,
+            "COMMAND" | "ECHO" | "FUNCTION" | "INFO" | "LASTSAVE" | "LOLWUT" | "PING" | "PUBLISH" | "PUBSUB"
+            | "RANDOMKEY" | "TIME" => return Self::AnyNode,
             "EVAL" | "EVALSHA" | "EVAL_RO" | "EVALSHA_RO" | "FCALL" | "FCALL_RO" => {
                 arg(3).filter(|_| command.arg(2) != b"0")
             }
