@@ -156,7 +156,7 @@ async fn streams_need_their_path_and_header() {
     for (name, target) in [("SUBSCRIBE", "/subscribe/c"), ("PSUBSCRIBE", "/psubscribe/c"), ("MONITOR", "/monitor")] {
         let refused = (400, refusal(name));
         for headers in [&[][..], &["Accept: */*"]] {
-            let answer = rest.send("POST", target, headers, b"").await;
+            let answer = timeout(PATIENCE, rest.send("POST", target, headers, b"")).await.expect("no stream");
             assert_eq!((answer.status, answer.text().to_owned()), refused, "{target}");
         }
         let command = format!(r#"["{name}","c"]"#);
@@ -178,7 +178,9 @@ async fn the_read_only_token_opens_no_stream() {
     let rest = rest().await;
     let authorization = format!("Authorization: Bearer {READ_ONLY_TOKEN}");
     for (name, target) in [("subscribe", "/subscribe/c"), ("psubscribe", "/psubscribe/*"), ("monitor", "/monitor")] {
-        let answer = rest.send_as_is("POST", target, &[&authorization, ACCEPT], b"").await.expect("an answer");
+        let headers = [authorization.as_str(), ACCEPT];
+        let answer = rest.send_as_is("POST", target, &headers, b"");
+        let answer = timeout(PATIENCE, answer).await.expect("no stream").expect("an answer");
         let expected = format!(
             r#"{{"error":"NOPERM this user has no permissions to run the '{name}' command or its subcommand"}}"#
         );
