@@ -21,12 +21,13 @@
 //! | `Upstash-Encoding: base64` | every string of a result but the status `OK`; without it, invalid UTF-8 is lossy |
 //! | `Upstash-Response-Format: resp2` | raw RESP2 replies, one after the other; a transaction stays JSON |
 //! | `upstash-sync-token` | accepted and returned; one server always reads its own writes |
+//! | `/subscribe/…`, `/psubscribe/…`, `/monitor` with `Accept: text/event-stream` | server-sent events; the full token only |
 //! | `#!lua flags=allow-key-locking` | taken out before the server sees it; the script keeps its own SHA |
 //!
 //! In front of a Redis Cluster (`redis://…?cluster`) there are three differences. The parts of a pipeline that belong
 //! to different servers run concurrently. The keys of a command, a script or a transaction must be in one slot
 //! (`CROSSSLOT`). There is no SCAN. DBSIZE, KEYS, FLUSHALL and SCRIPT ask all servers. edgefront needs `SHARDS` > 1
-//! there.
+//! there. A stream is connected to one server, and there is no MONITOR.
 //!
 //! | refused | answer |
 //! |---|---|
@@ -36,7 +37,8 @@
 //! | a result over 10 MiB or 128 levels, results over 64 MiB in a request, a key over 32 KiB | 400, or the item's error |
 //! | over 1,000 commands or 1,048,576 arguments in a request | 400 |
 //! | a body that does not arrive in time | 408 |
-//! | changes or holds the shared connection: SELECT, WATCH, SUBSCRIBE, BLPOP, XREAD BLOCK … | 400, or the item's error |
+//! | more streams than [`StreamLimits`] allows | 503 |
+//! | changes or holds the shared connection: SELECT, WATCH, BLPOP, XREAD BLOCK … | 400, or the item's error |
 //! | administers the server: CONFIG, SHUTDOWN, REPLICAOF … | 400, or the item's error |
 //! | any command while Redis is unreachable | 503: nothing was executed |
 //! | the connection broke during the command, or no reply came in time | 502: it may have been executed |
@@ -44,7 +46,8 @@
 //!
 //! Every 503 has `Retry-After`. A script that returns an error with one of these codes gets 503 too. Clients share one
 //! connection to each Redis server; a reply with any bytes, of any depth and size, harms only its own command. Slow,
-//! silent and too many HTTP connections are closed, also before authentication: see [`ConnectionLimits`].
+//! silent and too many HTTP connections are closed, also before authentication: see [`ConnectionLimits`]. A stream
+//! has its own connection to the server; one whose client reads too slowly ends.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 // In reading order: a request travels from the listener through authentication, parsing and policy to the upstream and
@@ -68,6 +71,9 @@ mod policy;
 /// Scripts whose `flags` line was removed.
 mod script;
 
+/// Server-sent events: SUBSCRIBE, PSUBSCRIBE and MONITOR.
+mod stream;
+
 /// Redis: one server, or a cluster.
 mod upstream;
 
@@ -87,6 +93,6 @@ mod fault;
 pub mod server;
 
 pub use fault::{Fault, FaultScope};
-pub use gateway::{ConnectionLimits, Gateway, Options, StartError};
+pub use gateway::{ConnectionLimits, Gateway, Options, StartError, StreamLimits};
 pub use request::RequestKind;
 pub use traffic::{Counts, LogEntry};

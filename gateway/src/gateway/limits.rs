@@ -1,4 +1,4 @@
-//! Limits for connections: how many, and how long they may be silent.
+//! Limits for connections and streams: how many, and how long they may be silent.
 
 use std::time::Duration;
 
@@ -30,14 +30,61 @@ impl ConnectionLimits {
 
     /// Lowers the limits if the process may not open so many files. Then one address can take three quarters of the
     /// connections, so that others find room.
-    pub(super) fn within_open_files(self, files: usize) -> Self {
-        let room = files.saturating_sub(RESERVED_FILES).max(1);
+    fn within_open_files(self, files: usize) -> Self {
+        let room = files.max(1);
         if room >= self.max_connections {
             return self;
         }
         let per_address = (room - room / 4).min(self.max_connections_per_address);
         Self { max_connections: room, max_connections_per_address: per_address, ..self }
     }
+}
+
+/// Limits for streams: SUBSCRIBE, PSUBSCRIBE and MONITOR. Each stream is an HTTP connection and a connection to Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// Streams at the same time. The limit for open files may lower it. Default: 200.
+    pub max_streams: usize,
+    /// Streams of one address at the same time; of IPv6, a network of 64 bits counts as one address. Default: 100.
+    pub max_streams_per_address: usize,
+    /// Bytes of events that may wait for a client. If an event finds less room, the stream ends, unless it is the only
+    /// event that waits. Default: 1 MiB.
+    pub max_buffered_bytes: usize,
+    /// A stream without events for this long gets a comment. Default: 15 s.
+    pub heartbeat: Duration,
+}
+
+impl StreamLimits {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        max_streams: 200,
+        max_streams_per_address: 100,
+        max_buffered_bytes: 1 << 20,
+        heartbeat: Duration::from_secs(15),
+    };
+
+    /// Lowers the limits if the process may not open so many files: streams get at most a quarter of them.
+    fn within_open_files(self, files: usize) -> Self {
+        let max_streams = self.max_streams.min(files / 4);
+        Self { max_streams, max_streams_per_address: self.max_streams_per_address.min(max_streams), ..self }
+    }
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Lowers the limits if the process may not open so many files. A stream needs one file more than its HTTP connection.
+pub(super) fn within_open_files(
+    connections: ConnectionLimits,
+    streams: StreamLimits,
+    files: usize,
+) -> (ConnectionLimits, StreamLimits) {
+    let room = files.saturating_sub(RESERVED_FILES);
+    let streams = streams.within_open_files(room);
+    (connections.within_open_files(room - streams.max_streams), streams)
 }
 
 impl Default for ConnectionLimits {
@@ -61,12 +108,17 @@ mod tests {
 
     #[test]
     fn few_open_files_lower_the_limits() {
-        for (files, total, per_address) in
-            [(usize::MAX, 1_000, 500), (1_032, 1_000, 500), (1_024, 992, 500), (200, 168, 126), (33, 1, 1), (0, 1, 1)]
-        {
-            let limits = ConnectionLimits::DEFAULT.within_open_files(files);
-            let actual = (limits.max_connections, limits.max_connections_per_address);
-            assert_eq!(actual, (total, per_address), "{files} files");
+        for (files, connections, streams) in [
+            (usize::MAX, (1_000, 500), (200, 100)),
+            (1_232, (1_000, 500), (200, 100)),
+            (1_024, (792, 500), (200, 100)),
+            (200, (126, 95), (42, 42)),
+            (33, (1, 1), (0, 0)),
+            (0, (1, 1), (0, 0)),
+        ] {
+            let actual = within_open_files(ConnectionLimits::DEFAULT, StreamLimits::DEFAULT, files);
+            assert_eq!((actual.0.max_connections, actual.0.max_connections_per_address), connections, "{files} files");
+            assert_eq!((actual.1.max_streams, actual.1.max_streams_per_address), streams, "{files} files");
         }
     }
 }

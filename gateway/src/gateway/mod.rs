@@ -1,14 +1,15 @@
 //! Starts and stops a gateway.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, task::AbortHandle};
+use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 
 use crate::{
     auth::Tokens,
     fault::{Fault, FaultInjector, FaultScope},
     handler::GatewayState,
     script::ScriptShas,
+    stream::Streams,
     traffic::{Counts, LogEntry, TrafficRecorder},
     upstream::Upstream,
 };
@@ -16,24 +17,32 @@ use crate::{
 /// Configuration, and errors of the start.
 mod options;
 
-/// Limits for connections.
+/// Limits for connections and streams.
 mod limits;
 
-/// Counts connections.
+/// Counts connections and streams.
 mod slots;
+
+/// The order to end.
+mod stop;
 
 /// Accepts connections.
 mod listener;
 
-pub use limits::ConnectionLimits;
+pub use limits::{ConnectionLimits, StreamLimits};
 pub use options::{Options, StartError};
+pub(crate) use slots::{Slot, Slots};
+pub(crate) use stop::Stop;
+use stop::Stopper;
 
-/// A running gateway. When dropped, it stops listening and closes its connections.
+/// A running gateway. When dropped, it stops listening and closes its connections at once; [`Gateway::shutdown`] lets
+/// requests end.
 pub struct Gateway {
     address: SocketAddr,
     redis_version: String,
     state: Arc<GatewayState>,
-    accept_task: AbortHandle,
+    accept_task: JoinHandle<()>,
+    stopper: Stopper,
 }
 
 impl Gateway {
@@ -53,6 +62,8 @@ impl Gateway {
         let listen_error = |cause| StartError::Listen { address: options.listen, cause };
         let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
+        let (limits, stream_limits) = limits::within_open_files(options.limits, options.streams, limits::open_files());
+        let (stopper, stop) = stop::channel();
         let state = Arc::new(GatewayState {
             tokens: Tokens { full: options.token, read_only: options.read_only_token },
             upstream,
@@ -61,10 +72,18 @@ impl Gateway {
             script_shas: ScriptShas::default(),
             traffic: TrafficRecorder::default(),
             faults: FaultInjector::default(),
+            streams: Streams::new(stream_limits, options.redis_timeout, stop.clone()),
         });
-        let limits = options.limits.within_open_files(limits::open_files());
-        let accept_task = tokio::spawn(listener::accept(listener, limits, Arc::clone(&state))).abort_handle();
-        Ok(Self { address, redis_version, state, accept_task })
+        let accept_task = tokio::spawn(listener::accept(listener, limits, Arc::clone(&state), stop));
+        Ok(Self { address, redis_version, state, accept_task, stopper })
+    }
+
+    /// Stops listening, ends the streams with a last event, and waits for the requests that are in progress, at most
+    /// for `patience`.
+    pub async fn shutdown(mut self, patience: Duration) {
+        self.stopper.stop();
+        // What has not ended by then is aborted by the drop.
+        let _ = timeout(patience, &mut self.accept_task).await;
     }
 
     /// `http://127.0.0.1:PORT`, for `UPSTASH_REDIS_REST_URL`.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::limits::ConnectionLimits;
+use super::limits::{ConnectionLimits, StreamLimits};
 
 /// Configuration of a gateway.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Options {
     pub redis_timeout: Duration,
     /// Limits for connections. Default: [`ConnectionLimits::DEFAULT`].
     pub limits: ConnectionLimits,
+    /// Limits for streams. Default: [`StreamLimits::DEFAULT`].
+    pub streams: StreamLimits,
 }
 
 impl Options {
@@ -40,6 +42,7 @@ impl Options {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             redis_timeout: Self::REDIS_TIMEOUT,
             limits: ConnectionLimits::DEFAULT,
+            streams: StreamLimits::DEFAULT,
         }
     }
 }

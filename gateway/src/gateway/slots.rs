@@ -1,4 +1,4 @@
-//! Counts connections, in total and by address.
+//! Counts connections or streams, in total and by address.
 
 use std::{
     collections::HashMap,
@@ -6,11 +6,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::limits::ConnectionLimits;
-
-/// The connections that are open.
+/// The connections or streams that are open.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(crate) struct Slots {
     max_total: usize,
     max_per_address: usize,
     open: Mutex<Open>,
@@ -22,26 +20,21 @@ struct Open {
     by_client: HashMap<IpAddr, usize>,
 }
 
-/// The place of one connection; free again when dropped.
+/// The place of one connection or stream; free again when dropped.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     slots: Arc<Slots>,
     client: IpAddr,
 }
 
 impl Slots {
-    /// No connection yet.
-    pub(super) fn new(limits: ConnectionLimits) -> Arc<Self> {
-        let ConnectionLimits { max_connections, max_connections_per_address, .. } = limits;
-        Arc::new(Self {
-            max_total: max_connections,
-            max_per_address: max_connections_per_address,
-            open: Mutex::default(),
-        })
+    /// All places are free.
+    pub(crate) fn new(max_total: usize, max_per_address: usize) -> Arc<Self> {
+        Arc::new(Self { max_total, max_per_address, open: Mutex::default() })
     }
 
-    /// Takes a place for a connection from this address; `None` if there is none.
-    pub(super) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Slot> {
+    /// Takes a place for a client at this address; `None` if there is none.
+    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Slot> {
         let client = client_of(address);
         let mut open = self.lock();
         let of_client = open.by_client.get(&client).copied().unwrap_or_default();
@@ -88,13 +81,9 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    fn slots(max_connections: usize, max_connections_per_address: usize) -> Arc<Slots> {
-        Slots::new(ConnectionLimits { max_connections, max_connections_per_address, ..ConnectionLimits::DEFAULT })
-    }
-
     #[test]
     fn a_dropped_connection_makes_room_for_its_address() {
-        let slots = slots(10, 2);
+        let slots = Slots::new(10, 2);
         let taken = [slots.take(address("10.0.0.1")), slots.take(address("::ffff:10.0.0.1"))];
         assert!(taken.iter().all(Option::is_some));
         assert!(slots.take(address("10.0.0.1")).is_none());
@@ -106,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_network_counts_as_one_address() {
-        let slots = slots(10, 1);
+        let slots = Slots::new(10, 1);
         let _taken = slots.take(address("2001:db8::1")).expect("room");
         assert!(slots.take(address("2001:db8::2")).is_none());
         assert!(slots.take(address("2001:db8:0:1::1")).is_some());
@@ -114,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_total_holds_for_all_addresses() {
-        let slots = slots(2, 2);
+        let slots = Slots::new(2, 2);
         let _taken = [slots.take(address("10.0.0.1")), slots.take(address("10.0.0.2"))];
         assert!(slots.take(address("10.0.0.3")).is_none());
     }

@@ -1,7 +1,7 @@
 //! Handles one HTTP request: authenticates it, parses its commands, executes them, and responds. Either the whole
 //! request is rejected before anything is sent to Redis, or each of its commands gets a result.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -23,11 +23,15 @@ mod state;
 /// From commands to results.
 mod execute;
 
+/// From a request to a stream.
+mod subscribe;
+
 /// From results to HTTP responses.
 mod response;
 
 pub(crate) use response::HttpResponse;
 pub(crate) use state::GatewayState;
+use subscribe::StreamRequest;
 
 const METHODS: [Method; 4] = [Method::GET, Method::HEAD, Method::POST, Method::PUT];
 
@@ -42,6 +46,7 @@ pub(crate) struct ConnectionClosed;
 /// [`ConnectionClosed`], only because of a fault.
 pub(crate) async fn handle(
     state: Arc<GatewayState>,
+    client: IpAddr,
     request: Request<Incoming>,
 ) -> Result<HttpResponse, ConnectionClosed> {
     if !METHODS.contains(request.method()) {
@@ -66,7 +71,10 @@ pub(crate) async fn handle(
         None => {}
     }
 
-    let responded = respond(&state, access, &query, request, fault.as_ref()).await;
+    let responded = match StreamRequest::parse(&state, request.headers(), request.uri().path(), &query) {
+        Some(stream) => stream.open(&state, access, client).await,
+        None => respond(&state, access, &query, request, fault.as_ref()).await,
+    };
     let response = responded.unwrap_or_else(|error| response::error(&error));
     match fault {
         Some(Fault::LoseReply) => Err(ConnectionClosed),

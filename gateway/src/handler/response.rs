@@ -3,14 +3,15 @@
 use bytes::Bytes;
 use http::{
     HeaderValue, Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER},
 };
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Either, Full};
 
 use crate::{
     error::ErrorResponse,
     reply::{self, CommandResult, JsonResult, ReplyFormat},
     request::RequestKind,
+    stream::EventBody,
 };
 
 /// The header that carries a sync token in both directions.
@@ -22,8 +23,8 @@ const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-st
 /// One second: the shortest that the header can express.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 
-/// A response; its body is complete.
-pub(crate) type HttpResponse = Response<Full<Bytes>>;
+/// A response: complete, or a stream.
+pub(crate) type HttpResponse = Response<Either<Full<Bytes>, EventBody>>;
 
 /// The response to an executed request. The sync token is the number of requests that have reached Redis; a client
 /// sends it back to read its own writes. One Redis server guarantees that anyway.
@@ -48,6 +49,18 @@ pub(super) fn success(
     response
 }
 
+/// The response that is a stream of events.
+pub(super) fn events(body: EventBody, sync_token: u64) -> HttpResponse {
+    let mut response = Response::new(Either::Right(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // nginx would hold events back.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    headers.insert(SYNC_TOKEN, HeaderValue::from(sync_token));
+    response
+}
+
 /// The response to a request that failed as a whole.
 pub(super) fn error(error: &ErrorResponse) -> HttpResponse {
     let result = Err(error.text.clone());
@@ -58,7 +71,7 @@ pub(super) fn error(error: &ErrorResponse) -> HttpResponse {
 
 /// A response with this body and no content type. A 503 has the header `Retry-After`.
 pub(super) fn raw(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
-    let mut response = Response::new(Full::new(body.into()));
+    let mut response = Response::new(Either::Left(Full::new(body.into())));
     *response.status_mut() = status;
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
@@ -66,13 +79,19 @@ pub(super) fn raw(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
     response
 }
 
-/// The response with the first half of its body.
+/// The response with the first half of its body. A stream stays: it has no half.
 pub(super) async fn truncated(response: HttpResponse) -> HttpResponse {
     let (parts, body) = response.into_parts();
-    let Ok(body) = body.collect().await;
-    let mut body = body.to_bytes();
-    body.truncate(body.len() / 2);
-    Response::from_parts(parts, Full::new(body))
+    let body = match body {
+        Either::Left(complete) => {
+            let Ok(body) = complete.collect().await;
+            let mut body = body.to_bytes();
+            body.truncate(body.len() / 2);
+            Either::Left(Full::new(body))
+        }
+        stream @ Either::Right(_) => stream,
+    };
+    Response::from_parts(parts, body)
 }
 
 /// An object for a single command, else an array of objects.

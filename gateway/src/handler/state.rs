@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{auth::Tokens, fault::FaultInjector, script::ScriptShas, traffic::TrafficRecorder, upstream::Upstream};
+use crate::{
+    auth::Tokens, fault::FaultInjector, script::ScriptShas, stream::Streams, traffic::TrafficRecorder,
+    upstream::Upstream,
+};
 
 /// State of a gateway.
 pub(crate) struct GatewayState {
@@ -15,4 +18,5 @@ pub(crate) struct GatewayState {
     pub(crate) script_shas: ScriptShas,
     pub(crate) traffic: TrafficRecorder,
     pub(crate) faults: FaultInjector,
+    pub(crate) streams: Streams,
 }

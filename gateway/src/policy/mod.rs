@@ -53,12 +53,30 @@ pub(crate) async fn check(command: &Command, access: Access, upstream: &Upstream
         return bad_request(format!("ERR max key size exceeded. Limit: {MAX_KEY_BYTES} bytes, Actual: {bytes} bytes"));
     }
     if access == Access::ReadOnly && !is_read_only(command, upstream).await? {
-        let name = command.name().to_ascii_lowercase();
-        return bad_request(format!(
-            "NOPERM this user has no permissions to run the '{name}' command or its subcommand"
-        ));
+        return Ok(Verdict::Rejected(not_permitted(&command.name())));
     }
     Ok(Verdict::Permitted)
+}
+
+/// Decides about a command that opens a stream. SUBSCRIBE, PSUBSCRIBE and MONITOR are no `@read` commands, so the
+/// read-only token opens no stream. MONITOR would show it the values that others write.
+pub(crate) fn check_stream(command: &Command, access: Access, upstream: &Upstream) -> Result<(), ErrorResponse> {
+    let name = command.name();
+    if access == Access::ReadOnly {
+        return Err(not_permitted(&name));
+    }
+    // Each server of a cluster shows its own commands only.
+    if upstream.is_cluster() && name == "MONITOR" {
+        return Err(ErrorResponse::bad_request(error::command_unavailable(&name)));
+    }
+    Ok(())
+}
+
+fn not_permitted(name: &str) -> ErrorResponse {
+    let name = name.to_ascii_lowercase();
+    ErrorResponse::bad_request(format!(
+        "NOPERM this user has no permissions to run the '{name}' command or its subcommand"
+    ))
 }
 
 /// The size in bytes of the longest argument, if one above the limit is a key. Only the server knows which arguments

@@ -75,6 +75,14 @@ impl Login {
     pub(crate) async fn perform(&self, connection: &Connection, deadline: Instant) -> Result<(), String> {
         let commands = self.commands();
         let replies = connection.send(Batch::of(&commands), deadline).await.map_err(|error| error.to_string())?;
+        Self::check(&commands, replies)
+    }
+
+    /// Checks the replies to [`Login::commands`].
+    ///
+    /// # Errors
+    /// With the cause: the login is refused, or there is no such database.
+    pub(super) fn check(commands: &[Command], replies: Vec<Value>) -> Result<(), String> {
         for (command, reply) in commands.iter().zip(replies) {
             let Value::ServerError(error) = reply else { continue };
             // A server that loads its data, or follows a lost master, refuses PING but can be asked again later. DENIED
@@ -86,7 +94,13 @@ impl Login {
         Ok(())
     }
 
-    fn commands(&self) -> Vec<Command> {
+    /// The database.
+    pub(super) fn database(&self) -> u32 {
+        self.database
+    }
+
+    /// The commands of the login; the last is PING.
+    pub(super) fn commands(&self) -> Vec<Command> {
         let auth = self.password.as_deref().map(|password| {
             let words = ["AUTH"].into_iter().chain(self.user.as_deref()).chain([password]);
             Command::from_words(&words.collect::<Vec<_>>())

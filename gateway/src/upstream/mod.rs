@@ -18,6 +18,9 @@ mod login;
 /// A connection that requests share.
 mod connection;
 
+/// A connection of one stream.
+mod push;
+
 /// The wire format.
 mod protocol;
 
@@ -32,6 +35,7 @@ pub(crate) use error::{TransactionError, UpstreamError};
 use login::Target;
 use node::Node;
 pub(crate) use protocol::{Decoder, ReplyScope};
+pub(crate) use push::PushConnection;
 pub(crate) use value::{ServerError, Value};
 
 /// Redis as one place to send commands to.
@@ -103,6 +107,23 @@ impl Upstream {
         match &self.backend {
             Backend::Single(node) => node.run_transaction(commands, self.deadline()).await,
             Backend::Cluster(cluster) => cluster.run_transaction(commands, self.deadline()).await,
+        }
+    }
+
+    /// Opens a connection for one stream: sends SUBSCRIBE, PSUBSCRIBE or MONITOR, and returns the first reply. In a
+    /// cluster, any server will do: each gets all messages.
+    pub(crate) async fn open_push(&self, command: &Command) -> Result<(Value, PushConnection), UpstreamError> {
+        match &self.backend {
+            Backend::Single(node) => node.open_push(command, self.deadline()).await,
+            Backend::Cluster(cluster) => cluster.open_push(command, self.deadline()).await,
+        }
+    }
+
+    /// The database of every connection.
+    pub(crate) fn database(&self) -> u32 {
+        match &self.backend {
+            Backend::Single(node) => node.database(),
+            Backend::Cluster(_) => 0,
         }
     }
 

@@ -17,6 +17,7 @@ use super::{
     connection::{Batch, Connection},
     error::{TransactionError, UpstreamError},
     login::{Login, Target},
+    push::PushConnection,
     value::Value,
 };
 use crate::request::Command;
@@ -93,10 +94,38 @@ impl Node {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn open(&self, deadline: Instant) -> Result<Connection, String> {
+    /// The database of every connection.
+    pub(super) fn database(&self) -> u32 {
+        self.login.database()
+    }
+
+    /// Opens a connection for one stream: sends SUBSCRIBE, PSUBSCRIBE or MONITOR, and returns the first reply.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Unreachable`], also when the reply is lost: the command changes nothing.
+    pub(super) async fn open_push(
+        &self,
+        command: &Command,
+        deadline: Instant,
+    ) -> Result<(Value, PushConnection), UpstreamError> {
+        let open = async {
+            let stream = self.open_socket().await?;
+            keep_alive(&stream).map_err(|error| error.to_string())?;
+            PushConnection::open(stream, &self.login, command).await
+        };
+        let opened = timeout_at(deadline, open).await;
+        opened.ok().and_then(Result::ok).ok_or(UpstreamError::Unreachable)
+    }
+
+    async fn open_socket(&self) -> Result<TcpStream, String> {
         let stream = TcpStream::connect((self.host.as_str(), self.port));
         let stream = stream.await.map_err(|error: io::Error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
+        Ok(stream)
+    }
+
+    async fn open(&self, deadline: Instant) -> Result<Connection, String> {
+        let stream = self.open_socket().await?;
         let connection = Connection::new(stream, self.reply_timeout);
         self.login.perform(&connection, deadline).await?;
         Ok(connection)
@@ -150,4 +179,20 @@ impl Node {
             _ => Err(UpstreamError::ConnectionLost.into()),
         }
     }
+}
+
+/// Lets the system notice within two minutes that the host of Redis is gone. MONITOR needs it: unlike a subscriber, its
+/// connection cannot send PING.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+        set_socket_keepalive(stream, true)?;
+        set_tcp_keepidle(stream, Duration::from_mins(1))?;
+        set_tcp_keepintvl(stream, Duration::from_secs(20))?;
+        set_tcp_keepcnt(stream, 3)?;
+    }
+    #[cfg(not(unix))]
+    let _ = stream;
+    Ok(())
 }

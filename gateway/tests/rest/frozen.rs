@@ -27,10 +27,10 @@ async fn own_server() -> (Server, Rest) {
 }
 
 /// A frozen process. It continues on drop.
-struct Frozen(String);
+pub struct Frozen(String);
 
 impl Frozen {
-    async fn freeze(rest: &Rest) -> Self {
+    pub async fn freeze(rest: &Rest) -> Self {
         Self::of_info(&rest.command(r#"["INFO","server"]"#).await)
     }
 

@@ -17,4 +17,5 @@ mod life;
 mod limits;
 mod program;
 mod scripts;
+mod streams;
 mod unavailable;

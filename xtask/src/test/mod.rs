@@ -1,5 +1,6 @@
 //! `cargo xtask test`: sets up what the tests need, runs them, and prints the totals in its last line.
 
+mod clients;
 mod summary;
 
 use std::{
@@ -30,6 +31,9 @@ pub struct TestArguments {
     /// Test third-party storefronts behind edgefront instead; the names and options follow, and -- --help lists them.
     #[arg(long)]
     pub storefronts: bool,
+    /// Test the published clients of Upstash against the gateway instead; parts of test names follow.
+    #[arg(long, conflicts_with_all = ["cluster", "storefronts"])]
+    clients: bool,
     /// Arguments for cargo test: a part of a test's name, `-p edgefront-gateway`, or `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub cargo_test: Vec<OsString>,
@@ -40,6 +44,9 @@ pub struct TestArguments {
 /// # Errors
 /// When the set-up or a test fails.
 pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
+    if arguments.clients {
+        return clients::run(&arguments.cargo_test).await;
+    }
     let (server, tools, ()) = try_join!(redis::server_binary(), tools::install(), npm::install())?;
     worker::build(&tools).await?;
 

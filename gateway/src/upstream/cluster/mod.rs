@@ -16,6 +16,7 @@ use crate::{
         connection::Batch,
         error::{TransactionError, UpstreamError},
         node::Node,
+        push::PushConnection,
         value::Value,
     },
 };
@@ -128,6 +129,21 @@ impl Cluster {
             sleep(BACKOFF * (attempt - 1)).await;
             slots = self.topology.refresh(&slots, deadline).await.unwrap_or(slots);
         }
+    }
+
+    /// Opens a connection for one stream to the first server that can be reached.
+    pub(crate) async fn open_push(
+        &self,
+        command: &Command,
+        deadline: Instant,
+    ) -> Result<(Value, PushConnection), UpstreamError> {
+        for node in self.topology.slots().nodes() {
+            let opened = node.open_push(command, deadline).await;
+            if opened.is_ok() {
+                return opened;
+            }
+        }
+        self.topology.seed().open_push(command, deadline).await
     }
 
     /// Sends each server a pipeline with its commands, all concurrently.
