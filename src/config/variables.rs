@@ -96,7 +96,7 @@ variables! {
     COOKIES_HOLES = text("", NAMES);
     /// How long the rest of a page waits for the content of its holes. A hole without content shows what a visitor
     /// without cookies sees.
-    HOLES_WAIT_MS = number!("2000", "milliseconds", 0);
+    HOLES_WAIT_MS = number!("10000", "milliseconds", 0);
     /// The cookie of a double-submit CSRF protection, such as Django's. edgefront takes the protection over.
     CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
     /// Paths whose pages are never shared.
