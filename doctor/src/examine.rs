@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use bytes::Bytes;
 use edgefront::{
     App,
     page_cache::{
-        PageKey, Reason, StoredPage,
+        PageKey, Reason, StoredPage, holes,
         policy::{CacheControl, VaryFields},
     },
 };
@@ -74,12 +75,12 @@ impl Examiner<'_> {
             Ok(key) => key,
             Err(reason) => return Some(Examined::not_admitted(url, reason)),
         };
-        let first = render::for_everybody(&self.app, &key).await.ok()?;
-        let second = render::for_everybody(&self.app, &key).await.ok()?;
+        let first = self.render(&key).await?;
+        let second = self.render(&key).await?;
         let between_renders = self.compare(&first, second.status, &second.text(), &[]);
         let mut own = Vec::new();
         for (visitor, cookies) in self.visitors.with_cookies(url) {
-            own.push((visitor, self.shop.get(url, Some(&cookies)).await.ok()?, cookies));
+            own.push((visitor, self.own_page(&key, url, &cookies).await?, cookies));
         }
         let mut noise = Noise { places: between_renders.clone(), has_later_render: false };
         let stored = first.stored.as_ref().ok().map(|page| &**page);
@@ -135,10 +136,10 @@ impl Examiner<'_> {
         }
         if !noise.has_later_render {
             noise.has_later_render = true;
-            let later = render::for_everybody(&self.app, request.key).await.ok()?;
+            let later = self.render(request.key).await?;
             noise.places.extend(self.compare(first, later.status, &later.text(), &[]));
         }
-        let again = self.shop.get(request.url, Some(request.cookies)).await.ok()?;
+        let again = self.own_page(request.key, request.url, request.cookies).await?;
         if first.status == page.status && page.status == again.status {
             let one = Pieces::of(&first.text(), self.csrf_tokens());
             let other = Pieces::of(&page.text(), self.csrf_tokens()).compared_with(&again.text());
@@ -150,6 +151,33 @@ impl Examiner<'_> {
         }
         differences.truncate(MAX_NAMED);
         Some(differences)
+    }
+
+    /// The page for everybody. Its body lacks the holes, which edgefront fills for each visitor.
+    async fn render(&self, key: &PageKey) -> Option<SharedRender> {
+        let mut render = render::for_everybody(&self.app, key).await.ok()?;
+        render.body = self.without_holes(key, render.body).await;
+        Some(render)
+    }
+
+    /// The page that a visitor gets from the shop, without the holes.
+    async fn own_page(&self, key: &PageKey, url: &Url, cookies: &HeaderValue) -> Option<Page> {
+        let mut page = self.shop.get(url, Some(cookies)).await.ok()?;
+        page.body = self.without_holes(key, page.body).await;
+        Some(page)
+    }
+
+    async fn without_holes(&self, key: &PageKey, body: Bytes) -> Bytes {
+        let rules: Vec<_> = self.app.config.page.holes.of_path(key.path()).collect();
+        let holes = holes::find(&*self.app.html, &rules, &body).await.unwrap_or_default();
+        let mut kept = Vec::with_capacity(body.len());
+        let mut end = 0;
+        for hole in holes {
+            kept.extend_from_slice(body.get(end..hole.range.start).unwrap_or_default());
+            end = hole.range.end;
+        }
+        kept.extend_from_slice(body.get(end..).unwrap_or_default());
+        kept.into()
     }
 
     fn gets(&self, stored: Option<&StoredPage>, cookies: Option<&HeaderValue>) -> bool {

@@ -117,11 +117,11 @@ mod tests {
             config.urls.items.item("/book/1", None).is_some()
                 && config.urls.items.item("/catalogue/1/", None).is_some()
         );
-        assert!(config.cookies.personal.contains("sessionid") && config.cookies.personal.contains("loyalty"));
+        assert!(config.cookies.personal.contains("messages") && config.cookies.personal.contains("loyalty"));
         let twice = more.with_rule("COOKIES_PERSONAL", "club");
         assert_eq!(twice, twice.with_rule("COOKIES_PERSONAL", "loyalty"), "it is there already");
         let twice = twice.config().unwrap().page;
-        assert!(["sessionid", "loyalty", "club"].iter().all(|name| twice.cookies.personal.contains(name)));
+        assert!(["messages", "loyalty", "club"].iter().all(|name| twice.cookies.personal.contains(name)));
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
 
 /// The names of the cookies by which the shop could recognize their visitor.
 pub fn identifying_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Vec<String> {
-    let identifying = pairs(cookies).filter(|(name, value)| rules.kind(name, value) >= CookieKind::Unknown);
+    let identifying = pairs(cookies).filter(|(name, value)| rules.kind(name, value) >= CookieKind::Hole);
     identifying.map(|(name, _)| name.to_owned()).collect()
 }
 

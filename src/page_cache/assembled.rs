@@ -95,11 +95,11 @@ impl Stream for AssembledBody {
         let mut ready = BytesMut::new();
         while let Some(hole) = this.holes.get(this.next) {
             let contents = if matches!(hole.content, HoleContent::Element { .. }) { &elements } else { &facts };
-            let (range, content) = (hole.range.clone(), contents.as_ref().map(|contents| contents.get(&this.next)));
+            let (range, filling) = (hole.range.clone(), contents.as_ref().map(|contents| contents.get(&this.next)));
             ready.extend_from_slice(&this.take_until(range.start));
-            let Some(content) = content else { break };
-            if let Some(content) = content {
-                ready.extend_from_slice(content);
+            let Some(filling) = filling else { break };
+            if let Some(filling) = filling {
+                ready.extend_from_slice(filling);
                 this.sent = range.end;
             }
             this.next += 1;
@@ -207,10 +207,8 @@ mod tests {
     }
 
     fn expected(parts: &[Part], visitor: usize) -> String {
-        parts
-            .iter()
-            .map(|part| format!("{}{}", part.text, part.own[visitor].as_ref().unwrap_or(&part.shared)))
-            .collect()
+        let own = |part: &Part| part.own[visitor].clone().unwrap_or_else(|| part.shared.clone());
+        parts.iter().map(|part| part.text.clone() + &own(part)).collect()
     }
 
     fn contents(parts: &[Part], visitor: usize, is_fact: bool) -> Contents {

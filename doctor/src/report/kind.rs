@@ -77,6 +77,7 @@ fn cookies(pages: &[&Examined], rules: &CookieRules) -> Vec<CookieReport> {
             CookieKind::Personal => "personal",
             CookieKind::Ignored => "ignored",
             CookieKind::Varied => "varied",
+            CookieKind::Hole => "hole",
             CookieKind::Unknown if rules.varied.iter().any(|varied| varied.name == *name) => "varied",
             CookieKind::Unknown => "no rule",
         };

@@ -39,6 +39,22 @@ fn the_variables_protect_the_visitors_of_a_public_page_with_a_name() {
 }
 
 #[test]
+fn a_name_in_a_hole_is_no_danger_and_a_name_beside_it_is() {
+    let holes = ["--login", "login=ann", "--var", "HOLES=/books/* p <- .", "--var", "COOKIES_HOLES=login"];
+    let report = Shop::start(greets_by_name).examine(&holes);
+    let books = kind(&report, "/books/*/");
+    assert_eq!((hits(books, "signed-in"), hits(books, "with-analytics")), (8, 8), "{report:#}");
+    let is_of_books = |danger: &&Value| danger["kind"] == "/books/*/";
+    assert_eq!(report["dangers"].as_array().unwrap().iter().filter(is_of_books).count(), 0, "{report:#}");
+    let twice = |asked: &Asked| {
+        let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+        Reply::html(format!("{}<p>{name}</p><b>{name}</b>", book_links(8))).with("cache-control", PUBLIC)
+    };
+    let report = Shop::start(twice).examine(&holes);
+    assert!(report["dangers"].as_array().unwrap().iter().any(|danger| is_of_books(&danger)), "{report:#}");
+}
+
+#[test]
 fn a_public_page_that_is_different_for_each_visitor_is_a_leak() {
     let page = |asked: &Asked| {
         let visitor = format!("<p>Welcome, visitor {}</p>", asked.number);
