@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use edgefront_models::{Protocol, counterexample, every_run_ends, explore, sessions::Sessions};
+use edgefront_models::{Protocol, counterexample, every_run_ends, explore, flash::Flash, sessions::Sessions};
 
 /// Explores the model, and then each of its mutations.
 fn check<M: Protocol<State: Eq>>() {
@@ -32,4 +32,9 @@ fn check<M: Protocol<State: Eq>>() {
 #[test]
 fn sessions() {
     check::<Sessions>();
+}
+
+#[test]
+fn flash() {
+    check::<Flash>();
 }
