@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use edgefront_models::{Protocol, counterexample, every_run_ends, explore, flash::Flash, sessions::Sessions};
+use edgefront_models::{Protocol, counterexample, every_run_ends, explore, flash::Flash, pages::Pages, sessions::Sessions};
 
 /// Explores the model, and then each of its mutations.
 fn check<M: Protocol<State: Eq>>() {
@@ -37,4 +37,9 @@ fn sessions() {
 #[test]
 fn flash() {
     check::<Flash>();
+}
+
+#[test]
+fn pages() {
+    check::<Pages>();
 }
