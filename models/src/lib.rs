@@ -35,9 +35,12 @@ pub trait Protocol: Model<State: StateBounds, Action: ActionBounds> + Clone + Se
     #[must_use]
     fn without(self, rule: Self::Rule) -> Self;
 
-    /// The actions that change `state`.
-    fn enabled(&self, state: &Self::State) -> Vec<Self::Action> {
-        self.next_steps(state).into_iter().map(|(action, _)| action).collect()
+    /// The state after `action`; `None` if it cannot happen in `state`.
+    fn step(&self, state: &Self::State, action: &Self::Action) -> Option<Self::State> {
+        let mut actions = Vec::new();
+        self.actions(state, &mut actions);
+        let action = actions.into_iter().find(|other| other == action)?;
+        self.next_state(state, action)
     }
 
     /// Nothing can happen any more.
@@ -82,13 +85,39 @@ pub fn explore<M: Protocol>(model: M) -> Explored<M::Action> {
     }
 }
 
-/// The shortest counterexample to `model` without `rule`: the violated property and the actions. `None` if there is
+/// A counterexample to the model without `rule`: the bounds, the violated property and the actions. `None` if there is
 /// none within any of the bounds.
 #[must_use]
-pub fn counterexample<M: Protocol>(rule: M::Rule) -> Option<(&'static str, Vec<M::Action>)> {
-    let explored = M::all_bounds().into_iter().map(|model| explore(model.without(rule)));
-    explored.filter_map(|explored| explored.counterexamples.into_iter().next()).next()
+pub fn counterexample<M: Protocol>(rule: M::Rule) -> Option<Counterexample<M>> {
+    M::all_bounds().into_iter().find_map(|model| {
+        let explored = explore(model.clone().without(rule));
+        let (property, actions) = explored.counterexamples.into_iter().next()?;
+        Some(Counterexample { model, property, actions })
+    })
 }
+
+/// A run of a model without one of its rules, which violates a property.
+#[derive(Debug)]
+pub struct Counterexample<M: Protocol> {
+    /// With all rules.
+    pub model: M,
+    pub property: &'static str,
+    pub actions: Vec<M::Action>,
+}
+
+/// A function with the compiler's optimisations of this crate, for callers that have none.
+macro_rules! counterexamples {
+    ($name:ident, $model:ty) => {
+        /// The counterexample of each rule.
+        #[must_use]
+        pub fn $name() -> Vec<(<$model as Protocol>::Rule, Option<Counterexample<$model>>)> {
+            <$model as Protocol>::RULES.iter().map(|rule| (*rule, counterexample::<$model>(*rule))).collect()
+        }
+    };
+}
+counterexamples!(of_flash, flash::Flash);
+counterexamples!(of_pages, pages::Pages);
+counterexamples!(of_sessions, sessions::Sessions);
 
 /// `count` random runs from the first state until nothing can happen any more. The same `seed` gives the same runs.
 #[must_use]

@@ -66,7 +66,7 @@ pub struct Visit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Step {
     /// The lookup ran, its reply is under way.
-    Found { page: Option<Page>, lease: Option<Lease>, id: u8 },
+    Found { page: Option<Page>, lease: Option<Lease>, id: u8, has_waited: bool },
     /// Another request renders the page.
     Waiting { id: u8 },
     /// The origin gets the request.
@@ -152,10 +152,8 @@ pub enum Action {
     Reply(usize),
     /// The reply is lost: the isolate gives up the store or the confirmation.
     LoseReply(usize),
-    /// A waiting visit looks again.
+    /// A waiting visit looks again. If it still finds neither a page nor the lease, it renders the page for itself.
     LookAgain(usize),
-    /// A waiting visit waits no longer and renders the page for itself.
-    WaitOver(usize),
     /// The origin renders the page.
     Render(usize),
     /// The origin's response arrives: the visitor gets it, and the store runs.
@@ -206,8 +204,6 @@ pub enum Rule {
     CopyExpires,
     /// A confirmation counts from its beginning.
     ConfirmedAtStart,
-    /// A wait for another render ends.
-    WaitEnds,
     /// A purge marks the page in Redis.
     PurgeMarks,
     /// A purge drops the copies again when Redis knows it.
@@ -233,21 +229,28 @@ impl Pages {
     /// A purge.
     #[must_use]
     pub const fn purge() -> Self {
-        let bounds = Bounds { visits: 3, purges: 1, posts: 0, lost_replies: 1, crashes: 0, expiries: 1, steps: 3 };
+        let bounds = Bounds { visits: 3, purges: 1, posts: 0, lost_replies: 0, crashes: 0, expiries: 0, steps: 2 };
         Self { bounds, off: None }
     }
 
     /// An unsafe request.
     #[must_use]
     pub const fn post() -> Self {
-        let bounds = Bounds { visits: 3, purges: 0, posts: 1, lost_replies: 0, crashes: 0, expiries: 1, steps: 2 };
+        let bounds = Bounds { visits: 3, purges: 0, posts: 1, lost_replies: 0, crashes: 0, expiries: 0, steps: 1 };
         Self { bounds, off: None }
     }
 
     /// An isolate ends at any moment.
     #[must_use]
     pub const fn crash() -> Self {
-        let bounds = Bounds { visits: 3, purges: 1, posts: 0, lost_replies: 0, crashes: 1, expiries: 0, steps: 2 };
+        let bounds = Bounds { visits: 2, purges: 1, posts: 0, lost_replies: 1, crashes: 1, expiries: 0, steps: 1 };
+        Self { bounds, off: None }
+    }
+
+    /// Leases and pages expire.
+    #[must_use]
+    pub const fn expiry() -> Self {
+        let bounds = Bounds { visits: 3, purges: 0, posts: 1, lost_replies: 0, crashes: 0, expiries: 1, steps: 0 };
         Self { bounds, off: None }
     }
 
@@ -279,7 +282,7 @@ impl Pages {
             state.lease = Some(id);
             Lease { id, stamp: state.clock }
         });
-        Step::Found { page, lease, id }
+        Step::Found { page, lease, id, has_waited: false }
     }
 
     /// The script `store`.
@@ -347,6 +350,7 @@ impl Pages {
                 None
             }
             Step::Found { lease: Some(lease), .. } => next(Step::Rendering(Some(lease))),
+            Step::Found { has_waited: true, .. } => next(Step::Rendering(None)),
             Step::Found { id, .. } => {
                 if state.lease == Some(id) {
                     state.wrong = Some(Wrong::WaitedForItself);
@@ -408,6 +412,35 @@ impl State {
     /// The visits that render with a lease.
     fn lease_holders(&self) -> impl Iterator<Item = u8> {
         self.visits.iter().flatten().filter_map(Self::holds_lease)
+    }
+
+    /// A visit of the isolate renders the page for all.
+    fn is_rendering(&self, isolate: usize) -> bool {
+        let renders = |visit: &&Visit| {
+            let holds_lease = matches!(visit.step, Step::Rendering(Some(_)) | Step::Rendered(_, Some(_)));
+            visit.isolate == isolate && (holds_lease || matches!(visit.step, Step::Stored { .. }))
+        };
+        self.visits.iter().flatten().any(|visit| renders(&visit))
+    }
+
+    /// What the visitor gets by `action`, if it answers a visit.
+    #[must_use]
+    pub fn served(&self, model: &Pages, action: Action) -> Option<u8> {
+        match action {
+            Action::Visit { isolate, .. } => {
+                let hit = model.hit(self, isolate).map(|copy| copy.page.content);
+                hit.or(self.isolates[isolate].is_noted.then_some(self.content))
+            }
+            Action::Reply(visit) => match self.visits[visit]?.step {
+                Step::Found { page, .. } => Some(page?.content),
+                _ => None,
+            },
+            Action::Store(visit) => match self.visits[visit]?.step {
+                Step::Rendered(content, _) => Some(content),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn crash(&mut self, isolate: usize) {
@@ -474,14 +507,7 @@ impl Model for Pages {
                         actions.push(Action::LoseReply(number));
                     }
                 }
-                Some(Step::Waiting { .. }) => {
-                    if self.valid_page(state).is_some() || state.lease.is_none() {
-                        actions.push(Action::LookAgain(number));
-                    }
-                    if self.has(Rule::WaitEnds) {
-                        actions.push(Action::WaitOver(number));
-                    }
-                }
+                Some(Step::Waiting { .. }) => actions.push(Action::LookAgain(number)),
                 Some(Step::Rendering(_)) => actions.push(Action::Render(number)),
                 Some(Step::Rendered(..)) => actions.push(Action::Store(number)),
             }
@@ -532,12 +558,16 @@ impl Model for Pages {
             Action::LookAgain(number) => {
                 let visit = state.visits[number]?;
                 let Step::Waiting { id } = visit.step else { return None };
-                let step = self.look_up(&mut state, id);
+                // Within an isolate, the visits wait for one render and do not ask Redis meanwhile.
+                let step = if state.is_rendering(visit.isolate) {
+                    Step::Rendering(None)
+                } else {
+                    match self.look_up(&mut state, id) {
+                        Step::Found { page, lease, id, .. } => Step::Found { page, lease, id, has_waited: true },
+                        other => other,
+                    }
+                };
                 state.visits[number] = Some(Visit { step, is_void: false, asked: state.now, ..visit });
-            }
-            Action::WaitOver(number) => {
-                let visit = state.visits[number]?;
-                state.visits[number] = Some(Visit { step: Step::Rendering(None), ..visit });
             }
             Action::Render(number) => {
                 let visit = state.visits[number]?;
@@ -654,7 +684,6 @@ impl Protocol for Pages {
         Rule::KeepChecksNote,
         Rule::CopyExpires,
         Rule::ConfirmedAtStart,
-        Rule::WaitEnds,
         Rule::PurgeMarks,
         Rule::PurgeDropsCopies,
         Rule::PostDropsCopies,
@@ -664,7 +693,7 @@ impl Protocol for Pages {
     ];
 
     fn all_bounds() -> Vec<Self> {
-        vec![Self::purge(), Self::post(), Self::crash()]
+        vec![Self::post(), Self::expiry(), Self::crash(), Self::purge()]
     }
 
     fn without(self, rule: Rule) -> Self {

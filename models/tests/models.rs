@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use edgefront_models::{Protocol, counterexample, every_run_ends, explore, flash::Flash, pages::Pages, sessions::Sessions};
+use edgefront_models::{Counterexample, Protocol, counterexample, every_run_ends, explore, flash::Flash, pages::Pages, sessions::Sessions};
 
 /// Explores the model, and then each of its mutations.
 fn check<M: Protocol<State: Eq>>() {
@@ -22,7 +22,7 @@ fn check<M: Protocol<State: Eq>>() {
     let mut missed = Vec::new();
     for rule in M::RULES {
         match counterexample::<M>(*rule) {
-            Some((property, actions)) => println!("without {rule:?}: not {property:?} after {} actions: {actions:?}", actions.len()),
+            Some(Counterexample { property, actions, .. }) => println!("without {rule:?}: not {property:?}: {actions:?}"),
             None => missed.push(rule),
         }
     }
