@@ -6,11 +6,14 @@
 //! - [`pages`]: renders and copies against purges and unsafe requests.
 //! - [`flash`]: reservations and orders of a flash sale.
 //!
+//! [`histories`] checks what clients of a running shop saw.
+//!
 //! Each protocol is a set of rules. A model with one rule switched off is a mutation, and the tests demand that the
 //! checker finds a counterexample for every one. Other tests execute the actions of a model on a real Redis: see
 //! `tests/storefront/system/models`.
 
 pub mod flash;
+pub mod histories;
 pub mod pages;
 pub mod sessions;
 

@@ -414,8 +414,15 @@ impl State {
         self.visits.iter().flatten().filter_map(Self::holds_lease)
     }
 
+    /// The isolate of a visit that is under way.
+    #[must_use]
+    pub fn isolate_of(&self, visit: usize) -> usize {
+        self.visits[visit].map_or(0, |visit| visit.isolate)
+    }
+
     /// A visit of the isolate renders the page for all.
-    fn is_rendering(&self, isolate: usize) -> bool {
+    #[must_use]
+    pub fn is_rendering(&self, isolate: usize) -> bool {
         let renders = |visit: &&Visit| {
             let holds_lease = matches!(visit.step, Step::Rendering(Some(_)) | Step::Rendered(_, Some(_)));
             visit.isolate == isolate && (holds_lease || matches!(visit.step, Step::Stored { .. }))
