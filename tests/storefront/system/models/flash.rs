@@ -5,10 +5,7 @@ use std::{rc::Rc, time::Duration};
 use edgefront::{
     App,
     orders::flash_sale::{FlashSales, GRACE, ReservationId, confirm_command},
-    ports::{
-        error::Error,
-        time::{Clock, Timestamp},
-    },
+    ports::{error::Error, time::Timestamp},
     schema::{
         ids::{OrderId, RowId, UserId},
         token::Token,
@@ -65,8 +62,8 @@ impl World {
     /// The id of a reservation in `window`, for a report of an order.
     fn reservation_in(&self, window: Id, state: &State) -> ReservationId {
         let starts = [state.database, state.row].into_iter().find(|row| row.0 == window).unwrap_or((0, 0, 0));
-        let window = self.starts(starts).as_secs().to_string();
-        let known = self.reservations.iter().find(|id| id.window() == window);
+        let window = format!("{}.", self.starts(starts).as_secs());
+        let known = self.reservations.iter().find(|id| id.as_str().starts_with(&window));
         known.expect("a reported order had a reservation").clone()
     }
 
