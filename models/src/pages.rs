@@ -420,9 +420,19 @@ impl State {
         self.visits[visit].map_or(0, |visit| visit.isolate)
     }
 
-    /// A visit of the isolate renders the page for all.
+    /// The visit waits for the render of another one.
     #[must_use]
-    pub fn is_rendering(&self, isolate: usize) -> bool {
+    pub fn is_waiting(&self, visit: usize) -> bool {
+        self.visits[visit].is_some_and(|visit| matches!(visit.step, Step::Waiting { .. }))
+    }
+
+    /// The isolate renders the page for all, or bypasses the cache: its visits do not ask Redis after a wait.
+    #[must_use]
+    pub fn asks_no_redis(&self, isolate: usize) -> bool {
+        self.isolates[isolate].is_noted || self.is_rendering(isolate)
+    }
+
+    fn is_rendering(&self, isolate: usize) -> bool {
         let renders = |visit: &&Visit| {
             let holds_lease = matches!(visit.step, Step::Rendering(Some(_)) | Step::Rendered(_, Some(_)));
             visit.isolate == isolate && (holds_lease || matches!(visit.step, Step::Stored { .. }))
@@ -565,8 +575,7 @@ impl Model for Pages {
             Action::LookAgain(number) => {
                 let visit = state.visits[number]?;
                 let Step::Waiting { id } = visit.step else { return None };
-                // Within an isolate, the visits wait for one render and do not ask Redis meanwhile.
-                let step = if state.is_rendering(visit.isolate) {
+                let step = if state.asks_no_redis(visit.isolate) {
                     Step::Rendering(None)
                 } else {
                     match self.look_up(&mut state, id) {

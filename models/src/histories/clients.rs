@@ -27,12 +27,12 @@ const CLIENTS: u8 = 4;
 /// The items of a cart.
 const ITEMS: u64 = 2;
 /// How long a client waits for a response: shorter than the Worker waits for Redis, now and then.
-const PATIENCE: [Duration; 3] = [Duration::from_millis(20), Duration::from_millis(200), Duration::from_secs(2)];
+const PATIENCE: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(2)];
 const PAUSE: Duration = Duration::from_millis(25);
 /// How long a round tries to begin, while Redis is down.
 const BEGIN: Duration = Duration::from_secs(30);
 /// A new cart and a new sale after this time, so that few operations without a response are open.
-pub const ROUND: Duration = Duration::from_secs(3);
+pub const ROUND: Duration = Duration::from_secs(2);
 
 /// A shop under test.
 #[derive(Clone)]

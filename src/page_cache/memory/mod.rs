@@ -191,9 +191,12 @@ impl PageMemory {
         self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.entry.clone())
     }
 
-    /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`.
+    /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`, or an unsafe request has changed it
+    /// and Redis does not know that yet: a render that began before the change may still be stored there.
     pub fn keep(&self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
-        self.copies.borrow_mut().keep(hash, page, epoch);
+        if self.unstorable(hash, epoch.began()) != Some(Reason::Invalidated) {
+            self.copies.borrow_mut().keep(hash, page, epoch);
+        }
     }
 
     /// Drops the copies of a page and its hit-for-miss notes.
@@ -240,7 +243,7 @@ impl Drop for RenderGuard {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::{policy::VaryFields, stored_page::tests::entry}, *};
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
 
@@ -261,6 +264,20 @@ mod tests {
         assert!(memory.must_confirm_unstorable("a", later) && !memory.must_confirm_unstorable("a", later));
         memory.forget_all();
         assert_eq!(memory.unstorable("a", later), None);
+    }
+
+    #[test]
+    fn no_copy_is_kept_while_redis_does_not_know_of_an_unsafe_request() {
+        let memory = PageMemory::new(Duration::from_secs(5));
+        let page = Rc::new(StoredPage { vary: VaryFields::from_text(""), ..entry(b"", Vec::new()) });
+        let has_copy = || memory.copies.borrow_mut().get("a", &LazyCell::new(SelectingHeaders::default), START).is_some();
+        memory.forget("a");
+        memory.note_unstorable("a", Reason::Invalidated, START);
+        memory.keep("a", page.clone(), memory.epoch(START));
+        assert!(!has_copy());
+        memory.forget("a");
+        memory.keep("a", page, memory.epoch(START));
+        assert!(has_copy());
     }
 
     #[test]

@@ -30,10 +30,13 @@ use futures_util::{future::join_all, stream::FuturesUnordered};
 use http::{HeaderMap, Method, header};
 use serde_json::json;
 
-use super::{Real, Step, equal, replay_all};
+use super::{Real, Step, equal, replay, replay_all};
 use crate::{
     support::{Reply, SERVICE_KEY, Store, TestOrigin},
-    system::races::gate::{Actor, Gate, advance},
+    system::races::{
+        gate::{Actor, Gate, advance},
+        ready,
+    },
 };
 
 /// A time step of the model: a copy is confirmed after one, and expires after two.
@@ -59,6 +62,8 @@ struct World {
     isolates: Vec<Isolate>,
     /// The isolate of each part, and its request that is held.
     parts: BTreeMap<Part, (usize, u64)>,
+    /// The visit of this step begins to wait for a render.
+    is_waiting: bool,
     /// What visitors were told, and the end of a purge or an unsafe request.
     answers: Rc<RefCell<Vec<String>>>,
 }
@@ -76,20 +81,33 @@ impl World {
     }
 
     /// Lets `isolate` go on, and notes the request that `part` holds then.
-    fn go_on(&mut self, isolate: usize, part: Part) -> Result<(), String> {
+    async fn go_on(&mut self, isolate: usize, part: Part) -> Result<(), String> {
         let known: Vec<u64> = self.parts.values().map(|(_, number)| *number).collect();
-        advance(&mut self.isolates[isolate].running)?;
-        let new: Vec<u64> =
-            self.gate.held_by(isolate).into_iter().filter(|number| !known.contains(number)).collect();
+        let is_pause = |number: &u64| self.gate.label(*number).is_empty();
+        loop {
+            advance(&mut self.isolates[isolate].running)?;
+            // The traffic counters are not part of the protocol.
+            let is_foreign = |number: &u64| self.gate.label(*number).contains("traffic");
+            let foreign = self.gate.held_by(isolate).into_iter().find(is_foreign);
+            let Some(number) = self.gate.due(isolate).or(foreign) else { break };
+            self.gate.step(number).await;
+        }
+        let is_new = |number: &u64| !known.contains(number) && (self.is_waiting || !is_pause(number));
+        let new: Vec<u64> = self.gate.held_by(isolate).into_iter().filter(is_new).collect();
         match new[..] {
             [] => drop(self.parts.remove(&part)),
+            // Its own pause is the youngest.
+            [.., number] if self.is_waiting => drop(self.parts.insert(part, (isolate, number))),
             [number] => drop(self.parts.insert(part, (isolate, number))),
-            _ => return Err(format!("{part:?} holds {new:?}")),
+            _ => {
+                let labels: Vec<_> = new.iter().map(|number| self.gate.label(*number)).collect();
+                return Err(format!("{part:?} holds {labels:?}"));
+            }
         }
         Ok(())
     }
 
-    fn begin(&mut self, isolate: usize, part: Part, request: Request) -> Result<(), String> {
+    async fn begin(&mut self, isolate: usize, part: Part, request: Request) -> Result<(), String> {
         let (app, answers) = (self.isolates[isolate].app.clone(), self.answers.clone());
         self.isolates[isolate].running.push(Box::pin(async move {
             let answer = routes::handle(&app, request).await;
@@ -102,7 +120,7 @@ impl World {
             join_all(answer.background).await;
             Ok(())
         }));
-        self.go_on(isolate, part)
+        self.go_on(isolate, part).await
     }
 
     /// Takes the next step of the part's request: it is sent, or its answer is delivered.
@@ -113,7 +131,7 @@ impl World {
             return Ok(());
         }
         self.parts.remove(&part);
-        self.go_on(isolate, part)
+        self.go_on(isolate, part).await
     }
 
     /// Sends the part's request. With `is_reply_lost`, the client repeats it.
@@ -143,7 +161,7 @@ impl World {
         match *step.action {
             Action::Visit { visit, isolate, is_reply_lost } => {
                 let part = Part::Visit(visit);
-                self.begin(isolate, part, request(Method::GET, "/page", Body::Empty))?;
+                self.begin(isolate, part, request(Method::GET, "/page", Body::Empty)).await?;
                 if step.after.visits[visit].is_some() {
                     let is_confirming = step.before.served(step.model, *step.action).is_some();
                     if is_confirming {
@@ -169,9 +187,9 @@ impl World {
                 }
             }
             Action::LookAgain(visit) => {
-                // The pause ends. Without a render in this isolate, a lookup follows.
+                // The pause ends, and a lookup follows.
                 self.step(Part::Visit(visit)).await?;
-                if !step.before.is_rendering(step.before.isolate_of(visit)) {
+                if !step.before.asks_no_redis(step.before.isolate_of(visit)) {
                     self.step(Part::Visit(visit)).await?;
                 }
             }
@@ -185,11 +203,11 @@ impl World {
             Action::Purge(isolate) => {
                 self.content.fetch_add(1, Ordering::SeqCst);
                 let body = json!({"all": true}).to_string().into();
-                self.begin(isolate, Part::Change, request(Method::POST, "/_edge/v1/purge", body))?;
+                self.begin(isolate, Part::Change, request(Method::POST, "/_edge/v1/purge", body)).await?;
             }
             Action::MarkPurge { is_reply_lost } => self.send(store, Part::Change, is_reply_lost).await?,
             Action::Post(isolate) => {
-                self.begin(isolate, Part::Change, request(Method::POST, "/page", Body::Empty))?;
+                self.begin(isolate, Part::Change, request(Method::POST, "/page", Body::Empty)).await?;
                 self.step(Part::Change).await?;
             }
             Action::AnswerPost | Action::Evict => self.step(Part::Change).await?,
@@ -221,12 +239,13 @@ impl Real<Pages> for World {
         });
         let gate = Gate::new(&store.clock);
         let isolates = (0..2).map(|number| Self::isolate(store, &gate, &origin, number)).collect();
-        let (parts, answers) = Default::default();
-        Self { origin, content, gate, isolates, parts, answers }
+        let (parts, is_waiting, answers) = Default::default();
+        Self { origin, content, gate, isolates, parts, is_waiting, answers }
     }
 
     async fn act(&mut self, store: &Store, step: &Step<'_, Pages>) -> Result<(), String> {
         self.answers.borrow_mut().clear();
+        self.is_waiting = matches!(step.action, Action::Reply(visit) if step.after.is_waiting(*visit));
         World::act(self, store, step).await?;
         let visits = matches!(step.action, Action::Visit { .. } | Action::Reply(_) | Action::Store(_));
         let expected = step.before.served(step.model, *step.action).map(|content| content.to_string());
@@ -272,6 +291,16 @@ fn request(method: Method, path: &str, body: Body) -> Request {
         head.headers.insert(header::CONTENT_TYPE, "application/json".parse().expect("ASCII"));
     }
     Request::from_parts(head, body)
+}
+
+/// The store of visit 0 runs between the response to the unsafe request and the eviction.
+#[tokio::test]
+async fn a_page_from_before_an_unsafe_request_is_not_served_after_its_response() {
+    let visit = |visit| Action::Visit { visit, isolate: 0, is_reply_lost: false };
+    let (reply, render, store) = (Action::Reply(0), Action::Render(0), Action::Store(0));
+    let actions = [visit(0), reply, render, Action::Post(0), Action::AnswerPost, store, reply, visit(0)];
+    let database = ready(Store::book().await).await;
+    replay::<Pages, World>(&database, &Pages::post(), &actions).await.unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
 #[tokio::test]

@@ -101,6 +101,19 @@ impl Gate {
         self.0.held.borrow().iter().filter(|held| held.door == door).map(|held| held.number).collect()
     }
 
+    /// A sleeper of `door` whose time has come.
+    pub fn due(&self, door: usize) -> Option<u64> {
+        let now = self.0.clock.now();
+        let is_due = |held: &&Held| held.door == door && matches!(held.what, What::Sleep(end, _) if end <= now);
+        self.0.held.borrow().iter().find(is_due).map(|held| held.number)
+    }
+
+    /// What is held under `number`, in words.
+    pub fn label(&self, number: u64) -> String {
+        let held = self.0.held.borrow();
+        held.iter().find(|held| held.number == number).map_or_else(String::new, |held| held.label.clone())
+    }
+
     /// Forgets what `door` holds: nobody waits for it any more.
     pub fn forget(&self, door: usize) {
         self.0.held.borrow_mut().retain(|held| held.door != door);
