@@ -89,7 +89,8 @@ impl World {
             // The traffic counters are not part of the protocol.
             let is_foreign = |number: &u64| self.gate.label(*number).contains("traffic");
             let foreign = self.gate.held_by(isolate).into_iter().find(is_foreign);
-            let Some(number) = self.gate.due(isolate).or(foreign) else { break };
+            let due = self.gate.due(isolate).into_iter().find(|number| !known.contains(number));
+            let Some(number) = due.or(foreign) else { break };
             self.gate.step(number).await;
         }
         let is_new = |number: &u64| !known.contains(number) && (self.is_waiting || !is_pause(number));

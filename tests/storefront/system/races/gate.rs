@@ -101,11 +101,11 @@ impl Gate {
         self.0.held.borrow().iter().filter(|held| held.door == door).map(|held| held.number).collect()
     }
 
-    /// A sleeper of `door` whose time has come.
-    pub fn due(&self, door: usize) -> Option<u64> {
+    /// The sleepers of `door` whose time has come, by number.
+    pub fn due(&self, door: usize) -> Vec<u64> {
         let now = self.0.clock.now();
         let is_due = |held: &&Held| held.door == door && matches!(held.what, What::Sleep(end, _) if end <= now);
-        self.0.held.borrow().iter().find(is_due).map(|held| held.number)
+        self.0.held.borrow().iter().filter(is_due).map(|held| held.number).collect()
     }
 
     /// What is held under `number`, in words.
