@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use edgefront_models::{Counterexample, Protocol, counterexample, every_run_ends, explore, flash::Flash, pages::Pages, sessions::Sessions};
+use edgefront_models::{
+    Counterexample, Protocol, counterexample, every_run_ends, explore, flash::Flash, pages::Pages, sessions::Sessions,
+};
 
 /// Explores the model, and then each of its mutations.
 fn check<M: Protocol<State: Eq>>() {
@@ -22,7 +24,9 @@ fn check<M: Protocol<State: Eq>>() {
     let mut missed = Vec::new();
     for rule in M::RULES {
         match counterexample::<M>(*rule) {
-            Some(Counterexample { property, actions, .. }) => println!("without {rule:?}: not {property:?}: {actions:?}"),
+            Some(Counterexample { property, actions, .. }) => {
+                println!("without {rule:?}: not {property:?}: {actions:?}");
+            }
             None => missed.push(rule),
         }
     }

@@ -241,8 +241,7 @@ impl SharedClient {
                     }
                 }
                 (1, Some(id)) => {
-                    let operation =
-                        |result| stock::Operation::Cancel { user, reservation: hash(&id), result };
+                    let operation = |result| stock::Operation::Cancel { user, reservation: hash(&id), result };
                     let call = histories.sales.call(&sale, operation(None));
                     let path = format!("/flash/{sale}/reservations/{id}");
                     match self.send(Method::DELETE, &path, Value::Null).await.map(|(status, _)| status) {

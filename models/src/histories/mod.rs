@@ -221,7 +221,9 @@ mod tests {
         let history = |reads: &[u32]| {
             verdict(|recorder| {
                 recorder.call("mug", Operation::Add(1, None));
-                reads.iter().for_each(|quantity| read(recorder, *quantity));
+                for quantity in reads {
+                    read(recorder, *quantity);
+                }
             })
         };
         for reads in [&[0, 0][..], &[0, 1], &[1, 1]] {

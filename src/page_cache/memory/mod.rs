@@ -29,6 +29,8 @@ const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Largest number of URLs with a remembered key. Parsing a URL takes as long as the rest of a local hit.
 const MAX_URLS: usize = 2_000;
+/// Largest number of remembered renders of a page. More than one at a time is rare: its lease was lost.
+const MAX_RENDERS: usize = 8;
 /// Longest remembered URL, bytes.
 const MAX_URL: usize = 500;
 
@@ -47,8 +49,11 @@ pub struct PageMemory {
     /// Pages without stated freshness whose item was not popular.
     unpopular: Notes<()>,
     failed: Notes<()>,
-    renders: Rc<RefCell<HashMap<String, Timestamp>>>,
+    renders: Rc<RefCell<Renders>>,
 }
+
+/// The renders in progress, by the page's hash, and until when each counts at most.
+type Renders = HashMap<String, Vec<Timestamp>>;
 
 impl PageMemory {
     /// An empty memory whose copies answer without Redis for `ttl`.
@@ -216,7 +221,7 @@ impl PageMemory {
     /// Returns whether a request of this isolate renders the page now.
     #[must_use]
     pub fn is_rendering(&self, hash: &str, now: Timestamp) -> bool {
-        self.renders.borrow().get(hash).is_some_and(|until| now < *until)
+        self.renders.borrow().get(hash).is_some_and(|renders| renders.iter().any(|until| now < *until))
     }
 
     /// Marks the page as being rendered until the guard is dropped, and at most until `until`: the platform may end a
@@ -224,26 +229,42 @@ impl PageMemory {
     /// again.
     #[must_use]
     pub fn start_render(&self, hash: &str, until: Timestamp) -> RenderGuard {
-        self.renders.borrow_mut().insert(hash.to_owned(), until);
-        RenderGuard { hash: hash.to_owned(), renders: self.renders.clone() }
+        let mut renders = self.renders.borrow_mut();
+        let of_page = renders.entry(hash.to_owned()).or_default();
+        if of_page.len() == MAX_RENDERS {
+            of_page.remove(0);
+        }
+        of_page.push(until);
+        RenderGuard { hash: hash.to_owned(), until, renders: self.renders.clone() }
     }
 }
 
 /// A render in progress in this isolate.
 pub struct RenderGuard {
     hash: String,
-    renders: Rc<RefCell<HashMap<String, Timestamp>>>,
+    until: Timestamp,
+    renders: Rc<RefCell<Renders>>,
 }
 
 impl Drop for RenderGuard {
     fn drop(&mut self) {
-        self.renders.borrow_mut().remove(&self.hash);
+        let mut renders = self.renders.borrow_mut();
+        let Some(of_page) = renders.get_mut(&self.hash) else { return };
+        if let Some(own) = of_page.iter().position(|until| *until == self.until) {
+            of_page.swap_remove(own);
+        }
+        if of_page.is_empty() {
+            renders.remove(&self.hash);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::{policy::VaryFields, stored_page::tests::entry}, *};
+    use super::{
+        super::{policy::VaryFields, stored_page::tests::entry},
+        *,
+    };
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
 
@@ -270,7 +291,8 @@ mod tests {
     fn no_copy_is_kept_while_redis_does_not_know_of_an_unsafe_request() {
         let memory = PageMemory::new(Duration::from_secs(5));
         let page = Rc::new(StoredPage { vary: VaryFields::from_text(""), ..entry(b"", Vec::new()) });
-        let has_copy = || memory.copies.borrow_mut().get("a", &LazyCell::new(SelectingHeaders::default), START).is_some();
+        let has_copy =
+            || memory.copies.borrow_mut().get("a", &LazyCell::new(SelectingHeaders::default), START).is_some();
         memory.forget("a");
         memory.note_unstorable("a", Reason::Invalidated, START);
         memory.keep("a", page.clone(), memory.epoch(START));
@@ -287,6 +309,8 @@ mod tests {
         let guard = memory.start_render("a", until);
         assert!(memory.is_rendering("a", START) && !memory.is_rendering("b", START));
         assert!(!memory.is_rendering("a", until));
+        drop(memory.start_render("a", until));
+        assert!(memory.is_rendering("a", START), "the end of another render");
         drop(guard);
         assert!(!memory.is_rendering("a", START));
     }

@@ -42,12 +42,12 @@ async fn shared_carts_and_sales_are_linearizable_while_redis_is_killed() {
         server
     });
     let (histories, url) = (Arc::<Histories>::default(), shop.url.clone());
-    let under_test = clients::Shop {
-        http: client(),
-        url: Arc::new(move || url.clone()),
-        service_key: SERVICE_KEY.to_owned(),
-    };
-    histories.clone().record_until(under_test, Instant::now() + KILLS * (BETWEEN_KILLS + DOWNTIME) + clients::ROUND).await;
+    let under_test =
+        clients::Shop { http: client(), url: Arc::new(move || url.clone()), service_key: SERVICE_KEY.to_owned() };
+    histories
+        .clone()
+        .record_until(under_test, Instant::now() + KILLS * (BETWEEN_KILLS + DOWNTIME) + clients::ROUND)
+        .await;
     drop(killer.join().expect("the server was killed and started"));
     let _ = fs::remove_dir_all(directory);
     let summary = histories.check();

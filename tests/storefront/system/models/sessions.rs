@@ -77,8 +77,7 @@ impl World {
             Request::Add(token, key) => {
                 let quantity = Quantity::parse(&json!(1), &config.cart).expect("a quantity");
                 let changes = [CartChange::Add(ItemId::parse("mug").expect("an item"), quantity)];
-                let request =
-                    CartWriteRequest { token: token.as_ref(), changes: &changes, idempotency_key: Some(key) };
+                let request = CartWriteRequest { token: token.as_ref(), changes: &changes, idempotency_key: Some(key) };
                 carts::write(redis, &request, now, config).await.map(drop)
             }
             Request::LogIn(old, user) => {
@@ -192,7 +191,12 @@ impl Real<Sessions> for World {
         equal("tokens drawn", &self.tokens.len(), &usize::from(step.after.drawn))
     }
 
-    async fn compare(&self, store: &Store, _: &Sessions, state: &edgefront_models::sessions::State) -> Result<(), String> {
+    async fn compare(
+        &self,
+        store: &Store,
+        _: &Sessions,
+        state: &edgefront_models::sessions::State,
+    ) -> Result<(), String> {
         let real = State::read(&store.aside).await;
         for (number, (token, session)) in self.tokens.iter().zip(&state.sessions).enumerate() {
             let named = |map: &std::collections::BTreeMap<String, String>| map.get(token.as_str()).cloned();
@@ -204,7 +208,8 @@ impl Real<Sessions> for World {
             let pieces = real.carts.get(token.as_str()).map_or(0, |cart| cart.values().sum());
             equal(&format!("cart of {number}"), &pieces, &count(session.cart))?;
         }
-        let mut abandoned: Vec<_> = state.abandoned.iter().map(|(user, cart)| (user.map_or("", name), count(*cart))).collect();
+        let mut abandoned: Vec<_> =
+            state.abandoned.iter().map(|(user, cart)| (user.map_or("", name), count(*cart))).collect();
         abandoned.sort_unstable();
         let mut found: Vec<_> =
             real.abandoned.iter().map(|(user, cart)| (user.as_str(), cart.values().sum::<u64>())).collect();
