@@ -62,6 +62,7 @@ pub struct LookupEpoch {
 }
 
 impl LookupEpoch {
+    #[must_use]
     pub const fn began(self) -> Timestamp {
         self.at
     }

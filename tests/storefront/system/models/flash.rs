@@ -141,9 +141,9 @@ impl Real<Flash> for World {
             equal("pieces left", &read.left, &model.pieces_left(state).into())?;
             equal("pieces held", &read.held, &model.pieces_held(state).into())?;
             equal(&format!("purchase of {number}"), &read.bought, &model.has_bought(state, user))?;
-            let real = read.reservation.map(|held| (held.id, held.until));
+            let reservation = read.reservation.map(|held| (held.id, held.until));
             let named = |hold: Hold| (self.reservations[usize::from(hold.id)].clone(), self.time(hold.ends));
-            equal(&format!("reservation of {number}"), &real, &model.reservation(state, user).map(named))?;
+            equal(&format!("reservation of {number}"), &reservation, &model.reservation(state, user).map(named))?;
         }
         let sold = store.raw(&["HGET", "flash:pan", "sold"]).await;
         let sold = sold.as_str().and_then(|sold| sold.parse().ok()).unwrap_or(0);

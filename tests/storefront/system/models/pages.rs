@@ -176,7 +176,7 @@ impl World {
                     self.step(part).await?;
                 }
             }
-            Action::Reply(visit) => self.step(Part::Visit(visit)).await?,
+            Action::Reply(visit) | Action::Render(visit) => self.step(Part::Visit(visit)).await?,
             Action::LoseReply(visit) => {
                 self.step(Part::Visit(visit)).await?;
                 // A lookup is repeated once, a store is not.
@@ -194,7 +194,6 @@ impl World {
                     self.step(Part::Visit(visit)).await?;
                 }
             }
-            Action::Render(visit) => self.step(Part::Visit(visit)).await?,
             Action::Store(visit) => {
                 self.step(Part::Visit(visit)).await?;
                 if step.after.visits[visit].is_some() {
@@ -211,8 +210,7 @@ impl World {
                 self.begin(isolate, Part::Change, request(Method::POST, "/page", Body::Empty)).await?;
                 self.step(Part::Change).await?;
             }
-            Action::AnswerPost | Action::Evict => self.step(Part::Change).await?,
-            Action::EndChange => self.step(Part::Change).await?,
+            Action::AnswerPost | Action::Evict | Action::EndChange => self.step(Part::Change).await?,
             Action::Crash(isolate) => {
                 self.gate.forget(isolate);
                 self.parts.retain(|_, (of, _)| *of != isolate);
