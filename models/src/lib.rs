@@ -75,7 +75,7 @@ pub struct Explored<A> {
     pub counterexamples: BTreeMap<&'static str, Vec<A>>,
 }
 
-/// Explores all states of `model`, or until the first counterexample. It is the shortest one, because the search is
+/// Explores all states of `model`, or until there is a counterexample. It is a short one, because the search is
 /// breadth-first.
 pub fn explore<M: Protocol>(model: M) -> Explored<M::Action> {
     let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();

@@ -77,7 +77,7 @@ enum Step {
     Rendering(Option<Lease>),
     /// The origin's response is under way.
     Rendered(u8, Option<Lease>),
-    /// The visitor has the page. The store ran, its reply is under way; `None`: nothing was stored.
+    /// The visitor has the page. The store ran, its reply is under way.
     Stored { page: Page, is_stored: bool },
     /// The visitor has the copy. The lookup that confirms it ran, its reply is under way.
     Confirming { page: Option<Page> },
