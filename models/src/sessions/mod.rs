@@ -1,7 +1,7 @@
 //! Sessions: activity, cart writes, login, logout on all devices, and overlapping cleanups.
 //!
-//! One script is one atomic step, so the interleavings are those of script calls. These take more than one step:
-//! an isolate records activity in memory and writes it later; a cleanup reads scores and then ends sessions; a logout on
+//! One script is one atomic step, so the interleavings are those of script calls. These take more than one step: an
+//! isolate records activity in memory and writes it later; a cleanup reads scores and then ends sessions; a logout on
 //! all devices ends the logins and then deletes the data; a visitor whose reply was lost repeats the request.
 //!
 //! - `scripts`: the scripts, and the code around them; `steps`: the actions; `properties`: the properties.

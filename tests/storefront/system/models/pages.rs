@@ -157,8 +157,11 @@ impl World {
     }
 
     async fn act(&mut self, store: &Store, step: &Step<'_, Pages>) -> Result<(), String> {
-        let of = |visit: usize| move |action: &&Action| matches!(action, Action::Reply(of) | Action::LoseReply(of) if *of == visit);
-        let is_in_vain = |visit| matches!(step.rest.iter().find(of(visit)), Some(Action::LoseReply(_)));
+        let ends = |action: &Action, visit| matches!(action, Action::Reply(of) | Action::LoseReply(of) if *of == visit);
+        let is_in_vain = |visit: usize| {
+            let end = step.rest.iter().find(|action| ends(action, visit));
+            matches!(end, Some(Action::LoseReply(_)))
+        };
         match *step.action {
             Action::Visit { visit, isolate, is_reply_lost } => {
                 let part = Part::Visit(visit);
