@@ -1,14 +1,15 @@
 //! The storefront behind all Workers. Every path is the same page of 20 KB, so that a measurement contains almost no
-//! work of the origin. Only `/rows` returns rows.
+//! work of the origin. Only `/rows` returns rows. A row whose id begins with `sale` is a running flash sale.
 
 use std::{convert::Infallible, io, net::Ipv4Addr};
 
 use bytes::Bytes;
+use edgefront_models::histories::stock::PIECES;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 use xtask::failure::Failure;
 
@@ -65,12 +66,19 @@ async fn serve(listener: TcpListener) {
 fn respond(request: &Request<Incoming>, page: Bytes) -> Response<Full<Bytes>> {
     if request.uri().path() == "/rows" {
         let ids = request.uri().query().and_then(|query| query.strip_prefix("ids=")).unwrap_or_default();
-        let rows: Vec<_> = ids.split(',').map(|id| json!({"id": id, "stock": 42})).collect();
+        let rows: Vec<_> = ids.split(',').map(row).collect();
         return Response::new(Full::new(json!(rows).to_string().into()));
     }
     let mut response = Response::new(Full::new(page));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     response
+}
+
+fn row(id: &str) -> Value {
+    if !id.starts_with("sale") {
+        return json!({"id": id, "stock": 42});
+    }
+    json!({"id": id, "sale_starts_at": 1, "sale_ends_at": 4_102_444_800_u64, "sale_pieces": PIECES, "sale_sold": 0})
 }
 
 /// One page for all items: reading the path would make the origin slower.

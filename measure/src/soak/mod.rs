@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: visitors shop for minutes while Redis is killed and restarted every half minute, and the Worker
-//! once. Redis is a real one with an append-only file. Three properties must hold: no page has status 5xx; every
-//! accepted write has happened exactly once at the end; the memory of the Worker stays bounded.
+//! once. Redis is a real one with an append-only file. Four properties must hold: no page has status 5xx; every
+//! accepted write has happened exactly once at the end; what concurrent clients see of shared carts and flash sales is
+//! linearizable; the memory of the Worker stays bounded.
 //!
 //! - [`shop`]: the shop under test, and its faults.
 //! - [`visitor`]: a visitor who checks the cart and the session; [`random`]: the choice of the next action; [`crons`]:
@@ -15,7 +16,9 @@ mod tally;
 mod verdict;
 mod visitor;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use edgefront_models::histories::clients::{self, Histories};
 
 use tokio::{task::JoinSet, time, try_join};
 use xtask::{
@@ -26,6 +29,7 @@ use xtask::{
 };
 
 use self::{shop::Shop, visitor::Visitor};
+use crate::worker_variables::SERVICE_KEY;
 
 /// Options of `cargo xtask soak`.
 #[derive(clap::Args)]
@@ -66,11 +70,20 @@ pub async fn run(arguments: SoakArguments) -> Result<(), Failure> {
         let visitor = Visitor::new(number, shop.handle());
         tasks.spawn(visitor.shop_until(end));
     }
+    let histories = Arc::<Histories>::default();
+    let handle = shop.handle();
+    let shared = clients::Shop {
+        http: handle.http.clone(),
+        url: Arc::new(move || handle.url()),
+        service_key: SERVICE_KEY.to_owned(),
+    };
+    tasks.spawn(histories.clone().record_until(shared, end));
     let shop = shop.inject_faults(duration, Duration::from_secs(arguments.every)).await?;
     while let Some(ended) = tasks.join_next().await {
         ended.map_err(|_| Failure::new("a visitor panicked", "see the message above"))?;
     }
-    let tally = shop.tally();
+    let mut tally = shop.tally();
+    tally.record_histories(histories.check());
     println!("\n{tally}");
     if arguments.write_docs {
         document::write(&arguments, &tally)?;

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use edgefront_models::histories::clients::Summary;
 use http::StatusCode;
 
 /// After the kill of the Worker, a page without a response is no violation for this time. A new Worker starts within a
@@ -22,6 +23,8 @@ pub enum Violation {
     Write,
     /// A page was an error, incomplete, or missing.
     Page,
+    /// What clients saw of a shared cart or a flash sale is not linearizable.
+    History,
 }
 
 /// The events of one minute.
@@ -55,6 +58,8 @@ pub struct Tally {
     worker_killed: Option<Instant>,
     /// Pages without a response because the Worker had just been killed.
     pub unanswered: u64,
+    /// The check of the clients' histories, after the run.
+    pub histories: Option<Summary>,
 }
 
 impl Tally {
@@ -65,6 +70,7 @@ impl Tally {
             violations: Vec::new(),
             worker_killed: None,
             unanswered: 0,
+            histories: None,
         }
     }
 
@@ -124,6 +130,13 @@ impl Tally {
     /// Adds a sample of the Worker's memory; `None` if it is unknown.
     pub fn memory(&mut self, megabytes: Option<f64>) {
         self.minute().memory.extend(megabytes);
+    }
+
+    pub fn record_histories(&mut self, summary: Summary) {
+        for object in &summary.violated {
+            self.violation(Violation::History, &format!("the history of {object} is not linearizable"));
+        }
+        self.histories = Some(summary);
     }
 
     pub fn violation(&mut self, violation: Violation, details: &str) {

@@ -107,6 +107,9 @@ impl fmt::Display for Tally {
         writeln!(f, "  {} writes got another status, or no response for a minute.", violations(Violation::Write))?;
         let (jobs, failed) = (self.total(|minute| minute.jobs), self.total(|minute| minute.jobs_failed));
         write!(f, "- {jobs} runs of the cron jobs: {failed} failed while Redis or the Worker was down.")?;
+        if let Some(histories) = &self.histories {
+            write!(f, "\n- {histories}.")?;
+        }
         if let Some((warm, end)) = self.memory_growth() {
             write!(f, "\n- The Worker had {warm:.0} MB after its warm-up, and {end:.0} MB at the end.")?;
         }

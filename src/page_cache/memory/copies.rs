@@ -61,6 +61,13 @@ pub struct LookupEpoch {
     clock: u64,
 }
 
+impl LookupEpoch {
+    #[must_use]
+    pub const fn began(self) -> Timestamp {
+        self.at
+    }
+}
+
 /// A copy that answers without Redis.
 pub struct LocalHit {
     pub entry: Rc<StoredPage>,

@@ -34,6 +34,8 @@ const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Largest number of URLs with a remembered key. Parsing a URL takes as long as the rest of a local hit.
 const MAX_URLS: usize = 2_000;
+/// Largest number of remembered renders of a page. More than one at a time is rare: its lease was lost.
+const MAX_RENDERS: usize = 8;
 /// Longest remembered URL, bytes.
 const MAX_URL: usize = 500;
 
@@ -52,12 +54,15 @@ pub struct PageMemory {
     /// Pages without stated freshness whose item was not popular.
     unpopular: Notes<()>,
     failed: Notes<()>,
-    renders: Rc<RefCell<HashMap<String, Timestamp>>>,
+    renders: Rc<RefCell<Renders>>,
     /// Requests for visitors' own content.
     pub own_pages: OwnPages,
     /// Facts of sessions.
     pub facts: FactMemory,
 }
+
+/// The renders in progress, by the page's hash, and until when each counts at most.
+type Renders = HashMap<String, Vec<Timestamp>>;
 
 impl PageMemory {
     /// An empty memory whose copies answer without Redis for `ttl`.
@@ -202,9 +207,12 @@ impl PageMemory {
         self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.entry.clone())
     }
 
-    /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`.
+    /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`, or an unsafe request has changed it
+    /// and Redis does not know that yet: a render that began before the change may still be stored there.
     pub fn keep(&self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
-        self.copies.borrow_mut().keep(hash, page, epoch);
+        if self.unstorable(hash, epoch.began()) != Some(Reason::Invalidated) {
+            self.copies.borrow_mut().keep(hash, page, epoch);
+        }
     }
 
     /// Drops the copies of a page and its hit-for-miss notes.
@@ -224,7 +232,7 @@ impl PageMemory {
     /// Returns whether a request of this isolate renders the page now.
     #[must_use]
     pub fn is_rendering(&self, hash: &str, now: Timestamp) -> bool {
-        self.renders.borrow().get(hash).is_some_and(|until| now < *until)
+        self.renders.borrow().get(hash).is_some_and(|renders| renders.iter().any(|until| now < *until))
     }
 
     /// Marks the page as being rendered until the guard is dropped, and at most until `until`: the platform may end a
@@ -232,26 +240,42 @@ impl PageMemory {
     /// again.
     #[must_use]
     pub fn start_render(&self, hash: &str, until: Timestamp) -> RenderGuard {
-        self.renders.borrow_mut().insert(hash.to_owned(), until);
-        RenderGuard { hash: hash.to_owned(), renders: self.renders.clone() }
+        let mut renders = self.renders.borrow_mut();
+        let of_page = renders.entry(hash.to_owned()).or_default();
+        if of_page.len() == MAX_RENDERS {
+            of_page.remove(0);
+        }
+        of_page.push(until);
+        RenderGuard { hash: hash.to_owned(), until, renders: self.renders.clone() }
     }
 }
 
 /// A render in progress in this isolate.
 pub struct RenderGuard {
     hash: String,
-    renders: Rc<RefCell<HashMap<String, Timestamp>>>,
+    until: Timestamp,
+    renders: Rc<RefCell<Renders>>,
 }
 
 impl Drop for RenderGuard {
     fn drop(&mut self) {
-        self.renders.borrow_mut().remove(&self.hash);
+        let mut renders = self.renders.borrow_mut();
+        let Some(of_page) = renders.get_mut(&self.hash) else { return };
+        if let Some(own) = of_page.iter().position(|until| *until == self.until) {
+            of_page.swap_remove(own);
+        }
+        if of_page.is_empty() {
+            renders.remove(&self.hash);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{policy::VaryFields, stored_page::tests::entry},
+        *,
+    };
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
 
@@ -275,12 +299,29 @@ mod tests {
     }
 
     #[test]
+    fn no_copy_is_kept_while_redis_does_not_know_of_an_unsafe_request() {
+        let memory = PageMemory::new(Duration::from_secs(5));
+        let page = Rc::new(StoredPage { vary: VaryFields::from_text(""), ..entry(b"", Vec::new()) });
+        let has_copy =
+            || memory.copies.borrow_mut().get("a", &LazyCell::new(SelectingHeaders::default), START).is_some();
+        memory.forget("a");
+        memory.note_unstorable("a", Reason::Invalidated, START);
+        memory.keep("a", page.clone(), memory.epoch(START));
+        assert!(!has_copy());
+        memory.forget("a");
+        memory.keep("a", page, memory.epoch(START));
+        assert!(has_copy());
+    }
+
+    #[test]
     fn a_render_ends_with_its_guard_or_its_deadline() {
         let memory = PageMemory::new(Duration::from_secs(5));
         let until = START + Duration::from_secs(30);
         let guard = memory.start_render("a", until);
         assert!(memory.is_rendering("a", START) && !memory.is_rendering("b", START));
         assert!(!memory.is_rendering("a", until));
+        drop(memory.start_render("a", until));
+        assert!(memory.is_rendering("a", START), "the end of another render");
         drop(guard);
         assert!(!memory.is_rendering("a", START));
     }

@@ -44,7 +44,8 @@ impl Shop {
         Self::native_on(Store::spread().await, variables)
     }
 
-    fn native_on(store: Store, variables: &[(&str, &str)]) -> Self {
+    /// As [`Shop::native`], on this store.
+    pub fn native_on(store: Store, variables: &[(&str, &str)]) -> Self {
         let origin = TestOrigin::start();
         let native = Native::start(&store, &with_origin(&store, &origin, variables));
         Self { url: native.url(), client: client(), platform: Platform::Native(native), origin, store }

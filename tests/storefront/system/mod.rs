@@ -6,6 +6,10 @@ mod browser;
 mod faults;
 /// The import rules of `ARCHITECTURE.md`.
 mod imports;
+/// Histories of concurrent clients.
+mod linearizable;
+/// Runs of the models in `models`, on the real scripts.
+mod models;
 /// Properties of the parsers.
 mod parsers;
 /// All operations at once, in random order, against a model.

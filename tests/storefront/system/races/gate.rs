@@ -3,7 +3,7 @@
 //! actors, and the same list says it again. Only released requests do real I/O; every other actor waits for the gate.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     pin::pin,
     rc::Rc,
     sync::{
@@ -41,6 +41,8 @@ struct Inner {
     fetch: NativeFetch,
     clock: TestClock,
     held: RefCell<Vec<Held>>,
+    /// The number of what is held next.
+    next: Cell<u64>,
     /// Work that is to run beside the actors.
     spawned: RefCell<Vec<Actor>>,
     /// The released requests, one line each.
@@ -51,6 +53,8 @@ struct Inner {
 pub type Actor = LocalBoxFuture<'static, Result<(), String>>;
 
 struct Held {
+    /// A request and its answer have the same.
+    number: u64,
     door: usize,
     label: String,
     what: What,
@@ -68,8 +72,8 @@ type Deliver = Box<dyn FnOnce()>;
 
 impl Gate {
     pub fn new(clock: &TestClock) -> Self {
-        let (held, spawned, trace) = Default::default();
-        Self(Rc::new(Inner { fetch: NativeFetch::new(), clock: clock.clone(), held, spawned, trace }))
+        let (held, next, spawned, trace) = Default::default();
+        Self(Rc::new(Inner { fetch: NativeFetch::new(), clock: clock.clone(), held, next, spawned, trace }))
     }
 
     /// The way through for one actor, or one isolate.
@@ -88,7 +92,51 @@ impl Gate {
     }
 
     fn hold(&self, door: usize, label: String, what: What) {
-        self.0.held.borrow_mut().push(Held { door, label, what });
+        let number = self.0.next.replace(self.0.next.get() + 1);
+        self.0.held.borrow_mut().push(Held { number, door, label, what });
+    }
+
+    /// What `door` holds, by number.
+    pub fn held_by(&self, door: usize) -> Vec<u64> {
+        self.0.held.borrow().iter().filter(|held| held.door == door).map(|held| held.number).collect()
+    }
+
+    /// The sleepers of `door` whose time has come, by number.
+    pub fn due(&self, door: usize) -> Vec<u64> {
+        let now = self.0.clock.now();
+        let is_due = |held: &&Held| held.door == door && matches!(held.what, What::Sleep(end, _) if end <= now);
+        self.0.held.borrow().iter().filter(is_due).map(|held| held.number).collect()
+    }
+
+    /// What is held under `number`, in words.
+    pub fn label(&self, number: u64) -> String {
+        let held = self.0.held.borrow();
+        held.iter().find(|held| held.number == number).map_or_else(String::new, |held| held.label.clone())
+    }
+
+    /// Forgets what `door` holds: nobody waits for it any more.
+    pub fn forget(&self, door: usize) {
+        self.0.held.borrow_mut().retain(|held| held.door != door);
+    }
+
+    /// Takes the next step of what is held under `number`: sends a request and holds its answer, or delivers an answer,
+    /// or wakes a sleeper. False if nothing is held under this number.
+    pub async fn step(&self, number: u64) -> bool {
+        let found = self.0.held.borrow().iter().position(|held| held.number == number);
+        let Some(place) = found else { return false };
+        let Held { number, door, label, what } = self.0.held.borrow_mut().remove(place);
+        match what {
+            What::Send(request) => {
+                let what = What::Deliver(request.await);
+                self.0.held.borrow_mut().push(Held { number, door, label, what });
+            }
+            What::Deliver(deliver) => deliver(),
+            What::Sleep(end, wake) => {
+                self.0.clock.advance(end.since(self.0.clock.now()));
+                let _ = wake.send(());
+            }
+        }
+        true
     }
 
     /// Plays `actors` to their end. Each number of `schedule` says which of the held things goes next, counted in the
@@ -115,7 +163,7 @@ impl Gate {
             let Some(next) = self.take(usize::from(*schedule.next().unwrap_or(&0))) else {
                 return if running.is_empty() { Ok(()) } else { Err("an actor waits for nothing".to_owned()) };
             };
-            let Held { door, label, what } = next;
+            let Held { door, label, what, .. } = next;
             match what {
                 What::Send(request) => {
                     self.0.trace.borrow_mut().push(format!("{door}: {label}"));
@@ -152,7 +200,7 @@ impl Gate {
 }
 
 /// Polls until nobody can go on.
-fn advance(running: &mut FuturesUnordered<Actor>) -> Result<(), String> {
+pub fn advance(running: &mut FuturesUnordered<Actor>) -> Result<(), String> {
     let woken = Arc::new(Woken(AtomicBool::new(true)));
     let waker = woken.clone().into();
     let mut context = Context::from_waker(&waker);

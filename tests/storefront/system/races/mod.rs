@@ -29,7 +29,7 @@ mod action;
 /// The same, truly at once.
 mod crowd;
 /// The order of requests in the hand of the test.
-mod gate;
+pub mod gate;
 /// The model of the expected results.
 mod model;
 /// Pages and purges.
@@ -37,7 +37,7 @@ mod pages;
 /// Rows and their refreshes.
 mod rows;
 /// The state of Redis.
-mod state;
+pub mod state;
 /// The execution of the actions.
 mod world;
 
@@ -140,7 +140,7 @@ impl Place {
 }
 
 /// A script that is sent in full takes one request more: whether it is must not be a matter of chance.
-async fn ready(store: Store) -> Store {
+pub async fn ready(store: Store) -> Store {
     store.load_scripts().await;
     store
 }
