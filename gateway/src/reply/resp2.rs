@@ -32,8 +32,8 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a line. Line breaks in the text become spaces, because a line break ends the reply. Only an error that
-/// quotes its input can contain one.
+/// Appends a line. Line breaks in the text become spaces, because a line break ends the reply. Only an error of the
+/// gateway that quotes its input can contain one.
 fn write_line(kind: u8, text: &[u8], out: &mut Vec<u8>) {
     out.push(kind);
     out.extend(text.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }));

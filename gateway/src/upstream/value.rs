@@ -19,14 +19,15 @@ pub(crate) enum Value {
     ServerError(ServerError),
 }
 
-/// The text of an error reply. Bytes that are not UTF-8 are replaced by U+FFFD: Redis quotes bytes of the command.
+/// The text of an error reply. Bytes that are not UTF-8 are replaced by U+FFFD: Redis quotes bytes of the command. Line
+/// breaks are replaced by spaces, because a line of RESP2 cannot contain them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerError(String);
 
 impl ServerError {
     /// The error with this text.
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(text.into().replace(['\r', '\n'], " "))
     }
 
     /// `CODE text`.
@@ -42,5 +43,16 @@ impl ServerError {
     /// The text after the code. Empty if there is none.
     pub(crate) fn details(&self) -> &str {
         self.0.split_once(' ').map_or("", |(_, details)| details)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_breaks_in_an_error_are_spaces() {
+        let error = ServerError::new("ERR\nunknown command 'a\r\nb'");
+        assert_eq!((error.code(), error.details()), ("ERR", "unknown command 'a  b'"));
     }
 }
