@@ -23,6 +23,10 @@ use crate::{
 /// The `Cache-Control` of a page with holes: no cache may reuse it for another visitor, or without a validation.
 pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cache");
 
+/// Other headers that may let a cache in front of edgefront store the page (RFC 9111 §5.3, RFC 9213 §3).
+pub const OTHER_CACHING: [&str; 4] =
+    ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
+
 /// A part of a page's body that belongs to one visitor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hole {

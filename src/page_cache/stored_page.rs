@@ -170,6 +170,9 @@ impl StoredPage {
         let mut headers = self.headers.clone();
         if !self.holes.is_empty() {
             headers.insert(header::CACHE_CONTROL, holes::CACHE_CONTROL);
+            for name in holes::OTHER_CACHING {
+                headers.remove(name);
+            }
         }
         headers
     }

@@ -38,7 +38,7 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
     let mut response = Response::default();
     *response.status_mut() = page.status;
     *response.headers_mut() = page.visible_headers();
-    for name in [header::ETAG, header::LAST_MODIFIED, header::ACCEPT_RANGES, header::EXPIRES] {
+    for name in [header::ETAG, header::LAST_MODIFIED, header::ACCEPT_RANGES] {
         response.headers_mut().remove(name);
     }
     status.append_to(&mut response);
