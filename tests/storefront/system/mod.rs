@@ -1,5 +1,7 @@
 //! Tests that cross module borders.
 
+/// Clients that reset their connections.
+mod aborts;
 /// A person's view, in Chromium.
 mod browser;
 /// Every fault, during every action.
