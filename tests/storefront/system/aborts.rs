@@ -22,7 +22,8 @@ const CLIENTS: usize = 8;
 #[tokio::test]
 async fn a_client_that_resets_its_connection_takes_no_shared_batch_along() {
     let shop = Shop::workerd(&[]).await;
-    let sign_in = async |kind| join_all((0..CLIENTS).map(async |number| log_in(&shop, &format!("{kind}-{number}")).await)).await;
+    let sign_in =
+        async |kind| join_all((0..CLIENTS).map(async |number| log_in(&shop, &format!("{kind}-{number}")).await)).await;
     let (mut staying, mut leaving) = (sign_in("stays").await, sign_in("leaves").await);
     let mut first = log_in(&shop, "first").await;
     let before = shop.store.counts().requests;
@@ -68,7 +69,8 @@ async fn begin_add(shop: &Shop, visitor: &Visitor<'_>) -> TcpStream {
     let request = visitor.request(Method::POST, "/cart/items");
     let request = with_json(request, &json!({"id": "mug", "quantity": 1})).build().expect("a request");
     let body = request.body().and_then(reqwest::Body::as_bytes).expect("bytes");
-    let mut head = format!("POST {} HTTP/1.1\r\nhost: shop\r\ncontent-length: {}\r\n", request.url().path(), body.len());
+    let mut head =
+        format!("POST {} HTTP/1.1\r\nhost: shop\r\ncontent-length: {}\r\n", request.url().path(), body.len());
     for (name, value) in request.headers() {
         head += &format!("{name}: {}\r\n", value.to_str().expect("ASCII"));
     }

@@ -8,6 +8,8 @@ mod browser;
 mod faults;
 /// The import rules of `ARCHITECTURE.md`.
 mod imports;
+/// Several locations on one Redis.
+mod locations;
 /// Properties of the parsers.
 mod parsers;
 /// All operations at once, in random order, against a model.
