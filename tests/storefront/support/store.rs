@@ -82,7 +82,12 @@ impl Store {
 
     /// Over [`SHARDS`] shards, all of them in one database: for who reads all of it at one moment.
     pub async fn sharded() -> Self {
-        Self::with(Keys::new(SHARDS), &Self::unused_database(), None).await
+        Self::sharded_on(&Self::unused_database()).await
+    }
+
+    /// As [`Store::sharded`], in the database at this URL.
+    pub async fn sharded_on(redis_url: &str) -> Self {
+        Self::with(Keys::new(SHARDS), redis_url, None).await
     }
 
     /// The URL of an empty database of the server of all tests.

@@ -72,7 +72,7 @@ async fn begin_add(shop: &Shop, visitor: &Visitor<'_>) -> TcpStream {
     let mut head =
         format!("POST {} HTTP/1.1\r\nhost: shop\r\ncontent-length: {}\r\n", request.url().path(), body.len());
     for (name, value) in request.headers() {
-        head += &format!("{name}: {}\r\n", value.to_str().expect("ASCII"));
+        head.extend([name.as_str(), ": ", value.to_str().expect("ASCII"), "\r\n"]);
     }
     let address = shop.url.strip_prefix("http://").expect("HTTP");
     let mut connection = TcpStream::connect(address).await.expect("a connection");

@@ -59,6 +59,30 @@ enum Trouble {
 
 use Trouble::*;
 
+/// How the data is laid out while an action is tried.
+#[derive(Clone, Copy)]
+enum Layout {
+    Book,
+    /// Several shards in one database.
+    Shards,
+}
+
+impl Layout {
+    async fn store(self) -> Store {
+        match self {
+            Self::Book => Store::book().await,
+            Self::Shards => Store::sharded().await,
+        }
+    }
+
+    async fn store_on(self, url: &str) -> Store {
+        match self {
+            Self::Book => Store::on(url).await,
+            Self::Shards => Store::sharded_on(url).await,
+        }
+    }
+}
+
 const REDIS: [(&str, Trouble); 14] = [
     ("no fault", Nothing),
     ("connection refused", Redis("refuse")),
@@ -98,24 +122,40 @@ const ORIGIN: [(&str, Trouble); 5] = [
     ("refused, and so is Redis", Both),
 ];
 
+const SHARDS: [(&str, Trouble); 8] = [
+    ("no fault", Nothing),
+    ("connection refused", Redis("refuse")),
+    ("server down", Down),
+    ("reply lost", Redis("lost-reply")),
+    ("half of a pipeline", Redis("half-pipeline")),
+    ("connection refused once", Once("refuse")),
+    ("reply lost once", Once("lost-reply")),
+    ("server restarted", Restarted),
+];
+
 #[tokio::test]
 async fn redis_fails_for_a_while() {
-    tried("redis", &REDIS).await;
+    tried("redis", Layout::Book, &REDIS).await;
 }
 
 #[tokio::test]
 async fn redis_fails_once() {
-    tried("once", &ONCE).await;
+    tried("once", Layout::Book, &ONCE).await;
 }
 
 #[tokio::test]
 async fn the_origin_fails() {
-    tried("origin", &ORIGIN).await;
+    tried("origin", Layout::Book, &ORIGIN).await;
+}
+
+#[tokio::test]
+async fn redis_fails_in_the_sharded_layout() {
+    tried("shards", Layout::Shards, &SHARDS).await;
 }
 
 /// Tries every action in every trouble, and holds the table `name` of the docs to what came out.
-async fn tried(name: &str, troubles: &[(&'static str, Trouble)]) {
-    let usual = stream::iter(ACTIONS).then(async |(action, _)| (action, without_fault(action).await));
+async fn tried(name: &str, layout: Layout, troubles: &[(&'static str, Trouble)]) {
+    let usual = stream::iter(ACTIONS).then(async |(action, _)| (action, without_fault(layout, action).await));
     let usual: Vec<_> = usual.collect().await;
     let fields = troubles.iter().flat_map(|(label, trouble)| usual.iter().map(|usual| (*label, *trouble, *usual)));
     let (own, shared): (Vec<_>, Vec<_>) = fields.partition(|(_, trouble, _)| matches!(trouble, Down | Restarted));
@@ -123,11 +163,11 @@ async fn tried(name: &str, troubles: &[(&'static str, Trouble)]) {
     // Those that need a server of their own take it in turn.
     let mut server = OwnServer::start();
     for (label, trouble, usual) in own {
-        let store = Store::on(&server.unused_database()).await;
+        let store = layout.store_on(&server.unused_database()).await;
         fields.push((label, usual.0, tried_one(store, trouble, usual, Some(&mut server)).await));
     }
     let shared = shared.into_iter().map(async |(label, trouble, usual)| {
-        (label, usual.0, tried_one(Store::book().await, trouble, usual, None).await)
+        (label, usual.0, tried_one(layout.store().await, trouble, usual, None).await)
     });
     fields.extend(stream::iter(shared).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
 
@@ -161,8 +201,8 @@ async fn tried_one(
 }
 
 /// How many requests Redis gets where nothing fails.
-async fn without_fault(action: Action) -> u64 {
-    let world = World::new(Store::book().await);
+async fn without_fault(layout: Layout, action: Action) -> u64 {
+    let world = World::new(layout.store().await);
     action.prepare(&world).await;
     let before = world.store.gateway.received();
     action.act(&world).await;

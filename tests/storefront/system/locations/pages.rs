@@ -35,14 +35,14 @@ async fn after_a_purge_no_location_serves_the_old_page_beyond_page_memory() {
     shops[0].origin.answer_with(move |_| {
         Reply::html(rendered.load(SeqCst).to_string()).header("cache-control", "public, s-maxage=3600")
     });
-    let (over, purged) = (Cell::new(false), RefCell::new(Vec::<(Instant, Duration)>::new()));
+    let (over, purges) = (Cell::new(false), RefCell::new(Vec::<(Instant, Duration)>::new()));
     let visits = join_all(shops.iter().map(async |shop| {
         let mut last = 0;
         while !over.get() {
             let begun = Instant::now();
             let seen: u64 = read(shop).await.expect("an answer").parse().expect("a version");
-            // The purge of version N ended at `purged[N]`.
-            if let Some((purged, allowed)) = purged.borrow().get(usize::try_from(seen).expect("few")) {
+            // The purge of version N is `purges[N]`.
+            if let Some((purged, allowed)) = purges.borrow().get(usize::try_from(seen).expect("few")) {
                 let late = begun.saturating_duration_since(*purged);
                 assert!(late < *allowed, "{}: version {seen} is served {late:?} after its purge", shop.url);
             }
@@ -51,7 +51,7 @@ async fn after_a_purge_no_location_serves_the_old_page_beyond_page_memory() {
         }
         last
     }));
-    let purges = async {
+    let change = async {
         for round in 0..4 {
             rotate_clocks(&shops, round).await;
             settled(&shops).await;
@@ -61,7 +61,7 @@ async fn after_a_purge_no_location_serves_the_old_page_beyond_page_memory() {
             assert_eq!(answer.status, 200);
             // In turn, no clock jumps after the purge, or each does.
             let allowed = MEMORY * if round % 2 == 0 { 1 } else { 2 };
-            purged.borrow_mut().push((Instant::now(), allowed));
+            purges.borrow_mut().push((Instant::now(), allowed));
             if round % 2 == 1 {
                 rotate_clocks(&shops, round + 1).await;
             }
@@ -69,7 +69,7 @@ async fn after_a_purge_no_location_serves_the_old_page_beyond_page_memory() {
         }
         over.set(true);
     };
-    let (last, ()) = join(visits, purges).await;
+    let (last, ()) = join(visits, change).await;
     assert_eq!(last, [4, 4, 4]);
 }
 
