@@ -156,6 +156,12 @@ impl Shop {
         assert_eq!(answer.expect("an answer").status(), 204);
     }
 
+    /// Sets a fault of the Worker's D1 database: `refused`, `reply-lost`, or none. In workerd only.
+    pub async fn set_database_fault(&self, fault: &str) {
+        let answer = self.request(Method::POST, "/test/database").body(fault.to_owned()).send().await;
+        assert_eq!(answer.expect("an answer").status(), 204);
+    }
+
     /// Ends the Worker's process by SIGKILL, whatever it does. In workerd only.
     pub async fn kill(&self) {
         if let Platform::Workerd(workerd) = &self.platform {

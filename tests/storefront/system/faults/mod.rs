@@ -24,6 +24,10 @@ use crate::support::{Reply, Store, eventually};
 
 /// The action.
 mod action;
+/// Redis is killed while customers buy.
+mod crash;
+/// Faults of the database.
+mod database;
 /// The expected response.
 mod table;
 /// Some of it in workerd.
