@@ -21,7 +21,7 @@ use edgefront::{
 };
 use edgefront_gateway::{
     Counts, Gateway, Options,
-    server::{Server, ServerOptions},
+    server::{Server, ServerCluster, ServerOptions},
 };
 use http::HeaderValue;
 use serde_json::{Value, json};
@@ -106,6 +106,16 @@ impl Store {
         store.load_scripts().await;
         note_cluster();
         store
+    }
+
+    /// Over [`SHARDS`] shards on this cluster.
+    pub async fn on_cluster(cluster: &ServerCluster) -> Self {
+        Self::with(Keys::new(SHARDS), &cluster.url(), None).await
+    }
+
+    /// The servers of [`Store::spread`].
+    pub fn cluster(&self) -> &ServerCluster {
+        self.cluster.as_ref().expect("a store on a cluster").servers()
     }
 
     /// Makes every script known to all servers: which of them a test has asked before would be a matter of chance.

@@ -24,6 +24,8 @@ use crate::support::{Reply, Store, eventually};
 
 /// The action.
 mod action;
+/// Slots that move, servers that fail over.
+mod cluster;
 /// Redis is killed while customers buy.
 mod crash;
 /// Faults of the database.
@@ -59,6 +61,8 @@ enum Trouble {
     Origin(fn() -> Reply),
     /// Neither Redis nor the origin answers.
     Both,
+    /// Every slot of the cluster is on its way to another server.
+    Moving,
 }
 
 use Trouble::*;
@@ -69,6 +73,8 @@ enum Layout {
     Book,
     /// Several shards in one database.
     Shards,
+    /// The same, on a cluster of three servers.
+    Cluster,
 }
 
 impl Layout {
@@ -76,13 +82,14 @@ impl Layout {
         match self {
             Self::Book => Store::book().await,
             Self::Shards => Store::sharded().await,
+            Self::Cluster => Store::spread().await,
         }
     }
 
     async fn store_on(self, url: &str) -> Store {
         match self {
             Self::Book => Store::on(url).await,
-            Self::Shards => Store::sharded_on(url).await,
+            Self::Shards | Self::Cluster => Store::sharded_on(url).await,
         }
     }
 }
@@ -150,6 +157,18 @@ async fn redis_fails_once() {
 #[tokio::test]
 async fn the_origin_fails() {
     tried("origin", Layout::Book, &ORIGIN).await;
+}
+
+const CLUSTER: [(&str, Trouble); 4] = [
+    ("no fault", Nothing),
+    ("slots on their way", Moving),
+    ("connection refused once", Once("refuse")),
+    ("reply lost once", Once("lost-reply")),
+];
+
+#[tokio::test]
+async fn a_cluster_fails() {
+    tried("cluster", Layout::Cluster, &CLUSTER).await;
 }
 
 #[tokio::test]
@@ -300,6 +319,7 @@ impl World {
         match trouble {
             Nothing => {}
             Redis(name) => gateway.set_fault(Some(fault(name))),
+            Moving => cluster::begin_moving(self.store.cluster()),
             Once(name) => gateway.set_fault_for(fault(name), FaultScope::Next(1)),
             Stale => gateway.set_fault(Some(Fault::StaleReads(Store::unused_database()))),
             Down => own.expect("a server").0.stop(),
@@ -322,6 +342,9 @@ impl World {
     }
 
     async fn end(&mut self, trouble: Trouble, own: Option<&mut OwnServer>) {
+        if matches!(trouble, Moving) {
+            cluster::end_moving(self.store.cluster());
+        }
         self.store.gateway.set_fault(None);
         self.origin_works();
         if let (Down, Some(own)) = (trouble, own) {

@@ -28,8 +28,8 @@ async fn a_view_counts_once_in_all_locations_together() {
     let store = &shops[0].store;
     // The ranking holds negative scores.
     let counted = async |item: &str| -> i64 {
-        let score = store.raw(&["ZSCORE", "viewed:", item]).await;
-        score.as_str().map_or(0, |score| -score.parse::<i64>().expect("whole views"))
+        let found = store.raw(&["ZSCORE", "viewed:", item]).await;
+        found.as_str().map_or(0, |views| -views.parse::<i64>().expect("whole views"))
     };
     assert_eq!(counted("mug").await, USERS, "one view for each user");
 
