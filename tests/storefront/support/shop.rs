@@ -167,7 +167,7 @@ impl Shop {
         if let Platform::Workerd(workerd) = &self.platform {
             workerd.kill();
         }
-        eventually("the Worker is gone", async || self.client.get(&self.url).send().await.is_err()).await;
+        eventually("the Worker is gone", async || self.get("/test/progress").send().await.is_err()).await;
     }
 
     /// The lines that edgefront has logged so far.

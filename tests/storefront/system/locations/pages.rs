@@ -79,11 +79,14 @@ async fn a_page_is_rendered_once_for_all_locations_and_again_if_its_holder_is_ki
     let origin = &shops[0].origin;
     origin.answer(Reply::html("page").header("cache-control", "public, s-maxage=3600"));
     let renders = || origin.asked().iter().filter(|asked| asked.header("edge-shared") == "1").count();
+    let gateway = &shops[0].store.gateway;
     let everybody = async |shops: &[Shop]| {
+        let before = gateway.received();
         let visits = join_all(shops.iter().cycle().take(8 * shops.len()).map(read));
         let release = async {
+            let is_asked = |requests: u64| requests >= before + shops.len() as u64;
+            eventually("every location looks the page up", async || is_asked(gateway.received())).await;
             eventually("the origin is asked", async || renders() > 0).await;
-            tokio::time::sleep(Duration::from_millis(300)).await;
             origin.release();
         };
         join(visits, release).await.0
