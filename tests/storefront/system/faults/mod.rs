@@ -78,6 +78,11 @@ enum Layout {
 }
 
 impl Layout {
+    /// How many fields are tried at once. Each needs a cluster of its own.
+    fn at_once(self) -> usize {
+        if matches!(self, Self::Cluster) { 2 } else { AT_ONCE }
+    }
+
     async fn store(self) -> Store {
         match self {
             Self::Book => Store::book().await,
@@ -192,7 +197,7 @@ async fn tried(name: &str, layout: Layout, troubles: &[(&'static str, Trouble)])
     let shared = shared.into_iter().map(async |(label, trouble, usual)| {
         (label, usual.0, tried_one(layout.store().await, trouble, usual, None).await)
     });
-    fields.extend(stream::iter(shared).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
+    fields.extend(stream::iter(shared).buffer_unordered(layout.at_once()).collect::<Vec<_>>().await);
 
     let broken: Vec<_> = fields
         .iter()
