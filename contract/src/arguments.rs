@@ -67,6 +67,9 @@ pub struct ContractArguments {
     /// The address that signs out with a POST. Hidden fields of its form on the account page are added.
     #[arg(long, value_name = "PATH", value_parser = parse_path)]
     pub logout: Option<String>,
+    /// Sign out with a GET, as a link does.
+    #[arg(long, requires = "logout")]
+    pub logout_get: bool,
     /// The address that adds an item to the cart with a POST. Hidden fields of its form on the product page are added.
     #[arg(long, value_name = "PATH", value_parser = parse_path)]
     pub cart: Option<String>,

@@ -187,9 +187,12 @@ pub(super) async fn check_logout(
     // The checks of the session have ended the first login.
     let (_, mut cookies) = submit_login(arguments, origin, login, &arguments::password()?).await?;
     let visitor = Visitor::User(user);
-    let fields = with_hidden(origin, &mut cookies, visitor, (account, path), Vec::new()).await?;
-    let call = origin.call(Method::POST, path, visitor).cookies(&cookies).form(&fields);
-    let answer = call.send().await?;
+    let answer = if arguments.logout_get {
+        origin.get(path, visitor).cookies(&cookies).send().await?
+    } else {
+        let fields = with_hidden(origin, &mut cookies, visitor, (account, path), Vec::new()).await?;
+        origin.call(Method::POST, path, visitor).cookies(&cookies).form(&fields).send().await?
+    };
     let missing = "send Edge-Logout: 1 with the response to a logout";
     let parse = |text: &str| match text {
         "1" | "all" => Ok(()),

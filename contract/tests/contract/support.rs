@@ -212,7 +212,8 @@ impl Shop {
             _ => key == KEY,
         };
         let is_right = is_right || (self.has(Fault::RefusesLate) && asked.path != "/rows");
-        if !is_right && !(self.has(Fault::Underscores) && asked.headers.contains_key("edge_user")) {
+        let is_underscored = self.has(Fault::Underscores) && asked.headers.contains_key("edge_user");
+        if !is_right && !is_underscored {
             return reply(403, "through edgefront only", &[]);
         }
         let is_believed = is_right && (key == KEY || !self.has(Fault::RefusesLate));
