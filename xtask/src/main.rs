@@ -34,7 +34,8 @@ enum Command {
     Dev(dev::DevArguments),
     /// Run a third-party storefront on this machine behind edgefront with its preset.
     Storefront(run_storefront::StorefrontArguments),
-    /// Run all tests with a real Redis and workerd; with --storefronts, the tests with third-party storefronts.
+    /// Run all tests with a real Redis and workerd; with --storefronts or --integrations, the tests with
+    /// third-party software.
     Test(test::TestArguments),
     /// Check licences, duplicates and sources of all dependencies, and known vulnerabilities if their database is
     /// reachable.
@@ -63,6 +64,9 @@ fn main() -> ExitCode {
         Command::Storefront(arguments) => runner::run_until_stopped(run_storefront::run(arguments)),
         Command::Test(arguments) if arguments.storefronts => {
             runner::exit_code(programs::exec(Program::Storefronts, &arguments.cargo_test))
+        }
+        Command::Test(arguments) if arguments.integrations => {
+            runner::run(async move { test::integrations::run(&arguments.cargo_test).await })
         }
         Command::Test(arguments) => runner::run(test::run(arguments)),
         Command::Deny => runner::run(deny::run()),

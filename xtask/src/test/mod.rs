@@ -1,5 +1,6 @@
 //! `cargo xtask test`: sets up what the tests need, runs them, and prints the totals in its last line.
 
+pub mod integrations;
 mod summary;
 
 use std::{
@@ -30,6 +31,9 @@ pub struct TestArguments {
     /// Test third-party storefronts behind edgefront instead; the names and options follow, and -- --help lists them.
     #[arg(long)]
     pub storefronts: bool,
+    /// Test the packages in integrations/ with the real frameworks instead: all of them, or those whose names follow.
+    #[arg(long, conflicts_with = "storefronts")]
+    pub integrations: bool,
     /// Arguments for cargo test: a part of a test's name, `-p edgefront-gateway`, or `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub cargo_test: Vec<OsString>,
