@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The sources of the bundles. package-lock.json pins the libraries among them.
-const SOURCES: [&str; 2] = ["assets", "package-lock.json"];
+const SOURCES: [&str; 3] = ["assets", "integrations/javascript/client/src", "package-lock.json"];
 /// The directory that wrangler.toml names.
 const DIRECTORY: &str = "build/assets";
 const STAMP: &str = "build/.assets";
