@@ -80,6 +80,33 @@ test('directives are one line each', function (): void {
     ], $edge->directives());
 });
 
+test('an error of the server claims no order and no login', function (): void {
+    $edge = visitor();
+    $edge->login(7);
+    $edge->logout();
+    $edge->addToCart('mug');
+    $edge->order('A-1', ['mug' => 1]);
+    equals(['Edge-Logout' => '1'], $edge->directives(500));
+});
+
+test('ids have the characters that edgefront accepts', function (): void {
+    $accepts = function (callable $call): bool {
+        try {
+            $call(visitor());
+            return true;
+        } catch (InvalidArgumentException $error) {
+            return false;
+        }
+    };
+    for ($code = 0; $code < 256; $code++) {
+        $character = chr($code);
+        $graphic = $code > 32 && $code < 127;
+        equals($graphic && !str_contains('{},"\\', $character), $accepts(fn (Edge $edge) => $edge->login("a$character")), "user $code");
+        equals($graphic && $character !== ',', $accepts(fn (Edge $edge) => $edge->tags("a$character")), "tag $code");
+        equals($graphic && preg_match('/[A-Za-z0-9._~-]/', $character) === 1, $accepts(fn (Edge $edge) => $edge->item("a$character")), "item $code");
+    }
+});
+
 test('a response of one visitor is not shared', function (): void {
     $share = function (?callable $prepare = null, int $status = 200, array $lines = []): string {
         $edge = visitor();

@@ -177,12 +177,16 @@ export class Edge {
     this.purges.push(names);
   }
 
-  /** The `Edge-*` headers. None without edgefront: a client must not see them. */
-  directives() {
+  /**
+   * The `Edge-*` headers. None without edgefront: a client must not see them. An error of the server has only a logout,
+   * because its transaction may have been rolled back.
+   */
+  directives(status = 200) {
     if (!this.verified) return {};
     const headers = new Map(this.#headers);
     if (this.#tags.size > 0) headers.set('edge-tags', [...this.#tags].join(', '));
     if (this.#operations.length > 0) headers.set('edge-cart', json(this.#operations));
+    if (status >= 500) ['edge-login', 'edge-cart', 'edge-order'].forEach((name) => headers.delete(name));
     if (headers.has('edge-login')) headers.delete('edge-logout');
     if (this.shared) PERSONAL.forEach((name) => headers.delete(name));
     return Object.fromEntries(headers);
@@ -193,7 +197,7 @@ export class Edge {
    * `response`: its status, the names of its headers, and whether it sets a cookie.
    */
   finish({ status, names, setsCookie }) {
-    const own = this.directives();
+    const own = this.directives(status);
     const isPersonal = [...names.map((name) => name.toLowerCase()), ...Object.keys(own)].some((name) => PERSONAL.includes(name));
     if (this.#share === null && !isPersonal) return own;
     const cause = (isPersonal && 'it has a directive about its visitor') || (this.#touched && `it depends on ${this.#touched}`)

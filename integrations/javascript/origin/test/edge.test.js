@@ -84,6 +84,26 @@ test('a response of one visitor is not shared', (t) => {
   assert.equal(share(() => {}, new Response('', { status: 500 })), 'private, no-store');
 });
 
+test('an error of the server claims no order and no login', () => {
+  const edge = visitor({ 'edge-session': 'none' });
+  edge.login('ada');
+  edge.logout();
+  edge.cart.add('mug');
+  edge.order('A-1', { mug: 1 });
+  assert.deepEqual(edge.directives(500), { 'edge-logout': '1' });
+});
+
+test('ids have the characters that edgefront accepts', () => {
+  const accepts = (call) => { try { call(visitor()); return true; } catch { return false; } };
+  for (let code = 0; code < 256; code += 1) {
+    const character = String.fromCharCode(code);
+    const graphic = code > 32 && code < 127;
+    assert.equal(accepts((edge) => edge.login(`a${character}`)), graphic && !'{},"\\'.includes(character), character);
+    assert.equal(accepts((edge) => edge.tags(`a${character}`)), graphic && character !== ',', character);
+    assert.equal(accepts((edge) => edge.item(`a${character}`)), /[A-Za-z0-9]/.test(character) || '-._~'.includes(character), character);
+  }
+});
+
 test('a login is never declared shared', async () => {
   const handler = edgefront({ key: KEY }, (_, edge) => {
     edge.login('ada');

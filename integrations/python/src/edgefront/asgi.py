@@ -42,7 +42,7 @@ class EdgefrontMiddleware:
         async def finish(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
-                headers = edge.finish(headers)
+                headers = edge.finish(message["status"], headers)
                 message = {**message, "headers": [(n.lower().encode("latin-1"), v.encode("latin-1")) for n, v in headers]}
             await send(message)
 

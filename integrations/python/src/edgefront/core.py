@@ -174,11 +174,15 @@ class Edge:
         """Records that the response depends on its visitor. It then is not shared."""
         self._touched = self._touched or cause
 
-    def finish(self, response: Iterable[tuple[str, str]], ignored_cookies: Iterable[str] = ()) -> list[tuple[str, str]]:
+    def finish(
+        self, status: int, response: Iterable[tuple[str, str]], ignored_cookies: Iterable[str] = ()
+    ) -> list[tuple[str, str]]:
         """The headers of the response with the directives."""
         for finisher in self.finishers:
             finisher()
-        own = self.directives()
+        if status != 200:
+            self.touch(f"its status {status}")
+        own = self.directives(status)
         names = {name.lower() for name, _ in own}
         headers = [(name, value) for name, value in response if name.lower() not in names]
         is_personal = any(
@@ -203,8 +207,9 @@ class Edge:
                 return "it sets a cookie"
         return None
 
-    def directives(self) -> list[tuple[str, str]]:
-        """The `Edge-*` headers. None without edgefront: a client must not see them."""
+    def directives(self, status: int = 200) -> list[tuple[str, str]]:
+        """The `Edge-*` headers. None without edgefront: a client must not see them. An error of the server has only a
+        logout, because its transaction may have been rolled back."""
         if not self.verified:
             return []
         headers = []
@@ -214,13 +219,14 @@ class Edge:
             headers.append(("Edge-Tags", ", ".join(self._tags)))
         if self.shared:
             return headers
-        if self._order is not None:
+        is_error = status >= 500
+        if self._order is not None and not is_error:
             headers.append(("Edge-Order", self._order))
-        if self._login is not None:
+        if self._login is not None and not is_error:
             headers.append(("Edge-Login", self._login))
         elif self._logout is not None:
             headers.append(("Edge-Logout", self._logout))
-        if self._operations:
+        if self._operations and not is_error:
             headers.append(("Edge-Cart", _json(self._operations)))
         return headers
 

@@ -48,7 +48,7 @@ class EdgefrontMiddleware:
         token = _current.set(edge)
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            return start_response(status, edge.finish(headers), exc_info)
+            return start_response(status, edge.finish(int(status[:3]), headers), exc_info)
 
         try:
             return self.app(environ, start)

@@ -112,7 +112,7 @@ def test_directives_are_one_line_each():
 def test_a_response_without_edgefront_has_no_directive():
     edge = Edge()
     edge.login("ada")
-    assert edge.finish([]) == []
+    assert edge.finish(200, []) == []
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_a_value_that_edgefront_would_ignore_is_an_error(call):
     assert edge.directives() == []
 
 
-def share(prepare=lambda edge: None, response=()):
+def share(prepare=lambda edge: None, response=(), status=200):
     edge = visitor(Edge_Session="none")
     edge.share(300, 60)
     prepare(edge)
-    return dict(edge.finish(list(response)))["Cache-Control"]
+    return dict(edge.finish(status, list(response)))["Cache-Control"]
 
 
 def test_a_page_of_everybody_is_shared():
@@ -157,10 +157,40 @@ def test_a_page_of_one_visitor_is_not_shared():
     assert share(response=[("Edge-Login", "ada")]) == "private, no-store"
 
 
+def test_a_page_of_an_error_is_not_shared():
+    assert share(status=404) == "private, no-store"
+
+
+def test_an_error_of_the_server_claims_no_order_and_no_login():
+    edge = visitor(Edge_Session="none")
+    edge.login("ada")
+    edge.logout()
+    edge.cart.add("mug")
+    edge.order("A-1", {"mug": 1})
+    assert edge.directives(500) == [("Edge-Logout", "1")]
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in range(256)])
+def test_ids_have_the_characters_that_edgefront_accepts(character):
+    graphic = "!" <= character <= "~"
+    unreserved = character.isascii() and (character.isalnum() or character in "-._~")
+    for call, expected in [
+        (Edge.login, graphic and character not in '{},"\\'),
+        (Edge.tags, graphic and character != ","),
+        (Edge.item, unreserved),
+    ]:
+        edge = visitor(Edge_Session="none")
+        if expected:
+            call(edge, f"a{character}")
+        else:
+            with pytest.raises(ValueError):
+                call(edge, f"a{character}")
+
+
 def test_a_login_is_never_declared_shared():
     edge = visitor(Edge_Session="none")
     edge.login("ada")
-    headers = dict(edge.finish([("Cache-Control", "public"), ("CDN-Cache-Control", "max-age=60")]))
+    headers = dict(edge.finish(200, [("Cache-Control", "public"), ("CDN-Cache-Control", "max-age=60")]))
     assert (headers["Cache-Control"], "CDN-Cache-Control" in headers) == ("private, no-store", False)
 
 

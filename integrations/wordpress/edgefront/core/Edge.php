@@ -244,8 +244,11 @@ final class Edge
         $this->touched = $this->touched ?? $cause;
     }
 
-    /** The `Edge-*` headers. None without edgefront: a client must not see them. */
-    public function directives(): array
+    /**
+     * The `Edge-*` headers. None without edgefront: a client must not see them. An error of the server has only a logout,
+     * because its transaction may have been rolled back.
+     */
+    public function directives(int $status = 200): array
     {
         if (!$this->verified) {
             return [];
@@ -257,6 +260,9 @@ final class Edge
         if ($this->operations !== []) {
             $headers['Edge-Cart'] = self::json($this->operations);
         }
+        if ($status >= 500) {
+            unset($headers['Edge-Login'], $headers['Edge-Cart'], $headers['Edge-Order']);
+        }
         if (isset($headers['Edge-Login'])) {
             unset($headers['Edge-Logout']);
         }
@@ -266,7 +272,7 @@ final class Edge
     /** The headers to set on a response with this status and these header lines. */
     public function finish(int $status, array $lines): array
     {
-        $own = $this->directives();
+        $own = $this->directives($status);
         $isPersonal = array_intersect_key($own, array_flip(self::PERSONAL)) !== [];
         if ($this->share === null && !$isPersonal) {
             return $own;

@@ -63,13 +63,11 @@ class EdgeMiddleware:
         session = getattr(request, "session", None)
         if session is not None and (session.accessed or session.modified):
             edge.touch("the session")
-        if response.status_code != 200:
-            edge.touch(f"its status {response.status_code}")
         if self.configuration.csrf_cookie:
             ignored.append(settings.CSRF_COOKIE_NAME)
         cookies = [("Set-Cookie", f"{name}=") for name in response.cookies]
         headers = [*response.items(), *cookies]
-        changed = {name: value for name, value in edge.finish(headers, ignored) if name != "Set-Cookie"}
+        changed = {name: value for name, value in edge.finish(response.status_code, headers, ignored) if name != "Set-Cookie"}
         for name in [name for name, _ in response.items() if name not in changed]:
             del response[name]
         for name, value in changed.items():
