@@ -28,6 +28,18 @@ fn a_wrong_key_ends_the_run() {
 }
 
 #[test]
+fn the_key_may_come_from_a_file() {
+    let origin = Origin::start(Fault::None);
+    let file = std::env::temp_dir().join(format!("edgefront-contract-{}", std::process::id()));
+    std::fs::write(&file, format!("{KEY}\n")).unwrap();
+    let run = contract(&[&origin.url, "--key-file", file.to_str().unwrap()], "");
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(run.code, Some(0), "{}", run.errors);
+    fails(&[&origin.url], "", &["there is no key", "--key-file"]);
+    fails(&[&origin.url, "--key-file", file.to_str().unwrap()], "", &["edgefront-contract-"]);
+}
+
+#[test]
 fn edgefront_itself_is_not_examined() {
     let origin = Origin::start(Fault::IsEdgefront);
     fails(&[&origin.url], KEY, &["is edgefront itself", "ORIGIN_URL"]);

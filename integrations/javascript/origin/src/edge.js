@@ -16,7 +16,7 @@ const MAX_OPERATIONS = 100;
 export const isItem = (text) => ITEM.test(text);
 export const isTag = (text) => TAG.test(text);
 
-/** Whether a header is believed only with the right key. */
+/** Returns whether a header is believed only with the right key. */
 export const isClaim = (name) => EDGE.test(name) || PROXY.test(name);
 
 /** The request has no right `Edge-Key` (403), or breaks the contract (400). */
@@ -73,9 +73,9 @@ function readObject(name, text) {
 }
 
 export class Edge {
-  /** Whether the request came through edgefront. */
+  /** True if the request came through edgefront. */
   verified = false;
-  /** Whether the request is a shared render: it has no visitor. */
+  /** True if the request is a shared render: it has no visitor. */
   shared = false;
   session = null;
   user = null;

@@ -49,12 +49,12 @@ class Keys:
 
 
 def is_edge(name: str) -> bool:
-    """Whether a header belongs to the contract, in any spelling."""
+    """Returns whether a header belongs to the contract, in any spelling."""
     return _EDGE.match(name) is not None
 
 
 def is_claim(name: str) -> bool:
-    """Whether a header is believed only with the right key: `Edge-*`, and those about client, host and scheme."""
+    """Returns whether a header is believed only with the right key: `Edge-*`, and those about client, host and scheme."""
     return is_edge(name) or _PROXY.match(name.replace("_", "-")) is not None
 
 
@@ -63,9 +63,9 @@ class Edge:
     would ignore the value."""
 
     def __init__(self) -> None:
-        #: Whether the request came through edgefront.
+        #: True if the request came through edgefront.
         self.verified = False
-        #: Whether the request is a shared render: it has no visitor.
+        #: True if the request is a shared render: it has no visitor.
         self.shared = False
         #: `user`, `guest`, `none` or `unknown`; None without a visitor.
         self.session: str | None = None
@@ -254,7 +254,7 @@ class Cart:
 
 
 def is_item(text: str) -> bool:
-    """Whether edgefront accepts the text as the id of an item, a row or an order."""
+    """Returns whether edgefront accepts the text as the id of an item, a row or an order."""
     return _ITEM.match(text) is not None
 
 

@@ -156,6 +156,15 @@ def test_a_wrong_setting_is_explained(shop, values, message):
         Configuration(values)
 
 
+def test_a_missing_middleware_is_explained(shop):
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+    from django.test import override_settings
+
+    with override_settings(MIDDLEWARE=settings.MIDDLEWARE[1:]), pytest.raises(ImproperlyConfigured, match="must begin"):
+        shop.visitor().get("/account/")
+
+
 def test_without_edgefront_the_shop_works_and_believes_nothing(shop, settings_of_edgefront):
     from django.test import Client
 

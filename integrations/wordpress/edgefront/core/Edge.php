@@ -46,9 +46,9 @@ final class Edge
     private const HOST = '/^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$/D';
     private const PERSONAL = ['Edge-Login', 'Edge-Logout', 'Edge-Cart', 'Edge-Order'];
 
-    /** Whether the request came through edgefront. */
+    /** True if the request came through edgefront. */
     public bool $verified = false;
-    /** Whether the request is a shared render: it has no visitor. */
+    /** True if the request is a shared render: it has no visitor. */
     public bool $shared = false;
     /** `user`, `guest`, `none` or `unknown`; null without a visitor. */
     public ?string $session = null;
@@ -105,7 +105,7 @@ final class Edge
         return $claims;
     }
 
-    /** Whether a header is believed only with the right key. `Edge_User` counts: CGI reads it as `Edge-User`. */
+    /** Returns whether a header is believed only with the right key. `Edge_User` counts: CGI reads it as `Edge-User`. */
     public static function isClaim(string $name): bool
     {
         return preg_match('/^(edge(?![a-z0-9])|(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip)$)/iD', $name) === 1;

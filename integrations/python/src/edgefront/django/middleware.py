@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAuthenticationMiddleware
 from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpResponse
 from django.utils.functional import SimpleLazyObject
 
@@ -79,7 +80,9 @@ class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
 
     def process_request(self, request: Any) -> None:
         super().process_request(request)
-        edge = request.edge
+        edge = getattr(request, "edge", None)
+        if edge is None:
+            raise ImproperlyConfigured("MIDDLEWARE must begin with edgefront.django.EdgeMiddleware")
         if not edge.verified or edge.session == "unknown":
             return
         if edge.shared:
