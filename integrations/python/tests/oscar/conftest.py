@@ -35,4 +35,8 @@ def oscar(api, tmp_path_factory):
     call_command("collectstatic", interactive=False, verbosity=0)
     runpy.run_path(str(OSCAR / "seed.py"))
     call_command("rebuild_index", interactive=False, verbosity=0)
-    return api
+    yield api
+    from edgefront.django.conf import configuration
+
+    # Otherwise the purges of the last test meet a closed server.
+    configuration().service.flush()

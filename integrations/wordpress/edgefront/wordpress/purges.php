@@ -6,6 +6,7 @@ defined('ABSPATH') || exit;
 
 const EDGEFRONT_WAITING = 'edgefront_waiting';
 const EDGEFRONT_TRIES = 5;
+const EDGEFRONT_MAX_WAITING = 5000;
 
 /** Purges `['items' => […], 'tags' => […], 'urls' => […]]` after the response. */
 function edgefront_purge(array $names): void
@@ -31,13 +32,14 @@ function edgefront_flush(int $tries = 0): void
     }
     $waiting = get_option(EDGEFRONT_WAITING, []);
     $names = array_map('array_unique', array_filter(array_merge_recursive($waiting['names'] ?? [], $failed), 'is_array'));
-    $isAll = isset($failed['all']) || isset($waiting['all']);
+    // Many names, for example of an import: one purge of all pages replaces them.
+    $isAll = isset($failed['all']) || isset($waiting['all']) || count($names, COUNT_RECURSIVE) > EDGEFRONT_MAX_WAITING;
     if ($tries >= EDGEFRONT_TRIES) {
         error_log('edgefront: a purge was given up after ' . EDGEFRONT_TRIES . ' tries');
         delete_option(EDGEFRONT_WAITING);
         return;
     }
-    update_option(EDGEFRONT_WAITING, ['names' => $names, 'all' => $isAll ?: null, 'tries' => $tries], false);
+    update_option(EDGEFRONT_WAITING, ['names' => $isAll ? [] : $names, 'all' => $isAll ?: null, 'tries' => $tries], false);
     wp_next_scheduled('edgefront_retry') || wp_schedule_single_event(time() + 60, 'edgefront_retry');
 }
 
