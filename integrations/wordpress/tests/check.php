@@ -73,7 +73,6 @@ final class Api
         $output = ['file', '/dev/null', 'w'];
         $this->process = proc_open([PHP_BINARY, '-S', "127.0.0.1:$port", __DIR__ . '/api.php'], [1 => $output, 2 => $output], $pipes, null, $environment);
         wait_for_port($port);
-        register_shutdown_function([$this, 'stop']);
     }
 
     /** @param int[] $statuses */
@@ -91,9 +90,11 @@ final class Api
         return array_map(fn (string $line): array => json_decode($line, true), $lines);
     }
 
-    public function stop(): void
+    /** Runs also after `exit`. */
+    public function __destruct()
     {
         proc_terminate($this->process);
+        proc_close($this->process);
         array_map('unlink', glob("$this->directory/*"));
         rmdir($this->directory);
     }
