@@ -65,7 +65,7 @@ export function followSale(container) {
     if (!response.ok) throw Object.assign(new Error(errorMessage(answer)), { type: errorType(answer) });
     if (!answer) return;
     sale = answer;
-    if (roundTrip <= shortestRoundTrip) [shortestRoundTrip, clockOffset] = [roundTrip, answer.now + roundTrip / 2 - clock()];
+    if (roundTrip <= shortestRoundTrip) [shortestRoundTrip, clockOffset] = [roundTrip, answer.now * SECOND + roundTrip / 2 - clock()];
   }
 
   /** The state by the server's clock, so that the sale starts and ends on time between two responses. */
