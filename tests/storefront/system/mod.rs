@@ -10,6 +10,8 @@ mod imports;
 mod parsers;
 /// All operations at once, in random order, against a model.
 mod races;
+/// Random requests against the description of the API.
+mod schemathesis;
 /// Attacks, by the chapters of OWASP's ASVS 5.0.
 mod security;
 /// The size of the Worker.

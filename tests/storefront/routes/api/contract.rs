@@ -1,7 +1,7 @@
 //! The contract of the API, `docs/openapi.json`. Every response that the tests read must match it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
@@ -25,8 +25,8 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
 pub struct Sent {
     pub method: Method,
     pub path: String,
-    /// Null without a body, and for a body that is not JSON.
-    pub json: Value,
+    /// None if the body is unknown or not JSON.
+    pub json: Option<Value>,
 }
 
 /// Panics if the response does not match the document, or if the API accepted a body that the document forbids.
@@ -64,13 +64,16 @@ pub fn check(sent: &Sent, answer: &Answer) {
         }
     }
     let body = format!("{pointer}/requestBody/content/application~1json/schema");
-    if answer.status < 300 && DOCUMENT.pointer(&body).is_some() {
-        assert_valid(&body, &sent.json, &format!("{request}: the body"));
+    if let Some(json) = &sent.json
+        && answer.status < 300
+        && DOCUMENT.pointer(&body).is_some()
+    {
+        assert_valid(&body, json, &format!("{request}: the body"));
     }
 }
 
 /// The JSON pointer of the operation of a request; HEAD has the operation of GET.
-fn operation(method: &Method, path: &str) -> Option<String> {
+pub fn operation(method: &Method, path: &str) -> Option<String> {
     let method = if method == Method::HEAD { &Method::GET } else { method };
     let method = method.as_str().to_ascii_lowercase();
     let segments = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
@@ -82,6 +85,16 @@ fn operation(method: &Method, path: &str) -> Option<String> {
             && pattern.iter().zip(&path).all(|(part, own)| part.starts_with('{') || part == own)
     });
     pattern.map(|(pattern, _)| format!("/paths/{}/{method}", pattern.replace('/', "~1")))
+}
+
+/// The JSON pointers of all operations.
+pub fn operations() -> BTreeSet<String> {
+    let paths = DOCUMENT["paths"].as_object().expect("paths").iter();
+    let operations = paths.flat_map(|(path, item)| {
+        let methods = item.as_object().expect("methods").keys();
+        methods.map(move |method| format!("/paths/{}/{method}", path.replace('/', "~1")))
+    });
+    operations.collect()
 }
 
 fn assert_valid(schema: &str, value: &Value, what: &str) {
@@ -149,7 +162,7 @@ fn the_examples_of_the_document_match_its_schemas() {
 
 #[test]
 fn a_response_that_differs_from_the_document_is_found() {
-    let sent = Sent { method: Method::GET, path: "/_edge/v1/healthz".to_owned(), json: Value::Null };
+    let sent = Sent { method: Method::GET, path: "/_edge/v1/healthz".to_owned(), json: None };
     let mut headers = http::HeaderMap::new();
     headers.insert("content-type", "application/json".parse().unwrap());
     for (status, json, is_right) in [

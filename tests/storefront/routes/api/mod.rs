@@ -14,6 +14,8 @@ mod cart;
 mod contract;
 /// `/sessions` of the visitor, and `/users/{user}/sessions`.
 mod devices;
+/// The `curl` lines of `docs/api.md`.
+mod examples;
 /// `/flash`.
 mod flash;
 /// `/healthz`, `/readyz`, `/stats`.
@@ -51,7 +53,7 @@ impl Answer {
         let request = request.expect("a request");
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
         let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
-        let sent = Sent { method, path, json: serde_json::from_slice(body).unwrap_or_default() };
+        let sent = Sent { method, path, json: serde_json::from_slice(body).ok() };
         let response = client.execute(request).await.expect("an answer");
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = response.bytes().await.expect("a whole body");
