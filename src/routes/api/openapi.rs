@@ -16,7 +16,7 @@ use super::{
     reference::{WRITE_DOCS, problems},
     route::ApiRoute,
 };
-use crate::{jobs::Job, metrics::traffic::Metric, routes::problem::Problem};
+use crate::{jobs::Job, metrics::traffic::Metric, ports::error::Error, routes::problem::Problem};
 
 const PATH: &str = "docs/openapi.json";
 
@@ -125,8 +125,13 @@ fn problem_type(kind: &str) -> String {
 fn example(problem: &Problem) -> Value {
     let class = problem.class();
     let detail = class.detail(problem.to_string());
-    let mut value = json!({"type": problem_type(class.kind), "title": class.title, "status": class.status.as_u16(), "detail": detail});
-    if let Problem::Domain(crate::ports::error::Error::Invalid { field, .. }) = problem {
+    let mut value = json!({
+        "type": problem_type(class.kind),
+        "title": class.title,
+        "status": class.status.as_u16(),
+        "detail": detail,
+    });
+    if let Problem::Domain(Error::Invalid { field, .. }) = problem {
         value["field"] = (*field).into();
     }
     json!({"summary": class.title, "value": value})
@@ -138,7 +143,10 @@ fn problem_response(kinds_of_status: &[&str]) -> Value {
     let titles: Vec<_> =
         kinds_of_status.iter().map(|kind| format!("{} (`{kind}`)", problems[kind].class().title)).collect();
     let mut response = json!({"description": format!("{}.", titles.join(", "))});
-    let header = |name: &str, description: &str, kind: &str| json!({name: {"required": true, "description": description, "schema": {"type": kind}}});
+    let header = |name: &str, description: &str, kind: &str| {
+        let header = json!({"required": true, "description": description, "schema": {"type": kind}});
+        json!({name: header})
+    };
     match problems[kinds_of_status[0]].class().status.as_u16() {
         401 => response["headers"] = header("WWW-Authenticate", "The authentication scheme.", "string"),
         405 => response["headers"] = header("Allow", "The methods of the path.", "string"),

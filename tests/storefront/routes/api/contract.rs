@@ -11,6 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use super::Answer;
+use crate::support::Shop;
 
 const PREFIX: &str = "/_edge/v1";
 
@@ -175,4 +176,18 @@ fn a_response_that_differs_from_the_document_is_found() {
         let answer = Answer { status, headers: headers.clone(), json };
         assert_eq!(std::panic::catch_unwind(|| check(&sent, &answer)).is_ok(), is_right, "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn the_platform_serves_the_document_without_running_the_worker_in_workerd() {
+    let shop = Shop::workerd(&[]).await;
+    let answer = shop.visit("/_edge/v1/openapi.json").await;
+    let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!((answer.status().as_u16(), header("content-type").as_str()), (200, "application/json"));
+    assert_eq!(
+        (header("access-control-allow-origin").as_str(), header("x-content-type-options").as_str()),
+        ("*", "nosniff")
+    );
+    assert!(answer.headers().contains_key("etag"));
+    assert!(answer.text().await.unwrap() == fs::read_to_string("docs/openapi.json").unwrap());
 }
