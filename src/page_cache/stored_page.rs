@@ -41,7 +41,8 @@ pub struct StoredPage {
     pub dies: Timestamp,
     /// See [`Freshness::strict`](super::policy::Freshness::strict).
     pub strict: bool,
-    /// The origin declared the page shared: see [`CacheControl::is_declared_shared`]. Computed from the headers.
+    /// The origin declared the page shared: by its headers ([`CacheControl::is_declared_shared`]), or because it marked
+    /// the fragments that belong to visitors (ESI). Computed from headers and holes.
     pub is_declared_shared: bool,
     /// The request headers that select the page.
     pub vary: VaryFields,
@@ -145,7 +146,8 @@ impl StoredPage {
             error_until: Timestamp::from_millis(head.error_until),
             dies,
             strict: head.strict,
-            is_declared_shared: CacheControl::of_response(&headers).is_declared_shared(),
+            is_declared_shared: CacheControl::of_response(&headers).is_declared_shared()
+                || holes.iter().any(|hole| hole.include().is_some()),
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,
@@ -170,6 +172,7 @@ impl StoredPage {
         let mut headers = self.headers.clone();
         if !self.holes.is_empty() {
             headers.insert(header::CACHE_CONTROL, holes::CACHE_CONTROL);
+            headers.remove("cdn-cache-control");
         }
         headers
     }

@@ -4,7 +4,9 @@ use http::{HeaderValue, header};
 
 use super::{
     directives::OriginDirectives,
+    esi::Processed,
     failure::failure,
+    fragments::expanded,
     obey::{Obeyed, check_limit, obey, obey_beside_order, settle},
     origin::fetch_personal,
     visit::{RequestHead, Visit},
@@ -22,12 +24,13 @@ use crate::{
 /// once for each caller.
 pub type Observer<'a> = &'a mut dyn FnMut(&mut Response, &OriginDirectives);
 
-/// Forwards the request. `observe` sees the origin's response, or the failure in its place, before anything else
-/// happens to it.
+/// Forwards the request. `observe` sees the origin's response with its ESI expanded, or the failure in its place, before
+/// anything else happens to it.
 pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, observe: Observer<'_>) -> Answer {
     let head = RequestHead::of(&request);
     match fetch_personal(&visit.app, request, &visitor, visit.now).await {
-        Ok((mut response, directives)) => {
+        Ok((response, directives)) => {
+            let mut response = expanded(visit, &head, response, &directives).await;
             observe(&mut response, &directives);
             finish(visit, &head, visitor.user.as_ref(), response, directives).await
         }
@@ -49,7 +52,14 @@ pub async fn finish(
     mut directives: OriginDirectives,
 ) -> Answer {
     let status = response.status();
+    let is_expanded = response.extensions().get() == Some(&Processed::Expanded);
     let headers = response.headers_mut();
+    if is_expanded {
+        // The origin's directives are those of the page without the visitor's fragments.
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        headers.remove(header::EXPIRES);
+        headers.remove("cdn-cache-control");
+    }
     // Default if the origin sets no `Cache-Control`. The response may be personal, so no cache between edgefront and
     // the browser may keep it.
     let default = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };

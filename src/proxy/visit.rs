@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, Uri};
 
 use crate::{
     App,
@@ -71,15 +71,16 @@ impl Visit {
     }
 }
 
-/// Method and headers of a request whose body travels to the origin.
+/// Method, URI and headers of a request whose body travels to the origin.
 pub struct RequestHead {
     pub method: Method,
+    pub uri: Uri,
     pub headers: HeaderMap,
 }
 
 impl RequestHead {
     #[must_use]
     pub fn of(request: &Request) -> Self {
-        Self { method: request.method().clone(), headers: request.headers().clone() }
+        Self { method: request.method().clone(), uri: request.uri().clone(), headers: request.headers().clone() }
     }
 }
