@@ -46,6 +46,7 @@ fn stored_page(criterion: &mut Criterion) {
         status: StatusCode::OK,
         headers,
         body: vec![b'x'; 20_000].into(),
+        holes: Vec::new(),
     };
     let value = Bytes::from(entry.encode(&page).concat());
     let selecting = SelectingHeaders::default();

@@ -94,11 +94,11 @@ impl Stream for AssembledBody {
         let mut ready = BytesMut::new();
         while let Some((range, source)) = this.holes.get(this.next).cloned() {
             let contents = this.sources.get(source).and_then(Source::contents);
-            let content = contents.map(|contents| contents.get(&this.next).cloned());
+            let filling = contents.map(|contents| contents.get(&this.next).cloned());
             ready.extend_from_slice(&this.take_until(range.start));
-            let Some(content) = content else { break };
-            if let Some(content) = content {
-                ready.extend_from_slice(&content);
+            let Some(filling) = filling else { break };
+            if let Some(filling) = filling {
+                ready.extend_from_slice(&filling);
                 this.sent = range.end;
             }
             this.next += 1;
@@ -215,10 +215,8 @@ mod tests {
     }
 
     fn expected(parts: &[Part], visitor: usize) -> String {
-        parts
-            .iter()
-            .map(|part| format!("{}{}", part.text, part.own[visitor].as_ref().unwrap_or(&part.shared)))
-            .collect()
+        let own = |part: &Part| part.own[visitor].clone().unwrap_or_else(|| part.shared.clone());
+        parts.iter().flat_map(|part| [part.text.clone(), own(part)]).collect()
     }
 
     fn source_of(content: &HoleContent) -> usize {

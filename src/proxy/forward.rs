@@ -1,12 +1,12 @@
 //! Forwards a visitor's own request to the origin and obeys the origin's directives.
 
-use http::{HeaderValue, header};
+use http::{HeaderValue, Method, header};
 
 use super::{
     directives::OriginDirectives,
     esi::Processed,
     failure::failure,
-    fragments::expanded,
+    fragments::{expanded, is_compressed},
     obey::{Obeyed, check_limit, obey, obey_beside_order, settle},
     origin::fetch_personal,
     visit::{RequestHead, Visit},
@@ -28,7 +28,15 @@ pub type Observer<'a> = &'a mut dyn FnMut(&mut Response, &OriginDirectives);
 /// anything else happens to it.
 pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, observe: Observer<'_>) -> Answer {
     let head = RequestHead::of(&request);
-    match fetch_personal(&visit.app, request, &visitor, visit.now).await {
+    let mut fetched = fetch_personal(&visit.app, request, &visitor, visit.now).await;
+    if let Ok((response, directives)) = &fetched
+        && directives.has_esi
+        && head.method == Method::GET
+        && is_compressed(response.headers())
+    {
+        fetched = Box::pin(fetch_personal(&visit.app, head.uncompressed(), &visitor, visit.now)).await;
+    }
+    match fetched {
         Ok((response, directives)) => {
             let mut response = expanded(visit, &head, response, &directives).await;
             observe(&mut response, &directives);

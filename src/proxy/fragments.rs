@@ -117,8 +117,7 @@ async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -
 /// # Errors
 /// [`Error::Esi`] if it is too large, or is no text; [`Error::Origin`] if it is late or truncated.
 pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
-    let is_coded = |coding: &HeaderValue| coding != "identity" && !coding.is_empty();
-    if headers.get_all(header::CONTENT_ENCODING).iter().any(is_coded) {
+    if is_compressed(headers) {
         return Err(Error::Esi("the body is compressed".to_owned()));
     }
     match body.collect_within(app.config.page.max_bytes, app.clock.sleep(app.config.origin.timeout)).await {
@@ -131,6 +130,11 @@ pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, 
         Ok(InTime::Slow(_)) => Err(FetchError::Timeout.into()),
         Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
     }
+}
+
+/// Returns whether the body of a response is no text.
+pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
+    headers.get_all(header::CONTENT_ENCODING).iter().any(|coding| coding != "identity" && !coding.is_empty())
 }
 
 /// The origin's response with its ESI expanded for the visitor of `visit`; any other response as it is. A response that
@@ -148,7 +152,8 @@ pub async fn expanded(
         response.headers_mut().remove(header::CONTENT_LENGTH);
         return response;
     }
-    expand(visit, head, response).await.unwrap_or_else(|error| failure(&error, &head.headers))
+    // Boxed: the futures of all other pages stay small.
+    Box::pin(expand(visit, head, response)).await.unwrap_or_else(|error| failure(&error, &head.headers))
 }
 
 async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result<Response, Error> {

@@ -126,7 +126,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
             Ok(RenderOutcome::Complete { page, not_modified: true })
         }
         Exchanged::Storable { mut page, validated: None, response, directives } if directives.has_esi => {
-            esi::complete(app, request, &mut page, *response).await?;
+            Box::pin(esi::complete(app, request, &mut page, *response)).await?;
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }

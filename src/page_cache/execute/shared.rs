@@ -68,7 +68,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
         Ok(RenderOutcome::NotStorable { response, directives, why }) => {
             let not_stored = NotStored { response: *response, directives, why, was_compressed: accepts_gzip };
-            render.finish_not_stored(not_stored, session).await
+            // Boxed, as the future of every page would have the size of this one.
+            Box::pin(render.finish_not_stored(not_stored, session)).await
         }
         Err(error) => render.fail(&error),
     }
@@ -164,7 +165,9 @@ impl SharedRender {
         let repeats = reason.may_change_with_headers(sent_all)
             || page.cookies.identify()
             || session.as_ref().is_some_and(|session| session.user.is_some())
-            || response.status() == StatusCode::NOT_MODIFIED;
+            || response.status() == StatusCode::NOT_MODIFIED
+            // Nothing finds the fragments in a compressed page.
+            || directives.has_esi && reason == Reason::Encoding;
         let mut answer = if repeats {
             let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
             proxy::forward(&page.visit, session.into(), page.request, &mut observe).await

@@ -12,6 +12,7 @@ scenarios! {
     a_visitor_with_any_cookie_gets_own_fragments,
     everything_before_a_fragment_is_sent_at_once,
     a_personal_request_asks_for_no_esi_but_gets_it_expanded,
+    a_compressed_page_is_requested_again,
     unsupported_esi_is_refused_with_its_reason,
     a_page_that_the_origin_did_not_declare_stays_text,
     a_failed_fragment_is_replaced_or_refuses_the_page,
@@ -157,6 +158,21 @@ async fn a_personal_request_asks_for_no_esi_but_gets_it_expanded(shop: &Shop) {
     }
     let head = shop.request(Method::HEAD, "/account").header("cookie", "staff=1").send().await.unwrap();
     assert_eq!((head.status().as_u16(), header(&head, "etag").as_str()), (200, ""));
+}
+
+async fn a_compressed_page_is_requested_again(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/fragment" => Reply::html(name(asked).to_owned()),
+        _ if asked.header("accept-encoding") == "identity" => template("1<esi:include src='/fragment'/>2"),
+        _ => template("compressed").header("content-encoding", "gzip"),
+    });
+    for (cookies, expected) in [("staff=1; sid=ada", "1ada2"), ("", "1guest2")] {
+        let request = shop.get("/products/mug").header("cookie", cookies).header("accept-encoding", "gzip");
+        let answer = request.send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), header(&answer, "content-encoding").as_str()), (200, ""));
+        assert_eq!(answer.text().await.unwrap(), expected);
+    }
+    assert!(shop.origin.asked().iter().all(|asked| asked.header("surrogate-capability").is_empty()));
 }
 
 async fn unsupported_esi_is_refused_with_its_reason(shop: &Shop) {
