@@ -17,11 +17,20 @@ pub const MAX_INCLUDES: usize = 10;
 /// Longest part of a page that a message quotes, bytes.
 const MAX_QUOTE: usize = 100;
 
-/// A part of a page with ESI, in the page's order.
+/// A page with ESI.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Template {
+    /// In the page's order.
+    pub parts: Vec<Part>,
+    /// Without repetitions.
+    pub includes: Vec<Include>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     Text(Bytes),
-    Include(Include),
+    /// The index of the include.
+    Include(usize),
 }
 
 /// `<esi:include>`. `src` and `alt` are paths with their queries, at the page's own host.
@@ -32,6 +41,16 @@ pub struct Include {
     pub alt: Option<String>,
     /// `onerror="continue"`: without a fragment, the page has nothing in this place.
     pub continue_on_error: bool,
+}
+
+impl Template {
+    fn add(&mut self, include: Include) {
+        let known = self.includes.iter().position(|own| *own == include);
+        self.parts.push(Part::Include(known.unwrap_or(self.includes.len())));
+        if known.is_none() {
+            self.includes.push(include);
+        }
+    }
 }
 
 /// Why edgefront does not process the ESI of a page.
@@ -84,9 +103,9 @@ pub(super) fn is_declared(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// [`EsiError`], for the first element that cannot be processed.
-pub fn scan(page: &Bytes, url: &Url) -> Result<Vec<Part>, EsiError> {
-    let mut scanner = Scanner { page, url, at: 0, text: 0, includes: 0, parts: Vec::new() };
-    let mut is_unwrapping = false;
+pub fn scan(page: &Bytes, url: &Url) -> Result<Template, EsiError> {
+    let mut scanner = Scanner { page, url, at: 0, text: 0, template: Template::default() };
+    let (mut is_unwrapping, mut count) = (false, 0);
     while let Some(found) = scanner.find(b"<-") {
         scanner.at = found;
         if is_unwrapping && scanner.rest().starts_with(b"-->") {
@@ -101,9 +120,11 @@ pub fn scan(page: &Bytes, url: &Url) -> Result<Vec<Part>, EsiError> {
         } else if begins(scanner.rest(), b"<esi:") {
             let (include, end) = scanner.element()?;
             scanner.cut(end);
-            scanner.includes += usize::from(include.is_some());
-            scanner.parts.extend(include.map(Part::Include));
-            if scanner.includes > MAX_INCLUDES {
+            if let Some(include) = include {
+                count += 1;
+                scanner.template.add(include);
+            }
+            if count > MAX_INCLUDES {
                 return Err(EsiError::TooManyIncludes);
             }
         } else if begins(scanner.rest(), b"</esi:") {
@@ -116,21 +137,7 @@ pub fn scan(page: &Bytes, url: &Url) -> Result<Vec<Part>, EsiError> {
         return Err(EsiError::NotClosed("<!--esi"));
     }
     scanner.add_text(page.len());
-    Ok(scanner.parts)
-}
-
-/// The includes of a page without repetitions.
-#[must_use]
-pub fn distinct(parts: &[Part]) -> Vec<&Include> {
-    let mut distinct: Vec<&Include> = Vec::new();
-    for part in parts {
-        if let Part::Include(include) = part
-            && !distinct.contains(&include)
-        {
-            distinct.push(include);
-        }
-    }
-    distinct
+    Ok(scanner.template)
 }
 
 const COMMENT: &[u8] = b"<!--esi";
@@ -158,8 +165,7 @@ struct Scanner<'a> {
     at: usize,
     /// The begin of the text that is not added yet.
     text: usize,
-    includes: usize,
-    parts: Vec<Part>,
+    template: Template,
 }
 
 /// A start tag.
@@ -183,7 +189,7 @@ impl<'a> Scanner<'a> {
 
     fn add_text(&mut self, end: usize) {
         if self.text < end {
-            self.parts.push(Part::Text(self.page.slice(self.text..end)));
+            self.template.parts.push(Part::Text(self.page.slice(self.text..end)));
         }
     }
 
@@ -308,17 +314,18 @@ mod tests {
 
     use super::*;
 
-    fn scan_text(page: &str) -> Result<Vec<Part>, EsiError> {
+    fn scan_text(page: &str) -> Result<Template, EsiError> {
         let url = Url::parse("https://shop.example/products/mug?color=red").unwrap();
         scan(&Bytes::copy_from_slice(page.as_bytes()), &url)
     }
 
     /// The page, with `{src|alt|c}` for an include.
     fn outline(page: &str) -> String {
-        let parts = scan_text(page).unwrap();
+        let Template { parts, includes } = scan_text(page).unwrap();
         let part = |part: &Part| match part {
             Part::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
-            Part::Include(Include { src, alt, continue_on_error }) => {
+            Part::Include(index) => {
+                let Include { src, alt, continue_on_error } = &includes[*index];
                 format!(
                     "{{{src}|{}|{}}}",
                     alt.as_deref().unwrap_or_default(),
@@ -408,7 +415,8 @@ mod tests {
     #[test]
     fn the_number_of_includes_is_bounded() {
         let include = "<esi:include src='/a'/>";
-        assert_eq!(outline(&include.repeat(MAX_INCLUDES)).matches('{').count(), MAX_INCLUDES);
+        let template = scan_text(&include.repeat(MAX_INCLUDES)).unwrap();
+        assert_eq!((template.parts.len(), template.includes.len()), (MAX_INCLUDES, 1));
         assert_eq!(scan_text(&include.repeat(MAX_INCLUDES + 1)), Err(EsiError::TooManyIncludes));
     }
 
@@ -447,8 +455,8 @@ mod tests {
             0..20,
         )) {
             let page = parts.concat();
-            let Ok(parts) = scan_text(&page) else { return Ok(()) };
-            for part in parts {
+            let Ok(template) = scan_text(&page) else { return Ok(()) };
+            for part in template.parts {
                 let Part::Text(text) = part else { continue };
                 prop_assert!(!String::from_utf8_lossy(&text).contains("esi:"), "{}", page);
             }

@@ -133,7 +133,8 @@ pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, 
 }
 
 /// Returns whether the body of a response is no text.
-pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
+#[must_use]
+pub fn is_compressed(headers: &HeaderMap) -> bool {
     headers.get_all(header::CONTENT_ENCODING).iter().any(|coding| coding != "identity" && !coding.is_empty())
 }
 
@@ -169,8 +170,7 @@ async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result
     let template = whole(&visit.app, &parts.headers, body).await?;
     let url = Url::parse(&head.uri.to_string()).map_err(|_| Error::Esi("the page has no URL".to_owned()))?;
     let template = esi::scan(&template, &url)?;
-    let includes = esi::distinct(&template);
-    let fetch = async |include: &&Include| {
+    let fetch = async |include: &Include| {
         let fragment = fetch_fragment(&visit.app, &head.uri, &head.headers, &include.src, include.alt.as_deref()).await;
         match fragment {
             Err(error) if include.continue_on_error => {
@@ -180,14 +180,14 @@ async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result
             fragment => fragment,
         }
     };
-    let fragments: Vec<_> = join_all(includes.iter().map(fetch)).await.into_iter().collect::<Result<_, _>>()?;
+    let fragments: Vec<_> =
+        join_all(template.includes.iter().map(fetch)).await.into_iter().collect::<Result<_, _>>()?;
     let mut page = BytesMut::new();
-    for part in &template {
+    for part in &template.parts {
         match part {
             Part::Text(text) => page.extend_from_slice(text),
-            Part::Include(include) => {
-                let found = includes.iter().zip(&fragments).find(|(own, _)| **own == include);
-                page.extend_from_slice(found.map_or(&[], |(_, fragment)| &fragment.body));
+            Part::Include(index) => {
+                page.extend_from_slice(fragments.get(*index).map_or(&[], |fragment| &fragment.body));
             }
         }
     }

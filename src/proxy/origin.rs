@@ -96,9 +96,7 @@ pub async fn fetch_shared(
     // Replaces the defaults above.
     request.headers_mut().extend(headers);
     request.headers_mut().insert("edge-shared", HeaderValue::from_static("1"));
-    if request.headers().get(header::ACCEPT_ENCODING).is_some_and(|coding| coding == "identity") {
-        request.headers_mut().insert("surrogate-capability", HeaderValue::from_static("edgefront=\"ESI/1.0\""));
-    }
+    request.headers_mut().insert("surrogate-capability", HeaderValue::from_static("edgefront=\"ESI/1.0\""));
     if let Some(name) = &app.config.page.cookies.csrf {
         csrf::add(request.headers_mut(), name);
     }

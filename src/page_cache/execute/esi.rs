@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::join_all;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use url::Url;
 
 use super::render::{RenderRequest, system_time, without_dropped_cookies};
@@ -47,17 +47,17 @@ pub async fn complete(
     let template = fragments::whole(app, &head.headers, body).await?;
     let url = Url::parse(request.key.url()).map_err(|_| Error::Platform("a page's URL is invalid".to_owned()))?;
     let template = esi::scan(&template, &url)?;
-    let includes = esi::distinct(&template);
     let sender = Sender { app, request, vary: &page.vary, url: &url };
-    let found = join_all(includes.iter().map(|include| sender.fragment(include))).await;
+    let found = join_all(template.includes.iter().map(|include| sender.fragment(include))).await;
     let found: Vec<_> = found.into_iter().collect::<Result<_, _>>()?;
     let mut body = BytesMut::new();
-    for part in &template {
+    for part in &template.parts {
         match part {
             Part::Text(text) => body.extend_from_slice(text),
-            Part::Include(include) => {
-                let same = includes.iter().zip(&found).find(|(own, _)| **own == include);
-                let Some((_, fragment)) = same else { continue };
+            Part::Include(index) => {
+                let (Some(include), Some(fragment)) = (template.includes.get(*index), found.get(*index)) else {
+                    continue;
+                };
                 let start = body.len();
                 body.extend_from_slice(&fragment.body);
                 let Include { src, alt, .. } = include.clone();
@@ -155,7 +155,10 @@ impl Sender<'_> {
         let failed = |cause: &dyn std::fmt::Display| Missing::Failed(cause.to_string());
         let url = url.join(path).map_err(|error| failed(&error))?;
         let asked = app.clock.now();
-        let headers = request.selecting.headers(Some(vary));
+        let mut headers = request.selecting.headers(Some(vary));
+        if request.no_cache {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        }
         let (response, directives) =
             proxy::fetch_shared(app, url.as_str(), headers, asked).await.map_err(|error| failed(&error))?;
         let (head, body) = response.into_parts();

@@ -24,7 +24,7 @@ use crate::{
         fetch::Response,
         time::Timestamp,
     },
-    proxy::{self, OriginDirectives, RequestHead, failure},
+    proxy::{self, OriginDirectives, RequestHead, failure, fragments},
     sessions::Session,
 };
 
@@ -167,7 +167,7 @@ impl SharedRender {
             || session.as_ref().is_some_and(|session| session.user.is_some())
             || response.status() == StatusCode::NOT_MODIFIED
             // Nothing finds the fragments in a compressed page.
-            || directives.has_esi && reason == Reason::Encoding;
+            || directives.has_esi && fragments::is_compressed(response.headers());
         let mut answer = if repeats {
             let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
             proxy::forward(&page.visit, session.into(), page.request, &mut observe).await

@@ -112,6 +112,7 @@ fn problems() -> Vec<Problem> {
         Error::Redis(upstash_rest::Error::Unauthorized),
         Error::Origin(FetchError::Timeout),
         Error::Origin(FetchError::Unreachable),
+        Error::Esi(String::new()),
         Error::Platform(String::new()),
     ];
     [
