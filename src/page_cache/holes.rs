@@ -1,10 +1,9 @@
 //! Holes: the parts of a shared page that belong to one visitor, such as a name or a mini cart.
 //!
-//! The rules (`HOLES`) name elements of pages, and the origin can include fragments (ESI). Both are searched once, when a
-//! page is stored. The stored body is the
-//! page of a visitor without cookies, with that visitor's content in the holes. So a hole is only a range of the body,
-//! and a visitor without anything personal gets the body as it is. For every other visitor, the body is assembled: see
-//! [`assembled`](super::assembled).
+//! The rules (`HOLES`) name elements of pages, and the origin can include fragments (ESI). Both are searched once, when
+//! a page is stored. The stored body is the page of a visitor without cookies, with that visitor's content in the holes.
+//! So a hole is only a range of the body, and a visitor without anything personal gets the body as it is. For every
+//! other visitor, the body is assembled: see [`assembled`](super::assembled).
 
 use std::ops::Range;
 
@@ -108,7 +107,8 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
     Ok(holes)
 }
 
-/// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the element.
+/// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the
+/// element.
 #[must_use]
 pub fn joined(elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
     let overlaps = |one: &Hole, other: &Hole| one.range.start < other.range.end && one.range.end > other.range.start;

@@ -138,7 +138,7 @@ impl StoredPage {
         for (Text(name), value) in head.headers {
             headers.append(HeaderName::from_str(&name).ok()?, value.to_header()?);
         }
-        Some(Self {
+        let mut page = Self {
             stamp,
             stored,
             fresh_until,
@@ -146,8 +146,7 @@ impl StoredPage {
             error_until: Timestamp::from_millis(head.error_until),
             dies,
             strict: head.strict,
-            is_declared_shared: CacheControl::of_response(&headers).is_declared_shared()
-                || holes.iter().any(|hole| hole.include().is_some()),
+            is_declared_shared: CacheControl::of_response(&headers).is_declared_shared(),
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,
@@ -157,7 +156,15 @@ impl StoredPage {
             headers,
             body,
             holes,
-        })
+        };
+        page.is_declared_shared |= page.has_includes();
+        Some(page)
+    }
+
+    /// Returns whether the origin marked parts of the page that belong to visitors (ESI).
+    #[must_use]
+    pub fn has_includes(&self) -> bool {
+        self.holes.iter().any(|hole| hole.include().is_some())
     }
 
     /// Returns whether the page may be served without the origin.

@@ -1,8 +1,8 @@
 //! ESI 1.0 (Edge Side Includes, <https://www.w3.org/TR/esi-lang/>): the origin marks the places of fragments in a page.
 //!
-//! [`scan`] knows `<esi:include>`, `<esi:remove>`, `<esi:comment>` and `<!--esi … -->`. It refuses every other element of
-//! ESI, so that no visitor reads markup. ESI is textual: the scanner knows nothing about HTML, and finds an element in a
-//! comment or a script, too.
+//! [`scan`] knows `<esi:include>`, `<esi:remove>`, `<esi:comment>` and `<!--esi … -->`. It refuses every other element
+//! of ESI, so that no visitor reads markup. ESI is textual: the scanner knows nothing about HTML, and finds an element
+//! in a comment or a script, too.
 
 use std::ops::Range;
 

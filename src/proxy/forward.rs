@@ -24,8 +24,8 @@ use crate::{
 /// once for each caller.
 pub type Observer<'a> = &'a mut dyn FnMut(&mut Response, &OriginDirectives);
 
-/// Forwards the request. `observe` sees the origin's response with its ESI expanded, or the failure in its place, before
-/// anything else happens to it.
+/// Forwards the request. `observe` sees the origin's response with its ESI expanded, or the failure in its place,
+/// before anything else happens to it.
 pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, observe: Observer<'_>) -> Answer {
     let head = RequestHead::of(&request);
     let mut fetched = fetch_personal(&visit.app, request, &visitor, visit.now).await;
@@ -34,6 +34,7 @@ pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, o
         && head.method == Method::GET
         && is_compressed(response.headers())
     {
+        // A compressed page cannot be scanned for fragments.
         fetched = Box::pin(fetch_personal(&visit.app, head.uncompressed(), &visitor, visit.now)).await;
     }
     match fetched {

@@ -1,5 +1,5 @@
-//! Parts of a page for one visitor, requested with the visitor's cookies and identity: fragments that a page includes by
-//! [ESI](super::esi), and the page that fills [holes](crate::page_cache::holes).
+//! Parts of a page for one visitor, requested with the visitor's cookies and identity: fragments that a page includes
+//! by [ESI](super::esi), and the page that fills [holes](crate::page_cache::holes).
 
 use std::rc::Rc;
 

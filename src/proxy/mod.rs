@@ -5,8 +5,8 @@
 //! - [`visitor`]: the facts about the visitor that the origin gets, read from Redis.
 //! - [`origin`]: the exchange with the origin: any HTTP server, or the demo shop.
 //! - [`headers`]: header rules on the way; `csrf`: CSRF protection of forms on shared pages.
-//! - [`esi`]: Edge Side Includes, the markup of fragments in a page; [`fragments`]: parts of a page for
-//!   one visitor.
+//! - [`esi`]: Edge Side Includes, the markup of fragments in a page.
+//! - [`fragments`]: parts of a page for one visitor.
 //! - [`directives`]: the origin's `Edge-*` response headers.
 //! - [`obey`]: executes them: login, logout, cart, order.
 //! - [`forward()`]: all of the above for one request.

@@ -70,7 +70,6 @@ pub async fn complete(
         return Err(Error::Esi("the page with its fragments exceeds PAGE_MAX_BYTES".to_owned()));
     }
     page.body = body.freeze();
-    page.is_declared_shared |= !page.holes.is_empty();
     for fragment in found {
         fragment.limit(page);
     }
@@ -120,7 +119,7 @@ enum Missing {
     Failed(String),
 }
 
-/// Requests the fragments of one page.
+/// Requests the fragments of one page, without cookies.
 struct Sender<'a> {
     app: &'a App,
     request: &'a RenderRequest<'a>,
@@ -177,6 +176,8 @@ impl Sender<'_> {
         let heuristic = Heuristic { popularity: Ok(()), fresh: config.ttl, stale: config.stale };
         let arrival = Arrival { at: system_time(arrived), delay: arrived.since(asked) };
         let freshness = match freshness(head.status, &headers, arrival, &heuristic) {
+            // The page would have to be validated at each visit.
+            Ok(freshness) if freshness.fresh.is_zero() => return Err(Missing::Private(Reason::NotFresh)),
             Ok(freshness) => freshness,
             Err(Reason::Encoding) => return Err(failed(&"the body is compressed")),
             Err(reason) => return Err(Missing::Private(reason)),

@@ -107,7 +107,8 @@ const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Asks the origin, and asks again if the response varies on a header that the origin did not get.
 ///
 /// # Errors
-/// [`Error::Origin`], also for a truncated body; [`Error::Database`] of the demo shop; [`Error::Esi`] if the page is refused.
+/// [`Error::Origin`], also for a truncated body; [`Error::Esi`] if the page is refused; [`Error::Database`] of the demo
+/// shop.
 pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
     let first = exchange(app, request, request.sent.as_ref()).await?;
     let lacks = |page: &StoredPage| request.selecting.lacks(&page.vary, request.sent.as_ref());
@@ -128,6 +129,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
         Exchanged::Storable { mut page, validated: None, response, directives } if directives.has_esi => {
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
             finish(app, request.key, &mut page).await;
+            page.is_declared_shared |= page.has_includes();
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
         Exchanged::Storable { page, validated: None, response, directives } => {

@@ -166,7 +166,7 @@ impl SharedRender {
             || page.cookies.identify()
             || session.as_ref().is_some_and(|session| session.user.is_some())
             || response.status() == StatusCode::NOT_MODIFIED
-            // Nothing finds the fragments in a compressed page.
+            // A compressed page cannot be scanned for fragments.
             || directives.has_esi && fragments::is_compressed(response.headers());
         let mut answer = if repeats {
             let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);

@@ -1,5 +1,8 @@
 //! ESI: pages whose origin marks the fragments of visitors.
 
+use std::io::Read;
+
+use flate2::read::GzDecoder;
 use http::Method;
 
 use super::{cache_status, header, is_hit, make_popular};
@@ -169,8 +172,17 @@ async fn a_compressed_page_is_requested_again(shop: &Shop) {
     for (cookies, expected) in [("staff=1; sid=ada", "1ada2"), ("", "1guest2")] {
         let request = shop.get("/products/mug").header("cookie", cookies).header("accept-encoding", "gzip");
         let answer = request.send().await.unwrap();
-        assert_eq!((answer.status().as_u16(), header(&answer, "content-encoding").as_str()), (200, ""));
-        assert_eq!(answer.text().await.unwrap(), expected);
+        assert_eq!(answer.status(), 200);
+        // workerd compresses what it sends.
+        let is_compressed = header(&answer, "content-encoding") == "gzip";
+        let body = answer.bytes().await.unwrap();
+        let mut text = String::new();
+        let read = if is_compressed {
+            GzDecoder::new(&*body).read_to_string(&mut text)
+        } else {
+            (&*body).read_to_string(&mut text)
+        };
+        assert_eq!((read.is_ok(), text.as_str()), (true, expected));
     }
     for asked in shop.origin.asked() {
         // A page without ESI must not be stored in place of one with ESI.
@@ -267,7 +279,8 @@ async fn a_fragment_that_fails_for_one_visitor_leaves_the_shared_content(shop: &
 }
 
 async fn a_private_fragment_is_not_stored_and_each_visitor_gets_an_own_one(shop: &Shop) {
-    let personal: [fn(Reply) -> Reply; 5] = [
+    let personal: [fn(Reply) -> Reply; 6] = [
+        |reply| reply.header("cache-control", "no-cache").header("etag", "\"1\""),
         |reply| reply.header("cache-control", "private"),
         |reply| reply.header("cache-control", "no-store"),
         |reply| reply.header("set-cookie", "token=1"),
