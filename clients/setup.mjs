@@ -1,4 +1,4 @@
-// What all tests of the npm clients share: a client in front of an empty database, and the record of its calls.
+// The common part of all tests of the npm clients: a client in front of an empty database, and the record of its calls.
 import { readFileSync } from "node:fs";
 import { Redis } from "@upstash/redis";
 

@@ -1,18 +1,18 @@
 // The account page.
 
-import { API, call } from './api.js';
+import { edge } from './api.js';
 import { attempt, element } from './page.js';
 
 const dateAndTime = new Intl.DateTimeFormat('en-IE', { dateStyle: 'medium', timeStyle: 'short' });
 
 /** Lists the devices where the user is signed in, each with a button to sign it out. */
 export async function showDevices(list) {
-  const { sessions } = await call(`${API}/sessions`);
+  const sessions = await edge.devices();
   const device = ({ id, current, device: label, seen }) => {
     const name = label ?? 'Unknown device';
     const signOut = element('button', { type: 'button', className: 'plain', ariaLabel: `Sign out ${name}` }, 'Sign out');
     signOut.addEventListener('click', () => attempt(async () => {
-      await call(`${API}/sessions/${encodeURIComponent(id)}`, 'DELETE');
+      await edge.signOutDevice(id);
       if (current) location.assign('/');
       else await showDevices(list);
     }));

@@ -1,9 +1,11 @@
 // A flash sale: countdown, remaining stock, and the visitor's reservation. The page is cached and the same for every
 // visitor. One call of the edge's API returns all live data; it repeats every few seconds while the page is visible.
 
-import { API, errorMessage, errorType } from './api.js';
+import { createClient, errorMessage } from './api.js';
 
 const SECOND = 1000;
+
+const edge = createClient({ fetch: (path, options) => fetch(path, { ...options, signal: AbortSignal.timeout(8 * SECOND) }) });
 
 /** Monotonic time in milliseconds: changes of the visitor's clock do not affect it. */
 const clock = () => performance.now();
@@ -35,11 +37,11 @@ export function showCountdown(timer) {
 
 /** The page of a sale. */
 export function followSale(container) {
-  const api = `${API}/flash/${encodeURIComponent(container.dataset.flash)}`;
+  const id = container.dataset.flash;
   const part = (name) => container.querySelector(`[data-${name}]`);
   const [reserve, checkout, cancel, signIn] = ['reserve', 'checkout', 'cancel', 'sign-in'].map(part);
   // Only a reservation opens the checkout, so the cached page has no link to it.
-  checkout.href = `/flash/${encodeURIComponent(container.dataset.flash)}/checkout`;
+  checkout.href = `/flash/${encodeURIComponent(id)}/checkout`;
   let sale = null;
   // Offset of the server's clock. The response with the shortest round trip gives the best estimate (Cristian 1989):
   // its error is at most half that time.
@@ -51,22 +53,17 @@ export function followSale(container) {
 
   const now = () => clock() + clockOffset;
 
-  /** Calls the API and stores the sale; throws an error that a visitor can read. */
-  async function request(path = '', method = 'GET') {
+  /** Stores the sale that a call of the API answers with. Throws an EdgeError. */
+  async function update(call) {
     const started = clock();
-    let response;
-    try {
-      response = await fetch(api + path, { method, headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(8 * SECOND) });
-    } catch {
-      throw new Error('No connection. Please check your internet connection.');
-    }
+    const answer = await call();
     const roundTrip = clock() - started;
-    const answer = response.status === 204 ? null : await response.json().catch(() => null);
-    if (!response.ok) throw Object.assign(new Error(errorMessage(answer)), { type: errorType(answer) });
     if (!answer) return;
     sale = answer;
-    if (roundTrip <= shortestRoundTrip) [shortestRoundTrip, clockOffset] = [roundTrip, answer.now + roundTrip / 2 - clock()];
+    if (roundTrip <= shortestRoundTrip) [shortestRoundTrip, clockOffset] = [roundTrip, answer.now * SECOND + roundTrip / 2 - clock()];
   }
+
+  const refresh = () => update(() => edge.sale(id));
 
   /** The state by the server's clock, so that the sale starts and ends on time between two responses. */
   function state() {
@@ -136,12 +133,12 @@ export function followSale(container) {
   async function poll() {
     clearTimeout(timer);
     try {
-      await request();
+      await refresh();
       failures = 0;
       announceState();
     } catch (error) {
       failures += 1;
-      if (failures > 1 || !sale) announce(error.message);
+      if (failures > 1 || !sale) announce(errorMessage(error));
     }
     show();
     const interval = sale || failures > 0 ? pollInterval() : 3 * SECOND;
@@ -150,28 +147,28 @@ export function followSale(container) {
   }
 
   /** Reserves or cancels, and announces the result. */
-  async function act(button, path, method) {
+  async function act(button, call) {
     button.disabled = true;
     try {
-      await request(path, method);
-      if (method === 'DELETE') await request();
+      await update(call);
       announceState();
     } catch (error) {
       if (error.type === 'sign-in') {
         signIn.hidden = false;
         signIn.focus();
       }
-      await request().catch(() => {});
-      announce(error.message);
+      await refresh().catch(() => {});
+      announce(errorMessage(error));
     }
     button.disabled = false;
     show();
   }
 
-  reserve.addEventListener('click', () => act(reserve, '/reservations', 'POST'));
+  reserve.addEventListener('click', () => act(reserve, () => edge.reserve(id)));
   cancel.addEventListener('click', () => {
     const reservation = activeReservation();
-    if (reservation) act(cancel, `/reservations/${encodeURIComponent(reservation.id)}`, 'DELETE').then(() => reserve.focus());
+    const call = () => edge.cancelReservation(id, reservation.id).then(() => edge.sale(id));
+    if (reservation) act(cancel, call).then(() => reserve.focus());
   });
   document.addEventListener('visibilitychange', () => {
     clearTimeout(timer);

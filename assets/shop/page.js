@@ -1,6 +1,6 @@
 // Builds parts of a page. Text is inserted as text, never as HTML.
 
-import { UserError } from './api.js';
+import { EdgeError, errorMessage } from './api.js';
 
 export const element = (name, attributes = {}, ...children) => {
   const created = Object.assign(document.createElement(name), attributes);
@@ -20,10 +20,10 @@ export function showToast(...content) {
   toastTimer = setTimeout(() => toast.replaceChildren(), 8_000);
 }
 
-/** Runs `work`; shows the message of a UserError to the visitor. */
+/** Runs `work`; shows the message of an EdgeError to the visitor. */
 export const attempt = (work) => work().catch((error) => {
-  if (!(error instanceof UserError)) throw error;
-  showToast(error.message);
+  if (!(error instanceof EdgeError)) throw error;
+  showToast(errorMessage(error));
 });
 
 /** The picture of a card. Screen readers skip it, because the product's name stands beside it. */

@@ -1,6 +1,6 @@
 // The most viewed products. The list has the same height before and after it loads, so nothing moves.
 
-import { API, call, cards } from './api.js';
+import { cards, edge } from './api.js';
 import { cardItem, element } from './page.js';
 
 export async function showPopular(list) {
@@ -14,7 +14,7 @@ export async function showPopular(list) {
 }
 
 async function popularProducts() {
-  const { items } = await call(`${API}/popular?limit=10`);
+  const items = await edge.popular({ limit: 10 });
   const known = await cards(items.map(({ id }) => id));
   return items.map(({ id }) => known.get(id)).filter(Boolean);
 }

@@ -1,6 +1,6 @@
 // A product's page: current price and stock, and adding to the cart.
 
-import { API, call } from './api.js';
+import { edge } from './api.js';
 import { attempt, element, formatMoney, showToast } from './page.js';
 import { showCartCount } from './visitor.js';
 
@@ -10,11 +10,11 @@ const LOW_STOCK = 5;
 /** Shows current price and stock from the row cache. If the row is not cached, the page keeps its own. */
 export async function showStock(form) {
   const { buy, currency, listCents } = form.dataset;
-  const response = await fetch(`${API}/rows?ids=${encodeURIComponent(buy)}`).catch(() => null);
-  const row = response?.ok && (await response.json()).rows?.[buy];
+  const answer = await edge.rows([buy]).catch(() => null);
+  const row = answer?.rows[buy];
   if (!row) return;
   // Uses the server's clock, because the visitor's may be wrong by hours.
-  const now = (Date.parse(response.headers.get('Date')) || Date.now()) / 1000;
+  const now = answer.now / 1000;
   // The price of a flash sale is only for the sale's own checkout.
   const onSale = row.sale_price_cents !== null && row.sale_pieces == null && row.sale_starts_at <= now && now < row.sale_ends_at;
   const cents = onSale ? row.sale_price_cents : row.price_cents;
@@ -47,7 +47,7 @@ export function addWithoutReload(form) {
     button.ariaBusy = 'true';
     attempt(async () => {
       const quantity = form.elements.quantity.valueAsNumber;
-      showCartCount(await call(`${API}/cart/items`, 'POST', { id: form.dataset.buy, quantity }));
+      showCartCount(await edge.addToCart(form.dataset.buy, quantity));
       showToast('Added to cart. ', element('a', { href: '/cart' }, 'View cart'));
     }).finally(() => { button.ariaBusy = null; });
   });

@@ -1,7 +1,7 @@
 // Suggestions below a product: products that other customers bought, and the visitor's recently viewed products. Empty
 // sections stay hidden. All sections appear at once, below the rest of the page.
 
-import { API, call, cards } from './api.js';
+import { cards, edge } from './api.js';
 import { cardItem, element, picture } from './page.js';
 
 const MAX_ITEMS = 8;
@@ -10,15 +10,14 @@ const MIN_SHARE = 0.005;
 
 export async function showSuggestions(container) {
   const id = container.dataset.suggestions;
-  const related = `${API}/items/${encodeURIComponent(id)}/related`;
-  const nothing = () => ({ items: [] });
+  const nothing = () => [];
   const [bought, viewed, recent] = await Promise.all([
-    call(`${related}?by=bought&limit=${MAX_ITEMS}`).catch(nothing),
-    call(`${related}?by=viewed&limit=${MAX_ITEMS}`).catch(nothing),
-    call(`${API}/recent`).catch(nothing),
+    edge.related(id, { by: 'bought', limit: MAX_ITEMS }).catch(nothing),
+    edge.related(id, { by: 'viewed', limit: MAX_ITEMS }).catch(nothing),
+    edge.recent().catch(nothing),
   ]);
-  const others = recent.items.filter((recentId) => recentId !== id).slice(0, MAX_ITEMS).map((recentId) => ({ id: recentId }));
-  const ids = new Set([...bought.items, ...viewed.items, ...others].map((item) => item.id));
+  const others = recent.filter((recentId) => recentId !== id).slice(0, MAX_ITEMS).map((recentId) => ({ id: recentId }));
+  const ids = new Set([...bought, ...viewed, ...others].map((item) => item.id));
   const known = await cards([...ids]).catch(() => new Map());
   const show = (name, items, createItem) => {
     const section = container.querySelector(`[data-${name}]`);
@@ -26,8 +25,8 @@ export async function showSuggestions(container) {
     section.querySelector('ul').replaceChildren(...created);
     section.hidden = created.length === 0;
   };
-  show('bought', bought.items, (card) => cardItem(card));
-  show('viewed', viewed.items.filter(({ share }) => share >= MIN_SHARE), (card, { share }) => shareItem(card, share, card.id === id));
+  show('bought', bought, (card) => cardItem(card));
+  show('viewed', viewed.filter(({ share }) => share >= MIN_SHARE), (card, { share }) => shareItem(card, share, card.id === id));
   show('recent', others, (card) => cardItem(card));
 }
 

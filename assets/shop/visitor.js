@@ -1,6 +1,6 @@
 // The page header: sign-in state and cart count.
 
-import { API, call } from './api.js';
+import { edge } from './api.js';
 
 export function showCartCount({ quantity }) {
   document.querySelector('[data-cart-count]').textContent = quantity > 0 ? quantity : '';
@@ -8,7 +8,7 @@ export function showCartCount({ quantity }) {
 
 /** Shows user and cart count. Shows no error: the links "Sign in" and "Cart" work without them. */
 export async function showVisitor() {
-  const { user, cart } = await call(`${API}/session`).catch(() => ({ user: null, cart: { quantity: 0 } }));
+  const { user, cart } = await edge.session().catch(() => ({ user: null, cart: { quantity: 0 } }));
   showCartCount(cart);
   const account = document.querySelector('[data-account]');
   account.querySelector('span').textContent = user ? 'Account' : 'Sign in';

@@ -28,6 +28,7 @@ pub(super) const SCRIPT: Asset = asset!(
     "shop/cart.js",
     "shop/account.js",
     "shop/flash.js",
+    "../integrations/javascript/client/src/index.js",
 );
 /// The product pictures. The URL's fragment is a picture's name.
 pub(super) const PICTURES: Asset = asset!("pictures.svg");

@@ -17,6 +17,8 @@ use crate::{
 pub(super) struct Shopper {
     /// `Edge-User`: the signed-in user, an email for accounts of this shop. None for a guest, and while Redis is down.
     pub user: Option<String>,
+    /// `Edge-Session: unknown`: Redis did not answer, so the visitor may be signed in and hold a reservation.
+    pub is_unknown: bool,
     /// `Edge-Cart`: item → quantity, ordered by item. None while Redis is down, so an unknown cart differs from an
     /// empty one.
     pub cart: Option<BTreeMap<String, u32>>,
@@ -51,9 +53,10 @@ impl ReservedPiece {
 impl Shopper {
     pub(super) fn from_headers(head: &Parts) -> Self {
         let user = header_text(&head.headers, "edge-user").map(str::to_owned);
+        let is_unknown = header_text(&head.headers, "edge-session") == Some("unknown");
         let (cart, reservation) =
             (header_json(&head.headers, "edge-cart"), header_json(&head.headers, "edge-reservation"));
-        Self { user, cart, network: ClientNetwork::of(&head.headers), reservation }
+        Self { user, is_unknown, cart, network: ClientNetwork::of(&head.headers), reservation }
     }
 
     /// The visitor's reservation in a flash sale of `item`; None without one. The sale may be over.

@@ -96,6 +96,7 @@ fn an_unknown_cart_is_not_an_empty_cart() {
     for path in ["/cart", "/checkout"] {
         let (status, headers, body) = send("GET", path, &[], Body::Empty);
         assert_eq!((status, headers["cache-control"].as_bytes()), (StatusCode::SERVICE_UNAVAILABLE, &b"no-store"[..]));
+        assert_eq!(headers["retry-after"], "5");
         assert!(body.contains("could not load your cart"), "{body}");
         let (status, _, body) = send("GET", path, &[("edge-cart", "{}")], Body::Empty);
         assert!(status == StatusCode::OK && body.contains("Your cart is empty"), "{path}: {body}");

@@ -5,6 +5,7 @@ use std::{
     any::Any,
     collections::HashMap,
     io,
+    ops::Range,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -12,10 +13,7 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, Stream, future::LocalBoxFuture};
 
-use super::{
-    holes::{Hole, HoleContent},
-    stored_page::StoredPage,
-};
+use super::{holes::HoleContent, stored_page::StoredPage};
 use crate::ports::fetch::{Body, ByteStream};
 
 /// The contents of holes, by the hole's index. A hole without an entry keeps the content of the stored page.
@@ -28,12 +26,15 @@ pub enum Source {
 }
 
 impl Source {
-    fn poll(&mut self, context: &mut Context<'_>) -> Option<&Contents> {
+    fn poll(&mut self, context: &mut Context<'_>) {
         if let Self::Pending(future) = self
             && let Poll::Ready(contents) = future.poll_unpin(context)
         {
             *self = Self::Ready(contents);
         }
+    }
+
+    const fn contents(&self) -> Option<&Contents> {
         match self {
             Self::Ready(contents) => Some(contents),
             Self::Pending(_) => None,
@@ -44,11 +45,9 @@ impl Source {
 /// The stream of an assembled body.
 pub struct AssembledBody {
     body: Bytes,
-    holes: Vec<Hole>,
-    /// Facts of the visitor's session.
-    facts: Source,
-    /// Elements of the origin's page that fills holes.
-    elements: Source,
+    /// Each hole's place, and the index of its source.
+    holes: Vec<(Range<usize>, usize)>,
+    sources: Vec<Source>,
     /// The bytes of `body` that were sent or replaced.
     sent: usize,
     /// The index of the next hole.
@@ -56,22 +55,22 @@ pub struct AssembledBody {
 }
 
 impl AssembledBody {
-    /// `facts` fill the holes for [`HoleContent::User`] and [`HoleContent::Cart`], `elements` the others.
+    /// `source_of` is the index of the source that fills a hole.
     #[must_use]
-    pub fn new(page: &StoredPage, facts: Source, elements: Source) -> Self {
-        Self { body: page.body.clone(), holes: page.holes.clone(), facts, elements, sent: 0, next: 0 }
+    pub fn new(page: &StoredPage, sources: Vec<Source>, source_of: impl Fn(&HoleContent) -> usize) -> Self {
+        let holes = page.holes.iter().map(|hole| (hole.range.clone(), source_of(&hole.content))).collect();
+        Self { body: page.body.clone(), holes, sources, sent: 0, next: 0 }
     }
 
     /// The whole body, if all contents have arrived.
     fn whole(&self) -> Option<Bytes> {
-        let (Source::Ready(facts), Source::Ready(elements)) = (&self.facts, &self.elements) else { return None };
         let mut whole = BytesMut::with_capacity(self.body.len());
         let mut sent = 0;
-        for (index, hole) in self.holes.iter().enumerate() {
-            if let Some(content) = facts.get(&index).or_else(|| elements.get(&index)) {
-                whole.extend_from_slice(self.body.get(sent..hole.range.start)?);
+        for (index, (range, source)) in self.holes.iter().enumerate() {
+            if let Some(content) = self.sources.get(*source)?.contents()?.get(&index) {
+                whole.extend_from_slice(self.body.get(sent..range.start)?);
                 whole.extend_from_slice(content);
-                sent = hole.range.end;
+                sent = range.end;
             }
         }
         whole.extend_from_slice(self.body.get(sent..)?);
@@ -90,16 +89,16 @@ impl Stream for AssembledBody {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        // Both at once, so that one does not wait for the other.
-        let (facts, elements) = (this.facts.poll(context).cloned(), this.elements.poll(context).cloned());
+        // All at once, so that none waits for another.
+        this.sources.iter_mut().for_each(|source| source.poll(context));
         let mut ready = BytesMut::new();
-        while let Some(hole) = this.holes.get(this.next) {
-            let contents = if matches!(hole.content, HoleContent::Element { .. }) { &elements } else { &facts };
-            let (range, filling) = (hole.range.clone(), contents.as_ref().map(|contents| contents.get(&this.next)));
+        while let Some((range, source)) = this.holes.get(this.next).cloned() {
+            let contents = this.sources.get(source).and_then(Source::contents);
+            let filling = contents.map(|contents| contents.get(&this.next).cloned());
             ready.extend_from_slice(&this.take_until(range.start));
             let Some(filling) = filling else { break };
             if let Some(filling) = filling {
-                ready.extend_from_slice(filling);
+                ready.extend_from_slice(&filling);
                 this.sent = range.end;
             }
             this.next += 1;
@@ -140,7 +139,10 @@ mod tests {
     use futures_util::StreamExt;
     use proptest::prelude::*;
 
-    use super::{super::stored_page::tests::entry, *};
+    use super::{
+        super::{holes::Hole, stored_page::tests::entry},
+        *,
+    };
 
     /// Contents that arrive when the cell is set.
     fn later(contents: Contents, has_arrived: &Rc<Cell<bool>>) -> Source {
@@ -171,12 +173,16 @@ mod tests {
         }
     }
 
+    /// Number of sources.
+    const SOURCES: usize = 3;
+
     /// A page of parts and holes by turns: shared text, then a hole of shared content that may be filled.
     #[derive(Debug, Clone)]
     struct Part {
         text: String,
         shared: String,
-        is_fact: bool,
+        /// The index of the hole's source.
+        source: usize,
         /// Each visitor's own content; None leaves the shared one.
         own: [Option<String>; 2],
     }
@@ -184,11 +190,11 @@ mod tests {
     fn parts() -> impl Strategy<Value = Vec<Part>> {
         let text = || "[a-z<>é]{0,6}";
         let own = || proptest::option::of("[A-Z]{0,6}");
-        let part = (text(), text(), any::<bool>(), own(), own());
-        let part = part.prop_map(|(text, shared, is_fact, one, other)| {
+        let part = (text(), text(), 0..SOURCES, own(), own());
+        let part = part.prop_map(|(text, shared, source, one, other)| {
             // A digit tells whose content it is.
             let own = [one.map(|own| format!("1{own}")), other.map(|own| format!("2{own}"))];
-            Part { text, shared, is_fact, own }
+            Part { text, shared, source, own }
         });
         proptest::collection::vec(part, 0..6)
     }
@@ -199,8 +205,10 @@ mod tests {
             body.push_str(&part.text);
             let start = body.len();
             body.push_str(&part.shared);
-            let element = || HoleContent::Element { selector: "b".to_owned(), index: 0 };
-            let content = if part.is_fact { HoleContent::User } else { element() };
+            let content = match part.source {
+                0 => HoleContent::User,
+                index => HoleContent::Element { selector: "b".to_owned(), index },
+            };
             holes.push(Hole { range: start..body.len(), content });
         }
         StoredPage { holes, ..entry(b"", body.into_bytes()) }
@@ -208,11 +216,15 @@ mod tests {
 
     fn expected(parts: &[Part], visitor: usize) -> String {
         let own = |part: &Part| part.own[visitor].clone().unwrap_or_else(|| part.shared.clone());
-        parts.iter().map(|part| part.text.clone() + &own(part)).collect()
+        parts.iter().flat_map(|part| [part.text.clone(), own(part)]).collect()
     }
 
-    fn contents(parts: &[Part], visitor: usize, is_fact: bool) -> Contents {
-        let own = parts.iter().enumerate().filter(|(_, part)| part.is_fact == is_fact);
+    fn source_of(content: &HoleContent) -> usize {
+        if let HoleContent::Element { index, .. } = content { *index } else { 0 }
+    }
+
+    fn contents(parts: &[Part], visitor: usize, source: usize) -> Contents {
+        let own = parts.iter().enumerate().filter(|(_, part)| part.source == source);
         own.filter_map(|(index, part)| Some((index, part.own[visitor].clone()?.into()))).collect()
     }
 
@@ -220,14 +232,13 @@ mod tests {
         #[test]
         fn each_visitor_gets_the_shared_page_with_own_content_in_any_order(
             parts in parts(),
-            order in Just([0, 1, 2, 3]).prop_shuffle(),
+            order in Just([0, 1, 2, 3, 4, 5]).prop_shuffle(),
         ) {
             let page = page_of(&parts);
-            let arrived: [Rc<Cell<bool>>; 4] = Default::default();
-            let [one_facts, one_elements, two_facts, two_elements] = &arrived;
-            let mut streams = [(0, one_facts, one_elements), (1, two_facts, two_elements)].map(|(visitor, facts, elements)| {
-                let of = |is_fact, arrived| later(contents(&parts, visitor, is_fact), arrived);
-                AssembledBody::new(&page, of(true, facts), of(false, elements))
+            let arrived: [Rc<Cell<bool>>; 2 * SOURCES] = Default::default();
+            let mut streams = [0, 1].map(|visitor| {
+                let source = |index| later(contents(&parts, visitor, index), &arrived[visitor * SOURCES + index]);
+                AssembledBody::new(&page, (0..SOURCES).map(source).collect(), source_of)
             });
             let mut sent = [Vec::new(), Vec::new()];
             for arrival in order.into_iter().map(Some).chain([None]) {
@@ -248,8 +259,8 @@ mod tests {
 
         #[test]
         fn contents_that_have_arrived_are_sent_in_one_piece(parts in parts()) {
-            let of = |is_fact| Source::Ready(contents(&parts, 0, is_fact));
-            let body = AssembledBody::new(&page_of(&parts), of(true), of(false));
+            let sources = (0..SOURCES).map(|source| Source::Ready(contents(&parts, 0, source))).collect();
+            let body = AssembledBody::new(&page_of(&parts), sources, source_of);
             let bytes = match Body::from(body) {
                 Body::Bytes(bytes) => bytes,
                 body => {

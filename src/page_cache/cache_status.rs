@@ -8,7 +8,10 @@ use super::{
     policy::{ForwardReason, Reason},
     stored_page::StoredPage,
 };
-use crate::ports::{fetch::Response, time::Timestamp};
+use crate::{
+    ports::{fetch::Response, time::Timestamp},
+    proxy::esi::Processed,
+};
 
 /// The cache's handling of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +76,13 @@ impl CacheStatus {
     }
 
     /// Appends the status behind those of the caches between the origin and edgefront (RFC 9211 §2). The response's
-    /// extensions keep it for the traffic counters.
-    pub fn append_to(self, response: &mut Response) {
+    /// extensions keep it for the traffic counters. If the origin's page was refused, the detail says so.
+    pub fn append_to(mut self, response: &mut Response) {
+        if let Self::Forward { stored, detail, .. } = &mut self
+            && response.extensions().get() == Some(&Processed::Refused)
+        {
+            (*stored, *detail) = (false, Some(Reason::Esi));
+        }
         // The text is ASCII, so it always is a header value.
         if let Ok(value) = HeaderValue::try_from(self.to_string()) {
             response.headers_mut().append(HeaderName::from_static("cache-status"), value);

@@ -1,9 +1,9 @@
 //! Holes: the parts of a shared page that belong to one visitor, such as a name or a mini cart.
 //!
-//! The rules (`HOLES`) name elements of pages. They are searched once, when a page is stored. The stored body is the
-//! page of a visitor without cookies, with that visitor's content in the holes. So a hole is only a range of the body,
-//! and a visitor without anything personal gets the body as it is. For every other visitor, the body is assembled: see
-//! [`assembled`](super::assembled).
+//! The rules (`HOLES`) name elements of pages, and the origin can include fragments (ESI). Both are searched once, when
+//! a page is stored. The stored body is the page of a visitor without cookies, with that visitor's content in the holes.
+//! So a hole is only a range of the body, and a visitor without anything personal gets the body as it is. For every
+//! other visitor, the body is assembled: see [`assembled`](super::assembled).
 
 use std::ops::Range;
 
@@ -44,6 +44,29 @@ pub enum HoleContent {
     User,
     /// The number of pieces in the visitor's cart.
     Cart,
+    /// A fragment of the origin's page (`<esi:include>`).
+    Include(IncludedHole),
+}
+
+/// A fragment, by its path and query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncludedHole {
+    pub src: String,
+    /// Replaces `src` if it fails.
+    pub alt: Option<String>,
+    /// No two visitors may share the fragment, not even visitors without cookies.
+    pub is_private: bool,
+}
+
+impl Hole {
+    /// The fragment that fills the hole.
+    #[must_use]
+    pub const fn include(&self) -> Option<&IncludedHole> {
+        match &self.content {
+            HoleContent::Include(include) => Some(include),
+            HoleContent::Element { .. } | HoleContent::User | HoleContent::Cart => None,
+        }
+    }
 }
 
 /// The script that fills the holes of a page whose content did not arrive with it.
@@ -86,6 +109,19 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
         is_outside
     });
     Ok(holes)
+}
+
+/// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the
+/// element.
+#[must_use]
+pub fn joined(elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
+    let overlaps = |one: &Hole, other: &Hole| one.range.start < other.range.end && one.range.end > other.range.start;
+    included.retain(|include| !elements.iter().any(|element| overlaps(include, element)));
+    included.extend(elements);
+    sort::sort_by(&mut included, |one, other| {
+        (one.range.start, one.range.end).cmp(&(other.range.start, other.range.end))
+    });
+    included
 }
 
 /// Returns whether holes lie in order and without overlap in a body of this length.
@@ -146,6 +182,18 @@ mod tests {
         assert_eq!(texts, ["<div><b>1</b></div>", "<b>2</b>"]);
         // The index counts all elements of the selector.
         assert_eq!(holes.last().unwrap().1, HoleContent::Element { selector: "b".to_owned(), index: 1 });
+    }
+
+    #[test]
+    fn a_fragment_within_an_element_is_part_of_it() {
+        let hole = |range, content: &HoleContent| Hole { range, content: content.clone() };
+        let include = HoleContent::Include(IncludedHole { src: "/a".to_owned(), alt: None, is_private: false });
+        let elements = [2..5, 7..7, 8..9].map(|range| hole(range, &HoleContent::User));
+        let included = [0..2, 2..2, 2..4, 3..3, 4..6, 5..5, 7..8].map(|range| hole(range, &include));
+        let expected = [0..2, 2..2, 2..5, 5..5, 7..7, 7..8, 8..9];
+        let holes = joined(elements.to_vec(), included.to_vec());
+        assert_eq!(holes.iter().map(|hole| hole.range.clone()).collect::<Vec<_>>(), expected);
+        assert!(are_in_order(&holes, 9));
     }
 
     #[test]

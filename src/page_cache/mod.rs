@@ -48,7 +48,7 @@ pub use hit_for_miss::{Unstorable, cookie_name};
 pub use key::PageKey;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};
 pub use memory::PageMemory;
-pub use own_content::{NotFilled, OwnContent, with_path};
+pub use own_content::{NotFilled, OwnContent};
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};
 pub use selecting::SelectingHeaders;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 use super::hit_for_miss::cookie_name;
 use crate::{
@@ -12,17 +12,18 @@ use crate::{
         rules::{HolePage, HoleRules},
     },
     ports::{
-        fetch::{Body, Request},
+        fetch::Request,
         html::{self, Html, HtmlError},
         sort,
     },
+    proxy::{own_request, with_path},
     sessions::cookie,
 };
 
 /// The elements of a visitor's page by the selectors of the rules, in their order.
 pub type OwnContent = HashMap<String, Vec<Bytes>>;
 
-/// Why the origin's page fills no hole.
+/// The reason for which the origin's page fills no hole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotFilled {
     #[error("the page that fills them did not arrive within HOLES_WAIT_MS")]
@@ -47,39 +48,14 @@ impl NotFilled {
     }
 }
 
-/// The headers of a visitor's request that the page for holes may depend on.
-const OWN_HEADERS: [HeaderName; 5] = [
-    header::COOKIE,
-    header::ACCEPT_LANGUAGE,
-    header::USER_AGENT,
-    HeaderName::from_static("cf-connecting-ip"),
-    HeaderName::from_static("cf-ipcountry"),
-];
-
 /// The visitor's request for the page that fills holes. None without such a page.
 #[must_use]
 pub fn request(rules: &HoleRules, uri: &Uri, headers: &HeaderMap) -> Option<Request> {
-    let mut own = Request::new(Body::Empty);
-    *own.uri_mut() = match rules.page()? {
+    let uri = match rules.page()? {
         HolePage::Itself => uri.clone(),
         HolePage::Other(path) => with_path(uri, path)?,
     };
-    for name in &OWN_HEADERS {
-        own.headers_mut().extend(headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
-    }
-    own.headers_mut().extend([
-        (header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8")),
-        (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
-    ]);
-    Some(own)
-}
-
-/// The URI with another path and query; None if they are malformed.
-#[must_use]
-pub fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
-    let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(path.parse().ok()?);
-    Uri::from_parts(parts).ok()
+    Some(own_request(uri, headers))
 }
 
 /// Everything of a request that differs between visitors, as a key.
@@ -109,13 +85,13 @@ pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<
     Ok(content)
 }
 
-/// The name of a cookie that the response to a request for `path` would change. A cookie that repeats the value in the
+/// The name of a cookie that the response to a request for `path` would change. `lines` are its `Set-Cookie`s. A cookie that repeats the value in the
 /// request, or that shared pages do not set either, changes nothing.
 #[must_use]
-pub fn new_cookie(config: &PageConfig, path: &str, request: &HeaderMap, response: &HeaderMap) -> Option<String> {
+pub fn new_cookie(config: &PageConfig, path: &str, request: &HeaderMap, lines: &[HeaderValue]) -> Option<String> {
     let is_known = |line: &HeaderValue| {
         let pair = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         config.cookies.is_dropped(&cookie_name(line), path) || cookie::of_origin(request).any(|own| own == pair)
     };
-    response.get_all(header::SET_COOKIE).iter().find(|line| !is_known(line)).map(cookie_name)
+    lines.iter().find(|line| !is_known(line)).map(cookie_name)
 }

@@ -34,7 +34,7 @@ pub struct SelectingHeaders {
 
 /// Never sent with a shared render: these headers belong to one visitor, ask for less than the whole page, or are set
 /// by edgefront.
-const NEVER: [&str; 16] = [
+const NEVER: [&str; 17] = [
     "accept-encoding",
     "authorization",
     "cache-control",
@@ -51,6 +51,7 @@ const NEVER: [&str; 16] = [
     "if-unmodified-since",
     "pragma",
     "range",
+    "surrogate-capability",
 ];
 
 impl SelectingHeaders {

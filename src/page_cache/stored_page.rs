@@ -41,7 +41,8 @@ pub struct StoredPage {
     pub dies: Timestamp,
     /// See [`Freshness::strict`](super::policy::Freshness::strict).
     pub strict: bool,
-    /// The origin declared the page shared: see [`CacheControl::is_declared_shared`]. Computed from the headers.
+    /// The origin declared the page shared: by its headers ([`CacheControl::is_declared_shared`]), or because it marked
+    /// the fragments that belong to visitors (ESI). Computed from headers and holes.
     pub is_declared_shared: bool,
     /// The request headers that select the page.
     pub vary: VaryFields,
@@ -137,7 +138,7 @@ impl StoredPage {
         for (Text(name), value) in head.headers {
             headers.append(HeaderName::from_str(&name).ok()?, value.to_header()?);
         }
-        Some(Self {
+        let mut page = Self {
             stamp,
             stored,
             fresh_until,
@@ -155,7 +156,15 @@ impl StoredPage {
             headers,
             body,
             holes,
-        })
+        };
+        page.is_declared_shared |= page.has_includes();
+        Some(page)
+    }
+
+    /// Returns whether the origin marked parts of the page that belong to visitors (ESI).
+    #[must_use]
+    pub fn has_includes(&self) -> bool {
+        self.holes.iter().any(|hole| hole.include().is_some())
     }
 
     /// Returns whether the page may be served without the origin.

@@ -69,13 +69,17 @@ mod tests {
     }
 
     /// The files that `name` imports, directly and indirectly: their paths relative to `assets/`, and
-    /// `package-lock.json` for a library.
+    /// `package-lock.json` for a library. A package in `integrations/` has one file.
     fn imported(name: &str, found: &mut BTreeSet<String>) {
         let text = read(&format!("assets/{name}"));
         let imports = text.lines().filter(|line| line.starts_with("import ") || line.starts_with("@import "));
         for path in imports.filter_map(|line| line.rsplit(['\'', '"']).nth(1)) {
             let folder = name.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-            let path = path.strip_prefix("./").map_or("../package-lock.json".to_owned(), |path| folder + path);
+            let path = match (path.strip_prefix("./"), path.strip_prefix("../../")) {
+                (Some(path), _) => folder + path,
+                (None, Some(package)) => format!("../{package}"),
+                (None, None) => "../package-lock.json".to_owned(),
+            };
             if found.insert(path.clone()) && !path.starts_with("../") {
                 imported(&path, found);
             }

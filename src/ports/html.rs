@@ -10,7 +10,6 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 
 use super::random;
-use crate::schema::hex;
 
 /// Finds elements in HTML.
 pub trait Html {
@@ -47,7 +46,7 @@ impl Element {
     }
 }
 
-/// Why no elements were found.
+/// The reason for which no elements were found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HtmlError {
     #[error("{0}")]
@@ -64,7 +63,8 @@ pub enum HtmlError {
 /// # Errors
 /// [`HtmlError`].
 pub async fn elements(parser: &dyn Html, html: &Bytes, selectors: &[&str]) -> Result<Vec<Element>, HtmlError> {
-    let marks = Marks { id: hex(&random::bytes::<8>().map_err(|_| HtmlError::NoRandomBits)?) };
+    let id = random::bytes::<8>().map_err(|_| HtmlError::NoRandomBits)?;
+    let marks = Marks { id: format!("{:016x}", u64::from_ne_bytes(id)) };
     let selectors: Vec<_> = selectors.iter().copied().map(str::to_owned).collect();
     let marked = parser.mark(html.clone(), selectors, marks.clone()).await?;
     marks.elements(&marked, html)

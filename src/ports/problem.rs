@@ -81,6 +81,7 @@ impl ProblemClass {
             Error::Origin(FetchError::Unreachable | FetchError::Spent) => {
                 Self::new(StatusCode::BAD_GATEWAY, "origin-down", "Storefront unreachable")
             }
+            Error::Esi(_) => Self::new(StatusCode::BAD_GATEWAY, "esi", "Storefront page refused"),
             Error::Platform(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
         }
     }
@@ -168,6 +169,7 @@ mod tests {
             (Error::Redis(upstash_rest::Error::Unauthorized), 503),
             (Error::Redis(upstash_rest::Error::Refused { code: "WRONGTYPE".to_owned() }), 503),
             (Error::Database(DatabaseError::Failed("secret: no such table".to_owned())), 503),
+            (Error::Esi("secret".to_owned()), 502),
             (Error::Platform("secret".to_owned()), 500),
             (Error::Origin(FetchError::Timeout), 504),
             (Error::Origin(FetchError::Unreachable), 502),

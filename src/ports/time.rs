@@ -54,6 +54,13 @@ impl Timestamp {
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
+
+    /// Returns whether less than `duration` has passed since `earlier`. If `earlier` is later, the clock was set back
+    /// and the time that passed is unknown: then false.
+    #[must_use]
+    pub fn is_within(self, duration: Duration, earlier: Self) -> bool {
+        earlier <= self && self.since(earlier) < duration
+    }
 }
 
 /// The form of a Redis score: Unix seconds with three decimals.
@@ -119,5 +126,13 @@ mod tests {
         assert_eq!(moment.to_string(), "1732203263.007");
         assert_eq!(Timestamp::from_score(1_732_203_263.007), moment);
         assert_eq!(Timestamp::from_score(-1.0), Timestamp::from_millis(0));
+    }
+
+    #[test]
+    fn a_moment_of_a_clock_that_was_set_back_is_within_no_time() {
+        let [earlier, now] = [5_000, 5_999].map(Timestamp::from_millis);
+        let second = Duration::from_secs(1);
+        assert!(now.is_within(second, earlier) && earlier.is_within(second, earlier));
+        assert!(!(earlier + second).is_within(second, earlier) && !earlier.is_within(second, now));
     }
 }

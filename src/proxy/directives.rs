@@ -1,8 +1,11 @@
-//! The directives of an origin: its `Edge-*` response headers.
+//! The directives of an origin: its `Edge-*` response headers, and `Surrogate-Control`.
 
 use http::HeaderMap;
 
-use super::headers::{is_edge, remove};
+use super::{
+    esi,
+    headers::{is_edge, remove},
+};
 use crate::{
     carts::CartChanges,
     config::CartConfig,
@@ -11,7 +14,7 @@ use crate::{
     schema::ids::{ItemId, Tag, UserId},
 };
 
-/// The `Edge-*` headers of one response; the visitor does not get them.
+/// The directives of one response; the visitor does not get these headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OriginDirectives {
     /// `Edge-Login`: the visitor logged in as this user.
@@ -26,6 +29,8 @@ pub struct OriginDirectives {
     pub item: Option<ItemId>,
     /// `Edge-Tags`: names for purges; at most 32.
     pub tags: Vec<Tag>,
+    /// `Surrogate-Control: content="ESI/1.0"`: the body has [ESI](super::esi).
+    pub has_esi: bool,
 }
 
 /// The sessions that `Edge-Logout` ends.
@@ -46,9 +51,11 @@ impl OriginDirectives {
 
     /// Parses and removes the headers.
     pub(super) fn take(headers: &mut HeaderMap, config: CartConfig) -> Self {
+        let has_esi = esi::is_declared(headers);
+        headers.remove("surrogate-control");
         // Most responses have none.
         if !headers.keys().any(is_edge) {
-            return Self::default();
+            return Self { has_esi, ..Self::default() };
         }
         let logout = match text(headers, "edge-logout") {
             Some("1") => Some(LogoutScope::This),
@@ -62,6 +69,7 @@ impl OriginDirectives {
             order: read(headers, "edge-order", |text| Order::parse(text, &config)),
             item: read(headers, "edge-item", ItemId::parse),
             tags: tags(headers),
+            has_esi,
         };
         remove(headers, is_edge);
         directives

@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
+use super::esi::Processed;
 use crate::ports::{error::Error, fetch::Response, problem};
 
 /// A page for a browser, a problem document (RFC 9457) for other clients.
@@ -10,6 +11,9 @@ pub fn failure(error: &Error, request: &HeaderMap) -> Response {
     // The text quotes nothing from the request; escaping keeps it text.
     let text = error.to_string().replace('&', "&amp;").replace('<', "&lt;");
     let mut response = problem::respond(error, "storefront");
+    if let Error::Esi(_) = error {
+        response.extensions_mut().insert(Processed::Refused);
+    }
     let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
         let page = if response.status() == StatusCode::TOO_MANY_REQUESTS {

@@ -1,10 +1,12 @@
 //! Forwards a visitor's own request to the origin and obeys the origin's directives.
 
-use http::{HeaderValue, header};
+use http::{HeaderValue, Method, header};
 
 use super::{
     directives::OriginDirectives,
+    esi::Processed,
     failure::failure,
+    fragments::{expanded, is_compressed},
     obey::{Obeyed, check_limit, obey, obey_beside_order, settle},
     origin::fetch_personal,
     visit::{RequestHead, Visit},
@@ -22,12 +24,22 @@ use crate::{
 /// once for each caller.
 pub type Observer<'a> = &'a mut dyn FnMut(&mut Response, &OriginDirectives);
 
-/// Forwards the request. `observe` sees the origin's response, or the failure in its place, before anything else
-/// happens to it.
+/// Forwards the request. `observe` sees the origin's response with its ESI expanded, or the failure in its place,
+/// before anything else happens to it.
 pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, observe: Observer<'_>) -> Answer {
     let head = RequestHead::of(&request);
-    match fetch_personal(&visit.app, request, &visitor, visit.now).await {
-        Ok((mut response, directives)) => {
+    let mut fetched = fetch_personal(&visit.app, request, &visitor, visit.now).await;
+    if let Ok((response, directives)) = &fetched
+        && directives.has_esi
+        && head.method == Method::GET
+        && is_compressed(response.headers())
+    {
+        // A compressed page cannot be scanned for fragments.
+        fetched = Box::pin(fetch_personal(&visit.app, head.uncompressed(), &visitor, visit.now)).await;
+    }
+    match fetched {
+        Ok((response, directives)) => {
+            let mut response = expanded(visit, &head, response, &directives).await;
             observe(&mut response, &directives);
             finish(visit, &head, visitor.user.as_ref(), response, directives).await
         }
@@ -49,7 +61,14 @@ pub async fn finish(
     mut directives: OriginDirectives,
 ) -> Answer {
     let status = response.status();
+    let is_expanded = response.extensions().get() == Some(&Processed::Expanded);
     let headers = response.headers_mut();
+    if is_expanded {
+        // The origin's directives are those of the page without the visitor's fragments.
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        headers.remove(header::EXPIRES);
+        headers.remove("cdn-cache-control");
+    }
     // Default if the origin sets no `Cache-Control`. The response may be personal, so no cache between edgefront and
     // the browser may keep it.
     let default = if headers.contains_key(header::EXPIRES) { "private" } else { "private, no-cache" };

@@ -5,6 +5,8 @@
 //! - [`visitor`]: the facts about the visitor that the origin gets, read from Redis.
 //! - [`origin`]: the exchange with the origin: any HTTP server, or the demo shop.
 //! - [`headers`]: header rules on the way; `csrf`: CSRF protection of forms on shared pages.
+//! - [`esi`]: Edge Side Includes, the markup of fragments in a page.
+//! - [`fragments`]: parts of a page for one visitor.
 //! - [`directives`]: the origin's `Edge-*` response headers.
 //! - [`obey`]: executes them: login, logout, cart, order.
 //! - [`forward()`]: all of the above for one request.
@@ -12,8 +14,10 @@
 
 mod csrf;
 pub mod directives;
+pub mod esi;
 pub mod failure;
 pub mod forward;
+pub mod fragments;
 pub mod headers;
 mod obey;
 pub mod origin;
@@ -23,6 +27,7 @@ pub mod visitor;
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;
 pub use forward::{finish, forward};
+pub use fragments::{expanded, fetch_fragment, fetch_part, own_request, with_path};
 pub use headers::{is_edge, is_hop_by_hop, is_of_proxies};
 pub use origin::{check_health, fetch_shared};
 pub use visit::{RequestHead, Visit};

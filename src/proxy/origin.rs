@@ -43,6 +43,9 @@ pub(super) async fn fetch_personal(
     headers.remove(header::HOST);
     // The platform's server has answered `Expect` already.
     headers.remove(header::EXPECT);
+    // edgefront expands the ESI of an answer to one visitor, but does not ask for it: the origin's own expansion takes
+    // one request.
+    headers.remove("surrogate-capability");
     headers.remove(header::COOKIE);
     if let Some(cookies) = cookies {
         headers.insert(header::COOKIE, cookies);
@@ -93,6 +96,7 @@ pub async fn fetch_shared(
     // Replaces the defaults above.
     request.headers_mut().extend(headers);
     request.headers_mut().insert("edge-shared", HeaderValue::from_static("1"));
+    request.headers_mut().insert("surrogate-capability", HeaderValue::from_static("edgefront=\"ESI/1.0\""));
     if let Some(name) = &app.config.page.cookies.csrf {
         csrf::add(request.headers_mut(), name);
     }
@@ -120,6 +124,10 @@ fn no_origin() -> Error {
     Error::Platform("there is no origin: set ORIGIN_URL, or bind the demo shop's database".to_owned())
 }
 
+/// Headers that do not hold for a page after ESI processing.
+const OF_TEMPLATE: [&str; 7] =
+    ["accept-ranges", "content-digest", "content-md5", "digest", "etag", "last-modified", "repr-digest"];
+
 async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Response, OriginDirectives), Error> {
     let config = &app.config.origin;
     set_forwarded(&mut request);
@@ -131,6 +139,12 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
         None => send_to_demo(app, request, now).await?,
     };
     let directives = OriginDirectives::take(response.headers_mut(), app.config.cart);
+    if directives.has_esi {
+        // They describe the page before its processing.
+        for name in OF_TEMPLATE {
+            response.headers_mut().remove(name);
+        }
+    }
     Ok((response, directives))
 }
 

@@ -2,12 +2,16 @@
 
 use std::rc::Rc;
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
 use crate::{
     App,
     metrics::traffic::Metric,
-    ports::{fetch::Request, network::ClientNetwork, time::Timestamp},
+    ports::{
+        fetch::{Body, Request},
+        network::ClientNetwork,
+        time::Timestamp,
+    },
     ranking::{activity::Viewer, crawler},
     schema::{
         ids::{ItemId, RowId},
@@ -71,15 +75,26 @@ impl Visit {
     }
 }
 
-/// Method and headers of a request whose body travels to the origin.
+/// Method, URI and headers of a request whose body travels to the origin.
 pub struct RequestHead {
     pub method: Method,
+    pub uri: Uri,
     pub headers: HeaderMap,
 }
 
 impl RequestHead {
     #[must_use]
     pub fn of(request: &Request) -> Self {
-        Self { method: request.method().clone(), headers: request.headers().clone() }
+        Self { method: request.method().clone(), uri: request.uri().clone(), headers: request.headers().clone() }
+    }
+
+    /// The same request, without a body, for a response that is not compressed.
+    pub(super) fn uncompressed(&self) -> Request {
+        let mut request = Request::new(Body::Empty);
+        request.method_mut().clone_from(&self.method);
+        request.uri_mut().clone_from(&self.uri);
+        request.headers_mut().clone_from(&self.headers);
+        request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        request
     }
 }

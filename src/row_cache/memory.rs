@@ -107,7 +107,7 @@ impl RowMemory {
         let rows = self.rows.borrow();
         let MemoryEntry { copy, read_at } = rows.get(row)?;
         let since_read = now.since(*read_at);
-        let is_recent = since_read < self.lifetime.min(copy.period);
+        let is_recent = now.is_within(self.lifetime.min(copy.period), *read_at);
         is_recent.then(|| CachedRow { age: copy.age + since_read, overdue: false, ..copy.clone() })
     }
 
@@ -162,6 +162,7 @@ mod tests {
         assert_eq!(memory.recall(&fast, START + LIFETIME / 10), None);
         assert!(memory.recall(&slow, START + Duration::from_millis(999)).is_some());
         assert_eq!(memory.recall(&slow, START + LIFETIME), None);
+        assert_eq!(memory.recall(&slow, START - LIFETIME), None, "the clock was set back");
     }
 
     #[test]

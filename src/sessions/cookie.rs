@@ -32,7 +32,7 @@ use http::{HeaderMap, HeaderValue, header};
 /// The cookie's name.
 pub const NAME: &str = "__Host-session";
 
-/// How long isolates keep facts of a session for pages with holes.
+/// Time for which isolates keep facts of a session for pages with holes.
 pub const CHANGED_FOR: Duration = Duration::from_secs(2);
 
 /// The name of the cookie of a visitor who changed something within [`CHANGED_FOR`].

@@ -1,5 +1,5 @@
 //! The static files in build/assets/, which the platform serves without the Worker. Scripts and styles are bundled and
-//! minified; the other files are copied.
+//! minified; the other files are copied. The API's description is one of them, because it would make the Worker larger.
 
 use std::{
     fs, io,
@@ -14,7 +14,9 @@ use crate::{
 };
 
 /// The sources of the bundles. package-lock.json pins the libraries among them.
-const SOURCES: [&str; 2] = ["assets", "package-lock.json"];
+const SOURCES: [&str; 4] = ["assets", "integrations/javascript/client/src", "package-lock.json", DESCRIPTION];
+/// The description of the API. The platform serves it as `/_edge/v1/openapi.json`.
+const DESCRIPTION: &str = "docs/openapi.json";
 /// The directory that wrangler.toml names.
 const DIRECTORY: &str = "build/assets";
 const STAMP: &str = "build/.assets";
@@ -35,6 +37,8 @@ pub async fn build() -> Result<(), Failure> {
         // Otherwise the platform would still serve a renamed file under its old name.
         let _ = fs::remove_dir_all(DIRECTORY);
         fs::create_dir_all(&target).map_err(failed)?;
+        let api = Path::new(DIRECTORY).join("_edge/v1");
+        fs::create_dir_all(&api).and_then(|()| fs::copy(DESCRIPTION, api.join("openapi.json"))).map_err(failed)?;
 
         let (bundles, copies): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.extension().is_some_and(|kind| kind == "js" || kind == "css"));

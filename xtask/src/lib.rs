@@ -3,7 +3,7 @@
 //! - Build: [`worker`] (the Worker and its assets), [`bundle`] (one crate to one Worker bundle), `remap` (the same
 //!   bytes in every directory), [`stamp`] (what is up to date).
 //! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels),
-//!   [`chromium`]; [`program`] checks that one runs.
+//!   [`schemathesis`], [`chromium`]; [`program`] checks that one runs.
 //! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`failure`].
 //! - [`storefront`]: third-party storefronts for tests.
 //! - [`variables`]: the Worker's variables on the command line.
@@ -18,6 +18,7 @@ pub mod program;
 pub mod redis;
 mod remap;
 pub mod runner;
+pub mod schemathesis;
 pub mod stamp;
 pub mod steps;
 pub mod storefront;

@@ -1,7 +1,7 @@
 //! The commands of `cargo xtask`. Each does its own set-up; the library of this package holds what they share.
 //!
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
-//! - [`programs`]: `bench`, `soak`, `doctor` and `test --storefronts`, which crates of their own implement.
+//! - [`programs`]: `bench`, `soak`, `doctor`, `contract` and `test --storefronts`, which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
 
 mod build_worker;
@@ -34,8 +34,8 @@ enum Command {
     Dev(dev::DevArguments),
     /// Run a third-party storefront on this machine behind edgefront with its preset.
     Storefront(run_storefront::StorefrontArguments),
-    /// Run all tests with a real Redis and workerd; with --storefronts, the tests with third-party storefronts;
-    /// with --clients, the published clients of Upstash.
+    /// Run all tests with a real Redis and workerd; with --storefronts, --clients or --integrations, the tests with
+    /// third-party software.
     Test(test::TestArguments),
     /// Check licences, duplicates and sources of all dependencies, and known vulnerabilities if their database is
     /// reachable.
@@ -48,6 +48,8 @@ enum Command {
     /// Examine a shop: which of its pages edgefront would share, and which rules it needs (`cargo xtask doctor --help`
     /// lists the options).
     Doctor(programs::ForwardedArguments),
+    /// Check an origin against the contract of the Edge-* headers (`cargo xtask contract --help` lists the options).
+    Contract(programs::ForwardedArguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
@@ -63,11 +65,15 @@ fn main() -> ExitCode {
         Command::Test(arguments) if arguments.storefronts => {
             runner::exit_code(programs::exec(Program::Storefronts, &arguments.cargo_test))
         }
+        Command::Test(arguments) if arguments.integrations => {
+            runner::run(async move { test::integrations::run(&arguments.cargo_test).await })
+        }
         Command::Test(arguments) => runner::run(test::run(arguments)),
         Command::Deny => runner::run(deny::run()),
         Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments.options)),
         Command::Soak(arguments) => runner::exit_code(programs::exec(Program::Soak, &arguments.options)),
         Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments.options)),
+        Command::Contract(arguments) => runner::exit_code(programs::exec(Program::Contract, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
         Command::Sbom => runner::run(sbom::run()),

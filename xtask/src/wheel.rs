@@ -7,33 +7,33 @@ use tokio::process::Command;
 
 use crate::{failure::Failure, steps::Step};
 
-/// A wheel that holds a program, or a library and what it depends on.
-pub struct Wheel {
+/// Wheels that hold a program or a library, and all that it imports.
+pub struct Wheels<'a> {
     /// In pip's form, `name==version --hash=…`, with one hash for each supported platform. One
     /// line for each wheel.
-    pub requirement: &'static str,
-    /// The directory for the unpacked wheel. Its name contains the version, so that a new version is not taken for an
-    /// old one.
-    pub directory: &'static str,
-    /// The remedy if the wheel cannot be installed.
-    pub remedy: &'static str,
+    pub requirements: &'a str,
+    /// The directory for the unpacked wheels. Its name contains the program's version, so that a new version is not
+    /// taken for an old one.
+    pub directory: &'a str,
+    /// The remedy if the wheels cannot be installed.
+    pub remedy: &'a str,
 }
 
-impl Wheel {
-    /// Unpacks the wheel.
+impl Wheels<'_> {
+    /// Unpacks the wheels.
     ///
     /// # Errors
     /// When pip is missing or fails.
     pub async fn install(&self, step: &Step) -> Result<(), Failure> {
-        let Self { requirement, directory, remedy } = self;
-        let requirements = format!("{directory}.txt");
+        let Self { requirements, directory, remedy } = self;
+        let file = format!("{directory}.txt");
         fs::create_dir_all(Path::new(directory))
-            .and_then(|()| fs::write(&requirements, requirement))
-            .map_err(|cause| Failure::file(&requirements, &cause))?;
+            .and_then(|()| fs::write(&file, requirements))
+            .map_err(|cause| Failure::file(&file, &cause))?;
         let mut pip = pip(remedy)?;
         pip.args(["install", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"]);
         // `--target` only unpacks: no Python environment of the machine changes.
-        pip.args(["--target", directory, "--upgrade", "--requirement", &requirements]);
+        pip.args(["--target", directory, "--upgrade", "--requirement", &file]);
         step.run_program(pip, remedy).await.map(drop)
     }
 }

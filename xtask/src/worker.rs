@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The sources of the Worker. package-lock.json and Cargo.lock pin the tools.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
     "package-lock.json",
@@ -27,6 +27,7 @@ const SOURCES: [&str; 10] = [
     "src",
     "templates",
     "assets",
+    "integrations/javascript/client/src",
     "presets",
     "crates/upstash-rest",
 ];

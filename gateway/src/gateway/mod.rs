@@ -82,7 +82,7 @@ impl Gateway {
     /// for `patience`.
     pub async fn shutdown(mut self, patience: Duration) {
         self.stopper.stop();
-        // What has not ended by then is aborted by the drop.
+        // The drop aborts the requests that have not ended by then.
         let _ = timeout(patience, &mut self.accept_task).await;
     }
 

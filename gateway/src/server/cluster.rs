@@ -48,6 +48,47 @@ impl ServerCluster {
         self.servers.iter().map(Server::port).collect()
     }
 
+    /// Adds a replica of the server on the port `primary`. Returns the replica's port when it has a copy of all data.
+    ///
+    /// # Errors
+    /// As [`ServerCluster::start`].
+    pub fn add_replica(&mut self, primary: u16) -> Result<u16, ServerError> {
+        let server = Server::start(ServerOptions { cluster: true, ..ServerOptions::default() })?;
+        let port = server.port();
+        self.notes.push(super::cluster_notes(port));
+        self.servers.push(server);
+        self.replicate(port, primary).map_err(ServerError::Join)?;
+        Ok(port)
+    }
+
+    fn replicate(&self, port: u16, primary: u16) -> io::Result<()> {
+        let meet = format!("CLUSTER MEET 127.0.0.1 {primary} {}", super::bus_port(primary));
+        self.say(port, &meet)?;
+        let id = self.say(primary, "CLUSTER MYID")?;
+        let id = id.lines().nth(1).unwrap_or_default().to_owned();
+        // Fails until the server knows the primary.
+        self.until(port, &format!("CLUSTER REPLICATE {id}"), "+OK\r\n+OK")?;
+        self.until(port, "INFO replication", "master_link_status:up")
+    }
+
+    /// Repeats a command until the reply contains `expected`.
+    ///
+    /// # Errors
+    /// The last reply, if it never does.
+    pub fn until(&self, port: u16, command: &str, expected: &str) -> io::Result<()> {
+        let deadline = Instant::now() + START_DEADLINE;
+        loop {
+            let answer = self.say(port, command)?;
+            if answer.contains(expected) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(io::Error::other(answer));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Ends a server, as if it had crashed.
     pub fn stop(&mut self, server: usize) {
         if server < self.servers.len() {

@@ -272,6 +272,9 @@ fn command_line(binary: &Path, port: u16, options: &ServerOptions) -> Command {
     if options.cluster {
         command.args(["--cluster-enabled", "yes", "--cluster-port", &bus_port(port).to_string()]);
         command.args(["--cluster-config-file".as_ref(), cluster_notes(port).as_os_str()]);
+        // A replica receives its data as a file. In a shared directory, the next server to start would load that file.
+        let received = format!("edgefront-{}-{port}.rdb", std::process::id());
+        command.args(["--dbfilename", &received, "--rdb-del-sync-files", "yes"]);
     } else {
         command.args(["--databases", &options.databases.to_string()]);
     }

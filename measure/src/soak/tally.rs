@@ -23,7 +23,7 @@ pub enum Violation {
     Write,
     /// A page was an error, incomplete, or missing.
     Page,
-    /// What clients saw of a shared cart or a flash sale is not linearizable.
+    /// The history of a shared cart or a flash sale is not linearizable.
     History,
 }
 

@@ -15,11 +15,11 @@ mod steps;
 
 use crate::Protocol;
 
-/// How long a reservation lasts, in time steps.
+/// Duration of a reservation, in time steps.
 pub const HOLD: u8 = 2;
-/// How long the piece is held beyond that.
+/// Time for which the piece is held beyond that.
 pub const GRACE: u8 = 1;
-/// How long a window lasts.
+/// Duration of a window.
 pub const WINDOW: u8 = 5;
 const USERS: usize = 2;
 /// The most reservations and orders of a run.
@@ -98,7 +98,7 @@ pub struct State {
     wrong: Option<Wrong>,
 }
 
-/// What happens at most how often in a run.
+/// The bounds of a run: the largest number of events of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bounds {
     reservations: u8,

@@ -156,7 +156,7 @@ impl State {
         (is_current && told.end.is_none() && !has_order).then_some(told)
     }
 
-    /// How many orders there are of a window.
+    /// Number of orders of a window.
     pub(super) fn orders_of(&self, window: Id) -> usize {
         self.orders.iter().filter(|order| order.window == window).count()
     }

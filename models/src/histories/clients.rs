@@ -26,10 +26,10 @@ use super::{
 const CLIENTS: u8 = 4;
 /// The items of a cart.
 const ITEMS: u64 = 2;
-/// How long a client waits for a response: shorter than the Worker waits for Redis, now and then.
+/// Time that a client waits for a response: now and then shorter than the Worker waits for Redis.
 const PATIENCE: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(2)];
 const PAUSE: Duration = Duration::from_millis(25);
-/// How long a round tries to begin, while Redis is down.
+/// Time for which a round tries to begin while Redis is down.
 const BEGIN: Duration = Duration::from_secs(30);
 /// A new cart and a new sale after this time, so that few operations without a response are open.
 pub const ROUND: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ mod steps;
 
 use crate::Protocol;
 
-/// How long a copy answers without Redis after its confirmation, in time steps: `PAGE_MEMORY`.
+/// Time for which a copy answers without Redis after its confirmation, in time steps: `PAGE_MEMORY`.
 pub const MEMORY: u8 = 2;
 /// A hit confirms a copy of at least this age.
 const CONFIRM: u8 = MEMORY / 2;
@@ -24,7 +24,7 @@ const VISITS: usize = 2;
 /// A rendered page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Page {
-    /// What the origin said.
+    /// The origin's answer.
     pub content: u8,
     /// Redis' clock when the lease was granted.
     stamp: u8,
@@ -106,7 +106,7 @@ enum ChangeStep {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
     now: u8,
-    /// What the origin says.
+    /// The origin's answer.
     pub content: u8,
     /// Redis' clock.
     clock: u8,
@@ -127,7 +127,7 @@ pub struct State {
     wrong: Option<Wrong>,
 }
 
-/// What happens at most how often in a run.
+/// The bounds of a run: the largest number of events of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bounds {
     visits: u8,

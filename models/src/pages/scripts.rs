@@ -202,7 +202,7 @@ impl State {
         self.visits.iter().flatten().any(|visit| renders(&visit))
     }
 
-    /// What the visitor gets by `action`, if it answers a visit.
+    /// The page that the visitor gets by `action`, if it answers a visit.
     #[must_use]
     pub fn served(&self, model: &Pages, action: Action) -> Option<u8> {
         match action {

@@ -102,7 +102,7 @@ pub struct State {
     wrong: Option<Wrong>,
 }
 
-/// What happens at most how often in a run.
+/// The bounds of a run: the largest number of events of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bounds {
     activities: u8,

@@ -1,4 +1,4 @@
-//! What holds in every run.
+//! The properties of every run.
 
 use stateright::Property;
 

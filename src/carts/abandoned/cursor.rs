@@ -31,7 +31,9 @@ impl AbandonedCursor {
     /// The position of the entry `id` in the stream of a shard. `None` if `id` is not an id of a stream entry.
     pub(super) fn of_entry(id: &str, shard: u16) -> Option<Self> {
         let (millis, sequence) = id.split_once('-')?;
-        Some(Self { millis: parse_digits(millis)?, sequence: parse_digits(sequence)?, shard })
+        let cursor = Self { millis: parse_digits(millis)?, sequence: parse_digits(sequence)?, shard };
+        // Redis refuses `(0-0`, and no entry has this id.
+        ((cursor.millis, cursor.sequence) != (0, 0)).then_some(cursor)
     }
 
     /// The start argument for `XREVRANGE` that reads the entries after this position from the stream of `shard`.

@@ -47,12 +47,16 @@ impl FlashCheckout<'_> {
     }
 }
 
-/// The form, with name and email of the visitor's account. Without a reservation, redirects to the sale.
+/// The form, with name and email of the visitor's account. Without a reservation, redirects to the sale. 503 while the
+/// reservation is unknown.
 pub(in crate::demo) async fn show_checkout(
     shop: Shop<'_>,
     shopper: &Shopper,
     item: &ItemId,
 ) -> Result<Response, Error> {
+    if shopper.is_unknown {
+        return Ok(pages::unavailable());
+    }
     let offer = shop.catalogue().flash_sale(item).await?;
     let Some(reservation) = shopper.reservation_in(&offer) else { return Ok(see_other(&format!("/flash/{item}"))) };
     let form = CheckoutForm::prefilled(shop, shopper).await?;
@@ -81,6 +85,9 @@ pub(in crate::demo) async fn place_order(
     let reservation = shopper.reservation_in(&offer);
     let (id, form) = (parsed_id.map_or_else(DemoOrderId::generate, Ok)?, CheckoutForm::checked(submitted));
     let checkout = FlashCheckout { offer: &offer, order_id: &id, form: &form, reservation, now: shop.now };
+    if shopper.is_unknown {
+        return checkout.page(StatusCode::SERVICE_UNAVAILABLE, RESEND);
+    }
     let Some(user) = shopper.user.as_deref() else { return checkout.page(StatusCode::CONFLICT, SIGN_IN_AGAIN) };
     if reservation.is_none() {
         return checkout.page(StatusCode::CONFLICT, NO_RESERVATION);
@@ -112,7 +119,7 @@ pub(in crate::demo) async fn place_order(
         .ok_or_else(|| Error::Platform("the placed order is not in the database".to_owned()))
 }
 
-/// The visitor has signed out since, or Redis is down.
+/// The visitor has signed out since.
 const SIGN_IN_AGAIN: &str =
     "We could not confirm that you are signed in. Please sign in in another tab, then place your order again.";
 const NO_RESERVATION: &str = "You have no active reservation. Please reserve this item again on the sale page.";

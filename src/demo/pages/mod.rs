@@ -60,12 +60,11 @@ pub(super) fn not_found() -> Response {
     message(StatusCode::NOT_FOUND, "Page not found", text)
 }
 
-/// 503 for a failed database.
+/// 503 for a failed database, or while Redis is down.
 pub(super) fn unavailable() -> Response {
     let text = "We could not load this page. Please try again in a moment.";
     let mut response = message(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", text);
     response.headers_mut().insert(CACHE_CONTROL, NO_STORE);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
     response
 }
 
@@ -88,6 +87,8 @@ pub(super) fn see_other(path: &str) -> Response {
     response
 }
 
+/// A 503 has `Retry-After`.
+///
 /// # Errors
 /// [`Error::Platform`] if the template fails.
 pub(super) fn html(status: StatusCode, page: &impl Template) -> Result<Response, Error> {
@@ -100,6 +101,9 @@ fn html_response(status: StatusCode, page: askama::Result<String>) -> Result<Res
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    }
     Ok(response)
 }
 

@@ -1,7 +1,8 @@
 //! Fills the holes of a page for one visitor.
 //!
-//! The visitor's session fills some holes, and one page of the origin fills the others: one request, with the visitor's
-//! own cookies and identity. What arrives reaches this visitor only, and no store.
+//! The visitor's session fills some holes, one page of the origin fills others, and a fragment of the origin fills each
+//! hole of an include. The requests have the visitor's own cookies and identity. Their responses reach this visitor
+//! only, and no store.
 
 use std::rc::Rc;
 
@@ -13,23 +14,25 @@ use crate::{
     page_cache::{
         assembled::{AssembledBody, Contents, Source},
         cache_status::CacheStatus,
-        holes::{Hole, HoleContent, is_html, script_tag},
+        holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
         memory::{Role, SessionFacts},
         own_content::{self, NotFilled, OwnContent},
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
     ports::fetch::{Collected, Request, Response},
-    proxy::{self, Visit, VisitorContext},
+    proxy::{self, Visit},
     sessions::cookie,
 };
 
 use super::WAIT_PAUSES;
 
 /// Returns whether the holes of a page must be filled for a visitor: the visitor has cookies that change them, or a
-/// session.
+/// session. A fragment may depend on any cookie, and a private one on the visitor alone.
 pub fn is_due(page: &StoredPage, cookies: &VisitorCookies, visit: &Visit) -> bool {
-    !page.holes.is_empty() && (cookies.in_holes || visit.token.is_some())
+    let mut includes = page.holes.iter().filter_map(Hole::include);
+    let is_personal = cookies.in_holes || visit.token.is_some();
+    !page.holes.is_empty() && (is_personal || includes.any(|include| include.is_private || cookies.identify()))
 }
 
 /// The response for one visitor: the stored page with its holes filled. It ignores conditions and ranges, because it
@@ -43,8 +46,15 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
     }
     status.append_to(&mut response);
     if *request.method() == Method::GET {
-        let body = AssembledBody::new(page, facts(visit, request, page), elements(visit, request, page));
-        *response.body_mut() = body.into();
+        let included = included(page);
+        let mut sources = vec![facts(visit, request, page), elements(visit, request, page)];
+        sources.extend(included.iter().map(|include| fragment(visit, request, page, include)));
+        let source_of = |content: &HoleContent| match content {
+            HoleContent::User | HoleContent::Cart => 0,
+            HoleContent::Element { .. } => 1,
+            HoleContent::Include(include) => 2 + included.iter().take_while(|own| **own != include).count(),
+        };
+        *response.body_mut() = AssembledBody::new(page, sources, source_of).into();
     }
     response
 }
@@ -84,7 +94,7 @@ fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
         // No id has a character that HTML gives a meaning.
         HoleContent::User => facts.user.as_ref().map(|user| user.as_str().to_owned()),
         HoleContent::Cart => (facts.pieces > 0).then(|| facts.pieces.to_string()),
-        HoleContent::Element { .. } => None,
+        HoleContent::Element { .. } | HoleContent::Include(_) => None,
     };
     holes.iter().enumerate().filter_map(|(index, hole)| Some((index, text(&hole.content)?.into()))).collect()
 }
@@ -121,6 +131,46 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
             }
         };
         holes.iter().enumerate().filter_map(|(index, hole)| Some((index, fill(hole)?))).collect()
+    }))
+}
+
+/// The fragments of a page, each once.
+fn included(page: &StoredPage) -> Vec<&IncludedHole> {
+    let mut included: Vec<&IncludedHole> = Vec::new();
+    for include in page.holes.iter().filter_map(Hole::include) {
+        if !included.contains(&include) {
+            included.push(include);
+        }
+    }
+    included
+}
+
+/// A fragment, as the visitor gets it.
+fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &IncludedHole) -> Source {
+    let is_own = |(_, hole): &(usize, &Hole)| hole.include() == Some(include);
+    let holes: Vec<_> = page.holes.iter().enumerate().filter(is_own).map(|(index, _)| index).collect();
+    let (app, include) = (visit.app.clone(), include.clone());
+    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    Source::Pending(Box::pin(async move {
+        let IncludedHole { src, alt, .. } = &include;
+        let late = app.clock.sleep(app.config.page.holes_wait);
+        let fragment = Box::pin(proxy::fetch_fragment(&app, &uri, &headers, src, alt.as_deref()));
+        let fragment = match select(fragment, late).await {
+            Either::Left((Ok(fragment), _)) => fragment,
+            Either::Left((Err(error), _)) => {
+                log::warn!("holes: {error}");
+                return Contents::new();
+            }
+            Either::Right(_) => {
+                log::warn!("holes: the include {src} did not arrive within HOLES_WAIT_MS");
+                return Contents::new();
+            }
+        };
+        let path = src.split('?').next().unwrap_or_default();
+        if let Some(name) = own_content::new_cookie(&app.config.page, path, &headers, &fragment.cookies) {
+            log::warn!("holes: the include {src} sets the cookie {name}, which cannot follow the head of the page");
+        }
+        holes.into_iter().map(|index| (index, fragment.body.clone())).collect()
     }))
 }
 
@@ -162,20 +212,8 @@ struct OwnPage {
 }
 
 async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
-    let visit = Visit { is_part: true, ..Visit::of(app, &request, app.clock.now()) };
-    let visitor = match VisitorContext::read(&visit).await {
-        Ok(visitor) => visitor,
-        Err(error) => {
-            log::warn!("holes: {error}");
-            VisitorContext::without_redis(&visit)
-        }
-    };
     let (path, sent) = (request.uri().path().to_owned(), request.headers().clone());
-    let answer = proxy::forward(&visit, visitor, request, &mut |_, _| {}).await;
-    for task in answer.background {
-        task.await;
-    }
-    let (head, body) = answer.response.into_parts();
+    let (head, body) = proxy::fetch_part(app, request).await.into_parts();
     if head.status != StatusCode::OK {
         return Err(NotFilled::Status(head.status));
     }
@@ -184,10 +222,11 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
     }
     let page = &app.config.page;
     let Ok(Collected::Whole(body)) = body.collect(page.max_bytes).await else { return Err(NotFilled::Body) };
+    let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     Ok(OwnPage {
         content: own_content::read(&*app.html, &page.holes, &body).await?,
-        new_cookie: own_content::new_cookie(page, &path, &sent, &head.headers),
-        cookies: head.headers.get_all(header::SET_COOKIE).iter().cloned().collect(),
+        new_cookie: own_content::new_cookie(page, &path, &sent, &cookies),
+        cookies,
     })
 }
 

@@ -5,12 +5,14 @@
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
 //! - [`render`]: the exchange with the origin for a shared render. The doctor judges a storefront with it, too.
+//! - `esi`: the fragments of a shared render.
 //! - `bypass`: requests that bypass the cache.
 //! - `fill`: the holes of a page, filled for one visitor.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 
 mod background;
 mod bypass;
+mod esi;
 mod fill;
 mod invalidate;
 mod local;

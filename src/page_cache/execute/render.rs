@@ -1,12 +1,13 @@
 //! Shared renders. The request to the origin has no cookies and no identity, but the validators of the stored page. The
 //! body is collected before the response, so that the page has an `ETag` and a truncated body is an error, not half a
 //! page. A body that takes longer than a second is streamed to the visitor and copied on the way. A truncated body is
-//! never stored.
+//! never stored. A page with ESI is never streamed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
+use super::esi;
 use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
@@ -106,7 +107,8 @@ const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Asks the origin, and asks again if the response varies on a header that the origin did not get.
 ///
 /// # Errors
-/// [`Error::Origin`], also for a truncated body; [`Error::Database`] of the demo shop.
+/// [`Error::Origin`], also for a truncated body; [`Error::Esi`] if the page is refused; [`Error::Database`] of the demo
+/// shop.
 pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
     let first = exchange(app, request, request.sent.as_ref()).await?;
     let lacks = |page: &StoredPage| request.selecting.lacks(&page.vary, request.sent.as_ref());
@@ -123,6 +125,12 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
             }
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: true })
+        }
+        Exchanged::Storable { mut page, validated: None, response, directives } if directives.has_esi => {
+            Box::pin(esi::complete(app, request, &mut page, *response)).await?;
+            finish(app, request.key, &mut page).await;
+            page.is_declared_shared |= page.has_includes();
+            Ok(RenderOutcome::Complete { page, not_modified: false })
         }
         Exchanged::Storable { page, validated: None, response, directives } => {
             collect(app, request, page, *response, directives).await
@@ -165,7 +173,7 @@ async fn exchange<'a>(
         Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
         None => (response.status(), response.headers().clone()),
     };
-    let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key);
+    let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key.path());
     // A 304 that names no item confirms the stored name.
     let item = directives.item.as_ref().or_else(|| validated?.item.as_ref()).cloned();
     let shown = request.key.naming(item.as_ref());
@@ -274,7 +282,7 @@ async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
         return;
     }
     match holes::find(&*app.html, &rules, &page.body).await {
-        Ok(holes) => page.holes = holes,
+        Ok(holes) => page.holes = holes::joined(holes, std::mem::take(&mut page.holes)),
         Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
     }
 }
@@ -324,8 +332,8 @@ async fn collect(
 }
 
 /// The response's headers without the `Set-Cookie`s that the rules drop from shared renders (`COOKIES_DROPPED`).
-fn without_dropped_cookies(mut headers: HeaderMap, rules: &CookieRules, key: &PageKey) -> HeaderMap {
-    let is_kept = |line: &HeaderValue| !rules.is_dropped(&cookie_name(line), key.path());
+pub(super) fn without_dropped_cookies(mut headers: HeaderMap, rules: &CookieRules, path: &str) -> HeaderMap {
+    let is_kept = |line: &HeaderValue| !rules.is_dropped(&cookie_name(line), path);
     let kept: Vec<_> = headers.get_all(header::SET_COOKIE).iter().filter(|line| is_kept(line)).cloned().collect();
     headers.remove(header::SET_COOKIE);
     headers.extend(kept.into_iter().map(|line| (header::SET_COOKIE, line)));
@@ -365,6 +373,6 @@ fn random_fraction() -> f64 {
     f64::from(random::bytes().map_or(0, u32::from_ne_bytes)) / f64::from(u32::MAX)
 }
 
-fn system_time(moment: Timestamp) -> SystemTime {
+pub(super) fn system_time(moment: Timestamp) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(moment.as_millis())
 }

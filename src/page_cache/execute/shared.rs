@@ -24,7 +24,7 @@ use crate::{
         fetch::Response,
         time::Timestamp,
     },
-    proxy::{self, OriginDirectives, RequestHead, failure},
+    proxy::{self, OriginDirectives, RequestHead, failure, fragments},
     sessions::Session,
 };
 
@@ -68,7 +68,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
         Ok(RenderOutcome::NotStorable { response, directives, why }) => {
             let not_stored = NotStored { response: *response, directives, why, was_compressed: accepts_gzip };
-            render.finish_not_stored(not_stored, session).await
+            // Boxed, as the future of every page would have the size of this one.
+            Box::pin(render.finish_not_stored(not_stored, session)).await
         }
         Err(error) => render.fail(&error),
     }
@@ -134,9 +135,10 @@ impl SharedRender {
     }
 
     /// Answers with the origin's server error.
-    async fn finish_failed(self, mut response: Response, directives: OriginDirectives, reason: Reason) -> Answer {
-        self.not_stored_status(reason).append_to(&mut response);
+    async fn finish_failed(self, response: Response, directives: OriginDirectives, reason: Reason) -> Answer {
         let head = RequestHead::of(&self.page.request);
+        let mut response = proxy::expanded(&self.page.visit, &head, response, &directives).await;
+        self.not_stored_status(reason).append_to(&mut response);
         let mut answer = proxy::finish(&self.page.visit, &head, None, response, directives).await;
         answer.background.extend(self.lease.map(|lease| release(&self.page.visit.app, lease)));
         answer
@@ -146,7 +148,7 @@ impl SharedRender {
     /// with cookies and user, because the origin may give another response. It drops the first response: its
     /// `Set-Cookie` would replace the visitor's session at the origin.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
-        let NotStored { mut response, directives, why, was_compressed } = not_stored;
+        let NotStored { response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, .. } = self;
@@ -163,13 +165,17 @@ impl SharedRender {
         let repeats = reason.may_change_with_headers(sent_all)
             || page.cookies.identify()
             || session.as_ref().is_some_and(|session| session.user.is_some())
-            || response.status() == StatusCode::NOT_MODIFIED;
+            || response.status() == StatusCode::NOT_MODIFIED
+            // A compressed page cannot be scanned for fragments.
+            || directives.has_esi && fragments::is_compressed(response.headers());
         let mut answer = if repeats {
             let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
             proxy::forward(&page.visit, session.into(), page.request, &mut observe).await
         } else {
+            let head = RequestHead::of(&page.request);
+            let mut response = proxy::expanded(&page.visit, &head, response, &directives).await;
             status.append_to(&mut response);
-            proxy::finish(&page.visit, &RequestHead::of(&page.request), None, response, directives).await
+            proxy::finish(&page.visit, &head, None, response, directives).await
         };
         answer.background.extend(ended);
         answer

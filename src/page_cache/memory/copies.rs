@@ -116,9 +116,9 @@ impl LocalCopies {
         now: Timestamp,
     ) -> Option<LocalHit> {
         let copy = self.get(hash, selecting, now)?;
-        let age = now.since(copy.confirmed.get());
-        (age < self.ttl).then(|| {
-            let confirm = age >= self.ttl / 2 && !copy.confirming.replace(true);
+        let confirmed = copy.confirmed.get();
+        now.is_within(self.ttl, confirmed).then(|| {
+            let confirm = now.since(confirmed) >= self.ttl / 2 && !copy.confirming.replace(true);
             LocalHit { entry: copy.entry.clone(), prepared: copy.prepared.clone(), confirm }
         })
     }
@@ -132,7 +132,7 @@ impl LocalCopies {
         let mut copies = self.young.take(hash).or_else(|| self.old.take(hash)).unwrap_or_default();
         if let Some(copy) = copies.iter().find(|copy| copy.entry == entry) {
             // The prepared body is reused.
-            copy.confirmed.set(copy.confirmed.get().max(epoch.at));
+            copy.confirmed.set(epoch.at);
             copy.confirming.set(false);
         } else {
             copies.retain(|other| other.entry.variant != entry.variant && other.entry.vary == entry.vary);
@@ -230,6 +230,19 @@ mod tests {
         assert_eq!(copies.get("a", &request("2"), START).unwrap().entry.body[0], 2);
         assert!(copies.get("a", &request("3"), START).is_none());
         assert!(copies.get("a", &request("1"), START + Duration::from_mins(15)).is_none(), "deleted");
+    }
+
+    #[test]
+    fn a_copy_answers_for_its_ttl_and_not_after_the_clock_was_set_back() {
+        let mut copies = LocalCopies::new(TTL);
+        keep(&mut copies, "a", Vec::new());
+        let earlier = START - TTL;
+        for (now, is_hit) in [(START, true), (START + TTL, false), (earlier, false)] {
+            assert_eq!(copies.hit("a", &request("1"), now).is_some(), is_hit, "{now}");
+        }
+        let epoch = copies.epoch(earlier);
+        copies.keep("a", Rc::new(entry(b"", Vec::new())), epoch);
+        assert!(copies.hit("a", &request("1"), earlier).is_some(), "confirmed anew");
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub enum Reason {
     /// An unsafe request changed the resource (RFC 9111 §4.4).
     Invalidated,
     OriginDown,
+    /// The page's ESI cannot be processed.
+    Esi,
     RedisDown,
 }
 
@@ -116,6 +118,7 @@ impl Reason {
             Self::Unstorable => "unstorable",
             Self::Invalidated => "invalidated",
             Self::OriginDown => "origin-down",
+            Self::Esi => "esi",
             Self::RedisDown => "redis-down",
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     schema::{ids::RowId, token::Token},
 };
 
-/// The sale. `now` is the server's clock in milliseconds: a countdown needs it if the client's clock is wrong.
+/// The sale. `now` is the server's clock: a countdown needs it if the client's clock is wrong.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, now, id) = (request.app, request.now, sale_id(&request)?);
     let sale = sales(app).read(&id, request.session_token().as_ref(), now).await?;
@@ -60,7 +60,7 @@ fn describe(id: &RowId, sale: &FlashSale, now: Timestamp) -> Value {
     json!({
         "id": id.as_str(),
         "state": sale.state(now).as_str(),
-        "now": now.as_millis(),
+        "now": now.as_score(),
         "starts": sale.starts.as_secs(),
         "ends": sale.ends.as_secs(),
         "pieces": sale.pieces,

@@ -6,8 +6,9 @@ use http::header;
 
 use super::{request::ApiRequest, respond};
 use crate::{
-    page_cache::{own_content_for_browser, with_path},
+    page_cache::own_content_for_browser,
     ports::{answer::Answer, error::Error, fetch::FetchError},
+    proxy::with_path,
     routes::problem::Problem,
 };
 

@@ -7,7 +7,7 @@
 //! - [`respond`]: JSON responses.
 //! - The other modules hold the handlers, one module for each resource.
 //!
-//! `docs/api.md` is the reference of the API.
+//! `docs/api.md` is the reference of the API for people, `docs/openapi.json` for programs.
 
 use std::rc::Rc;
 
@@ -55,6 +55,8 @@ mod session;
 mod stats;
 mod traffic;
 
+#[cfg(test)]
+mod openapi;
 #[cfg(test)]
 mod reference;
 

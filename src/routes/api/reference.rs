@@ -19,8 +19,8 @@ use crate::{
     sessions::Keyring,
 };
 
-/// If this variable is set, the test writes the tables instead of comparing them.
-const WRITE_DOCS: &str = "EDGEFRONT_WRITE_DOCS";
+/// If this variable is set, the tests write the documents instead of comparing them.
+pub(super) const WRITE_DOCS: &str = "EDGEFRONT_WRITE_DOCS";
 
 #[test]
 fn the_api_reference_lists_every_route_and_problem() {
@@ -97,7 +97,7 @@ fn problems_table() -> String {
 }
 
 /// An example of every problem.
-fn problems() -> Vec<Problem> {
+pub(super) fn problems() -> Vec<Problem> {
     let errors = [
         Error::invalid("quantity", "must be a whole number"),
         Error::NotFound("row"),
@@ -112,6 +112,7 @@ fn problems() -> Vec<Problem> {
         Error::Redis(upstash_rest::Error::Unauthorized),
         Error::Origin(FetchError::Timeout),
         Error::Origin(FetchError::Unreachable),
+        Error::Esi(String::new()),
         Error::Platform(String::new()),
     ];
     [

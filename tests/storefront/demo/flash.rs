@@ -62,8 +62,8 @@ async fn one_sale_is_live_and_one_is_upcoming() {
 #[tokio::test]
 async fn the_price_of_a_flash_sale_is_only_for_its_own_checkout() {
     let shop = open().await;
-    let cards = shop.visit(&format!("/products.json?ids={RUNNING}")).await;
-    let card = &Answer::read(cards).await.json["products"][0];
+    let cards = Answer::to(shop.get(&format!("/products.json?ids={RUNNING}"))).await;
+    let card = &cards.json["products"][0];
     assert_eq!((&card["price_cents"], &card["list_cents"]), (&json!(12900), &json!(12900)));
     assert_eq!(sale(&shop, RUNNING).await["price_cents"], 7900);
     assert!(page(&shop, &format!("/flash/{RUNNING}")).await.1.contains("€79.00"));

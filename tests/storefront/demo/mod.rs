@@ -2,7 +2,7 @@
 
 mod accounts;
 mod cart;
-mod checkout;
+pub mod checkout;
 mod flash;
 mod outage;
 pub mod person;

@@ -24,6 +24,10 @@ impl<'a> Person<'a> {
         Self { shop, cookie: RefCell::default() }
     }
 
+    pub fn with_cookie(shop: &'a Shop, cookie: &str) -> Self {
+        Self { shop, cookie: RefCell::new(cookie.to_owned()) }
+    }
+
     pub async fn get(&self, path: &str) -> Page {
         self.send(self.shop.get(path)).await
     }

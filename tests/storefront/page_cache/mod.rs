@@ -3,6 +3,7 @@
 mod admission;
 mod bound;
 mod cookies;
+mod esi;
 mod failures;
 mod holes;
 mod items;

@@ -30,7 +30,11 @@ impl OwnCluster {
 
     /// `redis://127.0.0.1:PORT?cluster`.
     pub fn url(&self) -> String {
-        self.0.as_ref().expect("taken by drop only").url()
+        self.servers().url()
+    }
+
+    pub fn servers(&self) -> &ServerCluster {
+        self.0.as_ref().expect("taken by drop only")
     }
 }
 

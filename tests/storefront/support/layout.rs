@@ -117,7 +117,7 @@ fn gathered(command: &[&str], answers: Vec<Value>) -> Value {
             let range = pairs[place(command[2]).min(end)..end].iter();
             json!(range.flat_map(|(_, pair)| &pair[..with_scores]).collect::<Vec<_>>())
         }
-        "XRANGE" | "HKEYS" | "HGETALL" => {
+        "XRANGE" | "HKEYS" | "HVALS" | "HGETALL" => {
             let mut all: Vec<_> = answers.iter().flat_map(|list| list.as_array().expect("a list")).cloned().collect();
             if command[0] == "XRANGE" {
                 all.sort_by_key(|entry| entry[0].to_string());

@@ -6,7 +6,7 @@
 //                                      starts a Worker. bundle and migrations are directories, vars the variables and
 //                                      secrets. With migrations it gets a D1 database `DB` that they were applied to,
 //                                      with limits (true) the rate limits of wrangler.toml
-//   {id, stop: true}                   ends it
+//   {id, stop: true}                   ends it by SIGKILL
 // stdout, a line of JSON each:
 //   {id, url} or {id, error}           it has started, or why not
 //   {id, log}                          a line that it logged
@@ -33,11 +33,38 @@ const running = new Map();
 
 // Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`background`), and
 // how many requests to Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its
-// D1. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
+// D1. `POST /test/database` sets a fault between the Worker and its D1, which `/test/sql` does not meet: `refused` executes
+// nothing, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
+// /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
 // `worker` sets a flag, and wasm traps. Nothing else is changed.
 const observer = `
 	import Shop from "./index.js";
-	let background = 0, sent = 0, blocking = 0;
+	import { env as bindings } from "cloudflare:workers";
+	const database = bindings.DB;
+	const prepare = database?.prepare.bind(database), batch = database?.batch.bind(database);
+	let databaseFault = "";
+	const execute = async (query, writes) => {
+		if (databaseFault === "refused") throw new Error("D1_ERROR: D1 DB is overloaded. Requests queued for too long.");
+		const answer = await query();
+		if (databaseFault === "reply-lost" && writes) throw new Error("D1_ERROR: Network connection lost.");
+		return answer;
+	};
+	if (database) {
+		const writing = new WeakSet();
+		database.batch = (statements) => execute(() => batch(statements), statements.some((one) => writing.has(one)));
+		database.prepare = (sql) => ({
+			bind(...values) {
+				const bound = prepare(sql).bind(...values);
+				const all = bound.all.bind(bound);
+				if (!sql.trimStart().startsWith("SELECT")) writing.add(bound);
+				bound.all = () => execute(all, writing.has(bound));
+				return bound;
+			},
+		});
+	}
+	let background = 0, sent = 0, blocking = 0, offset = 0;
+	const platformNow = Date.now;
+	Date.now = () => platformNow() + offset;
 	const platformFetch = globalThis.fetch;
 	const panics = {
 		get method() {
@@ -49,7 +76,15 @@ const observer = `
 		async fetch(request, env, context) {
 			const { pathname } = new URL(request.url);
 			if (pathname === "/test/progress") return Response.json({ background, blocking });
-			if (pathname === "/test/sql") return env.DB.prepare(await request.text()).all().then(({ results }) => Response.json(results));
+			if (pathname === "/test/sql") return prepare(await request.text()).all().then(({ results }) => Response.json(results));
+			if (pathname === "/test/database") {
+				databaseFault = await request.text();
+				return new Response(null, { status: 204 });
+			}
+			if (pathname === "/test/clock") {
+				offset = Number(await request.text());
+				return new Response(null, { status: 204 });
+			}
 			if (pathname === "/test/panic") return Shop.fetch(panics, env, context);
 			globalThis.fetch = (address, init) => {
 				if (String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) sent++;

@@ -1,6 +1,9 @@
 //! A running edgefront with a store and an origin of its own, natively or in workerd. A scenario sees no difference.
 
-use std::time::{Duration, Instant};
+use std::{
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 use http::Method;
 
@@ -16,8 +19,8 @@ pub struct Shop {
     /// Follows no redirect and keeps no cookie.
     pub client: reqwest::Client,
     platform: Platform,
-    pub origin: TestOrigin,
-    pub store: Store,
+    pub origin: Rc<TestOrigin>,
+    pub store: Rc<Store>,
 }
 
 enum Platform {
@@ -48,6 +51,7 @@ impl Shop {
     pub fn native_on(store: Store, variables: &[(&str, &str)]) -> Self {
         let origin = TestOrigin::start();
         let native = Native::start(&store, &with_origin(&store, &origin, variables));
+        let (origin, store) = (Rc::new(origin), Rc::new(store));
         Self { url: native.url(), client: client(), platform: Platform::Native(native), origin, store }
     }
 
@@ -75,7 +79,23 @@ impl Shop {
     }
 
     async fn in_workerd(store: Store, variables: &[(&str, &str)], limited: bool) -> Result<Self, String> {
-        let origin = TestOrigin::start();
+        Self::at_location(Rc::new(store), Rc::new(TestOrigin::start()), variables, limited).await
+    }
+
+    /// The same shop at another location: a Worker in a process of its own, on the same store and origin.
+    ///
+    /// Panics if the Worker does not start.
+    pub async fn elsewhere(&self, variables: &[(&str, &str)]) -> Self {
+        let (store, origin) = (self.store.clone(), self.origin.clone());
+        Self::at_location(store, origin, variables, false).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    async fn at_location(
+        store: Rc<Store>,
+        origin: Rc<TestOrigin>,
+        variables: &[(&str, &str)],
+        limited: bool,
+    ) -> Result<Self, String> {
         let workerd = Workerd::start(&with_origin(&store, &origin, variables), limited).await?;
         Ok(Self { url: workerd.url.clone(), client: client(), platform: Platform::Workerd(workerd), origin, store })
     }
@@ -129,6 +149,26 @@ impl Shop {
         let request = self.request(Method::POST, "/test/sql").body(statement.to_owned());
         let answer = request.send().await.expect("an answer").text().await.expect("text");
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{statement}: {answer}"))
+    }
+
+    /// Sets the Worker's clock to the real time and so many milliseconds more. In workerd only.
+    pub async fn set_clock(&self, offset: i64) {
+        let answer = self.request(Method::POST, "/test/clock").body(offset.to_string()).send().await;
+        assert_eq!(answer.expect("an answer").status(), 204);
+    }
+
+    /// Sets a fault of the Worker's D1 database: `refused`, `reply-lost`, or none. In workerd only.
+    pub async fn set_database_fault(&self, fault: &str) {
+        let answer = self.request(Method::POST, "/test/database").body(fault.to_owned()).send().await;
+        assert_eq!(answer.expect("an answer").status(), 204);
+    }
+
+    /// Ends the Worker's process by SIGKILL, whatever it does. In workerd only.
+    pub async fn kill(&self) {
+        if let Platform::Workerd(workerd) = &self.platform {
+            workerd.kill();
+        }
+        eventually("the Worker is gone", async || self.get("/test/progress").send().await.is_err()).await;
     }
 
     /// The lines that edgefront has logged so far.

@@ -22,7 +22,7 @@ use edgefront::{
 };
 use edgefront_gateway::{
     Counts, Gateway, Options,
-    server::{Server, ServerOptions},
+    server::{Server, ServerCluster, ServerOptions},
 };
 use http::HeaderValue;
 use serde_json::{Value, json};
@@ -83,7 +83,12 @@ impl Store {
 
     /// Over [`SHARDS`] shards, all of them in one database: for who reads all of it at one moment.
     pub async fn sharded() -> Self {
-        Self::with(Keys::new(SHARDS), &Self::unused_database(), None).await
+        Self::sharded_on(&Self::unused_database()).await
+    }
+
+    /// As [`Store::sharded`], in the database at this URL.
+    pub async fn sharded_on(redis_url: &str) -> Self {
+        Self::with(Keys::new(SHARDS), redis_url, None).await
     }
 
     /// The URL of an empty database of the server of all tests.
@@ -102,6 +107,16 @@ impl Store {
         store.load_scripts().await;
         note_cluster();
         store
+    }
+
+    /// Over [`SHARDS`] shards on this cluster.
+    pub async fn on_cluster(cluster: &ServerCluster) -> Self {
+        Self::with(Keys::new(SHARDS), &cluster.url(), None).await
+    }
+
+    /// The servers of [`Store::spread`].
+    pub fn cluster(&self) -> &ServerCluster {
+        self.cluster.as_ref().expect("a store on a cluster").servers()
     }
 
     /// Makes every script known to all servers: which of them a test has asked before would be a matter of chance.

@@ -47,6 +47,11 @@ impl Workerd {
         }
     }
 
+    /// Ends the process. Miniflare does so by SIGKILL.
+    pub fn kill(&self) {
+        NODE.say(&json!({"id": self.id, "stop": true})).expect("miniflare.mjs listens");
+    }
+
     pub fn logs(&self) -> Vec<String> {
         self.lines.all()
     }

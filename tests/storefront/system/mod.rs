@@ -1,5 +1,7 @@
 //! Tests that cross module borders.
 
+/// Clients that reset their connections.
+mod aborts;
 /// A person's view, in Chromium.
 mod browser;
 /// Every fault, during every action.
@@ -8,12 +10,16 @@ mod faults;
 mod imports;
 /// Histories of concurrent clients.
 mod linearizable;
+/// Several locations on one Redis.
+mod locations;
 /// Runs of the models in `models`, on the real scripts.
 mod models;
 /// Properties of the parsers.
 mod parsers;
 /// All operations at once, in random order, against a model.
 mod races;
+/// Random requests against the description of the API.
+mod schemathesis;
 /// Attacks, by the chapters of OWASP's ASVS 5.0.
 mod security;
 /// The size of the Worker.

@@ -6,7 +6,7 @@ use std::{env, fs, io::Write, path::PathBuf};
 use flate2::{Compression, write::GzEncoder};
 
 /// Gzipped, at most. Without the demo shop: `xtask/src/size.rs`.
-const LIMIT: usize = 509_000;
+const LIMIT: usize = 548_000;
 
 #[test]
 fn the_worker_in_workerd_is_no_larger_than_it_was() {

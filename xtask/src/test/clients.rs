@@ -19,7 +19,7 @@ use xtask::{
     process_group::ProcessGroup,
     redis,
     steps::{Done, run_step},
-    wheel::Wheel,
+    wheel::Wheels,
 };
 
 const SUITES: &str = "clients";
@@ -34,8 +34,8 @@ const SUITE_TIMEOUT: Duration = Duration::from_mins(5);
 const NO_TESTS: Option<i32> = Some(5);
 
 /// `upstash-redis` and what it needs.
-const PYTHON_CLIENT: Wheel = Wheel {
-    requirement: include_str!("../../../clients/python/requirements.txt"),
+const PYTHON_CLIENT: Wheels<'static> = Wheels {
+    requirements: include_str!("../../../clients/python/requirements.txt"),
     directory: ".cache/tools/upstash-redis-1.8.0",
     remedy: "check the network, and install Python 3.10 or newer with pip",
 };
@@ -91,16 +91,16 @@ pub async fn run(filter: &[OsString]) -> Result<(), Failure> {
 
 /// Unpacks the client, unless it is there. Returns its directory.
 async fn install_python_client() -> Result<OsString, Failure> {
-    let Wheel { requirement, directory, .. } = PYTHON_CLIENT;
+    let Wheels { requirements, directory, .. } = PYTHON_CLIENT;
     let marker = Path::new(directory).join("installed");
     run_step("upstash-redis", async |step| {
         let directory = path::absolute(directory).map_err(|cause| Failure::file(directory, &cause))?;
-        if fs::read_to_string(&marker).is_ok_and(|installed| installed == requirement) {
+        if fs::read_to_string(&marker).is_ok_and(|installed| installed == requirements) {
             return Ok(Done { summary: "up to date".to_owned(), value: directory.into() });
         }
         step.note("installing from PyPI, 1 MB");
         PYTHON_CLIENT.install(&step).await?;
-        fs::write(&marker, requirement).map_err(|cause| Failure::file(&marker, &cause))?;
+        fs::write(&marker, requirements).map_err(|cause| Failure::file(&marker, &cause))?;
         Ok(Done { summary: "installed".to_owned(), value: directory.into() })
     })
     .await

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: sets up what the tests need, runs them, and prints the totals in its last line.
 
 mod clients;
+pub mod integrations;
 mod summary;
 
 use std::{
@@ -11,19 +12,21 @@ use std::{
 };
 
 use tokio::{process::Command, try_join};
-use xtask::{chromium, failure::Failure, npm, process_group::ProcessGroup, redis, tools, worker};
+use xtask::{chromium, failure::Failure, npm, process_group::ProcessGroup, redis, schemathesis, tools, worker};
 
 use self::summary::Summary;
 
 /// The file in which each test that ran on a cluster leaves its name.
 const CLUSTER_TESTS: &str = "target/on-clusters";
+const NO_PYTHON: &str = "; schemathesis was skipped: install Python 3.11 or later, with pip";
 const NO_BROWSER: &str =
     "; the browser tests were skipped: install Chromium, or set CHROMIUM to the path of a Chromium-based browser";
 
 /// Sets up what the tests need, then runs all of them. The tests get `EDGEFRONT_REDIS_SERVER` (a server binary),
-/// `EDGEFRONT_NODE` (Node.js 22) and `EDGEFRONT_BUNDLE` (the Worker's directory) as absolute paths, and
-/// `EDGEFRONT_CHROMIUM` if there is a browser.
+/// `EDGEFRONT_NODE` (Node.js 22) and `EDGEFRONT_BUNDLE` (the Worker's directory) as absolute paths,
+/// `EDGEFRONT_CHROMIUM` if there is a browser, and `EDGEFRONT_SCHEMATHESIS` (its packages) if there is Python.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct TestArguments {
     /// Run all tests on Redis Clusters of three servers; without this, only the tests of the sharded layout do.
     #[arg(long)]
@@ -34,6 +37,9 @@ pub struct TestArguments {
     /// Test the published clients of Upstash against the gateway instead; parts of test names follow.
     #[arg(long, conflicts_with_all = ["cluster", "storefronts"])]
     clients: bool,
+    /// Test the packages in integrations/ with the real frameworks instead: all of them, or those whose names follow.
+    #[arg(long, conflicts_with_all = ["clients", "cluster", "storefronts"])]
+    pub integrations: bool,
     /// Arguments for cargo test: a part of a test's name, `-p edgefront-gateway`, or `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub cargo_test: Vec<OsString>,
@@ -47,7 +53,8 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     if arguments.clients {
         return clients::run(&arguments.cargo_test).await;
     }
-    let (server, tools, ()) = try_join!(redis::server_binary(), tools::install(), npm::install())?;
+    let (server, tools, (), schemathesis) =
+        try_join!(redis::server_binary(), tools::install(), npm::install(), schemathesis::packages())?;
     worker::build(&tools).await?;
 
     let chromium = chromium::find();
@@ -58,13 +65,17 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
         ("EDGEFRONT_BUNDLE", worker::directory()?.into()),
     ];
     environment.extend(chromium.clone().map(|path| ("EDGEFRONT_CHROMIUM", path.into())));
+    environment.extend(schemathesis.clone().map(|path| ("EDGEFRONT_SCHEMATHESIS", path.into())));
     if arguments.cluster {
         let names = create_empty(CLUSTER_TESTS).map_err(|cause| Failure::file(CLUSTER_TESTS, &cause))?;
         environment.push(("EDGEFRONT_TEST_CLUSTER", names.into()));
     }
 
     let selections = selections(&arguments.cargo_test);
-    let cargo_test = skip_browser_tests_unless(chromium.is_some(), arguments.cargo_test);
+    let skipped_modules = [(chromium.is_none(), "browser::"), (schemathesis.is_none(), "schemathesis::")]
+        .into_iter()
+        .filter_map(|(skip, module)| skip.then_some(module));
+    let cargo_test = skip_modules(&skipped_modules.collect::<Vec<_>>(), arguments.cargo_test);
     let mut summary = Summary::default();
     let mut has_succeeded = true;
     for packages in selections {
@@ -86,21 +97,25 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     // A suite that does not compile or is killed reports no failed test.
     let is_incomplete = !has_succeeded && failed == 0;
     let incomplete = if is_incomplete { ", and a suite did not compile or did not finish" } else { "" };
-    let skipped = if chromium.is_some() { "" } else { NO_BROWSER };
+    let no_browser = if chromium.is_some() { "" } else { NO_BROWSER };
+    let no_python = if schemathesis.is_some() { "" } else { NO_PYTHON };
     let names = arguments.cluster.then(|| fs::read_to_string(CLUSTER_TESTS).unwrap_or_default());
     let clusters = names.as_deref().map(cluster_summary).unwrap_or_default();
-    println!("{passed} passed, {failed} failed{incomplete}{clusters}{skipped}");
+    println!("{passed} passed, {failed} failed{incomplete}{clusters}{no_browser}{no_python}");
     if has_succeeded { Ok(()) } else { Err(Failure::already_printed()) }
 }
 
 /// The packages of each run of cargo. Cargo compiles a dependency once for all packages of a run, with the features of all
-/// of them. The doctor's HTTPS would so change the HTTP client of all other tests.
+/// of them. The HTTPS of these two would so change the HTTP client of all other tests.
 fn selections(cargo_test: &[OsString]) -> &'static [&'static [&'static str]] {
     let mut options = cargo_test.iter().take_while(|argument| *argument != "--");
     if options.any(|option| option == "-p" || option == "--package") {
         return &[&[]];
     }
-    &[&["--workspace", "--exclude", "edgefront-doctor"], &["--package", "edgefront-doctor"]]
+    &[
+        &["--workspace", "--exclude", "edgefront-doctor", "--exclude", "edgefront-contract"],
+        &["--package", "edgefront-doctor", "--package", "edgefront-contract"],
+    ]
 }
 
 /// Creates or truncates a file and returns its absolute path.
@@ -116,14 +131,12 @@ fn cluster_summary(names: &str) -> String {
     format!("; {} on clusters of three servers, the others on a single Redis or on none", names.len())
 }
 
-/// The arguments for `cargo test`; without a browser they skip the module `browser`.
-fn skip_browser_tests_unless(has_browser: bool, mut cargo_test: Vec<OsString>) -> Vec<OsString> {
-    if !has_browser {
-        if !cargo_test.iter().any(|argument| argument == "--") {
-            cargo_test.push("--".into());
-        }
-        cargo_test.extend(["--skip".into(), "browser::".into()]);
+/// The arguments for `cargo test`, so that it skips `modules`.
+fn skip_modules(modules: &[&str], mut cargo_test: Vec<OsString>) -> Vec<OsString> {
+    if !modules.is_empty() && !cargo_test.iter().any(|argument| argument == "--") {
+        cargo_test.push("--".into());
     }
+    cargo_test.extend(modules.iter().flat_map(|module| ["--skip".into(), (*module).into()]));
     cargo_test
 }
 
@@ -132,17 +145,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn browser_tests_are_skipped_without_a_browser() {
-        let arguments = |has_browser, given: &[&str]| {
-            skip_browser_tests_unless(has_browser, given.iter().map(OsString::from).collect())
-        };
-        assert_eq!(arguments(true, &["cart"]), ["cart"]);
-        assert_eq!(arguments(false, &["cart"]), ["cart", "--", "--skip", "browser::"]);
-        assert_eq!(arguments(false, &["--", "--nocapture"]), ["--", "--nocapture", "--skip", "browser::"]);
+    fn tests_without_their_program_are_skipped() {
+        let arguments =
+            |modules: &[&str], given: &[&str]| skip_modules(modules, given.iter().map(OsString::from).collect());
+        assert_eq!(arguments(&[], &["cart"]), ["cart"]);
+        assert_eq!(arguments(&["browser::"], &["cart"]), ["cart", "--", "--skip", "browser::"]);
+        let both = arguments(&["browser::", "schemathesis::"], &["--", "--nocapture"]);
+        assert_eq!(both, ["--", "--nocapture", "--skip", "browser::", "--skip", "schemathesis::"]);
     }
 
     #[test]
-    fn the_doctor_is_compiled_apart_unless_the_packages_are_named() {
+    fn https_is_compiled_apart_unless_the_packages_are_named() {
         let runs = |given: &[&str]| selections(&given.iter().map(OsString::from).collect::<Vec<_>>()).len();
         assert_eq!([runs(&[]), runs(&["cart"]), runs(&["-p", "gateway"]), runs(&["--", "-p"])], [2, 2, 1, 2]);
     }

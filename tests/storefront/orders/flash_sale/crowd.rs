@@ -46,7 +46,7 @@ async fn open() -> (Shop, Vec<Buyer>) {
 
 async fn call(shop: &Shop, method: Method, path: &str, buyer: &Buyer) -> Answer {
     let request = shop.request(method, &format!("/_edge/v1/flash/pan{path}")).header("cookie", &buyer.cookie);
-    Answer::read(request.header("sec-fetch-site", "same-origin").send().await.expect("an answer")).await
+    Answer::to(request.header("sec-fetch-site", "same-origin")).await
 }
 
 /// Each buyer tries `times` times. Returns the new reservations: buyer and id.

@@ -95,8 +95,8 @@ async fn a_user_sees_where_they_are_logged_in(shop: &Shop) {
 
 async fn a_login_of_the_origin_names_the_browser(shop: &Shop) {
     shop.origin.answer(Reply::status(303).header("location", "/").header("edge-login", "ada"));
-    let login = shop.request(Method::POST, "/login").header("user-agent", FIREFOX).send().await.unwrap();
-    let mut ada = Visitor::with_cookie(shop, Answer::read(login).await.cookie().expect("a cookie"));
+    let login = Answer::to(shop.request(Method::POST, "/login").header("user-agent", FIREFOX)).await;
+    let mut ada = Visitor::with_cookie(shop, login.cookie().expect("a cookie"));
     let seen = sessions(&mut ada).await;
     assert_eq!((seen.len(), &seen[0]["device"]), (1, &json!("Firefox on Windows")));
     // The list expires with the longest session.
@@ -244,7 +244,7 @@ async fn an_invalid_device_is_refused(shop: &Shop) {
     for device in [json!(""), json!(7), json!("a\nb"), json!("a".repeat(65))] {
         let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(SERVICE_KEY);
         let request = with_json(request, &json!({"user": "ada", "device": device}));
-        let answer = Answer::read(request.send().await.unwrap()).await;
+        let answer = Answer::to(request).await;
         assert_eq!((answer.status, &answer.json["field"]), (422, &json!("device")), "{device}");
     }
     assert!(is_logged_in(&ada).await);

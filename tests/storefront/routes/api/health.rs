@@ -18,7 +18,7 @@ scenarios!(&[];
 );
 
 async fn get(shop: &Shop, path: &str) -> Answer {
-    Answer::read(shop.visit(&format!("/_edge/v1{path}")).await).await
+    Answer::to(shop.get(&format!("/_edge/v1{path}"))).await
 }
 
 async fn liveness_needs_neither_redis_nor_the_origin(shop: &Shop) {

@@ -29,7 +29,7 @@ async fn an_unknown_path_or_method_is_refused(shop: &Shop) {
         "/_edge/v1/cart/",
         "/_edge/v1/a%00",
     ] {
-        let answer = Answer::read(shop.visit(path).await).await;
+        let answer = Answer::to(shop.get(path)).await;
         assert_eq!((answer.status, &answer.json["type"]), (404, &json!("urn:edgefront:no-such-path")), "{path}");
         assert_eq!(answer.header("content-type"), "application/problem+json");
     }
@@ -64,7 +64,7 @@ async fn a_page_of_another_origin_cannot_write(shop: &Shop) {
         // The service key does not open a visitor's route.
         &[("authorization", &format!("Bearer {SERVICE_KEY}"))],
     ] {
-        let answer = Answer::read(put(headers).send().await.expect("an answer")).await;
+        let answer = Answer::to(put(headers)).await;
         assert_eq!((answer.status, &answer.json["type"]), (403, &json!("urn:edgefront:foreign-origin")), "{headers:?}");
     }
     assert_eq!(shop.store.counts().requests, 0);
@@ -79,7 +79,7 @@ async fn a_service_route_needs_the_key(shop: &Shop) {
         if let Some(key) = key {
             request = request.bearer_auth(key);
         }
-        let answer = Answer::read(with_json(request, &json!({"user": "ada"})).send().await.expect("an answer")).await;
+        let answer = Answer::to(with_json(request, &json!({"user": "ada"}))).await;
         assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer realm=\"edgefront\""), "{key:?}");
     }
     assert_eq!(shop.store.counts().requests, 0);

@@ -3,14 +3,19 @@
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
+use self::contract::Sent;
 use crate::support::{SERVICE_KEY, Shop};
 
 /// `/abandoned`.
 mod abandoned;
 /// `/cart`.
 mod cart;
+/// `docs/openapi.json`, which every response matches.
+mod contract;
 /// `/sessions` of the visitor, and `/users/{user}/sessions`.
 mod devices;
+/// The `curl` lines of `docs/api.md`.
+mod examples;
 /// `/flash`.
 mod flash;
 /// `/healthz`, `/readyz`, `/stats`.
@@ -42,11 +47,25 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub async fn read(response: reqwest::Response) -> Self {
+    /// Sends a request and reads the response. Panics if a response of the API does not match `docs/openapi.json`.
+    pub async fn to(request: reqwest::RequestBuilder) -> Self {
+        Self::try_to(request).await.expect("an answer")
+    }
+
+    /// As [`Answer::to`]. None if there is no whole response.
+    pub async fn try_to(request: reqwest::RequestBuilder) -> Option<Self> {
+        let (client, request) = request.build_split();
+        let request = request.expect("a request");
+        let (method, path) = (request.method().clone(), request.url().path().to_owned());
+        let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
+        let sent = Sent { method, path, json: serde_json::from_slice(body).ok() };
+        let response = client.execute(request).await.ok()?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let body = response.bytes().await.expect("a whole body");
+        let body = response.bytes().await.ok()?;
         let json = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("JSON") };
-        Self { status, headers, json }
+        let answer = Self { status, headers, json };
+        contract::check(&sent, &answer);
+        Some(answer)
     }
 
     /// A header's value, or "" without one.
@@ -102,7 +121,7 @@ impl<'a> Visitor<'a> {
 
     /// Sends a request and keeps the cookie of the response; an empty cookie clears it.
     pub async fn send(&mut self, request: reqwest::RequestBuilder) -> Answer {
-        let answer = Answer::read(request.send().await.expect("an answer")).await;
+        let answer = Answer::to(request).await;
         if let Some(cookie) = answer.cookie() {
             self.cookie = Some(cookie).filter(|cookie| !cookie.ends_with('='));
         }
@@ -116,7 +135,7 @@ pub async fn service(shop: &Shop, method: Method, path: &str, body: Option<&Valu
     if let Some(body) = body {
         request = with_json(request, body);
     }
-    Answer::read(request.send().await.expect("an answer")).await
+    Answer::to(request).await
 }
 
 /// A browser whose user a service has logged in.

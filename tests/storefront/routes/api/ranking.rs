@@ -15,7 +15,7 @@ scenarios!(&[];
 );
 
 async fn popular(shop: &Shop, query: &str) -> Answer {
-    Answer::read(shop.visit(&format!("/_edge/v1/popular{query}")).await).await
+    Answer::to(shop.get(&format!("/_edge/v1/popular{query}"))).await
 }
 
 async fn the_most_viewed_items_come_first(shop: &Shop) {

@@ -60,7 +60,7 @@ async fn schedule(shop: &Shop, row: &str, every: f64) -> Answer {
 }
 
 async fn read(shop: &Shop, path: &str) -> Answer {
-    Answer::read(shop.visit(&format!("/_edge/v1/rows{path}")).await).await
+    Answer::to(shop.get(&format!("/_edge/v1/rows{path}"))).await
 }
 
 async fn a_scheduled_row_is_shown_with_its_age(shop: &Shop) {
@@ -75,7 +75,7 @@ async fn a_scheduled_row_is_shown_with_its_age(shop: &Shop) {
     assert_eq!(first.header("cache-control"), "no-cache");
     let before = shop.store.counts().requests;
     let again = shop.get("/_edge/v1/rows/mug").header("if-none-match", first.header("etag"));
-    let again = Answer::read(again.send().await.expect("an answer")).await;
+    let again = Answer::to(again).await;
     assert_eq!((again.status, &again.json, again.header("etag")), (304, &Value::Null, first.header("etag")));
     assert_eq!(shop.store.counts().requests - before, 1);
     // A copy lives for 60 s: with 48 s left it is 12 s old.
@@ -171,7 +171,7 @@ async fn a_row_read_a_moment_ago_needs_no_redis(shop: &Shop) {
     let before = shop.store.counts().requests;
 
     let again = shop.get("/_edge/v1/rows/mug").header("if-none-match", first.header("etag"));
-    let again = Answer::read(again.send().await.expect("an answer")).await;
+    let again = Answer::to(again).await;
 
     assert_eq!((again.status, again.header("etag")), (304, first.header("etag")));
     assert_eq!(read(shop, "/mug").await.json, row("mug", 7));

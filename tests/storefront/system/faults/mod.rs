@@ -24,6 +24,12 @@ use crate::support::{Reply, Store, eventually};
 
 /// The action.
 mod action;
+/// Slots that move, servers that fail over.
+mod cluster;
+/// Redis is killed while customers buy.
+mod crash;
+/// Faults of the database.
+mod database;
 /// The expected response.
 mod table;
 /// Some of it in workerd.
@@ -55,9 +61,43 @@ enum Trouble {
     Origin(fn() -> Reply),
     /// Neither Redis nor the origin answers.
     Both,
+    /// Every slot of the cluster is on its way to another server.
+    Moving,
 }
 
 use Trouble::*;
+
+/// How the data is laid out while an action is tried.
+#[derive(Clone, Copy)]
+enum Layout {
+    Book,
+    /// Several shards in one database.
+    Shards,
+    /// The same, on a cluster of three servers.
+    Cluster,
+}
+
+impl Layout {
+    /// How many fields are tried at once. Each needs a cluster of its own.
+    fn at_once(self) -> usize {
+        if matches!(self, Self::Cluster) { 2 } else { AT_ONCE }
+    }
+
+    async fn store(self) -> Store {
+        match self {
+            Self::Book => Store::book().await,
+            Self::Shards => Store::sharded().await,
+            Self::Cluster => Store::spread().await,
+        }
+    }
+
+    async fn store_on(self, url: &str) -> Store {
+        match self {
+            Self::Book => Store::on(url).await,
+            Self::Shards | Self::Cluster => Store::sharded_on(url).await,
+        }
+    }
+}
 
 const REDIS: [(&str, Trouble); 14] = [
     ("no fault", Nothing),
@@ -98,24 +138,52 @@ const ORIGIN: [(&str, Trouble); 5] = [
     ("refused, and so is Redis", Both),
 ];
 
+const SHARDS: [(&str, Trouble); 8] = [
+    ("no fault", Nothing),
+    ("connection refused", Redis("refuse")),
+    ("server down", Down),
+    ("reply lost", Redis("lost-reply")),
+    ("half of a pipeline", Redis("half-pipeline")),
+    ("connection refused once", Once("refuse")),
+    ("reply lost once", Once("lost-reply")),
+    ("server restarted", Restarted),
+];
+
 #[tokio::test]
 async fn redis_fails_for_a_while() {
-    tried("redis", &REDIS).await;
+    tried("redis", Layout::Book, &REDIS).await;
 }
 
 #[tokio::test]
 async fn redis_fails_once() {
-    tried("once", &ONCE).await;
+    tried("once", Layout::Book, &ONCE).await;
 }
 
 #[tokio::test]
 async fn the_origin_fails() {
-    tried("origin", &ORIGIN).await;
+    tried("origin", Layout::Book, &ORIGIN).await;
+}
+
+const CLUSTER: [(&str, Trouble); 4] = [
+    ("no fault", Nothing),
+    ("slots on their way", Moving),
+    ("connection refused once", Once("refuse")),
+    ("reply lost once", Once("lost-reply")),
+];
+
+#[tokio::test]
+async fn a_cluster_fails() {
+    tried("cluster", Layout::Cluster, &CLUSTER).await;
+}
+
+#[tokio::test]
+async fn redis_fails_in_the_sharded_layout() {
+    tried("shards", Layout::Shards, &SHARDS).await;
 }
 
 /// Tries every action in every trouble, and holds the table `name` of the docs to what came out.
-async fn tried(name: &str, troubles: &[(&'static str, Trouble)]) {
-    let usual = stream::iter(ACTIONS).then(async |(action, _)| (action, without_fault(action).await));
+async fn tried(name: &str, layout: Layout, troubles: &[(&'static str, Trouble)]) {
+    let usual = stream::iter(ACTIONS).then(async |(action, _)| (action, without_fault(layout, action).await));
     let usual: Vec<_> = usual.collect().await;
     let fields = troubles.iter().flat_map(|(label, trouble)| usual.iter().map(|usual| (*label, *trouble, *usual)));
     let (own, shared): (Vec<_>, Vec<_>) = fields.partition(|(_, trouble, _)| matches!(trouble, Down | Restarted));
@@ -123,13 +191,13 @@ async fn tried(name: &str, troubles: &[(&'static str, Trouble)]) {
     // Those that need a server of their own take it in turn.
     let mut server = OwnServer::start();
     for (label, trouble, usual) in own {
-        let store = Store::on(&server.unused_database()).await;
+        let store = layout.store_on(&server.unused_database()).await;
         fields.push((label, usual.0, tried_one(store, trouble, usual, Some(&mut server)).await));
     }
     let shared = shared.into_iter().map(async |(label, trouble, usual)| {
-        (label, usual.0, tried_one(Store::book().await, trouble, usual, None).await)
+        (label, usual.0, tried_one(layout.store().await, trouble, usual, None).await)
     });
-    fields.extend(stream::iter(shared).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
+    fields.extend(stream::iter(shared).buffer_unordered(layout.at_once()).collect::<Vec<_>>().await);
 
     let broken: Vec<_> = fields
         .iter()
@@ -161,8 +229,8 @@ async fn tried_one(
 }
 
 /// Number of requests that Redis gets where nothing fails.
-async fn without_fault(action: Action) -> u64 {
-    let world = World::new(Store::book().await);
+async fn without_fault(layout: Layout, action: Action) -> u64 {
+    let world = World::new(layout.store().await);
     action.prepare(&world).await;
     let before = world.store.gateway.received();
     action.act(&world).await;
@@ -256,6 +324,7 @@ impl World {
         match trouble {
             Nothing => {}
             Redis(name) => gateway.set_fault(Some(fault(name))),
+            Moving => cluster::begin_moving(self.store.cluster()),
             Once(name) => gateway.set_fault_for(fault(name), FaultScope::Next(1)),
             Stale => gateway.set_fault(Some(Fault::StaleReads(Store::unused_database()))),
             Down => own.expect("a server").0.stop(),
@@ -278,6 +347,9 @@ impl World {
     }
 
     async fn end(&mut self, trouble: Trouble, own: Option<&mut OwnServer>) {
+        if matches!(trouble, Moving) {
+            cluster::end_moving(self.store.cluster());
+        }
         self.store.gateway.set_fault(None);
         self.origin_works();
         if let (Down, Some(own)) = (trouble, own) {

@@ -1,0 +1,194 @@
+//! Completes a page with ESI for visitors without cookies: its fragments are requested as the page is, and become its
+//! holes. See [`fill`](super::fill) for other visitors.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::future::join_all;
+use http::{HeaderValue, StatusCode, header};
+use url::Url;
+
+use super::render::{RenderRequest, system_time, without_dropped_cookies};
+use crate::{
+    App,
+    page_cache::{
+        holes::{Hole, HoleContent, IncludedHole},
+        policy::{
+            Freshness, Heuristic, Reason, VaryFields,
+            freshness::{Arrival, freshness},
+        },
+        stored_page::StoredPage,
+    },
+    ports::{error::Error, fetch::Response, time::Timestamp},
+    proxy::{
+        self,
+        esi::{self, Include, Part},
+        fragments,
+    },
+    schema::ids::Tag,
+};
+
+/// Time for which a page is fresh that lacks a fragment because the origin failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// Largest number of tags of a page: see [`OriginDirectives::tags`](crate::proxy::OriginDirectives::tags).
+const MAX_TAGS: usize = 32;
+
+/// Gives `page` its body and holes. `response` is the origin's, with the ESI.
+///
+/// # Errors
+/// [`Error::Esi`] if the page is refused, [`Error::Origin`] if its body is late or truncated.
+pub async fn complete(
+    app: &App,
+    request: &RenderRequest<'_>,
+    page: &mut StoredPage,
+    response: Response,
+) -> Result<(), Error> {
+    let (head, body) = response.into_parts();
+    let template = fragments::whole(app, &head.headers, body).await?;
+    let url = Url::parse(request.key.url()).map_err(|_| Error::Platform("a page's URL is invalid".to_owned()))?;
+    let template = esi::scan(&template, &url)?;
+    let sender = Sender { app, request, vary: &page.vary, url: &url };
+    let found = join_all(template.includes.iter().map(|include| sender.fragment(include))).await;
+    let found: Vec<_> = found.into_iter().collect::<Result<_, _>>()?;
+    let mut body = BytesMut::new();
+    for part in &template.parts {
+        match part {
+            Part::Text(text) => body.extend_from_slice(text),
+            Part::Include(index) => {
+                let (Some(include), Some(fragment)) = (template.includes.get(*index), found.get(*index)) else {
+                    continue;
+                };
+                let start = body.len();
+                body.extend_from_slice(&fragment.body);
+                let Include { src, alt, .. } = include.clone();
+                let content = HoleContent::Include(IncludedHole { src, alt, is_private: fragment.is_private });
+                page.holes.push(Hole { range: start..body.len(), content });
+            }
+        }
+    }
+    if body.len() > app.config.page.max_bytes {
+        return Err(Error::Esi("the page with its fragments exceeds PAGE_MAX_BYTES".to_owned()));
+    }
+    page.body = body.freeze();
+    for fragment in found {
+        fragment.limit(page);
+    }
+    Ok(())
+}
+
+/// A fragment for visitors without cookies.
+struct SharedFragment {
+    /// Empty if the fragment may not be shared, or failed and has no replacement.
+    body: Bytes,
+    is_private: bool,
+    /// When the fragment arrived, and how long it may be served, if the origin says so.
+    limit: Option<(Timestamp, Freshness)>,
+    tags: Vec<Tag>,
+    /// The fragment failed at this time.
+    failed: Option<Timestamp>,
+}
+
+impl SharedFragment {
+    /// The page lives no longer than its fragments, and is purged by their tags.
+    fn limit(self, page: &mut StoredPage) {
+        if let Some((arrived, freshness)) = self.limit {
+            let fresh_until = arrived + freshness.fresh;
+            page.expire(fresh_until);
+            page.stale_until = page.stale_until.min(fresh_until + freshness.stale);
+            page.error_until = page.error_until.min(fresh_until + freshness.on_error);
+            page.strict |= freshness.strict;
+        }
+        if let Some(failed) = self.failed {
+            page.expire(failed + AFTER_FAILURE);
+        }
+        for tag in self.tags {
+            if page.tags.len() < MAX_TAGS && !page.tags.contains(&tag) {
+                page.tags.push(tag);
+            }
+        }
+    }
+}
+
+/// Why a fragment has no content for visitors without cookies.
+#[derive(Debug, thiserror::Error)]
+enum Missing {
+    /// The origin answered one visitor.
+    #[error("it may not be shared: {}", .0.as_str())]
+    Private(Reason),
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Requests the fragments of one page, without cookies.
+struct Sender<'a> {
+    app: &'a App,
+    request: &'a RenderRequest<'a>,
+    vary: &'a VaryFields,
+    url: &'a Url,
+}
+
+impl Sender<'_> {
+    async fn fragment(&self, include: &Include) -> Result<SharedFragment, Error> {
+        let missing = match self.fetch(&include.src).await {
+            Err(missing) => missing,
+            Ok(found) => return Ok(found),
+        };
+        let is_private = matches!(missing, Missing::Private(_));
+        let failed = (!is_private).then(|| self.app.clock.now());
+        let cause = format!("the include {}: {missing}", include.src);
+        let replacement = match &include.alt {
+            Some(alt) => self.fetch(alt).await.ok(),
+            None => None,
+        };
+        match replacement {
+            None if !is_private && !include.continue_on_error => return Err(Error::Esi(cause)),
+            _ if is_private => {}
+            _ => log::warn!("{cause}"),
+        }
+        let nothing = SharedFragment { body: Bytes::new(), is_private, limit: None, tags: Vec::new(), failed: None };
+        Ok(SharedFragment { is_private, failed, ..replacement.unwrap_or(nothing) })
+    }
+
+    async fn fetch(&self, path: &str) -> Result<SharedFragment, Missing> {
+        let Self { app, request, vary, url } = self;
+        let failed = |cause: &dyn std::fmt::Display| Missing::Failed(cause.to_string());
+        let url = url.join(path).map_err(|error| failed(&error))?;
+        let asked = app.clock.now();
+        let mut headers = request.selecting.headers(Some(vary));
+        if request.no_cache {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        }
+        let (response, directives) =
+            proxy::fetch_shared(app, url.as_str(), headers, asked).await.map_err(|error| failed(&error))?;
+        let (head, body) = response.into_parts();
+        let arrived = app.clock.now();
+        if directives.has_esi {
+            return Err(failed(&"it has ESI of its own"));
+        }
+        if head.status != StatusCode::OK {
+            return Err(failed(&format_args!("status {}", head.status.as_u16())));
+        }
+        if directives.is_personal() {
+            return Err(Missing::Private(Reason::Personal));
+        }
+        let config = &app.config.page;
+        let headers = without_dropped_cookies(head.headers, &config.cookies, url.path());
+        let heuristic = Heuristic { popularity: Ok(()), fresh: config.ttl, stale: config.stale };
+        let arrival = Arrival { at: system_time(arrived), delay: arrived.since(asked) };
+        let freshness = match freshness(head.status, &headers, arrival, &heuristic) {
+            // The page would have to be validated at each visit.
+            Ok(freshness) if freshness.fresh.is_zero() => return Err(Missing::Private(Reason::NotFresh)),
+            Ok(freshness) => freshness,
+            Err(Reason::Encoding) => return Err(failed(&"the body is compressed")),
+            Err(reason) => return Err(Missing::Private(reason)),
+        };
+        // Cookies change the fragment of a visitor, who gets an own one. The page's variant covers the other headers.
+        let fields = VaryFields::of(&headers).ok_or(Missing::Private(Reason::VaryStar))?;
+        if !fields.iter().all(|field| field == "cookie" || vary.contains(field)) {
+            return Err(Missing::Private(Reason::Vary));
+        }
+        let body = fragments::whole(app, &headers, body).await.map_err(|error| failed(&error))?;
+        let limit = freshness.stated.then_some((arrived, freshness));
+        Ok(SharedFragment { body, is_private: false, limit, tags: directives.tags, failed: None })
+    }
+}

@@ -1,0 +1,201 @@
+//! Parts of a page for one visitor, requested with the visitor's cookies and identity: fragments that a page includes
+//! by [ESI](super::esi), and the page that fills [holes](crate::page_cache::holes).
+
+use std::rc::Rc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::future::join_all;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use url::Url;
+
+use super::{
+    directives::OriginDirectives,
+    esi::{self, Include, Part, Processed},
+    failure::failure,
+    forward::forward,
+    visit::{RequestHead, Visit},
+    visitor::VisitorContext,
+};
+use crate::{
+    App,
+    ports::{
+        error::Error,
+        fetch::{Body, Collected, FetchError, InTime, Request, Response, content_length},
+    },
+};
+
+/// The headers of a visitor's request that a part of a page may depend on.
+const OWN_HEADERS: [HeaderName; 5] = [
+    header::COOKIE,
+    header::ACCEPT_LANGUAGE,
+    header::USER_AGENT,
+    HeaderName::from_static("cf-connecting-ip"),
+    HeaderName::from_static("cf-ipcountry"),
+];
+
+/// The request for a part, by the visitor whose request has `headers`.
+#[must_use]
+pub fn own_request(uri: Uri, headers: &HeaderMap) -> Request {
+    let mut own = Request::new(Body::Empty);
+    *own.uri_mut() = uri;
+    for name in &OWN_HEADERS {
+        own.headers_mut().extend(headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
+    }
+    own.headers_mut().extend([
+        (header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8")),
+        (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+    ]);
+    own
+}
+
+/// The URI with another path and query; None if they are malformed.
+#[must_use]
+pub fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(path.parse().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// Requests a part of a page, and obeys the directives of the response. It counts as no view.
+pub async fn fetch_part(app: &Rc<App>, request: Request) -> Response {
+    let visit = Visit { is_part: true, ..Visit::of(app, &request, app.clock.now()) };
+    let visitor = match VisitorContext::read(&visit).await {
+        Ok(visitor) => visitor,
+        Err(error) => {
+            log::warn!("a part of a page: {error}");
+            VisitorContext::without_redis(&visit)
+        }
+    };
+    // Boxed: a page is forwarded with its parts.
+    let answer = Box::pin(forward(&visit, visitor, request, &mut |_, _| {})).await;
+    for task in answer.background {
+        task.await;
+    }
+    answer.response
+}
+
+/// A fragment for one visitor.
+pub struct Fragment {
+    pub body: Bytes,
+    /// The lines of `Set-Cookie`.
+    pub cookies: Vec<HeaderValue>,
+}
+
+/// The fragment `src`, or `alt` in its place. `uri` and `headers` are those of the visitor's request for the page.
+///
+/// # Errors
+/// [`Error::Esi`] without a fragment.
+pub async fn fetch_fragment(
+    app: &Rc<App>,
+    uri: &Uri,
+    headers: &HeaderMap,
+    src: &str,
+    alt: Option<&str>,
+) -> Result<Fragment, Error> {
+    let failed = match fetch_path(app, uri, headers, src).await {
+        Err(failed) => failed,
+        found => return found,
+    };
+    let Some(alt) = alt else { return Err(failed) };
+    log::warn!("{failed}");
+    fetch_path(app, uri, headers, alt).await
+}
+
+async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -> Result<Fragment, Error> {
+    let failed = |cause: &dyn std::fmt::Display| Error::Esi(format!("the include {path}: {cause}"));
+    let uri = with_path(uri, path).ok_or_else(|| failed(&"no path"))?;
+    let (head, body) = fetch_part(app, own_request(uri, headers)).await.into_parts();
+    if head.status != StatusCode::OK {
+        return Err(failed(&format_args!("status {}", head.status.as_u16())));
+    }
+    let body = whole(app, &head.headers, body).await.map_err(|error| failed(&error))?;
+    Ok(Fragment { body, cookies: head.headers.get_all(header::SET_COOKIE).iter().cloned().collect() })
+}
+
+/// The whole body of a page or a fragment, as text.
+///
+/// # Errors
+/// [`Error::Esi`] if it is too large, or is no text; [`Error::Origin`] if it is late or truncated.
+pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
+    if is_compressed(headers) {
+        return Err(Error::Esi("the body is compressed".to_owned()));
+    }
+    match body.collect_within(app.config.page.max_bytes, app.clock.sleep(app.config.origin.timeout)).await {
+        Ok(InTime::Collected(Collected::Whole(body)))
+            if content_length(headers).is_none_or(|length: usize| length == body.len()) =>
+        {
+            Ok(body)
+        }
+        Ok(InTime::Collected(Collected::TooLarge(_))) => Err(Error::Esi("the body exceeds PAGE_MAX_BYTES".to_owned())),
+        Ok(InTime::Slow(_)) => Err(FetchError::Timeout.into()),
+        Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
+    }
+}
+
+/// Returns whether the body of a response is no text.
+#[must_use]
+pub fn is_compressed(headers: &HeaderMap) -> bool {
+    headers.get_all(header::CONTENT_ENCODING).iter().any(|coding| coding != "identity" && !coding.is_empty())
+}
+
+/// The origin's response with its ESI expanded for the visitor of `visit`; any other response as it is. A response that
+/// cannot be expanded is replaced by a failure.
+pub async fn expanded(
+    visit: &Visit,
+    head: &RequestHead,
+    mut response: Response,
+    directives: &OriginDirectives,
+) -> Response {
+    if !directives.has_esi {
+        return response;
+    }
+    if head.method == Method::HEAD || matches!(response.status().as_u16(), 204 | 304) {
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        return response;
+    }
+    // Boxed: the futures of all other pages stay small.
+    Box::pin(expand(visit, head, response)).await.unwrap_or_else(|error| failure(&error, &head.headers))
+}
+
+async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result<Response, Error> {
+    let refused = |cause: &str| Err(Error::Esi(cause.to_owned()));
+    if visit.is_part {
+        return refused("a part of a page has ESI of its own");
+    }
+    if response.status() == StatusCode::PARTIAL_CONTENT {
+        return refused("the response is a range of a page");
+    }
+    let (mut parts, body) = response.into_parts();
+    // A body that broke off is the page's failure.
+    let template = whole(&visit.app, &parts.headers, body).await?;
+    let url = Url::parse(&head.uri.to_string()).map_err(|_| Error::Esi("the page has no URL".to_owned()))?;
+    let template = esi::scan(&template, &url)?;
+    let fetch = async |include: &Include| {
+        let fragment = fetch_fragment(&visit.app, &head.uri, &head.headers, &include.src, include.alt.as_deref()).await;
+        match fragment {
+            Err(error) if include.continue_on_error => {
+                log::warn!("{error}");
+                Ok(Fragment { body: Bytes::new(), cookies: Vec::new() })
+            }
+            fragment => fragment,
+        }
+    };
+    let fragments: Vec<_> =
+        join_all(template.includes.iter().map(fetch)).await.into_iter().collect::<Result<_, _>>()?;
+    let mut page = BytesMut::new();
+    for part in &template.parts {
+        match part {
+            Part::Text(text) => page.extend_from_slice(text),
+            Part::Include(index) => {
+                page.extend_from_slice(fragments.get(*index).map_or(&[], |fragment| &fragment.body));
+            }
+        }
+    }
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let cookies = fragments.into_iter().flat_map(|fragment| fragment.cookies);
+    for cookie in cookies {
+        parts.headers.append(header::SET_COOKIE, cookie);
+    }
+    parts.extensions.insert(Processed::Expanded);
+    Ok(Response::from_parts(parts, page.freeze().into()))
+}

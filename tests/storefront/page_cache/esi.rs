@@ -1,0 +1,411 @@
+//! ESI: pages whose origin marks the fragments of visitors.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use http::Method;
+
+use super::{cache_status, header, is_hit, make_popular};
+use crate::support::{Asked, Reply, Shop, eventually, scenarios};
+
+scenarios! {
+    // A busy machine must not leave a hole.
+    &[("COOKIES_PERSONAL", "staff"), ("HOLES_WAIT_MS", "20000")];
+    a_visitor_without_cookies_gets_the_stored_page_without_a_request,
+    a_visitor_with_any_cookie_gets_own_fragments,
+    everything_before_a_fragment_is_sent_at_once,
+    a_personal_request_asks_for_no_esi_but_gets_it_expanded,
+    a_compressed_page_is_requested_again,
+    unsupported_esi_is_refused_with_its_reason,
+    a_page_that_the_origin_did_not_declare_stays_text,
+    a_failed_fragment_is_replaced_or_refuses_the_page,
+    a_fragment_that_fails_for_one_visitor_leaves_the_shared_content,
+    a_private_fragment_is_not_stored_and_each_visitor_gets_an_own_one,
+    a_page_that_is_not_stored_is_expanded,
+    concurrent_visitors_get_their_own_fragments,
+}
+
+const SURROGATE_CONTROL: &str = r#"content="ESI/1.0""#;
+const CAPABILITY: &str = r#"edgefront="ESI/1.0""#;
+
+/// The visitor's name: the value of the cookie `sid`.
+fn name(asked: &Asked) -> &str {
+    asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or("guest")
+}
+
+/// A page with ESI.
+fn template(body: impl Into<String>) -> Reply {
+    Reply::html(body.into()).header("surrogate-control", SURROGATE_CONTROL).header("etag", "\"template\"")
+}
+
+/// A storefront that renders fragments itself, unless the request announces ESI.
+fn storefront(asked: &Asked) -> Reply {
+    let name = name(asked);
+    match asked.path.as_str() {
+        "/_fragment?part=user&x=1" => Reply::html(format!("<b>{name}</b>")),
+        "/_fragment?part=cart" => Reply::html(format!("<i>cart of {name}</i>")),
+        path if asked.header("surrogate-capability") == CAPABILITY => template(format!(
+            "<h1>{path}</h1><esi:include src=\"/_fragment?part=user&amp;x=1\"/><esi:remove>no ESI</esi:remove>\
+             <esi:comment text=\"x\"/><esi:include src='/_fragment?part=cart' onerror='continue'></esi:include>\
+             <!--esi <p>--><esi:include src='/_fragment?part=user&x=1'/>rest"
+        )),
+        _ => Reply::html(page_of(name)),
+    }
+}
+
+/// A visit for `name`.
+fn page_of(name: &str) -> String {
+    format!("<h1>/products/mug</h1><b>{name}</b><i>cart of {name}</i> <p><b>{name}</b>rest")
+}
+
+/// Stores the page of a mug.
+async fn open(shop: &Shop, rule: impl Fn(&Asked) -> Reply + Send + 'static) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer_with(rule);
+    assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
+    shop.settled().await;
+}
+
+async fn visit(shop: &Shop, cookies: &str) -> reqwest::Response {
+    shop.get("/products/mug").header("cookie", cookies).send().await.unwrap()
+}
+
+/// The requests to the origin from number `first` on, in the order of their paths.
+fn asked_from(shop: &Shop, first: usize) -> Vec<Asked> {
+    let mut asked = shop.origin.asked().split_off(first);
+    asked.sort_by(|one, other| one.path.cmp(&other.path));
+    asked
+}
+
+async fn a_visitor_without_cookies_gets_the_stored_page_without_a_request(shop: &Shop) {
+    open(shop, storefront).await;
+    let asked = asked_from(shop, 0);
+    let paths: Vec<_> = asked.iter().map(|asked| asked.path.as_str()).collect();
+    assert_eq!(paths, ["/_fragment?part=cart", "/_fragment?part=user&x=1", "/products/mug"], "each fragment once");
+    for asked in &asked {
+        assert_eq!((asked.header("surrogate-capability"), asked.header("cookie")), (CAPABILITY, ""));
+    }
+    let answer = visit(shop, "_ga=1").await;
+    assert!(is_hit(&answer), "{}", cache_status(&answer));
+    assert_eq!(header(&answer, "surrogate-control"), "");
+    assert_eq!(header(&answer, "cache-control"), "private, no-cache", "other visitors see another page");
+    let etag = header(&answer, "etag");
+    assert!(!etag.is_empty() && etag != "\"template\"", "{etag}");
+    assert_eq!(answer.text().await.unwrap(), page_of("guest"));
+    let again = shop.get("/products/mug").header("if-none-match", &etag).send().await.unwrap();
+    assert_eq!(again.status(), 304);
+    assert_eq!(shop.origin.count(), 3);
+}
+
+async fn a_visitor_with_any_cookie_gets_own_fragments(shop: &Shop) {
+    open(shop, storefront).await;
+    for name in ["ada", "bob"] {
+        let before = shop.origin.count();
+        let answer = visit(shop, &format!("_ga=1; sid={name}")).await;
+        assert!(is_hit(&answer), "{}", cache_status(&answer));
+        assert_eq!((header(&answer, "etag"), header(&answer, "last-modified")), Default::default());
+        assert_eq!(header(&answer, "cache-control"), "private, no-cache");
+        assert_eq!(answer.text().await.unwrap(), page_of(name));
+        let asked = asked_from(shop, before);
+        assert_eq!(asked.len(), 2, "each fragment once");
+        for asked in asked {
+            assert!(asked.path.starts_with("/_fragment?"), "{}", asked.path);
+            assert_eq!(asked.header("cookie"), format!("_ga=1; sid={name}"));
+            assert_eq!((asked.header("surrogate-capability"), asked.header("edge-shared")), ("", ""));
+        }
+    }
+    assert_eq!(visit(shop, "").await.text().await.unwrap(), page_of("guest"), "nothing is stored");
+}
+
+async fn everything_before_a_fragment_is_sent_at_once(shop: &Shop) {
+    open(shop, storefront).await;
+    shop.origin.hold();
+    let mut answer = visit(shop, "sid=ada").await;
+    assert_eq!(answer.chunk().await.unwrap().unwrap(), "<h1>/products/mug</h1>");
+    eventually("both fragments are requested", async || shop.origin.count() == 5).await;
+    shop.origin.release();
+    let rest = answer.text().await.unwrap();
+    assert_eq!(format!("<h1>/products/mug</h1>{rest}"), page_of("ada"));
+}
+
+async fn a_personal_request_asks_for_no_esi_but_gets_it_expanded(shop: &Shop) {
+    open(shop, storefront).await;
+    let before = shop.origin.count();
+    let claimed = shop.get("/products/mug").header("cookie", "staff=1; sid=ada");
+    let answer = claimed.header("surrogate-capability", CAPABILITY).send().await.unwrap();
+    assert_eq!(cache_status(&answer), "edgefront; fwd=bypass; detail=cookie");
+    assert_eq!(answer.text().await.unwrap(), page_of("ada"));
+    let asked = asked_from(shop, before);
+    assert_eq!((asked.len(), asked[0].header("surrogate-capability")), (1, ""));
+    // An origin that does not ask for the capability.
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/_fragment" => Reply::html(format!("<b>{}</b>", name(asked))).header("set-cookie", "seen=1; Path=/"),
+        "/alt" => Reply::html("alt"),
+        "/gone" => Reply::status(404),
+        _ => template(
+            "<esi:include src='/_fragment'/><esi:include src='/gone' alt='/alt'/>\
+             <esi:include src='/gone' onerror='continue'/>rest",
+        )
+        .header("cache-control", "public, max-age=60")
+        .header("cdn-cache-control", "max-age=60")
+        .header("last-modified", "Sat, 21 Nov 2026 15:00:00 GMT"),
+    });
+    for (method, path) in [(Method::GET, "/products/mug"), (Method::GET, "/account"), (Method::POST, "/account")] {
+        let answer = shop.request(method, path).header("cookie", "staff=1; sid=ada").send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), header(&answer, "set-cookie").as_str()), (200, "seen=1; Path=/"));
+        assert_eq!(header(&answer, "cache-control"), "private, no-cache", "the page holds a visitor's fragments");
+        for name in ["cdn-cache-control", "etag", "last-modified", "surrogate-control"] {
+            assert_eq!(header(&answer, name), "", "{name}");
+        }
+        assert_eq!(answer.text().await.unwrap(), "<b>ada</b>altrest");
+    }
+    let head = shop.request(Method::HEAD, "/account").header("cookie", "staff=1").send().await.unwrap();
+    assert_eq!((head.status().as_u16(), header(&head, "etag").as_str()), (200, ""));
+}
+
+async fn a_compressed_page_is_requested_again(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/fragment" => Reply::html(name(asked).to_owned()),
+        _ if asked.header("accept-encoding") == "identity" => template("1<esi:include src='/fragment'/>2"),
+        _ => template("compressed").header("content-encoding", "gzip"),
+    });
+    for (cookies, expected) in [("staff=1; sid=ada", "1ada2"), ("", "1guest2")] {
+        let request = shop.get("/products/mug").header("cookie", cookies).header("accept-encoding", "gzip");
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        // workerd compresses what it sends.
+        let is_compressed = header(&answer, "content-encoding") == "gzip";
+        let body = answer.bytes().await.unwrap();
+        let mut text = String::new();
+        let read = if is_compressed {
+            GzDecoder::new(&*body).read_to_string(&mut text)
+        } else {
+            (&*body).read_to_string(&mut text)
+        };
+        assert_eq!((read.is_ok(), text.as_str()), (true, expected));
+    }
+    for asked in shop.origin.asked() {
+        // A page without ESI must not be stored in place of one with ESI.
+        assert_eq!(asked.header("surrogate-capability").is_empty(), asked.header("edge-shared").is_empty());
+    }
+}
+
+async fn unsupported_esi_is_refused_with_its_reason(shop: &Shop) {
+    for (item, markup, cause) in [
+        ("vars", "<esi:vars>$(HTTP_HOST)</esi:vars>", "<esi:vars> is not supported"),
+        ("host", "<esi:include src='https://evil.example/'/>", "not https://evil.example/"),
+        ("broken", "<esi:include src='/a", "malformed: <esi:include src='/a"),
+        ("gone", "<esi:include src='/gone'/>", "the include /gone: "),
+        ("many", &"<esi:include src='/a'/>".repeat(11), "more than 10 includes"),
+    ] {
+        make_popular(shop, item).await;
+        let markup = markup.to_owned();
+        shop.origin.answer_with(move |asked| match asked.path.as_str() {
+            "/gone" => Reply::status(404),
+            "/a" => Reply::html("a"),
+            _ => template(format!("secret{markup}")),
+        });
+        for (cookies, expected) in
+            [("", "edgefront; fwd=uri-miss; detail=esi"), ("staff=1", "edgefront; fwd=bypass; detail=esi")]
+        {
+            let answer = shop.get(&format!("/products/{item}")).header("cookie", cookies).send().await.unwrap();
+            assert_eq!((answer.status().as_u16(), cache_status(&answer).as_str()), (502, expected), "{item}");
+            let body = answer.text().await.unwrap();
+            assert!(!body.contains("secret") && !body.contains("esi:"), "{body}");
+        }
+        shop.logged(cause).await;
+    }
+}
+
+async fn a_page_that_the_origin_did_not_declare_stays_text(shop: &Shop) {
+    let text = "<esi:include src='/account'/><!--esi text -->";
+    shop.origin.answer(Reply::html(text).header("cache-control", "public, max-age=60"));
+    let claims = [("surrogate-control", SURROGATE_CONTROL), ("surrogate-capability", CAPABILITY)];
+    for cookies in ["", "staff=1", "sid=ada", ""] {
+        let mut request = shop.get("/about").header("cookie", cookies);
+        for (name, value) in claims {
+            request = request.header(name, value);
+        }
+        assert_eq!(request.send().await.unwrap().text().await.unwrap(), text);
+        shop.settled().await;
+    }
+    assert!(shop.origin.asked().iter().all(|asked| asked.path == "/about"));
+}
+
+async fn a_failed_fragment_is_replaced_or_refuses_the_page(shop: &Shop) {
+    for (item, attributes, expected) in [
+        ("alt", "alt='/alt'", Some("alt")),
+        ("continue", "onerror='continue'", Some("")),
+        ("both", "alt='/gone' onerror='continue'", Some("")),
+        ("no-alt", "alt='/gone'", None),
+        ("nothing", "", None),
+    ] {
+        let failing = [
+            Reply::status(500),
+            Reply::html("compressed").header("content-encoding", "gzip"),
+            Reply::truncated("half"),
+            template("<esi:include src='/alt'/>"),
+        ];
+        for (index, fragment) in failing.into_iter().enumerate() {
+            let item = format!("{item}{index}");
+            make_popular(shop, &item).await;
+            shop.origin.answer_with(move |asked| match asked.path.as_str() {
+                "/alt" => Reply::html("alt"),
+                "/gone" => Reply::status(404),
+                "/failing" => fragment.clone(),
+                _ => template(format!("1<esi:include src='/failing' {attributes}/>2")),
+            });
+            let answer = shop.visit(&format!("/products/{item}")).await;
+            match expected {
+                Some(fragment) => assert_eq!(answer.text().await.unwrap(), format!("1{fragment}2"), "{item}"),
+                None => assert_eq!(answer.status(), 502, "{item}"),
+            }
+        }
+    }
+}
+
+async fn a_fragment_that_fails_for_one_visitor_leaves_the_shared_content(shop: &Shop) {
+    open(shop, storefront).await;
+    shop.origin.answer(Reply::status(500));
+    let answer = visit(shop, "sid=ada").await;
+    assert!(is_hit(&answer), "{}", cache_status(&answer));
+    assert_eq!(answer.text().await.unwrap(), page_of("guest"));
+    // A cookie cannot follow the head of the page.
+    shop.origin.answer_with(|asked| storefront(asked).header("set-cookie", "seen=1; Path=/"));
+    let answer = visit(shop, "sid=ada").await;
+    assert_eq!(header(&answer, "set-cookie"), "");
+    assert_eq!(answer.text().await.unwrap(), page_of("ada"));
+    shop.logged("sets the cookie seen").await;
+}
+
+async fn a_private_fragment_is_not_stored_and_each_visitor_gets_an_own_one(shop: &Shop) {
+    let personal: [fn(Reply) -> Reply; 6] = [
+        |reply| reply.header("cache-control", "no-cache").header("etag", "\"1\""),
+        |reply| reply.header("cache-control", "private"),
+        |reply| reply.header("cache-control", "no-store"),
+        |reply| reply.header("set-cookie", "token=1"),
+        |reply| reply.header("vary", "x-region"),
+        |reply| reply.header("edge-logout", "1"),
+    ];
+    for (index, personal) in personal.into_iter().enumerate() {
+        let path = format!("/products/private{index}");
+        make_popular(shop, &format!("private{index}")).await;
+        shop.origin.answer_with(move |asked| match asked.path.as_str() {
+            "/token" => personal(Reply::html(format!("token of {}", name(asked)))),
+            "/alt" => Reply::html("alt"),
+            _ => template("1<esi:include src='/token' alt='/alt'/>2"),
+        });
+        assert_eq!(shop.visit(&path).await.text().await.unwrap(), "1token of guest2");
+        shop.settled().await;
+        let answer = shop.get(&path).header("cookie", "sid=ada").send().await.unwrap();
+        assert!(is_hit(&answer), "{}", cache_status(&answer));
+        assert_eq!((header(&answer, "etag"), answer.text().await.unwrap()), (String::new(), "1token of ada2".into()));
+        shop.origin.answer(Reply::status(500));
+        let answer = shop.visit(&path).await;
+        assert!(is_hit(&answer), "{}", cache_status(&answer));
+        assert_eq!(answer.text().await.unwrap(), "1alt2", "the token is not stored");
+    }
+}
+
+async fn a_page_that_is_not_stored_is_expanded(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/fragment" => Reply::html(name(asked).to_owned()),
+        "/failing" => template("3<esi:include src='/fragment'/>4").with_status(503),
+        _ => template("1<esi:include src='/fragment'/>2").header("cache-control", "no-store"),
+    });
+    for cookies in ["", "sid=ada"] {
+        let name = cookies.strip_prefix("sid=").unwrap_or("guest");
+        for (path, status, expected) in [("/about", 200, format!("1{name}2")), ("/failing", 503, format!("3{name}4"))] {
+            let answer = shop.get(path).header("cookie", cookies).send().await.unwrap();
+            assert_eq!((answer.status().as_u16(), answer.text().await.unwrap()), (status, expected));
+        }
+    }
+}
+
+async fn concurrent_visitors_get_their_own_fragments(shop: &Shop) {
+    open(shop, storefront).await;
+    let names: Vec<_> = (0..40).map(|number| format!("visitor{}", number % 20)).collect();
+    let visits = names.iter().map(async |name| visit(shop, &format!("sid={name}")).await.text().await.unwrap());
+    for (name, body) in names.iter().zip(futures_util::future::join_all(visits).await) {
+        assert_eq!(body, page_of(name));
+    }
+}
+
+/// With holes by rules.
+mod with_rules {
+    use super::{header, is_hit, name, open, template, visit};
+    use crate::support::{Reply, Shop, scenarios};
+
+    scenarios! {
+        &[
+            ("HOLES", "/products/* #mini <- /basket"),
+            ("COOKIES_HOLES", "sid"),
+            ("HOLES_WAIT_MS", "20000"),
+        ];
+        an_element_and_a_fragment_fill_the_same_page,
+    }
+
+    async fn an_element_and_a_fragment_fill_the_same_page(shop: &Shop) {
+        open(shop, |asked| match asked.path.as_str() {
+            "/basket" => Reply::html(format!("<div id=mini>basket of {}</div>", name(asked))),
+            "/user" => Reply::html(format!("<b>{}</b>", name(asked))),
+            _ => template("<esi:include src='/user'/><div id=mini><esi:include src='/user'/></div>rest"),
+        })
+        .await;
+        assert_eq!(visit(shop, "").await.text().await.unwrap(), "<b>guest</b><div id=mini><b>guest</b></div>rest");
+        let answer = visit(shop, "sid=ada").await;
+        assert!(is_hit(&answer) && header(&answer, "etag").is_empty());
+        assert_eq!(answer.text().await.unwrap(), "<b>ada</b><div id=mini>basket of ada</div>rest");
+    }
+}
+
+/// Each visit asks Redis.
+mod limits {
+    use edgefront::{
+        page_cache::{Purge, PurgeMode, purge},
+        schema::ids::Tag,
+    };
+
+    use super::{cache_status, template};
+    use crate::support::{Reply, Shop, scenarios};
+
+    scenarios! {
+        &[("PAGE_MEMORY", "0")];
+        a_page_lives_no_longer_than_its_fragments,
+    }
+
+    async fn a_page_lives_no_longer_than_its_fragments(shop: &Shop) {
+        shop.origin.answer_with(|asked| match asked.path.as_str() {
+            "/fragment" => Reply::html("a").header("cache-control", "max-age=100").header("edge-tags", "banner"),
+            _ => template("1<esi:include src='/fragment'/>2").header("cache-control", "public, max-age=600"),
+        });
+        shop.visit("/about").await;
+        shop.settled().await;
+        let status = cache_status(&shop.visit("/about").await);
+        let ttl: i64 = status.strip_prefix("edgefront; hit; ttl=").unwrap().parse().unwrap();
+        assert!(ttl <= 100, "{status}");
+        let purged = Purge::Tag(Tag::parse("banner").unwrap());
+        purge(&shop.store.aside, &[purged], PurgeMode::Hard).await.unwrap();
+        assert_eq!(cache_status(&shop.visit("/about").await), "edgefront; fwd=uri-miss; stored");
+    }
+}
+
+/// With a short bound.
+mod late {
+    use std::time::Duration;
+
+    use super::{open, page_of, storefront, visit};
+    use crate::support::{Shop, scenarios};
+
+    scenarios! {
+        &[("HOLES_WAIT_MS", "500")];
+        a_late_fragment_leaves_the_shared_content,
+    }
+
+    async fn a_late_fragment_leaves_the_shared_content(shop: &Shop) {
+        open(shop, storefront).await;
+        shop.origin.answer_with(|asked| storefront(asked).after(Duration::from_secs(20)));
+        assert_eq!(visit(shop, "sid=ada").await.text().await.unwrap(), page_of("guest"));
+        shop.logged("HOLES_WAIT_MS").await;
+    }
+}

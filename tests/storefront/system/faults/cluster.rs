@@ -1,0 +1,117 @@
+//! Events that only a cluster has: slots that move, and a failover to a replica.
+
+use edgefront::schema::token::Token;
+use edgefront_gateway::server::ServerCluster;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::world::World;
+use crate::support::{Store, eventually};
+
+/// The hash tags of all data that is not a key of its own: four shards, and three groups.
+const TAGS: [&str; 7] = ["0", "1", "2", "3", "pages", "rows", "orders"];
+
+/// The reply to a command, without that to `QUIT`.
+fn say(servers: &ServerCluster, port: u16, command: &str) -> String {
+    let reply = servers.say(port, command).expect("a reply");
+    reply.trim_end_matches("+OK\r\n").trim().to_owned()
+}
+
+fn id(servers: &ServerCluster, port: u16) -> String {
+    say(servers, port, "CLUSTER MYID").lines().nth(1).expect("an id").to_owned()
+}
+
+fn slot(servers: &ServerCluster, tag: &str) -> String {
+    say(servers, servers.ports()[0], &format!("CLUSTER KEYSLOT {{{tag}}}")).trim_start_matches(':').to_owned()
+}
+
+/// The ports of the slot's server and of the next one.
+fn way(servers: &ServerCluster, tag: &str) -> (u16, u16) {
+    let ports = servers.ports();
+    let is_owner = |port: &u16| !say(servers, *port, &format!("EXISTS no-such-key:{{{tag}}}")).starts_with("-MOVED");
+    let owner = ports.iter().position(is_owner).expect("an owner");
+    (ports[owner], ports[(owner + 1) % ports.len()])
+}
+
+/// Puts all slots of the data on their way to another server.
+pub fn begin_moving(servers: &ServerCluster) {
+    for tag in TAGS {
+        let (slot, (from, to)) = (slot(servers, tag), way(servers, tag));
+        say(servers, to, &format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(servers, from)));
+        say(servers, from, &format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(servers, to)));
+    }
+}
+
+/// Moves the keys, and then the slots.
+pub fn end_moving(servers: &ServerCluster) {
+    for tag in TAGS {
+        let (slot, (from, to)) = (slot(servers, tag), way(servers, tag));
+        let keys = say(servers, from, &format!("CLUSTER GETKEYSINSLOT {slot} 1000"));
+        let keys: Vec<_> = keys.lines().filter(|line| !line.starts_with(['*', '$'])).collect();
+        if !keys.is_empty() {
+            let moved = say(servers, from, &format!("MIGRATE 127.0.0.1 {to} \"\" 0 1000 KEYS {}", keys.join(" ")));
+            assert!(moved.starts_with("+OK") || moved.is_empty(), "{moved}");
+        }
+        let id = id(servers, to);
+        for port in [to, from].into_iter().chain(servers.ports()) {
+            say(servers, port, &format!("CLUSTER SETSLOT {slot} NODE {id}"));
+        }
+    }
+}
+
+/// Ends the copying to a replica: from here on, it lacks what its primary accepts.
+fn cut_off(servers: &ServerCluster, primary: u16, replica: u16) {
+    for setting in ["masteruser nobody", "masterauth wrong"] {
+        say(servers, replica, &format!("CONFIG SET {setting}"));
+    }
+    say(servers, primary, "CLIENT KILL TYPE replica");
+    servers.until(replica, "INFO replication", "master_link_status:down").expect("the link is down");
+}
+
+async fn put(world: &World, item: &str) -> u16 {
+    let path = format!("/_edge/v1/cart/items/{item}");
+    world.send(Method::PUT, &path, &[], json!({"quantity": 2})).await.status
+}
+
+/// `order-1`, of two mugs.
+async fn report_order(world: &World) -> u16 {
+    let order = json!({"order_id": "order-1", "items": [{"id": "mug", "quantity": 2}], "user": "ada"});
+    world.service(Method::POST, "/_edge/v1/orders", "order", order).await.status
+}
+
+async fn cart(world: &World) -> Value {
+    world.get("/_edge/v1/cart").await.json()["items"].take()
+}
+
+#[tokio::test]
+async fn after_a_failover_that_loses_writes_the_same_calls_do_them_again() {
+    let mut servers =
+        tokio::task::spawn_blocking(|| ServerCluster::start(3).expect("a cluster")).await.expect("no panic");
+    let world = World::new(Store::on_cluster(&servers).await);
+    let login = world.service(Method::POST, "/_edge/v1/sessions", "login", json!({"user": "ada"})).await;
+    assert_eq!((login.status, put(&world, "mug").await), (201, 200));
+    // The replica of the server that has ada's session.
+    let token = Token::parse(&world.token()).expect("a token");
+    let shard = world.store.redis.keys().shard_of(&token).number().to_string();
+    let (primary, _) = way(&servers, &shard);
+    let replica = servers.add_replica(primary).expect("a replica");
+    cut_off(&servers, primary, replica);
+    assert_eq!((report_order(&world).await, put(&world, "pan").await), (204, 200));
+    assert_eq!(cart(&world).await, json!([{"id": "pan", "quantity": 2}]));
+
+    let dead = servers.ports().iter().position(|port| *port == primary).expect("the server");
+    servers.stop(dead);
+    assert_eq!(world.get("/products/mug").await.status, 200, "pages survive");
+    let refused = world.get("/_edge/v1/session").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, "5"));
+    assert_eq!(put(&world, "cup").await, 503);
+
+    servers.until(replica, "CLUSTER FAILOVER TAKEOVER", "+OK\r\n+OK").expect("the replica takes over");
+    eventually("the session is found again", async || world.get("/_edge/v1/session").await.json()["user"] == "ada")
+        .await;
+    assert_eq!(cart(&world).await, json!([{"id": "mug", "quantity": 2}]), "the writes after the cut are lost");
+    assert_eq!((report_order(&world).await, put(&world, "pan").await), (204, 200));
+    assert_eq!(cart(&world).await, json!([{"id": "pan", "quantity": 2}]));
+    let bought = world.number(&["ZSCORE", "bought:", "mug"]).await;
+    assert!((0.99..=1.0).contains(&bought), "{bought}: the insights count the order once");
+}

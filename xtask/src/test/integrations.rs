@@ -1,0 +1,78 @@
+//! `cargo xtask test --integrations`: tests the packages in `integrations/` with the real frameworks. The script
+//! `integrations/NAME/test DIR` installs them into DIR.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, absolute},
+};
+
+use tokio::process::Command;
+use xtask::{
+    failure::Failure,
+    npm,
+    process_group::ProcessGroup,
+    steps::{done, run_step},
+};
+
+const SCRIPTS: &str = "integrations";
+const INSTALLATIONS: &str = ".cache/integrations";
+/// The conformance kit, which the tests run in front of each server.
+const CONTRACT: &str = "target/debug/edgefront-contract";
+
+/// Tests the named packages; all of them without a name.
+///
+/// # Errors
+/// When a name is unknown, or a test fails.
+pub async fn run(names: &[OsString]) -> Result<(), Failure> {
+    let known = packages();
+    let names: Vec<_> = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        return Err(Failure::new(format!("no integration {unknown:?}"), format!("choose from: {}", known.join(", "))));
+    }
+    let names = if names.is_empty() { known } else { names };
+    npm::install().await?;
+    run_step("conformance kit", async |step| {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["build", "--package", "edgefront-contract"]);
+        step.run_program(cargo, "fix the error above").await?;
+        Ok(done("built"))
+    })
+    .await?;
+    let mut failed = Vec::new();
+    for name in &names {
+        if !test(name).await? {
+            failed.push(name.as_str());
+        }
+    }
+    println!("\n{} of {} integrations passed", names.len().saturating_sub(failed.len()), names.len());
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("failed: {}", failed.join(", ")), "read the messages above"))
+}
+
+/// Runs the script of a package and prints its lines. Returns whether it succeeded.
+async fn test(name: &str) -> Result<bool, Failure> {
+    let path = |text: &Path| absolute(text).map_err(|cause| Failure::file(text, &cause));
+    println!("\n{name}");
+    let mut script = Command::new(path(&Path::new(SCRIPTS).join(name).join("test"))?);
+    script.arg(path(&Path::new(INSTALLATIONS).join(name))?);
+    script.env("EDGEFRONT_CONTRACT", path(Path::new(CONTRACT))?).env("PATH", npm::search_path()?);
+    let mut group = ProcessGroup::start(script)?;
+    while let Some(line) = group.next_line().await {
+        println!("{line}");
+    }
+    Ok(group.wait().await.is_ok_and(|status| status.success()))
+}
+
+/// The folders with a script, sorted.
+fn packages() -> Vec<String> {
+    let entries = fs::read_dir(SCRIPTS).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().join("test").is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
