@@ -6,7 +6,10 @@ use std::{env, process::Stdio, time::Duration};
 
 use tokio::{process::Command, sync::Mutex, time};
 
-use crate::support::{SERVICE_KEY, Shop};
+use crate::{
+    page_cache::make_popular,
+    support::{Reply, SERVICE_KEY, Shop},
+};
 
 /// Only one browser runs at a time: two would slow each other down on a small machine.
 static ONE_BROWSER: Mutex<()> = Mutex::const_new(());
@@ -33,13 +36,41 @@ scenarios!(
     the_shop_works_without_javascript,
 );
 
+/// In front of an origin that answers a visitor with a session after two seconds.
+#[tokio::test]
+async fn a_late_hole_is_filled_and_its_form_waits() {
+    let variables = [
+        ("HOLES", "/products/* #mini <- .; /products/* [name=token] <- ."),
+        ("COOKIES_HOLES", "sid"),
+        ("HOLES_WAIT_MS", "200"),
+    ];
+    let _alone = ONE_BROWSER.lock().await;
+    let shop = Shop::workerd(&variables).await;
+    make_popular(&shop, "mug").await;
+    shop.origin.answer_with(|asked| {
+        if asked.path == "/login" {
+            let redirect = Reply::status(303).header("location", "/products/mug");
+            return redirect.header("set-cookie", "sid=ada; Path=/");
+        }
+        let is_ada = asked.header("cookie").contains("sid=ada");
+        let (name, delay) = if is_ada { ("ada", Duration::from_secs(2)) } else { ("guest", Duration::ZERO) };
+        let form = format!("<form action=/buy><input name=token value={name}><button>Buy</button></form>");
+        Reply::html(format!("<!doctype html><title>Mug</title><p id=mini>{name}</p>{form}")).after(delay)
+    });
+    run_in(&shop, "a_late_hole_is_filled_and_its_form_waits").await;
+}
+
 async fn run(scenario: &str) {
-    let chromium =
-        env::var_os("EDGEFRONT_CHROMIUM").expect("EDGEFRONT_CHROMIUM: run `cargo xtask test`, which finds it");
     let _alone = ONE_BROWSER.lock().await;
     let variables =
         [("ORIGIN_URL", ""), ("ROWS_TABLE", "inventory"), ("REDIS_TIMEOUT_MS", "10000"), ("TRAFFIC_INTERVAL", "1")];
-    let shop = Shop::workerd(&variables).await;
+    run_in(&Shop::workerd(&variables).await, scenario).await;
+}
+
+/// Runs a scenario in front of `shop`. The caller holds [`ONE_BROWSER`].
+async fn run_in(shop: &Shop, scenario: &str) {
+    let chromium =
+        env::var_os("EDGEFRONT_CHROMIUM").expect("EDGEFRONT_CHROMIUM: run `cargo xtask test`, which finds it");
     let node = env::var_os("EDGEFRONT_NODE").unwrap_or_else(|| "node".into());
     let script = format!("tests/storefront/system/browser/{scenario}.mjs");
     let mut node = Command::new(node);
