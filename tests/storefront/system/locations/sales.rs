@@ -1,3 +1,4 @@
+use edgefront::ports::time::{Clock, Timestamp};
 use futures_util::future::{join, join_all};
 use http::Method;
 use serde_json::{Value, json};
@@ -23,9 +24,10 @@ async fn sale(shop: &Shop, cookie: &str) -> Value {
 #[tokio::test]
 async fn a_flash_sale_sells_its_pieces_once_and_within_its_time() {
     let shops = three(&[("ROWS_URL", "{origin}/rows")]).await;
-    let now = edgefront::ports::time::Clock::now(&TestClock::ticking()).as_secs();
+    let now = TestClock::ticking().now().as_secs();
     // It has begun where the clock is ahead, and begins later elsewhere.
     let (starts, ends) = (now + 3, now + 3600);
+    let window = Timestamp::from_millis(starts * 1000).as_score()..Timestamp::from_millis(ends * 1000).as_score();
     let row = json!({
         "id": "pan", "sale_starts_at": starts, "sale_ends_at": ends, "sale_pieces": PIECES, "sale_sold": 0,
         "sale_price_cents": 900, "price_cents": 1200,
@@ -41,19 +43,19 @@ async fn a_flash_sale_sells_its_pieces_once_and_within_its_time() {
     while held.iter().flatten().count() < PIECES {
         let tries = cookies.iter().flat_map(|cookie| shops.iter().map(move |shop| (shop, cookie)));
         let answers = join_all(tries.map(async |(shop, cookie)| {
-            let before = sale(shop, cookie).await["now"].as_u64();
+            let before = sale(shop, cookie).await["now"].as_f64();
             (before, reserve(shop, cookie).await)
         }));
         for (number, (before, answer)) in answers.await.into_iter().enumerate() {
             let kind = answer.json["type"].as_str().unwrap_or_default();
             match answer.status {
                 201 => {
-                    let at = answer.json["now"].as_u64().expect("milliseconds");
-                    assert!((starts * 1000..ends * 1000).contains(&at), "{at}");
+                    let at = answer.json["now"].as_f64().expect("seconds");
+                    assert!(window.contains(&at), "{at}");
                     held[number / 3].push(answer.json["reservation"]["id"].as_str().expect("an id").to_owned());
                 }
                 200 => {}
-                _ if kind.ends_with("not-started") => assert!(before < Some(starts * 1000), "{answer:?}"),
+                _ if kind.ends_with("not-started") => assert!(before < Some(window.start), "{answer:?}"),
                 _ => assert!(kind.ends_with("sold-out"), "{answer:?}"),
             }
         }
