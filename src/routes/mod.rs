@@ -36,7 +36,8 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let method = request.method().clone();
     let path = request.uri().path();
     let asked = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
-    let changer = (!method.is_safe()).then(|| app.keyring.read(request.headers(), now)).flatten();
+    let marks_change = !method.is_safe() && app.config.page.holes.has_facts();
+    let changer = marks_change.then(|| app.keyring.read(request.headers(), now)).flatten();
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
@@ -44,7 +45,7 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     } else {
         counted(app, metric_of_storefront, Box::pin(storefront::serve(app, request, now))).await
     };
-    if !method.is_safe() && app.config.page.holes.has_facts() {
+    if marks_change {
         mark_change(app, changer.as_ref(), &mut answer.response);
     }
     // Every answer may carry the writes that are due, regardless of the route.
