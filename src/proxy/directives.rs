@@ -14,6 +14,9 @@ use crate::{
     schema::ids::{ItemId, Tag, UserId},
 };
 
+/// Largest number of tags of a page: every hit looks up each of them.
+pub const MAX_TAGS: usize = 32;
+
 /// The directives of one response; the visitor does not get these headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OriginDirectives {
@@ -27,7 +30,7 @@ pub struct OriginDirectives {
     pub order: Option<Order>,
     /// `Edge-Item`: the item that the page shows, whatever its URL is.
     pub item: Option<ItemId>,
-    /// `Edge-Tags`: names for purges; at most 32.
+    /// `Edge-Tags`: names for purges; at most [`MAX_TAGS`].
     pub tags: Vec<Tag>,
     /// `Surrogate-Control: content="ESI/1.0"`: the body has [ESI](super::esi).
     pub has_esi: bool,
@@ -91,8 +94,8 @@ fn read<T>(headers: &HeaderMap, name: &str, parse: impl Fn(&str) -> Result<T, Er
     }
 }
 
-/// The valid tags of `Edge-Tags: a, b`. At most 32, because every hit looks up each of them.
+/// The valid tags of `Edge-Tags: a, b`. At most [`MAX_TAGS`].
 fn tags(headers: &HeaderMap) -> Vec<Tag> {
     let lines = headers.get_all("edge-tags").iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).filter_map(|tag| Tag::parse(tag.trim()).ok()).take(32).collect()
+    lines.flat_map(|line| line.split(',')).filter_map(|tag| Tag::parse(tag.trim()).ok()).take(MAX_TAGS).collect()
 }

@@ -21,7 +21,7 @@ use crate::{
     },
     ports::{error::Error, fetch::Response, time::Timestamp},
     proxy::{
-        self,
+        self, directives,
         esi::{self, Include, Part},
         fragments,
     },
@@ -30,8 +30,6 @@ use crate::{
 
 /// Time for which a page is fresh that lacks a fragment because the origin failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// Largest number of tags of a page: see [`OriginDirectives::tags`](crate::proxy::OriginDirectives::tags).
-const MAX_TAGS: usize = 32;
 
 /// Gives `page` its body and holes. `response` is the origin's, with the ESI.
 ///
@@ -102,7 +100,7 @@ impl SharedFragment {
             page.expire(failed + AFTER_FAILURE);
         }
         for tag in self.tags {
-            if page.tags.len() < MAX_TAGS && !page.tags.contains(&tag) {
+            if page.tags.len() < directives::MAX_TAGS && !page.tags.contains(&tag) {
                 page.tags.push(tag);
             }
         }
