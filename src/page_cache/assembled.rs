@@ -176,7 +176,7 @@ mod tests {
     /// Number of sources.
     const SOURCES: usize = 3;
 
-    /// A page of parts and holes by turns: shared text, then a hole of shared content that may be filled.
+    /// A part of a page: shared text, then a hole. The hole has shared content, which the visitor's own may replace.
     #[derive(Debug, Clone)]
     struct Part {
         text: String,

@@ -85,8 +85,8 @@ pub async fn read(parser: &dyn Html, rules: &HoleRules, html: &Bytes) -> Result<
     Ok(content)
 }
 
-/// The name of a cookie that the response to a request for `path` would change. `lines` are its `Set-Cookie`s. A cookie that repeats the value in the
-/// request, or that shared pages do not set either, changes nothing.
+/// The name of a cookie that the response to a request for `path` would change. `lines` are its `Set-Cookie`s. A cookie
+/// that repeats the value in the request, or that shared pages do not set either, changes nothing.
 #[must_use]
 pub fn new_cookie(config: &PageConfig, path: &str, request: &HeaderMap, lines: &[HeaderValue]) -> Option<String> {
     let is_known = |line: &HeaderValue| {

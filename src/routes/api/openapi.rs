@@ -114,7 +114,7 @@ fn common_problems(route: &ApiRoute, has_body: bool) -> Vec<&'static str> {
 
 /// An example of each kind of problem.
 fn kinds() -> BTreeMap<&'static str, Problem> {
-    // Of several examples of a kind, the first one stays.
+    // The first example of a kind stays.
     problems().into_iter().rev().map(|problem| (problem.class().kind, problem)).collect()
 }
 

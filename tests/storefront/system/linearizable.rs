@@ -1,4 +1,4 @@
-//! What concurrent clients see of shared carts and flash sales is linearizable, while Redis is killed and clients give
+//! The histories of shared carts and flash sales are linearizable, while Redis is killed and concurrent clients give
 //! up requests. `cargo xtask soak` does the same for minutes, in workerd.
 
 use std::{env, fs, process, sync::Arc, thread, time::Duration};

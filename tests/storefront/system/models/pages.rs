@@ -64,7 +64,7 @@ struct World {
     parts: BTreeMap<Part, (usize, u64)>,
     /// The visit of this step begins to wait for a render.
     is_waiting: bool,
-    /// What visitors were told, and the end of a purge or an unsafe request.
+    /// The visitors' responses, and the end of a purge or an unsafe request.
     answers: Rc<RefCell<Vec<String>>>,
 }
 

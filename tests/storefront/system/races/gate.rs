@@ -96,7 +96,7 @@ impl Gate {
         self.0.held.borrow_mut().push(Held { number, door, label, what });
     }
 
-    /// What `door` holds, by number.
+    /// Everything that `door` holds, by number.
     pub fn held_by(&self, door: usize) -> Vec<u64> {
         self.0.held.borrow().iter().filter(|held| held.door == door).map(|held| held.number).collect()
     }
@@ -108,7 +108,7 @@ impl Gate {
         self.0.held.borrow().iter().filter(is_due).map(|held| held.number).collect()
     }
 
-    /// What is held under `number`, in words.
+    /// A description of the entry under `number`.
     pub fn label(&self, number: u64) -> String {
         let held = self.0.held.borrow();
         held.iter().find(|held| held.number == number).map_or_else(String::new, |held| held.label.clone())
