@@ -1,7 +1,7 @@
 // The operator dashboard: polls the service API and shows the results. Text is inserted as text, never as HTML.
 //
-// Polls every 5 s while the tab is visible; one poll at a time. Tables change more slowly and load with every third
-// poll. After a failure, retries after 5, 10, 20 and then 60 s.
+// Polls every 15 s while the tab is visible, because commands are billed; one poll at a time. Tables change more slowly
+// and load with every fourth poll. After a failure, retries after 5, 10, 20 and then 60 s.
 
 import { RequestError, Unavailable, WrongKey, call, forgetKey, hasKey, setKey } from './dashboard/api.js';
 import { Chart } from './dashboard/chart.js';
@@ -13,13 +13,13 @@ import { showAbandoned, showItems, showJobs, showRows } from './dashboard/panels
 import { chartColumns } from './dashboard/series.js';
 
 /** Milliseconds between two polls. */
-const POLL_INTERVAL = 5_000;
-/** Tables load with every third poll. */
-const TABLES_EVERY = 3;
+const POLL_INTERVAL = 15_000;
+/** Tables load with every fourth poll. */
+const TABLES_EVERY = 4;
 /** Milliseconds before each retry. */
 const BACKOFF = [5_000, 10_000, 20_000, 60_000];
 /** An hour of polls. */
-const MAX_ONLINE_POINTS = 720;
+const MAX_ONLINE_POINTS = 240;
 
 const $ = (selector) => document.querySelector(selector);
 const charts = {

@@ -149,7 +149,7 @@ impl Database {
     async fn view_page(&self, token: &Token, Inputs { now, config, item, page, .. }: &Inputs) {
         let (selecting, keys) = (SelectingHeaders::default(), self.redis.keys());
         // A lease of zero length: the lookup only reads.
-        let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale };
+        let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale, session: None };
         let (_, lookup) = Lookup::new(keys, page, &selecting, *now, terms).expect("random bits");
         let [user, seen] = sessions::check_commands(keys, token);
         let replies: Vec<Reply> = self.redis.all(&[lookup, user, seen]).await.expect("Redis answers");

@@ -18,7 +18,7 @@ use edgefront::{
 };
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use upstash_rest::{Command, Credentials, Reply};
+use upstash_rest::{Command, Credentials, ExchangeTerms, Reply, TransportError};
 
 const URL: &str = "https://shop.example/products/mug?utm_source=letter&utm_medium=mail";
 const NOW: Timestamp = Timestamp::from_millis(1_795_000_000_000);
@@ -30,6 +30,7 @@ fn stored_page(criterion: &mut Criterion) {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
     let entry = StoredPage {
+        render: "0123456789abcdef".to_owned(),
         stamp: 1_795_000_000_123_456,
         stored: NOW,
         fresh_until: NOW + Duration::from_mins(5),
@@ -114,9 +115,8 @@ impl Fetch for CannedFetch {
     fn exchange(
         &self,
         _: http::Request<Bytes>,
-        _: Duration,
-        _: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
+        _: ExchangeTerms,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         std::future::ready(Ok(http::Response::new(self.0.clone()))).boxed_local()
     }
 }

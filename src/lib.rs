@@ -25,8 +25,8 @@ use crate::{
     config::{Config, RedisConfig},
     metrics::traffic::TrafficCounters,
     ports::{
-        circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, html::Html, rate_limit::RateLimits,
-        time::Clock,
+        circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, home::Home, html::Html,
+        rate_limit::RateLimits, time::Clock,
     },
     ranking::activity::Activity,
     schema::redis::Redis,
@@ -58,6 +58,8 @@ pub struct App {
     pub keyring: Keyring,
     pub redis: Rc<Redis>,
     pub fetch: Rc<dyn Fetch>,
+    /// The home tier. None: this isolate is the only tier, or the home tier itself.
+    pub home: Option<Rc<dyn Home>>,
     pub clock: Rc<dyn Clock>,
     /// Finds the holes of pages.
     pub html: Rc<dyn Html>,
@@ -71,6 +73,8 @@ pub struct App {
     pub circuit: CircuitBreaker,
     /// The isolate's memory of pages.
     pub pages: page_cache::PageMemory,
+    /// The location's cache of pages.
+    pub location: page_cache::LocationPages,
     /// The isolate's memory of rows.
     pub rows: row_cache::RowMemory,
     /// Session activity and views that are not yet written to Redis.
@@ -78,7 +82,7 @@ pub struct App {
 }
 
 impl App {
-    /// Builds the parts from the configuration, without rate limits.
+    /// Builds the parts from the configuration, without rate limits, a cache of the location and another tier.
     #[must_use]
     pub fn new(
         config: Config,
@@ -93,9 +97,26 @@ impl App {
         let traffic = Rc::new(TrafficCounters::new(config.traffic_interval));
         let (pages, rows) =
             (page_cache::PageMemory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
+        let location = page_cache::LocationPages::new(None, config.page.location, traffic.clone());
         let activity = Rc::new(Activity::new(&config.session));
         let (limits, circuit) = (RateLimits::default(), CircuitBreaker::default());
-        Self { config, keyring, redis, fetch, clock, html, traffic, database, limits, circuit, pages, rows, activity }
+        Self {
+            config,
+            keyring,
+            redis,
+            fetch,
+            home: None,
+            clock,
+            html,
+            traffic,
+            database,
+            limits,
+            circuit,
+            pages,
+            location,
+            rows,
+            activity,
+        }
     }
 
     /// The source of the row cache; None without `ROWS_TABLE` and `ROWS_URL`.

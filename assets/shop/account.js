@@ -1,7 +1,7 @@
 // The account page.
 
-import { edge } from './api.js';
-import { attempt, element } from './page.js';
+import { cards, edge } from './api.js';
+import { attempt, cardItem, element } from './page.js';
 
 const dateAndTime = new Intl.DateTimeFormat('en-IE', { dateStyle: 'medium', timeStyle: 'short' });
 
@@ -20,4 +20,12 @@ export async function showDevices(list) {
     return element('li', {}, element('span', {}, text), ' ', signOut);
   };
   list.replaceChildren(...sessions.map(device));
+}
+
+/** Shows the products that the visitor viewed last. */
+export async function showRecent(section) {
+  const ids = (await edge.recent()).slice(0, 8);
+  const known = await cards(ids);
+  section.querySelector('ul').replaceChildren(...ids.filter((id) => known.has(id)).map((id) => cardItem(known.get(id))));
+  section.hidden = known.size === 0;
 }

@@ -28,6 +28,17 @@ export function errorMessage({ type, detail }) {
   return MESSAGES[type] ?? sentence ?? 'Something went wrong. Please try again.';
 }
 
+/** Changes the cart by the shop, which checks the stock. Resolves with the changed cart. Throws an EdgeError. */
+export async function changeCart(op, id, quantity) {
+  const body = new URLSearchParams({ op, id, quantity });
+  const answer = await fetch('/cart', { method: 'POST', headers: { accept: 'application/json' }, body, keepalive: true }).catch((error) => {
+    throw new EdgeError({ type: 'offline' }, error);
+  });
+  const content = await answer.json().catch(() => null);
+  if (!answer.ok || !content) throw new EdgeError(content ?? { type: 'unavailable', status: answer.status });
+  return content;
+}
+
 /** Product data for `ids`: id → card. Unknown ids are left out. */
 export async function cards(ids) {
   if (ids.length === 0) return new Map();

@@ -2,38 +2,11 @@
 // visitor. One call of the edge's API returns all live data; it repeats every few seconds while the page is visible.
 
 import { createClient, errorMessage } from './api.js';
+import { clock, formatDuration } from './countdown.js';
 
 const SECOND = 1000;
 
 const edge = createClient({ fetch: (path, options) => fetch(path, { ...options, signal: AbortSignal.timeout(8 * SECOND) }) });
-
-/** Monotonic time in milliseconds: changes of the visitor's clock do not affect it. */
-const clock = () => performance.now();
-
-/** Formats a duration: `3 d 04:05:06`, `04:05:06` or `5:06`. */
-export function formatDuration(milliseconds) {
-  const seconds = Math.max(0, Math.ceil(milliseconds / SECOND));
-  const two = (number) => String(number).padStart(2, '0');
-  const [days, hours, minutes] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
-  if (days === 0 && hours === 0) return `${minutes}:${two(seconds % 60)}`;
-  return `${days > 0 ? `${days} d ` : ''}${two(hours)}:${two(minutes)}:${two(seconds % 60)}`;
-}
-
-/** Shows a time in the visitor's time zone and language. */
-export function showLocalTime(time) {
-  time.textContent = new Date(time.dataset.time * SECOND).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
-}
-
-/** Checkout: counts down the reservation. The page is never cached, so its number of seconds is current and no clock needs to be right. */
-export function showCountdown(timer) {
-  const expires = clock() + timer.dataset.seconds * SECOND;
-  const show = () => {
-    const left = expires - clock();
-    timer.textContent = left > 0 ? `Reserved for you for ${formatDuration(left)}.` : 'Your reservation has expired. Please reserve again on the sale page.';
-    if (left > 0) setTimeout(show, SECOND);
-  };
-  show();
-}
 
 /** The page of a sale. */
 export function followSale(container) {
@@ -50,6 +23,7 @@ export function followSale(container) {
   let failures = 0;
   let timer;
   let announced = '';
+  let isGuest = false;
 
   const now = () => clock() + clockOffset;
 
@@ -82,11 +56,12 @@ export function followSale(container) {
     ended: () => ['The sale has ended', ''],
   };
 
-  /** Announces a change to screen readers, once. */
-  function announce(text) {
+  /** Announces a change to screen readers, once. The page shows the state itself, so only a problem is visible. */
+  function announce(text, isProblem = false) {
     if (text === announced) return;
     announced = text;
     part('announcement').textContent = text;
+    part('announcement').className = isProblem ? 'note' : 'visually-hidden';
   }
 
   /** Shows or hides `element`. If a hidden element had the focus, `next` gets it. */
@@ -111,8 +86,10 @@ export function followSale(container) {
       : sale.bought ? 'You have bought this item.' : '';
     toggle(checkout, reservation !== null);
     toggle(cancel, reservation !== null);
-    toggle(reserve, current === 'live' && !reservation && !sale.bought, reservation ? checkout : undefined);
-    if (reservation || sale.bought) signIn.hidden = true;
+    toggle(reserve, current === 'live' && !isGuest && !reservation && !sale.bought, reservation ? checkout : undefined);
+    // A guest signs in first, before the start too.
+    signIn.hidden = !isGuest || !['upcoming', 'live'].includes(current) || reservation !== null || sale.bought;
+    part('calendar').hidden = current !== 'upcoming';
   }
 
   /** Announces a new state, but not each tick of a number. */
@@ -138,7 +115,7 @@ export function followSale(container) {
       announceState();
     } catch (error) {
       failures += 1;
-      if (failures > 1 || !sale) announce(errorMessage(error));
+      if (failures > 1 || !sale) announce(errorMessage(error), true);
     }
     show();
     const interval = sale || failures > 0 ? pollInterval() : 3 * SECOND;
@@ -154,11 +131,12 @@ export function followSale(container) {
       announceState();
     } catch (error) {
       if (error.type === 'sign-in') {
+        isGuest = true;
         signIn.hidden = false;
         signIn.focus();
       }
       await refresh().catch(() => {});
-      announce(errorMessage(error));
+      announce(errorMessage(error), true);
     }
     button.disabled = false;
     show();
@@ -177,5 +155,5 @@ export function followSale(container) {
     if (!document.hidden) poll();
   });
   setInterval(() => { if (!document.hidden) show(); }, SECOND);
-  poll();
+  edge.session().then(({ user }) => { isGuest = user === null; }, () => {}).finally(poll);
 }

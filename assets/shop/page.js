@@ -26,6 +26,9 @@ export const attempt = (work) => work().catch((error) => {
   showToast(errorMessage(error));
 });
 
+/** Runs `work` for each matching element. An error in one does not stop the others. */
+export const forEach = (selector, work) => document.querySelectorAll(selector).forEach((found) => attempt(async () => work(found)));
+
 /** The picture of a card. Screen readers skip it, because the product's name stands beside it. */
 export function picture({ picture: name, tone }) {
   const [svg, use] = ['svg', 'use'].map((tag) => document.createElementNS('http://www.w3.org/2000/svg', tag));
@@ -48,7 +51,8 @@ export function price({ price_cents: cents, list_cents: list, currency }) {
 /** A product card like the one in templates/components.html. `rank` counts from 1. */
 export function cardItem(card, rank) {
   const stage = element('span', { className: 'stage' }, picture(card));
-  if (card.stock === 0) stage.append(element('span', { className: 'tag gone' }, 'Sold out'));
+  if (card.live_flash_cents) stage.append(element('span', { className: 'tag' }, `Flash sale ${formatMoney(card.live_flash_cents, card.currency)}`));
+  else if (card.stock === 0) stage.append(element('span', { className: 'tag gone' }, 'Sold out'));
   const rankLabel = rank ? [element('span', { className: 'rank' }, visuallyHidden('Rank '), `${rank}`)] : [];
   return element('li', { className: 'card' }, element('a', { href: `/products/${encodeURIComponent(card.id)}` },
     ...rankLabel, stage, element('span', { className: 'name' }, card.name), price(card)));

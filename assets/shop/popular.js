@@ -3,6 +3,8 @@
 import { cards, edge } from './api.js';
 import { cardItem, element } from './page.js';
 
+const MAX_ITEMS = 10;
+
 export async function showPopular(list) {
   const products = await popularProducts().catch(() => null);
   if (products?.length) {
@@ -14,7 +16,9 @@ export async function showPopular(list) {
 }
 
 async function popularProducts() {
-  const items = await edge.popular({ limit: 10 });
+  const items = await edge.popular({ limit: 20 });
   const known = await cards(items.map(({ id }) => id));
-  return items.map(({ id }) => known.get(id)).filter(Boolean);
+  // The most viewed variant stands for its product line.
+  const lines = new Map(items.map(({ id }) => known.get(id)).filter(Boolean).reverse().map((card) => [card.line, card]));
+  return [...lines.values()].reverse().slice(0, MAX_ITEMS);
 }

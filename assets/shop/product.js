@@ -1,7 +1,7 @@
 // A product's page: current price and stock, and adding to the cart.
 
-import { edge } from './api.js';
-import { attempt, element, formatMoney, showToast } from './page.js';
+import { changeCart, edge } from './api.js';
+import { attempt, formatMoney } from './page.js';
 import { showCartCount } from './visitor.js';
 
 /** Up to this stock, the page shows "Only 3 left". */
@@ -46,9 +46,10 @@ export function addWithoutReload(form) {
     if (button.ariaBusy === 'true') return;
     button.ariaBusy = 'true';
     attempt(async () => {
-      const quantity = form.elements.quantity.valueAsNumber;
-      showCartCount(await edge.addToCart(form.dataset.buy, quantity));
-      showToast('Added to cart. ', element('a', { href: '/cart' }, 'View cart'));
+      const cart = await changeCart('add', form.dataset.buy, form.elements.quantity.valueAsNumber);
+      showCartCount(cart);
+      const { openDrawer } = await import(document.querySelector('[data-drawer]').dataset.drawer);
+      openDrawer(cart);
     }).finally(() => { button.ariaBusy = null; });
   });
 }

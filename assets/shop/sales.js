@@ -1,7 +1,7 @@
 // Countdowns of the flash sales on the home page, by the server's clock. One call to the row cache covers all sales.
 
 import { edge } from './api.js';
-import { formatDuration } from './flash.js';
+import { formatDuration } from './countdown.js';
 
 const SECOND = 1000;
 

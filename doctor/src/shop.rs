@@ -19,7 +19,7 @@ use tokio::{
     sync::Mutex,
     time::{Instant, sleep, sleep_until, timeout},
 };
-use upstash_rest::TransportError;
+use upstash_rest::{ExchangeTerms, TransportError};
 use url::{Host, Url};
 use xtask::failure::Failure;
 
@@ -173,8 +173,7 @@ impl Fetch for Shop {
     fn exchange(
         &self,
         _: http::Request<Bytes>,
-        _: Duration,
-        _: usize,
+        _: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async { Err(TransportError::NotSent("the doctor has no Redis")) })
     }

@@ -27,7 +27,7 @@ use edgefront::{
 use edgefront_gateway::{reply, request};
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use upstash_rest::{Command, Credentials, Reply};
+use upstash_rest::{Command, Credentials, ExchangeTerms, Reply, TransportError};
 
 /// A function that panics if what it stands for does not hold of these bytes.
 pub type Property = fn(&[u8]);
@@ -190,9 +190,8 @@ impl Fetch for Said {
     fn exchange(
         &self,
         _: http::Request<Bytes>,
-        _: Duration,
-        _: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
+        _: ExchangeTerms,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async { Ok(http::Response::new(self.0.clone())) })
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     config::Config,
     ports::{error::Error, time::Timestamp},
     schema::{keys::IDEMPOTENCY_TTL, redis::Redis, scripts::CART_WRITE, token::Token},
-    sessions::Session,
+    sessions::{Session, TOUCH_EVERY},
 };
 
 /// A request to change the cart of a session.
@@ -78,7 +78,8 @@ pub async fn write(
         .num(now - config.session.idle)
         .num(config.cart.max_lines)
         .num(config.cart.max_quantity)
-        .num(IDEMPOTENCY_TTL);
+        .num(IDEMPOTENCY_TTL)
+        .num(TOUCH_EVERY.as_secs());
     for change in request.changes {
         let (operation, item, quantity) = script_arguments(change)?;
         command = command.args([operation, item]).num(quantity.get());

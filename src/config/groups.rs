@@ -78,6 +78,8 @@ pub struct PageConfig {
     pub wait: Duration,
     /// `PAGE_MEMORY`: how long an isolate answers with its own copy of a page.
     pub memory: Duration,
+    /// `PAGE_LOCATION_MS`: how long a lookup waits for the location's cache. Zero does not use that cache.
+    pub location: Duration,
     /// `PAGE_FORWARD_HEADERS`: the client's headers that may reach the origin with a request whose response may be
     /// stored.
     pub forward: Forward,

@@ -151,6 +151,9 @@ variables! {
     /// Time for which an isolate answers with its own copy of a page, without asking Redis. A purge reaches every
     /// isolate within this time. 0 asks Redis at every visit.
     PAGE_MEMORY = number!("5", "seconds", 0);
+    /// Longest time that an isolate without a page waits for the cache of its location, which holds the page for all
+    /// isolates there. Redis then confirms the page instead of sending it. 0 does not use that cache.
+    PAGE_LOCATION_MS = number!("50", "milliseconds", 0);
     /// The client's headers that may reach the origin with a request whose response may be stored. Cookies never do.
     /// `*` forwards all headers except those about the connection, the cache or a person. Use it if the origin's `Vary`
     /// is complete.

@@ -3,6 +3,7 @@
 pub(super) use crate::ports::assets::ICON;
 use crate::ports::assets::{Asset, asset};
 
+/// Styles and scripts of every page.
 pub(super) const STYLE: Asset = asset!(
     "shop.css",
     "shop/base.css",
@@ -12,26 +13,72 @@ pub(super) const STYLE: Asset = asset!(
     "shop/cards.css",
     "shop/home.css",
     "shop/product.css",
-    "shop/forms.css",
-    "shop/cart.css",
-    "shop/flash.css",
+    "shop/search.css",
+    "shop/drawer.css",
 );
 pub(super) const SCRIPT: Asset = asset!(
     "shop.js",
     "shop/api.js",
+    "shop/countdown.js",
     "shop/page.js",
     "shop/visitor.js",
     "shop/popular.js",
     "shop/product.js",
     "shop/sales.js",
     "shop/suggestions.js",
-    "shop/cart.js",
-    "shop/account.js",
-    "shop/flash.js",
     "../integrations/javascript/client/src/index.js",
+);
+
+/// Styles and scripts that only some pages need.
+pub(super) struct Bundle {
+    pub style: Asset,
+    pub script: Asset,
+}
+/// Pages of one visitor: cart, checkout, account and the forms.
+pub(super) const VISITOR: Bundle = Bundle { style: VISITOR_STYLE, script: VISITOR_SCRIPT };
+const VISITOR_STYLE: Asset = asset!("visitor.css", "shop/forms.css", "shop/cart.css");
+const VISITOR_SCRIPT: Asset = asset!(
+    "visitor.js",
+    "shop/account.js",
+    "shop/api.js",
+    "shop/cart.js",
+    "shop/countdown.js",
+    "shop/forms.js",
+    "shop/page.js",
+    "shop/visitor.js",
+    "../integrations/javascript/client/src/index.js",
+);
+/// The page of a flash sale.
+pub(super) const FLASH: Bundle = Bundle { style: FLASH_STYLE, script: FLASH_SCRIPT };
+const FLASH_STYLE: Asset = asset!("flash.css", "shop/flash.css");
+const FLASH_SCRIPT: Asset = asset!(
+    "flash.js",
+    "shop/api.js",
+    "shop/countdown.js",
+    "shop/flash.js",
+    "shop/page.js",
+    "../integrations/javascript/client/src/index.js",
+);
+/// Loaded by its first use: the suggestions of the search field.
+pub(super) const SEARCH: Asset = asset!(
+    "search.js",
+    "shop/api.js",
+    "shop/page.js",
+    "shop/search.js",
+    "../integrations/javascript/client/src/index.js"
+);
+/// Loaded by its first use: the cart beside the page.
+pub(super) const DRAWER: Asset = asset!(
+    "drawer.js",
+    "shop/api.js",
+    "shop/drawer.js",
+    "shop/page.js",
+    "../integrations/javascript/client/src/index.js"
 );
 /// The product pictures. The URL's fragment is a picture's name.
 pub(super) const PICTURES: Asset = asset!("pictures.svg");
+/// The picture of the shop that other sites show beside a link, 1200 × 630 pixels.
+pub(super) const CARD: Asset = asset!("card.png");
 
 #[cfg(test)]
 mod tests {

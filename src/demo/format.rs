@@ -40,6 +40,15 @@ pub(super) fn date(seconds: u64) -> String {
     http_date(seconds).get(5..16).unwrap_or_default().to_owned()
 }
 
+/// `20261121T181205Z` (RFC 5545, §3.3.5), of Unix seconds.
+pub(super) fn calendar_time(seconds: u64) -> String {
+    let text = http_date(seconds);
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = months.iter().position(|name| *name == part(8..11)).map_or(1, |index| index + 1);
+    format!("{}{month:02}{}T{}{}{}Z", part(12..16), part(5..7), part(17..19), part(20..22), part(23..25))
+}
+
 fn http_date(seconds: u64) -> String {
     /// The last second of the year 9999: `httpdate` supports no later time.
     const LAST: u64 = 253_402_300_799;
@@ -64,5 +73,10 @@ mod tests {
         assert_eq!(date(1_795_284_725), "21 Nov 2026");
         assert_eq!(date_and_time(1_795_284_725), "21 Nov 2026 18:12:05 GMT");
         assert_eq!(date(u64::MAX), "31 Dec 9999");
+    }
+
+    #[test]
+    fn a_calendar_gets_a_time_without_punctuation() {
+        assert_eq!(calendar_time(1_795_284_725), "20261121T181205Z");
     }
 }

@@ -33,7 +33,7 @@ mod sign_in;
 
 use http::{
     HeaderName, HeaderValue, Method, StatusCode,
-    header::{ALLOW, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+    header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
     request::Parts,
 };
 
@@ -94,13 +94,15 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 3] = [
 pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
-    let answer = dispatch(Shop { database, logins, now }, &head, body).await.unwrap_or_else(|error| match error {
-        Error::NotFound(_) => pages::not_found(),
-        error => {
-            log::error!("demo shop: {error}");
-            pages::unavailable()
-        }
-    });
+    let site = site(&head);
+    let answer =
+        dispatch(Shop { database, logins, now, site: &site }, &head, body).await.unwrap_or_else(|error| match error {
+            Error::NotFound(_) => pages::not_found(),
+            error => {
+                log::error!("demo shop: {error}");
+                pages::unavailable()
+            }
+        });
     let (mut head, mut body) = answer.into_parts();
     head.headers.extend(SECURITY_HEADERS);
     if is_head {
@@ -111,6 +113,21 @@ pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Reque
     Response::from_parts(head, body)
 }
 
+/// A page that the edge shows in place of a response of the shop: the shop's header, and a message.
+#[must_use]
+pub fn failure_page(title: &str, text: &str) -> String {
+    pages::message_text(title, text)
+}
+
+/// Largest number of suggestions while a visitor types.
+const MAX_SUGGESTIONS: usize = 6;
+
+/// `https://shop.example` of a request to it.
+fn site(head: &Parts) -> String {
+    let scheme = head.uri.scheme_str().unwrap_or("https");
+    head.uri.authority().map_or_else(String::new, |host| format!("{scheme}://{host}"))
+}
+
 /// The context of a request handler.
 #[derive(Clone, Copy)]
 struct Shop<'a> {
@@ -118,6 +135,8 @@ struct Shop<'a> {
     /// Limits an account's sign-in attempts from networks that the shop does not know.
     logins: &'a RateLimit,
     now: Timestamp,
+    /// Scheme and host of the shop, for absolute URLs.
+    site: &'a str,
 }
 
 impl<'a> Shop<'a> {
@@ -146,20 +165,33 @@ async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, 
     let shopper = Shopper::from_headers(head);
     if head.method == Method::POST {
         return match SubmittedForm::read(head, body).await {
-            Ok(form) => submit(shop, &route, &shopper, &form).await,
+            Ok(form) => {
+                let wants_json = head.headers.get(ACCEPT).is_some_and(|accept| accept == "application/json");
+                submit(shop, &route, &shopper, &form, wants_json).await
+            }
             Err(rejection) => Ok(rejection.page()),
         };
     }
     let catalogue = shop.catalogue();
+    let raw_query = head.uri.query().unwrap_or_default();
     match route {
         ShopRoute::Home => {
             let (categories, on_sale) = (catalogue.categories().await?, catalogue.on_sale().await?);
-            pages::home(&categories, &on_sale, &catalogue.flash_sales().await?)
+            pages::home(shop.site, &categories, &on_sale, &catalogue.flash_sales().await?)
         }
-        ShopRoute::Category { id, page } => pages::category(&catalogue.category(&id, page).await?),
+        ShopRoute::Category { id, query } => pages::category(shop, &id, &query, raw_query).await,
+        ShopRoute::Search(query) => pages::search(shop, &query, raw_query).await,
+        ShopRoute::Suggestions(query) => {
+            let found = catalogue.search(&query).await?;
+            Ok(pages::cards(&found.cards.into_iter().take(MAX_SUGGESTIONS).map(|line| line.card).collect::<Vec<_>>()))
+        }
+        ShopRoute::Robots => Ok(pages::robots(shop.site)),
+        ShopRoute::Sitemap => Ok(pages::sitemap(shop.site, &catalogue.ids().await?)),
+        ShopRoute::Favicon => Ok(pages::see_other(&assets::ICON.to_string())),
         ShopRoute::Flash(id) => flash::show(shop, &id).await,
+        ShopRoute::FlashCalendar(id) => flash::calendar(shop, &id).await,
         ShopRoute::FlashCheckout(id) => flash::show_checkout(shop, &shopper, &id).await,
-        ShopRoute::Product(id) => pages::product(&catalogue.product(&id).await?),
+        ShopRoute::Product(id) => pages::product(shop.site, &catalogue.product(&id).await?),
         ShopRoute::Cards(ids) => Ok(pages::cards(&catalogue.cards(&ids).await?)),
         ShopRoute::Cart => cart::show(shop, &shopper).await,
         ShopRoute::Checkout => checkout::show(shop, &shopper).await,
@@ -172,9 +204,15 @@ async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, 
 }
 
 /// Handles a submitted form.
-async fn submit(shop: Shop<'_>, route: &ShopRoute, shopper: &Shopper, form: &SubmittedForm) -> Result<Response, Error> {
+async fn submit(
+    shop: Shop<'_>,
+    route: &ShopRoute,
+    shopper: &Shopper,
+    form: &SubmittedForm,
+    wants_json: bool,
+) -> Result<Response, Error> {
     match route {
-        ShopRoute::Cart => cart::change(shop, shopper, form).await,
+        ShopRoute::Cart => cart::change(shop, shopper, form, wants_json).await,
         ShopRoute::Checkout => checkout::place_order(shop, shopper, form).await,
         ShopRoute::FlashCheckout(id) => flash::place_order(shop, shopper, form, id).await,
         ShopRoute::SignUp => sign_in::sign_up(shop, shopper, form).await,

@@ -1,26 +1,28 @@
 //! Routes of the shop: which page a URL names.
 
-use std::num::NonZeroU32;
-
 use http::Method;
 use url::form_urlencoded;
 
-use super::orders::DemoOrderId;
+use super::{catalogue::ListQuery, orders::DemoOrderId};
 use crate::{config::item_routes::ItemRoutes, ports::error::Error, schema::ids::ItemId};
 
 /// A page or form of the shop.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ShopRoute {
     Home,
-    /// `page` counts from 1.
     Category {
         id: String,
-        page: NonZeroU32,
+        query: ListQuery,
     },
+    Search(ListQuery),
+    /// `/search.json?q=`: product data for suggestions.
+    Suggestions(ListQuery),
     Product(ItemId),
     /// The flash sale of an item.
     Flash(ItemId),
     FlashCheckout(ItemId),
+    /// The flash sale as a calendar entry.
+    FlashCalendar(ItemId),
     /// `/products.json?ids=a,b`: product data for scripts.
     Cards(Vec<String>),
     Cart,
@@ -30,6 +32,10 @@ pub(super) enum ShopRoute {
     Login,
     Logout,
     Account,
+    Robots,
+    Sitemap,
+    /// `/favicon.ico`, which browsers ask for without a page.
+    Favicon,
 }
 
 /// Largest number of products in one query of D1: as many as a cart has lines by default.
@@ -49,12 +55,18 @@ impl ShopRoute {
             let query = query.unwrap_or_default().as_bytes();
             form_urlencoded::parse(query).find(|(key, _)| key == name).map(|(_, value)| value)
         };
+        let list = || ListQuery::parse(query.unwrap_or_default());
         match path {
             "/" if parameter("item").is_none() => Ok(Self::Home),
             "/products.json" => {
                 let ids = parameter("ids").unwrap_or_default();
                 Ok(Self::Cards(ids.split(',').take(MAX_CARDS).map(str::to_owned).collect()))
             }
+            "/search" => Ok(Self::Search(list())),
+            "/search.json" => Ok(Self::Suggestions(list())),
+            "/robots.txt" => Ok(Self::Robots),
+            "/sitemap.xml" => Ok(Self::Sitemap),
+            "/favicon.ico" => Ok(Self::Favicon),
             "/cart" => Ok(Self::Cart),
             "/checkout" => Ok(Self::Checkout),
             "/signup" => Ok(Self::SignUp),
@@ -63,12 +75,13 @@ impl ShopRoute {
             "/logout" => Ok(Self::Logout),
             _ => {
                 if let Some(id) = path.strip_prefix("/categories/") {
-                    let page = parameter("page").map_or(Ok(NonZeroU32::MIN), |page| page.parse());
-                    let page = page.map_err(|_| Error::NotFound("page"))?;
-                    return Ok(Self::Category { id: id.to_owned(), page });
+                    return Ok(Self::Category { id: id.to_owned(), query: list() });
                 }
                 if let Some(item) = path.strip_prefix("/flash/").and_then(|rest| rest.strip_suffix("/checkout")) {
                     return ItemId::parse(item).map(Self::FlashCheckout).map_err(|_| Error::NotFound("flash sale"));
+                }
+                if let Some(item) = path.strip_prefix("/flash/").and_then(|rest| rest.strip_suffix("/calendar.ics")) {
+                    return ItemId::parse(item).map(Self::FlashCalendar).map_err(|_| Error::NotFound("flash sale"));
                 }
                 let order = path.strip_prefix("/orders/").and_then(DemoOrderId::parse);
                 order.map(Self::Order).ok_or(Error::NotFound("page"))
@@ -120,17 +133,6 @@ mod tests {
             assert_eq!(route(url), None, "{url}");
         }
         assert_eq!(route("/?other=1"), Some(ShopRoute::Home));
-    }
-
-    #[test]
-    fn a_category_url_has_a_valid_page_number() {
-        let kitchen =
-            |page| Some(ShopRoute::Category { id: "kitchen".to_owned(), page: NonZeroU32::new(page).unwrap() });
-        assert_eq!(route("/categories/kitchen"), kitchen(1));
-        assert_eq!(route("/categories/kitchen?page=2"), kitchen(2));
-        for page in ["0", "-1", "two", "", "1.5", "99999999999"] {
-            assert_eq!(route(&format!("/categories/kitchen?page={page}")), None, "{page}");
-        }
     }
 
     #[test]

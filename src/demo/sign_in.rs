@@ -14,7 +14,7 @@ use super::{
     accounts::check_email,
     attempts::Admission,
     forms::{FormField, SubmittedForm, local_path},
-    pages::{self, see_other},
+    pages::{self, Frame, see_other},
     passwords,
     shopper::Shopper,
 };
@@ -29,6 +29,7 @@ const HOME: &str = "/";
 #[derive(Template)]
 #[template(path = "login.html")]
 struct LoginPage<'a> {
+    frame: Frame<'a>,
     fields: &'a [FormField],
     next: &'a str,
 }
@@ -36,6 +37,7 @@ struct LoginPage<'a> {
 #[derive(Template)]
 #[template(path = "signup.html")]
 struct SignUpPage<'a> {
+    frame: Frame<'a>,
     fields: &'a [FormField],
     next: &'a str,
 }
@@ -76,7 +78,7 @@ pub(super) fn show_login(head: &Parts, shopper: &Shopper) -> Result<Response, Er
 }
 
 fn login_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<Response, Error> {
-    pages::private(pages::html(status, &LoginPage { fields, next }))
+    pages::private(pages::html(status, &LoginPage { frame: Frame::form("Sign in"), fields, next }))
 }
 
 /// Signs in. A wrong password and an unknown email get the same answer after the same time.
@@ -123,7 +125,7 @@ pub(super) fn show_sign_up(head: &Parts, shopper: &Shopper) -> Result<Response, 
 }
 
 fn sign_up_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<Response, Error> {
-    pages::private(pages::html(status, &SignUpPage { fields, next }))
+    pages::private(pages::html(status, &SignUpPage { frame: Frame::form("Create account"), fields, next }))
 }
 
 /// Creates an account and signs in.

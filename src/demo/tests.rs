@@ -108,9 +108,10 @@ fn a_failed_checkout_keeps_the_entered_details() {
     let (status, _, _) = send("GET", "/orders/0123456789abcdef0123456789abcdef", &[], Body::Empty);
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     let (status, _, body) =
-        send("POST", "/checkout", &[], "name=Ada&email=ada&address=1+Analytical+Street%0d%0aLondon");
+        send("POST", "/checkout", &[], "name=Ada&email=ada&address=1+Analytical+Street&city=London");
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "the cart is unknown");
-    for typed in ["value=\"Ada\"", "value=\"ada\"", "\n1 Analytical Street\nLondon</textarea>", "id=\"email-problem\""]
+    for typed in
+        ["value=\"Ada\"", "value=\"ada\"", "value=\"1 Analytical Street\"", "value=\"London\"", "id=\"email-problem\""]
     {
         assert!(body.contains(typed), "{typed}: {body}");
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 use http::{HeaderMap, header};
 use js_sys::Uint8Array;
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsValue;
 use wasm_streams::ReadableStream;
 use worker::web_sys;
 
@@ -115,7 +115,7 @@ impl Stream for PlatformStream {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = &mut *self;
         match stream {
-            Self::Short(message) => *stream = Self::Piece(Some(message.bytes().into())),
+            Self::Short(message) => *stream = Self::Piece(Some(message.array_buffer().into())),
             Self::Long { stream: body, left } => {
                 let reader = glue::reader(body).map_err(|_| io::ErrorKind::InvalidData)?;
                 let mut chunks = Chunks { reader, left: *left, next: None };
@@ -135,7 +135,7 @@ impl Stream for PlatformStream {
         let Ok(chunk) = chunk else { return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))) };
         let chunk = match stream {
             Self::Chunks(chunks) => glue::chunk(&chunk).inspect(|chunk| chunks.came(chunk)),
-            _ => Some(chunk.unchecked_into::<Uint8Array>()),
+            _ => Some(Uint8Array::new(&chunk)),
         };
         Poll::Ready(chunk.map(|chunk| Ok(chunk.to_vec().into())))
     }

@@ -12,6 +12,14 @@ function renew() {
 	edge.__wbg_reset_state();
 }
 
+/** The home tier's entry point: the edge tier reaches it through a service binding, and no visitor does. */
+export const home = {
+	fetch(request, env, context) {
+		renew();
+		return edge.home(request, context);
+	},
+};
+
 // Plain functions, because the platform would create an instance of a class for each event.
 export default {
 	fetch(request, env, context) {

@@ -6,10 +6,18 @@ use std::rc::Rc;
 use js_sys::Reflect;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
-use super::{clock::PlatformClock, database::D1, fetch::PlatformFetch, html, rate_limit};
+use super::{
+    clock::PlatformClock,
+    database::D1,
+    fetch::{HomeBinding, PlatformFetch},
+    html,
+    location_cache::CacheApi,
+    rate_limit,
+};
 use crate::{
     App,
     config::{Config, ConfigError, ConfigErrors, variables::HOLES},
+    page_cache::LocationPages,
 };
 
 #[wasm_bindgen(module = "cloudflare:workers")]
@@ -27,6 +35,11 @@ extern "C" {
 
 /// The D1 database's name in `wrangler.toml`.
 const DATABASE: &str = "DB";
+/// The name of the service binding to the home tier. A Worker that has it is the edge tier.
+const HOME: &str = "HOME";
+/// The start of the secrets of Redis, and the value that stands for them in the edge tier.
+const REDIS: &str = "UPSTASH_REDIS_REST_";
+const NO_REDIS: &str = "http://home.invalid";
 
 /// Builds the app with the platform's parts.
 ///
@@ -34,14 +47,25 @@ const DATABASE: &str = "DB";
 /// [`ConfigErrors`] with every variable that is missing or wrong.
 pub fn app() -> Result<Rc<App>, ConfigErrors> {
     ENV.with(|env| {
-        let config = Config::from_lookup(|name| Reflect::get(env, &name.into()).ok()?.as_string())?;
+        let binding = |name: &str| Reflect::get(env, &name.into()).ok().filter(JsValue::is_object);
+        let home = binding(HOME);
+        // The edge tier has no access to Redis.
+        let no_redis = |name: &str| home.as_ref().filter(|_| name.starts_with(REDIS)).map(|_| NO_REDIS.to_owned());
+        let config =
+            Config::from_lookup(|name| no_redis(name).or_else(|| Reflect::get(env, &name.into()).ok()?.as_string()))?;
         if let Err(problem) = html::check(config.page.holes.selectors()) {
             let problem = format!("has a selector that HTMLRewriter does not know: {problem}");
             return Err(ConfigErrors(vec![ConfigError { variable: HOLES.name, problem }]));
         }
-        let database = Reflect::get(env, &DATABASE.into()).ok().filter(JsValue::is_object);
-        let database = database.map(|database| Rc::new(D1(database)) as _);
+        let database = binding(DATABASE).map(|database| Rc::new(D1(database)) as _);
         let app = App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), Rc::new(html::Rewriter), database);
-        Ok(Rc::new(App { limits: rate_limit::of(env), ..app }))
+        let wait = app.config.page.location;
+        let location = LocationPages::new(Some(Rc::new(CacheApi)), wait, app.traffic.clone());
+        Ok(Rc::new(App {
+            limits: rate_limit::of(env),
+            location,
+            home: home.map(|home| Rc::new(HomeBinding(home)) as _),
+            ..app
+        }))
     })
 }

@@ -6,56 +6,73 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{HeaderMap, Method, StatusCode, header};
-use js_sys::{Array, Reflect, Uint8Array};
-use upstash_rest::TransportError;
+use js_sys::Reflect;
+use upstash_rest::{ExchangeTerms, TransportError};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{
     body,
     clock::millis,
+    exchange::Delivery,
     glue::{self, Message},
     headers,
     task::Settled,
 };
-use crate::ports::fetch::{Fetch, FetchError, Request, Response};
+use crate::ports::{
+    fetch::{Fetch, FetchError, Request, Response},
+    home::Home,
+};
 
 /// The platform's `fetch`.
 pub struct PlatformFetch;
 
+/// A service binding to the home tier.
+pub struct HomeBinding(pub JsValue);
+
+impl Home for HomeBinding {
+    fn send(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
+        Box::pin(sent(Some(&self.0), request, deadline))
+    }
+}
+
 impl Fetch for PlatformFetch {
     fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
-        Box::pin(async move {
-            let (head, body) = request.into_parts();
-            // The platform refuses a GET with a body. Such a body has no meaning (RFC 9110 §9.3.1).
-            let is_read = matches!(head.method, Method::GET | Method::HEAD);
-            let body = if is_read { JsValue::UNDEFINED } else { body::write(body) };
-            let headers = headers::write(&without_the_platforms(head.headers));
-            let (address, method) = (head.uri.to_string(), head.method.as_str());
-            let answer = Settled::from(glue::send(&address, method, &headers, &body, millis(deadline)));
-            let answer = answer.await.map_err(|error| failure(&error))?;
-            read(&answer.unchecked_into()).ok_or(FetchError::Unreachable)
-        })
+        Box::pin(sent(None, request, deadline))
     }
 
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let (address, headers) = (head.uri.to_string(), headers::write(&head.headers));
+            let ExchangeTerms { deadline, limit, is_shared, is_short } = terms;
             #[expect(clippy::cast_precision_loss, reason = "far below 2⁵³")]
             let limit = limit as f64;
-            let answer = Settled::from(glue::exchange(&address, &headers, &body, millis(deadline), limit));
-            let answer = answer.await.map_err(|error| failure(&error))?;
-            let answer = answer.dyn_into::<Array>().map_err(|_| TransportError::Unreachable)?;
-            let head = answer.get(0).as_string().ok_or(TransportError::Unreachable)?;
-            let body = answer.get(1).unchecked_into::<Uint8Array>().to_vec();
-            Ok(read_head(&head).ok_or(TransportError::Unreachable)?.map(|()| body.into()))
+            Delivery::of(|number| {
+                glue::exchange(number, &address, &headers, &body, millis(deadline), limit, is_shared, is_short);
+            })
+            .await
         })
     }
+}
+
+/// Sends a request, through a service binding if there is one.
+async fn sent(binding: Option<&JsValue>, request: Request, deadline: Duration) -> Result<Response, FetchError> {
+    let (head, body) = request.into_parts();
+    // The platform refuses a GET with a body. Such a body has no meaning (RFC 9110 §9.3.1).
+    let is_read = matches!(head.method, Method::GET | Method::HEAD);
+    let body = if is_read { JsValue::UNDEFINED } else { body::write(body) };
+    let headers = headers::write(&without_the_platforms(head.headers));
+    let (address, method, millis) = (head.uri.to_string(), head.method.as_str(), millis(deadline));
+    let answer = match binding {
+        None => glue::send(&address, method, &headers, &body, millis),
+        Some(binding) => glue::send_home(binding, &address, method, &headers, &body, millis),
+    };
+    let answer = Settled::from(answer).await.map_err(|error| failure(&error))?;
+    read(&answer.unchecked_into()).ok_or(FetchError::Unreachable)
 }
 
 /// The error of a failed `fetch`. `glue.js` names a timeout `TimeoutError`.

@@ -91,6 +91,20 @@ export async function send(address, method, head, body, millis) {
 	return response;
 }
 
+/** As `send`, through a service binding. */
+export async function sendHome(binding, address, method, head, body, millis) {
+	let timer;
+	const late = new Promise((_, reject) => {
+		timer = setTimeout(() => reject(new DOMException("no answer in time", "TimeoutError")), millis);
+	});
+	try {
+		const sent = binding.fetch(address, { method, headers: init(head), body, redirect: "manual" });
+		return await Promise.race([sent, late]);
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
 /** Reads a stream of bytes. */
 export function reader(stream) {
 	return stream.getReader({ mode: "byob" });
@@ -141,22 +155,50 @@ export function alarm(number, millis) {
 	return resolve;
 }
 
-/** Sends a POST and reads the whole response within `millis`: `[head, bytes]`; null if it exceeds `limit` bytes. */
-export function exchange(address, head, body, millis, limit) {
-	const answer = exchanged(address, head, body, millis, limit);
-	// Other requests may share this exchange, so it continues if this request's client leaves.
-	waitUntil(answer.catch(() => {}));
-	return answer;
+/** The callback for the responses of exchanges. */
+let deliver;
+
+/**
+ * Sets the callback for the responses of exchanges: `call(number, status, token, text, bytes)`. Without a response,
+ * `status` is 0, or 1 if its time was over.
+ */
+export function listenExchanges(call) {
+	deliver = call;
 }
 
-async function exchanged(address, head, body, millis, limit) {
-	const signal = AbortSignal.timeout(millis);
-	const response = await fetch(address, { method: "POST", headers: init(head), body, signal, redirect: "manual" });
-	if (Number(response.headers.get("content-length")) > limit) {
-		await response.body.cancel();
-		return null;
+/** The latest head of an exchange, and its headers. Nearly all exchanges have the same. */
+let latestHead;
+let latestHeaders;
+
+const headersOf = (head) => {
+	if (head !== latestHead) {
+		latestHead = head;
+		latestHeaders = init(head);
 	}
-	return [readResponse(response), new Uint8Array(await response.arrayBuffer())];
+	return latestHeaders;
+};
+
+/**
+ * Sends a POST. Delivers the whole response within `millis`: status, sync token, and the body. The body is text if
+ * `isShort`, because a short text is cheaper than an `ArrayBuffer`. A body of more than
+ * `limit` bytes counts as no response.
+ */
+export function exchange(number, address, head, body, millis, limit, isShared, isShort) {
+	// Not a later instance of wasm: it has its own numbers.
+	const tell = deliver;
+	const signal = AbortSignal.timeout(millis);
+	const read = (response) => {
+		const { status, headers } = response;
+		if (Number(headers.get("content-length")) > limit) throw new RangeError("the response is too long");
+		const token = headers.get("upstash-sync-token") ?? undefined;
+		return isShort
+			? response.text().then((text) => tell(number, status, token, text, undefined))
+			: response.arrayBuffer().then((bytes) => tell(number, status, token, undefined, new Uint8Array(bytes)));
+	};
+	const answer = fetch(address, { method: "POST", headers: headersOf(head), body, signal, redirect: "manual" });
+	const end = answer.then(read).catch((error) => tell(number, error?.name === "TimeoutError" ? 1 : 0));
+	// A shared exchange continues if the client of this request leaves.
+	if (isShared) waitUntil(end);
 }
 
 /** Counts `key`. Resolves with true if it is within the rate limit. */

@@ -4,20 +4,23 @@
 //! - [`environment`]: variables, secrets and bindings; read before the first request.
 //! - [`request`], [`response`]: convert an event's request and its response.
 //! - [`headers`], [`body`]: convert the parts of both.
-//! - [`fetch`]: requests to the origin and to Redis.
+//! - [`fetch`]: requests to the origin and to Redis; [`exchange`]: the responses of Redis.
 //! - [`glue`]: the calls from wasm to JavaScript; `entry.js` receives the events.
 //! - [`task`]: futures in wasm and promises in JavaScript; [`step_time`]: the time of a step.
-//! - [`clock`], [`console`], [`database`], [`html`], [`rate_limit`]: time, the log, D1, `HTMLRewriter`, rate limits.
+//! - [`clock`], [`console`], [`database`], [`html`], [`location_cache`], [`rate_limit`]: time, the log, D1,
+//!   `HTMLRewriter`, the Cache API, rate limits.
 
 mod body;
 mod clock;
 mod console;
 mod database;
 mod environment;
+mod exchange;
 mod fetch;
 mod glue;
 mod headers;
 mod html;
+mod location_cache;
 mod rate_limit;
 mod request;
 mod response;
@@ -45,6 +48,7 @@ thread_local! {
 fn start() {
     console::install();
     task::listen();
+    exchange::listen();
     match environment::app() {
         Ok(app) => APP.with(|cell| drop(cell.set(app))),
         Err(errors) => environment::refuse(&errors.to_string()),
@@ -60,10 +64,24 @@ fn app() -> Option<Rc<App>> {
 /// promise would cost as much as the rest of the answer.
 #[wasm_bindgen]
 pub fn fetch(request: glue::Message, context: glue::Context) -> JsValue {
+    answer(request, context, false)
+}
+
+/// Answers a request of the edge tier. No visitor can reach this entry point.
+#[wasm_bindgen]
+pub fn home(request: glue::Message, context: glue::Context) -> JsValue {
+    answer(request, context, true)
+}
+
+fn answer(request: glue::Message, context: glue::Context, is_from_edge: bool) -> JsValue {
     let request = request::read(request);
     task::run(async move {
         let (Some(app), Some(request)) = (app(), request) else { return response::bare(StatusCode::BAD_REQUEST) };
-        let Answer { response, background } = routes::handle(&app, request).await;
+        let Answer { response, background } = if is_from_edge {
+            Box::pin(routes::handle_from_edge(&app, request)).await
+        } else {
+            routes::handle(&app, request).await
+        };
         let response = response::write(response).unwrap_or_else(|refused| {
             console_error!("an answer was refused: {refused:?}");
             response::bare(StatusCode::INTERNAL_SERVER_ERROR)

@@ -56,7 +56,7 @@ impl Wake for TaskWaker {
 /// Installs the callback for promises. Called once, when the isolate starts.
 pub fn listen() {
     let settle = Closure::<dyn Fn(u32, bool, JsValue)>::new(|id, is_fulfilled: bool, value| {
-        step(|| settle(id, if is_fulfilled { Ok(value) } else { Err(value) }));
+        settle(id, || if is_fulfilled { Ok(value) } else { Err(value) });
     });
     // The callback lives as long as the isolate.
     glue::listen(settle.into_js_value());
@@ -66,13 +66,16 @@ fn step<T>(work: impl FnOnce() -> T) -> T {
     EXECUTOR.with(|executor| executor.step(step_time::begin_step, work))
 }
 
-fn settle(id: u32, result: Result<JsValue, JsValue>) {
-    let previous = PROMISES.with_borrow_mut(|promises| {
-        promises.get_mut(&id).map(|state| mem::replace(state, PromiseState::Settled(result)))
+/// Settles a promise in a step, and runs the tasks that wait for it. `result` is not called if nothing waits.
+pub fn settle(id: u32, result: impl FnOnce() -> Result<JsValue, JsValue>) {
+    step(|| {
+        let previous = PROMISES.with_borrow_mut(|promises| {
+            promises.get_mut(&id).map(|state| mem::replace(state, PromiseState::Settled(result())))
+        });
+        if let Some(PromiseState::Pending(Some(waker))) = previous {
+            waker.wake();
+        }
     });
-    if let Some(PromiseState::Pending(Some(waker))) = previous {
-        waker.wake();
-    }
 }
 
 /// The result of [`run`].

@@ -13,9 +13,9 @@ use crate::{
 };
 use upstash_rest::{Command, Pairs, parse_f64};
 
-/// The crons count as silent after this time. They write the heartbeat with each report, and at least every third
+/// The crons count as silent after this time. They write the heartbeat with each report, and at least every ninth
 /// minute.
-const HEARTBEAT_TIMEOUT: Duration = Duration::from_mins(10);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_mins(20);
 /// The heartbeat's field in `jobs:`.
 const HEARTBEAT: &str = "heartbeat";
 
@@ -43,7 +43,7 @@ impl JobReport {
 /// The state of all jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobsStatus {
-    /// The crons' last heartbeat, Unix seconds. At most 3 minutes old while the crons run; None before their first run.
+    /// The crons' last heartbeat, Unix seconds. At most 9 minutes old while the crons run; None before their first run.
     pub heartbeat: Option<f64>,
     /// The lateness of the most overdue row, in seconds; 0 if no row is overdue.
     pub rows_late: f64,

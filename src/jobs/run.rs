@@ -24,6 +24,8 @@ const REDIS_DEADLINE: Duration = Duration::from_secs(10);
 /// The time of a cleanup: less than the 30 s of CPU time of an invocation. It cleans tens of thousands of sessions a
 /// second.
 const CLEANUP_TIME: Duration = Duration::from_secs(25);
+/// The period of the cron that refreshes rows.
+const MINUTE: Duration = Duration::from_mins(1);
 /// The time of a refresh on request: the API's caller waits for it.
 const MANUAL_REFRESH_TIME: Duration = Duration::from_secs(20);
 
@@ -68,8 +70,8 @@ pub(super) async fn run(
     (report, outcome.map(drop))
 }
 
-/// Ends sessions over the limit and idle ones. A cron probes for one kind in each minute, in rotation, and ends
-/// everything that it finds. Every third minute it writes the heartbeat instead.
+/// Ends sessions over the limit and idle ones. A cron looks every third minute, for one kind at a time, and ends
+/// everything that it finds. Every ninth minute it writes the heartbeat instead.
 async fn clean_sessions(
     app: &App,
     redis: &Redis,
@@ -77,20 +79,23 @@ async fn clean_sessions(
     budget: &Budget,
     now: Timestamp,
 ) -> Result<JobOutcome, Error> {
-    let probe = match (trigger, now.as_secs() / 60 % 3) {
+    let probe = match (trigger, now.as_secs() / 60 % 9) {
         (Trigger::Manual, _) => CleanupProbe::Skip,
         (Trigger::Cron, 0) => CleanupProbe::Overflow,
-        (Trigger::Cron, 1) => CleanupProbe::Idle,
-        (Trigger::Cron, _) => {
+        (Trigger::Cron, 3) => CleanupProbe::Idle,
+        (Trigger::Cron, 6) => {
             store_heartbeat(redis, now).await?;
             return Ok(json!({}).into());
         }
+        (Trigger::Cron, _) => return Ok(json!({}).into()),
     };
     let cleaned = sessions::clean(redis, &app.config.session, probe, &budget.within(CLEANUP_TIME)).await?;
     Ok(json!({"sessions": cleaned.sessions, "carts": cleaned.carts, "unfinished": cleaned.unfinished}).into())
 }
 
-/// Refreshes the rows that are due, if there is a row source. A cron continues until the minute is nearly over.
+/// Refreshes the rows that are due, if there is a row source. A cron continues until the minute is nearly over. If a
+/// recent run in this isolate saw that no row is due in this minute, a cron skips every second minute: a row that is
+/// scheduled just then is refreshed up to a minute later, or by its next reader.
 async fn refresh_rows(
     app: &App,
     redis: &Redis,
@@ -101,16 +106,25 @@ async fn refresh_rows(
     let fetch = budget.fetch(app.fetch.clone());
     let database = app.database.clone().map(|database| budget.database(database));
     let Some(rows) = &app.config.rows else { return Ok(json!({}).into()) };
+    if trigger == Trigger::Cron && (now.as_secs() / 60).is_multiple_of(2) && app.rows.is_idle(now, now + MINUTE) {
+        return Ok(json!({}).into());
+    }
     let source = RowSource::new(rows, &*fetch, database.as_deref(), &*app.clock);
     let (time, due_by) = match trigger {
         Trigger::Cron => (CRON_TIME, now + CRON_TIME),
         Trigger::Manual => (MANUAL_REFRESH_TIME, now),
     };
-    let mut report = row_cache::refresh_due(redis, &source, &budget.within(time), due_by).await?;
+    let (mut report, next_due) = row_cache::refresh_until(redis, &source, &budget.within(time), due_by).await?;
+    app.rows.note_next_due(app.clock.now(), next_due);
     let error = report.cause.take();
     Ok(JobOutcome { done: json!(report), error })
 }
 
 async fn rescale(app: &App, redis: &Redis, now: Timestamp) -> Result<JobOutcome, Error> {
+    // One command instead of the script's six. The two need not be one step: views that come in between wait for the
+    // next run.
+    if ranking::is_empty(redis).await? {
+        return Ok(json!(ranking::RescaleReport::default()).into());
+    }
     Ok(json!(ranking::rescale(redis, now, &app.config.ranking).await?).into())
 }

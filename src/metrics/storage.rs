@@ -48,8 +48,8 @@ pub async fn read_stats(redis: &Redis, now: Timestamp) -> Result<StorageStats, E
     let global_commands = [
         Command::read("ZCARD").arg(layout.ranking()),
         Command::read("ZCARD").arg(layout.schedule()),
-        // Missing before the first page is stored.
-        Command::read("HGET").arg(layout.bytes()).arg("total"),
+        // In units of 64 bytes. Missing before the first page is stored.
+        Command::read("ZSCORE").arg(layout.pages()).arg(""),
         Command::read("DBSIZE"),
     ];
     let commands: Vec<_> = global_commands.into_iter().chain(layout.shards().flat_map(commands_of)).collect();
@@ -64,7 +64,7 @@ pub async fn read_stats(redis: &Redis, now: Timestamp) -> Result<StorageStats, E
         ranked_items: *ranked_items,
         scheduled_rows: *scheduled_rows,
         abandoned_carts: 0,
-        page_bytes: *page_bytes,
+        page_bytes: *page_bytes * 64,
         keys: *keys,
     };
     for [sessions, online, abandoned_carts] in shard_counts.as_chunks().0 {

@@ -1,8 +1,8 @@
 //! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render.
 //!
 //! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>` (the names as those
-//! of a stored page), a newline, and the cause in the response. The stamp is Redis' clock before the render, in
-//! microseconds: a later purge voids the note.
+//! of a stored page), a newline, and the cause in the response. The stamp is the latest purge before the render:
+//! a later purge voids the note.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Unstorable {
 }
 
 impl Unstorable {
-    /// The note for Redis. `stamp`: Redis' clock before the render, Unix microseconds.
+    /// The note for Redis. `stamp`: the latest purge before the render.
     #[must_use]
     pub fn encode(&self, stamp: u64) -> String {
         let names = encode_names(&self.tags, self.item.as_ref());

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     ports::{error::Error, random, time::Timestamp},
-    schema::{hex, ids::ItemId, keys::Keys, redis::Redis, scripts::PAGE},
+    schema::{hex, ids::ItemId, keys::Keys, redis::Redis, scripts::PAGE, token::Token},
 };
 use upstash_rest::{Command, FromReply, Reply};
 
@@ -25,6 +25,9 @@ pub struct Lease {
     /// Random, so that two leases never share an id.
     pub(super) id: String,
     stamp: u64,
+    pub(super) duration: Duration,
+    /// The stored page has variants.
+    pub(super) has_variants: bool,
 }
 
 impl Lease {
@@ -34,7 +37,14 @@ impl Lease {
         &self.key
     }
 
-    /// Redis' clock when the lease was granted, Unix microseconds. The render starts afterwards, so a later purge wins.
+    /// Random, and unique to this lease.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The latest purge when the lease was granted: its mark (Unix microseconds), 0 before the first one. The render starts
+    /// afterwards, so a later purge wins.
     #[must_use]
     pub const fn stamp(&self) -> u64 {
         self.stamp
@@ -44,7 +54,8 @@ impl Lease {
 /// The result of a lookup.
 #[derive(Debug)]
 pub struct LookupResult {
-    /// The rank of the item that the stored page names, else of the key's item; None without an item or views.
+    /// The rank of the item that the stored page names, else of the key's item; None without an item or views, and for a
+    /// fresh page.
     pub rank: Option<u64>,
     /// The stored page, fresh or stale.
     pub entry: Option<Box<StoredPage>>,
@@ -55,6 +66,8 @@ pub struct LookupResult {
     pub cause: String,
     /// The request headers that select the page, as far as known.
     pub vary: VaryFields,
+    /// The replies for [`from_check`](crate::sessions::from_check); None if the session was not read.
+    pub session: Option<(Option<String>, Option<f64>)>,
 }
 
 /// The state of a page in Redis, besides its content.
@@ -80,11 +93,41 @@ pub enum LeaseRequest {
     Always,
 }
 
-/// When a lookup requests the lease, and for how long.
+/// When a lookup requests the lease, and for how long; and the session that it reads.
 #[derive(Debug, Clone, Copy)]
-pub struct LeaseTerms {
+pub struct LeaseTerms<'a> {
     pub duration: Duration,
     pub request: LeaseRequest,
+    /// In the book's layout only: with shards, no script reaches both pages and sessions.
+    pub session: Option<SessionRead<'a>>,
+}
+
+/// A session that the lookup reads, too.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionRead<'a> {
+    pub token: &'a Token,
+    /// Not if the page is fresh. Commands are billed, and a shared page does not depend on its visitor.
+    pub only_if_stale: bool,
+}
+
+/// The page that a request selects, and the copy that the caller holds. Redis does not send the same page again.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    pub selecting: &'a SelectingHeaders,
+    pub held: Option<&'a StoredPage>,
+}
+
+impl<'a> From<&'a SelectingHeaders> for Wanted<'a> {
+    fn from(selecting: &'a SelectingHeaders) -> Self {
+        Self { selecting, held: None }
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// The render of the held copy; empty without one.
+    fn render(&self) -> &'a str {
+        self.held.map_or("", |page| &page.render)
+    }
 }
 
 /// A lookup that is under way; it decodes the reply.
@@ -92,6 +135,7 @@ pub struct Lookup<'a> {
     page: &'a PageKey,
     selecting: &'a SelectingHeaders,
     lease_id: String,
+    duration: Duration,
     held: Option<&'a StoredPage>,
 }
 
@@ -103,21 +147,25 @@ impl<'a> Lookup<'a> {
     pub fn new(
         keys: Keys,
         page: &'a PageKey,
-        selecting: &'a SelectingHeaders,
+        wanted: impl Into<Wanted<'a>>,
         now: Timestamp,
-        terms: LeaseTerms,
+        terms: LeaseTerms<'_>,
     ) -> Result<(Self, Command), Error> {
-        let LeaseTerms { duration, request } = terms;
+        let wanted = wanted.into();
+        let Wanted { selecting, held } = wanted;
+        let LeaseTerms { duration, request, session } = terms;
         let lease_id = hex(&random::bytes::<8>()?);
         let below = if let LeaseRequest::IfPopular(limit) = request { limit.to_string() } else { String::new() };
-        let command = call(keys, page, now)
+        let command = call(keys, page, session.map(|session| session.token), now)
             .arg(&lease_id)
             .num(duration.as_millis())
             .num(u8::from(request == LeaseRequest::Always))
             .arg(below)
-            .arg("")
+            .arg(wanted.render())
+            .arg(session.map_or("", |session| session.token.as_str()))
+            .num(u8::from(session.is_some_and(|session| session.only_if_stale)))
             .args(selecting.pairs());
-        Ok((Self { page, selecting, lease_id, held: None }, command))
+        Ok((Self { page, selecting, lease_id, duration, held }, command))
     }
 
     /// Decodes the script's reply.
@@ -125,8 +173,9 @@ impl<'a> Lookup<'a> {
     /// # Errors
     /// [`upstash_rest::Error::UnexpectedType`].
     pub fn read(self, reply: Reply) -> Result<LookupResult, upstash_rest::Error> {
-        type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, String);
-        let (rank, entry, stamp, state, soft, vary) = Parts::from_reply(reply)?;
+        type Session = Option<(Option<String>, Option<f64>)>;
+        type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, (String, Session));
+        let (rank, entry, stamp, state, soft, (vary, session)) = Parts::from_reply(reply)?;
         let mut entry = match entry {
             Some(value) if value.is_empty() => self.held.cloned(),
             value => value.and_then(|value| StoredPage::decode(&value, self.page, self.selecting)),
@@ -141,16 +190,24 @@ impl<'a> Lookup<'a> {
             (None, _) => (PageState::Unknown, String::new()),
         };
         let vary = entry.as_ref().map_or_else(|| VaryFields::from_text(&vary), |entry| entry.vary.clone());
-        let lease = stamp.map(|stamp| Lease { key: self.page.clone(), id: self.lease_id, stamp });
-        Ok(LookupResult { rank, entry: entry.map(Box::new), lease, state, cause, vary })
+        let (key, id, duration) = (self.page, self.lease_id, self.duration);
+        let has_variants = !vary.is_empty();
+        let lease = stamp.map(|stamp| Lease { key: key.clone(), id, stamp, duration, has_variants });
+        Ok(LookupResult { rank, entry: entry.map(Box::new), lease, state, cause, vary, session })
     }
 }
 
 /// The script's call with the arguments that every caller sends. A repeated call finds the lease of the first one.
-fn call(keys: Keys, page: &PageKey, now: Timestamp) -> Command {
+fn call(keys: Keys, page: &PageKey, token: Option<&Token>, now: Timestamp) -> Command {
     let hash = page.hash();
-    let keys = [keys.ranking(), keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged()];
-    Command::script(&PAGE, keys).arg(page.item().map_or("", ItemId::as_str)).arg(hash).num(now.as_millis()).repeatable()
+    let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
+    let of_session = token.map(|token| keys.shard_of(token)).map(|shard| [shard.login(), shard.recent()]);
+    let all = [keys.ranking()].into_iter().chain(of_page).chain([keys.purged(), keys.latest_purge()]);
+    Command::script(&PAGE, all.chain(of_session.into_iter().flatten()))
+        .arg(page.item().map_or("", ItemId::as_str))
+        .arg(hash)
+        .num(now.as_millis())
+        .repeatable()
 }
 
 /// Looks a page up without a lease. If Redis still has the page `held`, it does not send the page again.
@@ -164,8 +221,9 @@ pub async fn look_up(
     held: Option<&StoredPage>,
     now: Timestamp,
 ) -> Result<LookupResult, Error> {
-    let stamp = held.map(|entry| entry.stamp.to_string()).unwrap_or_default();
-    let command = call(redis.keys(), page, now).arg("").num(0).num(0).arg("").arg(stamp).args(selecting.pairs());
+    let render = Wanted { selecting, held }.render();
+    let command = call(redis.keys(), page, None, now).arg("").num(0).num(0).arg("").arg(render).arg("").num(0);
+    let command = command.args(selecting.pairs());
     let reply = redis.run(command).await?;
-    Ok(Lookup { page, selecting, lease_id: String::new(), held }.read(reply)?)
+    Ok(Lookup { page, selecting, lease_id: String::new(), duration: Duration::ZERO, held }.read(reply)?)
 }

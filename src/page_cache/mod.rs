@@ -12,8 +12,9 @@
 //! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
 //! - [`execute`](self): gathers the facts and runs the steps: serve, render, bypass, invalidate.
 //! - [`memory`]: the isolate's copies and notes.
-//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis. [`hit_for_miss`](self): the note on an
-//!   unstorable page.
+//! - [`location`]: the location's cache, which its isolates share.
+//! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis; `account`: the sizes of the stored pages.
+//!   [`hit_for_miss`](self): the note on an unstorable page.
 //! - [`holes`]: the parts of a page that belong to one visitor; `own_content`: what fills them; `assembled`: a page
 //!   with its holes filled.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
@@ -24,6 +25,7 @@ pub mod cache_status;
 pub mod decide;
 pub mod holes;
 pub mod key;
+pub mod location;
 pub mod lookup;
 pub mod memory;
 pub mod policy;
@@ -31,6 +33,7 @@ pub mod selecting;
 pub mod stored_page;
 pub mod visitor_cookies;
 
+mod account;
 mod assembled;
 mod execute;
 mod explain;
@@ -42,13 +45,14 @@ mod store;
 
 pub use admission::admit;
 pub use cache_status::CacheStatus;
-pub use execute::{answer, bypass, forward_unsafe, own_content_for_browser, render};
+pub use execute::{HandedOver, answer, bypass, forward_unsafe, own_content_for_browser, render};
 pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
 pub use hit_for_miss::{Unstorable, cookie_name};
 pub use key::PageKey;
-pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, look_up};
+pub use location::LocationPages;
+pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, look_up};
 pub use memory::PageMemory;
-pub use own_content::{NotFilled, OwnContent};
+pub use own_content::{NotFilled, OwnContent, Visitor};
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};
 pub use selecting::SelectingHeaders;

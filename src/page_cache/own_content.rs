@@ -58,15 +58,51 @@ pub fn request(rules: &HoleRules, uri: &Uri, headers: &HeaderMap) -> Option<Requ
     Some(own_request(uri, headers))
 }
 
-/// Everything of a request that differs between visitors, as a key.
-#[must_use]
-pub fn identity(request: &Request) -> Vec<u8> {
-    let mut identity = request.uri().to_string().into_bytes();
-    for (name, value) in request.headers() {
-        // A line break is in no value.
-        identity.extend([b"\n", name.as_str().as_bytes(), b":", value.as_bytes()].concat());
+/// Everything of a request for own content that the origin gets.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    pub visitor: Visitor,
+    pub url: String,
+}
+
+/// The headers of a visitor's request that own content may depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Visitor(Vec<u8>);
+
+impl Identity {
+    /// `request` is from [`request`].
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        Self { visitor: Visitor::of_own(request), url: request.uri().to_string() }
     }
-    identity
+
+    /// The size in memory, bytes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.visitor.0.len() + self.url.len()
+    }
+}
+
+impl Visitor {
+    /// The visitor whose request has `headers`.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Self {
+        Self::of_own(&own_request(Uri::default(), headers))
+    }
+
+    fn of_own(request: &Request) -> Self {
+        let headers = request.headers().iter();
+        // A line break is in no value.
+        let lines = headers.flat_map(|(name, value)| [b"\n", name.as_str().as_bytes(), b":", value.as_bytes()]);
+        Self(lines.collect::<Vec<_>>().concat())
+    }
+}
+
+/// Own content in memory of its own, without the page that it was cut from.
+#[must_use]
+pub fn detached(content: &OwnContent) -> OwnContent {
+    let copy = |elements: &Vec<Bytes>| elements.iter().map(|html| Bytes::copy_from_slice(html)).collect();
+    content.iter().map(|(selector, elements)| (selector.clone(), copy(elements))).collect()
 }
 
 /// The elements of `html` that the rules fill holes with.

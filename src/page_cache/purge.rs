@@ -56,6 +56,7 @@ pub async fn purge(redis: &Redis, purges: &[Purge], mode: PurgeMode) -> Result<(
     let keep = LONGEST * 2;
     let soft = if mode == PurgeMode::Soft { "~" } else { "" };
     let marks = purges.iter().map(|purge| format!("{soft}{}", purge.mark()));
-    let call = Command::script(&PURGE, [redis.keys().purged()]).num(keep.as_micros()).args(marks);
+    let call =
+        Command::script(&PURGE, [redis.keys().purged(), redis.keys().latest_purge()]).num(keep.as_micros()).args(marks);
     Ok(redis.run(call.repeatable()).await?)
 }

@@ -1,8 +1,9 @@
 //! Stores a rendered page. One script, because it must check purges and the lease in the same moment. All pages
-//! together take at most `PAGE_TOTAL_BYTES`: the pages with the oldest render are evicted first. A page that is visited
-//! often is also rendered often, so it stays.
+//! together take at most `PAGE_TOTAL_BYTES` ([`account`](super::account)): the pages with the oldest render are evicted
+//! first. A page that is visited often is also rendered often, so it stays.
 
 use super::{
+    account::{self, OVERHEAD, PageSize},
     hit_for_miss::{HIT_FOR_MISS, Unstorable},
     key::PageKey,
     lookup::Lease,
@@ -18,19 +19,48 @@ use crate::{
         scripts::{EVICT, STORE},
     },
 };
-use upstash_rest::{Command, FromReply, Pairs};
+use upstash_rest::{Command, FromReply};
 
-/// Eviction rounds per store. Each evicts up to 256 pages, so four rounds of the smallest pages free 1 MiB.
-const MAX_EVICTION_ROUNDS: usize = 4;
-/// Memory of a page besides its value, bytes: its key and its accounting entries. Measured on Valkey 9.1.
-const OVERHEAD: u64 = 512;
+/// The result of [`put`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutOutcome {
+    /// False: the lease expired, a purge came after the lease, or the page is larger than the limit of all pages.
+    pub is_stored: bool,
+    /// The change for the account.
+    pub size: Option<PageSize>,
+}
 
-/// Stores `entry` until it dies and ends the lease. False if nothing is stored: the lease expired, a purge came after
-/// the lease, or `limit` bytes for all pages leave no room.
+/// Stores `entry` until it dies and ends the lease. The caller writes the size to the account.
 ///
-/// A script must declare its keys, but only the script knows which pages to evict. So one script names them and another
-/// deletes them. Eviction starts before the limit is reached, in one store at a time; a store without room is repeated
-/// after it.
+/// A page that names the lease ends it by itself, if the page outlives the lease: that saves a command.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn put(
+    redis: &Redis,
+    lease: &Lease,
+    entry: &StoredPage,
+    now: Timestamp,
+    limit: u64,
+) -> Result<PutOutcome, Error> {
+    // Only the last argument may be arbitrary bytes.
+    let [head, body] = entry.encode(&lease.key);
+    if (head.len() + body.len()) as u64 + OVERHEAD > limit {
+        release(redis, lease).await?;
+        return Ok(PutOutcome { is_stored: false, size: None });
+    }
+    let life = entry.dies.since(now);
+    let keeps_lease =
+        entry.render == lease.id && !lease.has_variants && entry.vary.is_empty() && life > lease.duration * 2;
+    let end = end(redis.keys(), lease).num(life.as_millis().max(1)).arg(entry.vary.to_text()).arg(&entry.variant);
+    let end = end.num(MAX_VARIANTS).num(u8::from(keeps_lease)).arg_concat(&[&head, &body]);
+    let (is_stored, bytes, is_addition) = <(bool, i64, bool)>::from_reply(redis.reply(&end).await?)?;
+    let hash = lease.key.hash().to_owned();
+    let size = is_stored.then_some(PageSize { hash, bytes, is_addition, stored: now, dies: entry.dies });
+    Ok(PutOutcome { is_stored, size })
+}
+
+/// As [`put`], and writes the size to the account. Returns whether the page is stored.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -41,26 +71,11 @@ pub async fn store(
     now: Timestamp,
     limit: u64,
 ) -> Result<bool, Error> {
-    let ttl = entry.dies.since(now).as_millis().max(1);
-    let end = end(redis.keys(), lease).num(ttl).arg(entry.vary.to_text()).arg(&entry.variant);
-    // Only the last argument may be arbitrary bytes.
-    let [head, body] = entry.encode(&lease.key);
-    let end = end.num(MAX_VARIANTS).num(limit).num(OVERHEAD).arg_concat(&[&head, &body]);
-    for _ in 0..MAX_EVICTION_ROUNDS {
-        let (is_stored, Pairs(oldest)) = <(bool, Pairs<String, String>)>::from_reply(redis.reply(&end).await?)?;
-        if oldest.is_empty() {
-            return Ok(is_stored);
-        }
-        let room = evict(redis, oldest.iter().map(|(hash, stored)| (hash.as_str(), stored.as_str()))).await;
-        if is_stored {
-            // The page is stored; the next store evicts.
-            room.unwrap_or_else(|error| log::warn!("pages were not evicted: {error}"));
-            return Ok(true);
-        }
-        room?;
+    let PutOutcome { is_stored, size } = put(redis, lease, entry, now, limit).await?;
+    if let Some(size) = size {
+        account::write(redis, &[size], now, limit).await?;
     }
-    release(redis, lease).await?;
-    Ok(false)
+    Ok(is_stored)
 }
 
 /// Releases the lease without a page, so that the next request may render.
@@ -77,7 +92,15 @@ pub async fn release(redis: &Redis, lease: &Lease) -> Result<(), Error> {
 /// [`Error::Redis`].
 pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) -> Result<(), Error> {
     let note = page.encode(lease.stamp());
-    Ok(redis.run(without_page(end(redis.keys(), lease).num(HIT_FOR_MISS.as_millis())).arg(note)).await?)
+    let end = without_page(end(redis.keys(), lease).num(HIT_FOR_MISS.as_millis())).arg(note);
+    let (_, bytes, _): (bool, i64, bool) = redis.run(end).await?;
+    if bytes < 0 {
+        // A stored page was deleted. The time and the limit do not matter for it.
+        let (hash, never) = (lease.key.hash().to_owned(), Timestamp::from_millis(0));
+        let deleted = PageSize { hash, bytes, is_addition: false, stored: never, dies: never };
+        account::write(redis, &[deleted], never, u64::from(u32::MAX)).await?;
+    }
+    Ok(())
 }
 
 /// Deletes all variants under the URLs of `pages` and their leases, so that renders under way are not stored (RFC 9111
@@ -91,19 +114,17 @@ pub async fn invalidate(redis: &Redis, pages: &[PageKey]) -> Result<(), Error> {
 
 /// Deletes pages, given as hash and time of storage, unless they were stored again since. An empty time deletes the
 /// page and its lease in any case. Idempotent.
-async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
+pub(super) async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
     let keys = redis.keys();
-    let account = [keys.pages(), keys.dying(), keys.bytes()].into_iter();
     let of_page = |(hash, _): (&str, &str)| [keys.page(hash), keys.variants(hash), keys.render(hash)];
-    let call = Command::script(&EVICT, account.chain(pages.clone().flat_map(of_page)));
+    let call = Command::script(&EVICT, [keys.pages()].into_iter().chain(pages.clone().flat_map(of_page)));
     Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }
 
 fn end(keys: Keys, lease: &Lease) -> Command {
     let hash = lease.key.hash();
     let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
-    let of_all = [keys.purged(), keys.pages(), keys.dying(), keys.bytes()];
-    Command::script(&STORE, of_page.into_iter().chain(of_all))
+    Command::script(&STORE, of_page.into_iter().chain([keys.purged(), keys.latest_purge()]))
         .arg(lease.key.item().map_or("", ItemId::as_str))
         .arg(hash)
         .arg(&lease.id)
@@ -111,5 +132,5 @@ fn end(keys: Keys, lease: &Lease) -> Command {
 
 /// Empty arguments in the place of a page.
 fn without_page(end: Command) -> Command {
-    end.arg("").arg("").num(0).num(0).num(0)
+    end.arg("").arg("").num(0).num(0)
 }

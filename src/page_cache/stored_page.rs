@@ -1,9 +1,9 @@
 //! The format of a stored page in Redis. Decoding fails for a hash collision, another format version, and the bare body
 //! that the book's code stores.
 //!
-//! Three parts: a line for the scripts, `edgefront/2 <stamp> <stored> <fresh until> <dies> <tag,tag,…>`; a line of JSON
-//! with key, variant, status and headers; the body as raw bytes. If the origin named the page's item, `, <item>`
-//! follows the tags.
+//! Three parts: a line for the scripts, `edgefront/3 <stamp> <stored> <fresh until> <dies> <render> <tag,tag,…>`; a
+//! line of JSON with key, variant, status and headers; the body as raw bytes. If the origin named the page's item,
+//! `, <item>` follows the tags.
 
 use std::{borrow::Cow, str::FromStr};
 
@@ -27,8 +27,10 @@ use crate::{
 /// A complete response of the origin, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPage {
-    /// Redis' clock before the render, Unix microseconds: a later purge voids the page.
+    /// The latest purge before the render: its mark, Unix microseconds, 0 for none. A later purge voids the page.
     pub stamp: u64,
+    /// The id of the lease to render the page, in hexadecimal; empty without one.
+    pub render: String,
     /// Time of the render.
     pub stored: Timestamp,
     /// End of freshness.
@@ -82,7 +84,7 @@ struct Head<'a> {
 #[derive(Serialize, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-const FORMAT: &str = "edgefront/2";
+const FORMAT: &str = "edgefront/3";
 
 impl StoredPage {
     /// The value for Redis, in two pieces; the second one is the body.
@@ -103,7 +105,8 @@ impl StoredPage {
         };
         let (stamp, stored) = (self.stamp, self.stored.as_millis());
         let (fresh_until, dies) = (self.fresh_until.as_millis(), self.dies.as_millis());
-        let mut value = format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {names}\n").into_bytes();
+        let mut value =
+            format!("{FORMAT} {stamp} {stored} {fresh_until} {dies} {} {names}\n", self.render).into_bytes();
         // Serializing strings and numbers cannot fail.
         let _ = serde_json::to_writer(&mut value, &head);
         value.push(b'\n');
@@ -113,8 +116,20 @@ impl StoredPage {
     /// Decodes a stored value; None if it is not `page` for a request with the headers `selecting`.
     #[must_use]
     pub fn decode(value: &Bytes, page: &PageKey, selecting: &SelectingHeaders) -> Option<Self> {
+        Self::decode_around(value, None, page, selecting)
+    }
+
+    /// As [`StoredPage::decode`]; with `own`, the value has no body, and `own` is the body.
+    #[must_use]
+    pub fn decode_around(
+        value: &Bytes,
+        own: Option<Bytes>,
+        page: &PageKey,
+        selecting: &SelectingHeaders,
+    ) -> Option<Self> {
         let (line, rest) = split_line(value)?;
         let (head, body) = split_line(&rest)?;
+        let body = own.unwrap_or(body);
         let mut words = std::str::from_utf8(&line).ok()?.split(' ');
         if words.next() != Some(FORMAT) {
             return None;
@@ -122,6 +137,7 @@ impl StoredPage {
         let stamp = number(words.next())?;
         let mut moment = || Some(Timestamp::from_millis(number(words.next())?));
         let (stored, fresh_until, dies) = (moment()?, moment()?, moment()?);
+        let render = words.next()?.to_owned();
         let tags = words.next()?.split(',').filter_map(|tag| Tag::parse(tag).ok()).collect();
         let item = words.next().and_then(|item| ItemId::parse(item).ok());
         let head: Head = serde_json::from_slice(&head).ok()?;
@@ -140,6 +156,7 @@ impl StoredPage {
         }
         let mut page = Self {
             stamp,
+            render,
             stored,
             fresh_until,
             stale_until: Timestamp::from_millis(head.stale_until),
@@ -165,6 +182,12 @@ impl StoredPage {
     #[must_use]
     pub fn has_includes(&self) -> bool {
         self.holes.iter().any(|hole| hole.include().is_some())
+    }
+
+    /// The render that made the page, as a number: pages with the same number are the same page. 0 without a lease.
+    #[must_use]
+    pub fn render_number(&self) -> u64 {
+        u64::from_str_radix(&self.render, 16).unwrap_or_default()
     }
 
     /// Returns whether the page may be served without the origin.
@@ -292,6 +315,7 @@ pub(super) mod tests {
         let at = |seconds: u64| Timestamp::from_millis(1_795_000_000_123 + seconds * 1000);
         StoredPage {
             stamp: 1_795_000_000_123_456,
+            render: "0123456789abcdef".to_owned(),
             stored: at(0),
             fresh_until: at(300),
             stale_until: at(360),
@@ -321,7 +345,10 @@ pub(super) mod tests {
         let value = entry(b"one", b"body".to_vec()).encode(&page("mug")).concat();
         let text = String::from_utf8(value).unwrap();
         let (line, rest) = text.split_once('\n').unwrap();
-        assert_eq!(line, "edgefront/2 1795000000123456 1795000000123 1795000300123 1795000900123 mugs,sale");
+        assert_eq!(
+            line,
+            "edgefront/3 1795000000123456 1795000000123 1795000300123 1795000900123 0123456789abcdef mugs,sale"
+        );
         assert!(rest.starts_with(r#"{"key":"https://shop.example/products/mug","vary":"foo","#), "{rest}");
         assert!(rest.ends_with("\"headers\":[[\"x-a\",\"one\"],[\"x-a\",\"two\"]]}\nbody"), "{rest}");
     }
@@ -333,7 +360,7 @@ pub(super) mod tests {
             let entry = StoredPage { item: item.clone(), tags, ..entry(b"", Vec::new()) };
             let value = Bytes::from(entry.encode(&page("mug")).concat());
             let line = String::from_utf8_lossy(&value).lines().next().unwrap().to_owned();
-            assert!(line.ends_with(&format!(" 1795000900123 {names}")), "{line}");
+            assert!(line.ends_with(&format!(" 0123456789abcdef {names}")), "{line}");
             assert_eq!(StoredPage::decode(&value, &page("mug"), &asked("1")), Some(entry));
         }
     }

@@ -9,7 +9,7 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
-use upstash_rest::TransportError;
+use upstash_rest::{ExchangeTerms, TransportError};
 
 use crate::ports::{
     database::{Database, DatabaseError, Row, Statement},
@@ -133,12 +133,11 @@ impl Fetch for Metered<dyn Fetch> {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
             self.allowance.take_request()?;
-            self.inner.exchange(request, deadline, limit).await
+            self.inner.exchange(request, terms).await
         })
     }
 }

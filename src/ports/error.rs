@@ -36,6 +36,9 @@ pub enum Error {
     /// The origin did not answer.
     #[error("origin: {0}")]
     Origin(#[from] FetchError),
+    /// The home tier did not answer. A write may or may not have been executed.
+    #[error("home tier: {0}")]
+    Home(FetchError),
     /// The ESI of the origin's page cannot be processed: see [`esi`](crate::proxy::esi).
     #[error("esi: {0}")]
     Esi(String),

@@ -20,7 +20,7 @@ use futures_util::{
     future::{Either, LocalBoxFuture, select},
 };
 use http::{HeaderMap, header};
-use upstash_rest::TransportError;
+use upstash_rest::{ExchangeTerms, TransportError};
 
 /// An incoming or outgoing request. The URI is absolute.
 pub type Request = http::Request<Body>;
@@ -38,15 +38,14 @@ pub trait Fetch {
     /// [`FetchError::Unreachable`] if there can be none.
     fn fetch(&self, request: Request, deadline: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>>;
 
-    /// Sends a POST and resolves with the whole response, whose body has at most `limit` bytes.
+    /// Sends a POST and resolves with the whole response.
     ///
     /// # Errors
     /// As [`Transport::exchange`](upstash_rest::Transport::exchange).
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
 }
 

@@ -16,7 +16,13 @@ impl ClientNetwork {
     /// The network of a request's client; None off the platform.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
-        let address: IpAddr = headers.get("cf-connecting-ip")?.to_str().ok()?.parse().ok()?;
+        Self::parse(headers.get("cf-connecting-ip")?.to_str().ok()?)
+    }
+
+    /// The network of an address.
+    #[must_use]
+    pub fn parse(address: &str) -> Option<Self> {
+        let address: IpAddr = address.parse().ok()?;
         Some(Self(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() & NETWORK).into()),
             address @ IpAddr::V4(_) => address,

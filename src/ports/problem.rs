@@ -72,7 +72,7 @@ impl ProblemClass {
                 Refusal::AlreadyBought => Self::new(StatusCode::CONFLICT, "already-bought", "Already bought"),
             },
             Error::KeyReused => Self::new(StatusCode::CONFLICT, "key-reused", "Idempotency key reused"),
-            Error::Redis(_) | Error::Database(_) | Error::NotYet(_) => {
+            Error::Redis(_) | Error::Database(_) | Error::NotYet(_) | Error::Home(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Temporarily unavailable")
             }
             Error::Origin(FetchError::Timeout) => {
@@ -170,6 +170,7 @@ mod tests {
             (Error::Redis(upstash_rest::Error::Refused { code: "WRONGTYPE".to_owned() }), 503),
             (Error::Database(DatabaseError::Failed("secret: no such table".to_owned())), 503),
             (Error::Esi("secret".to_owned()), 502),
+            (Error::Home(FetchError::Timeout), 503),
             (Error::Platform("secret".to_owned()), 500),
             (Error::Origin(FetchError::Timeout), 504),
             (Error::Origin(FetchError::Unreachable), 502),

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, uri::PathAndQuery};
 use url::Url;
 
+use super::headers::prefix;
 use crate::ports::error::Error;
 
 /// Largest number of includes in a page.
@@ -99,12 +100,14 @@ pub(super) fn is_declared(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Splits a page into text and includes. `url` is the page's URL.
+/// Splits a page into text and includes. `url` is the page's URL, `origin` is `ORIGIN_URL`: its path is no part of an
+/// include's, as it is no part of a `Location`.
 ///
 /// # Errors
 /// [`EsiError`], for the first element that cannot be processed.
-pub fn scan(page: &Bytes, url: &Url) -> Result<Template, EsiError> {
-    let mut scanner = Scanner { page, url, at: 0, text: 0, template: Template::default() };
+pub fn scan(page: &Bytes, url: &Url, origin: Option<&Url>) -> Result<Template, EsiError> {
+    let prefix = origin.map_or("", prefix);
+    let mut scanner = Scanner { page, url, prefix, at: 0, text: 0, template: Template::default() };
     let (mut is_unwrapping, mut count) = (false, 0);
     while let Some(found) = scanner.find(b"<-") {
         scanner.at = found;
@@ -162,6 +165,8 @@ fn quote(text: &[u8]) -> String {
 struct Scanner<'a> {
     page: &'a Bytes,
     url: &'a Url,
+    /// The path of `ORIGIN_URL`, without a slash at its end.
+    prefix: &'a str,
     at: usize,
     /// The begin of the text that is not added yet.
     text: usize,
@@ -303,8 +308,14 @@ impl<'a> Scanner<'a> {
         let is_own = matches!(url.scheme(), "http" | "https")
             && (url.host_str(), url.port()) == (self.url.host_str(), self.url.port())
             && url.username().is_empty();
-        let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        if is_own && path.parse::<PathAndQuery>().is_ok() { Ok(path) } else { Err(refused()) }
+        // A path relative to the page's URL begins where the visitor's does.
+        let is_relative = !text.trim_start().starts_with(['/', '\\']) && Url::parse(text).is_err();
+        let below = url.path().strip_prefix(self.prefix).filter(|below| !is_relative && below.starts_with('/'));
+        let path = below.unwrap_or(url.path());
+        let path = url.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
+        // A URL would read two slashes as the begin of a host.
+        let is_path = !path.starts_with("//") && path.parse::<PathAndQuery>().is_ok();
+        if is_own && is_path { Ok(path) } else { Err(refused()) }
     }
 }
 
@@ -316,7 +327,7 @@ mod tests {
 
     fn scan_text(page: &str) -> Result<Template, EsiError> {
         let url = Url::parse("https://shop.example/products/mug?color=red").unwrap();
-        scan(&Bytes::copy_from_slice(page.as_bytes()), &url)
+        scan(&Bytes::copy_from_slice(page.as_bytes()), &url, Url::parse("http://10.0.0.1/base/").ok().as_ref())
     }
 
     /// The page, with `{src|alt|c}` for an include.
@@ -349,6 +360,8 @@ mod tests {
             (r#"<esi:include src = "/a?x=1&amp;y=2&z='"/>"#, "{/a?x=1&y=2&z=%27||}"),
             (r#"<esi:include src="https://shop.example/a#b"/>"#, "{/a||}"),
             (r#"<esi:include src="../a"/><esi:include src="?b"/>"#, "{/a||}{/products/mug?b||}"),
+            (r#"<esi:include src="/base/a?b"/><esi:include src="https://shop.example/base/"/>"#, "{/a?b||}{/||}"),
+            (r#"<esi:include src="/bases"/><esi:include src="../base/a"/>"#, "{/bases||}{/base/a||}"),
             ("1<esi:remove>2<b>3</esi:remove>4", "14"),
             ("1<esi:remove>2<esi:include src='/a'/></esi:remove><esi:remove/>4", "14"),
             (r#"1<esi:comment text="a > b"/>2<esi:comment text=''></esi:comment>3"#, "123"),
@@ -406,6 +419,8 @@ mod tests {
             "javascript:alert(1)",
             "file:///etc/passwd",
             "https://",
+            "/.//evil.example/a",
+            "/base//evil.example/a",
         ] {
             let error = scan_text(&format!("<esi:include src='{src}'/>")).unwrap_err();
             assert_eq!(error, EsiError::OtherHost(src.to_owned()));

@@ -3,13 +3,14 @@
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::esi::Processed;
-use crate::ports::{error::Error, fetch::Response, problem};
+use crate::{
+    App,
+    ports::{error::Error, fetch::Response, problem},
+};
 
 /// A page for a browser, a problem document (RFC 9457) for other clients.
 #[must_use]
-pub fn failure(error: &Error, request: &HeaderMap) -> Response {
-    // The text quotes nothing from the request; escaping keeps it text.
-    let text = error.to_string().replace('&', "&amp;").replace('<', "&lt;");
+pub fn failure(app: &App, error: &Error, request: &HeaderMap) -> Response {
     let mut response = problem::respond(error, "storefront");
     if let Error::Esi(_) = error {
         response.extensions_mut().insert(Processed::Refused);
@@ -17,11 +18,11 @@ pub fn failure(error: &Error, request: &HeaderMap) -> Response {
     let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
         let page = if response.status() == StatusCode::TOO_MANY_REQUESTS {
-            page("Too many attempts", "Please wait a minute and try again.")
+            page(app, "Too many attempts", "Please wait a minute and try again.")
         } else if response.status().is_client_error() {
-            page("Request not possible", &format!("Sorry: {text}."))
+            page(app, "Request not possible", &format!("Sorry: {error}."))
         } else {
-            page("Shop unavailable", "The shop does not respond right now. Please try again in a moment.")
+            page(app, "Shop unavailable", "The shop does not respond right now. Please try again in a moment.")
         };
         *response.body_mut() = page.into();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -29,7 +30,15 @@ pub fn failure(error: &Error, request: &HeaderMap) -> Response {
     response
 }
 
-fn page(title: &str, text: &str) -> String {
+/// The demo shop shows its own header and footer around the message.
+#[cfg_attr(not(feature = "demo"), expect(unused_variables, reason = "only the demo shop has pages"))]
+fn page(app: &App, title: &str, text: &str) -> String {
+    #[cfg(feature = "demo")]
+    if app.config.origin.url.is_none() {
+        return crate::demo::failure_page(title, text);
+    }
+    // The text quotes nothing from the request; escaping keeps it text.
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><h1>{title}</h1><p>{text}</p></html>\n"
     )

@@ -44,7 +44,7 @@ pub async fn forward(visit: &Visit, visitor: VisitorContext, request: Request, o
             finish(visit, &head, visitor.user.as_ref(), response, directives).await
         }
         Err(error) => {
-            let mut response = failure(&error, &head.headers);
+            let mut response = failure(&visit.app, &error, &head.headers);
             observe(&mut response, &OriginDirectives::default());
             response.into()
         }
@@ -90,7 +90,7 @@ pub async fn finish(
     };
     if let Some(error) = &failed {
         // The origin's page would report a change that did not happen.
-        response = failure(error, &head.headers);
+        response = failure(&visit.app, error, &head.headers);
     }
     if let Some(cookie) = cookie {
         let headers = response.headers_mut();

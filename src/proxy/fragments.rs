@@ -154,7 +154,7 @@ pub async fn expanded(
         return response;
     }
     // Boxed: the futures of all other pages stay small.
-    Box::pin(expand(visit, head, response)).await.unwrap_or_else(|error| failure(&error, &head.headers))
+    Box::pin(expand(visit, head, response)).await.unwrap_or_else(|error| failure(&visit.app, &error, &head.headers))
 }
 
 async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result<Response, Error> {
@@ -169,7 +169,7 @@ async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result
     // A body that broke off is the page's failure.
     let template = whole(&visit.app, &parts.headers, body).await?;
     let url = Url::parse(&head.uri.to_string()).map_err(|_| Error::Esi("the page has no URL".to_owned()))?;
-    let template = esi::scan(&template, &url)?;
+    let template = esi::scan(&template, &url, visit.app.config.origin.url.as_ref())?;
     let fetch = async |include: &Include| {
         let fragment = fetch_fragment(&visit.app, &head.uri, &head.headers, &include.src, include.alt.as_deref()).await;
         match fragment {

@@ -25,7 +25,7 @@ fn root(origin: &Url) -> String {
 }
 
 /// `/shop` of `https://shop.example/shop/`, or nothing.
-fn prefix(origin: &Url) -> &str {
+pub(super) fn prefix(origin: &Url) -> &str {
     origin.path().trim_end_matches('/')
 }
 

@@ -10,6 +10,7 @@
 //! - [`directives`]: the origin's `Edge-*` response headers.
 //! - [`obey`]: executes them: login, logout, cart, order.
 //! - [`forward()`]: all of the above for one request.
+//! - [`home`]: the exchange between the edge tier and the home tier.
 //! - [`failure()`]: the response if the origin fails.
 
 mod csrf;
@@ -19,6 +20,7 @@ pub mod failure;
 pub mod forward;
 pub mod fragments;
 pub mod headers;
+pub mod home;
 mod obey;
 pub mod origin;
 pub mod visit;

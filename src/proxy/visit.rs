@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
+use super::home::EdgeAsk;
 use crate::{
     App,
     metrics::traffic::Metric,
@@ -33,6 +34,8 @@ pub struct Visit {
     pub sends_cart: bool,
     /// The flash sale whose piece the visitor buys here (`FLASH_CHECKOUT`).
     pub sale: Option<RowId>,
+    /// How the edge tier asks for the page; None for a request of a visitor.
+    pub edge: Option<EdgeAsk>,
     /// The response is a part of a page whose visit is recorded already.
     pub is_part: bool,
 }
@@ -49,6 +52,7 @@ impl Visit {
             network: ClientNetwork::of(request.headers()),
             sends_cart: config.origin.cart_routes.iter().any(|route| route == path),
             sale: config.flash.checkout.item(path, query).map(RowId::from),
+            edge: request.extensions().get().copied(),
             is_part: false,
         }
     }

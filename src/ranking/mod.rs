@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-pub use self::rescale::{RescaleReport, rescale};
+pub use self::rescale::{RescaleReport, is_empty, rescale};
 use crate::{
     ports::error::Error,
     schema::{

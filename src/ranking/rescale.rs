@@ -21,6 +21,15 @@ pub struct RescaleReport {
     pub forgotten: u64,
 }
 
+/// Returns whether no item is ranked, so that there is nothing to rescale.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn is_empty(redis: &Redis) -> Result<bool, Error> {
+    let ranked: u64 = redis.run(Command::read("EXISTS").arg(redis.keys().ranking())).await?;
+    Ok(ranked == 0)
+}
+
 /// Halves all scores once for each half-life that ended since the last rescale, drops the ranks from
 /// [`RankingConfig::keep`] on, and remembers the first ranks for [`movement`](super::movement).
 ///

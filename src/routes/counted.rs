@@ -10,13 +10,16 @@ use crate::{
         answer::{Answer, BackgroundTask},
         fetch::Response,
     },
+    proxy::home::FromHome,
 };
 
 /// Runs a handler and counts its answer, and its requests to Redis before and after the response.
 pub async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Future<Output = Answer>) -> Answer {
     let meter = app.redis.meter();
     let mut answer = meter.clone().attribute(Attribution::Foreground, work).await;
-    app.traffic.count(count(&answer.response));
+    if answer.response.extensions().get::<FromHome>().is_none() {
+        app.traffic.count(count(&answer.response));
+    }
     let behind = |background: BackgroundTask| -> BackgroundTask {
         Box::pin(meter.clone().attribute(Attribution::Background, background))
     };

@@ -4,31 +4,40 @@
 //! - `storefront`: pages from the cache, or the origin's responses.
 //! - `api`: `/_edge/v1`, a table of routes and their handlers.
 //! - `dashboard`: `/_edge/`, the operator's page.
+//! - `change`: unsafe requests, after which pages with holes show what the visitor changed.
 //! - `counted`: each answer counts in the traffic counters.
+//! - `tiers`: requests from the edge tier to the home tier.
 //! - [`problem`]: errors as responses.
 
 use std::rc::Rc;
 
 use http::{HeaderValue, Method, header};
 
-use self::counted::{counted, metric_of_storefront};
+use self::{
+    change::Change,
+    counted::{counted, metric_of_storefront},
+};
 use crate::{
     App,
     metrics::event_log,
     ports::{
         answer::{Answer, BackgroundTask},
-        fetch::{Body, Request, Response},
+        fetch::{Body, Request},
+        time::Timestamp,
     },
-    schema::token::Token,
-    sessions::cookie,
+    proxy::home::EdgeAsk,
 };
 use upstash_rest::Attribution;
 
 mod api;
+mod change;
 mod counted;
 mod dashboard;
 pub mod problem;
 mod storefront;
+mod tiers;
+
+pub use self::tiers::handle_from_edge;
 
 /// Answers a request whose URI is absolute. The caller still has to run the answer's background tasks.
 pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
@@ -36,25 +45,22 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     let method = request.method().clone();
     let path = request.uri().path();
     let asked = if path.starts_with(dashboard::PATH) { dashboard::PATH } else { "storefront" };
-    let marks_change = !method.is_safe() && app.config.page.holes.has_facts();
-    let changer = marks_change.then(|| app.keyring.read(request.headers(), now)).flatten();
+    // The home tier marks the changes of requests that pass the edge tier.
+    let change = if app.home.is_none() { Change::begin(app, &request, now) } else { None };
     let mut answer = if path == dashboard::PATH || path == "/_edge" {
         dashboard::show(request.method(), path).into()
     } else if path.starts_with(dashboard::PATH) {
         api::handle(app, request, now).await
+    } else if request.extensions().get::<EdgeAsk>().is_some_and(|ask| ask.is_confirmation) {
+        // No visitor gets the answer.
+        Box::pin(storefront::serve(app, request, now)).await
     } else {
         counted(app, metric_of_storefront, Box::pin(storefront::serve(app, request, now))).await
     };
-    if marks_change {
-        mark_change(app, changer.as_ref(), &mut answer.response);
+    if let Some(change) = change {
+        change.end(app, &mut answer.response);
     }
-    // Every answer may carry the writes that are due, regardless of the route.
-    let seen = app
-        .activity
-        .flush(&app.redis, &app.clock, &app.limits.views, now)
-        .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().attribute(Attribution::Background, work)) });
-    answer.background.extend(seen);
-    answer.background.extend(app.traffic.flush(&app.redis, now));
+    answer.background.extend(flush(app, now));
     event_log::request(&method, asked, &answer.response, || app.clock.now().since(now).as_millis());
     if method == Method::HEAD {
         drop_body(&mut answer);
@@ -62,14 +68,16 @@ pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
     answer
 }
 
-/// Lets the visitor's next pages show what the visitor changed: see [`cookie::changed`].
-fn mark_change(app: &App, token: Option<&Token>, response: &mut Response) {
-    if let Some(token) = token {
-        app.pages.facts.forget(token);
+/// The writes that are due. Every answer may carry them, regardless of the route.
+fn flush(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
+    if app.home.is_some() {
+        return tiers::background(app, now);
     }
-    if token.is_some() || response.headers().contains_key(header::SET_COOKIE) {
-        response.headers_mut().append(header::SET_COOKIE, cookie::changed());
-    }
+    let seen = app
+        .activity
+        .flush(&app.redis, &app.clock, &app.limits.views, now)
+        .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().attribute(Attribution::Background, work)) });
+    seen.into_iter().chain(app.traffic.flush(&app.redis, now)).collect()
 }
 
 /// Removes the body for HEAD; the headers stay those of GET, with `Content-Length` if the length is known.

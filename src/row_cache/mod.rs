@@ -25,7 +25,7 @@ use std::time::Duration;
 pub(crate) use commit::{EarliestDue, earliest_due_command};
 pub use memory::RowMemory;
 pub use read::{CachedRow, RowState, read, read_many};
-pub use refresh::{RefreshReport, refresh, refresh_due};
+pub use refresh::{RefreshReport, refresh, refresh_due, refresh_until};
 pub use report::{LateRow, ScheduleReport, schedule_report};
 pub use source::RowSource;
 

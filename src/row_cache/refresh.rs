@@ -67,6 +67,19 @@ pub async fn refresh_due(
     budget: &Budget,
     due_by: Timestamp,
 ) -> Result<RefreshReport, Error> {
+    Ok(refresh_until(redis, source, budget, due_by).await?.0)
+}
+
+/// As [`refresh_due`]; also returns when the next row is due, None if no row is scheduled.
+///
+/// # Errors
+/// As [`refresh_due`].
+pub async fn refresh_until(
+    redis: &Redis,
+    source: &RowSource<'_>,
+    budget: &Budget,
+    due_by: Timestamp,
+) -> Result<(RefreshReport, Option<Timestamp>), Error> {
     let mut report = RefreshReport::default();
     let EarliestDue(mut earliest) = redis.run(earliest_due_command(redis.keys())).await?;
     let mut not_before = budget.now();
@@ -88,7 +101,7 @@ pub async fn refresh_due(
         not_before = if leased.rows.len() < limit { now + interval } else { now };
         earliest = load_and_commit(redis, source, leased, &mut report).await?.earliest_due;
     }
-    Ok(report)
+    Ok((report, earliest))
 }
 
 /// Rows that the next round may lease: at most as many as the remaining requests can load and commit.

@@ -110,7 +110,7 @@ families! {
     RECENT: "recent:" "", "zset" in Sessions,
     expires "never", written by "cart_write" "log_in" "touch" "flash" "reap" "ZADD" "ZREM";
 
-    /// item → when the session last viewed it, Unix seconds. The 25 newest items.
+    /// item → when the session last viewed it, Unix seconds. The 25 newest items; some older ones until the next trim.
     VIEWED: "viewed:" "{token}", "zset" in Sessions,
     expires "with the session", written by "touch" "log_in" "reap";
 
@@ -144,7 +144,7 @@ families! {
     RANKING: "viewed:" "", "zset" in Pages,
     expires "never; `RANKING_KEEP` items stay", written by "count_once" "rescale" "ZADD" "ZINCRBY";
 
-    /// The Unix second at which the half-life of the last rescale began.
+    /// The Unix second at which the half-life of the last rescale began; `none` if no item was left.
     RANKING_RESCALED: "rescaled:" "", "string" in Pages,
     expires "never", written by "rescale";
 
@@ -174,17 +174,14 @@ families! {
     PURGE_MARKS: "purged:" "", "zset" in Pages,
     expires "never; a purge drops marks older than 4 days", written by "purge";
 
-    /// hash of a stored page → when it was stored, Unix microseconds.
-    STORED_PAGES: "pages:" "", "zset" in Pages,
-    expires "never; bounded by `PAGE_TOTAL_BYTES`", written by "store" "evict";
+    /// When the latest purge was, Unix microseconds. A page that was rendered after it needs no look at the marks.
+    LATEST_PURGE: "purged:" "latest", "string" in Pages,
+    expires "never", written by "purge";
 
-    /// hash of a stored page → when it dies, Unix microseconds.
-    PAGE_EXPIRIES: "dying:" "", "zset" in Pages,
-    expires "never; bounded by `PAGE_TOTAL_BYTES`", written by "store" "evict";
-
-    /// hash of a stored page → its size with all variants, in bytes. `total` → the sum.
-    PAGE_SIZES: "bytes:" "", "hash" in Pages,
-    expires "never; bounded by `PAGE_TOTAL_BYTES`", written by "store" "evict";
+    /// The account of stored pages. hash → when the page was stored, Unix milliseconds. `~{hash}` → when it dies and its
+    /// size: −2⁵³ + seconds since 2020 × 2²² + units of 64 bytes. The empty member → the sum of all sizes, in units.
+    STORED_PAGES: "stored:" "", "zset" in Pages,
+    expires "never; bounded by `PAGE_TOTAL_BYTES`", written by "account" "evict";
 
     /// row → next refresh, Unix seconds. During a refresh: the end of its lease.
     SCHEDULE: "schedule:" "", "zset" in Rows,

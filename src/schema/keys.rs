@@ -139,22 +139,16 @@ impl Keys {
         self.key(&families::PURGE_MARKS, "")
     }
 
+    /// [`families::LATEST_PURGE`].
+    #[must_use]
+    pub fn latest_purge(self) -> String {
+        self.key(&families::LATEST_PURGE, "latest")
+    }
+
     /// [`families::STORED_PAGES`].
     #[must_use]
     pub fn pages(self) -> String {
         self.key(&families::STORED_PAGES, "")
-    }
-
-    /// [`families::PAGE_EXPIRIES`].
-    #[must_use]
-    pub fn dying(self) -> String {
-        self.key(&families::PAGE_EXPIRIES, "")
-    }
-
-    /// [`families::PAGE_SIZES`].
-    #[must_use]
-    pub fn bytes(self) -> String {
-        self.key(&families::PAGE_SIZES, "")
     }
 
     /// [`families::SCHEDULE`].

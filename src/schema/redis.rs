@@ -4,7 +4,7 @@ use std::{ops::Deref, rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use upstash_rest::{Alarm, Client, Credentials, Transport, TransportError, Wake};
+use upstash_rest::{Alarm, Client, Credentials, ExchangeTerms, Transport, TransportError, Wake};
 
 use super::keys::Keys;
 use crate::ports::{fetch::Fetch, time::Clock};
@@ -68,10 +68,9 @@ impl Transport for PlatformTransport {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
-        self.fetch.exchange(request, deadline, limit)
+        self.fetch.exchange(request, terms)
     }
 
     fn now(&self) -> Duration {

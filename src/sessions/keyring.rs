@@ -23,6 +23,9 @@ const MAC_BYTES: usize = 32;
 /// Number of session cookies of one request that are verified. A browser sends one; each costs one HMAC per key.
 const MAX_VERIFIED_COOKIES: usize = 4;
 
+/// The text whose MAC is the key between the tiers. No cookie begins like this.
+const TIER: &str = "edgefront tier";
+
 /// The keys of `SESSION_KEYS`, ready to sign and to verify.
 #[derive(Clone)]
 pub struct Keyring {
@@ -73,6 +76,25 @@ impl Keyring {
         Ok(header)
     }
 
+    /// The key with which the edge tier proves itself to the home tier.
+    ///
+    /// # Errors
+    /// As [`Keyring::pair`].
+    pub fn tier_key(&self) -> Result<HeaderValue, Error> {
+        let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
+        let text = URL_SAFE_NO_PAD.encode(key.clone().chain_update(TIER).finalize().into_bytes());
+        let mut header = HeaderValue::try_from(text).map_err(|_| Error::Platform("invalid key".to_owned()))?;
+        header.set_sensitive(true);
+        Ok(header)
+    }
+
+    /// Returns whether `sent` is the [`Keyring::tier_key`] of one of the keys.
+    #[must_use]
+    pub fn is_tier_key(&self, sent: &[u8]) -> bool {
+        let Ok(sent) = URL_SAFE_NO_PAD.decode(sent) else { return false };
+        self.keys.iter().any(|key| key.clone().chain_update(TIER).verify_slice(&sent).is_ok())
+    }
+
     /// The token in `value`, which is `<token>.<mac>`; `None` if the MAC is not valid.
     fn verify(&self, value: &[u8]) -> Option<Token> {
         let (token, encoded) = std::str::from_utf8(value).ok()?.split_once('.')?;
@@ -120,6 +142,15 @@ mod tests {
 
     fn headers(cookies: &[&str]) -> HeaderMap {
         cookies.iter().map(|cookie| (header::COOKIE, HeaderValue::from_str(cookie).unwrap())).collect()
+    }
+
+    #[test]
+    fn the_key_between_the_tiers_is_that_of_any_session_key() {
+        let old = old_keyring().tier_key().unwrap();
+        assert!(rotated_keyring().is_tier_key(old.as_bytes()) && old_keyring().is_tier_key(old.as_bytes()));
+        for foreign in [foreign_keyring().tier_key().unwrap().as_bytes(), b"", b"AAAA", b"no base64!"] {
+            assert!(!rotated_keyring().is_tier_key(foreign));
+        }
     }
 
     #[test]

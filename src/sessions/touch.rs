@@ -6,7 +6,7 @@ use upstash_rest::{Command, FromReply, Reply};
 
 use crate::{
     config::SessionConfig,
-    ports::{error::Error, time::Timestamp},
+    ports::{error::Error, random, time::Timestamp},
     schema::{ids::ItemId, redis::Redis, scripts::TOUCH, shard::Shard, token::Token},
 };
 
@@ -60,7 +60,9 @@ pub fn touch_command(shard: Shard, touches: &[&SessionTouch], config: &SessionCo
     let command = Command::script(&TOUCH, [shard.login(), shard.recent()].into_iter().chain(viewed))
         .num(latest - config.idle)
         .num(config.view_window.as_secs())
-        .num(TOUCH_EVERY.as_secs());
+        .num(TOUCH_EVERY.as_secs())
+        // Without random bits, the first session of four is trimmed.
+        .num(random::bytes::<1>().map_or(3, |[byte]| byte % 4));
     touches.iter().fold(command, |command, SessionTouch { token, item, at }| {
         command.arg(token.as_str()).num(*at).arg(item.as_ref().map_or("", ItemId::as_str))
     })

@@ -19,10 +19,11 @@ async fn status(stock: &Stock) -> JobsStatus {
     jobs::status(&stock.app.redis, stock.now()).await.unwrap()
 }
 
-/// Advances the clock to the next minute whose number is `remainder` modulo 3.
-fn next_minute(stock: &Stock, remainder: u64) {
-    let into_rotation = stock.now().as_millis() % 180_000;
-    stock.store.clock.advance(Duration::from_millis(180_000 - into_rotation + remainder * 60_000));
+/// Advances the clock to the next minute of the cleanup's turn: 0 looks for surplus sessions, 1 for idle ones, 2 writes
+/// the heartbeat.
+fn next_minute(stock: &Stock, turn: u64) {
+    let into_rotation = stock.now().as_millis() % 540_000;
+    stock.store.clock.advance(Duration::from_millis(540_000 - into_rotation + turn * 180_000));
 }
 
 /// Stores a session that was last seen in 1970.
@@ -41,7 +42,7 @@ async fn an_idle_cron_sends_one_command_per_job() {
         next_minute(&stock, minute);
         let before = stock.store.counts().commands;
         cron(&stock, EVERY_MINUTE).await;
-        // One command for the rows, and one for the sessions of each shard; every third minute only the heartbeat.
+        // One command for the rows, and one for the sessions of each shard; every third time only the heartbeat.
         let shards = if minute < 2 { stock.store.shards() } else { 1 };
         assert_eq!(stock.store.counts().commands - before, 1 + shards, "minute {minute}");
         cron(&stock, EVERY_FIVE_MINUTES).await;
@@ -65,7 +66,7 @@ async fn the_report_of_a_cron_is_a_heartbeat() {
 }
 
 #[tokio::test]
-async fn the_crons_of_three_minutes_end_an_idle_session() {
+async fn the_crons_of_nine_minutes_end_an_idle_session() {
     let stock = Stock::new().await;
     store_idle_session(&stock).await;
     for minute in 0..3 {
@@ -204,7 +205,7 @@ async fn an_old_heartbeat_means_silent_crons_and_a_missing_one_does_not() {
     assert!(status(&stock).await.crons_are_running(stock.now()));
     next_minute(&stock, 2);
     cron(&stock, EVERY_MINUTE).await;
-    stock.store.clock.advance(Duration::from_mins(9));
+    stock.store.clock.advance(Duration::from_mins(19));
     assert!(status(&stock).await.crons_are_running(stock.now()));
     stock.store.clock.advance(Duration::from_mins(1));
     assert!(!status(&stock).await.crons_are_running(stock.now()));

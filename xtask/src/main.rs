@@ -54,6 +54,8 @@ enum Command {
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
     Size,
+    /// Write the configurations of an edge tier and a home tier, made of wrangler.toml.
+    Tiers,
     /// Write software bills of materials of the Worker's crates and of the npm packages, for dependency scanners.
     Sbom,
 }
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Contract(arguments) => runner::exit_code(programs::exec(Program::Contract, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
+        Command::Tiers => runner::run(async { dev::tiers::run() }),
         Command::Sbom => runner::run(sbom::run()),
     }
 }

@@ -41,6 +41,14 @@ const MAX_REPLY_BYTES: usize = 8 << 20;
 /// leader has likely stopped.
 const JOIN_WINDOW: Duration = Duration::from_millis(100);
 
+/// The expectations of a batch's callers. They become a part of
+/// [`ExchangeTerms`](crate::transport::ExchangeTerms).
+#[derive(Debug, Clone, Copy)]
+pub struct Sharing {
+    pub is_shared: bool,
+    pub is_short: bool,
+}
+
 /// The commands of one caller, as JSON.
 pub struct EncodedCall {
     /// Each command after a comma, so that others may follow.
@@ -91,9 +99,11 @@ pub struct Batcher {
 struct Queue {
     /// The batch that callers may join.
     open: RefCell<Weak<Batch>>,
-    /// Batches that are sent and not yet answered. A platform that stops a leader without dropping it leaves one here:
-    /// then calls that could go at once wait a turn.
+    /// Batches that are sent and not yet answered.
     in_flight: Cell<usize>,
+    /// The latest deadline among them. A platform may stop a leader without dropping it, so its batch stays in the
+    /// count. After this moment the count is void.
+    in_flight_until: Cell<Duration>,
 }
 
 /// Calls that are sent together.
@@ -157,11 +167,15 @@ impl Batcher {
 
 impl Batch {
     /// Waits a turn if others are in flight, then closes the batch. Returns the body to send.
-    pub async fn close(&self, transport: &dyn Transport) -> Vec<u8> {
-        let Queue { open, in_flight } = &*self.queue;
+    pub async fn close(&self, transport: &dyn Transport, until: Duration) -> Vec<u8> {
+        let Queue { open, in_flight, in_flight_until } = &*self.queue;
+        if transport.now() > in_flight_until.get() {
+            in_flight.set(0);
+        }
         if in_flight.get() > 0 {
             transport.turn().await;
         }
+        in_flight_until.set(until.max(in_flight_until.get()));
         let mut open = open.borrow_mut();
         if std::ptr::eq(open.as_ptr(), self) {
             *open = Weak::new();
@@ -169,6 +183,11 @@ impl Batch {
         in_flight.set(in_flight.get() + 1);
         self.is_sent.set(true);
         into_array(self.json.take())
+    }
+
+    /// The expectations of its callers, complete when the batch is closed.
+    pub fn sharing(&self) -> Sharing {
+        Sharing { is_shared: !self.waiters.borrow().is_empty(), is_short: self.expected_bytes.get() == 0 }
     }
 
     fn has_room(&self, call: &EncodedCall, now: Duration) -> bool {

@@ -25,7 +25,7 @@ pub use script::Script;
 pub use transport::ReqwestTransport;
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 pub use transport::WebTransport;
-pub use transport::{Alarm, Transport, Wake};
+pub use transport::{Alarm, ExchangeTerms, Transport, Wake};
 
 /// For the macro [`script!`] only.
 #[doc(hidden)]

@@ -35,8 +35,8 @@ class _WsgiHandler(simple_server.WSGIRequestHandler):
 
 
 @contextlib.contextmanager
-def wsgi_server(app):
-    server = simple_server.make_server("127.0.0.1", 0, app, _WsgiServer, _WsgiHandler)
+def wsgi_server(app, port=0):
+    server = simple_server.make_server("127.0.0.1", port, app, _WsgiServer, _WsgiHandler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -3,7 +3,7 @@
 declare(strict_types=1);
 
 define('EDGEFRONT_ORIGIN_KEY', getenv('ORIGIN_KEY'));
-define('EDGEFRONT_SERVICE_KEY', 'the service key');
+define('EDGEFRONT_SERVICE_KEY', getenv('SERVICE_KEY') ?: 'the service key');
 define('EDGEFRONT_URL', getenv('API_URL'));
 
 add_filter('option_active_plugins', fn (array $plugins): array => [...$plugins, 'edgefront/edgefront.php']);

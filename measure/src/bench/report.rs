@@ -17,8 +17,10 @@ pub fn ratios(results: &Results) -> Table {
         "requests/s ÷ best peer",
         "÷ book",
         "÷ bare Rust",
-        &format!("p50 at {far} ms ÷ best peer"),
-        &format!("with {many} connections"),
+        "CPU ÷ best peer, 1 connection",
+        &format!("{many} connections"),
+        &format!("p50 at {far} ms ÷ best peer, 1 connection"),
+        &format!("{many} connections"),
     ]);
     for candidate in results.candidates.iter().filter(|candidate| candidate.is_edgefront()) {
         for workload in results.workloads() {
@@ -29,6 +31,8 @@ pub fn ratios(results: &Results) -> Table {
                 format_figure_or_dash(row.rate_to("book", many)),
                 // Bare Workers are measured only with the first workload.
                 format_figure_or_dash(row.rate_to("bare-rust", many)),
+                row.cpu_to_best_peer(1).unwrap_or_else(dash),
+                row.cpu_to_best_peer(many).unwrap_or_else(dash),
                 row.p50_to_best_peer(far, 1).unwrap_or_else(dash),
                 row.p50_to_best_peer(far, many).unwrap_or_else(dash),
             ]);
@@ -68,6 +72,14 @@ impl RatioRow<'_> {
     fn rate_to_best_peer(&self, connections: usize) -> Option<String> {
         let peer = self.results.best_peer(self.scenario(0, connections), Criterion::RequestsPerSecond)?;
         Some(with_name(self.rate_to(&peer, connections)?, &peer))
+    }
+
+    /// CPU time of the Worker's process per request.
+    fn cpu_to_best_peer(&self, connections: usize) -> Option<String> {
+        let scenario = self.scenario(0, connections);
+        let peer = self.results.best_peer(scenario, Criterion::Cpu)?;
+        let cpu_us = |name: &str| self.results.metrics(&ResultKey::new(scenario, name))?.worker_cpu_us;
+        Some(with_name(cpu_us(&self.candidate.name)? / cpu_us(&peer)?, &peer))
     }
 
     /// `None` without latency.

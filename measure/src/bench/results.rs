@@ -62,6 +62,8 @@ pub struct Metrics {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Criterion {
     RequestsPerSecond,
+    /// The least CPU time of the Worker's process per request.
+    Cpu,
     P50,
 }
 
@@ -166,6 +168,7 @@ impl Results {
             let metrics = self.metrics(&ResultKey::new(scenario, &peer.name))?;
             let score = match criterion {
                 Criterion::RequestsPerSecond => metrics.requests_per_second,
+                Criterion::Cpu => -metrics.worker_cpu_us?,
                 Criterion::P50 => -metrics.p50_ms,
             };
             Some((peer.name.clone(), score))

@@ -26,7 +26,7 @@ const VISITS: usize = 2;
 pub struct Page {
     /// The origin's answer.
     pub content: u8,
-    /// Redis' clock when the lease was granted.
+    /// Redis' clock when the lease was granted. The real stamp is the latest purge until then: the same pages are void.
     stamp: u8,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -76,6 +77,19 @@ impl PricedCart {
         format!("{}-{}", self.total_cents(), hash.get(..16).unwrap_or_default())
     }
 
+    /// The cart for a script. Amounts are texts as pages show them.
+    pub(in crate::demo) fn to_json(&self) -> Value {
+        let lines = self.lines.iter().map(|line| {
+            let card = line.card.as_ref();
+            json!({"id": line.id, "name": line.name(), "quantity": line.quantity, "problem": line.problem(),
+                "price": line.price().map(|price| price.to_string()),
+                "unit": line.unit_price().map(|price| price.to_string()),
+                "picture": card.map(|card| &card.picture), "tone": card.map(|card| &card.tone)})
+        });
+        let quantity: u32 = self.lines.iter().map(|line| line.quantity).sum();
+        json!({"quantity": quantity, "total": self.total().to_string(), "lines": lines.collect::<Vec<_>>()})
+    }
+
     /// The total of an earlier [`quote`](Self::quote); None if `quote` is malformed.
     pub(in crate::demo) fn quoted_total(&self, quote: &str) -> Option<Money<'_>> {
         let cents = quote.split_once('-')?.0.parse().ok()?;
@@ -96,6 +110,12 @@ impl PricedLine {
     /// The price of all pieces of the line; None if the shop no longer sells the item.
     pub(in crate::demo) fn price(&self) -> Option<Money<'_>> {
         self.card.as_ref().map(|card| Money { cents: self.cents(), currency: &card.currency })
+    }
+
+    /// The price of one piece; None for a single piece.
+    pub(in crate::demo) fn unit_price(&self) -> Option<Money<'_>> {
+        let card = self.card.as_ref().filter(|_| self.quantity > 1)?;
+        Some(Money { cents: card.price_cents, currency: &card.currency })
     }
 
     /// The reason why the line cannot be bought, as a message for the visitor.

@@ -1,15 +1,21 @@
 //! The catalogue in D1: categories, products and flash sales.
 //!
-//! - `queries`: the SQL.
+//! - `queries`: the SQL. `listing`: lists of products, their filters and their order.
+//! - `variants`: the choices of a product line. `spelling`: misspelled words of a search.
 
+mod listing;
 mod queries;
-
-use std::num::NonZeroU32;
+mod spelling;
+mod variants;
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
-pub(super) use self::queries::{Catalogue, reserved_for_flash_sale};
+pub(super) use self::{
+    listing::{ListQuery, Listing, PRICES, SORTS, Sort},
+    queries::{Catalogue, reserved_for_flash_sale},
+    variants::{Choice, choices},
+};
 use super::format::{Money, date_and_time};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -17,7 +23,7 @@ pub(super) struct Category {
     pub id: String,
     pub name: String,
     pub blurb: String,
-    /// Number of products in the category.
+    /// Number of product lines in the category.
     pub products: u32,
     /// A symbol in `assets/pictures.svg`.
     pub picture: String,
@@ -29,6 +35,8 @@ pub(super) struct Category {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub(super) struct ProductCard {
     pub id: String,
+    /// The product line: all variants of a product have the same one.
+    pub line: String,
     pub name: String,
     /// ISO 4217.
     pub currency: String,
@@ -36,6 +44,9 @@ pub(super) struct ProductCard {
     pub price_cents: i64,
     /// The price without a sale.
     pub list_cents: i64,
+    /// The price in a flash sale that runs and has pieces.
+    #[serde(default)]
+    pub live_flash_cents: Option<i64>,
     /// Pieces in stock, without those reserved for a flash sale.
     pub stock: i64,
     /// A symbol in `assets/pictures.svg`.
@@ -78,16 +89,6 @@ pub(super) struct FlashOffer {
     pub pieces: u32,
 }
 
-/// One page of a category's products.
-pub(super) struct CategoryListing {
-    pub category: Category,
-    pub cards: Vec<ProductCard>,
-    /// Counts from 1.
-    pub page: NonZeroU32,
-    /// Number of pages.
-    pub pages: u32,
-}
-
 impl ProductCard {
     pub(super) fn price(&self) -> Money<'_> {
         Money { cents: self.price_cents, currency: &self.currency }
@@ -96,6 +97,11 @@ impl ProductCard {
     /// The price without a sale; None if the product is not reduced.
     pub(super) fn list_price(&self) -> Option<Money<'_>> {
         (self.list_cents > self.price_cents).then_some(Money { cents: self.list_cents, currency: &self.currency })
+    }
+
+    /// The price in a flash sale that runs and has pieces.
+    pub(super) fn live_flash_price(&self) -> Option<Money<'_>> {
+        self.live_flash_cents.map(|cents| Money { cents, currency: &self.currency })
     }
 
     /// The discount in percent of the list price, rounded down; None below one percent.
@@ -107,6 +113,11 @@ impl ProductCard {
     /// The name without the product line: `Oak, 35 cm` of `End-Grain Chopping Board, Oak, 35 cm`.
     pub(super) fn variant(&self) -> &str {
         self.name.split_once(", ").map_or(self.name.as_str(), |(_, variant)| variant)
+    }
+
+    /// The name of the product line: `End-Grain Chopping Board` of `End-Grain Chopping Board, Oak, 35 cm`.
+    pub(super) fn line_name(&self) -> &str {
+        self.name.split_once(", ").map_or(self.name.as_str(), |(line, _)| line)
     }
 }
 
@@ -145,8 +156,8 @@ fn json_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, V
 #[cfg(test)]
 pub(super) fn test_card(list_cents: i64, price_cents: i64, stock: i64) -> ProductCard {
     let (id, name, currency) = ("mug".to_owned(), "Mug, <Sage> & \"Ink\"".to_owned(), "EUR".to_owned());
-    let (picture, tone) = ("mug".to_owned(), "sage".to_owned());
-    ProductCard { id, name, currency, price_cents, list_cents, stock, picture, tone }
+    let (line, picture, tone) = ("mug".to_owned(), "mug".to_owned(), "sage".to_owned());
+    ProductCard { id, line, name, currency, price_cents, list_cents, live_flash_cents: None, stock, picture, tone }
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Reads the catalogue from D1. The SQL is constant; every input is a bound parameter.
 
-use std::num::NonZeroU32;
-
 use futures_util::future::try_join;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Category, CategoryListing, FlashOffer, Product, ProductCard};
+use super::{
+    Category, FlashOffer, ListQuery, Listing, Product, ProductCard,
+    listing::{FacetCounts, LineCard},
+    spelling::{CatalogueWord, correct},
+};
 use crate::{
     demo::rows::deserialize_rows,
     ports::{database::Database, error::Error, time::Timestamp},
@@ -33,11 +35,13 @@ pub(in crate::demo) use reserved_for_flash_sale;
 macro_rules! select_cards {
     ($extra_columns:literal, $rest:expr) => {
         concat!(
-            "SELECT products.id, products.name, products.currency, products.picture, products.tone,
+            "SELECT products.id, products.line, products.name, products.currency, products.picture, products.tone,
                 max(0, inventory.stock - ",
             reserved_for_flash_sale!("?1"),
             ") AS stock,
                 products.price_cents AS list_cents,
+                CASE WHEN sale_pieces > sale_sold AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
+                    THEN sale_price_cents END AS live_flash_cents,
                 CASE WHEN sale_pieces IS NULL AND sale_starts_at <= ?1 AND ?1 < sale_ends_at
                     THEN sale_price_cents ELSE inventory.price_cents END AS price_cents",
             $extra_columns,
@@ -58,10 +62,61 @@ macro_rules! select_offers {
     };
 }
 
+/// SQL: the cards and the facets of a list, both from the variants that `$rest` selects. `?1` is now, `?2` the list's scope.
+/// Starts with SELECT: a common table expression would hide from the tests that it writes nothing.
+///
+/// A line's card is the variant that the search names, then one in stock, then a reduced one, then the cheapest.
+macro_rules! list {
+    ($score:literal, $rest:literal) => {
+        (
+            concat!(
+                "SELECT *, count(*) OVER () AS total FROM (
+                    SELECT *, count(*) OVER lines AS variants, sum(sold) OVER lines AS line_sold,
+                        min(price_cents) OVER lines AS min_cents, max(price_cents) OVER lines AS max_cents,
+                        group_concat(tone, ' ') OVER lines AS tones,
+                        row_number() OVER (PARTITION BY line
+                            ORDER BY instr(lower(name), ?8) = 0, stock = 0, price_cents >= list_cents, price_cents, name) AS place
+                    FROM (",
+                select_cards!(", sold, age_days", $rest),
+                ") WHERE stock >= ?3 AND (?4 = 0 OR price_cents < list_cents) AND price_cents >= ?5 AND price_cents < ?6
+                    WINDOW lines AS (PARTITION BY line ORDER BY list_cents, name
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+                ) AS lines ",
+                $score,
+                " WHERE place = 1
+                ORDER BY CASE ?7 WHEN 'new' THEN age_days WHEN 'price-low' THEN price_cents WHEN 'price-high' THEN -price_cents
+                    WHEN 'popular' THEN 0 ELSE score END, line_sold DESC, name LIMIT ?9 OFFSET ?10"
+            ),
+            concat!(
+                "SELECT count(DISTINCT line) AS lines, count(DISTINCT CASE WHEN stock > 0 THEN line END) AS in_stock,
+                    count(DISTINCT CASE WHEN price_cents < list_cents THEN line END) AS on_sale,
+                    count(DISTINCT CASE WHEN price_cents < 2000 THEN line END) AS under_20,
+                    count(DISTINCT CASE WHEN price_cents >= 2000 AND price_cents < 5000 THEN line END) AS from_20,
+                    count(DISTINCT CASE WHEN price_cents >= 5000 AND price_cents < 10000 THEN line END) AS from_50,
+                    count(DISTINCT CASE WHEN price_cents >= 10000 THEN line END) AS from_100,
+                    (SELECT count(*) FROM json_each(?3) WHERE EXISTS (SELECT 1 FROM search_words WHERE term = value)) AS known_words
+                FROM (",
+                select_cards!("", $rest),
+                ")"
+            ),
+        )
+    };
+}
+
+/// A category; `?2` is its id, or empty for all products.
+const LISTS: (&str, &str) = list!("JOIN (SELECT 0 AS score)", "WHERE ?2 IN ('', category)");
+/// A search; `?2` is an FTS5 expression. A name counts most, then variants, category and description. Scores are
+/// rounded, so that popularity decides between similar ones.
+const SEARCHES: (&str, &str) = list!(
+    "JOIN (SELECT line AS found, round(bm25(product_search, 0, 10, 6, 3, 1)) AS score FROM product_search WHERE product_search MATCH ?2)
+        ON found = line",
+    "WHERE line IN (SELECT line FROM product_search WHERE product_search MATCH ?2)"
+);
+
 impl Catalogue<'_> {
     /// Every category, in the order of the home page.
     pub(in crate::demo) async fn categories(&self) -> Result<Vec<Category>, Error> {
-        let sql = "SELECT id, name, blurb, picture, tone, (SELECT count(*) FROM products WHERE category = categories.id) AS products
+        let sql = "SELECT id, name, blurb, picture, tone, (SELECT count(DISTINCT line) FROM products WHERE category = categories.id) AS products
             FROM categories ORDER BY position";
         self.select(sql, &[]).await
     }
@@ -95,28 +150,67 @@ impl Catalogue<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the category or the page does not exist.
-    pub(in crate::demo) async fn category(&self, id: &str, page: NonZeroU32) -> Result<CategoryListing, Error> {
-        let category =
-            "SELECT id, name, blurb, picture, tone, (SELECT count(*) FROM products WHERE category = ?1) AS products
+    pub(in crate::demo) async fn category(&self, id: &str, query: &ListQuery) -> Result<Listing, Error> {
+        let category = "SELECT id, name, blurb, picture, tone, (SELECT count(DISTINCT line) FROM products WHERE category = ?1) AS products
             FROM categories WHERE id = ?1";
-        let cards = select_cards!("", "WHERE category = ?2 ORDER BY name LIMIT ?3 OFFSET ?4");
-        let offset = u64::from(page.get() - 1) * u64::from(CARDS_PER_PAGE);
-        let category_binds = [json!(id)];
-        let card_binds = [self.now(), json!(id), json!(CARDS_PER_PAGE), json!(offset)];
-        let (categories, cards) = try_join(
-            self.select::<Category>(category, &category_binds),
-            self.select::<ProductCard>(cards, &card_binds),
-        )
-        .await?;
+        let binds = [json!(id)];
+        let (categories, listing) =
+            try_join(self.select::<Category>(category, &binds), self.list(LISTS.0, LISTS.1, id, query)).await?;
         let category = categories.into_iter().next().ok_or(Error::NotFound("category"))?;
-        let pages = category.products.div_ceil(CARDS_PER_PAGE).max(1);
-        if page.get() > pages {
-            return Err(Error::NotFound("page"));
-        }
-        Ok(CategoryListing { category, cards, page, pages })
+        Ok(Listing { category: Some(category), ..listing })
     }
 
-    /// A product and the other variants of its product line.
+    /// One page of a search; of all products without words. If no product matches, the search is repeated once with
+    /// misspelled words corrected.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the page does not exist.
+    pub(in crate::demo) async fn search(&self, query: &ListQuery) -> Result<Listing, Error> {
+        if query.words.is_empty() {
+            return self.list(LISTS.0, LISTS.1, "", query).await;
+        }
+        let listing = self.list(SEARCHES.0, SEARCHES.1, &query.expression(), query).await?;
+        if listing.facets.lines > 0 {
+            return Ok(listing);
+        }
+        let known = self.select::<CatalogueWord>("SELECT term, doc FROM search_words", &[]).await?;
+        let Some(words) = correct(&query.words, &known) else { return Ok(listing) };
+        let corrected = ListQuery { words, ..query.clone() };
+        let found = self.list(SEARCHES.0, SEARCHES.1, &corrected.expression(), &corrected).await?;
+        Ok(if found.facets.lines > 0 { Listing { corrected: Some(corrected.text()), ..found } } else { listing })
+    }
+
+    /// Reads one page of a list and its facets, with one query for each.
+    async fn list(&self, cards: &str, facets: &str, scope: &str, query: &ListQuery) -> Result<Listing, Error> {
+        let page = query.page.ok_or(Error::NotFound("page"))?.get();
+        let offset = u64::from(page - 1) * u64::from(CARDS_PER_PAGE);
+        let last_word = query.words.last().map_or("", String::as_str);
+        let card_binds = [
+            self.now(),
+            json!(scope),
+            json!(u8::from(query.is_in_stock)),
+            json!(u8::from(query.is_on_sale)),
+            json!(query.price.min),
+            json!(query.price.max),
+            json!(query.sort.name),
+            json!(last_word),
+            json!(CARDS_PER_PAGE),
+            json!(offset),
+        ];
+        let facet_binds = [self.now(), json!(scope), json!(json!(query.words).to_string())];
+        let (cards, facets) =
+            try_join(self.select::<LineCard>(cards, &card_binds), self.select::<FacetCounts>(facets, &facet_binds))
+                .await?;
+        let total = cards.first().map_or(0, |card| card.total);
+        if cards.is_empty() && page > 1 {
+            return Err(Error::NotFound("page"));
+        }
+        let facets = facets.into_iter().next().unwrap_or_default();
+        let pages = total.div_ceil(CARDS_PER_PAGE).max(1);
+        Ok(Listing { category: None, cards, facets, total, pages, corrected: None })
+    }
+
+    /// A product and all variants of its product line, itself included.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the product does not exist.
@@ -128,7 +222,7 @@ impl Catalogue<'_> {
         );
         let variants = select_cards!(
             "",
-            "WHERE line = (SELECT line FROM products WHERE id = ?2) AND products.id <> ?2 ORDER BY list_cents, name"
+            "WHERE line = (SELECT line FROM products WHERE id = ?2) ORDER BY list_cents, products.rowid"
         );
         let binds = [self.now(), json!(id.as_str())];
         let (products, variants) =
@@ -143,9 +237,14 @@ impl Catalogue<'_> {
         self.select(sql, &[self.now(), json!(json!(ids).to_string())]).await
     }
 
-    /// True if the catalogue has this product.
-    pub(in crate::demo) async fn has_product(&self, id: &ItemId) -> Result<bool, Error> {
-        Ok(!self.cards(&[id.to_string()]).await?.is_empty())
+    /// The id of every product.
+    pub(in crate::demo) async fn ids(&self) -> Result<Vec<String>, Error> {
+        #[derive(serde::Deserialize)]
+        struct Id {
+            id: String,
+        }
+        let rows: Vec<Id> = self.select("SELECT id FROM products ORDER BY rowid", &[]).await?;
+        Ok(rows.into_iter().map(|row| row.id).collect())
     }
 
     fn now(&self) -> Value {

@@ -18,7 +18,7 @@ use super::{
     cart::PricedCart,
     forms::{FormField, SubmittedForm},
     orders::{DemoOrder, DemoOrderId, DemoOrderLine},
-    pages::{self, see_other},
+    pages::{self, Frame, see_other},
     shopper::{ReservedPiece, Shopper},
 };
 use crate::ports::{error::Error, fetch::Response};
@@ -28,6 +28,7 @@ const EDGE_ORDER: HeaderName = HeaderName::from_static("edge-order");
 #[derive(Template)]
 #[template(path = "checkout.html")]
 struct CheckoutPage<'a> {
+    frame: Frame<'a>,
     order_id: &'a str,
     /// None while Redis is down.
     cart: Option<&'a PricedCart>,
@@ -46,9 +47,10 @@ impl CheckoutPage<'_> {
 pub(super) async fn show(shop: Shop<'_>, shopper: &Shopper) -> Result<Response, Error> {
     let id = DemoOrderId::generate()?;
     let form = CheckoutForm::prefilled(shop, shopper).await?;
-    let Some(cart) = &shopper.cart else { return page(StatusCode::SERVICE_UNAVAILABLE, &id, None, &form, "") };
+    let draft = Draft { shopper, id: &id, form: &form };
+    let Some(cart) = &shopper.cart else { return draft.page(StatusCode::SERVICE_UNAVAILABLE, None, "") };
     let cart = PricedCart::load(&shop.catalogue(), cart).await?;
-    page(StatusCode::OK, &id, Some(&cart), &form, "")
+    draft.page(StatusCode::OK, Some(&cart), "")
 }
 
 /// Places an order for the cart. On a problem, shows the page again with an error message and everything that the
@@ -66,9 +68,12 @@ pub(super) async fn place_order(
         return Ok(confirm(&order, &lines, None));
     }
     let (id, form) = (parsed_id.map_or_else(DemoOrderId::generate, Ok)?, CheckoutForm::checked(submitted));
-    let Some(edge_cart) = &shopper.cart else { return page(StatusCode::SERVICE_UNAVAILABLE, &id, None, &form, "") };
+    let draft = Draft { shopper, id: &id, form: &form };
+    let Some(edge_cart) = &shopper.cart else {
+        return draft.page(StatusCode::SERVICE_UNAVAILABLE, None, "");
+    };
     let cart = PricedCart::load(&shop.catalogue(), edge_cart).await?;
-    let show_again = |status, notice: &str| page(status, &id, Some(&cart), &form, notice);
+    let show_again = |status, notice: &str| draft.page(status, Some(&cart), notice);
     if cart.lines.is_empty() {
         return show_again(StatusCode::CONFLICT, "");
     }
@@ -84,7 +89,7 @@ pub(super) async fn place_order(
     }
     match shop.orders().place(&id, &customer, &cart).await {
         Ok(true) => {}
-        Ok(false) => return refused(shop, edge_cart, &id, &form).await,
+        Ok(false) => return refused(shop, edge_cart, &draft).await,
         Err(error) => {
             log::error!("checkout: {error}");
             return show_again(StatusCode::SERVICE_UNAVAILABLE, RESEND);
@@ -112,30 +117,29 @@ fn changed_total(cart: &PricedCart, shown: &str) -> String {
 
 /// The response when a constraint refused the order: the same form was sent twice at once, or other buyers took the
 /// stock.
-async fn refused(
-    shop: Shop<'_>,
-    cart: &BTreeMap<String, u32>,
-    id: &DemoOrderId,
-    form: &CheckoutForm,
-) -> Result<Response, Error> {
-    if let Some((order, lines)) = shop.orders().find(id).await? {
+async fn refused(shop: Shop<'_>, cart: &BTreeMap<String, u32>, draft: &Draft<'_>) -> Result<Response, Error> {
+    if let Some((order, lines)) = shop.orders().find(draft.id).await? {
         return Ok(confirm(&order, &lines, None));
     }
     let cart = PricedCart::load(&shop.catalogue(), cart).await?;
     // The stock may be back by now; then the next attempt succeeds.
     let notice = if cart.has_problem() { OUT_OF_STOCK } else { STOCK_CHANGED };
-    page(StatusCode::CONFLICT, id, Some(&cart), form, notice)
+    draft.page(StatusCode::CONFLICT, Some(&cart), notice)
 }
 
-fn page(
-    status: StatusCode,
-    id: &DemoOrderId,
-    cart: Option<&PricedCart>,
-    form: &CheckoutForm,
-    notice: &str,
-) -> Result<Response, Error> {
-    let page = CheckoutPage { order_id: id.as_str(), cart, fields: form.fields(), notice };
-    pages::private(pages::html(status, &page))
+/// A checkout under way: everything that its page shows, except the cart and the error message.
+struct Draft<'a> {
+    shopper: &'a Shopper,
+    id: &'a DemoOrderId,
+    form: &'a CheckoutForm,
+}
+
+impl Draft<'_> {
+    fn page(&self, status: StatusCode, cart: Option<&PricedCart>, notice: &str) -> Result<Response, Error> {
+        let frame = Frame::private("Checkout", self.shopper);
+        let page = CheckoutPage { frame, order_id: self.id.as_str(), cart, fields: self.form.fields(), notice };
+        pages::private(pages::html(status, &page))
+    }
 }
 
 /// Redirects to the order's page, and reports the order to the edge with its flash sale reservation. The edge counts a

@@ -10,7 +10,7 @@ use crate::{
         checkout::{CHECK_FIELDS, CheckoutForm, RESEND, confirm},
         forms::{FormField, SubmittedForm},
         orders::DemoOrderId,
-        pages::{self, see_other},
+        pages::{self, Frame, see_other},
         shopper::{ReservedPiece, Shopper},
     },
     ports::{error::Error, fetch::Response, time::Timestamp},
@@ -20,6 +20,7 @@ use crate::{
 #[derive(Template)]
 #[template(path = "flash_checkout.html")]
 struct FlashCheckoutPage<'a> {
+    frame: Frame<'a>,
     offer: &'a FlashOffer,
     order_id: &'a str,
     fields: &'a [FormField],
@@ -35,6 +36,7 @@ struct FlashCheckout<'a> {
     order_id: &'a DemoOrderId,
     form: &'a CheckoutForm,
     reservation: Option<&'a ReservedPiece>,
+    shopper: &'a Shopper,
     now: Timestamp,
 }
 
@@ -42,7 +44,8 @@ impl FlashCheckout<'_> {
     fn page(&self, status: StatusCode, notice: &str) -> Result<Response, Error> {
         let seconds = self.reservation.map(|reservation| reservation.expires().since(self.now).as_secs());
         let (order_id, fields) = (self.order_id.as_str(), self.form.fields());
-        let page = FlashCheckoutPage { offer: self.offer, order_id, fields, seconds, notice };
+        let frame = Frame::private("Checkout", self.shopper);
+        let page = FlashCheckoutPage { frame, offer: self.offer, order_id, fields, seconds, notice };
         pages::private(pages::html(status, &page))
     }
 }
@@ -62,7 +65,8 @@ pub(in crate::demo) async fn show_checkout(
     let form = CheckoutForm::prefilled(shop, shopper).await?;
     let order_id = DemoOrderId::generate()?;
     let reservation = Some(reservation);
-    let checkout = FlashCheckout { offer: &offer, order_id: &order_id, form: &form, reservation, now: shop.now };
+    let checkout =
+        FlashCheckout { offer: &offer, order_id: &order_id, form: &form, reservation, shopper, now: shop.now };
     checkout.page(StatusCode::OK, "")
 }
 
@@ -84,7 +88,7 @@ pub(in crate::demo) async fn place_order(
     let offer = shop.catalogue().flash_sale(item).await?;
     let reservation = shopper.reservation_in(&offer);
     let (id, form) = (parsed_id.map_or_else(DemoOrderId::generate, Ok)?, CheckoutForm::checked(submitted));
-    let checkout = FlashCheckout { offer: &offer, order_id: &id, form: &form, reservation, now: shop.now };
+    let checkout = FlashCheckout { offer: &offer, order_id: &id, form: &form, reservation, shopper, now: shop.now };
     if shopper.is_unknown {
         return checkout.page(StatusCode::SERVICE_UNAVAILABLE, RESEND);
     }

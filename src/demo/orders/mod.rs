@@ -8,6 +8,7 @@ mod store;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 pub(super) use self::{page::show, store::OrderStore};
 use super::{
@@ -30,7 +31,8 @@ pub(super) struct Customer<'a> {
     pub user: Option<&'a str>,
     pub email: &'a str,
     pub name: &'a str,
-    pub address: &'a str,
+    /// Street, postal code, city and country, each on a line of its own.
+    pub address: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -78,13 +80,15 @@ impl DemoOrderId {
 /// Time for which the order's id alone opens a user's order, in seconds. The buyer sees the confirmation even if Redis
 /// fails right after the purchase and the session is unknown.
 const CONFIRMATION_WINDOW: u64 = 900;
+/// Time for which the link of a guest's order works, in seconds: 30 days.
+const GUEST_WINDOW: u64 = 30 * 86400;
 
 impl DemoOrder {
-    /// True if the visitor may see the order. The id alone opens a guest's order, and a user's order within the
-    /// [`CONFIRMATION_WINDOW`]. After that only the user may see it.
+    /// True if the visitor may see the order. The id alone opens a guest's order within the [`GUEST_WINDOW`],
+    /// and a user's order within the [`CONFIRMATION_WINDOW`]. After that only the user may see it.
     pub(super) fn is_visible_to(&self, user: Option<&str>, now: Timestamp) -> bool {
         match self.user.as_deref() {
-            None => true,
+            None => now.as_secs() < self.placed_at + GUEST_WINDOW,
             Some(owner) => user == Some(owner) || now.as_secs() < self.placed_at + CONFIRMATION_WINDOW,
         }
     }
@@ -98,9 +102,18 @@ impl DemoOrder {
         date(self.placed_at)
     }
 
-    /// The order number that pages show: the first eight digits of the id.
-    pub(super) fn number(&self) -> &str {
-        self.id.get(..8).unwrap_or(&self.id)
+    /// The order number that pages show. A hash of the id: the number does not reveal a part of the order's address.
+    pub(super) fn number(&self) -> String {
+        hex(&Sha256::digest(&self.id)).get(..8).unwrap_or_default().to_uppercase()
+    }
+
+    /// The state of the order. The demo shop sends nothing, so the order's age decides.
+    pub(super) fn status(&self, now: Timestamp) -> &'static str {
+        match now.as_secs().saturating_sub(self.placed_at) / 86400 {
+            0 => "Received",
+            1..4 => "Shipped",
+            _ => "Delivered",
+        }
     }
 
     /// The value of `Edge-Order`: `{"order_id", "items": [{"id", "quantity"}]}`, with `"reservation": {"sale", "id"}`
@@ -117,6 +130,11 @@ impl DemoOrder {
 }
 
 impl DemoOrderLine {
+    /// The price of one piece.
+    pub(super) fn unit_price<'a>(&self, order: &'a DemoOrder) -> Money<'a> {
+        Money { cents: self.price_cents, currency: &order.currency }
+    }
+
     /// The price of all pieces of the line.
     pub(super) fn price<'a>(&self, order: &'a DemoOrder) -> Money<'a> {
         Money { cents: self.price_cents * i64::from(self.quantity), currency: &order.currency }
@@ -146,6 +164,8 @@ mod tests {
         let (now, later) = (Timestamp::from_millis(1_795_284_726_000), Timestamp::from_millis(1_795_286_000_000));
         for user in [None, Some("eve"), Some("ada")] {
             assert!(order(None).is_visible_to(user, later), "the id is the key to a guest's order");
+            let expired = Timestamp::from_millis((1_795_284_725 + 30 * 86400) * 1000);
+            assert!(!order(None).is_visible_to(user, expired), "for 30 days");
             assert!(order(Some("ada")).is_visible_to(user, now), "right after the purchase");
             assert_eq!(order(Some("ada")).is_visible_to(user, later), user == Some("ada"));
         }

@@ -5,15 +5,21 @@ use http::StatusCode;
 
 use super::{DemoOrder, DemoOrderId, DemoOrderLine};
 use crate::{
-    demo::{Shop, pages, shopper::Shopper},
+    demo::{
+        Shop,
+        pages::{self, Frame},
+        shopper::Shopper,
+    },
     ports::{error::Error, fetch::Response},
 };
 
 #[derive(Template)]
 #[template(path = "order.html")]
 struct OrderPage<'a> {
+    frame: Frame<'a>,
     order: &'a DemoOrder,
     lines: &'a [DemoOrderLine],
+    status: &'a str,
 }
 
 /// # Errors
@@ -22,5 +28,10 @@ pub(in crate::demo) async fn show(shop: Shop<'_>, shopper: &Shopper, id: &DemoOr
     let found = shop.orders().find(id).await?;
     let visible = found.filter(|(order, _)| order.is_visible_to(shopper.user.as_deref(), shop.now));
     let (order, lines) = visible.ok_or(Error::NotFound("order"))?;
-    pages::private(pages::html(StatusCode::OK, &OrderPage { order: &order, lines: &lines }))
+    let title = format!("Order {}", order.number());
+    let frame = Frame::private(&title, shopper);
+    pages::private(pages::html(
+        StatusCode::OK,
+        &OrderPage { frame, order: &order, lines: &lines, status: order.status(shop.now) },
+    ))
 }

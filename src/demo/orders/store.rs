@@ -38,6 +38,10 @@ const TAKE_STOCK: &str = concat!(
     FROM json_each(?1) AS line WHERE inventory.id = line.value ->> 'item'"
 );
 
+/// Counts the pieces for the order by popularity.
+const COUNT_SOLD: &str = "UPDATE products SET sold = sold + (line.value ->> 'quantity')
+    FROM json_each(?1) AS line WHERE products.id = line.value ->> 'item'";
+
 /// The table's primary key allows one purchase per user and sale. If the sale or its price is not the one that the
 /// buyer saw, the subquery is NULL, which the schema refuses.
 const INSERT_PURCHASE: &str = "INSERT INTO flash_purchases (item, user, order_id, sale_starts_at) VALUES (?1, ?2, ?3,
@@ -67,6 +71,7 @@ impl OrderStore<'_> {
         self.commit(&[
             (INSERT_ORDER, self.order_binds(id, customer, cart.total_cents(), cart.currency())),
             (INSERT_LINES, vec![json!(id.0), lines.clone()]),
+            (COUNT_SOLD, vec![lines.clone()]),
             (TAKE_STOCK, vec![lines, now]),
         ])
         .await
@@ -89,7 +94,8 @@ impl OrderStore<'_> {
         let purchase = vec![item.clone(), json!(customer.user), order.clone(), json!(starts), json!(sale_cents)];
         self.commit(&[
             (INSERT_ORDER, self.order_binds(id, customer, *sale_cents, &card.currency)),
-            (INSERT_LINES, vec![order, line]),
+            (INSERT_LINES, vec![order, line.clone()]),
+            (COUNT_SOLD, vec![line]),
             (INSERT_PURCHASE, purchase),
             (TAKE_PIECE, vec![item, now]),
         ])
@@ -129,6 +135,11 @@ impl OrderStore<'_> {
         let sql = "SELECT id, user, mail AS email, name, address, total_cents, currency, placed_at FROM orders
             WHERE user = ?1 ORDER BY placed_at DESC LIMIT 50";
         deserialize_rows(self.database.query(sql, &[json!(user)]).await?)
+    }
+
+    /// The address of the newest order of `user`; None without an order.
+    pub(in crate::demo) async fn last_address(&self, user: &str) -> Result<Option<String>, Error> {
+        Ok(self.find_by_user(user).await?.into_iter().next().map(|order| order.address))
     }
 
     /// The parameters of [`INSERT_ORDER`].

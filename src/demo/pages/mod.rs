@@ -1,10 +1,13 @@
 //! Responses and public pages. A page that the edge may cache is the same for every visitor: it contains no name and
 //! sets no cookie.
 //!
-//! - `home`, `category`, `product`: the pages of the catalogue.
+//! - `frame`: head, header and footer. `home`, `listing`, `product`: the pages of the catalogue.
+//! - `discovery`: files for search engines.
 
-mod category;
+mod discovery;
+mod frame;
 mod home;
+mod listing;
 mod product;
 
 use askama::Template;
@@ -15,8 +18,10 @@ use http::{
 use serde_json::json;
 
 pub(super) use self::{
-    category::category,
+    discovery::{robots, sitemap},
+    frame::{Frame, PageFooter},
     home::home,
+    listing::{category, search},
     product::{product, product_with_problem},
 };
 use super::catalogue::ProductCard;
@@ -28,20 +33,10 @@ use crate::ports::{
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(super) const EDGE_TAGS: HeaderName = HeaderName::from_static("edge-tags");
 
-/// The part above every page's own content. A template of its own, so that it is compiled once instead of once per
-/// page.
-#[derive(Template)]
-#[template(path = "header.html")]
-pub(super) struct PageHeader;
-
-/// The part below every page's own content.
-#[derive(Template)]
-#[template(path = "footer.html")]
-pub(super) struct PageFooter;
-
 #[derive(Template)]
 #[template(path = "message.html")]
 struct MessagePage<'a> {
+    frame: Frame<'a>,
     title: &'a str,
     text: &'a str,
 }
@@ -68,13 +63,15 @@ pub(super) fn unavailable() -> Response {
     response
 }
 
-/// A page with one message; plain text if the template fails.
+/// A page with one message.
 pub(super) fn message(status: StatusCode, title: &str, text: &str) -> Response {
-    html(status, &MessagePage { title, text }).unwrap_or_else(|_| {
-        let mut response = Response::new(Body::from(text.to_owned()));
-        *response.status_mut() = status;
-        response
-    })
+    html_response(status, Ok(message_text(title, text))).unwrap_or_default()
+}
+
+/// The text of a page with one message; only the message if the template fails.
+pub(super) fn message_text(title: &str, text: &str) -> String {
+    let frame = Frame { title: title.into(), ..Frame::default() };
+    MessagePage { frame, title, text }.render().unwrap_or_else(|_| text.to_owned())
 }
 
 /// 303 after a form, so that a reload does not send the form again. `path` is a path of this shop.
@@ -117,10 +114,8 @@ pub(super) fn private(page: Result<Response, Error>) -> Result<Response, Error> 
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use super::*;
-    use crate::demo::catalogue::{Category, CategoryListing, test_card};
+    use crate::demo::catalogue::{Category, test_card};
 
     pub(super) fn text(response: Response) -> String {
         match response.into_body() {
@@ -131,22 +126,16 @@ mod tests {
 
     #[test]
     fn no_page_contains_an_inline_script_or_style() {
-        let listing = CategoryListing {
-            category: Category {
-                id: "a".into(),
-                name: "A".into(),
-                blurb: "B".into(),
-                products: 60,
-                picture: "mug".into(),
-                tone: "sage".into(),
-            },
-            cards: vec![test_card(1400, 900, 0)],
-            page: NonZeroU32::new(2).unwrap(),
-            pages: 3,
+        let category = Category {
+            id: "a".into(),
+            name: "A".into(),
+            blurb: "B".into(),
+            products: 60,
+            picture: "mug".into(),
+            tone: "sage".into(),
         };
         let pages = [
-            home(std::slice::from_ref(&listing.category), &listing.cards, &[]),
-            category(&listing),
+            home("https://shop.example", &[category], &[test_card(1400, 900, 0)], &[]),
             Ok(product::tests::mug_page(&test_card(1, 1, 1), vec![])),
             Ok(not_found()),
             Ok(unavailable()),
@@ -154,7 +143,12 @@ mod tests {
         for page in pages {
             let page = text(page.unwrap());
             assert!(!page.contains("<style") && !page.contains(" style=") && !page.contains(" onclick"), "{page}");
-            assert_eq!(page.matches("<script").count(), page.matches("<script src=\"/_edge/assets/").count(), "{page}");
+            let data = page.matches("<script type=\"application/ld+json\">").count();
+            assert_eq!(
+                page.matches("<script").count(),
+                page.matches("<script src=\"/_edge/assets/").count() + data,
+                "{page}"
+            );
             assert_eq!(page.matches("<h1").count(), 1, "{page}");
         }
     }

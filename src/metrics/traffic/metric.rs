@@ -61,6 +61,12 @@ metrics! {
     /// An order; each order id counts once.
     Order "orders",
 
+    // The location's cache.
+    /// A page from the location's cache, which Redis then confirms instead of sending it.
+    LocationHit "location_hits",
+    /// A request to the location's cache without an answer.
+    LocationFailure "location_failures",
+
     // Cost in Redis.
     /// Requests to Redis before a response.
     RedisRequests "redis_requests",

@@ -17,6 +17,7 @@ mod series;
 
 use std::{
     cell::{Cell, RefCell},
+    fmt::Write,
     rc::Rc,
     time::Duration,
 };
@@ -63,6 +64,38 @@ impl TrafficCounters {
         if added > 0 && cart.total_quantity() == added {
             self.count(Metric::CartStart);
         }
+    }
+
+    /// Returns whether counts wait for an entry.
+    #[must_use]
+    pub fn has_counts(&self) -> bool {
+        !self.interval.is_zero() && !self.counts.borrow().is_empty()
+    }
+
+    /// Takes the counts as lines for another isolate.
+    #[must_use]
+    pub fn take_carried(&self) -> String {
+        if self.interval.is_zero() {
+            return String::new();
+        }
+        let mut lines = String::new();
+        for (metric, count) in self.counts.take().iter().filter(|(_, count)| *count > 0) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "count\t{}\t{count}", metric.name());
+        }
+        lines
+    }
+
+    /// Adds a count of another isolate. Returns whether `line` is one.
+    pub fn receive(&self, line: &str) -> bool {
+        let Some((name, count)) = line.strip_prefix("count\t").and_then(|rest| rest.split_once('\t')) else {
+            return false;
+        };
+        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+        if let Some((metric, count)) = metric.zip(count.parse().ok()) {
+            self.counts.borrow_mut().add(metric, count);
+        }
+        true
     }
 
     /// A task that writes an entry. None if no entry is due.
@@ -130,6 +163,19 @@ mod tests {
         let counts = traffic.take_due_counts(&meter, NOON + Duration::from_secs(2)).unwrap();
         assert_eq!((counts.get(Metric::Hit), counts.get(Metric::BackgroundCommands)), (2, 1));
         assert_eq!(traffic.take_due_counts(&meter, NOON + Duration::from_mins(1)), None);
+    }
+
+    #[test]
+    fn counts_reach_another_isolate() {
+        let [edge, home] = [0, 1].map(|_| TrafficCounters::new(Duration::from_secs(2)));
+        edge.count(Metric::Hit);
+        edge.count(Metric::View);
+        edge.count(Metric::View);
+        let lines = edge.take_carried();
+        assert!(!edge.has_counts() && lines.lines().all(|line| home.receive(line)), "{lines}");
+        let counts = home.counts.take();
+        assert_eq!((counts.get(Metric::Hit), counts.get(Metric::View)), (1, 2));
+        assert!(!home.receive("views\tmug\t\t1"));
     }
 
     #[test]

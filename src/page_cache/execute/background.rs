@@ -82,11 +82,20 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
 
 /// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate.
 pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
-    let now = app.clock.now();
+    let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
-    match store::store(&app.redis, lease, &page, now, app.config.page.total_bytes).await {
-        Ok(true) => app.pages.keep(lease.key().hash(), Rc::new(page), epoch),
-        Ok(false) => {}
+    let page = StoredPage { render: lease.id().to_owned(), ..page };
+    match store::put(&app.redis, lease, &page, now, limit).await {
+        Ok(outcome) => {
+            if outcome.is_stored {
+                let page = Rc::new(page);
+                app.pages.keep(lease.key().hash(), page.clone(), epoch);
+                app.location.put(lease.key(), &page, app.clock.now()).await;
+            }
+            if let Some(size) = outcome.size {
+                log_error(app.pages.account.add(&app.redis, size, now, limit).await);
+            }
+        }
         Err(error) => log::warn!("page cache: a page was not stored: {error}"),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::near;
 use crate::{
     App,
     page_cache::{cache_status::CacheStatus, policy::Reason},
@@ -18,6 +19,9 @@ use upstash_rest::Command;
 /// Forwards the visitor's own request, with the visitor's facts from Redis. While Redis is down the origin gets an
 /// anonymous request.
 pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
+    if visit.app.home.is_some() {
+        return near::pass(visit, request).await;
+    }
     // Only a signed cookie costs a request to Redis.
     if visit.token.is_some()
         && let Circuit::Open { probe } = visit.app.circuit.state(visit.now)

@@ -44,7 +44,7 @@ pub async fn complete(
     let (head, body) = response.into_parts();
     let template = fragments::whole(app, &head.headers, body).await?;
     let url = Url::parse(request.key.url()).map_err(|_| Error::Platform("a page's URL is invalid".to_owned()))?;
-    let template = esi::scan(&template, &url)?;
+    let template = esi::scan(&template, &url, app.config.origin.url.as_ref())?;
     let sender = Sender { app, request, vary: &page.vary, url: &url };
     let found = join_all(template.includes.iter().map(|include| sender.fragment(include))).await;
     let found: Vec<_> = found.into_iter().collect::<Result<_, _>>()?;

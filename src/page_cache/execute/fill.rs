@@ -16,7 +16,8 @@ use crate::{
         cache_status::CacheStatus,
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
         memory::{Role, SessionFacts},
-        own_content::{self, NotFilled, OwnContent},
+        own_content::{self, Identity, NotFilled, OwnContent},
+        policy::CacheControl,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
@@ -174,21 +175,27 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
     }))
 }
 
-/// The visitor's own content. Concurrent pages of the same visitor share one request to the origin.
+/// The visitor's own content. Pages of the same visitor, concurrent or within two seconds, share one request to the
+/// origin. A visitor who changed something a moment ago shares nothing: another isolate may have seen the change.
 async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotFilled> {
+    if cookie::has_changed(own.headers()) {
+        return fetch(app, own).await?.without_cookie().map(|(content, _)| content);
+    }
     let now = app.clock.now();
     let until = now + app.config.page.holes_wait;
-    match app.pages.own_pages.join(own_content::identity(&own), now, until) {
-        Role::Send(guard) => {
-            let content = fetch(app, own).await;
-            let content = match content {
-                Ok(OwnPage { new_cookie: Some(name), .. }) => Err(NotFilled::Cookie(name)),
-                Ok(OwnPage { content, .. }) => Ok(Rc::new(content)),
-                Err(problem) => Err(problem),
-            };
-            guard.finish(content.clone());
-            content
-        }
+    match app.pages.own_pages.join(Identity::of(&own), now, until) {
+        Role::Send(guard) => match fetch(app, own).await.and_then(OwnPage::without_cookie) {
+            Ok((content, true)) => {
+                let content = Rc::new(own_content::detached(&content));
+                guard.finish_and_keep(content.clone(), app.clock.now());
+                Ok(content)
+            }
+            content => {
+                let content = content.map(|(content, _)| content);
+                guard.finish(content.clone());
+                content
+            }
+        },
         Role::Join(page) => {
             let [mut pause, longest_pause] = WAIT_PAUSES;
             while app.clock.now() < until {
@@ -209,6 +216,15 @@ struct OwnPage {
     /// The name of a cookie that the page sets, if the visitor does not have it yet.
     new_cookie: Option<String>,
     cookies: Vec<HeaderValue>,
+    may_be_kept: bool,
+}
+
+impl OwnPage {
+    /// The content that needs no cookie, and whether an isolate may keep it.
+    fn without_cookie(self) -> Result<(Rc<OwnContent>, bool), NotFilled> {
+        self.new_cookie
+            .map_or_else(|| Ok((Rc::new(self.content), self.may_be_kept)), |name| Err(NotFilled::Cookie(name)))
+    }
 }
 
 async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
@@ -223,10 +239,13 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
     let page = &app.config.page;
     let Ok(Collected::Whole(body)) = body.collect(page.max_bytes).await else { return Err(NotFilled::Body) };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
+    let content = own_content::read(&*app.html, &page.holes, &body).await?;
     Ok(OwnPage {
-        content: own_content::read(&*app.html, &page.holes, &body).await?,
         new_cookie: own_content::new_cookie(page, &path, &sent, &cookies),
         cookies,
+        // A page without any element may be a message that the shop shows instead.
+        may_be_kept: !content.is_empty() && !CacheControl::of(&head.headers).has("no-store"),
+        content,
     })
 }
 

@@ -6,12 +6,12 @@ use url::Url;
 use super::bypass::bypass;
 use crate::{
     config::rules::UrlRules,
-    page_cache::{key::PageKey, own_content, policy::Reason, store},
+    page_cache::{key::PageKey, policy::Reason, store},
     ports::{
         answer::Answer,
         fetch::{Request, Response},
     },
-    proxy::Visit,
+    proxy::{Visit, esi::Processed},
 };
 
 /// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL
@@ -21,19 +21,18 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let (app, now) = (visit.app.clone(), visit.now);
     let is_safe = request.method().is_safe();
     let url = request.uri().to_string();
-    if !app.pages.own_pages.is_empty()
-        && let Some(own) = own_content::request(&app.config.page.holes, request.uri(), request.headers())
-    {
-        // A page after this request must not show what the visitor had before it.
-        app.pages.own_pages.forget(&own_content::identity(&own));
-    }
     let mut answer = bypass(&visit, Reason::Method, request).await;
     let status = answer.response.status();
-    if !is_safe && (status.is_success() || status.is_redirection()) {
+    // A response whose ESI is refused was a success at the origin.
+    let is_refused = answer.response.extensions().get() == Some(&Processed::Refused);
+    if !is_safe && (status.is_success() || status.is_redirection() || is_refused) {
         let keys = changed(&url, &answer.response, &app.config.page.urls);
         for key in &keys {
             app.pages.forget(key.hash());
             app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
+        }
+        if app.home.is_some() {
+            return answer;
         }
         answer.background.push(Box::pin(async move {
             if let Err(error) = store::invalidate(&app.redis, &keys).await {

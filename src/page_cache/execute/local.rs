@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{
     PageRequest,
     bypass::{self, probe_redis},
-    fill,
+    fill, near,
 };
 use crate::{
     App,
@@ -29,9 +29,12 @@ use crate::{
 };
 
 /// Serves a copy without Redis. One request [confirms](confirm) the copy after its response, before the copy expires.
-pub fn serve(visit: &Visit, request: &Request, hit: &LocalHit, cookies: &VisitorCookies) -> Answer {
+pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, cookies: &VisitorCookies) -> Answer {
     let LocalHit { entry: page, prepared, .. } = hit;
     let status = CacheStatus::hit(page, visit.now);
+    if let Some(response) = near::hand_over(visit, cookies, (key, page), status, hit.confirmed) {
+        return response.into();
+    }
     // The platform accepts no body with some statuses (204), and an empty body needs no preparation.
     let response = if fill::is_due(page, cookies, visit) {
         fill::respond(page, visit, request, status)
@@ -46,15 +49,37 @@ pub fn serve(visit: &Visit, request: &Request, hit: &LocalHit, cookies: &Visitor
 
 /// Asks Redis whether it still has the page.
 pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<StoredPage>) -> BackgroundTask {
+    if visit.app.home.is_some() {
+        return near::confirm(visit, key, selecting, held);
+    }
     let (app, now) = (visit.app.clone(), visit.now);
     Box::pin(async move {
         let epoch = app.pages.epoch(now);
+        let mut held = held;
+        // Another isolate of the location may have the page's successor.
+        if !held.is_fresh(now)
+            && let Some(newer) = app.location.find(&key, &selecting, Some(&held), now).await
+        {
+            held = Rc::new(newer);
+        }
         match look_up(&app.redis, &key, &selecting, Some(&held), now).await {
-            Ok(LookupResult { entry: Some(page), .. }) => app.pages.keep(key.hash(), Rc::from(page), epoch),
+            Ok(LookupResult { entry: Some(page), .. }) => {
+                let page: Rc<StoredPage> = Rc::from(page);
+                app.pages.keep(key.hash(), page.clone(), epoch);
+                if page.render != held.render {
+                    share(&app, &key, page).await;
+                }
+            }
             Ok(_) => app.pages.forget(key.hash()),
             Err(error) => log::warn!("page cache: {error}"),
         }
     })
+}
+
+/// Gives the location's other isolates a page that Redis sent.
+pub fn share(app: &Rc<App>, key: &PageKey, page: Rc<StoredPage>) -> BackgroundTask {
+    let (app, key) = (app.clone(), key.clone());
+    Box::pin(async move { app.location.put(&key, &page, app.clock.now()).await })
 }
 
 /// Serves a copy while the circuit is open, so that the origin does not get the cache's load. The copy may have missed
@@ -89,7 +114,7 @@ async fn forward(page: PageRequest) -> Answer {
 }
 
 /// The copy that may answer the request while Redis is down.
-fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
+pub fn fallback(page: &PageRequest, app: &App) -> Option<Rc<StoredPage>> {
     let now = page.visit.now;
     let copy = app.pages.fallback(page.key.hash(), &page.selecting, now)?;
     let is_usable = copy.is_fresh(now) || page.directives.allows_on_error(&copy.state(now), false);

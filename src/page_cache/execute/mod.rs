@@ -1,6 +1,7 @@
 //! Answers a request for a page: gathers the facts, asks [`decide`](super::decide) for the step, and runs it.
 //!
 //! - `local`: the isolate's copies, while they are confirmed or Redis is down.
+//! - `near`: the edge tier's part, and the pages that the home tier hands over to it.
 //! - `shared`: a render for everybody.
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
@@ -16,6 +17,7 @@ mod esi;
 mod fill;
 mod invalidate;
 mod local;
+mod near;
 mod personal;
 pub mod render;
 mod shared;
@@ -25,13 +27,13 @@ use std::{cell::LazyCell, rc::Rc, time::Duration};
 use http::{HeaderValue, Method, StatusCode, header};
 
 use self::background::{BackgroundRender, confirm_unstorable, release};
-pub use self::{bypass::bypass, fill::own_content_for_browser, invalidate::forward_unsafe};
+pub use self::{bypass::bypass, fill::own_content_for_browser, invalidate::forward_unsafe, near::HandedOver};
 use super::{
     admission::{is_plain, popularity},
     cache_status::CacheStatus,
     decide::{FirstStep, Known, Step, Waited, first_step, next_step},
     key::PageKey,
-    lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState},
+    lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
     memory::LookupEpoch,
     policy::{ForwardReason, Reason, RequestDirectives, Reuse, freshness::Popularity},
     respond::respond,
@@ -71,7 +73,11 @@ struct PageRequest {
 struct Found {
     lookup: LookupResult,
     session: Option<Session>,
+    /// The page is fresh, so the visitor's session was not read.
+    lacks_session: bool,
     epoch: LookupEpoch,
+    /// Redis sent the page: the location's cache does not have it.
+    is_new: bool,
 }
 
 /// The reason for asking the origin, and whether popularity admits a response without stated freshness.
@@ -93,8 +99,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let local = local.filter(|_| !is_withheld);
     let reuse = local.as_ref().map(|hit| directives.reuse(&hit.entry.state(now)));
     let hit_for_miss = || {
-        let has_holes = || app.config.page.holes.of_path(key.path()).next().is_some();
-        if is_withheld || cookies.strictest == CookieKind::Personal || cookies.in_holes && !has_holes() {
+        if is_withheld || cookies.strictest == CookieKind::Personal {
             return Some(Reason::Cookie);
         }
         let is_personal = || *has_personal_headers || visit.token.is_some();
@@ -102,12 +107,17 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         app.pages.unstorable(key.hash(), now).or_else(personal)
     };
     let step = first_step(reuse, directives.only_if_cached(), hit_for_miss, app.circuit.is_open());
-    if let (FirstStep::ServeLocal, Some(hit)) = (step, local) {
-        let answer = local::serve(&visit, &request, &hit, &cookies);
+    let is_edge = app.home.is_some();
+    if let (FirstStep::ServeLocal, Some(hit)) = (step, local)
+        && !(is_edge && fill::is_due(&hit.entry, &cookies, &visit))
+    {
+        let answer = local::serve(&visit, &request, &key, &hit, &cookies);
         let confirm = hit.confirm.then(|| local::confirm(&visit, key, selecting.clone(), hit.entry));
         return Answer { background: confirm.into_iter().collect(), ..answer };
     }
-    if let FirstStep::Bypass(reason) = step {
+    if let FirstStep::Bypass(reason) = step
+        && !is_edge
+    {
         let must_confirm = app.pages.must_confirm_unstorable(key.hash(), now);
         let confirm = must_confirm.then(|| confirm_unstorable(app.clone(), key, selecting.clone(), now));
         let mut answer = bypass(&visit, reason, request).await;
@@ -116,6 +126,9 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     }
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
     let page = PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request };
+    if is_edge {
+        return near::answer(page).await;
+    }
     if step == FirstStep::WithoutRedis {
         return local::serve_without_redis(page).await;
     }
@@ -140,25 +153,50 @@ impl PageRequest {
         } else {
             LeaseRequest::IfStale
         };
-        let terms = LeaseTerms { duration: app.config.origin.timeout, request: lease_request };
-        let (lookup, command) = Lookup::new(app.redis.keys(), &self.key, &self.selecting, app.clock.now(), terms)?;
+        let keys = app.redis.keys();
+        let token = self.visit.token.as_ref().filter(|_| with_session);
+        let only_if_stale = self.cookies.strictest < CookieKind::Unknown && !self.directives.is_validated();
+        let in_script = token.filter(|_| !keys.is_sharded()).map(|token| SessionRead { token, only_if_stale });
+        let terms = LeaseTerms { duration: app.config.origin.timeout, request: lease_request, session: in_script };
+        let held = self.held().await;
+        let wanted = Wanted { selecting: &self.selecting, held: held.as_deref() };
+        let (lookup, command) = Lookup::new(keys, &self.key, wanted, app.clock.now(), terms)?;
         let epoch = app.pages.epoch(app.clock.now());
         let mut commands = vec![command.expecting(app.config.page.max_bytes)];
-        let token = self.visit.token.as_ref().filter(|_| with_session);
-        commands.extend(token.into_iter().flat_map(|token| sessions::check_commands(app.redis.keys(), token)));
+        let in_pipeline = token.filter(|_| keys.is_sharded());
+        commands.extend(in_pipeline.into_iter().flat_map(|token| sessions::check_commands(keys, token)));
         let replies = app.redis.pipeline(&commands).await;
         app.circuit.record(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
-        let lookup = lookup.read(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
-        let session = match token {
-            None => None,
-            Some(token) => {
-                let check = Reply::List(replies.collect::<Result<_, _>>()?);
-                let (user, seen) = FromReply::from_reply(check)?;
-                sessions::from_check(token, user, seen, self.visit.now, &app.config.session)
-            }
+        let mut lookup = lookup.read(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
+        let check = match in_pipeline {
+            Some(_) => Some(FromReply::from_reply(Reply::List(replies.collect::<Result<_, _>>()?))?),
+            None => lookup.session.take(),
         };
-        Ok(Found { lookup, session, epoch })
+        let session = token.zip(check.clone()).and_then(|(token, (user, seen)): (_, (Option<String>, _))| {
+            sessions::from_check(token, user, seen, self.visit.now, &app.config.session)
+        });
+        let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
+        let is_new = number(lookup.entry.as_deref()) != number(held.as_deref());
+        Ok(Found { lookup, session, lacks_session: token.is_some() && check.is_none(), epoch, is_new })
+    }
+
+    async fn check_session(&self) -> Result<Option<Session>, Error> {
+        let Visit { app, token, now, .. } = &self.visit;
+        let Some(token) = token else { return Ok(None) };
+        sessions::check(&app.redis, token, *now, &app.config.session).await
+    }
+
+    /// The newest copy of the page without Redis: the isolate's while it is fresh, else the location's if that is
+    /// newer.
+    async fn held(&self) -> Option<Rc<StoredPage>> {
+        let (app, now) = (&self.visit.app, self.visit.app.clock.now());
+        let own = app.pages.fallback(self.key.hash(), &self.selecting, now);
+        if own.as_ref().is_some_and(|page| page.is_fresh(now)) {
+            return own;
+        }
+        let found = app.location.find(&self.key, &self.selecting, own.as_deref(), now).await;
+        found.map(Rc::new).or(own)
     }
 
     /// Runs steps until one of them answers.
@@ -172,7 +210,20 @@ impl PageRequest {
             self.learn_item(&found.lookup);
             let known = self.known(&found, wait, now);
             let miss = |reason| Miss { reason, popularity: known.popularity };
-            match next_step(&known) {
+            let step = next_step(&known);
+            let serves = matches!(step, Step::Serve { .. } | Step::ServeOnError);
+            if found.lacks_session && !serves {
+                // Rare: the page is fresh and still not for this request.
+                match self.check_session().await {
+                    Ok(session) => (found.session, found.lacks_session) = (session, false),
+                    Err(error) => {
+                        log::warn!("page cache: {error}");
+                        return local::serve_after_redis_failed(self).await;
+                    }
+                }
+                continue;
+            }
+            match step {
                 Step::Serve { collapsed } => {
                     let status = |page: &StoredPage| {
                         collapsed.map_or_else(|| CacheStatus::hit(page, now), CacheStatus::collapsed)
@@ -207,7 +258,9 @@ impl PageRequest {
                     }
                     pause = (pause * 2).min(longest_pause);
                     match self.look_up(false).await {
-                        Ok(again) => (found.lookup, found.epoch) = (again.lookup, again.epoch),
+                        Ok(again) => {
+                            found = Found { session: found.session, ..again };
+                        }
                         Err(error) => {
                             log::warn!("page cache: {error}");
                             return local::serve_after_redis_failed(self).await;
@@ -262,12 +315,17 @@ impl PageRequest {
     fn serve_stored(self, found: Found, status: impl FnOnce(&StoredPage) -> CacheStatus, now: Timestamp) -> Answer {
         let popularity = self.popularity(&found.lookup);
         let LookupResult { entry: Some(page), lease, .. } = found.lookup else {
-            return failure(&FetchError::Unreachable.into(), self.request.headers()).into();
+            return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();
         };
-        let mut answer = self.respond_with(&page, status(&page), now);
+        let status = status(&page);
+        let handed = near::hand_over(&self.visit, &self.cookies, (&self.key, &page), status, found.epoch.began());
+        let mut answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
         let page: Rc<StoredPage> = Rc::from(page);
         let app = &self.visit.app;
         app.pages.keep(self.key.hash(), page.clone(), found.epoch);
+        if found.is_new {
+            answer.background.push(local::share(app, &self.key, page.clone()));
+        }
         let is_due = !page.is_fresh(now) && !app.pages.has_failed(self.key.hash(), now);
         answer.background.extend(lease.map(|lease| {
             if is_due {

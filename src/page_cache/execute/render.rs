@@ -45,7 +45,7 @@ pub struct RenderRequest<'a> {
     pub stored: Option<&'a StoredPage>,
     /// `Ok` if a response without stated freshness may be stored.
     pub popularity: Popularity,
-    /// The lease's stamp; 0 without a lease.
+    /// The lease's [stamp](crate::page_cache::Lease::stamp); 0 without a lease.
     pub stamp: u64,
     /// Caches between edgefront and the origin must also validate.
     pub no_cache: bool,
@@ -253,6 +253,7 @@ impl OriginReply<'_> {
         let fresh_until = self.arrived + freshness.fresh;
         StoredPage {
             stamp,
+            render: String::new(),
             stored: self.arrived - freshness.age,
             fresh_until,
             stale_until: fresh_until + freshness.stale,

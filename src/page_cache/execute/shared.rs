@@ -183,7 +183,7 @@ impl SharedRender {
 
     /// Answers for an origin that sent no response.
     fn fail(self, error: &Error) -> Answer {
-        let mut response = failure(error, self.page.request.headers());
+        let mut response = failure(&self.page.visit.app, error, self.page.request.headers());
         CacheStatus::not_stored(self.miss.reason, Reason::OriginDown).append_to(&mut response);
         let background = self.lease.map(|lease| release(&self.page.visit.app, lease));
         Answer { response, background: background.into_iter().collect() }

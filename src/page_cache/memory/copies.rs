@@ -66,6 +66,12 @@ impl LookupEpoch {
     pub const fn began(self) -> Timestamp {
         self.at
     }
+
+    /// The epoch of a page that Redis confirmed so long before the lookup.
+    #[must_use]
+    pub fn earlier(self, age: Duration) -> Self {
+        Self { at: self.at - age, ..self }
+    }
 }
 
 /// A copy that answers without Redis.
@@ -73,6 +79,8 @@ pub struct LocalHit {
     pub entry: Rc<StoredPage>,
     /// Body and headers in the platform's form, for a complete response.
     pub prepared: Rc<PreparedBody>,
+    /// When Redis confirmed the page.
+    pub confirmed: Timestamp,
     /// The caller confirms the copy after its response, alone and before the copy expires, so that no visitor waits for
     /// it.
     pub confirm: bool,
@@ -119,7 +127,7 @@ impl LocalCopies {
         let confirmed = copy.confirmed.get();
         now.is_within(self.ttl, confirmed).then(|| {
             let confirm = now.since(confirmed) >= self.ttl / 2 && !copy.confirming.replace(true);
-            LocalHit { entry: copy.entry.clone(), prepared: copy.prepared.clone(), confirm }
+            LocalHit { entry: copy.entry.clone(), prepared: copy.prepared.clone(), confirmed, confirm }
         })
     }
 

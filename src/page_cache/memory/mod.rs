@@ -4,7 +4,7 @@
 //! - [`copies`]: pages as Redis recently returned them.
 //! - [`facts`]: facts of sessions that fill holes.
 //! - [`notes`]: hit-for-miss notes, failed renders.
-//! - [`own_pages`]: requests for a visitor's own content that are under way.
+//! - [`own_pages`]: visitors' own content from the origin, and the requests for it that are under way.
 
 mod copies;
 mod facts;
@@ -21,6 +21,7 @@ use std::{
 pub use self::copies::{LocalHit, LookupEpoch};
 use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages};
 pub use self::{facts::SessionFacts, own_pages::Role};
+use super::account::PageAccount;
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
 };
@@ -55,7 +56,9 @@ pub struct PageMemory {
     unpopular: Notes<()>,
     failed: Notes<()>,
     renders: Rc<RefCell<Renders>>,
-    /// Requests for visitors' own content.
+    /// The sizes of stored pages that are not in Redis' account yet.
+    pub account: PageAccount,
+    /// Visitors' own content.
     pub own_pages: OwnPages,
     /// Facts of sessions.
     pub facts: FactMemory,
@@ -78,6 +81,7 @@ impl PageMemory {
             unpopular: Notes::default(),
             failed: Notes::default(),
             renders: Rc::default(),
+            account: PageAccount::default(),
             own_pages: OwnPages::default(),
             facts: FactMemory::default(),
         }

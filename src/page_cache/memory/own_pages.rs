@@ -1,27 +1,37 @@
-//! Requests for a visitor's own content that are under way. Concurrent pages of the same visitor share one request.
+//! Visitors' own content from the origin. Concurrent pages of the same visitor share one request, and the pages of the
+//! next two seconds its content. As with [facts](super::facts), a visitor with the cookie of a change gets content that
+//! the origin sent later.
 
 use std::{
-    cell::{OnceCell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::HashMap,
     rc::Rc,
 };
 
-use super::super::own_content::{NotFilled, OwnContent};
-use crate::ports::time::Timestamp;
+use super::super::own_content::{Identity, NotFilled, OwnContent, Visitor};
+use crate::{ports::time::Timestamp, sessions::cookie::CHANGED_FOR};
 
 /// Largest number of remembered requests. The platform may end a request without dropping its guard.
-const MAX_UNDER_WAY: usize = 1_000;
+const MAX_PAGES: usize = 1_000;
+/// Largest size of all kept content, bytes.
+const MAX_BYTES: usize = 4 << 20;
 
-/// The requests under way, by everything that the origin gets. So no visitor can reach another one's content.
+/// Requests under way and kept content, by everything that the origin gets. So no visitor can reach another one's
+/// content.
 #[derive(Default)]
 pub struct OwnPages {
-    under_way: RefCell<HashMap<Vec<u8>, Rc<OwnPage>>>,
+    pages: RefCell<HashMap<Identity, Rc<OwnPage>>>,
+    /// The size of all kept content.
+    bytes: Cell<usize>,
 }
 
 /// A request for a visitor's own content.
 pub struct OwnPage {
-    until: Timestamp,
+    asked: Timestamp,
+    until: Cell<Timestamp>,
     result: OnceCell<Result<Rc<OwnContent>, NotFilled>>,
+    /// The size of the kept content. 0 while the request is under way.
+    bytes: Cell<usize>,
 }
 
 impl OwnPage {
@@ -29,12 +39,16 @@ impl OwnPage {
     pub fn result(&self) -> Option<Result<Rc<OwnContent>, NotFilled>> {
         self.result.get().cloned()
     }
+
+    fn is_valid(&self, now: Timestamp) -> bool {
+        self.asked <= now && now < self.until.get()
+    }
 }
 
 /// The request of a caller that must send it.
 pub struct OwnPageGuard<'a> {
     pages: &'a OwnPages,
-    key: Vec<u8>,
+    identity: Identity,
     page: Rc<OwnPage>,
 }
 
@@ -47,28 +61,36 @@ pub enum Role<'a> {
 }
 
 impl OwnPages {
-    /// Joins the request that sends `key`, or starts it. A request that has not ended at `until` is given up.
-    pub fn join(&self, key: Vec<u8>, now: Timestamp, until: Timestamp) -> Role<'_> {
-        let mut under_way = self.under_way.borrow_mut();
-        if let Some(page) = under_way.get(&key).filter(|page| now < page.until) {
-            return Role::Join(page.clone());
+    /// Joins the request of `identity`, or starts it. A request that has not ended at `until` is given up.
+    pub fn join(&self, identity: Identity, now: Timestamp, until: Timestamp) -> Role<'_> {
+        let found = self.pages.borrow().get(&identity).cloned();
+        if let Some(page) = found.filter(|page| page.is_valid(now)) {
+            return Role::Join(page);
         }
-        if under_way.len() >= MAX_UNDER_WAY {
-            under_way.retain(|_, page| now < page.until);
+        if self.pages.borrow().len() >= MAX_PAGES {
+            self.retain(|_, page| page.is_valid(now));
         }
-        let page = Rc::new(OwnPage { until, result: OnceCell::new() });
-        under_way.insert(key.clone(), page.clone());
-        Role::Send(OwnPageGuard { pages: self, key, page })
+        if self.pages.borrow().len() >= MAX_PAGES {
+            self.retain(|_, page| page.bytes.get() == 0);
+        }
+        let (until, bytes) = (Cell::new(until), Cell::new(0));
+        let page = Rc::new(OwnPage { asked: now, until, result: OnceCell::new(), bytes });
+        let replaced = self.pages.borrow_mut().insert(identity.clone(), page.clone());
+        self.bytes.set(self.bytes.get() - replaced.map_or(0, |page| page.bytes.get()));
+        Role::Send(OwnPageGuard { pages: self, identity, page })
     }
 
-    /// Lets no later caller join: the visitor changes something.
-    pub fn forget(&self, key: &[u8]) {
-        self.under_way.borrow_mut().remove(key);
+    /// Drops all content of a visitor who changes something, and lets no later caller join a request under way.
+    pub fn forget(&self, visitor: &Visitor) {
+        if !self.pages.borrow().is_empty() {
+            self.retain(|identity, _| identity.visitor != *visitor);
+        }
     }
 
-    /// Returns whether no request is under way.
-    pub fn is_empty(&self) -> bool {
-        self.under_way.borrow().is_empty()
+    fn retain(&self, keeps: impl Fn(&Identity, &OwnPage) -> bool) {
+        let mut pages = self.pages.borrow_mut();
+        pages.retain(|identity, page| keeps(identity, page));
+        self.bytes.set(pages.values().map(|page| page.bytes.get()).sum());
     }
 }
 
@@ -78,13 +100,39 @@ impl OwnPageGuard<'_> {
         // Never set before: there is one guard.
         let _ = self.page.result.set(result);
     }
+
+    /// Ends the request, and keeps its content for two seconds after the request began.
+    pub fn finish_and_keep(self, content: Rc<OwnContent>, now: Timestamp) {
+        let elements = content.iter().map(|(selector, elements)| {
+            selector.len() + elements.iter().map(|html| html.len() + size_of_val(html)).sum::<usize>()
+        });
+        let bytes = self.identity.len() + elements.sum::<usize>() + size_of::<OwnPage>();
+        let pages = self.pages;
+        let until = self.page.asked + CHANGED_FOR;
+        if self.is_listed() && now < until && bytes <= MAX_BYTES {
+            if pages.bytes.get() + bytes > MAX_BYTES {
+                pages.retain(|_, page| page.is_valid(now));
+            }
+            if pages.bytes.get() + bytes > MAX_BYTES {
+                pages.retain(|_, page| page.bytes.get() == 0);
+            }
+            self.page.until.set(until);
+            self.page.bytes.set(bytes);
+            pages.bytes.set(pages.bytes.get() + bytes);
+        }
+        self.finish(Ok(content));
+    }
+
+    /// Returns whether later callers find the request: the visitor has changed nothing since it began.
+    fn is_listed(&self) -> bool {
+        self.pages.pages.borrow().get(&self.identity).is_some_and(|page| Rc::ptr_eq(page, &self.page))
+    }
 }
 
 impl Drop for OwnPageGuard<'_> {
     fn drop(&mut self) {
-        let mut under_way = self.pages.under_way.borrow_mut();
-        if under_way.get(&self.key).is_some_and(|page| Rc::ptr_eq(page, &self.page)) {
-            under_way.remove(&self.key);
+        if self.page.bytes.get() == 0 && self.is_listed() {
+            self.pages.pages.borrow_mut().remove(&self.identity);
         }
     }
 }
@@ -93,33 +141,109 @@ impl Drop for OwnPageGuard<'_> {
 mod tests {
     use std::time::Duration;
 
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue, Uri, header};
+
     use super::*;
+    use crate::proxy::own_request;
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn headers(name: &str) -> HeaderMap {
+        HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(name).unwrap())])
+    }
+
+    fn identity(name: &str) -> Identity {
+        Identity::of(&own_request(Uri::from_static("https://shop.example/basket"), &headers(name)))
+    }
+
+    fn content(bytes: usize) -> Rc<OwnContent> {
+        Rc::new(OwnContent::from([("#mini".to_owned(), vec![Bytes::from(vec![b'x'; bytes])])]))
+    }
+
+    /// Joins the request of a visitor, which is given up after 20 seconds.
+    fn join<'a>(pages: &'a OwnPages, name: &str, now: Timestamp) -> Role<'a> {
+        pages.join(identity(name), now, now + 20 * SECOND)
+    }
+
+    fn send<'a>(pages: &'a OwnPages, name: &str, now: Timestamp) -> OwnPageGuard<'a> {
+        match join(pages, name, now) {
+            Role::Send(guard) => guard,
+            Role::Join(_) => panic!("{name} joins"),
+        }
+    }
+
+    fn kept(pages: &OwnPages, name: &str, now: Timestamp) -> Option<Rc<OwnContent>> {
+        match join(pages, name, now) {
+            Role::Send(_) => None,
+            Role::Join(page) => page.result().and_then(Result::ok),
+        }
+    }
 
     #[test]
     fn concurrent_callers_share_one_request_and_later_ones_send_their_own() {
         let pages = OwnPages::default();
-        let until = START + Duration::from_secs(2);
-        let join = |key: &str, now| pages.join(key.as_bytes().to_vec(), now, until);
-        let Role::Send(guard) = join("ada", START) else { panic!("the first caller sends") };
-        assert!(matches!(join("bob", START), Role::Send(_)));
-        let Role::Join(joined) = join("ada", START) else { panic!("the second caller joins") };
-        assert!(matches!(join("ada", until), Role::Send(_)), "the request was given up");
+        let guard = send(&pages, "ada", START);
+        drop(send(&pages, "bob", START));
+        let Role::Join(joined) = join(&pages, "ada", START) else { panic!("the second caller joins") };
+        assert!(matches!(join(&pages, "ada", START + 20 * SECOND), Role::Send(_)), "the request was given up");
         assert!(joined.result().is_none());
         guard.finish(Err(NotFilled::NotHtml));
         assert_eq!(joined.result(), Some(Err(NotFilled::NotHtml)));
-        assert!(pages.is_empty());
+        assert!(pages.pages.borrow().is_empty());
     }
 
     #[test]
-    fn nobody_joins_a_request_from_before_a_change() {
+    fn content_is_kept_for_two_seconds_after_its_request() {
         let pages = OwnPages::default();
-        let join = || pages.join(b"ada".to_vec(), START, START + Duration::from_secs(2));
-        let Role::Send(before) = join() else { panic!("the first caller sends") };
-        pages.forget(b"ada");
-        let Role::Send(_after) = join() else { panic!("the request before the change is not joined") };
-        drop(before);
-        assert!(matches!(join(), Role::Join(_)), "the end of the old request does not end the new one");
+        send(&pages, "ada", START).finish_and_keep(content(9), START + SECOND);
+        assert_eq!(kept(&pages, "ada", START + SECOND), Some(content(9)));
+        assert_eq!(kept(&pages, "bob", START + SECOND), None, "another visitor");
+        assert_eq!(
+            kept(&pages, "ada", Timestamp::from_millis(START.as_millis() - 1)),
+            None,
+            "a clock that was set back"
+        );
+        send(&pages, "ada", START).finish_and_keep(content(9), START + SECOND);
+        assert_eq!(kept(&pages, "ada", START + CHANGED_FOR), None);
+        assert_eq!(pages.bytes.get(), 0);
+        send(&pages, "ada", START).finish_and_keep(content(9), START + CHANGED_FOR);
+        assert_eq!(kept(&pages, "ada", START + SECOND), None, "it arrived late");
+    }
+
+    #[test]
+    fn a_change_drops_content_and_requests_from_before_it() {
+        let pages = OwnPages::default();
+        send(&pages, "ada", START).finish_and_keep(content(9), START);
+        pages.forget(&Visitor::of(&headers("ada")));
+        assert_eq!(pages.bytes.get(), 0);
+        let before = send(&pages, "ada", START);
+        pages.forget(&Visitor::of(&headers("bob")));
+        assert!(matches!(join(&pages, "ada", START), Role::Join(_)));
+        pages.forget(&Visitor::of(&headers("ada")));
+        let _after = send(&pages, "ada", START);
+        before.finish_and_keep(content(9), START);
+        assert!(
+            matches!(join(&pages, "ada", START), Role::Join(_)),
+            "the end of the old request does not end the new one"
+        );
+        assert_eq!(kept(&pages, "ada", START), None, "nobody gets the content from before the change");
+        assert_eq!(pages.bytes.get(), 0);
+    }
+
+    #[test]
+    fn kept_content_is_bounded() {
+        let pages = OwnPages::default();
+        for number in 0..5_000 {
+            let bytes = if number % 100 == 0 { MAX_BYTES / 8 } else { 100 };
+            send(&pages, &number.to_string(), START).finish_and_keep(content(bytes), START);
+            assert!(pages.bytes.get() <= MAX_BYTES && pages.pages.borrow().len() <= MAX_PAGES);
+        }
+        assert_eq!(kept(&pages, "4999", START), Some(content(100)));
+        send(&pages, "ada", START).finish_and_keep(content(MAX_BYTES), START);
+        assert_eq!(kept(&pages, "ada", START), None, "too large");
+        let sum: usize = pages.pages.borrow().values().map(|page| page.bytes.get()).sum();
+        assert_eq!(pages.bytes.get(), sum);
     }
 }

@@ -85,6 +85,8 @@ pub enum Reason {
     /// The page's ESI cannot be processed.
     Esi,
     RedisDown,
+    /// The home tier did not answer.
+    HomeDown,
 }
 
 impl Reason {
@@ -120,6 +122,7 @@ impl Reason {
             Self::OriginDown => "origin-down",
             Self::Esi => "esi",
             Self::RedisDown => "redis-down",
+            Self::HomeDown => "home-down",
         }
     }
 

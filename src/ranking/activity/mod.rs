@@ -13,9 +13,11 @@
 //! touches whose replies were not counted yet. A failed pipeline is not repeated, because Redis may have executed it:
 //! its views are lost, and nothing else.
 //!
+//! - [`carried`]: the batches from the edge tier to the home tier.
 //! - [`pending`]: the activity that is not written yet.
 //! - [`writer`]: the background task that writes it.
 
+mod carried;
 mod pending;
 mod writer;
 
@@ -27,7 +29,7 @@ use std::{
 use self::pending::{PendingActivity, PendingTouch, PendingView};
 use crate::{
     config::SessionConfig,
-    ports::{network::ClientNetwork, recent::RecentSet, time::Timestamp},
+    ports::{network::ClientNetwork, rate_limit::RateLimit, recent::RecentSet, time::Timestamp},
     schema::{ids::ItemId, token::Token},
     sessions::{SessionTouch, TOUCH_EVERY, TouchOutcome},
 };
@@ -160,6 +162,24 @@ impl Activity {
             TouchOutcome::GuestViewCounts => record_sessionless(None),
             // A visitor whose session has ended counts as one without a session.
             TouchOutcome::Ended => record_sessionless(idempotency_key.as_deref()),
+        }
+    }
+
+    /// Returns whether nothing waits to be written.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.pending.borrow().is_empty()
+    }
+
+    /// Drops the views that another isolate has counted within the last minute. The platform answers from memory, so
+    /// asking one view after another costs little.
+    async fn check_view_limit(&self, view_limit: &RateLimit) {
+        let unchecked = self.pending.borrow_mut().take_unchecked_views();
+        for (network, view) in unchecked {
+            let key = format!("{network} {}", view.item);
+            if view_limit.check("view", Some(key)).await.is_ok() {
+                self.pending.borrow_mut().push_allowed_view(view);
+            }
         }
     }
 

@@ -66,8 +66,13 @@ impl PendingActivity {
     }
 
     pub fn count_view(&mut self, item: ItemId, source: ViewSource) {
+        self.count_views(item, source, 1);
+    }
+
+    pub fn count_views(&mut self, item: ItemId, source: ViewSource, views: u32) {
         if self.view_counts.len() < MAX_PENDING {
-            *self.view_counts.entry((item, source)).or_default() += 1;
+            let count = self.view_counts.entry((item, source)).or_default();
+            *count = count.saturating_add(views);
         }
     }
 

@@ -62,7 +62,7 @@ impl Writer<'_> {
             if !has_full_batch {
                 self.clock.sleep(BATCH_WINDOW).await;
             }
-            self.check_view_limit().await;
+            self.activity.check_view_limit(&self.view_limit).await;
             if let Err(error) = self.send_batch().await {
                 log::warn!("a batch of views is lost: {error}");
             }
@@ -73,18 +73,6 @@ impl Writer<'_> {
             self.activity.writer_lease.set(Some(now + WRITER_LEASE));
         }
         self.activity.writer_lease.set(None);
-    }
-
-    /// Drops the views that another isolate has counted within the last minute. The platform answers from memory, so
-    /// asking one view after another costs little.
-    async fn check_view_limit(&self) {
-        let unchecked = self.activity.pending.borrow_mut().take_unchecked_views();
-        for (network, view) in unchecked {
-            let key = format!("{network} {}", view.item);
-            if self.view_limit.check("view", Some(key)).await.is_ok() {
-                self.activity.pending.borrow_mut().push_allowed_view(view);
-            }
-        }
     }
 
     /// Sends one pipeline: its commands do not depend on each other. The replies to the touches say which views count;

@@ -27,6 +27,7 @@ use crate::{
         network::ClientNetwork,
         time::Timestamp,
     },
+    proxy::home::{self, FromEdge},
     routes::{
         counted::{counted, metric_of_api},
         problem::Problem,
@@ -133,6 +134,9 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         Ok(found) => found,
         Err(problem) => return problem.respond(PREFIX).into(),
     };
+    if app.home.is_some() {
+        return pass(app, route, Request::from_parts(head, body), now).await;
+    }
     let answer = async {
         match answer(app, &head, body, (route, parameters), now).await {
             Ok(answer) => answer,
@@ -143,6 +147,31 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         Access::Visitor => counted(app, metric_of_api, Box::pin(answer)).await,
         // Probes and operators are not traffic.
         Access::Open | Access::Service => answer.await,
+    }
+}
+
+/// Passes a request to the home tier, which checks it. The edge tier refuses what exceeds a rate limit of visitors.
+async fn pass(app: &App, route: &ApiRoute, request: Request, now: Timestamp) -> Answer {
+    let pattern = format_args!("{PREFIX}{}", route.path);
+    if route.access == Access::Visitor {
+        let (head, body) = request.into_parts();
+        if let Err(problem) = authorize(app, &head, route, now).await {
+            return problem.respond(pattern).into();
+        }
+        return send(app, pattern, Request::from_parts(head, body)).await;
+    }
+    let purges = route.path == "/purge";
+    let answer = send(app, pattern, request).await;
+    if purges && answer.response.status().is_success() {
+        app.pages.forget_all();
+    }
+    answer
+}
+
+async fn send(app: &App, pattern: std::fmt::Arguments<'_>, request: Request) -> Answer {
+    match home::send(app, request, None).await {
+        Ok(response) => response.into(),
+        Err(error) => Problem::from(error).respond(pattern).into(),
     }
 }
 
@@ -171,7 +200,8 @@ async fn authorize(app: &App, head: &Parts, route: &ApiRoute, now: Timestamp) ->
         app.limits.check_guess(network, now).await?;
     }
     access?;
-    if route.access == Access::Visitor && !head.method.is_safe() {
+    let is_counted = head.extensions.get::<FromEdge>().is_some();
+    if route.access == Access::Visitor && !head.method.is_safe() && !is_counted {
         app.limits.writes.check(route.path, network).await?;
     }
     Ok(())

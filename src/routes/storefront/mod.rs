@@ -10,7 +10,7 @@ use crate::{
     App,
     page_cache::{self, CacheStatus, Reason},
     ports::{answer::Answer, fetch::Request, time::Timestamp},
-    proxy::{self, Visit},
+    proxy::{self, Visit, home::FromEdge},
     routes::problem::Problem,
 };
 
@@ -46,10 +46,11 @@ async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = &visit.app;
     let is_login = |route: &String| login_routes::is_at(route, request.uri().path());
     if !request.method().is_safe()
+        && request.extensions().get::<FromEdge>().is_none()
         && app.config.origin.login_routes.iter().any(is_login)
         && let Err(error) = app.limits.logins.check("login", visit.network).await
     {
-        let mut response = proxy::failure(&error, request.headers());
+        let mut response = proxy::failure(app, &error, request.headers());
         CacheStatus::bypass(Reason::Method).append_to(&mut response);
         return response.into();
     }

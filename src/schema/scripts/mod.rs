@@ -14,6 +14,7 @@ macro_rules! lua {
 
 /// Every script.
 pub static ALL: &[&Script] = &[
+    &ACCOUNT,
     &BUY,
     &CART_WRITE,
     &CLAIM,
@@ -37,11 +38,14 @@ pub static ALL: &[&Script] = &[
     &TOUCH,
 ];
 
+/// Adds stored pages to the account of page sizes, and names the pages to evict if the account is nearly full.
+pub static ACCOUNT: Script = lua!("account", "d636346692118b3f370935531da137509bb040e4");
+
 /// Removes the bought quantities from a cart, once per order.
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "7581c186470689db48d3d0647466aac9e1d6c658");
+pub static CART_WRITE: Script = lua!("cart_write", "2b5a7e7376a57a6f244f8ac107a24f2d281af196");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
@@ -59,7 +63,7 @@ pub static DEVICES: Script = lua!("devices", "53d2b4a70149386ef9c3d5691840e4f80e
 pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4523f6ffff55a");
 
 /// Deletes stored pages and takes them out of the account of page sizes.
-pub static EVICT: Script = lua!("evict", "0922b4878f4aee287a34ae1ec5e77ac4001f654a");
+pub static EVICT: Script = lua!("evict", "1bf02050057b650ea60befaaa92a76bdd1edaaf1");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
 pub static FLASH: Script = lua!("flash", "965a5284ba57c2a1c0f7747b96d11c4dbc60c0bd");
@@ -80,10 +84,10 @@ pub static LEARN: Script = lua!("learn", "f78f6c8da32aeb472b8a659b87528d0b7312bb
 pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
-pub static PAGE: Script = lua!("page", "339ea1c1b926b088b2e58961205bb47ed2a022f0");
+pub static PAGE: Script = lua!("page", "05a973c6bd0959ba7203afd98deb98752a4f240b");
 
-/// Marks pages as purged, with the clock that also stamps the pages.
-pub static PURGE: Script = lua!("purge", "7799451a622e0e1ad30686e863bffb8adf088446");
+/// Marks pages as purged.
+pub static PURGE: Script = lua!("purge", "002e21bc3adc12f0a4f0040c90829824f6ee3c19");
 
 /// Ends sessions and records their carts as abandoned.
 pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332");
@@ -92,10 +96,10 @@ pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332
 pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678220702");
 
 /// Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
-pub static RESCALE: Script = lua!("rescale", "c0e1b44c75b5a806c7e1f3ae6814a72bf837178d");
+pub static RESCALE: Script = lua!("rescale", "34ddbbece113deccc75d6f829ec0baeb2d1e678c");
 
-/// Ends a render: stores the page, and returns the lease.
-pub static STORE: Script = lua!("store", "d926c2523419ea95a1910a12d7bf68447e8d8ee0");
+/// Ends a render: stores the page, and ends the lease.
+pub static STORE: Script = lua!("store", "d1a16fe1d34e6dbca33939c35b789484f16cd99c");
 
 /// Records that sessions were seen, and the items that they viewed.
-pub static TOUCH: Script = lua!("touch", "b8c6f1dbe17f919a9becf03046959b6f6405b8b4");
+pub static TOUCH: Script = lua!("touch", "52001f3ae5e84fe8393a0f5a944705cc78d8085a");

@@ -6,16 +6,19 @@
 local ranking, marker, ranked = KEYS[1], KEYS[2], KEYS[3]
 local began, half_life, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
--- Without a marker, one halving is due: the book's daemon, which has no marker, halves in every run.
-local last = tonumber(redis.call('GET', marker)) or began - half_life
+-- Without a marker, one halving is due: the book's daemon, which has no marker, halves in every run. After a time
+-- without a ranking, none is due: its first views must not be halved for the time before them.
+local marked = redis.call('GET', marker)
+local last = tonumber(marked) or marked and began or began - half_life
 local halvings = math.floor((began - last) / half_life)
 local trimmed = redis.call('ZREMRANGEBYRANK', ranking, keep, -1)
+if halvings >= 1 or last ~= tonumber(marked) then redis.call('SET', marker, ARGV[1]) end
 if halvings < 1 then return {0, trimmed, 0} end
 
--- The marker also moves for an empty ranking. Otherwise the first views would be halved for the time before them.
-redis.call('SET', marker, ARGV[1])
 -- Keeps the first 100 ranks for later comparison. Halving changes no rank.
 redis.call('ZRANGESTORE', ranked, ranking, 0, 99)
-if redis.call('ZUNIONSTORE', ranking, 1, ranking, 'WEIGHTS', 0.5 ^ halvings) == 0 then return {0, trimmed, 0} end
+local halved, forgotten = redis.call('ZUNIONSTORE', ranking, 1, ranking, 'WEIGHTS', 0.5 ^ halvings), 0
 -- Forgets a single view after ten half-lives: smaller scores would lose their order.
-return {halvings, trimmed, redis.call('ZREMRANGEBYSCORE', ranking, -(0.5 ^ 10), '+inf')}
+if halved > 0 then forgotten = redis.call('ZREMRANGEBYSCORE', ranking, -(0.5 ^ 10), '+inf') end
+if halved > 0 and halved == forgotten then redis.call('SET', marker, 'none') end
+return {halved > 0 and halvings or 0, trimmed, forgotten}

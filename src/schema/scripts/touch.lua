@@ -1,21 +1,24 @@
 #!lua flags=allow-key-locking
 -- Records that sessions were seen, and the items that they viewed.
 -- KEYS login: recent: (viewed:T)*
--- ARGV idle_cutoff window touch_every (T now item)*     seconds; a triple for each viewed:T; item '' = none
+-- ARGV idle_cutoff window touch_every trims (T now item)*     seconds; a triple for each viewed:T; item '' = none
+--      trims: 0 to 3, drawn by chance
 -- returns for each session: 0 = it is not live, and nothing was written; 1 = recorded;
 --   2 = recorded, and the view counts; 3 = the same, and it is a guest's session
 local login, recent = KEYS[1], KEYS[2]
-local idle_cutoff, window, touch_every = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local idle_cutoff, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local touch_every, trims = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local tokens = {}
-for i = 4, #ARGV, 3 do tokens[#tokens + 1] = ARGV[i] end
+for i = 5, #ARGV, 3 do tokens[#tokens + 1] = ARGV[i] end
 local users = redis.call('HMGET', login, unpack(tokens))
 local seen = redis.call('ZMSCORE', recent, unpack(tokens))
 
--- A view counts once per window. A new item pushes the oldest one out; an item that is in the list only moves.
-local function view(viewed, now, item)
+-- A view counts once per window. One new item in four pushes the oldest ones out, because each call is billed; readers
+-- take the newest 25. An item that is in the list only moves.
+local function view(viewed, now, item, trim)
   if redis.call('ZADD', viewed, 'NX', now, item) == 1 then
-    redis.call('ZREMRANGEBYRANK', viewed, 0, -26)
+    if trim then redis.call('ZREMRANGEBYRANK', viewed, 0, -26) end
     return true
   end
   local last = tonumber(redis.call('ZSCORE', viewed, item))
@@ -25,7 +28,7 @@ end
 
 local touched, noted = {}, {}
 for i, token in ipairs(tokens) do
-  local now, item = ARGV[i * 3 + 2], ARGV[i * 3 + 3]
+  local now, item = ARGV[i * 3 + 3], ARGV[i * 3 + 4]
   if not users[i] or not seen[i] or tonumber(seen[i]) < idle_cutoff then
     noted[i] = 0
   else
@@ -33,7 +36,7 @@ for i, token in ipairs(tokens) do
       touched[#touched + 1] = now
       touched[#touched + 1] = token
     end
-    local counts = item ~= '' and view(KEYS[i + 2], now, item)
+    local counts = item ~= '' and view(KEYS[i + 2], now, item, (i + trims) % 4 == 0)
     noted[i] = counts and (users[i] == '' and 3 or 2) or 1
   end
 end

@@ -15,7 +15,7 @@ use edgefront::{
         ids::{ItemId, UserId},
         token::Token,
     },
-    sessions,
+    sessions::{self, TOUCH_EVERY},
 };
 use serde_json::json;
 
@@ -116,7 +116,7 @@ async fn every_cart_call_costs_one_request_and_a_write_records_activity() {
     let app = store.app(&[]);
     let token = log_in(&app).await;
     set(&app, &token, "mug", 1).await;
-    store.clock.advance(Duration::from_secs(5));
+    store.clock.advance(TOUCH_EVERY);
     let before = store.counts().requests;
     set(&app, &token, "mug", 2).await;
     add(&app, &token, "mug", 2).await;
@@ -125,4 +125,7 @@ async fn every_cart_call_costs_one_request_and_a_write_records_activity() {
     assert_eq!(store.counts().requests - before, 4);
     let last_seen = store.raw(&["ZSCORE", "recent:", token.as_str()]).await;
     assert_eq!(last_seen.as_str().map(str::parse::<f64>), Some(app.clock.now().to_string().parse()));
+    store.clock.advance(TOUCH_EVERY.saturating_sub(Duration::from_millis(1)));
+    set(&app, &token, "mug", 1).await;
+    assert_eq!(store.raw(&["ZSCORE", "recent:", token.as_str()]).await, last_seen, "once in this time");
 }

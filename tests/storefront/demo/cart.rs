@@ -1,7 +1,8 @@
 //! The cart with plain forms, without JavaScript.
 
 use edgefront_gateway::Fault;
-use http::StatusCode;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
 
 use super::{MUG, open, person::Person};
 
@@ -31,7 +32,7 @@ async fn a_cart_works_with_plain_forms() {
     let change = async |op, id, quantity| {
         let fields = [("op", op), ("id", id), ("quantity", quantity)];
         let answer = guest.post("/cart", &fields).await;
-        assert_eq!((answer.status, answer.location()), (StatusCode::SEE_OTHER, "/cart"), "{}", answer.text);
+        assert!(answer.status == StatusCode::SEE_OTHER && answer.location().starts_with("/cart"), "{}", answer.text);
         guest.get("/cart").await
     };
     let page = change("set", MUG, "1").await;
@@ -65,6 +66,50 @@ async fn a_wrong_quantity_is_shown_again_with_its_problem() {
 
     let page = guest.post("/cart", &[("op", "add"), ("id", "no-such-mug"), ("quantity", "1")]).await;
     assert_eq!(page.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_cart_never_gets_more_than_the_stock() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    shop.sql(&format!("UPDATE inventory SET stock = 5 WHERE id = '{MUG}'")).await;
+    let page = guest.post("/cart", &[("op", "add"), ("id", MUG), ("quantity", "6")]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(page.problem("quantity"), "Only 5 in stock. Please reduce the quantity.");
+    guest.add(MUG, 3).await;
+    let page = guest.post("/cart", &[("op", "add"), ("id", MUG), ("quantity", "3")]).await;
+    assert_eq!(page.problem("quantity"), "Only 5 in stock, and your cart has 3.");
+    let page = guest.post("/cart", &[("op", "set"), ("id", MUG), ("quantity", "6")]).await;
+    assert!(page.status == StatusCode::UNPROCESSABLE_ENTITY && page.says("Only 5 in stock."), "{}", page.text);
+    assert!(guest.get("/cart").await.says("value=\"3\""));
+    shop.sql(&format!("UPDATE inventory SET stock = 0 WHERE id = '{MUG}'")).await;
+    let page = Person::at(&shop).post("/cart", &[("op", "add"), ("id", MUG), ("quantity", "1")]).await;
+    assert_eq!(page.problem("quantity"), "Sold out.");
+}
+
+/// A script gets the changed cart, and the edge has applied the change.
+#[tokio::test]
+async fn a_script_changes_the_cart_and_gets_its_prices() {
+    let shop = open().await;
+    let post = async |cookie: &str, form: String| {
+        let request = shop.request(Method::POST, "/cart").header("accept", "application/json").header("cookie", cookie);
+        let request = request.header("sec-fetch-site", "same-origin").body(form);
+        request.header("content-type", "application/x-www-form-urlencoded").send().await.expect("an answer")
+    };
+    let answer = post("", format!("op=add&id={MUG}&quantity=2")).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cart: Value = serde_json::from_str(&answer.text().await.unwrap()).expect("JSON");
+    assert_eq!((&cart["quantity"], &cart["total"]), (&json!(2), &json!("€21.00")));
+    assert_eq!(cart["lines"][0]["unit"], "€10.50");
+    assert!(Person::with_cookie(&shop, &cookie).get("/cart").await.says("value=\"2\""));
+
+    let refused = post(&cookie, format!("op=set&id={MUG}&quantity=900")).await;
+    assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.text().await.unwrap().contains("in stock"));
+    let empty: Value =
+        serde_json::from_str(&post(&cookie, format!("op=remove&id={MUG}")).await.text().await.unwrap()).unwrap();
+    assert_eq!(empty["lines"], json!([]));
 }
 
 #[tokio::test]

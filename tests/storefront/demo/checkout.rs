@@ -16,13 +16,15 @@ const EMAIL: &str = "ada@example.org";
 /// Fills in and submits the form of a checkout page.
 pub async fn buy(person: &Person<'_>, form: &Page) -> Page {
     let (order_id, quote) = (form.field("order_id"), form.field("quote"));
-    let address = "1 Analytical Street\r\nLondon";
     let fields = [
         ("order_id", &*order_id),
         ("quote", &*quote),
         ("name", "Ada"),
         ("email", "Ada@Example.org"),
-        ("address", address),
+        ("address", "1 Analytical Street"),
+        ("postcode", "W1"),
+        ("city", "London"),
+        ("country", "United Kingdom"),
     ];
     person.post("/checkout", &fields).await
 }
@@ -48,7 +50,7 @@ async fn a_guest_buys() {
     let (mugs, pans) = (stock(&shop, MUG).await, stock(&shop, PAN).await);
 
     let form = guest.get("/checkout").await;
-    assert!(form.says("Place order · €60.00") && form.says("autocomplete=\"street-address\""), "{}", form.text);
+    assert!(form.says("Place order · €60.00") && form.says("autocomplete=\"postal-code\""), "{}", form.text);
     let bought = buy(&guest, &form).await;
     assert_eq!(
         (bought.status, bought.location()),
@@ -57,7 +59,7 @@ async fn a_guest_buys() {
     assert!(bought.headers.keys().all(|name| !name.as_str().starts_with("edge-")));
 
     let orders = shop.sql("SELECT user, mail, name, address, total_cents, currency FROM orders").await;
-    let address = "1 Analytical Street\nLondon";
+    let address = "1 Analytical Street\nW1\nLondon\nUnited Kingdom";
     let order =
         json!({"user": null, "mail": EMAIL, "name": "Ada", "address": address, "total_cents": 6000, "currency": "EUR"});
     assert_eq!(orders, [order]);
@@ -104,13 +106,14 @@ async fn each_wrong_field_shows_its_problem_and_keeps_its_value() {
         ("name", " "),
         ("email", "ada@home"),
         ("address", "<Here> & \"there\""),
+        ("postcode", ""),
     ];
     let page = guest.post("/checkout", &fields).await;
     assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(page.problem("name"), "Please enter your full name.");
     assert_eq!(page.problem("email"), "This email is not valid. Please enter one like ada@example.org.");
-    assert_eq!(page.problem("address"), "");
-    assert!(page.says("&#60;Here&#62; &#38; &#34;there&#34;</textarea>"), "{}", page.text);
+    assert_eq!((page.problem("address"), page.problem("postcode")), ("", "Please enter your postal code."));
+    assert!(page.says("value=\"&#60;Here&#62; &#38; &#34;there&#34;\""), "{}", page.text);
     assert_eq!((page.field("email").as_str(), page.field("order_id")), ("ada@home", order_id), "the order id stays");
     assert_eq!(count(&shop, "orders").await, 0);
     assert_eq!(buy(&guest, &page).await.status, StatusCode::SEE_OTHER);

@@ -126,7 +126,8 @@ impl Buyer<'_> {
     }
 }
 
-const FORM: &str = "price_cents=7900&name=Ada+Lovelace&email=ada%40example.org&address=Here+1";
+const FORM: &str =
+    "price_cents=7900&name=Ada+Lovelace&email=ada%40example.org&address=Here+1&postcode=1&city=London&country=UK";
 
 /// The number of sold pieces in D1, read through a refreshed row.
 async fn sold(shop: &Shop) -> Value {
@@ -192,7 +193,9 @@ async fn an_order_of_the_last_sale_takes_no_piece_of_the_next() {
 async fn a_rejected_form_shows_its_problem_and_keeps_its_values() {
     let shop = open().await;
     let ada = reserve(&shop, "ada").await.expect("a piece");
-    let (status, _, page) = ada.send(&shop, "price_cents=7900&name=Ada+Lovelace&email=ada&address=").await;
+    let (status, _, page) = ada
+        .send(&shop, "price_cents=7900&name=Ada+Lovelace&email=ada&address=&postcode=1&city=London&country=UK")
+        .await;
     assert_eq!((status, page.matches("aria-invalid").count()), (422, 2), "{page}");
     assert!(page.contains("value=\"Ada Lovelace\"") && page.contains(&ada.order_id), "{page}");
     let (status, _, page) = ada.send(&shop, &FORM.replace("7900", "100")).await;

@@ -6,6 +6,7 @@ pub mod checkout;
 mod flash;
 mod outage;
 pub mod person;
+mod search;
 
 use std::{
     collections::{BTreeSet, VecDeque},

@@ -42,7 +42,8 @@ impl<'a> Person<'a> {
     /// Adds a product to the cart.
     pub async fn add(&self, id: &str, quantity: u32) {
         let added = self.post("/cart", &[("op", "add"), ("id", id), ("quantity", &quantity.to_string())]).await;
-        assert_eq!((added.status, added.location()), (StatusCode::SEE_OTHER, "/cart"), "{}", added.text);
+        let line = format!("/cart#line-{id}");
+        assert_eq!((added.status, added.location()), (StatusCode::SEE_OTHER, &*line), "{}", added.text);
     }
 
     /// Creates an account, which also signs in.

@@ -1,5 +1,7 @@
 //! Holes: a shared page with one visitor's own parts, in front of an origin that does not know edgefront.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use http::Method;
 use serde_json::json;
 
@@ -28,6 +30,9 @@ scenarios! {
     a_page_that_cannot_fill_the_holes_leaves_the_shared_content,
     content_that_comes_with_a_cookie_is_left_to_the_browser,
     concurrent_pages_of_a_visitor_share_one_request,
+    content_is_kept_for_its_visitor_only,
+    content_that_the_origin_forbids_to_store_is_not_kept,
+    a_change_by_the_visitor_shows_on_the_next_page,
     a_page_after_a_change_never_joins_a_request_from_before_it,
     other_cookies_and_pages_without_holes_stay_personal,
     concurrent_visitors_get_their_own_parts,
@@ -93,7 +98,7 @@ async fn a_visitor_without_cookies_gets_the_stored_page_and_causes_no_request(sh
 
 async fn a_visitor_with_a_session_of_the_origin_gets_the_stored_page_with_own_parts(shop: &Shop) {
     open(shop).await;
-    for name in ["ada", "bob", "ada"] {
+    for name in ["bob", "eve", "ada"] {
         let answer = visit(shop, &format!("_ga=1; sid={name}")).await;
         assert!(is_hit(&answer), "{}", cache_status(&answer));
         assert_eq!(answer.text().await.unwrap(), page_of(name));
@@ -224,6 +229,54 @@ async fn concurrent_pages_of_a_visitor_share_one_request(shop: &Shop) {
         assert_eq!(format!("<h1>/products/mug</h1>{}", page.text().await.unwrap()), page_of(name));
     }
     assert_eq!(asked_later(shop), ["/basket"; 2]);
+}
+
+async fn content_is_kept_for_its_visitor_only(shop: &Shop) {
+    open(shop).await;
+    for name in ["ada", "ada", "bob", "ada", "bob"] {
+        assert_eq!(visit(shop, &format!("sid={name}")).await.text().await.unwrap(), page_of(name));
+    }
+    assert_eq!(asked_later(shop), ["/basket"; 2]);
+    for (name, value) in [("accept-language", "de"), ("user-agent", "another"), ("cf-connecting-ip", "192.0.2.7")] {
+        let asked = asked_later(shop).len();
+        let answer = shop.get("/products/mug").header("cookie", "sid=ada").header(name, value).send().await.unwrap();
+        assert_eq!(answer.text().await.unwrap(), page_of("ada"));
+        assert_eq!(asked_later(shop).len(), asked + 1, "{name}");
+    }
+}
+
+async fn content_that_the_origin_forbids_to_store_is_not_kept(shop: &Shop) {
+    open(shop).await;
+    shop.origin.answer_with(|asked| storefront(asked).header("cache-control", "private, no-store"));
+    for _ in 0..2 {
+        assert_eq!(visit(shop, "sid=ada").await.text().await.unwrap(), page_of("ada"));
+    }
+    assert_eq!(asked_later(shop), ["/basket"; 2]);
+}
+
+async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
+    open(shop).await;
+    let pieces = AtomicUsize::new(0);
+    shop.origin.answer_with(move |asked| {
+        let added = usize::from(asked.method == Method::POST);
+        let pieces = pieces.fetch_add(added, Ordering::Relaxed) + added;
+        Reply::html(format!("<div id=mini>{pieces} pieces of {}</div>", name(asked)))
+    });
+    for pieces in 0..3 {
+        if pieces > 0 {
+            let change = shop.request(Method::POST, "/basket/add").header("cookie", "sid=ada").send().await.unwrap();
+            assert!(header(&change, "set-cookie").starts_with("__Host-session-changed=1; "));
+        }
+        // With the cookie of the change, an isolate shows nothing that it keeps: another one may have seen the change.
+        for (cookies, requests) in [("sid=ada", 1), ("sid=ada", 0), ("sid=ada; __Host-session-changed=1", 1)] {
+            let asked = shop.origin.count();
+            let body = visit(shop, cookies).await.text().await.unwrap();
+            assert!(body.contains(&format!("<div id=mini>{pieces} pieces of ada</div>")), "{body}");
+            assert_eq!(shop.origin.count(), asked + requests, "{cookies}");
+        }
+    }
+    let anonymous = shop.request(Method::POST, "/basket/add").send().await.unwrap();
+    assert_eq!(header(&anonymous, "set-cookie"), "", "a visitor without cookies has no content");
 }
 
 async fn a_page_after_a_change_never_joins_a_request_from_before_it(shop: &Shop) {

@@ -17,6 +17,7 @@ use futures_util::{
     stream::{self, LocalBoxStream},
 };
 use tokio::sync::mpsc;
+use upstash_rest::{ExchangeTerms, TransportError};
 
 /// HTTP over real sockets, in real time whatever a [`super::TestClock`] shows.
 #[derive(Clone)]
@@ -51,18 +52,17 @@ impl Fetch for NativeFetch {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
+        terms: ExchangeTerms,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let whole = async {
-                let (head, body) = self.fetch(request.map(Body::from), deadline).await?.into_parts();
-                match body.collect(limit).await {
+                let (head, body) = self.fetch(request.map(Body::from), terms.deadline).await?.into_parts();
+                match body.collect(terms.limit).await {
                     Ok(Collected::Whole(body)) => Ok(http::Response::from_parts(head, body)),
                     _ => Err(FetchError::Unreachable.into()),
                 }
             };
-            tokio::time::timeout(deadline, whole).await.unwrap_or(Err(FetchError::Timeout.into()))
+            tokio::time::timeout(terms.deadline, whole).await.unwrap_or(Err(FetchError::Timeout.into()))
         })
     }
 }

@@ -2,13 +2,17 @@
 // others.
 //
 // stdin, a line of JSON each:
-//   {id, bundle, vars?, migrations?, limits?}
+//   {id, bundle, vars?, migrations?, limits?, isolates?, home?}
 //                                      starts a Worker. bundle and migrations are directories, vars the variables and
 //                                      secrets. With migrations it gets a D1 database `DB` that they were applied to,
-//                                      with limits (true) the rate limits of wrangler.toml
+//                                      with limits (true) the rate limits of wrangler.toml. So many isolates run
+//                                      apart from each other and share the location's cache
 //   {id, stop: true}                   ends it by SIGKILL
+//                                      With home, the variables of a further Worker, the isolates are the edge tier,
+//                                      and that Worker the home tier. Its address and that of its entry point `home`
+//                                      follow those of the isolates
 // stdout, a line of JSON each:
-//   {id, url} or {id, error}           it has started, or why not
+//   {id, urls} or {id, error}          it has started, with the address of each isolate, or why not
 //   {id, log}                          a line that it logged
 //
 // `GET {url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*` fires a cron trigger; for `GET {url}/test/progress` see
@@ -32,13 +36,16 @@ for (const [, name, namespace, limit, period] of config.matchAll(
 const running = new Map();
 
 // Around the Worker, so that a test sees what no visitor can: how much work goes on behind answers (`background`), and
-// how many requests to Redis were sent before the last answer (`blocking`). `POST /test/sql` runs a statement on its
+// how many requests to Redis were sent before the last answer (`blocking`), how many bytes came from Redis in all
+// (`received`). `POST /test/sql` runs a statement on its
 // D1. `POST /test/database` sets a fault between the Worker and its D1, which `/test/sql` does not meet: `refused` executes
 // nothing, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
-// /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
+// /test/home` sets a fault of the home tier: `down` fails, `silent` never answers. `GET /test/hops` lists the
+// requests that reached its entry point since the last call. `POST /test/cache` sets a fault of the location's cache: `lost` deletes each entry that is asked for, `broken` fails. `GET
+// /test/cache/{name}` reads an entry. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
 // `worker` sets a flag, and wasm traps. Nothing else is changed.
 const observer = `
-	import Shop from "./index.js";
+	import Shop, * as bundle from "./index.js";
 	import { env as bindings } from "cloudflare:workers";
 	const database = bindings.DB;
 	const prepare = database?.prepare.bind(database), batch = database?.batch.bind(database);
@@ -62,7 +69,19 @@ const observer = `
 			},
 		});
 	}
-	let background = 0, sent = 0, blocking = 0, offset = 0;
+	let cacheFault = "";
+	const { match, put } = Cache.prototype;
+	const address = (name) => "https://edgefront.invalid/" + name;
+	Cache.prototype.match = async function (request) {
+		if (cacheFault === "broken") throw new Error("the cache is broken");
+		if (cacheFault === "lost") await this.delete(request);
+		return match.call(this, request);
+	};
+	Cache.prototype.put = async function (request, response) {
+		if (cacheFault === "broken") throw new Error("the cache is broken");
+		return put.call(this, request, response);
+	};
+	let background = 0, sent = 0, blocking = 0, received = 0, offset = 0;
 	const platformNow = Date.now;
 	Date.now = () => platformNow() + offset;
 	const platformFetch = globalThis.fetch;
@@ -72,10 +91,53 @@ const observer = `
 			throw new WebAssembly.RuntimeError("unreachable");
 		},
 	};
+	let hops = [], homeFault = "";
+	const observed = async (handler, request, env, context) => {
+		globalThis.fetch = (address, init) => {
+			if (!String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) return platformFetch(address, init);
+			sent++;
+			return platformFetch(address, init).then((response) => {
+				received += Number(response.headers.get("content-length"));
+				return response;
+			});
+		};
+		const before = sent;
+		let waited;
+		const waitUntil = (work) => {
+			// From here on, requests are of the work behind the answer, which is complete.
+			waited ??= sent - before;
+			background++;
+			context.waitUntil(work.finally(() => background--));
+		};
+		const answer = await handler.fetch(request, env, { waitUntil });
+		blocking = waited ?? sent - before;
+		return answer;
+	};
+	export const home = {
+		async fetch(request, env, context) {
+			hops.push(request.method + " " + new URL(request.url).pathname);
+			if (homeFault === "down") throw new Error("the home tier is down");
+			if (homeFault === "silent") await new Promise((resolve) => setTimeout(resolve, 60_000));
+			return observed(bundle.home, request, env, context);
+		},
+	};
 	export default {
 		async fetch(request, env, context) {
 			const { pathname } = new URL(request.url);
-			if (pathname === "/test/progress") return Response.json({ background, blocking });
+			if (pathname === "/test/progress") return Response.json({ background, blocking, received });
+			if (pathname === "/test/hops") return Response.json(hops.splice(0));
+			if (pathname === "/test/home") {
+				homeFault = await request.text();
+				return new Response(null, { status: 204 });
+			}
+			if (pathname === "/test/cache") {
+				cacheFault = await request.text();
+				return new Response(null, { status: 204 });
+			}
+			if (pathname.startsWith("/test/cache/")) {
+				const found = await match.call(await caches.open("edgefront"), address(pathname.slice(12)));
+				return found ?? new Response(null, { status: 404 });
+			}
 			if (pathname === "/test/sql") return prepare(await request.text()).all().then(({ results }) => Response.json(results));
 			if (pathname === "/test/database") {
 				databaseFault = await request.text();
@@ -86,21 +148,7 @@ const observer = `
 				return new Response(null, { status: 204 });
 			}
 			if (pathname === "/test/panic") return Shop.fetch(panics, env, context);
-			globalThis.fetch = (address, init) => {
-				if (String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) sent++;
-				return platformFetch(address, init);
-			};
-			const before = sent;
-			let waited;
-			const waitUntil = (work) => {
-				// From here on, requests are of the work behind the answer, which is complete.
-				waited ??= sent - before;
-				background++;
-				context.waitUntil(work.finally(() => background--));
-			};
-			const answer = await Shop.fetch(request, env, { waitUntil });
-			blocking = waited ?? sent - before;
-			return answer;
+			return observed(Shop, request, env, context);
 		},
 		scheduled(event, env, ctx) {
 			return Shop.scheduled(event, env, ctx);
@@ -110,10 +158,13 @@ const observer = `
 
 const tell = (message) => console.log(JSON.stringify(message));
 
-async function start({ id, bundle, vars = {}, migrations, limits }) {
+async function start({ id, bundle, vars = {}, migrations, limits, isolates = 1, home }) {
 	const root = path.resolve(bundle);
-	const options = convertV4MiniflareOptions({
-		name: "edgefront",
+	const names = Array.from({ length: isolates }, (_, number) => (number ? `edgefront-${number}` : "edgefront"));
+	if (home) names.push("home");
+	const isHome = (name) => name === "home";
+	const workerOf = (name) => ({
+		name,
 		compatibilityDate,
 		modulesRoot: root,
 		modules: [
@@ -121,9 +172,18 @@ async function start({ id, bundle, vars = {}, migrations, limits }) {
 			{ type: "ESModule", path: path.join(root, "index.js") },
 			{ type: "CompiledWasm", path: path.join(root, "index_bg.wasm") },
 		],
-		bindings: vars,
+		bindings: isHome(name) ? home : vars,
+		serviceBindings: home && !isHome(name) ? { HOME: { name: "home", entrypoint: "home" } } : {},
 		ratelimits: limits ? ratelimits : {},
-		d1Databases: migrations ? { DB: "test" } : {},
+		d1Databases: migrations && (!home || isHome(name)) ? { DB: "test" } : {},
+		unsafeDirectSockets: (isHome(name) ? ["default", "home"] : ["default"]).map((entrypoint) => ({
+			host: "127.0.0.1",
+			port: 0,
+			entrypoint,
+		})),
+	});
+	const options = convertV4MiniflareOptions({
+		workers: names.map(workerOf),
 		host: "127.0.0.1",
 		port: 0,
 		// Without these two Miniflare asks the network: for `request.cf`, and to say who uses it.
@@ -134,12 +194,16 @@ async function start({ id, bundle, vars = {}, migrations, limits }) {
 		handleRuntimeStdio: (_, stderr) => createInterface({ input: stderr }).on("line", (log) => tell({ id, log })),
 	});
 	// The old form of the options, which has `modules`, knows no static files.
-	options.workers[0].config.assets = { directory: path.join(root, "assets"), hasUserWorker: true };
+	for (const worker of options.workers) {
+		worker.config.assets = { directory: path.join(root, "assets"), hasUserWorker: true };
+	}
 	const worker = new Miniflare(options);
 	running.set(id, worker);
-	const url = await worker.ready;
+	const [first, ...others] = [worker.ready, ...names.slice(1).map((name) => worker.unsafeGetDirectURL(name))];
+	if (home) others.push(worker.unsafeGetDirectURL("home", "home"));
+	const urls = [await first, ...(await Promise.all(others))].map((url) => url.origin);
 	if (migrations) await migrate(await worker.getD1Database("DB"), path.resolve(migrations));
-	tell({ id, url: url.origin });
+	tell({ id, urls });
 }
 
 /** In the order of their names, as `wrangler d1 migrations apply` does. */

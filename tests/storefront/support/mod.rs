@@ -30,6 +30,6 @@ pub use fetch::NativeFetch;
 pub use origin::{Asked, Reply, TestOrigin};
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
-pub use shop::{Shop, client, eventually};
+pub use shop::{Shop, Tiers, client, eventually};
 pub use stock::{Stock, row};
 pub use store::{ORIGIN_KEY, SERVICE_KEY, SESSION_KEYS, Store};

@@ -70,7 +70,9 @@ fn handler(app: Rc<App>, gateway: Arc<Gateway>, progress: Arc<Mutex<Progress>>) 
             let answer = routes::handle(&app, request).await;
             let blocking = gateway.counts().requests - before;
             let tasks = answer.background.len() as u64;
-            note(&|progress| *progress = Progress { blocking, background: progress.background + tasks });
+            note(&|progress| {
+                *progress = Progress { blocking, background: progress.background + tasks, ..Progress::default() };
+            });
             for work in answer.background {
                 let note = note.clone();
                 spawn_local(async move {

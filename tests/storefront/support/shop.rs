@@ -23,9 +23,36 @@ pub struct Shop {
     pub store: Rc<Store>,
 }
 
+/// The two tiers of a shop.
+pub struct Tiers<const N: usize> {
+    /// The isolates that visitors reach.
+    pub edge: [Shop; N],
+    /// The home tier's public side, which no visitor reaches in production.
+    pub home: Shop,
+    /// The home tier's entry point for the edge tier, which only the binding reaches in production.
+    pub entry: Shop,
+}
+
+impl<const N: usize> Tiers<N> {
+    /// The requests that reached the home tier since the last call, after all work behind the answers.
+    pub async fn hops(&self) -> Vec<String> {
+        for shop in &self.edge {
+            shop.settled().await;
+        }
+        self.home.settled().await;
+        self.home.visit("/test/hops").await.json().await.expect("a list")
+    }
+
+    /// Sets a fault of the home tier: `down`, `silent`, or none.
+    pub async fn set_home_fault(&self, fault: &str) {
+        let answer = self.home.request(Method::POST, "/test/home").body(fault.to_owned()).send().await;
+        assert_eq!(answer.expect("an answer").status(), 204);
+    }
+}
+
 enum Platform {
     Native(Native),
-    Workerd(Workerd),
+    Workerd(Rc<Workerd>),
 }
 
 impl Shop {
@@ -96,8 +123,40 @@ impl Shop {
         variables: &[(&str, &str)],
         limited: bool,
     ) -> Result<Self, String> {
-        let workerd = Workerd::start(&with_origin(&store, &origin, variables), limited).await?;
-        Ok(Self { url: workerd.url.clone(), client: client(), platform: Platform::Workerd(workerd), origin, store })
+        let workerd = Rc::new(Workerd::start(&with_origin(&store, &origin, variables), limited, 1).await?);
+        Ok(Self::isolate(&workerd, 0, origin, store))
+    }
+
+    /// So many isolates of one location, on the store and the origin of `self`.
+    ///
+    /// Panics if the Worker does not start.
+    pub async fn isolates_elsewhere<const N: usize>(&self, variables: &[(&str, &str)]) -> [Self; N] {
+        let workerd = Workerd::start(&with_origin(&self.store, &self.origin, variables), false, N).await;
+        let workerd = Rc::new(workerd.unwrap_or_else(|error| panic!("{error}")));
+        std::array::from_fn(|number| Self::isolate(&workerd, number, self.origin.clone(), self.store.clone()))
+    }
+
+    /// So many isolates of an edge tier and its home tier, on the store and the origin of `self`. `limited`: with the
+    /// rate limits of `wrangler.toml`.
+    ///
+    /// Panics if a Worker does not start.
+    pub async fn tiers<const N: usize>(&self, variables: &[(&str, &str)], limited: bool) -> Tiers<N> {
+        let home = with_origin(&self.store, &self.origin, variables);
+        let is_of_redis = |name: &str| name.starts_with("UPSTASH_");
+        let edge: Vec<_> = home.iter().filter(|(name, _)| !is_of_redis(name)).cloned().collect();
+        // Home is at another location: its Worker must not share the cache of the edge tier here.
+        let mut home = home;
+        home.retain(|(name, _)| name != "PAGE_LOCATION_MS");
+        home.push(("PAGE_LOCATION_MS".to_owned(), "0".to_owned()));
+        let workerd = Workerd::start_tiers(&edge, &home, N, limited).await;
+        let workerd = Rc::new(workerd.unwrap_or_else(|error| panic!("{error}")));
+        let isolate = |number| Self::isolate(&workerd, number, self.origin.clone(), self.store.clone());
+        Tiers { edge: std::array::from_fn(isolate), home: isolate(N), entry: isolate(N + 1) }
+    }
+
+    fn isolate(workerd: &Rc<Workerd>, number: usize, origin: Rc<TestOrigin>, store: Rc<Store>) -> Self {
+        let (url, platform) = (workerd.urls[number].clone(), Platform::Workerd(workerd.clone()));
+        Self { url, client: client(), platform, origin, store }
     }
 
     /// A request to `path` (with its query).
@@ -131,6 +190,17 @@ impl Shop {
     /// time.
     pub async fn blocking_requests(&self) -> u64 {
         self.progress().await.blocking
+    }
+
+    /// Bytes that came from Redis. In workerd only.
+    pub async fn received_bytes(&self) -> u64 {
+        self.progress().await.received
+    }
+
+    /// Sets a fault of the location's cache for this isolate: `lost`, `broken`, or none. In workerd only.
+    pub async fn set_cache_fault(&self, fault: &str) {
+        let answer = self.request(Method::POST, "/test/cache").body(fault.to_owned()).send().await;
+        assert_eq!(answer.expect("an answer").status(), 204);
     }
 
     /// Returns when a line that contains `text` has been logged: a Worker's log takes a way of its own, and may come
@@ -197,6 +267,9 @@ pub struct Progress {
     pub background: u64,
     /// Requests to Redis that the last visitor waited for.
     pub blocking: u64,
+    /// Bytes that came from Redis.
+    #[serde(default)]
+    pub received: u64,
 }
 
 /// Waits until `condition` holds; panics if it does not come to hold.

@@ -22,6 +22,7 @@ use edgefront::{
 };
 use futures_util::future::{LocalBoxFuture, join};
 use serde_json::{Value, json};
+use upstash_rest::{ExchangeTerms, TransportError};
 
 use super::{NativeFetch, Reply, Store, TestClock, TestOrigin, eventually};
 
@@ -189,12 +190,11 @@ impl Fetch for CountedFetch {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
+        terms: ExchangeTerms,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         self.in_flight.update(|count| count + 1);
         Box::pin(async move {
-            let response = self.fetch.exchange(request, deadline, limit).await;
+            let response = self.fetch.exchange(request, terms).await;
             self.in_flight.update(|count| count - 1);
             response
         })

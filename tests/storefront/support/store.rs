@@ -194,6 +194,7 @@ impl Store {
             ("SHARDS", &shards),
             // Five seconds and not 300 ms: the machine may be busy with other tests.
             ("REDIS_TIMEOUT_MS", "5000"),
+            ("PAGE_LOCATION_MS", "20000"),
             // Tests assert what a call costs: whether two seconds have passed since the last one must not matter.
             ("TRAFFIC_INTERVAL", "0"),
         ];

@@ -21,25 +21,47 @@ use super::logs::Lines;
 
 /// A running Worker; ends when dropped.
 pub struct Workerd {
-    pub url: String,
+    /// The address of each isolate.
+    pub urls: Vec<String>,
     id: u64,
     lines: Lines,
 }
 
 impl Workerd {
     /// Starts a Worker with these variables and secrets, or says why it did not start; with the rate limits of
-    /// `wrangler.toml` where `limited`.
-    pub async fn start(variables: &[(String, String)], limited: bool) -> Result<Self, String> {
+    /// `wrangler.toml` where `limited`. The `isolates` share the cache of their location.
+    pub async fn start(variables: &[(String, String)], limited: bool, isolates: usize) -> Result<Self, String> {
+        Self::start_with(|id| options(id, variables, limited, isolates)).await
+    }
+
+    /// Starts so many isolates of an edge tier, and a home tier. The last two of the addresses are the home tier's own
+    /// and that of its entry point for the edge tier.
+    pub async fn start_tiers(
+        edge: &[(String, String)],
+        home: &[(String, String)],
+        isolates: usize,
+        limited: bool,
+    ) -> Result<Self, String> {
+        Self::start_with(|id| {
+            let mut of_edge = options(id, edge, limited, isolates);
+            let of_home = options(id, home, limited, 1);
+            of_edge["home"] = of_home["vars"].clone();
+            of_edge["migrations"] = of_home["migrations"].clone();
+            of_edge
+        })
+        .await
+    }
+
+    async fn start_with(options: impl FnOnce(u64) -> Value) -> Result<Self, String> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (started, start) = oneshot::channel();
-        let mut workerd = Self { url: String::new(), id, lines: Lines::default() };
+        let mut workerd = Self { urls: Vec::new(), id, lines: Lines::default() };
         NODE.watched().insert(id, Watched { started: Some(started), lines: workerd.lines.clone() });
-        NODE.say(&options(id, variables, limited))
-            .map_err(|error| format!("miniflare.mjs does not listen: {error}"))?;
+        NODE.say(&options(id)).map_err(|error| format!("miniflare.mjs does not listen: {error}"))?;
         match start.await {
-            Ok(Ok(url)) => {
-                workerd.url = url;
+            Ok(Ok(urls)) => {
+                workerd.urls = urls;
                 Ok(workerd)
             }
             Ok(Err(error)) => Err(format!("{error}\n{}", workerd.logs().join("\n"))),
@@ -76,7 +98,7 @@ struct Node {
 /// A Worker whose messages are waited for.
 struct Watched {
     /// Taken when it has started, or has not.
-    started: Option<oneshot::Sender<Result<String, String>>>,
+    started: Option<oneshot::Sender<Result<Vec<String>, String>>>,
     lines: Lines,
 }
 
@@ -120,8 +142,8 @@ fn listen(stdout: ChildStdout) {
         if let Some(line) = message["log"].as_str() {
             worker.lines.push(line.to_owned());
         }
-        let outcome = match (message["url"].as_str(), message["error"].as_str()) {
-            (Some(url), _) => Ok(url.to_owned()),
+        let outcome = match (message["urls"].as_array(), message["error"].as_str()) {
+            (Some(urls), _) => Ok(urls.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
             (_, Some(error)) => Err(error.to_owned()),
             _ => continue,
         };
@@ -130,7 +152,7 @@ fn listen(stdout: ChildStdout) {
     }
 }
 
-fn options(id: u64, variables: &[(String, String)], limited: bool) -> Value {
+fn options(id: u64, variables: &[(String, String)], limited: bool, isolates: usize) -> Value {
     let bundle = env::var_os("EDGEFRONT_BUNDLE").map(PathBuf::from);
     let bundle = bundle
         .expect("EDGEFRONT_BUNDLE is not set: run `cargo xtask test`, which builds the Worker and says where it is");
@@ -139,6 +161,7 @@ fn options(id: u64, variables: &[(String, String)], limited: bool) -> Value {
         "id": id,
         "bundle": bundle,
         "limits": limited,
+        "isolates": isolates,
         "vars": variables.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect::<Map<_, Value>>(),
     });
     if !is_set("ORIGIN_URL") || is_set("ROWS_TABLE") {

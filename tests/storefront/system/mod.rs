@@ -4,6 +4,8 @@
 mod aborts;
 /// A person's view, in Chromium.
 mod browser;
+/// Commands that each action costs.
+mod commands;
 /// Every fault, during every action.
 mod faults;
 /// The import rules of `ARCHITECTURE.md`.
@@ -26,3 +28,5 @@ mod security;
 mod size;
 /// The test bed itself.
 mod store;
+/// An edge tier and a home tier.
+mod tiers;

@@ -4,6 +4,7 @@
 //! - [`settings`]: the Worker's variables; [`dev_vars`]: its secrets.
 //! - [`wrangler`]: the local database and the Worker; [`noise_filter`]: which of wrangler's lines are shown; [`crons`]:
 //!   the cron triggers.
+//! - [`tiers`]: the configurations of two tiers.
 //! - [`redis_data`]: the Redis server and the data of earlier runs.
 //! - [`sale_rows`], [`sample_visitors`]: content for the demo shop; [`addresses`]: the last lines of the start-up.
 //! - [`edgefront_crate`]: the items of the crate `edgefront` that the others use.
@@ -17,6 +18,7 @@ mod redis_data;
 mod sale_rows;
 mod sample_visitors;
 mod settings;
+pub mod tiers;
 mod wrangler;
 
 use std::{
@@ -38,7 +40,7 @@ use xtask::{
     worker,
 };
 
-use self::{addresses::Addresses, wrangler::WranglerDev};
+use self::{addresses::Addresses, tiers::TierConfigs, wrangler::WranglerDev};
 
 /// The directories of the Redis data, one for each shop. Carts and rankings survive a restart of `dev`.
 const REDIS_DATA: &str = ".cache/dev";
@@ -59,6 +61,9 @@ pub struct DevArguments {
     /// Override a variable of wrangler.toml or .dev.vars; repeatable.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_name_value)]
     vars: Vec<(String, String)>,
+    /// Run an edge tier and a home tier. The home tier takes the next port for the crons.
+    #[arg(long)]
+    tiers: bool,
     /// The directory of the Redis data.
     #[arg(skip = Path::new(REDIS_DATA).join("redis"))]
     data: PathBuf,
@@ -69,7 +74,7 @@ impl DevArguments {
     /// same address must not mix.
     pub fn storefront(port: u16, origin: String, vars: Vec<(String, String)>, name: &str) -> Self {
         let data = Path::new(REDIS_DATA).join(format!("redis-{name}"));
-        Self { port, redis_url: None, origin: Some(origin), vars, data }
+        Self { port, redis_url: None, origin: Some(origin), vars, tiers: false, data }
     }
 }
 
@@ -100,15 +105,50 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     worker_variables.extend(overrides);
     check_port_is_free(arguments.port)?;
     let worker_url = format!("http://127.0.0.1:{}", arguments.port);
-    let mut wrangler = WranglerDev::start(arguments.port, &worker_variables)?;
+    let mut home = None;
+    let mut wrangler = if arguments.tiers {
+        let all = variables.clone().into_iter().chain(worker_variables.clone()).collect();
+        let (edge, started) = start_tiers(arguments.port, &all).await?;
+        home = Some(started);
+        edge
+    } else {
+        WranglerDev::start(arguments.port, &worker_variables)?
+    };
     wrangler.wait_until_ready(&worker_url).await?;
+    let (home, cron_url) = home.map_or_else(|| (None, worker_url.clone()), |(home, url)| (Some(home), url));
     sale_rows::schedule(&worker_url, &variables).await?;
     sample_visitors::send(&worker_url, &variables).await?;
     let addresses = addresses(arguments.port, &worker_variables)?;
     println!("\nReady after {:.0} s. Press Ctrl-C to stop.\n{addresses}", started.elapsed().as_secs_f32());
     tokio::select! {
         ended = wrangler.print_output() => Err(ended),
-        () = crons::tick(&worker_url) => Ok(()),
+        ended = print_output(home) => Err(ended),
+        () = crons::tick(&cron_url) => Ok(()),
+    }
+}
+
+/// Starts the edge tier on `port` and the home tier on the next port. Returns the edge tier, then the home tier with
+/// its URL.
+async fn start_tiers(port: u16, variables: &Variables) -> Result<(WranglerDev, (WranglerDev, String)), Failure> {
+    let text = fs::read_to_string("wrangler.toml").map_err(|cause| Failure::file("wrangler.toml", &cause))?;
+    let mut configs = TierConfigs::of(&text)?;
+    configs.set_local(variables)?;
+    let [edge, home] = ["edge", "home"].map(|tier| Path::new(REDIS_DATA).join(format!("wrangler.{tier}.json")));
+    tiers::write(&edge, &configs.edge)?;
+    tiers::write(&home, &configs.home)?;
+    let home_port = port.checked_add(1).ok_or_else(|| Failure::new("no port is left", "choose a lower --port"))?;
+    check_port_is_free(home_port)?;
+    let url = format!("http://127.0.0.1:{home_port}");
+    let mut home = WranglerDev::start_with(home_port, &home)?;
+    home.wait_until_ready(&url).await?;
+    Ok((WranglerDev::start_with(port, &edge)?, (home, url)))
+}
+
+/// Prints the output of the home tier until it ends.
+async fn print_output(home: Option<WranglerDev>) -> Failure {
+    match home {
+        Some(mut home) => home.print_output().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,7 +1,7 @@
 //! wrangler: the migrations of the local D1 database, and the Worker in workerd. wrangler runs on the packages' Node.js
 //! and makes no network requests of its own.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use tokio::{process::Command, time};
 use xtask::{
@@ -18,6 +18,8 @@ use super::noise_filter::NoiseFilter;
 /// The Worker answers within seconds. But if a source changes meanwhile, wrangler first builds again, which takes
 /// minutes on a small machine.
 const READY_TIMEOUT: Duration = Duration::from_mins(5);
+/// The directory of the local state.
+const STATE: &str = ".wrangler/state";
 /// The directory of the local D1 databases.
 const DATABASES: &str = ".wrangler/state/v3/d1/miniflare-D1DatabaseObject";
 /// The stamp of the migrations, inside the state that it describes.
@@ -66,11 +68,20 @@ impl WranglerDev {
     /// # Errors
     /// When wrangler cannot be started.
     pub fn start(port: u16, variables: &Variables) -> Result<Self, Failure> {
-        let mut wrangler =
-            command(&["dev", "--ip", "127.0.0.1", "--inspector-port", "0", "--port", &port.to_string()])?;
+        let mut wrangler = dev(port)?;
         for (name, value) in variables {
             wrangler.arg("--var").arg(format!("{name}:{value}"));
         }
+        Ok(Self { group: ProcessGroup::start(wrangler)?, noise: NoiseFilter::default() })
+    }
+
+    /// Starts it on `port` with this configuration, on the local state of wrangler.toml.
+    ///
+    /// # Errors
+    /// When wrangler cannot be started.
+    pub fn start_with(port: u16, config: &Path) -> Result<Self, Failure> {
+        let mut wrangler = dev(port)?;
+        wrangler.arg("--persist-to").arg(STATE).arg("--config").arg(config);
         Ok(Self { group: ProcessGroup::start(wrangler)?, noise: NoiseFilter::default() })
     }
 
@@ -101,6 +112,10 @@ impl WranglerDev {
         let status = self.group.wait().await.map_or_else(|cause| cause.to_string(), |status| status.to_string());
         Failure::new(format!("wrangler dev ended ({status})"), LOG_HINT)
     }
+}
+
+fn dev(port: u16) -> Result<Command, Failure> {
+    command(&["dev", "--ip", "127.0.0.1", "--inspector-port", "0", "--port", &port.to_string()])
 }
 
 /// Polls `url` until its response has a success status.

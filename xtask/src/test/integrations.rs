@@ -1,19 +1,24 @@
 //! `cargo xtask test --integrations`: tests the packages in `integrations/` with the real frameworks. The script
-//! `integrations/NAME/test DIR` installs them into DIR.
+//! `integrations/NAME/test DIR` installs them into DIR. Each package gets a running edgefront,
+//! behind which its test starts a shop.
 
 use std::{
     ffi::OsString,
     fs,
-    path::{Path, absolute},
+    path::{Path, PathBuf, absolute},
 };
 
-use tokio::process::Command;
+use tokio::{process::Command, try_join};
 use xtask::{
     failure::Failure,
     npm,
     process_group::ProcessGroup,
+    redis,
     steps::{done, run_step},
+    tools, worker,
 };
+
+use super::edgefront::Edgefront;
 
 const SCRIPTS: &str = "integrations";
 const INSTALLATIONS: &str = ".cache/integrations";
@@ -31,7 +36,8 @@ pub async fn run(names: &[OsString]) -> Result<(), Failure> {
         return Err(Failure::new(format!("no integration {unknown:?}"), format!("choose from: {}", known.join(", "))));
     }
     let names = if names.is_empty() { known } else { names };
-    npm::install().await?;
+    let (binary, tools, ()) = try_join!(redis::server_binary(), tools::install(), npm::install())?;
+    worker::build(&tools).await?;
     run_step("conformance kit", async |step| {
         let mut cargo = Command::new("cargo");
         cargo.args(["build", "--package", "edgefront-contract"]);
@@ -41,7 +47,7 @@ pub async fn run(names: &[OsString]) -> Result<(), Failure> {
     .await?;
     let mut failed = Vec::new();
     for name in &names {
-        if !test(name).await? {
+        if !test(name, binary.clone()).await? {
             failed.push(name.as_str());
         }
     }
@@ -53,12 +59,14 @@ pub async fn run(names: &[OsString]) -> Result<(), Failure> {
 }
 
 /// Runs the script of a package and prints its lines. Returns whether it succeeded.
-async fn test(name: &str) -> Result<bool, Failure> {
+async fn test(name: &str, redis_server: PathBuf) -> Result<bool, Failure> {
     let path = |text: &Path| absolute(text).map_err(|cause| Failure::file(text, &cause));
     println!("\n{name}");
     let mut script = Command::new(path(&Path::new(SCRIPTS).join(name).join("test"))?);
     script.arg(path(&Path::new(INSTALLATIONS).join(name))?);
     script.env("EDGEFRONT_CONTRACT", path(Path::new(CONTRACT))?).env("PATH", npm::search_path()?);
+    let edgefront = Edgefront::start(redis_server).await?;
+    script.envs(edgefront.environment());
     let mut group = ProcessGroup::start(script)?;
     while let Some(line) = group.next_line().await {
         println!("{line}");

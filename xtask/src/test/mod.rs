@@ -1,6 +1,7 @@
 //! `cargo xtask test`: sets up what the tests need, runs them, and prints the totals in its last line.
 
 mod clients;
+mod edgefront;
 pub mod integrations;
 mod summary;
 
@@ -18,7 +19,7 @@ use self::summary::Summary;
 
 /// The file in which each test that ran on a cluster leaves its name.
 const CLUSTER_TESTS: &str = "target/on-clusters";
-const NO_PYTHON: &str = "; schemathesis was skipped: install Python 3.11 or later, with pip";
+const NO_PYTHON: &str = "; schemathesis and the lines for Python were skipped: install Python 3.11 or later, with pip";
 const NO_BROWSER: &str =
     "; the browser tests were skipped: install Chromium, or set CHROMIUM to the path of a Chromium-based browser";
 
@@ -72,9 +73,12 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     }
 
     let selections = selections(&arguments.cargo_test);
-    let skipped_modules = [(chromium.is_none(), "browser::"), (schemathesis.is_none(), "schemathesis::")]
-        .into_iter()
-        .filter_map(|(skip, module)| skip.then_some(module));
+    let skipped_modules = [
+        (chromium.is_none(), "browser::"),
+        (schemathesis.is_none(), "schemathesis::"),
+        (schemathesis.is_none(), "packages::python::"),
+    ];
+    let skipped_modules = skipped_modules.into_iter().filter_map(|(skip, module)| skip.then_some(module));
     let cargo_test = skip_modules(&skipped_modules.collect::<Vec<_>>(), arguments.cargo_test);
     let mut summary = Summary::default();
     let mut has_succeeded = true;

@@ -7,15 +7,19 @@ use http::{HeaderValue, Method, header};
 
 use super::{Client, response::ResponseBody, retry::retry_once};
 use crate::{
-    batch::{CallResult, EncodedCall, Role},
+    batch::{CallResult, EncodedCall, Role, Sharing},
     command::{Command, ScriptForm},
     error::{Error, TransportError},
     reply::Reply,
+    transport::ExchangeTerms,
 };
 
 /// Bytes that a response may have. Upstash limits the result of a command to 10 MB, which base64 makes 13 MB; a
 /// pipeline may have several.
 const MAX_RESPONSE_BYTES: usize = 32 << 20;
+
+/// A request for one caller, whose reply may be long.
+const ALONE: Sharing = Sharing { is_shared: false, is_short: false };
 
 impl Client {
     pub(super) async fn run_as(&self, command: &Command, form: ScriptForm, until: Duration) -> Result<Reply, Error> {
@@ -23,7 +27,8 @@ impl Client {
             // Only a single command has a form that carries any bytes.
             Err(Error::NotUtf8) => {
                 let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
-                let send = || self.metered(1, 1, async { self.exchange(&path, body.clone(), until).await?.single() });
+                let send =
+                    || self.metered(1, 1, async { self.exchange(&path, body.clone(), ALONE, until).await?.single() });
                 retry_once(send().await, command.is_repeatable(), send()).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
@@ -52,8 +57,10 @@ impl Client {
         match self.batcher.join(call, &*self.transport, until) {
             Role::Leader(batch) => {
                 self.metered(1, commands, async {
-                    let body = batch.close(&*self.transport).await;
-                    let result = self.exchange("/pipeline", body.into(), until).await.and_then(ResponseBody::list);
+                    let body = batch.close(&*self.transport, until).await;
+                    let sharing = batch.sharing();
+                    let response = self.exchange("/pipeline", body.into(), sharing, until).await;
+                    let result = response.and_then(ResponseBody::list);
                     batch.distribute(result)
                 })
                 .await
@@ -66,7 +73,7 @@ impl Client {
     async fn send(&self, path: &str, call: EncodedCall, until: Duration) -> CallResult {
         let commands = call.commands;
         self.metered(1, commands, async {
-            let items = self.exchange(path, call.into_body().into(), until).await?.list()?;
+            let items = self.exchange(path, call.into_body().into(), ALONE, until).await?.list()?;
             if items.len() == commands { Ok(items) } else { Err(Error::UnexpectedType) }
         })
         .await
@@ -87,9 +94,15 @@ impl Client {
         result
     }
 
-    async fn exchange(&self, path: &str, body: Bytes, until: Duration) -> Result<ResponseBody, Error> {
-        let time_left = until.saturating_sub(self.transport.now());
-        if time_left.is_zero() {
+    async fn exchange(
+        &self,
+        path: &str,
+        body: Bytes,
+        Sharing { is_shared, is_short }: Sharing,
+        until: Duration,
+    ) -> Result<ResponseBody, Error> {
+        let deadline = until.saturating_sub(self.transport.now());
+        if deadline.is_zero() {
             return Err(TransportError::Timeout.into());
         }
         let mut request = http::Request::new(body);
@@ -104,7 +117,8 @@ impl Client {
         if let Some(token) = self.sync_token.borrow().as_ref() {
             headers.insert("upstash-sync-token", token.clone());
         }
-        let response = self.transport.exchange(request, time_left, MAX_RESPONSE_BYTES).await?;
+        let terms = ExchangeTerms { deadline, limit: MAX_RESPONSE_BYTES, is_shared, is_short };
+        let response = self.transport.exchange(request, terms).await?;
         if let Some(token) = response.headers().get("upstash-sync-token") {
             self.sync_token.replace(Some(token.clone()));
         }

@@ -24,21 +24,33 @@ pub type Alarm = LocalBoxFuture<'static, ()>;
 /// Ends an [`Alarm`] early.
 pub type Wake = Box<dyn FnOnce()>;
 
+/// The limits of an exchange, and what its callers expect.
+#[derive(Debug, Clone, Copy)]
+pub struct ExchangeTerms {
+    /// The time in which the whole response must arrive.
+    pub deadline: Duration,
+    /// Bytes that the response's body may have.
+    pub limit: usize,
+    /// Several callers wait for the response. If the platform can cancel one of them, it must not cancel the exchange.
+    pub is_shared: bool,
+    /// The body is probably short: no command declares a large reply.
+    pub is_short: bool,
+}
+
 /// Sends HTTP requests and measures time. Implement it to send through another HTTP client, to count requests, or to
 /// test.
 pub trait Transport {
-    /// Sends a request and resolves with the whole response, whose body has at most `limit` bytes. Redirects are not
-    /// followed.
+    /// Sends a request and resolves with the whole response. Redirects are not followed. Of the response's headers,
+    /// only `upstash-sync-token` must be there.
     ///
     /// # Errors
-    /// [`TransportError::Timeout`] if the whole response has not arrived `deadline` after the call,
+    /// [`TransportError::Timeout`] if the whole response has not arrived by the deadline,
     /// [`TransportError::Unreachable`] if it never will or is too large, and [`TransportError::NotSent`] if the
     /// transport refuses to send the request.
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
 
     /// The time since a fixed moment, such as the Unix epoch or the start of the program.

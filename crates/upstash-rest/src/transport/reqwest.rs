@@ -7,7 +7,7 @@ use futures_util::future::LocalBoxFuture;
 use reqwest::redirect;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Transport;
+use super::{ExchangeTerms, Transport};
 use crate::error::TransportError;
 
 /// A transport over real sockets, for native code. It needs a `tokio` runtime with time and I/O.
@@ -55,12 +55,12 @@ impl Transport for ReqwestTransport {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
-        Box::pin(
-            async move { timeout(deadline, self.send(request, limit)).await.unwrap_or(Err(TransportError::Timeout)) },
-        )
+        Box::pin(async move {
+            let response = self.send(request, terms.limit);
+            timeout(terms.deadline, response).await.unwrap_or(Err(TransportError::Timeout))
+        })
     }
 
     fn now(&self) -> Duration {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, future::LocalBoxFuture};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use js_sys::{Array, Function, Promise, Reflect, Uint8Array, futures::JsFuture};
+use http::{HeaderValue, StatusCode};
+use js_sys::{Function, Promise, Reflect, Uint8Array, futures::JsFuture};
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use web_sys::{AbortSignal, Headers, RequestInit, RequestRedirect, Response};
 
-use super::{Alarm, Transport, Wake};
+use super::{Alarm, ExchangeTerms, Transport, Wake};
 use crate::error::TransportError;
 
 #[wasm_bindgen]
@@ -29,10 +29,9 @@ impl Transport for WebTransport {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
-        Box::pin(async move { send(request, deadline, limit).await.map_err(|error| failure(&error)) })
+        Box::pin(async move { send(request, terms).await.map_err(|error| failure(&error)) })
     }
 
     fn now(&self) -> Duration {
@@ -64,8 +63,7 @@ fn deferred() -> (Promise, Function) {
 
 async fn send(
     request: http::Request<Bytes>,
-    deadline: Duration,
-    limit: usize,
+    ExchangeTerms { deadline, limit, .. }: ExchangeTerms,
 ) -> Result<http::Response<Bytes>, JsValue> {
     let (head, body) = request.into_parts();
     let headers = Headers::new()?;
@@ -83,28 +81,21 @@ async fn send(
         return Err(JsValue::UNDEFINED);
     }
     let status = StatusCode::from_u16(response.status()).map_err(|_| JsValue::UNDEFINED)?;
-    let headers = read_headers(&response.headers());
+    let token = response.headers().get("upstash-sync-token").ok().flatten();
     let body = Uint8Array::new(&JsFuture::from(response.array_buffer()?).await?).to_vec();
     if body.len() > limit {
         return Err(JsValue::UNDEFINED);
     }
     let mut read = http::Response::new(body.into());
     *read.status_mut() = status;
-    *read.headers_mut() = headers;
+    if let Some(token) = token.and_then(|token| HeaderValue::try_from(token).ok()) {
+        read.headers_mut().insert("upstash-sync-token", token);
+    }
     Ok(read)
 }
 
 fn length(response: &Response) -> Option<usize> {
     response.headers().get("content-length").ok()??.parse().ok()
-}
-
-fn read_headers(headers: &Headers) -> HeaderMap {
-    let entries = headers.entries().into_iter().flatten().filter_map(|entry| entry.dyn_into::<Array>().ok());
-    let pairs = entries.filter_map(|entry| {
-        let (name, value) = (entry.get(0).as_string()?, entry.get(1).as_string()?);
-        Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
-    });
-    pairs.collect()
 }
 
 /// Reads the failure of a `fetch`: an aborted one has a name.

@@ -16,7 +16,9 @@ use edgefront_gateway::{
     server::{Server, ServerOptions},
 };
 use futures_util::future::LocalBoxFuture;
-use upstash_rest::{Client, Command, Credentials, Error, FromReply, ReqwestTransport, Transport, TransportError};
+use upstash_rest::{
+    Client, Command, Credentials, Error, ExchangeTerms, FromReply, ReqwestTransport, Transport, TransportError,
+};
 
 pub const TOKEN: &str = "token-of-the-tests";
 /// Longer than any test: tests of deadlines set their own.
@@ -139,15 +141,14 @@ impl Transport for Watch {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
+        terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         self.requests.borrow_mut().push(request.clone());
         let Some(left) = self.budget.get().checked_sub(1) else {
             return Box::pin(async { Err(TransportError::NotSent("no requests are left")) });
         };
         self.budget.set(left);
-        self.inner.exchange(request, deadline, limit)
+        self.inner.exchange(request, terms)
     }
 
     fn now(&self) -> Duration {

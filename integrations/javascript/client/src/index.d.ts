@@ -18,7 +18,7 @@ export type Device = { id: string; current: boolean; began: number; seen: number
 export type Sale = {
   id: string;
   state: 'upcoming' | 'live' | 'sold_out' | 'ended';
-  /** The server's clock in milliseconds. */
+  /** The server's clock. Times are Unix seconds. */
   now: number;
   starts: number;
   ends: number;

@@ -54,6 +54,7 @@ export class Service {
   flush(): Promise<void>;
   endSessions(user: string | number): Promise<boolean>;
   reportOrder(order: object): Promise<boolean>;
+  scheduleRow(row: string | number, every: number): Promise<boolean>;
 }
 
 export type Options = { key: string | undefined | (string | undefined)[]; exempt?: string[]; service?: Service | null };

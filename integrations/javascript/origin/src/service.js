@@ -56,6 +56,11 @@ export class Service {
     return this.#send('POST', '/orders', order);
   }
 
+  /** Refreshes a row every `every` seconds. 0 deletes its schedule and its copy. */
+  scheduleRow(row, every) {
+    return this.#send('PUT', `/rows/${encodeURIComponent(row)}/schedule`, { every });
+  }
+
   async #run() {
     // Collects the names of this turn.
     await null;

@@ -88,6 +88,10 @@ class Service:
         """Reports an order that no visitor's request placed."""
         return self._send("POST", "/orders", order)
 
+    def schedule_row(self, row: object, every: float) -> bool:
+        """Refreshes a row every `every` seconds. 0 deletes its schedule and its copy."""
+        return self._send("PUT", f"/rows/{urllib.parse.quote(str(row), safe='')}/schedule", {"every": every})
+
     def _run(self) -> None:
         while True:
             with self._lock:

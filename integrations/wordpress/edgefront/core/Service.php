@@ -73,6 +73,12 @@ final class Service
         return $this->send('DELETE', '/users/' . rawurlencode((string) $user) . '/sessions', null);
     }
 
+    /** Refreshes a row every `$every` seconds. 0 deletes its schedule and its copy. @param string|int $row */
+    public function scheduleRow($row, float $every): bool
+    {
+        return $this->send('PUT', '/rows/' . rawurlencode((string) $row) . '/schedule', ['every' => $every]);
+    }
+
     /** The status of a GET of this API, 0 without a response. */
     public function status(string $path): int
     {

@@ -1,4 +1,6 @@
-//! The `curl` lines of `docs/api.md`, run with curl in the order of the page.
+//! The `curl` lines of `docs/api.md`, run with curl in the order of the page; [`packages`]: those of the packages.
+
+mod packages;
 
 use std::{collections::BTreeSet, env, fs};
 
@@ -19,11 +21,7 @@ const WRAPPER: &str =
 
 #[tokio::test]
 async fn every_call_has_a_curl_line_that_works() {
-    let shop = Shop::native(&[("ROWS_URL", "{origin}/rows"), ("ITEM_ROUTES", "/products/{item}")]).await;
-    let now = TestClock::ticking().now().as_secs();
-    let sale = json!({"id": "mug", "sale_starts_at": now - 60, "sale_ends_at": now + 3600, "sale_pieces": 3});
-    shop.origin.answer(Reply::html(json!([sale, {"id": "pan", "stock": 7}]).to_string()));
-    shop.store.raw(&["ZADD", "viewed:", "-3", "mug"]).await;
+    let shop = open().await;
     let directory = env::temp_dir().join(format!("edgefront-examples-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("a directory");
     let page = fs::read_to_string("docs/api.md").expect("the page");
@@ -49,6 +47,16 @@ async fn every_call_has_a_curl_line_that_works() {
 
     fs::remove_dir_all(directory).expect("the directory");
     assert_eq!(called, contract::operations(), "docs/api.md has no example of a call, or of one that does not exist");
+}
+
+/// A shop with the items and the sale of the examples.
+async fn open() -> Shop {
+    let shop = Shop::native(&[("ROWS_URL", "{origin}/rows"), ("ITEM_ROUTES", "/products/{item}")]).await;
+    let now = TestClock::ticking().now().as_secs();
+    let sale = json!({"id": "mug", "sale_starts_at": now - 60, "sale_ends_at": now + 3600, "sale_pieces": 3});
+    shop.origin.answer(Reply::html(json!([sale, {"id": "pan", "stock": 7}]).to_string()));
+    shop.store.raw(&["ZADD", "viewed:", "-3", "mug"]).await;
+    shop
 }
 
 /// Reads the output of the wrapped curl. The body of the request is not known: the server has checked it.

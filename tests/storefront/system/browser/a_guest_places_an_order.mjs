@@ -11,12 +11,11 @@ await inBrowser(async (open) => {
 
 	await visit(page, "/");
 	await page.getByRole("navigation", { name: "Categories" }).getByRole("link", { name: "Kitchen" }).click();
-	await page.getByRole("link", { name: "Chopping Board, Oak, 35 cm" }).click();
+	await page.getByRole("link", { name: /End-Grain Chopping Board/ }).click();
 	await page.getByRole("spinbutton", { name: "Quantity" }).fill("2");
 	await page.getByRole("button", { name: "Add to cart" }).click();
 	await counted(page, 2);
-
-	await page.getByRole("link", { name: "Cart" }).first().click();
+	await page.getByRole("dialog").getByRole("link", { name: "View cart" }).click();
 	await page.getByRole("spinbutton", { name: /^Quantity of End/ }).fill("3");
 	await page.keyboard.press("Tab");
 	await counted(page, 3);
@@ -24,14 +23,14 @@ await inBrowser(async (open) => {
 	await page.getByRole("link", { name: "Checkout" }).click();
 	// Turns off the browser's validation, so that the shop's is tested.
 	await page.locator("main form[action='/checkout']").evaluate((form) => (form.noValidate = true));
-	await fillAddress(page, { name: "Grace Hopper", email: "grace@", address: "1 Navy Yard\nArlington" });
+	await fillAddress(page, { name: "Grace Hopper", email: "grace@", address: "1 Navy Yard" });
 	await page.getByRole("button", { name: /^Place order/ }).click();
 	const email = page.locator("main form [name=email]");
 	await page.locator("[name=email][aria-invalid=true]").waitFor();
 	const problem = await page.locator(`#${(await email.getAttribute("aria-describedby")).split(" ")[0]}`).innerText();
 	assert.ok(problem.length > 10, `a problem beside the field: ${problem}`);
 	assert.equal(await page.locator("main form [name=name]").inputValue(), "Grace Hopper");
-	assert.equal(await page.locator("main form [name=address]").inputValue(), "1 Navy Yard\nArlington");
+	assert.equal(await page.locator("main form [name=address]").inputValue(), "1 Navy Yard");
 
 	await fillAddress(page, { email: "grace@example.org" });
 	await page.getByRole("button", { name: /^Place order/ }).click();

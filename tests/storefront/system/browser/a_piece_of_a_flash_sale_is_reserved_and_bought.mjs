@@ -23,16 +23,16 @@ await inBrowser(async (open) => {
 	await accessible(bob, "a live sale");
 
 	await visit(ada, RUNNING);
-	await ada.getByRole("button", { name: "Reserve now" }).click();
 	const signIn = ada.getByRole("link", { name: "Sign in to reserve" });
 	await signIn.waitFor();
+	assert.equal(await ada.getByRole("button", { name: "Reserve now" }).isVisible(), false, "signing in is the only button");
 	await accessible(ada, "a sale that asks to sign in");
 	await signIn.click();
 	await ada.getByRole("link", { name: "Create account" }).click();
 	await ada.getByLabel("Full name").fill("Ada Lovelace");
 	await ada.getByLabel("Email").fill("ada@example.org");
-	await ada.getByLabel("Password").fill("a long and quiet engine");
-	await ada.locator("main form button").click();
+	await ada.getByLabel("Password", { exact: true }).fill("a long and quiet engine");
+	await ada.locator("main form button[type=submit]").click();
 	await ada.waitForURL(`**${RUNNING}`);
 
 	await ada.getByRole("button", { name: "Reserve now" }).click();
@@ -47,7 +47,8 @@ await inBrowser(async (open) => {
 	await ada.getByText(/^Reserved for you for [12]:\d\d/).waitFor();
 	await accessible(ada, "the checkout of a reservation");
 	assert.equal(await ada.getByLabel("Email").inputValue(), "ada@example.org");
-	await ada.getByLabel("Shipping address").fill("12 St James's Square\nLondon");
+	await ada.getByLabel("Street and number").fill("12 St James's Square");
+	for (const [label, value] of [["Postal code", "SW1"], ["City", "London"], ["Country", "UK"]]) await ada.getByLabel(label).fill(value);
 	await ada.getByRole("button", { name: "Place order · €79.00" }).click();
 	await ada.getByRole("heading", { name: "Thank you, Ada Lovelace" }).waitFor();
 }, [/status of 403/]);

@@ -33,6 +33,7 @@ scenarios!(
     every_page_is_accessible,
     signing_in_keeps_the_cart,
     the_dashboard_shows_activity,
+    the_shop_is_searched,
     the_shop_works_without_javascript,
 );
 

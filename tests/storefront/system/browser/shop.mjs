@@ -10,6 +10,7 @@ export async function addToCart(page, item, quantity) {
 	await visit(page, `/products/${item}`);
 	await page.getByRole("button", { name: "Add to cart" }).click();
 	await counted(page, quantity);
+	await page.getByRole("dialog", { name: "Added to cart" }).getByRole("button", { name: "Close" }).click();
 }
 
 /** Waits until the header shows `quantity` pieces in the cart. */
@@ -37,7 +38,8 @@ export async function signIn(page, email) {
 
 /** Fills in the given fields of the checkout form. Other fields keep their values. */
 export async function fillAddress(page, fields) {
-	for (const [name, value] of Object.entries(fields)) await page.locator(`main form [name=${name}]`).fill(value);
+	const address = fields.address ? { postcode: "W1", city: "London", country: "United Kingdom" } : {};
+	for (const [name, value] of Object.entries({ ...address, ...fields })) await page.locator(`main form [name=${name}]`).fill(value);
 }
 
 /** The text of the page's main heading. */

@@ -126,7 +126,8 @@ impl Action {
                 world.fill_cart().await;
                 // SESSION_IDLE is 30 days.
                 world.store.clock.advance(Duration::from_hours(24 * 31));
-                world.next(180, 60);
+                // The minute in which the cron looks for idle sessions.
+                world.next(540, 180);
             }
             Rescale => {
                 world.next(300, 0);
@@ -201,8 +202,9 @@ impl Action {
                 self.act(world).await
             }
             Clean | Refresh => {
-                for minute in 0..3 {
-                    world.next(180, minute * 60);
+                // The cron looks for one kind of session at a time, every third minute.
+                for turn in 0..3 {
+                    world.next(540, turn * 180);
                     self.act(world).await;
                 }
                 self.act(world).await

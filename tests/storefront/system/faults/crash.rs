@@ -85,7 +85,9 @@ async fn reserve_and_buy(shop: &Shop, user: String, progress: &Cell<usize>) -> A
     assert_eq!(form.status, 200, "the reservation is lost: {form:?}");
     let order_id = form.field("order_id");
     let fields = [("order_id", &*order_id), ("price_cents", "7900"), ("name", "Ada"), ("email", "ada@example.org")];
-    let fields = [&fields[..], &[("address", "1 Analytical Street")]].concat();
+    let fields =
+        [&fields[..], &[("address", "1 Analytical Street"), ("postcode", "W1"), ("city", "London"), ("country", "UK")]]
+            .concat();
     accepted.orders.push(placed(&insist(async || person.post(&checkout, &fields).await, status).await));
     progress.set(progress.get() + 1);
     accepted

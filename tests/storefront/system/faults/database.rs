@@ -159,7 +159,11 @@ impl<'a> Field<'a> {
             FlashOrder => {
                 let order_id = page().field("order_id");
                 let fields = [("order_id", &*order_id), ("price_cents", "7900"), ("name", "Ada"), ("email", &email)];
-                let fields = [&fields[..], &[("address", "1 Analytical Street")]].concat();
+                let fields = [
+                    &fields[..],
+                    &[("address", "1 Analytical Street"), ("postcode", "W1"), ("city", "London"), ("country", "UK")],
+                ]
+                .concat();
                 self.person.post(&format!("/flash/{SALE}/checkout"), &fields).await
             }
             SignUp => {

@@ -86,8 +86,11 @@ impl World {
         let is_pause = |number: &u64| self.gate.label(*number).is_empty();
         loop {
             advance(&mut self.isolates[isolate].running)?;
-            // The traffic counters are not part of the protocol.
-            let is_foreign = |number: &u64| self.gate.label(*number).contains("traffic");
+            // The traffic counters and the account of page sizes are not part of the protocol.
+            let is_foreign = |number: &u64| {
+                let label = self.gate.label(*number);
+                label.contains("traffic") || label.contains("account")
+            };
             let foreign = self.gate.held_by(isolate).into_iter().find(is_foreign);
             let due = self.gate.due(isolate).into_iter().find(|number| !known.contains(number));
             let Some(number) = due.or(foreign) else { break };
@@ -220,7 +223,13 @@ impl World {
                 self.isolates[isolate] = Self::isolate(store, &self.gate, &self.origin, isolate);
             }
             Action::ExpireLease => delete(store, "render:*").await,
-            Action::ExpirePage => delete(store, "cache:*").await,
+            Action::ExpirePage => {
+                // A page outlives its own lease.
+                if let Some(lease) = ended_lease(store).await {
+                    store.raw(&["DEL", &lease]).await;
+                }
+                delete(store, "cache:*").await;
+            }
             Action::Wait => store.clock.advance(STEP),
         }
         Ok(())
@@ -265,6 +274,7 @@ impl Real<Pages> for World {
         let real = entry.and_then(|page| content(&page.body));
         equal("page in Redis", &real, &model.valid_page(state).map(|page| page.content))?;
         let leases = store.raw(&["KEYS", "render:*"]).await.as_array().map_or(0, Vec::len);
+        let leases = leases - usize::from(ended_lease(store).await.is_some());
         equal("leases", &leases, &usize::from(state.lease.is_some()))?;
         for (number, isolate) in self.isolates.iter().enumerate() {
             let copy = isolate.app.pages.fallback(key.hash(), &selecting, store.clock.now());
@@ -274,6 +284,15 @@ impl Real<Pages> for World {
         }
         Ok(())
     }
+}
+
+/// The key of a lease that has ended, because the page names it.
+async fn ended_lease(store: &Store) -> Option<String> {
+    let keys = store.raw(&["KEYS", "render:*"]).await;
+    let lease = keys.as_array()?.first()?.as_str()?.to_owned();
+    let page = store.raw(&["GET", &lease.replacen("render:", "cache:", 1)]).await;
+    let named = page.as_str()?.split(' ').nth(5)?.to_owned();
+    (store.raw(&["GET", &lease]).await == named).then_some(lease)
 }
 
 async fn delete(store: &Store, pattern: &str) {

@@ -25,6 +25,7 @@ use edgefront::{
 };
 use futures_util::{Stream, future::LocalBoxFuture, stream::FuturesUnordered};
 use tokio::sync::oneshot;
+use upstash_rest::{ExchangeTerms, TransportError};
 
 use crate::support::{NativeFetch, TestClock};
 
@@ -266,11 +267,10 @@ impl Fetch for Door {
     fn exchange(
         &self,
         request: http::Request<Bytes>,
-        deadline: Duration,
-        limit: usize,
-    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, upstash_rest::TransportError>> {
+        terms: ExchangeTerms,
+    ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         let fetch = self.gate.0.fetch.clone();
-        self.send(commands(request.body()), async move { fetch.exchange(request, deadline, limit).await })
+        self.send(commands(request.body()), async move { fetch.exchange(request, terms).await })
     }
 }
 

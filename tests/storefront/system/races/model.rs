@@ -17,7 +17,7 @@ use edgefront::{
 
 use super::{
     PIECES,
-    state::{Items, State, log_out_devices, reap, seen, take_out, written},
+    state::{Items, NO_RANKING, State, log_out_devices, reap, seen, take_out, written},
     world::{Deed, Doing},
 };
 
@@ -109,7 +109,7 @@ impl<'a> Model<'a> {
                 doing.expected = Some(match self.user(before, token.as_str(), now) {
                     Some(_) => {
                         next.carts.remove(token.as_str());
-                        seen(&mut next, token.as_str(), now);
+                        touched(&mut next, token.as_str(), now);
                         written(&next, token.as_str())
                     }
                     None => "nobody".to_owned(),
@@ -163,9 +163,7 @@ impl<'a> Model<'a> {
     fn touch(&self, next: &mut State, token: &str, item: &str, now: Timestamp) -> &'static str {
         let Some(user) = self.user(next, token, now) else { return "Ended" };
         let counts = if user.is_empty() { "GuestViewCounts" } else { "ViewCounts" };
-        if now.as_score() - next.recent[token].as_score() >= TOUCH_EVERY.as_secs_f64() {
-            seen(next, token, now);
-        }
+        touched(next, token, now);
         let viewed = next.viewed.entry(token.to_owned()).or_default();
         let before = viewed.insert(item.to_owned(), viewed.get(item).map_or(now, |last| now.max(*last)));
         let window = self.config.session.view_window.as_secs_f64();
@@ -224,7 +222,7 @@ impl<'a> Model<'a> {
         if lives.is_none() {
             next.login.insert(token.to_owned(), String::new());
         }
-        seen(next, token, now);
+        touched(next, token, now);
         Ok(written(next, token))
     }
 
@@ -287,12 +285,17 @@ impl<'a> Model<'a> {
         let began = now.as_secs() / half_life * half_life;
         let halvings = began.saturating_sub(next.rescaled.unwrap_or(began - half_life)) / half_life;
         if halvings == 0 {
+            // The first run after a time without a ranking.
+            next.rescaled = next.rescaled.map(|last| if last == NO_RANKING { began } else { last });
             return 0;
         }
         next.rescaled = Some(began);
         let is_empty = next.ranking.is_empty();
         next.ranking.values_mut().for_each(|score| *score *= 0.5_f64.powi(i32::try_from(halvings).unwrap_or(i32::MAX)));
         next.ranking.retain(|_, score| *score < -(0.5_f64.powi(10)));
+        if !is_empty && next.ranking.is_empty() {
+            next.rescaled = Some(NO_RANKING);
+        }
         if is_empty { 0 } else { halvings }
     }
 
@@ -362,4 +365,12 @@ struct CartChange<'a> {
     item: &'a str,
     quantity: u32,
     adds: bool,
+}
+
+/// Records an activity, unless one was recorded a moment ago.
+fn touched(state: &mut State, token: &str, now: Timestamp) {
+    let is_due = |last: &Timestamp| now.as_score() - last.as_score() >= TOUCH_EVERY.as_secs_f64();
+    if state.recent.get(token).is_none_or(is_due) {
+        seen(state, token, now);
+    }
 }

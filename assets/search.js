@@ -1,0 +1,5 @@
+// Loaded by the first focus of the search field.
+
+import { suggest } from './shop/search.js';
+
+export { suggest };

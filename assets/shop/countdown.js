@@ -1,0 +1,31 @@
+// Durations and times of flash sales.
+
+const SECOND = 1000;
+
+/** Monotonic time in milliseconds: changes of the visitor's clock do not affect it. */
+export const clock = () => performance.now();
+
+/** Formats a duration: `3 d 04:05:06`, `04:05:06` or `5:06`. */
+export function formatDuration(milliseconds) {
+  const seconds = Math.max(0, Math.ceil(milliseconds / SECOND));
+  const two = (number) => String(number).padStart(2, '0');
+  const [days, hours, minutes] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  if (days === 0 && hours === 0) return `${minutes}:${two(seconds % 60)}`;
+  return `${days > 0 ? `${days} d ` : ''}${two(hours)}:${two(minutes)}:${two(seconds % 60)}`;
+}
+
+/** Shows a time in the visitor's time zone and language. */
+export function showLocalTime(time) {
+  time.textContent = new Date(time.dataset.time * SECOND).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
+}
+
+/** Checkout: counts down the reservation. The page is never cached, so its number of seconds is current and no clock needs to be right. */
+export function showCountdown(timer) {
+  const expires = clock() + timer.dataset.seconds * SECOND;
+  const show = () => {
+    const left = expires - clock();
+    timer.textContent = left > 0 ? `Reserved for you for ${formatDuration(left)}.` : 'Your reservation has expired. Please reserve again on the sale page.';
+    if (left > 0) setTimeout(show, SECOND);
+  };
+  show();
+}

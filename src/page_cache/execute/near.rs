@@ -1,0 +1,169 @@
+//! The edge tier's part of the page cache. It answers from the isolate's copies; the home tier does everything else.
+//! Where a stored page answers, the home tier hands the page over: the edge tier keeps it, and responds itself.
+
+use std::{rc::Rc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, header};
+
+use super::{
+    PageRequest, fill,
+    local::{fallback, share},
+};
+use crate::{
+    App,
+    page_cache::{
+        cache_status::CacheStatus, key::PageKey, lookup::Wanted, memory::LookupEpoch, policy::Reason, respond::respond,
+        selecting::SelectingHeaders, stored_page::StoredPage, visitor_cookies::VisitorCookies,
+    },
+    ports::{
+        answer::{Answer, BackgroundTask},
+        error::Error,
+        fetch::{Body, Collected, Request, Response},
+        time::Timestamp,
+    },
+    proxy::{
+        Visit, failure,
+        home::{self, EdgeAsk, FromHome, PAGE},
+    },
+};
+
+/// Passes a request to the home tier.
+pub async fn pass(visit: &Visit, request: Request) -> Answer {
+    let headers = request.headers().clone();
+    match home::send(&visit.app, request, None).await {
+        Ok(response) => response.into(),
+        Err(error) => unavailable(&visit.app, &error, &headers),
+    }
+}
+
+/// 503: the home tier is down.
+fn unavailable(app: &App, error: &Error, request: &http::HeaderMap) -> Answer {
+    let mut response = failure(app, error, request);
+    CacheStatus::bypass(Reason::HomeDown).append_to(&mut response);
+    response.into()
+}
+
+/// Asks the home tier for a page. If it does not answer, a copy in the isolate stands in.
+pub(super) async fn answer(page: PageRequest) -> Answer {
+    let app = page.visit.app.clone();
+    let (method, headers) = (page.request.method(), page.request.headers());
+    let is_get = *method == Method::GET;
+    if app.pages.must_confirm_unstorable(page.key.hash(), page.visit.now) {
+        // An unsafe request voided the page here. Home has voided it everywhere by now.
+        app.pages.forget_unstorable(page.key.hash());
+    }
+    let held = if is_get { page.held().await } else { None };
+    let ask = is_get.then(|| EdgeAsk { held: held.as_ref().map(|page| page.render_number()), is_confirmation: false });
+    let epoch = app.pages.epoch(app.clock.now());
+    let mut request = Request::new(Body::Empty);
+    request.method_mut().clone_from(method);
+    request.uri_mut().clone_from(page.request.uri());
+    request.headers_mut().clone_from(headers);
+    let response = match home::send(&app, request, ask).await {
+        Ok(response) => response,
+        Err(error) => {
+            let now = app.clock.now();
+            let Some(copy) = fallback(&page, &app) else { return unavailable(&app, &error, headers) };
+            let status = CacheStatus::fallback(&copy, now, Reason::HomeDown);
+            page.visit.record(method, headers, copy.status, copy.item.as_ref());
+            return respond(&copy, method, headers, status, now).into();
+        }
+    };
+    if ask.is_none() || !response.headers().contains_key(PAGE) {
+        return response.into();
+    }
+    let wanted = Wanted { selecting: &page.selecting, held: held.as_deref() };
+    let Some(stored) = take(&app, response, &page.key, wanted, epoch).await else {
+        // The tiers disagree about the page's form or variant: the home tier answers by itself.
+        return pass(&page.visit, page.request).await;
+    };
+    let now = app.clock.now();
+    let mut response = respond(&stored, method, headers, CacheStatus::hit(&stored, now), now);
+    response.extensions_mut().insert(FromHome);
+    page.visit.record(method, headers, stored.status, stored.item.as_ref());
+    let is_new = held.is_none_or(|held| held.render != stored.render);
+    let background = is_new.then(|| share(&app, &page.key, stored));
+    Answer { response, background: background.into_iter().collect() }
+}
+
+/// Asks the home tier whether a copy is still the stored page.
+pub(super) fn confirm(
+    visit: &Visit,
+    key: PageKey,
+    selecting: SelectingHeaders,
+    held: Rc<StoredPage>,
+) -> BackgroundTask {
+    let app = visit.app.clone();
+    Box::pin(async move {
+        let epoch = app.pages.epoch(app.clock.now());
+        let mut request = Request::new(Body::Empty);
+        let Ok(uri) = key.url().parse() else { return };
+        *request.uri_mut() = uri;
+        *request.headers_mut() = selecting.headers(None);
+        // The home tier renders no page for this request.
+        request.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("only-if-cached"));
+        let ask = EdgeAsk { held: Some(held.render_number()), is_confirmation: true };
+        let response = match home::send(&app, request, Some(ask)).await {
+            Ok(response) => response,
+            Err(error) => return log::warn!("page cache: {error}"),
+        };
+        let wanted = Wanted { selecting: &selecting, held: Some(&held) };
+        match take(&app, response, &key, wanted, epoch).await {
+            Some(page) if page.render != held.render => share(&app, &key, page).await,
+            Some(_) => {}
+            None => app.pages.forget(key.hash()),
+        }
+    })
+}
+
+/// Reads the page that the home tier hands over, and keeps it. None if the response has none.
+async fn take(
+    app: &App,
+    response: Response,
+    key: &PageKey,
+    wanted: Wanted<'_>,
+    epoch: LookupEpoch,
+) -> Option<Rc<StoredPage>> {
+    let (kind, age) = response.headers().get(PAGE)?.to_str().ok()?.split_once(' ')?;
+    let (is_same, age) = (kind == "same", Duration::from_millis(age.parse().ok()?));
+    let Ok(Collected::Whole(value)) = response.into_body().collect(usize::MAX).await else { return None };
+    let own = wanted.held.filter(|_| is_same).map(|page| page.body.clone());
+    let page = Rc::new(StoredPage::decode_around(&value, own, key, wanted.selecting)?);
+    if page.item.is_some() {
+        app.pages.name(&key.naming(page.item.as_ref()));
+    }
+    // The copy is as old as the home tier's.
+    app.pages.keep(key.hash(), page.clone(), epoch.earlier(age));
+    Some(page)
+}
+
+/// Marks a response that hands a page over.
+#[derive(Debug, Clone, Copy)]
+pub struct HandedOver;
+
+/// Hands a stored page over if the edge tier asks for it, and the page is the same for this visitor as for others.
+/// `confirmed`: when Redis confirmed it.
+pub(super) fn hand_over(
+    visit: &Visit,
+    cookies: &VisitorCookies,
+    (key, page): (&PageKey, &StoredPage),
+    status: CacheStatus,
+    confirmed: Timestamp,
+) -> Option<Response> {
+    let ask = visit.edge?;
+    if fill::is_due(page, cookies, visit) || !matches!(status, CacheStatus::Hit { detail: None, .. }) {
+        return None;
+    }
+    let is_same = ask.held == Some(page.render_number());
+    let [head, body] = page.encode(key);
+    let value: Bytes = if is_same { head } else { [head, body].concat().into() };
+    let mut response = Response::new(value.into());
+    let age = visit.app.clock.now().since(confirmed).as_millis();
+    let text = format!("{} {age}", if is_same { "same" } else { "new" });
+    // ASCII text is always a header value.
+    response.headers_mut().extend(HeaderValue::try_from(text).ok().map(|text| (PAGE, text)));
+    status.append_to(&mut response);
+    response.extensions_mut().insert(HandedOver);
+    Some(response)
+}

@@ -1,0 +1,107 @@
+//! The exchange between the tiers. An isolate of the edge tier passes each request that it cannot answer to the home
+//! tier, which is placed beside Redis, through a binding without a public address. Headers `Edge-Tier-*` carry what no
+//! visitor may say. They are removed from the requests of visitors and from the responses to them.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use upstash_rest::TransportError;
+
+use super::headers::remove;
+use crate::{
+    App,
+    ports::{
+        error::Error,
+        fetch::{FetchError, Request, Response},
+    },
+};
+
+/// Proves that the request comes from the edge tier.
+const KEY: HeaderName = HeaderName::from_static("edge-tier-key");
+/// The visitor's address.
+const CLIENT: HeaderName = HeaderName::from_static("edge-tier-client");
+/// The edge tier asks for the stored page. The value is the render of the copy that it holds.
+const HELD: HeaderName = HeaderName::from_static("edge-tier-held");
+/// The edge tier confirms its copy after a response.
+const CONFIRM: HeaderName = HeaderName::from_static("edge-tier-confirm");
+/// The response is a stored page, for the edge tier to answer with: `same` or `new`, then the milliseconds since Redis
+/// confirmed it.
+pub const PAGE: HeaderName = HeaderName::from_static("edge-tier-page");
+/// The platform sets it.
+const ADDRESS: HeaderName = HeaderName::from_static("cf-connecting-ip");
+
+/// How the edge tier asks for a page.
+#[derive(Debug, Clone, Copy)]
+pub struct EdgeAsk {
+    /// The render of its copy.
+    pub held: Option<u64>,
+    /// No visitor waits for the page or sees it.
+    pub is_confirmation: bool,
+}
+
+/// Marks a request that the edge tier passes on. It has counted the request in the rate limits of visitors, and two
+/// tiers at one location share their counters.
+#[derive(Debug, Clone, Copy)]
+pub struct FromEdge;
+
+/// Marks a response of the home tier, which has counted it.
+#[derive(Debug, Clone, Copy)]
+pub struct FromHome;
+
+/// Returns whether a header belongs to the exchange between the tiers.
+fn is_of_tiers(name: &HeaderName) -> bool {
+    name.as_str().starts_with("edge-tier-")
+}
+
+/// Removes the headers of the exchange.
+pub fn clean(headers: &mut HeaderMap) {
+    remove(headers, is_of_tiers);
+}
+
+/// Sends a request to the home tier, at most once. With `ask`, the response may be a stored page.
+///
+/// # Errors
+/// [`Error::Home`], at once while the circuit is open.
+pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Result<Response, Error> {
+    let home = app.home.as_ref().filter(|_| !app.circuit.is_open()).ok_or(Error::Home(FetchError::Unreachable))?;
+    let headers = request.headers_mut();
+    clean(headers);
+    headers.extend(headers.get(ADDRESS).cloned().map(|address| (CLIENT, address)));
+    headers.insert(KEY, app.keyring.tier_key()?);
+    if let Some(EdgeAsk { held, is_confirmation }) = ask {
+        headers.insert(HELD, held.map_or(HeaderValue::from_static(""), HeaderValue::from));
+        headers.extend(is_confirmation.then_some((CONFIRM, HeaderValue::from_static(""))));
+    }
+    let config = &app.config;
+    let deadline = config.origin.timeout + config.page.wait + config.redis.timeout;
+    let response = home.send(request, deadline).await;
+    let outcome = response.as_ref().map(drop).map_err(|error| TransportError::from(error.clone()).into());
+    app.circuit.record(&outcome, app.clock.now());
+    let mut response = response.map_err(Error::Home)?;
+    response.extensions_mut().insert(FromHome);
+    Ok(response)
+}
+
+/// Asks a silent home tier whether it is back; an answer closes the circuit.
+pub async fn probe(app: &App, mut request: Request) {
+    let (Some(home), Ok(key)) = (&app.home, app.keyring.tier_key()) else { return };
+    request.headers_mut().insert(KEY, key);
+    let outcome = home.send(request, app.config.redis.timeout).await.map(drop);
+    app.circuit.record(&outcome.map_err(|error| TransportError::from(error).into()), app.clock.now());
+}
+
+/// Reads and removes the headers of the exchange. Returns whether the edge tier sent the request.
+pub fn accept(app: &App, request: &mut Request) -> bool {
+    let headers = request.headers_mut();
+    let is_from_edge = headers.get(KEY).is_some_and(|key| app.keyring.is_tier_key(key.as_bytes()));
+    let address = headers.remove(CLIENT);
+    let held = headers.get(HELD).map(|render| render.to_str().ok().and_then(|render| render.parse().ok()));
+    let ask = held.map(|held| EdgeAsk { held, is_confirmation: headers.contains_key(CONFIRM) });
+    clean(headers);
+    headers.remove(ADDRESS);
+    headers.extend(address.map(|address| (ADDRESS, address)));
+    let extensions = request.extensions_mut();
+    extensions.insert(FromEdge);
+    if let Some(ask) = ask {
+        extensions.insert(ask);
+    }
+    is_from_edge
+}

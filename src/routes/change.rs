@@ -1,0 +1,56 @@
+//! An unsafe request in front of pages with holes: the visitor's next pages show what the visitor changed.
+
+use http::header;
+
+use crate::{
+    App,
+    page_cache::Visitor,
+    ports::{
+        fetch::{Request, Response},
+        time::Timestamp,
+    },
+    schema::token::Token,
+    sessions::cookie,
+};
+
+/// A change by a visitor. This isolate forgets the visitor's content before the change and after it, because a page may
+/// fill holes meanwhile. For other isolates, the response carries [`cookie::changed`].
+pub struct Change {
+    /// The session whose facts fill holes.
+    token: Option<Token>,
+    /// The visitor whose own content fills holes.
+    visitor: Option<Visitor>,
+}
+
+impl Change {
+    /// None if the request is safe, or if no hole shows a change.
+    pub fn begin(app: &App, request: &Request, now: Timestamp) -> Option<Self> {
+        let (rules, headers) = (&app.config.page.holes, request.headers());
+        if request.method().is_safe() || !rules.has_facts() && rules.page().is_none() {
+            return None;
+        }
+        let token = rules.has_facts().then(|| app.keyring.read(headers, now)).flatten();
+        let has_own_content = rules.page().is_some() && headers.contains_key(header::COOKIE);
+        let change = Self { token, visitor: has_own_content.then(|| Visitor::of(headers)) };
+        change.forget(app);
+        Some(change)
+    }
+
+    /// Lets the visitor's next pages show the change.
+    pub fn end(self, app: &App, response: &mut Response) {
+        self.forget(app);
+        let has_content = self.token.is_some() || self.visitor.is_some();
+        if has_content || response.headers().contains_key(header::SET_COOKIE) {
+            response.headers_mut().append(header::SET_COOKIE, cookie::changed());
+        }
+    }
+
+    fn forget(&self, app: &App) {
+        if let Some(token) = &self.token {
+            app.pages.facts.forget(token);
+        }
+        if let Some(visitor) = &self.visitor {
+            app.pages.own_pages.forget(visitor);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The two tiers. The edge tier sends views, touches and traffic counts in batches; the home tier receives them, and
+//! answers what the edge tier passes on.
+
+use std::{rc::Rc, time::Duration};
+
+use http::{Method, StatusCode};
+
+use super::{flush, handle};
+use crate::{
+    App,
+    page_cache::HandedOver,
+    ports::{
+        answer::{Answer, BackgroundTask},
+        circuit_breaker::Circuit,
+        fetch::{Body, Collected, Request, Response},
+        time::Timestamp,
+    },
+    proxy::home,
+};
+
+/// The address of batches and probes, without a host of its own.
+const ADDRESS: &str = "https://home.invalid/_edge/tier";
+const PATH: &str = "/_edge/tier";
+/// Time that a batch waits for further activity.
+const WINDOW: Duration = Duration::from_secs(1);
+/// Longest time that one request sends batches.
+const MAX_TIME: Duration = Duration::from_secs(15);
+/// The longest batch, bytes.
+const BATCH_LIMIT: usize = 1 << 20;
+
+/// Answers a request that arrives at the home tier's entry point. No visitor can reach it.
+pub async fn handle_from_edge(app: &Rc<App>, mut request: Request) -> Answer {
+    if !home::accept(app, &mut request) {
+        log::warn!("a request without the edge tier's key is refused: both tiers need the same SESSION_KEYS");
+        return status(StatusCode::FORBIDDEN).into();
+    }
+    if request.uri().path() == PATH {
+        return receive(app, request).await;
+    }
+    let mut answer = handle(app, request).await;
+    if answer.response.extensions().get::<HandedOver>().is_none() {
+        home::clean(answer.response.headers_mut());
+    }
+    answer
+}
+
+async fn receive(app: &Rc<App>, request: Request) -> Answer {
+    let Ok(Collected::Whole(body)) = request.into_body().collect(BATCH_LIMIT).await else {
+        return status(StatusCode::BAD_REQUEST).into();
+    };
+    // A line that this version does not know is left out.
+    for line in std::str::from_utf8(&body).unwrap_or_default().lines() {
+        let _is_known = app.activity.receive(line) || app.traffic.receive(line);
+    }
+    Answer { response: status(StatusCode::NO_CONTENT), background: flush(app, app.clock.now()) }
+}
+
+fn status(status: StatusCode) -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = status;
+    response
+}
+
+/// The background tasks of the edge tier: the batches that are due, and a probe of a silent home tier.
+pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
+    let mut tasks: Vec<BackgroundTask> = Vec::new();
+    let has_something = !app.activity.is_idle() || app.traffic.has_counts();
+    // While nobody waits for a silent home tier, everything stays in its bounded queues.
+    if has_something && !app.circuit.is_open() && app.activity.begin_carrying(now) {
+        tasks.push(Box::pin(send_batches(app.clone())));
+    }
+    if app.circuit.state(now) == (Circuit::Open { probe: true }) {
+        let app = app.clone();
+        tasks.push(Box::pin(async move { home::probe(&app, post(String::new())).await }));
+    }
+    tasks
+}
+
+/// Sends one batch after another until nothing is left. A batch without an answer is lost, because the home tier may
+/// have it.
+async fn send_batches(app: Rc<App>) {
+    let end = app.clock.now() + MAX_TIME;
+    while app.clock.now() < end {
+        app.clock.sleep(WINDOW).await;
+        let batch = app.activity.take_carried(&app.limits.views).await + &app.traffic.take_carried();
+        if batch.is_empty() {
+            break;
+        }
+        if let Err(error) = home::send(&app, post(batch), None).await {
+            log::warn!("a batch of views is lost: {error}");
+        }
+    }
+    app.activity.end_carrying();
+}
+
+fn post(body: String) -> Request {
+    let mut request = Request::new(Body::from(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = http::Uri::from_static(ADDRESS);
+    request
+}

@@ -1,0 +1,302 @@
+//! Commands that each action costs, counted by the server (`INFO commandstats`). Upstash bills every command, and each
+//! call inside a script: `EVALSHA` counts as one, and each `redis.call` as one more. The tables of docs/scaling.md repeat
+//! the limits.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use edgefront::{
+    jobs::{self, EVERY_FIVE_MINUTES, EVERY_MINUTE},
+    schema::{ids::UserId, token::Token},
+    sessions,
+};
+use edgefront_gateway::server::{Server, ServerOptions};
+use futures_util::future::join_all;
+use http::{Method, header};
+
+use crate::{
+    schema::document,
+    support::{SERVICE_KEY, Shop, Stock, Store},
+};
+
+/// Commands of the tests themselves, and of connections.
+const OWN: [&str; 9] = ["info", "hello", "client", "select", "script", "ping", "command", "keys", "config"];
+
+/// The limits, in commands.
+const HIT_GUEST: f64 = 3.0;
+const HIT: f64 = 8.0;
+const COLD: f64 = 12.0;
+const COLD_ALONE: f64 = 18.0;
+const CART_WRITE: f64 = 5.0;
+const SESSION_CHECK: f64 = 3.0;
+/// A month of idle crons.
+const CRONS: f64 = 45_000.0;
+
+/// A server that nobody else uses, so that its counts are those of one shop.
+struct Counted {
+    _server: Server,
+    before: BTreeMap<String, u64>,
+}
+
+impl Counted {
+    async fn store() -> (Self, Store) {
+        let server = Server::start(ServerOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let store = Store::on(&server.url()).await;
+        store.load_scripts().await;
+        (Self { _server: server, before: BTreeMap::new() }, store)
+    }
+
+    async fn begin(&mut self, store: &Store) {
+        self.before = calls(store).await;
+    }
+
+    /// Commands since [`Counted::begin`] for each of `actions`; panics over `limit`.
+    async fn assert_at_most(&self, store: &Store, what: &str, actions: u32, limit: f64) -> f64 {
+        let after = calls(store).await;
+        let counts: BTreeMap<_, _> = after
+            .iter()
+            .map(|(name, count)| (name, count - self.before.get(name).copied().unwrap_or_default()))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        let sum: u64 = counts.values().sum();
+        let each = f64::from(u32::try_from(sum).unwrap()) / f64::from(actions);
+        println!("{what}: {each:.2} {counts:?}");
+        assert!(each <= limit, "{what}: {each} commands, at most {limit}: {counts:?}");
+        each
+    }
+}
+
+async fn calls(store: &Store) -> BTreeMap<String, u64> {
+    let info = store.raw(&["INFO", "commandstats"]).await;
+    let calls = |line: &str| {
+        let (command, figures) = line.strip_prefix("cmdstat_")?.split_once(':')?;
+        let command = command.split('|').next().unwrap_or_default();
+        let count = figures.strip_prefix("calls=")?.split(',').next()?.parse().ok()?;
+        (!OWN.contains(&command)).then(|| (command.to_owned(), count))
+    };
+    info.as_str().expect("text").lines().filter_map(calls).collect()
+}
+
+async fn log_in(store: &Store, shop_app: &std::rc::Rc<edgefront::App>, name: &str) -> (Token, String) {
+    let user = UserId::parse(name).unwrap();
+    let now = shop_app.clock.now();
+    let token = sessions::log_in(&store.redis, None, &user, now, &shop_app.config.session).await.unwrap();
+    let cookie = shop_app.keyring.pair(&token).unwrap();
+    (token, cookie)
+}
+
+const VISITS: u32 = 10;
+
+async fn shop(memory: &str) -> (Counted, Shop) {
+    let (counted, store) = Counted::store().await;
+    (counted, Shop::native_on(store, &[("PAGE_MEMORY", memory), ("PAGE_TTL", "300")]))
+}
+
+async fn rank(shop: &Shop) {
+    for item in 0..200 {
+        shop.store.raw(&["ZADD", "viewed:", "-100", &format!("item-{item}")]).await;
+    }
+}
+
+async fn visit(shop: &Shop, cookie: &str, item: u32) -> String {
+    let answer = shop.get(&format!("/products/item-{item}")).header(header::COOKIE, cookie).send().await.unwrap();
+    let status = answer.headers()["cache-status"].to_str().unwrap().to_owned();
+    answer.bytes().await.unwrap();
+    status
+}
+
+#[tokio::test]
+async fn a_page_hit() {
+    let (mut counted, shop) = shop("0").await;
+    rank(&shop).await;
+    for item in 0..VISITS {
+        visit(&shop, "", item).await;
+    }
+    shop.settled().await;
+    let app = shop.store.app(&[]);
+    let (_, cookie) = log_in(&shop.store, &app, "ada").await;
+    for (what, cookie, limit) in [("hit, no session", String::new(), HIT_GUEST), ("hit, session", cookie, HIT)] {
+        counted.begin(&shop.store).await;
+        for item in 0..VISITS {
+            let status = visit(&shop, &cookie, item).await;
+            assert!(status.contains("hit"), "{status}");
+            shop.settled().await;
+        }
+        counted.assert_at_most(&shop.store, what, VISITS, limit).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cold_page() {
+    let (mut counted, shop) = shop("5").await;
+    rank(&shop).await;
+    let app = shop.store.app(&[]);
+    let mut cookies = Vec::new();
+    for number in 0..32 {
+        cookies.push(log_in(&shop.store, &app, &format!("user-{number}")).await.1);
+    }
+    counted.begin(&shop.store).await;
+    join_all((0..32).map(|item| visit(&shop, &cookies[item as usize], item))).await;
+    shop.settled().await;
+    counted.assert_at_most(&shop.store, "cold page, 32 at once, session", 32, COLD).await;
+    counted.begin(&shop.store).await;
+    for item in 40..50 {
+        let status = visit(&shop, &cookies[item as usize - 40], item).await;
+        assert!(status.contains("stored"), "{status}");
+        shop.settled().await;
+    }
+    counted.assert_at_most(&shop.store, "cold page, alone, session", 10, COLD_ALONE).await;
+}
+
+#[tokio::test]
+async fn a_cart_write_and_a_session_check() {
+    let (mut counted, shop) = shop("5").await;
+    let app = shop.store.app(&[]);
+    let (_, cookie) = log_in(&shop.store, &app, "ada").await;
+    let put = async |quantity: u32| {
+        let request = shop.request(Method::PUT, "/_edge/v1/cart/items/mug").header(header::COOKIE, &cookie);
+        let request = request.header("sec-fetch-site", "same-origin");
+        let body = format!("{{\"quantity\":{quantity}}}");
+        let answer = request.header(header::CONTENT_TYPE, "application/json").body(body).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+    };
+    put(1).await;
+    counted.begin(&shop.store).await;
+    for quantity in 1..=VISITS {
+        put(quantity).await;
+    }
+    shop.settled().await;
+    counted.assert_at_most(&shop.store, "cart write", VISITS, CART_WRITE).await;
+    counted.begin(&shop.store).await;
+    for _ in 0..VISITS {
+        shop.get("/_edge/v1/session").header(header::COOKIE, &cookie).send().await.unwrap();
+    }
+    shop.settled().await;
+    counted.assert_at_most(&shop.store, "session check", VISITS, SESSION_CHECK).await;
+}
+
+#[tokio::test]
+async fn idle_crons_a_month() {
+    let (mut counted, store) = Counted::store().await;
+    let stock = Stock::on(store, &[]);
+    jobs::run_cron(&stock.app, EVERY_FIVE_MINUTES, stock.now()).await;
+    jobs::run_cron(&stock.app, EVERY_MINUTE, stock.now()).await;
+    counted.begin(&stock.store).await;
+    // Nine hours are a multiple of every period.
+    for minute in 0..540 {
+        stock.store.clock.advance(Duration::from_mins(1));
+        jobs::run_cron(&stock.app, EVERY_MINUTE, stock.now()).await;
+        if minute % 5 == 0 {
+            jobs::run_cron(&stock.app, EVERY_FIVE_MINUTES, stock.now()).await;
+        }
+    }
+    counted.assert_at_most(&stock.store, "an idle month of the crons", 1, CRONS / 80.0).await;
+}
+
+#[tokio::test]
+async fn a_row_refresh() {
+    for (rows, limit) in [(1, 10.5), (10, 3.0)] {
+        let (mut counted, store) = Counted::store().await;
+        let stock = Stock::on(store, &[]);
+        for row in 0..rows {
+            let id = format!("row-{row}");
+            stock.put(&id, 1);
+            stock.schedule(&id, 5.0).await;
+        }
+        jobs::run_cron(&stock.app, EVERY_MINUTE, stock.now()).await;
+        stock.store.clock.advance(Duration::from_secs(5));
+        counted.begin(&stock.store).await;
+        let before = stock.origin.count();
+        jobs::run_cron(&stock.app, EVERY_MINUTE, stock.now()).await;
+        let rounds = u32::try_from(stock.origin.count() - before).unwrap();
+        println!("{rounds} rounds");
+        counted.assert_at_most(&stock.store, &format!("row refresh, {rows} rows"), rounds * rows, limit).await;
+    }
+}
+
+#[tokio::test]
+async fn an_open_dashboard_a_minute() {
+    let (mut counted, store) = Counted::store().await;
+    let shop = Shop::native_on(store, &[("ROWS_URL", "{origin}/rows")]);
+    rank(&shop).await;
+    let app = shop.store.app(&[]);
+    log_in(&shop.store, &app, "ada").await;
+    for row in 0..10 {
+        let id = format!("row-{row}");
+        shop.store.raw(&["ZADD", "schedule:", "1", &id]).await;
+        shop.store.raw(&["ZADD", "delay:", "60", &id]).await;
+        shop.store.raw(&["SET", &format!("inv:{id}"), "{}"]).await;
+    }
+    shop.store.raw(&["XADD", "abandoned:", "*", "user", "ada", "seen", "1", "items", "[\"mug\",\"1\"]"]).await;
+    counted.begin(&shop.store).await;
+    let call = async |path: &str| {
+        let answer = shop.get(&format!("/_edge/v1{path}")).bearer_auth(SERVICE_KEY).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+    };
+    let script = include_str!("../../../assets/dashboard.js");
+    let number = |name: &str| {
+        let (_, value) = script.split_once(&format!("const {name} = ")).expect(name);
+        value.split(';').next().unwrap().replace('_', "").parse::<u32>().unwrap()
+    };
+    let (polls, tables_every) = (60_000 / number("POLL_INTERVAL"), number("TABLES_EVERY"));
+    assert_eq!(polls % tables_every, 0, "a minute has whole rounds");
+    for _ in 0..polls {
+        for path in ["/traffic?minutes=15", "/stats"] {
+            call(path).await;
+        }
+    }
+    for _ in 0..polls / tables_every {
+        for path in ["/jobs", "/ranking?limit=10", "/schedule?limit=10", "/abandoned?limit=5"] {
+            call(path).await;
+        }
+    }
+    counted.assert_at_most(&shop.store, "dashboard a minute", 1, 60.0).await;
+}
+
+/// Commands of one candidate: a page with a session and without, the same pages if they are not stored, a cart write, a
+/// session check. The peers' figures are those of docs/bench.md.
+struct Candidate {
+    name: &'static str,
+    page: [f64; 2],
+    cold: [f64; 2],
+    cart_write: f64,
+    session_check: f64,
+}
+
+#[test]
+fn the_document_states_the_money() {
+    /// Dollars of a command (pay as you go), and of a request to Workers Paid.
+    const COMMAND: f64 = 0.20 / 100_000.0;
+    const REQUEST: f64 = 0.30 / 1_000_000.0;
+    /// The assumed mix: visits with a session, pages that are not stored, pages that the isolate has in memory.
+    const SESSIONS: f64 = 0.3;
+    const MISSES: f64 = 0.01;
+    const MEMORY: f64 = 0.9;
+    // A hot page costs 2.6 commands for its view with a session (docs/bench.md), and one without.
+    let from_redis = 1.0 - MEMORY - MISSES;
+    let stored = |memory: f64, redis: f64| (MEMORY * memory + from_redis * redis) / (1.0 - MISSES);
+    let edgefront = Candidate {
+        name: "edgefront",
+        page: [stored(2.6, HIT), stored(1.0, HIT_GUEST)],
+        cold: [COLD_ALONE, COLD_ALONE],
+        cart_write: CART_WRITE,
+        session_check: SESSION_CHECK,
+    };
+    let eval = Candidate { name: "eval", page: [9.0, 4.0], cold: [10.0, 5.0], cart_write: 4.0, session_check: 3.0 };
+    let book = Candidate { name: "book", page: [8.0, 3.0], cold: [9.0, 4.0], cart_write: 3.0, session_check: 2.0 };
+    let pipelined = Candidate { name: "pipelined", ..book };
+    let rows = [edgefront, eval, pipelined, book].map(|candidate| {
+        let mixed = |[with, without]: [f64; 2]| SESSIONS * with + (1.0 - SESSIONS) * without;
+        let views = 1e6 * ((1.0 - MISSES) * mixed(candidate.page) + MISSES * mixed(candidate.cold));
+        let orders = 1e3 * (4.0 * candidate.cart_write + 6.0 * candidate.session_check);
+        let dollars = |commands: f64, requests: f64| format!("${:.2}", commands * COMMAND + requests * REQUEST);
+        [
+            candidate.name.to_owned(),
+            format!("{:.2} million", views / 1e6),
+            dollars(views, 1e6),
+            format!("{orders:.0}"),
+            dollars(orders, 1e4),
+        ]
+    });
+    let heads = ["", "Commands, million page views", "Money", "Commands, thousand orders", "Money"];
+    document::hold("docs/scaling.md", "money", &document::table(heads, rows));
+}

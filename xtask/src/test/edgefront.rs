@@ -1,0 +1,90 @@
+//! A running edgefront for the tests of a package: the Worker in workerd, with an empty Redis. The test starts the shop
+//! behind it, at a port that is known before.
+
+use std::{path::PathBuf, process::Stdio};
+
+use edgefront_gateway::{
+    Gateway, Options,
+    server::{Server, ServerOptions},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    process::{Child, Command},
+};
+use xtask::{failure::Failure, npm, storefront::free_port, worker};
+
+/// Starts Workers by lines of JSON, and ends with its standard input.
+const MINIFLARE: &str = "tests/storefront/support/miniflare.mjs";
+const TOKEN: &str = "the token of the gateway";
+const SERVICE_KEY: &str = "the service key of the packages' tests";
+/// The key of the tests of all packages.
+const ORIGIN_KEY: &str = "the key of the test origin";
+/// The paths at which a test places its order.
+const CART_ROUTES: &str = "/checkout, /checkout/, /contract/order";
+
+/// A running edgefront. Dropping it ends all of its processes.
+pub struct Edgefront {
+    url: String,
+    origin_port: u16,
+    _node: Child,
+    _gateway: Gateway,
+    _server: Server,
+}
+
+impl Edgefront {
+    /// Starts edgefront with an empty Redis of the server `binary`.
+    ///
+    /// # Errors
+    /// When Redis or the Worker does not start.
+    pub async fn start(binary: PathBuf) -> Result<Self, Failure> {
+        let failed = |cause: &dyn std::fmt::Display| Failure::new(format!("edgefront does not start: {cause}"), "");
+        let options = ServerOptions { binary: Some(binary), databases: 1, ..ServerOptions::default() };
+        let server = Server::start(options).map_err(|cause| failed(&cause))?;
+        let gateway = Gateway::start(Options::new(server.url(), TOKEN)).await.map_err(|cause| failed(&cause))?;
+        let origin_port = free_port()?;
+        let variables = json!({
+            "UPSTASH_REDIS_REST_URL": gateway.url(),
+            "UPSTASH_REDIS_REST_TOKEN": TOKEN,
+            "REDIS_TIMEOUT_MS": "5000",
+            "SESSION_KEYS": "the session key of the packages' tests",
+            "SERVICE_KEY": SERVICE_KEY,
+            "ORIGIN_KEY": ORIGIN_KEY,
+            "ORIGIN_URL": format!("http://127.0.0.1:{origin_port}"),
+            "CART_ROUTES": CART_ROUTES,
+        });
+        let mut node = Command::new(npm::node()?);
+        node.arg(MINIFLARE).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut node = node.spawn().map_err(|cause| failed(&cause))?;
+        let (Some(stdin), Some(stdout)) = (&mut node.stdin, node.stdout.take()) else {
+            return Err(failed(&"no pipe to Node.js"));
+        };
+        let line = json!({"id": 1, "bundle": worker::directory()?, "vars": variables});
+        stdin.write_all(format!("{line}\n").as_bytes()).await.map_err(|cause| failed(&cause))?;
+        let mut lines = BufReader::new(stdout).lines();
+        let mut log = String::new();
+        let url = loop {
+            let line = lines.next_line().await.ok().flatten().ok_or_else(|| failed(&log))?;
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            if let Some(url) = message["urls"][0].as_str() {
+                break url.to_owned();
+            }
+            if let Some(error) = message["error"].as_str() {
+                return Err(failed(&error));
+            }
+            log.push_str(&line);
+        };
+        // A full pipe would block the Worker.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Ok(Self { url, origin_port, _node: node, _gateway: gateway, _server: server })
+    }
+
+    /// The variables of the environment for a package's test.
+    pub fn environment(&self) -> [(&'static str, String); 3] {
+        [
+            ("EDGEFRONT_URL", self.url.clone()),
+            ("EDGEFRONT_SERVICE_KEY", SERVICE_KEY.to_owned()),
+            ("EDGEFRONT_ORIGIN_PORT", self.origin_port.to_string()),
+        ]
+    }
+}
