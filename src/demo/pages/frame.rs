@@ -60,9 +60,9 @@ impl<'a> Frame<'a> {
         (pieces > 0).then_some(pieces)
     }
 
-    /// [`data`](Self::data) for a script element: no text in it can end the element.
+    /// [`data`](Self::data) for a script element: no text in it is markup.
     fn data_text(&self) -> Option<String> {
-        self.data.as_ref().map(|data| data.to_string().replace('<', "\\u003c"))
+        self.data.as_ref().map(|data| data.to_string().replace('<', "\\u003c").replace('>', "\\u003e"))
     }
 }
 

@@ -108,6 +108,8 @@ impl Action {
                     *world.quantity.borrow_mut() = 2;
                     world.origin_works();
                     world.store.clock.advance(Duration::from_hours(1));
+                    // A minute in which the cron's other job sends nothing: the fault meets the refresh.
+                    world.next(540, 60);
                 }
             }
             Session | Logout => world.log_in().await,

@@ -150,7 +150,7 @@ impl<'a> Field<'a> {
         let page = || self.page.as_ref().expect("a page");
         match self.action {
             PageStored => self.person.get(&format!("/products/{MUG}")).await,
-            PageNotStored => self.person.get(&format!("/categories/desk?q={}", self.name)).await,
+            PageNotStored => self.person.get(&format!("/categories/desk?visit={}", self.name)).await,
             Cart => self.person.get("/cart").await,
             CartChange => self.person.post("/cart", &[("op", "set"), ("id", MUG), ("quantity", "1")]).await,
             Form => self.person.get("/checkout").await,
