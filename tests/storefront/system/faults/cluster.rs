@@ -1,5 +1,7 @@
 //! Events that only a cluster has: slots that move, and a failover to a replica.
 
+use std::time::Duration;
+
 use edgefront::schema::token::Token;
 use edgefront_gateway::server::ServerCluster;
 use http::Method;
@@ -36,9 +38,7 @@ fn way(servers: &ServerCluster, tag: &str) -> (u16, u16) {
 /// Puts all slots of the data on their way to another server.
 pub fn begin_moving(servers: &ServerCluster) {
     for tag in TAGS {
-        let (slot, (from, to)) = (slot(servers, tag), way(servers, tag));
-        say(servers, to, &format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(servers, from)));
-        say(servers, from, &format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(servers, to)));
+        mark_as_moving(servers, &slot(servers, tag), way(servers, tag));
     }
 }
 
@@ -46,17 +46,68 @@ pub fn begin_moving(servers: &ServerCluster) {
 pub fn end_moving(servers: &ServerCluster) {
     for tag in TAGS {
         let (slot, (from, to)) = (slot(servers, tag), way(servers, tag));
+        move_keys(servers, &slot, (from, to));
+        give(servers, tag, &slot, (from, to));
+    }
+}
+
+fn mark_as_moving(servers: &ServerCluster, slot: &str, (from, to): (u16, u16)) {
+    say(servers, to, &format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(servers, from)));
+    say(servers, from, &format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(servers, to)));
+}
+
+/// Moves the keys of a slot. A server may forget that it imports a slot when it hears from the others of an earlier
+/// move, and then refuses the keys: it is told again.
+fn move_keys(servers: &ServerCluster, slot: &str, (from, to): (u16, u16)) {
+    let mut refusal = String::new();
+    for _ in 0..50 {
         let keys = say(servers, from, &format!("CLUSTER GETKEYSINSLOT {slot} 1000"));
         let keys: Vec<_> = keys.lines().filter(|line| !line.starts_with(['*', '$'])).collect();
-        if !keys.is_empty() {
-            let moved = say(servers, from, &format!("MIGRATE 127.0.0.1 {to} \"\" 0 1000 KEYS {}", keys.join(" ")));
-            assert!(moved.starts_with("+OK") || moved.is_empty(), "{moved}");
+        if keys.is_empty() {
+            return;
         }
-        let id = id(servers, to);
-        for port in [to, from].into_iter().chain(servers.ports()) {
-            say(servers, port, &format!("CLUSTER SETSLOT {slot} NODE {id}"));
+        refusal = say(servers, from, &format!("MIGRATE 127.0.0.1 {to} \"\" 0 1000 KEYS {}", keys.join(" ")));
+        if !refusal.is_empty() {
+            std::thread::sleep(Duration::from_millis(20));
+            mark_as_moving(servers, slot, (from, to));
         }
     }
+    panic!("the keys of slot {slot} do not move: {refusal}");
+}
+
+/// Returns when all servers agree that the slot belongs to the server at `to`.
+///
+/// The new owner takes an epoch of its own, above the highest that it knows of. If it did not know of the last move
+/// yet, two owners could have the same epoch, and an old message could take the slot away again.
+fn give(servers: &ServerCluster, tag: &str, slot: &str, (from, to): (u16, u16)) {
+    let id = id(servers, to);
+    let agrees = |port: u16| match say(servers, port, &format!("EXISTS no-such-key:{{{tag}}}")) {
+        answer if port == to => answer == ":0",
+        answer => answer.starts_with("-MOVED") && answer.ends_with(&format!(":{to}")),
+    };
+    for _ in 0..50 {
+        if have_one_epoch(servers) {
+            mark_as_moving(servers, slot, (from, to));
+            for port in [to].into_iter().chain(servers.ports()) {
+                say(servers, port, &format!("CLUSTER SETSLOT {slot} NODE {id}"));
+            }
+            if have_one_epoch(servers) && servers.ports().into_iter().all(agrees) {
+                return;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the servers do not agree on the owner of slot {slot}");
+}
+
+/// Whether every server knows the highest epoch.
+fn have_one_epoch(servers: &ServerCluster) -> bool {
+    let epoch = |port: u16| {
+        let info = say(servers, port, "CLUSTER INFO");
+        info.lines().find(|line| line.starts_with("cluster_current_epoch")).map(str::to_owned)
+    };
+    let epochs: Vec<_> = servers.ports().into_iter().map(epoch).collect();
+    epochs.windows(2).all(|two| two[0] == two[1])
 }
 
 /// Ends the copying to a replica: from here on, it lacks what its primary accepts.
