@@ -20,7 +20,7 @@
 //! | a read-only token | the server's `@read` commands but SCAN and KEYS, else `NOPERM` |
 //! | `Upstash-Encoding: base64` | every string of a result but the status `OK`; without it, invalid UTF-8 is lossy |
 //! | `Upstash-Response-Format: resp2` | raw RESP2 replies, one after the other; a transaction stays JSON |
-//! | `upstash-sync-token` | accepted and returned; one server always reads its own writes |
+//! | `upstash-sync-token` | accepted and returned; one server always reads its own writes, a replica waits for them |
 //! | `/subscribe/…`, `/psubscribe/…`, `/monitor` with `Accept: text/event-stream` | server-sent events; the full token only |
 //! | `#!lua flags=allow-key-locking` | taken out before the server sees it; the script keeps its own SHA |
 //!
@@ -77,6 +77,9 @@ mod stream;
 /// Redis: one server, or a cluster.
 mod upstream;
 
+/// One region of a database with read replicas.
+mod region;
+
 /// Replies as JSON, base64 or RESP2.
 pub mod reply;
 
@@ -94,5 +97,6 @@ pub mod server;
 
 pub use fault::{Fault, FaultScope};
 pub use gateway::{ConnectionLimits, Gateway, Options, StartError, StreamLimits};
+pub use region::RegionOptions;
 pub use request::RequestKind;
 pub use traffic::{Counts, LogEntry};

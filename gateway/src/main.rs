@@ -3,7 +3,7 @@
 use std::{fmt, io, net::SocketAddr, process::ExitCode, str::FromStr, time::Duration};
 
 use clap::Parser;
-use edgefront_gateway::{ConnectionLimits, Fault, FaultScope, Gateway, Options, StreamLimits};
+use edgefront_gateway::{ConnectionLimits, Fault, FaultScope, Gateway, Options, RegionOptions, StreamLimits};
 #[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -64,6 +64,18 @@ struct Args {
     /// A stream without events for this long gets a comment, so that proxies keep it open
     #[arg(long, value_name = "SECONDS", default_value_t = Seconds(STREAMS.heartbeat))]
     stream_heartbeat: Seconds,
+    /// The primary of a database with read replicas; --redis-url is then the replica near this gateway, or the same
+    #[arg(long, value_name = "URL", env = "REDIS_PRIMARY_URL", hide_env_values = true)]
+    primary: Option<String>,
+    /// Round trip to the primary, to test a client: requests that the replica cannot answer take so much longer
+    #[arg(long, value_name = "SECONDS", requires = "primary")]
+    latency: Option<Seconds>,
+    /// Make --redis-url a replica of --primary that is this far behind, to test a client
+    #[arg(long, value_name = "SECONDS", requires = "primary")]
+    lag: Option<Seconds>,
+    /// Longest wait of a read for the writes in its sync token; then the primary answers
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(RegionOptions::SYNC_WAIT))]
+    sync_wait: Seconds,
     /// Inject a fault, to test a client; --help lists the names
     #[arg(long, value_name = "NAME", long_help = fault_help())]
     fault: Option<Fault>,
@@ -132,7 +144,14 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let region = args.primary.map(|primary_url| RegionOptions {
+        primary_url,
+        latency: args.latency.map_or(Duration::ZERO, |latency| latency.0),
+        lag: args.lag.map(|lag| lag.0),
+        sync_wait: args.sync_wait.0,
+    });
     let options = Options {
+        region,
         read_only_token: args.read_only_token,
         listen: args.listen,
         redis_timeout: args.redis_timeout.0,

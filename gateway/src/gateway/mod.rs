@@ -8,6 +8,7 @@ use crate::{
     auth::Tokens,
     fault::{Fault, FaultInjector, FaultScope},
     handler::GatewayState,
+    region::Region,
     script::ScriptShas,
     stream::Streams,
     traffic::{Counts, LogEntry, TrafficRecorder},
@@ -59,6 +60,14 @@ impl Gateway {
         upstream.connect().await.map_err(redis_error)?;
         let redis_version = upstream.server_version().await.map_err(|error| redis_error(error.to_string()))?;
 
+        let region = match options.region {
+            Some(region) => {
+                let started = Region::start(region, &upstream, &options.redis_url, options.redis_timeout).await;
+                Some(started.map_err(StartError::Region)?)
+            }
+            None => None,
+        };
+
         let listen_error = |cause| StartError::Listen { address: options.listen, cause };
         let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
@@ -67,6 +76,7 @@ impl Gateway {
         let state = Arc::new(GatewayState {
             tokens: Tokens { full: options.token, read_only: options.read_only_token },
             upstream,
+            region,
             redis_timeout: options.redis_timeout,
             body_timeout: options.limits.body_timeout,
             script_shas: ScriptShas::default(),
@@ -84,6 +94,9 @@ impl Gateway {
         self.stopper.stop();
         // The drop aborts the requests that have not ended by then.
         let _ = timeout(patience, &mut self.accept_task).await;
+        if let Some(region) = &self.state.region {
+            region.release(&self.state.upstream).await;
+        }
     }
 
     /// `http://127.0.0.1:PORT`, for `UPSTASH_REDIS_REST_URL`.
@@ -118,6 +131,27 @@ impl Gateway {
     /// Injects a fault into some of the authorized requests from now on.
     pub fn set_fault_for(&self, fault: Fault, scope: FaultScope) {
         self.state.faults.set(Some((fault, scope)), self.counts().requests);
+    }
+
+    /// Requests that were forwarded to the primary of another region.
+    #[must_use]
+    pub fn forwarded(&self) -> u64 {
+        self.state.region.as_ref().map_or(0, Region::forwarded)
+    }
+
+    /// Changes [`RegionOptions::lag`](crate::RegionOptions::lag), if the gateway has a delayed link. It holds for bytes
+    /// under way, too: a long lag stops the replication, a short one lets it catch up.
+    pub fn set_lag(&self, lag: Duration) {
+        if let Some(region) = &self.state.region {
+            region.set_lag(lag);
+        }
+    }
+
+    /// Changes [`RegionOptions::latency`](crate::RegionOptions::latency).
+    pub fn set_latency(&self, latency: Duration) {
+        if let Some(region) = &self.state.region {
+            region.set_latency(latency);
+        }
     }
 
     /// Authorized requests since the start. Unlike [`Counts::requests`], this includes requests that never reached

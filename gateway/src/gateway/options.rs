@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::limits::{ConnectionLimits, StreamLimits};
+use crate::region::RegionOptions;
 
 /// Configuration of a gateway.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Options {
     pub redis_timeout: Duration,
     /// Limits for connections. Default: [`ConnectionLimits::DEFAULT`].
     pub limits: ConnectionLimits,
+    /// The region of a database with read replicas, in which `redis_url` is near. Default: `None`, one server has all.
+    pub region: Option<RegionOptions>,
     /// Limits for streams. Default: [`StreamLimits::DEFAULT`].
     pub streams: StreamLimits,
 }
@@ -42,6 +45,7 @@ impl Options {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             redis_timeout: Self::REDIS_TIMEOUT,
             limits: ConnectionLimits::DEFAULT,
+            region: None,
             streams: StreamLimits::DEFAULT,
         }
     }
@@ -66,6 +70,9 @@ pub enum StartError {
         /// The cause, without the password.
         cause: String,
     },
+    /// The region does not work: the primary is unreachable, or the replica does not receive its data.
+    #[error("cannot work as a region: {0}; check that the primary is running, and the replica's masterauth")]
+    Region(String),
     /// The gateway cannot listen.
     #[error("cannot listen on {address}: {cause}; choose another address")]
     Listen {

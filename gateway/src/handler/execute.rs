@@ -1,6 +1,6 @@
 //! Executes the commands of a request: checks them, sends them to Redis, and returns a result for each.
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{response::SYNC_TOKEN, state::GatewayState};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     error::ErrorResponse,
     fault::Fault,
     policy::{self, Verdict},
+    region::Position,
     reply::{self, CommandResult},
     request::{Command, RequestKind},
     script,
@@ -17,7 +18,16 @@ use crate::{
 /// The results of a request and its sync token.
 pub(super) struct Executed {
     pub(super) results: Vec<CommandResult>,
-    pub(super) sync_token: u64,
+    pub(super) sync_token: Option<HeaderValue>,
+}
+
+/// How a request wants to be executed.
+pub(super) struct Terms<'a> {
+    /// The rights of the client.
+    pub(super) access: Access,
+    /// The sync token that the client sent.
+    pub(super) sync_token: Option<&'a HeaderValue>,
+    pub(super) fault: Option<&'a Fault>,
 }
 
 /// Executes commands. A rejected command of a pipeline only fails itself; it fails any other request as a whole, before
@@ -27,10 +37,9 @@ pub(super) struct Executed {
 /// When the whole request fails.
 pub(super) async fn run(
     state: &GatewayState,
-    access: Access,
     kind: RequestKind,
     mut commands: Vec<Command>,
-    fault: Option<&Fault>,
+    Terms { access, sync_token, fault }: Terms<'_>,
 ) -> Result<Executed, ErrorResponse> {
     let mut rejections = Vec::with_capacity(commands.len());
     for (index, command) in commands.iter().enumerate() {
@@ -49,10 +58,19 @@ pub(super) async fn run(
     let mut is_permitted = rejections.iter().map(Option::is_none);
     commands.retain(|_| is_permitted.next().unwrap_or_default());
     let (replies, sync_token) = if commands.is_empty() {
-        (Vec::new(), state.traffic.counts().requests)
+        (Vec::new(), None)
     } else {
-        let sync_token = state.traffic.record(kind, commands.iter());
-        (send(&state.upstream, kind, &commands).await?, sync_token)
+        let number = state.traffic.record(kind, commands.iter());
+        match &state.region {
+            None => (send(&state.upstream, kind, &commands).await?, Some(HeaderValue::from(number))),
+            Some(region) => {
+                let seen = sync_token.and_then(Position::parse);
+                let upstream = region.choose(&state.upstream, &commands, seen.as_ref()).await?;
+                let replies = send(upstream, kind, &commands).await?;
+                // After the replies, so that the position covers them.
+                (replies, region.sync_token(upstream).await)
+            }
+        }
     };
 
     let mut replies = replies.into_iter();
@@ -86,7 +104,10 @@ pub(super) async fn run_on_replica(
     }
     let replica = Upstream::new(replica_url, state.redis_timeout).map_err(ErrorResponse::bad_request)?;
     let replies = replica.run(commands).await?;
-    Ok(Some(Executed { results: replies.into_iter().map(reply::from_reply).collect(), sync_token }))
+    Ok(Some(Executed {
+        results: replies.into_iter().map(reply::from_reply).collect(),
+        sync_token: Some(sync_token.into()),
+    }))
 }
 
 async fn send(upstream: &Upstream, kind: RequestKind, commands: &[Command]) -> Result<Vec<Value>, ErrorResponse> {

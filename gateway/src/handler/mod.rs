@@ -29,6 +29,7 @@ mod subscribe;
 /// From results to HTTP responses.
 mod response;
 
+use execute::{Executed, Terms};
 pub(crate) use response::HttpResponse;
 pub(crate) use state::GatewayState;
 use subscribe::StreamRequest;
@@ -125,15 +126,15 @@ async fn respond(
         // Like Upstash, which returns transactions in JSON only.
         format = ReplyFormat::Json;
     }
-    let mut executed = None;
     if let Some(Fault::StaleReads(replica_url)) = fault {
-        executed = execute::run_on_replica(state, replica_url, &parts.headers, &commands).await?;
+        let executed = execute::run_on_replica(state, replica_url, &parts.headers, &commands).await?;
+        if let Some(Executed { results, sync_token }) = executed {
+            return Ok(response::success(kind, format, &results, sync_token));
+        }
     }
-    let executed = match executed {
-        Some(executed) => executed,
-        None => execute::run(state, access, kind, commands, fault).await?,
-    };
-    Ok(response::success(kind, format, &executed.results, executed.sync_token))
+    let terms = Terms { access, sync_token: parts.headers.get(response::SYNC_TOKEN), fault };
+    let Executed { results, sync_token } = execute::run(state, kind, commands, terms).await?;
+    Ok(response::success(kind, format, &results, sync_token))
 }
 
 async fn read_body(body: Incoming, limit: Duration) -> Result<Bytes, ErrorResponse> {

@@ -26,13 +26,13 @@ const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 /// A response: complete, or a stream.
 pub(crate) type HttpResponse = Response<Either<Full<Bytes>, EventBody>>;
 
-/// The response to an executed request. The sync token is the number of requests that have reached Redis; a client
-/// sends it back to read its own writes. One Redis server guarantees that anyway.
+/// The response to an executed request. A client sends the sync token back to read its own writes. In a region, it is a
+/// position of the primary. Else, it is the number of requests that have reached Redis.
 pub(super) fn success(
     kind: RequestKind,
     format: ReplyFormat,
     results: &[CommandResult],
-    sync_token: u64,
+    sync_token: Option<HeaderValue>,
 ) -> HttpResponse {
     let status = match (kind, results) {
         (RequestKind::Single, [Err(text)]) => ErrorResponse::from_redis(text.clone()).status,
@@ -45,7 +45,7 @@ pub(super) fn success(
     };
     let mut response = raw(status, body);
     response.headers_mut().insert(CONTENT_TYPE, content_type);
-    response.headers_mut().insert(SYNC_TOKEN, HeaderValue::from(sync_token));
+    response.headers_mut().extend(sync_token.map(|token| (SYNC_TOKEN, token)));
     response
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    auth::Tokens, fault::FaultInjector, script::ScriptShas, stream::Streams, traffic::TrafficRecorder,
+    auth::Tokens, fault::FaultInjector, region::Region, script::ScriptShas, stream::Streams, traffic::TrafficRecorder,
     upstream::Upstream,
 };
 
@@ -11,6 +11,8 @@ use crate::{
 pub(crate) struct GatewayState {
     pub(crate) tokens: Tokens,
     pub(crate) upstream: Upstream,
+    /// The region of `upstream`; `None` for a database without replicas.
+    pub(crate) region: Option<Region>,
     /// Time limit for each exchange with Redis.
     pub(crate) redis_timeout: Duration,
     /// Time limit for a request's body to arrive.

@@ -14,7 +14,7 @@ mod forbidden;
 /// Commands that only read.
 mod read_only;
 
-pub(crate) use read_only::is_read_only;
+pub(crate) use read_only::{is_read_only, may_run_on_replica};
 
 /// Upstash's limit for a key: 32 KiB.
 const MAX_KEY_BYTES: usize = 32 << 10;

@@ -272,11 +272,15 @@ fn command_line(binary: &Path, port: u16, options: &ServerOptions) -> Command {
     if options.cluster {
         command.args(["--cluster-enabled", "yes", "--cluster-port", &bus_port(port).to_string()]);
         command.args(["--cluster-config-file".as_ref(), cluster_notes(port).as_os_str()]);
+    } else {
+        command.args(["--databases", &options.databases.to_string()]);
+    }
+    if dir.is_none() {
         // A replica receives its data as a file. In a shared directory, the next server to start would load that file.
         let received = format!("edgefront-{}-{port}.rdb", std::process::id());
         command.args(["--dbfilename", &received, "--rdb-del-sync-files", "yes"]);
-    } else {
-        command.args(["--databases", &options.databases.to_string()]);
+        // By default, a primary waits for further replicas for 5 s before it sends the data.
+        command.args(["--repl-diskless-sync-delay", "0"]);
     }
     command.args(["--appendonly", if dir.is_some() { "yes" } else { "no" }, "--appendfsync", "always"]);
     command.arg("--dir");

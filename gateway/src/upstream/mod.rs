@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use tokio::{sync::OnceCell, time::Instant};
 
-use crate::request::Command;
+use crate::{region::Position, request::Command};
 
 /// A Redis Cluster: routing, redirects, retries.
 mod cluster;
@@ -74,6 +74,14 @@ impl Upstream {
         match &self.backend {
             Backend::Single(node) => node.address(),
             Backend::Cluster(cluster) => cluster.address(),
+        }
+    }
+
+    /// Host and port of a single server; empty for a cluster.
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        match &self.backend {
+            Backend::Single(node) => node.host_and_port(),
+            Backend::Cluster(_) => ("", 0),
         }
     }
 
@@ -149,6 +157,21 @@ impl Upstream {
             Some(Value::Array(keys)) => Ok(keys.into_iter().filter_map(into_bytes).collect()),
             _ => Ok(Vec::new()),
         }
+    }
+
+    /// The server's place in its replication stream; `None` if the server does not say. Not for a cluster.
+    pub(crate) async fn position(&self) -> Option<Position> {
+        Position::from_info(&self.replication().await?)
+    }
+
+    /// Returns whether the server is a replica that has received its primary's data.
+    pub(crate) async fn is_linked(&self) -> bool {
+        self.replication().await.is_some_and(|info| info.contains("master_link_status:up"))
+    }
+
+    async fn replication(&self) -> Option<String> {
+        let query = Command::from_words(&["INFO", "replication"]);
+        self.run([&query]).await.ok()?.pop().and_then(into_text)
     }
 
     /// The server's name and version, such as `valkey 9.1.2`.

@@ -60,6 +60,11 @@ impl Node {
         &self.host
     }
 
+    /// The host, and the port.
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        (&self.host, self.port)
+    }
+
     /// `host:port`, for messages.
     pub(crate) fn address(&self) -> String {
         format!("{}:{}", self.host, self.port)

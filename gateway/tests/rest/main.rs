@@ -16,6 +16,7 @@ mod hostile;
 mod life;
 mod limits;
 mod program;
+mod regions;
 mod scripts;
 mod streams;
 mod unavailable;

@@ -1,0 +1,198 @@
+//! One region of a database with a primary and read replicas, such as an Upstash Global database.
+//!
+//! A request that only reads is answered by the replica near the gateway. Any other request is forwarded to the
+//! primary: writes, scripts except the `_RO` forms, and mixed pipelines as a whole. The sync token of a response is a
+//! position in the primary's replication stream. A read with a token waits until the replica has reached that position.
+//! If that takes too long, the primary answers.
+
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use http::HeaderValue;
+use tokio::time::{sleep, timeout};
+
+use crate::{
+    policy,
+    request::Command,
+    upstream::{Upstream, UpstreamError},
+};
+
+/// A place in a replication stream.
+mod position;
+
+/// The replication stream, delayed.
+mod link;
+
+use link::Link;
+pub(crate) use position::Position;
+
+/// Pause between two looks at a replica's position.
+const POLL: Duration = Duration::from_millis(1);
+/// Time for a replica to receive the primary's data.
+const FOLLOW_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Configuration of a region.
+#[derive(Clone, Debug)]
+pub struct RegionOptions {
+    /// The primary, in the form of [`Options::redis_url`](crate::Options::redis_url). The same URL: this is the
+    /// primary's region.
+    pub primary_url: String,
+    /// Round trip between the regions: each forwarded request takes this much longer. Default: 0.
+    pub latency: Duration,
+    /// Delay of the replication. With a value, the gateway makes its Redis a replica of the primary, over a link with
+    /// this delay. Default: `None`, the Redis is a replica already.
+    pub lag: Option<Duration>,
+    /// Longest wait of a read for the position in its sync token. Default: 1 s.
+    pub sync_wait: Duration,
+}
+
+impl RegionOptions {
+    /// The default of [`RegionOptions::sync_wait`].
+    pub const SYNC_WAIT: Duration = Duration::from_secs(1);
+
+    /// Options for this primary, and the defaults for the rest.
+    pub fn new(primary_url: impl Into<String>) -> Self {
+        Self { primary_url: primary_url.into(), latency: Duration::ZERO, lag: None, sync_wait: Self::SYNC_WAIT }
+    }
+}
+
+/// The region of a gateway.
+pub(crate) struct Region {
+    /// `None` in the primary's own region.
+    primary: Option<Upstream>,
+    link: Option<Link>,
+    latency: Mutex<Duration>,
+    sync_wait: Duration,
+    forwarded: AtomicU64,
+}
+
+impl Region {
+    /// Connects to the primary. With a lag, makes `near` its replica, and waits until `near` has the data.
+    ///
+    /// # Errors
+    /// With the cause, which never contains the password.
+    pub(crate) async fn start(
+        options: RegionOptions,
+        near: &Upstream,
+        near_url: &str,
+        timeout: Duration,
+    ) -> Result<Self, String> {
+        let RegionOptions { primary_url, latency, lag, sync_wait } = options;
+        let primary = if primary_url == near_url { None } else { Some(Upstream::new(&primary_url, timeout)?) };
+        if near.is_cluster() || primary.as_ref().is_some_and(Upstream::is_cluster) {
+            return Err("regions work with single servers, not with a Redis Cluster".to_owned());
+        }
+        let mut link = None;
+        if let Some(primary) = &primary {
+            primary.connect().await?;
+            if let Some(lag) = lag {
+                let delayed = Link::open(primary.address()).await.map_err(|error| error.to_string())?;
+                follow(near, link::HOST, delayed.port()).await?;
+                delayed.set_lag(lag);
+                link = Some(delayed);
+            }
+        }
+        Ok(Self { primary, link, latency: Mutex::new(latency), sync_wait, forwarded: AtomicU64::new(0) })
+    }
+
+    /// The server that executes a request: `near`, or the primary, which is a round trip away.
+    ///
+    /// # Errors
+    /// When `near` must be asked which commands only read, and does not reply.
+    pub(crate) async fn choose<'a>(
+        &'a self,
+        near: &'a Upstream,
+        commands: &[Command],
+        seen: Option<&Position>,
+    ) -> Result<&'a Upstream, UpstreamError> {
+        let Some(primary) = &self.primary else { return Ok(near) };
+        if only_read(commands, near).await? && self.has_reached(near, seen).await {
+            return Ok(near);
+        }
+        self.forwarded.fetch_add(1, Ordering::Relaxed);
+        let latency = *self.latency();
+        sleep(latency).await;
+        Ok(primary)
+    }
+
+    /// The sync token for a response: the position of the server that executed the request. `None` if it is unknown.
+    pub(crate) async fn sync_token(&self, executed_on: &Upstream) -> Option<HeaderValue> {
+        executed_on.position().await.map(HeaderValue::from)
+    }
+
+    /// Requests that were forwarded to the primary.
+    pub(crate) fn forwarded(&self) -> u64 {
+        self.forwarded.load(Ordering::Relaxed)
+    }
+
+    /// Changes [`RegionOptions::latency`].
+    pub(crate) fn set_latency(&self, latency: Duration) {
+        *self.latency() = latency;
+    }
+
+    /// Changes the delay of the link, if this gateway has one. It holds for bytes under way, too.
+    pub(crate) fn set_lag(&self, lag: Duration) {
+        if let Some(link) = &self.link {
+            link.set_lag(lag);
+        }
+    }
+
+    /// Lets the replica follow the primary without the link, which ends with the gateway.
+    pub(crate) async fn release(&self, near: &Upstream) {
+        if let (Some(link), Some(primary)) = (&self.link, &self.primary) {
+            link.set_lag(Duration::ZERO);
+            let (host, port) = primary.host_and_port();
+            // Without an answer, the replica keeps its data and serves it.
+            let _ = near.run([&replica_of(host, port)]).await;
+        }
+    }
+
+    fn latency(&self) -> MutexGuard<'_, Duration> {
+        self.latency.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a replica has reached a position. False: it has not within [`RegionOptions::sync_wait`], or it
+    /// follows another stream.
+    async fn has_reached(&self, replica: &Upstream, seen: Option<&Position>) -> bool {
+        let Some(seen) = seen else { return true };
+        let reached = async {
+            loop {
+                match replica.position().await.and_then(|position| position.has_reached(seen)) {
+                    Some(true) => return true,
+                    Some(false) => sleep(POLL).await,
+                    None => return false,
+                }
+            }
+        };
+        timeout(self.sync_wait, reached).await.unwrap_or(false)
+    }
+}
+
+async fn only_read(commands: &[Command], near: &Upstream) -> Result<bool, UpstreamError> {
+    for command in commands {
+        if !policy::may_run_on_replica(command, near).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn replica_of(host: &str, port: u16) -> Command {
+    Command::from_words(&["REPLICAOF", host, &port.to_string()])
+}
+
+/// Makes a server a replica, and waits until it has the primary's data.
+async fn follow(replica: &Upstream, host: &str, port: u16) -> Result<(), String> {
+    replica.run([&replica_of(host, port)]).await.map_err(|error| error.to_string())?;
+    let is_up = async {
+        while !replica.is_linked().await {
+            sleep(POLL).await;
+        }
+    };
+    timeout(FOLLOW_TIMEOUT, is_up).await.map_err(|_| "it does not receive the primary's data".to_owned())
+}

@@ -1,0 +1,208 @@
+//! A primary and two replicas, each behind the gateway of its region.
+
+use std::time::Duration;
+
+use edgefront_gateway::{
+    Gateway, Options, RegionOptions, StartError,
+    server::{Server, ServerOptions},
+};
+
+use crate::support::{Answer, Rest, TOKEN, send};
+
+/// So long that the replication stands still in a test.
+const STOPPED: Duration = Duration::from_hours(1);
+
+/// Real servers, and a gateway for each region.
+struct Regions {
+    home: Rest,
+    far: [Rest; 2],
+    primary: Server,
+    _replicas: [Server; 2],
+}
+
+fn server() -> Server {
+    Server::start(ServerOptions::default()).expect("a server")
+}
+
+async fn region(near: &Server, primary: &Server, sync_wait: Duration) -> Rest {
+    let region = RegionOptions { lag: Some(Duration::ZERO), sync_wait, ..RegionOptions::new(primary.url()) };
+    let options = Options { region: Some(region), ..Options::new(near.url(), TOKEN) };
+    Rest { gateway: Gateway::start(options).await.expect("a gateway") }
+}
+
+async fn regions(sync_wait: Duration) -> Regions {
+    let (primary, replicas) = (server(), [server(), server()]);
+    let home = region(&primary, &primary, sync_wait).await;
+    let far = [region(&replicas[0], &primary, sync_wait).await, region(&replicas[1], &primary, sync_wait).await];
+    Regions { home, far, primary, _replicas: replicas }
+}
+
+async fn post(rest: &Rest, path: &str, token: Option<&str>, body: &str) -> Answer {
+    let header = token.map(|token| format!("upstash-sync-token: {token}"));
+    let headers: Vec<_> = header.iter().map(String::as_str).collect();
+    rest.send("POST", path, &headers, body.as_bytes()).await
+}
+
+fn token(answer: &Answer) -> String {
+    answer.header("upstash-sync-token").expect("a sync token").to_owned()
+}
+
+async fn get(rest: &Rest, token: Option<&str>) -> String {
+    post(rest, "/", token, r#"["GET","k"]"#).await.text().to_owned()
+}
+
+/// Waits until both replicas show `value` without a token.
+async fn replicated(regions: &Regions, value: &str) {
+    for far in &regions.far {
+        while get(far, None).await != value {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+const OLD: &str = r#"{"result":"old"}"#;
+const NEW: &str = r#"{"result":"new"}"#;
+
+/// Replicas that hold `old`, and the token of `new`, which has not reached them.
+async fn behind(regions: &Regions) -> String {
+    post(&regions.home, "/", None, r#"["SET","k","old"]"#).await;
+    replicated(regions, OLD).await;
+    regions.far.iter().for_each(|far| far.gateway.set_lag(STOPPED));
+    token(&post(&regions.far[0], "/", None, r#"["SET","k","new"]"#).await)
+}
+
+#[tokio::test]
+async fn a_read_is_answered_near_and_shows_the_earlier_state_without_a_token() {
+    let regions = regions(STOPPED).await;
+    behind(&regions).await;
+    assert_eq!(get(&regions.home, None).await, NEW);
+    for (far, forwarded) in regions.far.iter().zip([1, 0]) {
+        assert_eq!(get(far, None).await, OLD);
+        let pipeline = post(far, "/pipeline", None, r#"[["GET","k"],["STRLEN","k"],["PING"]]"#).await;
+        assert_eq!(pipeline.text(), r#"[{"result":"old"},{"result":3},{"result":"PONG"}]"#);
+        assert_eq!(post(far, "/multi-exec", None, r#"[["GET","k"]]"#).await.text(), r#"[{"result":"old"}]"#);
+        let script = r#"["EVAL_RO","return redis.call('GET', KEYS[1])","1","k"]"#;
+        assert_eq!(post(far, "/", None, script).await.text(), OLD);
+        assert_eq!(far.gateway.forwarded(), forwarded, "only the write");
+    }
+}
+
+#[tokio::test]
+async fn writes_scripts_and_mixed_pipelines_run_on_the_primary() {
+    let regions = regions(STOPPED).await;
+    behind(&regions).await;
+    let other = &regions.far[1];
+    let script = r#"["EVAL","return redis.call('GET', KEYS[1])","1","k"]"#;
+    assert_eq!(post(other, "/", None, script).await.text(), NEW);
+    let mixed = post(other, "/pipeline", None, r#"[["GET","k"],["APPEND","k","er"]]"#).await;
+    assert_eq!(mixed.text(), r#"[{"result":"new"},{"result":5}]"#);
+    let transaction = post(other, "/multi-exec", None, r#"[["GET","k"],["SET","k","last"]]"#).await;
+    assert_eq!(transaction.text(), r#"[{"result":"newer"},{"result":"OK"}]"#);
+    assert_eq!((other.gateway.forwarded(), get(&regions.home, None).await.as_str()), (3, r#"{"result":"last"}"#));
+    assert_eq!(get(other, None).await, OLD);
+}
+
+/// Reads with a token. The replication goes on when the gateway has the request.
+async fn get_while_it_catches_up(far: &Rest, token: &str) -> String {
+    let before = far.gateway.received();
+    let catch_up = async {
+        while far.gateway.received() == before {
+            tokio::task::yield_now().await;
+        }
+        far.gateway.set_lag(Duration::ZERO);
+    };
+    tokio::join!(get(far, Some(token)), catch_up).0
+}
+
+#[tokio::test]
+async fn a_read_with_a_token_waits_for_the_replica_in_every_region() {
+    let regions = regions(STOPPED).await;
+    let written = behind(&regions).await;
+    for (far, forwarded) in regions.far.iter().zip([1, 0]) {
+        assert_eq!(get_while_it_catches_up(far, &written).await, NEW);
+        assert_eq!(far.gateway.forwarded(), forwarded, "the replica has answered");
+    }
+}
+
+#[tokio::test]
+async fn the_token_of_a_read_is_as_new_as_its_answer() {
+    let regions = regions(STOPPED).await;
+    behind(&regions).await;
+    let seen = post(&regions.home, "/", None, r#"["GET","k"]"#).await;
+    let other = &regions.far[1];
+    assert_eq!(get_while_it_catches_up(other, &token(&seen)).await, seen.text());
+    let far = post(other, "/", None, r#"["GET","k"]"#).await;
+    assert_eq!(get(&regions.home, Some(&token(&far))).await, NEW);
+}
+
+#[tokio::test]
+async fn the_primary_answers_if_the_wait_is_too_long_and_no_token_makes_it_longer() {
+    let regions = regions(Duration::from_millis(20)).await;
+    let written = behind(&regions).await;
+    let other = &regions.far[1];
+    assert_eq!((get(other, Some(&written)).await.as_str(), other.gateway.forwarded()), (NEW, 1));
+    let (stream, _) = written.split_once(':').expect("stream and offset");
+    let forged = format!("{stream}:{}", u64::MAX);
+    assert_eq!((get(other, Some(&forged)).await.as_str(), other.gateway.forwarded()), (NEW, 2));
+    // The position of another primary says nothing about this one.
+    let foreign = format!("{}:1", "0".repeat(40));
+    assert_eq!((get(other, Some(&foreign)).await.as_str(), other.gateway.forwarded()), (NEW, 3));
+    for invalid in ["1", "AAAx:1,BBB:2", "-"] {
+        assert_eq!((get(other, Some(invalid)).await.as_str(), other.gateway.forwarded()), (OLD, 3), "{invalid}");
+    }
+}
+
+#[tokio::test]
+async fn requests_to_the_primary_take_the_latency_and_reads_near_do_not() {
+    let regions = regions(STOPPED).await;
+    let [far, _] = &regions.far;
+    let latency = Duration::from_millis(60);
+    far.gateway.set_latency(latency);
+    let timed = async |body: &str| {
+        let start = std::time::Instant::now();
+        post(far, "/", None, body).await;
+        start.elapsed()
+    };
+    assert!(timed(r#"["SET","k","v"]"#).await >= latency);
+    far.gateway.set_latency(STOPPED);
+    timed(r#"["GET","k"]"#).await;
+}
+
+#[tokio::test]
+async fn without_the_primary_reads_go_on_and_writes_are_503() {
+    let mut regions = regions(STOPPED).await;
+    behind(&regions).await;
+    regions.primary.stop();
+    let [far, _] = &regions.far;
+    assert_eq!(get(far, None).await, OLD);
+    let write = post(far, "/", None, r#"["SET","k","v"]"#).await;
+    assert_eq!((write.status, write.header("retry-after")), (503, Some("1")), "{}", write.text());
+}
+
+#[tokio::test]
+async fn a_gateway_that_shuts_down_leaves_its_replica_with_the_primary() {
+    let Regions { home, far: [far, _], _replicas: replicas, primary } = regions(STOPPED).await;
+    far.gateway.set_lag(STOPPED);
+    post(&home, "/", None, r#"["SET","k","new"]"#).await;
+    far.gateway.shutdown(Duration::from_secs(5)).await;
+    let direct = Gateway::start(Options::new(replicas[0].url(), TOKEN)).await.expect("a gateway");
+    let authorization = format!("Authorization: Bearer {TOKEN}");
+    let read = async || send(&direct.url(), "GET", "/get/k", &[&authorization], b"").await.expect("an answer");
+    while read().await.text() != NEW {
+        tokio::task::yield_now().await;
+    }
+    drop(primary);
+}
+
+#[tokio::test]
+async fn a_region_without_its_primary_does_not_start() {
+    let (near, gone) = (server(), server());
+    let primary = gone.url();
+    drop(gone);
+    let options = Options { region: Some(RegionOptions::new(primary)), ..Options::new(near.url(), TOKEN) };
+    let Err(StartError::Region(cause)) = Gateway::start(options).await else { panic!("it starts") };
+    assert!(!cause.is_empty());
+    let cluster = RegionOptions::new("redis://127.0.0.1:1?cluster");
+    let options = Options { region: Some(cluster), ..Options::new(near.url(), TOKEN) };
+    assert!(matches!(Gateway::start(options).await, Err(StartError::Region(_))));
+}
