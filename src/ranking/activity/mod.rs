@@ -14,10 +14,12 @@
 //! its views are lost, and nothing else.
 //!
 //! - [`carried`]: the batches from the edge tier to the home tier.
+//! - [`pace`]: how often it is written, and how many views are sampled.
 //! - [`pending`]: the activity that is not written yet.
 //! - [`writer`]: the background task that writes it.
 
 mod carried;
+pub mod pace;
 mod pending;
 mod writer;
 
