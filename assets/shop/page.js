@@ -42,7 +42,9 @@ export function picture({ picture: name, tone }) {
 
 const visuallyHidden = (text) => element('span', { className: 'visually-hidden' }, text);
 
-export function price({ price_cents: cents, list_cents: list, currency }) {
+/** The price in lists: that of a running flash sale, else the current one. */
+export function price({ live_flash_cents: flash, price_cents: current, list_cents: list, currency }) {
+  const cents = flash ?? current;
   const isReduced = cents < list;
   const original = isReduced ? [' ', visuallyHidden('Original price:'), ' ', element('s', {}, formatMoney(list, currency))] : [];
   return element('span', { className: isReduced ? 'price cut' : 'price' }, formatMoney(cents, currency), ...original);
@@ -51,7 +53,7 @@ export function price({ price_cents: cents, list_cents: list, currency }) {
 /** A product card like the one in templates/components.html. `rank` counts from 1. */
 export function cardItem(card, rank) {
   const stage = element('span', { className: 'stage' }, picture(card));
-  if (card.live_flash_cents) stage.append(element('span', { className: 'tag' }, `Flash sale ${formatMoney(card.live_flash_cents, card.currency)}`));
+  if (card.live_flash_cents) stage.append(element('span', { className: 'tag' }, 'Flash sale'));
   else if (card.stock === 0) stage.append(element('span', { className: 'tag gone' }, 'Sold out'));
   const rankLabel = rank ? [element('span', { className: 'rank' }, visuallyHidden('Rank '), `${rank}`)] : [];
   return element('li', { className: 'card' }, element('a', { href: `/products/${encodeURIComponent(card.id)}` },

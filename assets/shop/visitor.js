@@ -11,7 +11,10 @@ export async function showVisitor() {
   const { user, cart } = await edge.session().catch(() => ({ user: null, cart: { quantity: 0 } }));
   showCartCount(cart);
   const account = document.querySelector('[data-account]');
-  account.querySelector('span').textContent = user ? 'Account' : 'Sign in';
+  // The same name as on pages that are rendered for the visitor.
+  const name = user?.split('@')[0];
+  account.querySelector('span').textContent = name ?? 'Sign in';
   account.href = user ? '/account' : '/login';
+  account.ariaLabel = user ? `Account: ${name}` : null;
   account.title = user ? `Signed in as ${user}` : '';
 }

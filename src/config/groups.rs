@@ -139,6 +139,14 @@ pub struct OriginConfig {
     pub cart_routes: Vec<String>,
     /// `LOGIN_ROUTES`: visitors sign in at or below these paths.
     pub login_routes: Vec<String>,
+    /// `DEMO_MAIL`: where the demo shop sends its mail. None: it sends none.
+    pub mail: Option<MailTarget>,
+}
+
+/// Where the demo shop sends its mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailTarget {
+    Log,
 }
 
 /// The source of rows.

@@ -6,14 +6,14 @@ use http::{HeaderName, HeaderValue};
 use url::Url;
 
 use super::{
-    CartConfig, Config, ConfigError, ConfigErrors, FlashConfig, Forward, InsightsConfig, OriginConfig, PageConfig,
-    RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
+    CartConfig, Config, ConfigError, ConfigErrors, FlashConfig, Forward, InsightsConfig, MailTarget, OriginConfig,
+    PageConfig, RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
     presets::Preset,
     rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name},
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
-        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, FLASH_CHECKOUT, FLASH_HOLD, HOLES, HOLES_WAIT_MS,
+        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, FLASH_CHECKOUT, FLASH_HOLD, HOLES, HOLES_WAIT_MS,
         INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS,
         PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL,
         PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE, RANKING_KEEP,
@@ -24,6 +24,11 @@ use super::{
 };
 use crate::schema::keys::Keys;
 use upstash_rest::Credentials;
+
+/// More pages of the demo shop that show the visitor's cart.
+const DEMO_CART_ROUTES: [&str; 2] = ["/account", "/orders/*"];
+/// The demo shop's pages that reset a password. Their requests are limited like those that sign in.
+const DEMO_LOGIN_ROUTE: &str = "/reset";
 
 /// Reads all variables.
 ///
@@ -74,13 +79,18 @@ impl Reader<'_> {
         let flash =
             FlashConfig { hold: self.seconds(&FLASH_HOLD), checkout: self.item_routes(&FLASH_CHECKOUT, "{sale}") };
         let insights = InsightsConfig { half_life: self.seconds(&INSIGHTS_HALF_LIFE), keep: ranking.keep };
-        let origin = OriginConfig {
+        let mut origin = OriginConfig {
             url: self.origin_url(),
             key: self.secret_header(&ORIGIN_KEY),
             timeout: self.seconds(&ORIGIN_TIMEOUT),
             cart_routes: self.paths(&CART_ROUTES),
             login_routes: self.paths(&LOGIN_ROUTES),
+            mail: self.mail(),
         };
+        if origin.url.is_none() {
+            origin.cart_routes.extend(DEMO_CART_ROUTES.map(str::to_owned));
+            origin.login_routes.push(DEMO_LOGIN_ROUTE.to_owned());
+        }
         let (rows, row_memory) = (self.rows(&origin), self.seconds(&ROW_MEMORY));
         let subrequests = self.number(&SUBREQUESTS);
         let traffic_interval = self.seconds(&TRAFFIC_INTERVAL);
@@ -211,6 +221,14 @@ impl Reader<'_> {
             self.refuse(&ROWS_TABLE, &table);
         }
         Some(RowsConfig::Table(table))
+    }
+
+    fn mail(&mut self) -> Option<MailTarget> {
+        let text = self.text(&DEMO_MAIL)?;
+        if text != "log" {
+            self.refuse(&DEMO_MAIL, &text);
+        }
+        Some(MailTarget::Log)
     }
 
     fn item_routes(&mut self, variable: &Variable, placeholder: &str) -> ItemRoutes {

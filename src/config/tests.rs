@@ -24,7 +24,7 @@ fn the_defaults_are_the_books() {
     assert_eq!(config.redis.credentials.url, "http://127.0.0.1:8079");
     assert!(config.origin.url.is_none() && config.rows.is_none());
     assert_eq!((config.page.memory.as_secs(), config.row_memory.as_secs()), (5, 1));
-    assert_eq!(config.origin.cart_routes, ["/cart", "/checkout"]);
+    assert_eq!(config.origin.cart_routes, ["/cart", "/checkout", "/account", "/orders/*"]);
     assert_eq!(config.page.urls, rules::UrlRules::default());
 }
 
@@ -46,6 +46,7 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("CART_ROUTES", "/cart, checkout"),
         ("CART_ROUTES", "/{item}"),
         ("LOGIN_ROUTES", "login"),
+        ("DEMO_MAIL", "smtp"),
         ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
         ("PAGE_FORWARD_HEADERS", "accept language"),
         ("PRESET", "oscar"),

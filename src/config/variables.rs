@@ -127,8 +127,12 @@ variables! {
     CART_MAX_LINES = Variable { max: u32::MAX as u64, ..number!("100", "items", 1) };
     /// Largest number of pieces of one item in a cart.
     CART_MAX_QUANTITY = Variable { max: u32::MAX as u64, ..number!("999", "pieces", 1) };
-    /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`.
+    /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`. `/orders/*` stands for
+    /// all paths below `/orders/`. The demo shop's account and orders belong to them.
     CART_ROUTES = text("/cart, /checkout", PATHS);
+    /// Where the demo shop sends its mail. `log` writes it to the Worker's log, with links that open an account: use it for
+    /// development only. Empty: the shop sends no mail and resets no passwords.
+    DEMO_MAIL = text("", "log");
     /// Visitors sign in at or below these paths. `LOGIN_LIMIT` counts the requests there, except GET and other safe
     /// methods.
     LOGIN_ROUTES = text("/login, /signup", PATHS);

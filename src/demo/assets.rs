@@ -6,6 +6,7 @@ use crate::ports::assets::{Asset, asset};
 /// Styles and scripts of every page.
 pub(super) const STYLE: Asset = asset!(
     "shop.css",
+    "shop/fonts.css",
     "shop/base.css",
     "shop/controls.css",
     "shop/frame.css",
@@ -75,6 +76,8 @@ pub(super) const DRAWER: Asset = asset!(
     "shop/page.js",
     "../integrations/javascript/client/src/index.js"
 );
+/// The fonts, as `assets/shop/fonts.css` names them. The header preloads them.
+pub(super) const FONTS: [&str; 2] = ["/_edge/assets/figtree-5.3.0.woff2", "/_edge/assets/fraunces-5.3.0.woff2"];
 /// The product pictures. The URL's fragment is a picture's name.
 pub(super) const PICTURES: Asset = asset!("pictures.svg");
 /// The picture of the shop that other sites show beside a link, 1200 × 630 pixels.
@@ -83,6 +86,15 @@ pub(super) const CARD: Asset = asset!("card.png");
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeSet, fs};
+
+    #[test]
+    fn the_style_sheet_uses_the_preloaded_fonts() {
+        let style = fs::read_to_string("assets/shop/fonts.css").unwrap();
+        assert_eq!(style.matches("url(").count(), super::FONTS.len());
+        for font in super::FONTS {
+            assert!(style.contains(&format!("url(\"{font}\")")), "{font}");
+        }
+    }
 
     #[test]
     fn every_picture_has_a_unique_name_and_uses_the_tones_of_the_style_sheet() {

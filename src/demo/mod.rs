@@ -11,7 +11,7 @@
 //! - `pages`: responses and public pages.
 //! - `cart`, `checkout`, `orders`: from a cart to an order.
 //! - `flash`: flash sales and their checkout.
-//! - `accounts`, `passwords`, `sign_in`, `attempts`: customer accounts.
+//! - `accounts`, `passwords`, `sign_in`, `reset`, `attempts`: customer accounts.
 //! - `format`: money and times. `rows`: database rows. `assets`: URLs of static files.
 
 mod accounts;
@@ -26,6 +26,7 @@ mod forms;
 mod orders;
 mod pages;
 mod passwords;
+mod reset;
 mod route;
 mod rows;
 mod shopper;
@@ -45,6 +46,7 @@ use crate::ports::{
     database::Database,
     error::Error,
     fetch::{Body, Request, Response},
+    mail::Mailer,
     rate_limit::RateLimit,
     time::Timestamp,
 };
@@ -89,20 +91,30 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 3] = [
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
 ];
 
-/// Answers `request` as the origin. `now` decides which sales run; `logins` limits an account's sign-in attempts from
-/// networks that the shop does not know.
-pub async fn respond(database: &dyn Database, logins: &RateLimit, request: Request, now: Timestamp) -> Response {
+/// The parts of the platform that the shop uses.
+#[derive(Clone, Copy)]
+pub struct Services<'a> {
+    pub database: &'a dyn Database,
+    /// Limits an account's sign-in attempts from networks that the shop does not know.
+    pub logins: &'a RateLimit,
+    /// None: the shop sends no mail.
+    pub mailer: Option<&'a dyn Mailer>,
+}
+
+/// Answers `request` as the origin. `now` decides which sales run.
+pub async fn respond(services: Services<'_>, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
     let site = site(&head);
-    let answer =
-        dispatch(Shop { database, logins, now, site: &site }, &head, body).await.unwrap_or_else(|error| match error {
-            Error::NotFound(_) => pages::not_found(),
-            error => {
-                log::error!("demo shop: {error}");
-                pages::unavailable()
-            }
-        });
+    let Services { database, logins, mailer } = services;
+    let shop = Shop { database, logins, mailer, now, site: &site };
+    let answer = dispatch(shop, &head, body).await.unwrap_or_else(|error| match error {
+        Error::NotFound(_) => pages::not_found(),
+        error => {
+            log::error!("demo shop: {error}");
+            pages::unavailable()
+        }
+    });
     let (mut head, mut body) = answer.into_parts();
     head.headers.extend(SECURITY_HEADERS);
     if is_head {
@@ -134,6 +146,8 @@ struct Shop<'a> {
     database: &'a dyn Database,
     /// Limits an account's sign-in attempts from networks that the shop does not know.
     logins: &'a RateLimit,
+    /// None: the shop sends no mail.
+    mailer: Option<&'a dyn Mailer>,
     now: Timestamp,
     /// Scheme and host of the shop, for absolute URLs.
     site: &'a str,
@@ -190,14 +204,16 @@ async fn dispatch(shop: Shop<'_>, head: &Parts, body: Body) -> Result<Response, 
         ShopRoute::Favicon => Ok(pages::see_other(&assets::ICON.to_string())),
         ShopRoute::Flash(id) => flash::show(shop, &id).await,
         ShopRoute::FlashCalendar(id) => flash::calendar(shop, &id).await,
-        ShopRoute::FlashCheckout(id) => flash::show_checkout(shop, &shopper, &id).await,
+        ShopRoute::FlashCheckout(id) => flash::show_checkout(shop, &shopper, &id, raw_query).await,
         ShopRoute::Product(id) => pages::product(shop.site, &catalogue.product(&id).await?),
         ShopRoute::Cards(ids) => Ok(pages::cards(&catalogue.cards(&ids).await?)),
         ShopRoute::Cart => cart::show(shop, &shopper).await,
-        ShopRoute::Checkout => checkout::show(shop, &shopper).await,
+        ShopRoute::Checkout => checkout::show(shop, &shopper, raw_query).await,
         ShopRoute::Order(id) => orders::show(shop, &shopper, &id).await,
         ShopRoute::SignUp => sign_in::show_sign_up(head, &shopper),
         ShopRoute::Login => sign_in::show_login(head, &shopper),
+        ShopRoute::Reset => reset::show_request(shop),
+        ShopRoute::ResetLink(token) => reset::show_change(shop, &token).await,
         ShopRoute::Account => accounts::show(shop, &shopper).await,
         ShopRoute::Logout => Err(Error::NotFound("page")),
     }
@@ -217,6 +233,9 @@ async fn submit(
         ShopRoute::FlashCheckout(id) => flash::place_order(shop, shopper, form, id).await,
         ShopRoute::SignUp => sign_in::sign_up(shop, shopper, form).await,
         ShopRoute::Login => sign_in::log_in(shop, shopper, form).await,
+        ShopRoute::Reset => reset::request(shop, form).await,
+        ShopRoute::ResetLink(token) => reset::change(shop, token, form).await,
+        ShopRoute::Account => accounts::forget_address(shop, shopper, form).await,
         ShopRoute::Logout => Ok(sign_in::log_out(form)),
         _ => Err(Error::NotFound("form")),
     }

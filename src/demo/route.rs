@@ -3,7 +3,7 @@
 use http::Method;
 use url::form_urlencoded;
 
-use super::{catalogue::ListQuery, orders::DemoOrderId};
+use super::{catalogue::ListQuery, orders::DemoOrderId, reset::ResetToken};
 use crate::{config::item_routes::ItemRoutes, ports::error::Error, schema::ids::ItemId};
 
 /// A page or form of the shop.
@@ -31,6 +31,9 @@ pub(super) enum ShopRoute {
     SignUp,
     Login,
     Logout,
+    /// Asks for a link that resets a password.
+    Reset,
+    ResetLink(ResetToken),
     Account,
     Robots,
     Sitemap,
@@ -73,6 +76,7 @@ impl ShopRoute {
             "/account" => Ok(Self::Account),
             "/login" => Ok(Self::Login),
             "/logout" => Ok(Self::Logout),
+            "/reset" => Ok(Self::Reset),
             _ => {
                 if let Some(id) = path.strip_prefix("/categories/") {
                     return Ok(Self::Category { id: id.to_owned(), query: list() });
@@ -83,6 +87,9 @@ impl ShopRoute {
                 if let Some(item) = path.strip_prefix("/flash/").and_then(|rest| rest.strip_suffix("/calendar.ics")) {
                     return ItemId::parse(item).map(Self::FlashCalendar).map_err(|_| Error::NotFound("flash sale"));
                 }
+                if let Some(token) = path.strip_prefix("/reset/").and_then(ResetToken::parse) {
+                    return Ok(Self::ResetLink(token));
+                }
                 let order = path.strip_prefix("/orders/").and_then(DemoOrderId::parse);
                 order.map(Self::Order).ok_or(Error::NotFound("page"))
             }
@@ -92,9 +99,14 @@ impl ShopRoute {
     /// The allowed methods.
     pub(super) fn methods(&self) -> &'static [Method] {
         match self {
-            Self::Cart | Self::Checkout | Self::FlashCheckout(_) | Self::SignUp | Self::Login => {
-                &[Method::GET, Method::HEAD, Method::POST]
-            }
+            Self::Cart
+            | Self::Checkout
+            | Self::FlashCheckout(_)
+            | Self::SignUp
+            | Self::Login
+            | Self::Reset
+            | Self::ResetLink(_)
+            | Self::Account => &[Method::GET, Method::HEAD, Method::POST],
             Self::Logout => &[Method::POST],
             _ => &[Method::GET, Method::HEAD],
         }

@@ -4,6 +4,8 @@
 //! Password guessing is slowed down twice. The edge counts attempts per network. The shop counts attempts per account
 //! and network, because only the shop knows which account a form names (`attempts`).
 
+use std::borrow::Cow;
+
 use askama::Template;
 use http::{HeaderName, HeaderValue, StatusCode, header::RETRY_AFTER, request::Parts};
 use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
@@ -32,6 +34,8 @@ struct LoginPage<'a> {
     frame: Frame<'a>,
     fields: &'a [FormField],
     next: &'a str,
+    /// The visitor has just reset the password.
+    is_changed: bool,
 }
 
 #[derive(Template)]
@@ -64,9 +68,12 @@ fn sign_up_fields() -> [FormField; 3] {
 
 /// The redirect target in the query parameter `next`.
 fn next_path(head: &Parts) -> String {
+    local_path(query_value(head, "next").as_deref().unwrap_or_default(), HOME).to_owned()
+}
+
+fn query_value<'a>(head: &'a Parts, name: &str) -> Option<Cow<'a, str>> {
     let query = head.uri.query().unwrap_or_default().as_bytes();
-    let next = form_urlencoded::parse(query).find(|(name, _)| name == "next").map(|(_, next)| next);
-    local_path(next.as_deref().unwrap_or_default(), HOME).to_owned()
+    form_urlencoded::parse(query).find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
 /// The sign-in form. Redirects a signed-in visitor to the account.
@@ -74,11 +81,13 @@ pub(super) fn show_login(head: &Parts, shopper: &Shopper) -> Result<Response, Er
     if shopper.user.is_some() {
         return Ok(see_other("/account"));
     }
-    login_page(StatusCode::OK, &login_fields(), &next_path(head))
+    let is_changed = query_value(head, "changed").is_some();
+    let (fields, next) = (&login_fields(), &next_path(head));
+    pages::private(pages::html(StatusCode::OK, &LoginPage { frame: Frame::form("Sign in"), fields, next, is_changed }))
 }
 
 fn login_page(status: StatusCode, fields: &[FormField], next: &str) -> Result<Response, Error> {
-    pages::private(pages::html(status, &LoginPage { frame: Frame::form("Sign in"), fields, next }))
+    pages::private(pages::html(status, &LoginPage { frame: Frame::form("Sign in"), fields, next, is_changed: false }))
 }
 
 /// Signs in. A wrong password and an unknown email get the same answer after the same time.

@@ -26,8 +26,8 @@ fn send(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body
         request = request.header(*name, *value);
     }
     let request = request.body(body.into()).unwrap();
-    let response =
-        respond(&FailingDatabase, &RateLimit::default(), request, Timestamp::from_millis(0)).now_or_never().unwrap();
+    let services = Services { database: &FailingDatabase, logins: &RateLimit::default(), mailer: None };
+    let response = respond(services, request, Timestamp::from_millis(0)).now_or_never().unwrap();
     let (head, body) = response.into_parts();
     let body = match body {
         Body::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),

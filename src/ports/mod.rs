@@ -12,6 +12,7 @@ pub mod fetch;
 pub mod home;
 pub mod html;
 pub mod location_cache;
+pub mod mail;
 pub mod network;
 pub mod problem;
 pub(crate) mod random;

@@ -163,8 +163,14 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
 
 #[cfg(feature = "demo")]
 async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Response, Error> {
+    use crate::{
+        config::MailTarget,
+        ports::mail::{LogMailer, Mailer},
+    };
     let database = app.database.as_ref().ok_or_else(no_origin)?;
-    Ok(crate::demo::respond(database.as_ref(), &app.limits.logins, request, now).await)
+    let mailer = app.config.origin.mail.map(|MailTarget::Log| &LogMailer as &dyn Mailer);
+    let services = crate::demo::Services { database: database.as_ref(), logins: &app.limits.logins, mailer };
+    Ok(crate::demo::respond(services, request, now).await)
 }
 
 /// Unreachable: such a Worker does not start without `ORIGIN_URL`.

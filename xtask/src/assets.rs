@@ -20,6 +20,11 @@ const DESCRIPTION: &str = "docs/openapi.json";
 /// The directory that wrangler.toml names.
 const DIRECTORY: &str = "build/assets";
 const STAMP: &str = "build/.assets";
+/// The fonts of the demo shop: npm package, file in it, and name of the copy. The copy's name gets the package's version.
+const FONTS: [(&str, &str, &str); 2] = [
+    ("@fontsource/fraunces", "files/fraunces-latin-500-normal.woff2", "fraunces"),
+    ("@fontsource-variable/figtree", "files/figtree-latin-wght-normal.woff2", "figtree"),
+];
 
 /// Builds the static files, unless they are up to date.
 ///
@@ -47,14 +52,33 @@ pub async fn build() -> Result<(), Failure> {
             let directory = if name == "_headers" { Path::new(DIRECTORY) } else { &target };
             fs::copy(&file, directory.join(name)).map_err(failed)?;
         }
+        copy_fonts(&target)?;
         let mut esbuild = npm::command("esbuild")?;
         esbuild.args(["--bundle", "--minify", "--format=esm", "--target=es2023", "--log-level=warning"]);
+        // The fonts, which styles name by their URLs.
+        esbuild.arg("--external:/_edge/*");
         esbuild.arg(format!("--outdir={}", target.display())).args(bundles);
         step.run_program(esbuild, "fix the file that esbuild names").await?;
         stamp.write()?;
         Ok(steps::done("built"))
     })
     .await
+}
+
+/// Copies the fonts to `target`, each with its licence.
+fn copy_fonts(target: &Path) -> Result<(), Failure> {
+    for (package, file, name) in FONTS {
+        let package = Path::new("node_modules").join(package);
+        let copy = || {
+            let description: serde_json::Value =
+                serde_json::from_str(&fs::read_to_string(package.join("package.json"))?)?;
+            let version = description["version"].as_str().unwrap_or_default();
+            fs::copy(package.join(file), target.join(format!("{name}-{version}.woff2")))?;
+            fs::copy(package.join("LICENSE"), target.join(format!("{name}-{version}.LICENSE.txt")))
+        };
+        copy().map_err(|cause| Failure::file(package.display().to_string(), &cause))?;
+    }
+    Ok(())
 }
 
 /// The files of `assets/` without its subdirectories, whose files are only imported.

@@ -9,7 +9,10 @@ mod page;
 use serde::Deserialize;
 use serde_json::json;
 
-pub(super) use self::{email::check_email, page::show};
+pub(super) use self::{
+    email::check_email,
+    page::{forget_address, show},
+};
 use super::{Shop, rows::deserialize_rows, shopper::Shopper};
 use crate::ports::{
     database::{Database, DatabaseError},
@@ -49,6 +52,24 @@ impl AccountStore<'_> {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// The saved addresses of `user`: at most five, the last used first. Each order saves its address.
+    pub(super) async fn addresses(&self, user: &str) -> Result<Vec<String>, Error> {
+        let sql = "SELECT address FROM addresses WHERE user = ?1 ORDER BY used_at DESC, address LIMIT 5";
+        let rows: Vec<SavedAddress> = deserialize_rows(self.database.query(sql, &[json!(user)]).await?)?;
+        Ok(rows.into_iter().map(|row| row.address).collect())
+    }
+
+    async fn forget(&self, user: &str, address: &str) -> Result<(), Error> {
+        let sql = "DELETE FROM addresses WHERE user = ?1 AND address = ?2";
+        self.database.query(sql, &[json!(user), json!(address)]).await?;
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct SavedAddress {
+    address: String,
 }
 
 /// The visitor's account. None for a guest, and for a user that another service of the shop signed in.

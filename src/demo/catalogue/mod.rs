@@ -99,9 +99,15 @@ impl ProductCard {
         (self.list_cents > self.price_cents).then_some(Money { cents: self.list_cents, currency: &self.currency })
     }
 
-    /// The price in a flash sale that runs and has pieces.
-    pub(super) fn live_flash_price(&self) -> Option<Money<'_>> {
-        self.live_flash_cents.map(|cents| Money { cents, currency: &self.currency })
+    /// The price that lists show: that of a running flash sale with pieces, else [`price`](Self::price).
+    pub(super) fn shown_price(&self) -> Money<'_> {
+        Money { cents: self.live_flash_cents.unwrap_or(self.price_cents), currency: &self.currency }
+    }
+
+    /// The price without a sale, which lists strike through; None if [`shown_price`](Self::shown_price) is not lower.
+    pub(super) fn struck_price(&self) -> Option<Money<'_>> {
+        let is_reduced = self.list_cents > self.shown_price().cents;
+        is_reduced.then_some(Money { cents: self.list_cents, currency: &self.currency })
     }
 
     /// The discount in percent of the list price, rounded down; None below one percent.

@@ -65,39 +65,40 @@ macro_rules! select_offers {
 /// SQL: the cards and the facets of a list, both from the variants that `$rest` selects. `?1` is now, `?2` the list's scope.
 /// Starts with SELECT: a common table expression would hide from the tests that it writes nothing.
 ///
-/// A line's card is the variant that the search names, then one in stock, then a reduced one, then the cheapest.
+/// A line's card is the variant that the search names, then one in a flash sale, then one in stock, then a reduced one, then the
+/// cheapest. `shown_cents` is the price on the card: that of a running flash sale with pieces, else the current one.
 macro_rules! list {
     ($score:literal, $rest:literal) => {
         (
             concat!(
                 "SELECT *, count(*) OVER () AS total FROM (
                     SELECT *, count(*) OVER lines AS variants, sum(sold) OVER lines AS line_sold,
-                        min(price_cents) OVER lines AS min_cents, max(price_cents) OVER lines AS max_cents,
+                        min(shown_cents) OVER lines AS min_cents, max(shown_cents) OVER lines AS max_cents,
                         group_concat(tone, ' ') OVER lines AS tones,
                         row_number() OVER (PARTITION BY line
-                            ORDER BY instr(lower(name), ?8) = 0, stock = 0, price_cents >= list_cents, price_cents, name) AS place
-                    FROM (",
+                            ORDER BY instr(lower(name), ?8) = 0, live_flash_cents IS NULL, stock = 0, shown_cents >= list_cents, shown_cents, name) AS place
+                    FROM (SELECT *, coalesce(live_flash_cents, price_cents) AS shown_cents FROM (",
                 select_cards!(", sold, age_days", $rest),
-                ") WHERE stock >= ?3 AND (?4 = 0 OR price_cents < list_cents) AND price_cents >= ?5 AND price_cents < ?6
+                ")) WHERE stock >= ?3 AND (?4 = 0 OR shown_cents < list_cents) AND shown_cents >= ?5 AND shown_cents < ?6
                     WINDOW lines AS (PARTITION BY line ORDER BY list_cents, name
                         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
                 ) AS lines ",
                 $score,
                 " WHERE place = 1
-                ORDER BY CASE ?7 WHEN 'new' THEN age_days WHEN 'price-low' THEN price_cents WHEN 'price-high' THEN -price_cents
+                ORDER BY CASE ?7 WHEN 'new' THEN age_days WHEN 'price-low' THEN shown_cents WHEN 'price-high' THEN -shown_cents
                     WHEN 'popular' THEN 0 ELSE score END, line_sold DESC, name LIMIT ?9 OFFSET ?10"
             ),
             concat!(
                 "SELECT count(DISTINCT line) AS lines, count(DISTINCT CASE WHEN stock > 0 THEN line END) AS in_stock,
-                    count(DISTINCT CASE WHEN price_cents < list_cents THEN line END) AS on_sale,
-                    count(DISTINCT CASE WHEN price_cents < 2000 THEN line END) AS under_20,
-                    count(DISTINCT CASE WHEN price_cents >= 2000 AND price_cents < 5000 THEN line END) AS from_20,
-                    count(DISTINCT CASE WHEN price_cents >= 5000 AND price_cents < 10000 THEN line END) AS from_50,
-                    count(DISTINCT CASE WHEN price_cents >= 10000 THEN line END) AS from_100,
+                    count(DISTINCT CASE WHEN shown_cents < list_cents THEN line END) AS on_sale,
+                    count(DISTINCT CASE WHEN shown_cents < 2000 THEN line END) AS under_20,
+                    count(DISTINCT CASE WHEN shown_cents >= 2000 AND shown_cents < 5000 THEN line END) AS from_20,
+                    count(DISTINCT CASE WHEN shown_cents >= 5000 AND shown_cents < 10000 THEN line END) AS from_50,
+                    count(DISTINCT CASE WHEN shown_cents >= 10000 THEN line END) AS from_100,
                     (SELECT count(*) FROM json_each(?3) WHERE EXISTS (SELECT 1 FROM search_words WHERE term = value)) AS known_words
-                FROM (",
+                FROM (SELECT *, coalesce(live_flash_cents, price_cents) AS shown_cents FROM (",
                 select_cards!("", $rest),
-                ")"
+                "))"
             ),
         )
     };

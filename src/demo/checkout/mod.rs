@@ -33,6 +33,8 @@ struct CheckoutPage<'a> {
     /// None while Redis is down.
     cart: Option<&'a PricedCart>,
     fields: &'a [FormField],
+    /// Saved addresses to choose from.
+    choices: Vec<String>,
     /// An error message above the form; empty for none.
     notice: &'a str,
 }
@@ -43,10 +45,10 @@ impl CheckoutPage<'_> {
     }
 }
 
-/// The form, with name and email of the visitor's account.
-pub(super) async fn show(shop: Shop<'_>, shopper: &Shopper) -> Result<Response, Error> {
+/// The form, with name, email and address of the visitor's account.
+pub(super) async fn show(shop: Shop<'_>, shopper: &Shopper, query: &str) -> Result<Response, Error> {
     let id = DemoOrderId::generate()?;
-    let form = CheckoutForm::prefilled(shop, shopper).await?;
+    let form = CheckoutForm::prefilled(shop, shopper, query).await?;
     let draft = Draft { shopper, id: &id, form: &form };
     let Some(cart) = &shopper.cart else { return draft.page(StatusCode::SERVICE_UNAVAILABLE, None, "") };
     let cart = PricedCart::load(&shop.catalogue(), cart).await?;
@@ -137,7 +139,8 @@ struct Draft<'a> {
 impl Draft<'_> {
     fn page(&self, status: StatusCode, cart: Option<&PricedCart>, notice: &str) -> Result<Response, Error> {
         let frame = Frame::private("Checkout", self.shopper);
-        let page = CheckoutPage { frame, order_id: self.id.as_str(), cart, fields: self.form.fields(), notice };
+        let (order_id, fields, choices) = (self.id.as_str(), self.form.fields(), self.form.choices());
+        let page = CheckoutPage { frame, order_id, cart, fields, choices, notice };
         pages::private(pages::html(status, &page))
     }
 }

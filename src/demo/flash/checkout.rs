@@ -24,6 +24,8 @@ struct FlashCheckoutPage<'a> {
     offer: &'a FlashOffer,
     order_id: &'a str,
     fields: &'a [FormField],
+    /// Saved addresses to choose from.
+    choices: Vec<String>,
     /// Seconds until the reservation expires; None without a reservation.
     seconds: Option<u64>,
     /// An error message above the form; empty for none.
@@ -45,7 +47,8 @@ impl FlashCheckout<'_> {
         let seconds = self.reservation.map(|reservation| reservation.expires().since(self.now).as_secs());
         let (order_id, fields) = (self.order_id.as_str(), self.form.fields());
         let frame = Frame::private("Checkout", self.shopper);
-        let page = FlashCheckoutPage { frame, offer: self.offer, order_id, fields, seconds, notice };
+        let choices = self.form.choices();
+        let page = FlashCheckoutPage { frame, offer: self.offer, order_id, fields, choices, seconds, notice };
         pages::private(pages::html(status, &page))
     }
 }
@@ -56,13 +59,14 @@ pub(in crate::demo) async fn show_checkout(
     shop: Shop<'_>,
     shopper: &Shopper,
     item: &ItemId,
+    query: &str,
 ) -> Result<Response, Error> {
     if shopper.is_unknown {
         return Ok(pages::unavailable());
     }
     let offer = shop.catalogue().flash_sale(item).await?;
     let Some(reservation) = shopper.reservation_in(&offer) else { return Ok(see_other(&format!("/flash/{item}"))) };
-    let form = CheckoutForm::prefilled(shop, shopper).await?;
+    let form = CheckoutForm::prefilled(shop, shopper, query).await?;
     let order_id = DemoOrderId::generate()?;
     let reservation = Some(reservation);
     let checkout =

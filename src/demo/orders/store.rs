@@ -42,6 +42,10 @@ const TAKE_STOCK: &str = concat!(
 const COUNT_SOLD: &str = "UPDATE products SET sold = sold + (line.value ->> 'quantity')
     FROM json_each(?1) AS line WHERE products.id = line.value ->> 'item'";
 
+/// Saves the address for the account. A guest has none.
+const SAVE_ADDRESS: &str = "INSERT INTO addresses (user, address, used_at) SELECT ?1, ?2, ?3 WHERE ?1 IS NOT NULL
+    ON CONFLICT (user, address) DO UPDATE SET used_at = excluded.used_at";
+
 /// The table's primary key allows one purchase per user and sale. If the sale or its price is not the one that the
 /// buyer saw, the subquery is NULL, which the schema refuses.
 const INSERT_PURCHASE: &str = "INSERT INTO flash_purchases (item, user, order_id, sale_starts_at) VALUES (?1, ?2, ?3,
@@ -72,6 +76,7 @@ impl OrderStore<'_> {
             (INSERT_ORDER, self.order_binds(id, customer, cart.total_cents(), cart.currency())),
             (INSERT_LINES, vec![json!(id.0), lines.clone()]),
             (COUNT_SOLD, vec![lines.clone()]),
+            self.save_address(customer),
             (TAKE_STOCK, vec![lines, now]),
         ])
         .await
@@ -96,6 +101,7 @@ impl OrderStore<'_> {
             (INSERT_ORDER, self.order_binds(id, customer, *sale_cents, &card.currency)),
             (INSERT_LINES, vec![order, line.clone()]),
             (COUNT_SOLD, vec![line]),
+            self.save_address(customer),
             (INSERT_PURCHASE, purchase),
             (TAKE_PIECE, vec![item, now]),
         ])
@@ -137,9 +143,8 @@ impl OrderStore<'_> {
         deserialize_rows(self.database.query(sql, &[json!(user)]).await?)
     }
 
-    /// The address of the newest order of `user`; None without an order.
-    pub(in crate::demo) async fn last_address(&self, user: &str) -> Result<Option<String>, Error> {
-        Ok(self.find_by_user(user).await?.into_iter().next().map(|order| order.address))
+    fn save_address(&self, customer: &Customer<'_>) -> Statement<'static> {
+        (SAVE_ADDRESS, vec![json!(customer.user), json!(customer.address), json!(self.now.as_secs())])
     }
 
     /// The parameters of [`INSERT_ORDER`].

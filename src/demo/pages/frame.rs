@@ -49,9 +49,10 @@ impl<'a> Frame<'a> {
         PageHeader { frame: self }
     }
 
-    /// True if the page shows a signed-in visitor.
-    fn is_signed_in(&self) -> bool {
-        self.shopper.is_some_and(|shopper| shopper.user.is_some())
+    /// The signed-in visitor's name in the header: the email up to its `@`, as in `assets/shop/visitor.js`. None for a
+    /// guest.
+    fn user_name(&self) -> Option<&str> {
+        self.shopper?.user.as_deref()?.split('@').next()
     }
 
     /// Pieces in the visitor's cart; None if it is empty or unknown.

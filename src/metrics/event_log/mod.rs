@@ -1,11 +1,12 @@
 //! The log: one line of JSON for each event that concerns an operator. [`line()`] formats every record on every platform,
-//! and no line holds a token or an email address.
+//! and no line holds a token or an email address, except `mail`.
 //!
 //! | `event` | fields besides `level` | logged when |
 //! |---|---|---|
 //! | `request` | `method`, `route`, `status`, `cause`, `ms`, `cache` | a request was answered 5xx |
 //! | `cron` | `cron`, `seconds`, `jobs`: job → its report in numbers, and `error` | a cron trigger has run |
 //! | `job` | `job`, `seconds`, `done`, `error` | a job has run on request |
+//! | `mail` | `to`, `subject`, `text` | the demo shop sends a mail, with `DEMO_MAIL=log` for development |
 //! | `note` | `at` (the module), `message` | a problem failed no request: Redis was silent, or a background task failed |
 //!
 //! A route is a pattern, or `storefront`: a path or a query can identify a visitor.
@@ -17,7 +18,7 @@ use log::{Level, Record, log};
 use serde_json::{Map, Value, json};
 
 pub use self::redact::redact;
-use crate::ports::{fetch::Response, problem::Failure};
+use crate::ports::{fetch::Response, mail::MAIL_EVENT, problem::Failure};
 
 const REQUEST: &str = "request";
 const CRON: &str = "cron";
@@ -84,7 +85,7 @@ pub fn line(record: &Record) -> String {
     let text = record.args().to_string();
     match record.target() {
         // The text of these events is a JSON object already.
-        event @ (REQUEST | CRON | JOB) => {
+        event @ (REQUEST | CRON | JOB | MAIL_EVENT) => {
             format!(r#"{{"level":"{level}","event":"{event}",{}"#, text.trim_start_matches('{'))
         }
         module => {

@@ -1,12 +1,15 @@
-//! Sign up, sign in and sign out.
+//! Sign up, sign in and sign out; a forgotten password; saved addresses.
 
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    MUG, open,
+    MUG,
+    checkout::buy,
+    open,
     person::{PASSWORD, Page, Person},
 };
+use crate::support::{Shop, eventually};
 
 const EMAIL: &str = "ada@example.org";
 
@@ -91,5 +94,128 @@ async fn a_plain_form_signs_out_on_all_devices() {
     desk.post("/logout", &[("everywhere", "1")]).await;
     for device in [desk, phone] {
         assert_eq!(device.get("/account").await.location(), "/login?next=/account");
+    }
+}
+
+/// The mails in the log.
+fn mails(shop: &Shop) -> Vec<Value> {
+    let logs = shop.logs();
+    let lines = logs.iter().filter_map(|line| serde_json::from_str::<Value>(line.get(line.find('{')?..)?).ok());
+    lines.filter(|line| line["event"] == "mail").collect()
+}
+
+/// Asks for a link to reset the password. Returns the link's path from the mail.
+async fn reset_link(shop: &Shop, email: &str) -> String {
+    let earlier = mails(shop).len();
+    let answer = Person::at(shop).post("/reset", &[("email", email)]).await;
+    assert!(answer.status == StatusCode::OK && answer.says("Check your email"), "{}", answer.text);
+    eventually("the mail is in the log", async || mails(shop).len() > earlier).await;
+    let mail = mails(shop).pop().unwrap();
+    assert_eq!(mail["to"], email);
+    let (_, rest) = mail["text"].as_str().unwrap().split_once("/reset/").expect("a link");
+    format!("/reset/{}", rest.split_whitespace().next().unwrap())
+}
+
+async fn open_with_mail() -> Shop {
+    Shop::workerd(&[("ORIGIN_URL", ""), ("DEMO_MAIL", "log")]).await
+}
+
+#[tokio::test]
+async fn a_forgotten_password_is_reset_by_a_link_that_works_once() {
+    let shop = open_with_mail().await;
+    let ada = Person::at(&shop);
+    ada.sign_up(EMAIL).await;
+    let link = reset_link(&shop, EMAIL).await;
+    let kept = shop.sql("SELECT token_hash FROM password_resets").await[0]["token_hash"].to_string();
+    assert!(!kept.contains(link.trim_start_matches("/reset/")), "the database keeps a hash of the token");
+
+    let guest = Person::at(&shop);
+    assert_eq!(guest.get(&link).await.status, StatusCode::OK);
+    let short = guest.post(&link, &[("password", "short")]).await;
+    assert!(short.status == StatusCode::UNPROCESSABLE_ENTITY && short.problem("password").contains("too short"));
+    let new = [("password", "another four quiet words")];
+    let changed = guest.post(&link, &new).await;
+    assert_eq!((changed.status, changed.location()), (StatusCode::SEE_OTHER, "/login?next=/account&changed=1"));
+    assert!(guest.get(changed.location()).await.says("Your password has been changed."));
+    for answer in [guest.get(&link).await, guest.post(&link, &[("password", PASSWORD)]).await] {
+        assert!(answer.status == StatusCode::GONE && answer.says("This link has expired"), "{}", answer.text);
+    }
+    assert_eq!(log_in(&guest, EMAIL, PASSWORD, "/").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(log_in(&guest, EMAIL, new[0].1, "/").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn a_request_for_a_link_does_not_reveal_an_account_and_floods_no_mailbox() {
+    let shop = open_with_mail().await;
+    Person::at(&shop).sign_up(EMAIL).await;
+    let link = reset_link(&shop, EMAIL).await;
+    let guest = Person::at(&shop);
+    let [known, unknown] = [EMAIL, "eve@example.org"].map(|email| [("email", email)]);
+    let (known, unknown) = (guest.post("/reset", &known).await, guest.post("/reset", &unknown).await);
+    assert_eq!((known.status, known.text), (unknown.status, unknown.text.replace("eve@", "ada@")));
+    assert_eq!(guest.get(&link).await.status, StatusCode::OK, "a second request within a minute changes nothing");
+    assert_eq!(mails(&shop).len(), 1);
+
+    shop.sql("UPDATE password_resets SET requested_at = requested_at - 1800").await;
+    assert_eq!(guest.get(&link).await.status, StatusCode::GONE, "after half an hour");
+    assert_ne!(reset_link(&shop, EMAIL).await, link);
+}
+
+#[tokio::test]
+async fn a_shop_without_mail_says_that_it_resets_no_passwords() {
+    let shop = open().await;
+    Person::at(&shop).sign_up(EMAIL).await;
+    let guest = Person::at(&shop);
+    for answer in [guest.get("/reset").await, guest.post("/reset", &[("email", EMAIL)]).await] {
+        assert!(answer.says("This shop sends no email"), "{}", answer.text);
+    }
+    assert_eq!(shop.sql("SELECT user FROM password_resets").await.len(), 0);
+}
+
+#[tokio::test]
+async fn an_account_keeps_the_addresses_of_its_orders() {
+    let shop = open().await;
+    let ada = Person::at(&shop);
+    ada.sign_up(EMAIL).await;
+    for street in ["1 Home Road", "2 Work Street"] {
+        ada.add(MUG, 1).await;
+        let form = ada.get("/checkout").await;
+        let (order, quote) = (form.field("order_id"), form.field("quote"));
+        let fields = [("order_id", &*order), ("quote", &quote), ("name", "Ada"), ("email", EMAIL), ("address", street)];
+        let rest = [("postcode", "W1"), ("city", "London"), ("country", "UK")];
+        let placed = ada.post("/checkout", &[&fields[..], &rest].concat()).await;
+        assert_eq!(placed.status, StatusCode::SEE_OTHER, "{}", placed.text);
+        // The next order has a later time.
+        shop.sql("UPDATE addresses SET used_at = used_at - 10").await;
+    }
+    ada.add(MUG, 1).await;
+    let [first, second] = [ada.get("/checkout").await, ada.get("/checkout?address=1").await];
+    assert_eq!([first.field("address"), second.field("address")], ["2 Work Street", "1 Home Road"]);
+    assert!(first.says("<a href=\"?address=1\">1 Home Road, W1, London, UK</a>"), "{}", first.text);
+
+    let remove = [("address", "1 Home Road\r\nW1\r\nLondon\r\nUK")];
+    Person::at(&shop).post("/account", &remove).await;
+    assert!(ada.get("/account").await.says("1 Home Road"), "a guest removes nothing");
+    assert_eq!(ada.post("/account", &remove).await.location(), "/account#addresses");
+    let account = ada.get("/account").await;
+    assert!(account.says("2 Work Street") && !account.says("1 Home Road"), "{}", account.text);
+}
+
+/// The header of a page that is rendered for its visitor needs no script.
+#[tokio::test]
+async fn pages_of_one_visitor_show_name_and_cart_in_the_header() {
+    let shop = open().await;
+    let ada = Person::at(&shop);
+    ada.sign_up(EMAIL).await;
+    ada.add(MUG, 1).await;
+    let order = buy(&ada, &ada.get("/checkout").await).await.location().to_owned();
+    ada.add(MUG, 2).await;
+    for path in ["/account", "/cart", "/checkout", &order] {
+        let page = ada.get(path).await;
+        assert!(
+            page.says("aria-label=\"Account: ada\"") && page.says("data-cart-count>2</span>"),
+            "{path}: {}",
+            page.text
+        );
     }
 }

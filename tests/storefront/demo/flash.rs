@@ -71,6 +71,19 @@ async fn the_price_of_a_flash_sale_is_only_for_its_own_checkout() {
 }
 
 #[tokio::test]
+async fn cards_of_an_item_in_a_flash_sale_show_a_badge_and_its_price_while_pieces_are_left() {
+    let shop = open().await;
+    for path in ["/categories/kitchen", "/search?q=casserole", "/search?q=casserole&price=50-100&sale=1"] {
+        let page = page(&shop, path).await.1;
+        let card = page.split("<li class=\"card\">").find(|card| card.contains(RUNNING)).expect(path);
+        assert!(card.contains("<span class=\"tag\">Flash sale</span>") && card.contains("€79.00"), "{path}: {card}");
+    }
+    shop.sql(&format!("UPDATE inventory SET sale_sold = sale_pieces WHERE id = '{RUNNING}'")).await;
+    let page = page(&shop, "/search?q=casserole+sage").await.1;
+    assert!(!page.contains("Flash sale") && !page.contains("€79.00"), "{page}");
+}
+
+#[tokio::test]
 async fn a_sales_page_is_cached_like_an_item_page() {
     let shop = open().await;
     let path = format!("/flash/{RUNNING}");

@@ -6,8 +6,8 @@ use std::{env, fs, io::Write, path::PathBuf};
 use flate2::{Compression, write::GzEncoder};
 
 /// Gzipped, at most. Without the demo shop: `xtask/src/size.rs`. The demo shop's search, filters, variants and data for
-/// search engines take 34 KB of it.
-const LIMIT: usize = 602_000;
+/// search engines take 34 KB of it; password resets, saved addresses and the flash prices of lists take 4 KB.
+const LIMIT: usize = 608_500;
 
 #[test]
 fn the_worker_in_workerd_is_no_larger_than_it_was() {

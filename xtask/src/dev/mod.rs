@@ -40,7 +40,7 @@ use xtask::{
     worker,
 };
 
-use self::{addresses::Addresses, tiers::TierConfigs, wrangler::WranglerDev};
+use self::{addresses::Addresses, sample_visitors::SampleShop, tiers::TierConfigs, wrangler::WranglerDev};
 
 /// The directories of the Redis data, one for each shop. Carts and rankings survive a restart of `dev`.
 const REDIS_DATA: &str = ".cache/dev";
@@ -64,6 +64,9 @@ pub struct DevArguments {
     /// Run an edge tier and a home tier. The home tier takes the next port for the crons.
     #[arg(long)]
     tiers: bool,
+    /// Visitors who walk through the demo shop all the time, so that the dashboard shows life; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(..=20))]
+    visitors: u8,
     /// The directory of the Redis data.
     #[arg(skip = Path::new(REDIS_DATA).join("redis"))]
     data: PathBuf,
@@ -74,7 +77,7 @@ impl DevArguments {
     /// same address must not mix.
     pub fn storefront(port: u16, origin: String, vars: Vec<(String, String)>, name: &str) -> Self {
         let data = Path::new(REDIS_DATA).join(format!("redis-{name}"));
-        Self { port, redis_url: None, origin: Some(origin), vars, tiers: false, data }
+        Self { port, redis_url: None, origin: Some(origin), vars, tiers: false, visitors: 0, data }
     }
 }
 
@@ -102,6 +105,8 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     let mut worker_variables = Variables::from([("UPSTASH_REDIS_REST_URL".to_owned(), gateway.url())]);
     let timeout = variables.get_key_value(LOCAL_REDIS_TIMEOUT.0);
     worker_variables.extend(timeout.map(|(name, value)| (name.clone(), value.clone())));
+    // The log is the developer's own.
+    worker_variables.insert("DEMO_MAIL".to_owned(), "log".to_owned());
     worker_variables.extend(overrides);
     check_port_is_free(arguments.port)?;
     let worker_url = format!("http://127.0.0.1:{}", arguments.port);
@@ -117,13 +122,17 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     wrangler.wait_until_ready(&worker_url).await?;
     let (home, cron_url) = home.map_or_else(|| (None, worker_url.clone()), |(home, url)| (Some(home), url));
     sale_rows::schedule(&worker_url, &variables).await?;
-    sample_visitors::send(&worker_url, &variables).await?;
+    let sample = SampleShop::of(&worker_url, &variables);
+    if let Some(shop) = &sample {
+        shop.send_first_visitors().await?;
+    }
     let addresses = addresses(arguments.port, &worker_variables)?;
     println!("\nReady after {:.0} s. Press Ctrl-C to stop.\n{addresses}", started.elapsed().as_secs_f32());
     tokio::select! {
         ended = wrangler.print_output() => Err(ended),
         ended = print_output(home) => Err(ended),
         () = crons::tick(&cron_url) => Ok(()),
+        () = walk(sample.as_ref(), arguments.visitors) => Ok(()),
     }
 }
 
@@ -142,6 +151,14 @@ async fn start_tiers(port: u16, variables: &Variables) -> Result<(WranglerDev, (
     let mut home = WranglerDev::start_with(home_port, &home)?;
     home.wait_until_ready(&url).await?;
     Ok((WranglerDev::start_with(port, &edge)?, (home, url)))
+}
+
+/// Keeps `visitors` walking through the demo shop. Never ends.
+async fn walk(shop: Option<&SampleShop<'_>>, visitors: u8) {
+    if let Some(shop) = shop {
+        shop.keep_walking(visitors).await;
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Prints the output of the home tier until it ends.

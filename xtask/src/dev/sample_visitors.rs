@@ -1,9 +1,10 @@
-//! The first visitors of the demo shop. A shop without visitors has no popular items and no items bought together. Each
-//! sample visitor uses the public API: signs in, looks at pages and buys, and the shop's service reports the order.
+//! Visitors of the demo shop. A shop without visitors has no popular items, no items bought together, and a dashboard
+//! without life. Each sample visitor uses the public API: signs in, looks at pages and buys, and the shop's service
+//! reports the order. Forty of them come at the first start; a few walk all the time (`--visitors`).
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use xtask::{
@@ -75,60 +76,105 @@ const VISITORS: usize = 40;
 /// As many connections as a browser opens to one host.
 const CONCURRENT_VISITORS: usize = 6;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Sends the visitors if the demo shop is the origin and has no popular items. `worker_url` has no slash at its end.
-///
-/// # Errors
-/// When the Worker rejects a request.
-pub async fn send(worker_url: &str, variables: &Variables) -> Result<(), Failure> {
-    let variable = |name| variables.get(name).map_or("", String::as_str);
-    if !variable("ORIGIN_URL").is_empty() {
-        return Ok(());
-    }
-    let shop = ShopClient { http: Client::new(), worker_url, service_key: variable("SERVICE_KEY") };
-    run_step("sample visitors", async |_| {
-        let popular = shop.call_service(Method::GET, "/popular?limit=1", None).await?;
-        if popular["items"].as_array().is_some_and(|items| !items.is_empty()) {
-            return Ok(done("not needed, the shop has popular items"));
-        }
-        stream::iter(0..VISITORS)
-            .map(|number| visit(&shop, number))
-            .buffer_unordered(CONCURRENT_VISITORS)
-            .try_collect::<()>()
-            .await?;
-        Ok(done(format!("{VISITORS} visitors have looked at pages and bought items")))
-    })
-    .await
-}
-
-/// One visitor, from sign-in to order.
-async fn visit(shop: &ShopClient<'_>, number: usize) -> Result<(), Failure> {
-    let user = json!({"user": format!("visitor-{number}@example.org")});
-    let session = shop.call_service(Method::POST, "/sessions", Some(user)).await?;
-    let text = |field: &str| session[field].as_str().unwrap_or_default().to_owned();
-    let (token, cookie) = (text("token"), text("cookie"));
-    let taste = TASTES.iter().cycle().nth(number).copied().unwrap_or_default();
-    // Some visitors look at only a part of the list. All look at one item of another taste.
-    let other = TASTES.iter().cycle().nth(number + 1 + number % 5).and_then(|taste| taste.first());
-    for item in taste.iter().take(5 - number % 3).chain(other) {
-        shop.view_item(item, &cookie).await?;
-    }
-    let items: Vec<_> = taste.iter().take(1 + number % 3).map(|item| json!({"id": item, "quantity": 1})).collect();
-    for line in &items {
-        shop.add_to_cart(line, &cookie).await?;
-    }
-    let order = json!({"order_id": format!("demo-{number}"), "token": token, "items": items});
-    shop.call_service(Method::POST, "/orders", Some(order)).await.map(drop)
-}
+/// The wait of a walking visitor after an error: the Worker may be starting again after a change.
+const ERROR_PAUSE: Duration = Duration::from_secs(5);
 
 /// The Worker's API as the sample visitors and the shop's service use it.
-struct ShopClient<'a> {
+pub struct SampleShop<'a> {
     http: Client,
     worker_url: &'a str,
     service_key: &'a str,
 }
 
-impl ShopClient<'_> {
+/// One visit to the shop.
+struct Visit<'a> {
+    user: &'a str,
+    /// Chooses the visitor's taste.
+    number: usize,
+    /// The order's id; None for a visitor who buys nothing.
+    order_id: Option<String>,
+    /// The longest time between two pages.
+    pause: Duration,
+}
+
+impl<'a> SampleShop<'a> {
+    /// None if the demo shop is not the origin. `worker_url` has no slash at its end.
+    pub fn of(worker_url: &'a str, variables: &'a Variables) -> Option<Self> {
+        let variable = |name| variables.get(name).map_or("", String::as_str);
+        let is_demo = variable("ORIGIN_URL").is_empty();
+        is_demo.then(|| Self { http: Client::new(), worker_url, service_key: variable("SERVICE_KEY") })
+    }
+
+    /// Sends the first visitors if the shop has no popular items.
+    ///
+    /// # Errors
+    /// When the Worker rejects a request.
+    pub async fn send_first_visitors(&self) -> Result<(), Failure> {
+        run_step("sample visitors", async |_| {
+            let popular = self.call_service(Method::GET, "/popular?limit=1", None).await?;
+            if popular["items"].as_array().is_some_and(|items| !items.is_empty()) {
+                return Ok(done("not needed, the shop has popular items"));
+            }
+            stream::iter(0..VISITORS)
+                .map(async |number| {
+                    let (user, order_id) = (format!("visitor-{number}@example.org"), format!("demo-{number}"));
+                    let visit = Visit { user: &user, number, order_id: Some(order_id), pause: Duration::ZERO };
+                    self.visit(visit).await
+                })
+                .buffer_unordered(CONCURRENT_VISITORS)
+                .try_collect::<()>()
+                .await?;
+            Ok(done(format!("{VISITORS} visitors have looked at pages and bought items")))
+        })
+        .await
+    }
+
+    /// Keeps `visitors` walking until the caller drops the future. They ignore errors.
+    pub async fn keep_walking(&self, visitors: u8) {
+        join_all((0..usize::from(visitors)).map(|walker| self.walk(walker))).await;
+    }
+
+    /// Visits the shop again and again, each time with another taste. Every third visit ends with an order.
+    async fn walk(&self, walker: usize) {
+        let user = format!("walker-{walker}@example.org");
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        for round in 0.. {
+            let order_id = (round % 3 == 2).then(|| format!("walk-{started}-{walker}-{round}"));
+            let number = walker * 3 + round;
+            let visit = Visit { user: &user, number, order_id, pause: Duration::from_secs(10) };
+            let result = match self.visit(visit).await {
+                // The next visit is a new session, so that its views count.
+                Ok(()) => self.call_service(Method::DELETE, &format!("/users/{user}/sessions"), None).await.map(drop),
+                Err(error) => Err(error),
+            };
+            if result.is_err() {
+                tokio::time::sleep(ERROR_PAUSE).await;
+            }
+        }
+    }
+
+    /// One visit, from sign-in to the cart or to an order.
+    async fn visit(&self, Visit { user, number, order_id, pause }: Visit<'_>) -> Result<(), Failure> {
+        let session = self.call_service(Method::POST, "/sessions", Some(json!({"user": user}))).await?;
+        let text = |field: &str| session[field].as_str().unwrap_or_default().to_owned();
+        let (token, cookie) = (text("token"), text("cookie"));
+        let taste = TASTES.iter().cycle().nth(number).copied().unwrap_or_default();
+        // Some visitors look at only a part of the list. All look at one item of another taste.
+        let other = TASTES.iter().cycle().nth(number + 1 + number % 5).and_then(|taste| taste.first());
+        for (place, item) in taste.iter().take(5 - number % 3).chain(other).enumerate() {
+            self.view_item(item, &cookie).await?;
+            // Between a quarter of the pause and all of it.
+            tokio::time::sleep(pause * u32::try_from((number + place * 3) % 4 + 1).unwrap_or(1) / 4).await;
+        }
+        let items: Vec<_> = taste.iter().take(1 + number % 3).map(|item| json!({"id": item, "quantity": 1})).collect();
+        for line in &items {
+            self.add_to_cart(line, &cookie).await?;
+        }
+        let Some(order_id) = order_id else { return Ok(()) };
+        let order = json!({"order_id": order_id, "token": token, "items": items});
+        self.call_service(Method::POST, "/orders", Some(order)).await.map(drop)
+    }
+
     async fn view_item(&self, item: &str, cookie: &str) -> Result<(), Failure> {
         let get = self.http.get(format!("{}/products/{item}", self.worker_url)).header("cookie", cookie);
         send_request(get, item).await.map(drop)

@@ -16,6 +16,8 @@ await inBrowser(async (open) => {
 	await page.getByRole("button", { name: "Add to cart" }).click();
 	await counted(page, 2);
 	await page.getByRole("dialog").getByRole("link", { name: "View cart" }).click();
+	// The page's script listens to the fields from now on.
+	await page.waitForURL("/cart", { waitUntil: "networkidle" });
 	await page.getByRole("spinbutton", { name: /^Quantity of End/ }).fill("3");
 	await page.keyboard.press("Tab");
 	await counted(page, 3);

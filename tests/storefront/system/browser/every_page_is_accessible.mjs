@@ -16,6 +16,7 @@ const GUEST_PAGES = [
 	["/checkout", 200],
 	["/login", 200],
 	["/signup", 200],
+	["/reset", 200],
 	["/nowhere", 404],
 	["/_edge/", 200],
 ];

@@ -28,10 +28,10 @@ export async function signUp(page, email, name = "Ada") {
 	await page.waitForURL((url) => url.pathname !== "/signup");
 }
 
-export async function signIn(page, email) {
+export async function signIn(page, email, password = PASSWORD) {
 	await visit(page, "/login");
 	await page.locator("input[name=email]").fill(email);
-	await page.locator("input[name=password]").fill(PASSWORD);
+	await page.locator("input[name=password]").fill(password);
 	await page.locator("main form button[type=submit]").first().click();
 	await page.waitForURL((url) => url.pathname !== "/login");
 }
