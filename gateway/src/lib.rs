@@ -39,6 +39,7 @@
 //! | a body that does not arrive in time | 408 |
 //! | more streams than [`StreamLimits`] allows | 503 |
 //! | changes or holds the shared connection: SELECT, WATCH, BLPOP, XREAD BLOCK … | 400, or the item's error |
+//! | more commands than [`Options::max_commands_per_second`] | 429: nothing was executed |
 //! | administers the server: CONFIG, SHUTDOWN, REPLICAOF … | 400, or the item's error |
 //! | any command while Redis is unreachable | 503: nothing was executed |
 //! | the connection broke during the command, or no reply came in time | 502: it may have been executed |
@@ -91,6 +92,9 @@ mod traffic;
 
 /// Injected faults, for tests of clients.
 mod fault;
+
+/// A limit of commands per second.
+mod rate;
 
 /// A throw-away Redis or Valkey, for tests and local development.
 pub mod server;

@@ -76,6 +76,9 @@ struct Args {
     /// Longest wait of a read for the writes in its sync token; then the primary answers
     #[arg(long, value_name = "SECONDS", default_value_t = Seconds(RegionOptions::SYNC_WAIT))]
     sync_wait: Seconds,
+    /// Commands per second, like the limit of a plan; a request over it gets 429
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_commands_per_second: Option<u32>,
     /// Inject a fault, to test a client; --help lists the names
     #[arg(long, value_name = "NAME", long_help = fault_help())]
     fault: Option<Fault>,
@@ -152,6 +155,7 @@ async fn main() -> ExitCode {
     });
     let options = Options {
         region,
+        max_commands_per_second: args.max_commands_per_second,
         read_only_token: args.read_only_token,
         listen: args.listen,
         redis_timeout: args.redis_timeout.0,

@@ -77,7 +77,7 @@ fn flush(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
         .activity
         .flush(&app.redis, &app.clock, &app.limits.views, now)
         .map(|work| -> BackgroundTask { Box::pin(app.redis.meter().attribute(Attribution::Background, work)) });
-    seen.into_iter().chain(app.traffic.flush(&app.redis, now)).collect()
+    seen.into_iter().chain(app.traffic.flush(&app.redis, &app.activity.pace(), now)).collect()
 }
 
 /// Removes the body for HEAD; the headers stay those of GET, with `Content-Length` if the length is known.

@@ -18,7 +18,7 @@ mod reply;
 pub use client::{Client, Credentials, CredentialsError};
 pub use command::{Command, CommandList, Typed};
 pub use error::{Error, TransportError};
-pub use meter::{Attribution, Meter, Totals, Usage};
+pub use meter::{Attribution, Meter, Totals, Troubles, Usage};
 pub use reply::{Expiry, FromReply, Pairs, Reply, parse_f64};
 pub use script::Script;
 #[cfg(all(feature = "reqwest", not(target_arch = "wasm32")))]

@@ -4,6 +4,8 @@ use std::{cell::Cell, pin::pin, rc::Rc, task::Poll};
 
 use futures_util::future::poll_fn;
 
+use crate::error::{Error, TransportError};
+
 /// The purpose of work, and so the total that counts its requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Attribution {
@@ -27,6 +29,15 @@ pub struct Usage {
     pub failures: u64,
 }
 
+/// Calls that failed since the start, for all purposes. The difference of two readings shows how the database fares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Troubles {
+    /// The rate limit or the quota refused the call.
+    pub refused: u64,
+    /// No response, or a failure of a server in between.
+    pub silent: u64,
+}
+
 /// The usage since the last reading, by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -45,6 +56,7 @@ pub struct Meter {
     current: Cell<Attribution>,
     foreground: Cell<Usage>,
     background: Cell<Usage>,
+    troubles: Cell<Troubles>,
 }
 
 impl Meter {
@@ -75,8 +87,22 @@ impl Meter {
         });
     }
 
-    pub(crate) fn count_failure(&self) {
+    /// The calls that failed so far.
+    pub fn troubles(&self) -> Troubles {
+        self.troubles.get()
+    }
+
+    /// Counts a call that failed.
+    pub(crate) fn count_failure(&self, error: &Error) {
         self.count(|usage| usage.failures += 1);
+        let Troubles { refused, silent } = self.troubles.get();
+        self.troubles.set(match error {
+            Error::Quota => Troubles { refused: refused + 1, silent },
+            Error::Transport(TransportError::Timeout | TransportError::Unreachable) | Error::NotRest { .. } => {
+                Troubles { refused, silent: silent + 1 }
+            }
+            _ => return,
+        });
     }
 
     fn count(&self, change: impl Fn(&mut Usage)) {

@@ -1,6 +1,10 @@
 //! Starts and stops a gateway.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 
@@ -8,6 +12,7 @@ use crate::{
     auth::Tokens,
     fault::{Fault, FaultInjector, FaultScope},
     handler::GatewayState,
+    rate::CommandLimit,
     region::Region,
     script::ScriptShas,
     stream::Streams,
@@ -82,6 +87,7 @@ impl Gateway {
             script_shas: ScriptShas::default(),
             traffic: TrafficRecorder::default(),
             faults: FaultInjector::default(),
+            command_limit: CommandLimit::per_second(options.max_commands_per_second, Instant::now()),
             streams: Streams::new(stream_limits, options.redis_timeout, stop.clone()),
         });
         let accept_task = tokio::spawn(listener::accept(listener, limits, Arc::clone(&state), stop));
@@ -152,6 +158,12 @@ impl Gateway {
         if let Some(region) = &self.state.region {
             region.set_latency(latency);
         }
+    }
+
+    /// Allows `budget` commands until the next call, in place of [`Options::max_commands_per_second`]: for tests with a
+    /// clock of their own. `None` ends the limit.
+    pub fn set_command_budget(&self, budget: Option<u32>) {
+        self.state.command_limit.set_budget(budget);
     }
 
     /// Authorized requests since the start. Unlike [`Counts::requests`], this includes requests that never reached

@@ -28,6 +28,9 @@ pub struct Options {
     pub limits: ConnectionLimits,
     /// The region of a database with read replicas, in which `redis_url` is near. Default: `None`, one server has all.
     pub region: Option<RegionOptions>,
+    /// Commands per second, like the limit of a plan; `None` by default. A request over it gets 429. A script is one
+    /// command.
+    pub max_commands_per_second: Option<u32>,
     /// Limits for streams. Default: [`StreamLimits::DEFAULT`].
     pub streams: StreamLimits,
 }
@@ -46,6 +49,7 @@ impl Options {
             redis_timeout: Self::REDIS_TIMEOUT,
             limits: ConnectionLimits::DEFAULT,
             region: None,
+            max_commands_per_second: None,
             streams: StreamLimits::DEFAULT,
         }
     }

@@ -1,7 +1,11 @@
 //! Handles one HTTP request: authenticates it, parses its commands, executes them, and responds. Either the whole
 //! request is rejected before anything is sent to Redis, or each of its commands gets a result.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -122,6 +126,10 @@ async fn respond(
         path => (RequestKind::Single, request::path(path, query, &body)),
     };
     let commands = commands.map_err(ErrorResponse::bad_request)?;
+    if !state.command_limit.allows(commands.len(), Instant::now()) {
+        let text = "ERR too many requests".to_owned();
+        return Err(ErrorResponse { status: StatusCode::TOO_MANY_REQUESTS, text });
+    }
     if kind == RequestKind::Transaction && format == ReplyFormat::Resp2 {
         // Like Upstash, which returns transactions in JSON only.
         format = ReplyFormat::Json;

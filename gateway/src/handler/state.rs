@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    auth::Tokens, fault::FaultInjector, region::Region, script::ScriptShas, stream::Streams, traffic::TrafficRecorder,
-    upstream::Upstream,
+    auth::Tokens, fault::FaultInjector, rate::CommandLimit, region::Region, script::ScriptShas, stream::Streams,
+    traffic::TrafficRecorder, upstream::Upstream,
 };
 
 /// State of a gateway.
@@ -20,5 +20,6 @@ pub(crate) struct GatewayState {
     pub(crate) script_shas: ScriptShas,
     pub(crate) traffic: TrafficRecorder,
     pub(crate) faults: FaultInjector,
+    pub(crate) command_limit: CommandLimit,
     pub(crate) streams: Streams,
 }

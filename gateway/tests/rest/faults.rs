@@ -122,6 +122,20 @@ async fn a_fault_may_meet_the_next_requests_or_one_in_some() {
     }
 }
 
+#[tokio::test]
+async fn a_request_over_the_budget_of_commands_executes_nothing() {
+    let rest = rest().await;
+    rest.gateway.set_command_budget(Some(4));
+    let commands = br#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#;
+    let statuses =
+        [rest.send("POST", "/pipeline", &[], commands).await, rest.send("POST", "/pipeline", &[], commands).await];
+    assert_eq!(statuses.map(|answer| answer.status), [200, 429]);
+    assert_eq!(increment(&rest).await.expect("an answer").text(), r#"{"result":4}"#);
+    assert_eq!(increment(&rest).await.expect("an answer").text(), r#"{"error":"ERR too many requests"}"#);
+    rest.gateway.set_command_budget(None);
+    assert_eq!(increment(&rest).await.expect("an answer").text(), r#"{"result":5}"#);
+}
+
 #[test]
 fn every_name_of_a_fault_is_one() {
     for (name, _) in Fault::NAMES {

@@ -78,6 +78,8 @@ metrics! {
     BackgroundCommands "later_commands",
     /// Requests of both kinds without a reply.
     RedisFailures "redis_failures",
+    /// Entries of isolates that write at a reduced [`pace`](crate::ranking::activity::pace).
+    ReducedPace "reduced_pace",
 }
 
 /// A count for each metric.

@@ -28,12 +28,15 @@ pub use series::{TrafficSeries, read_series};
 use crate::{
     carts::Cart,
     ports::{answer::BackgroundTask, time::Timestamp},
+    ranking::activity::pace::Pace,
     schema::{keys, redis::Redis},
 };
 use upstash_rest::{Attribution, Command, Meter, Totals};
 
 /// Entries in the stream: one hour of 5 isolates that are always busy, about 2 MB. More isolates cover less time.
 const MAX_ENTRIES: u32 = 10_000;
+/// The deadline of an entry in a request of its own.
+const ENTRY_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The counts of this isolate since its last entry.
 pub struct TrafficCounters {
@@ -98,12 +101,14 @@ impl TrafficCounters {
         true
     }
 
-    /// A task that writes an entry. None if no entry is due.
+    /// A task that writes an entry. None if no entry is due: at a reduced `pace`, entries are less frequent.
     #[must_use]
-    pub fn flush(self: &Rc<Self>, redis: &Rc<Redis>, now: Timestamp) -> Option<BackgroundTask> {
+    pub fn flush(self: &Rc<Self>, redis: &Rc<Redis>, pace: &Pace, now: Timestamp) -> Option<BackgroundTask> {
         let meter = redis.meter();
-        let counts = self.take_due_counts(&meter, now)?;
-        let (counters, redis) = (self.clone(), redis.clone());
+        let counts = self.take_due_counts(&meter, pace, now)?;
+        // At a reduced pace, an entry shares no pipeline with the calls that visitors wait for.
+        let redis = if pace.level() == 0 { redis.clone() } else { Rc::new(redis.with_deadline(ENTRY_DEADLINE)) };
+        let counters = self.clone();
         // The entry includes its own cost. If the meter counted it again, each entry would cause the next one.
         Some(Box::pin(meter.attribute(Attribution::Uncounted, async move {
             if let Err(error) = redis.run::<()>(entry_command(&counts)).await {
@@ -114,8 +119,9 @@ impl TrafficCounters {
     }
 
     /// Takes the counts for an entry that is due now: this isolate's, the meter's, and the cost of the entry itself.
-    fn take_due_counts(&self, meter: &Meter, now: Timestamp) -> Option<MetricCounts> {
-        let is_early = self.written.get().is_some_and(|written| now.since(written) < self.interval);
+    fn take_due_counts(&self, meter: &Meter, pace: &Pace, now: Timestamp) -> Option<MetricCounts> {
+        let interval = pace.counter_interval(self.interval);
+        let is_early = self.written.get().is_some_and(|written| now.since(written) < interval);
         if self.interval.is_zero() || is_early {
             return None;
         }
@@ -131,6 +137,7 @@ impl TrafficCounters {
         }
         // Set before the entry is sent, so that concurrent responses do not write another one.
         self.written.set(Some(now));
+        counts.add(Metric::ReducedPace, (pace.level() > 0).into());
         counts.add(Metric::BackgroundRequests, 1);
         counts.add(Metric::BackgroundCommands, 1);
         Some(counts)
@@ -154,15 +161,15 @@ mod tests {
     #[test]
     fn the_first_entry_is_due_at_once_and_the_next_after_the_interval() {
         let (traffic, meter) = (TrafficCounters::new(Duration::from_secs(2)), Meter::default());
-        assert_eq!(traffic.take_due_counts(&meter, NOON), None, "nothing was counted");
+        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON), None, "nothing was counted");
         traffic.count(Metric::Hit);
-        assert!(traffic.take_due_counts(&meter, NOON).is_some());
+        assert!(traffic.take_due_counts(&meter, &Pace::default(), NOON).is_some());
         traffic.count(Metric::Hit);
         traffic.count(Metric::Hit);
-        assert_eq!(traffic.take_due_counts(&meter, NOON + Duration::from_millis(1_999)), None);
-        let counts = traffic.take_due_counts(&meter, NOON + Duration::from_secs(2)).unwrap();
+        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON + Duration::from_millis(1_999)), None);
+        let counts = traffic.take_due_counts(&meter, &Pace::default(), NOON + Duration::from_secs(2)).unwrap();
         assert_eq!((counts.get(Metric::Hit), counts.get(Metric::BackgroundCommands)), (2, 1));
-        assert_eq!(traffic.take_due_counts(&meter, NOON + Duration::from_mins(1)), None);
+        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON + Duration::from_mins(1)), None);
     }
 
     #[test]
@@ -182,6 +189,6 @@ mod tests {
     fn an_interval_of_zero_disables_the_counters() {
         let (traffic, meter) = (TrafficCounters::new(Duration::ZERO), Meter::default());
         traffic.count(Metric::Hit);
-        assert_eq!(traffic.take_due_counts(&meter, NOON), None);
+        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON), None);
     }
 }

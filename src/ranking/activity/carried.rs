@@ -5,6 +5,7 @@ use std::{fmt::Write, rc::Rc, time::Duration};
 
 use super::{
     Activity, ViewSource,
+    pace::Pace,
     pending::{Batch, PendingTouch, PendingView},
 };
 use crate::{
@@ -45,9 +46,10 @@ impl Activity {
     /// Takes a batch of the activity whose views pass the rate limit.
     pub async fn take_carried(self: &Rc<Self>, view_limit: &RateLimit) -> String {
         self.check_view_limit(view_limit).await;
-        let Batch { touches, view_counts, keyed_views } = self.pending.borrow_mut().take_batch();
+        // The home tier samples.
+        let Batch { touches, view_counts, keyed_views } = self.pending.borrow_mut().take_batch(&Pace::default());
         let mut lines = String::new();
-        for PendingTouch { touch: SessionTouch { token, item, at }, source, idempotency_key, network } in touches {
+        for PendingTouch { touch: SessionTouch { token, item, at }, source, idempotency_key, network, .. } in touches {
             let (token, item) = (token.as_str(), item.as_ref().map_or("", ItemId::as_str));
             let network = network.map(|network| network.to_string()).unwrap_or_default();
             let (source, key) = (text(source), idempotency_key.unwrap_or_default());
@@ -74,23 +76,22 @@ impl Activity {
         let fields = if kind == "touch" { 6 } else { 3 };
         let mut fields = rest.splitn(if kind == "keyed" { 2 } else { fields }, '\t');
         let mut next = || fields.next();
-        let mut pending = self.pending.borrow_mut();
         match kind {
             "touch" => {
                 let (token, item) = (Token::parse(next()?)?, ItemId::parse(next()?).ok());
                 let touch = SessionTouch { token, item, at: Timestamp::from_millis(next()?.parse().ok()?) };
                 let (source, network) = (source(next()?), ClientNetwork::parse(next()?));
                 let idempotency_key = next().filter(|key| !key.is_empty()).map(str::to_owned);
-                pending.push_touch(PendingTouch { touch, source, idempotency_key, network });
+                self.push_touch(PendingTouch { touch, source, weight: 1, idempotency_key, network });
             }
-            "views" => pending.count_views(ItemId::parse(next()?).ok()?, source(next()?), next()?.parse().ok()?),
+            "views" => {
+                let (item, source, views) = (ItemId::parse(next()?).ok()?, source(next()?), next()?.parse().ok()?);
+                self.pending.borrow_mut().count_views(item, source, views);
+            }
             "keyed" => {
                 let (item, key) = (ItemId::parse(next()?).ok()?, next()?.to_owned());
-                pending.push_allowed_view(PendingView {
-                    item,
-                    source: ViewSource::Reported,
-                    idempotency_key: Some(key),
-                });
+                let (source, idempotency_key) = (ViewSource::Reported, Some(key));
+                self.pending.borrow_mut().push_allowed_view(PendingView { item, source, weight: 1, idempotency_key });
             }
             _ => return None,
         }
@@ -122,21 +123,22 @@ mod tests {
         let view = |idempotency_key: Option<&str>| PendingView {
             item: item.clone(),
             source: ViewSource::Reported,
+            weight: 1,
             idempotency_key: idempotency_key.map(str::to_owned),
         };
         for (touch, key) in [(touch.clone(), Some("a\tb".to_owned())), (SessionTouch { item: None, ..touch }, None)] {
             let network = ClientNetwork::parse("203.0.113.7");
-            let touch = PendingTouch { touch, source: ViewSource::Served, idempotency_key: key, network };
-            edge.pending.borrow_mut().push_touch(touch);
+            let touch = PendingTouch { touch, source: ViewSource::Served, weight: 1, idempotency_key: key, network };
+            edge.push_touch(touch);
         }
         for view in [view(None), view(None), view(Some("c\td"))] {
             edge.pending.borrow_mut().push_allowed_view(view);
         }
-        edge.pending.borrow_mut().count_view(item.clone(), ViewSource::Served);
+        edge.pending.borrow_mut().count_views(item.clone(), ViewSource::Served, 1);
         let lines = edge.take_carried(&RateLimit::default()).await;
         assert!(edge.is_idle() && lines.lines().all(|line| home.receive(line)), "{lines}");
         assert!(!home.receive("count\thit\t1") && !home.receive("") && !home.receive("touch\tx\ty"));
-        let Batch { touches, mut view_counts, keyed_views } = home.pending.borrow_mut().take_batch();
+        let Batch { touches, mut view_counts, keyed_views } = home.pending.borrow_mut().take_batch(&Pace::default());
         let [one, other] = touches.as_slice() else { panic!("two touches") };
         assert_eq!((one.touch.item.as_ref(), one.idempotency_key.as_deref()), (Some(&item), Some("a\tb")));
         assert_eq!((other.touch.item.as_ref(), other.idempotency_key.as_deref()), (None, None));

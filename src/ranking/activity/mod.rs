@@ -2,7 +2,8 @@
 //!
 //! All requests of a tenth of a second share one pipeline. The first of these requests sends it; activity that arrives
 //! meanwhile waits for the next pipeline, which the same request sends. A busy shop writes a hundred views with one
-//! Redis request.
+//! Redis request. If Redis refuses calls or is slow, the [`pace`] is reduced. Pipelines of activity carry nothing that a
+//! visitor waits for.
 //!
 //! Anybody can start a session, so only a user's session vouches for a view by itself: its views of an item count once
 //! in [`SessionConfig::view_window`], checked by Redis. All other views count once for a network and an item: in that
@@ -10,8 +11,9 @@
 //! location share.
 //!
 //! If the platform evicts an isolate, it loses the views of a tenth of a second, of the pipeline in flight, and of the
-//! touches whose replies were not counted yet. A failed pipeline is not repeated, because Redis may have executed it:
-//! its views are lost, and nothing else.
+//! touches whose replies were not counted yet. A refused pipeline was not executed, so its activity waits for the next
+//! one. A pipeline without a reply is not repeated, because Redis may have executed it: its views are lost, and nothing
+//! else.
 //!
 //! - [`carried`]: the batches from the edge tier to the home tier.
 //! - [`pace`]: how often it is written, and how many views are sampled.
@@ -28,13 +30,17 @@ use std::{
     time::Duration,
 };
 
-use self::pending::{PendingActivity, PendingTouch, PendingView};
+use self::{
+    pace::{Pace, is_sampled},
+    pending::{PendingActivity, PendingTouch, PendingView},
+};
 use crate::{
     config::SessionConfig,
     ports::{network::ClientNetwork, rate_limit::RateLimit, recent::RecentSet, time::Timestamp},
     schema::{ids::ItemId, token::Token},
     sessions::{SessionTouch, TOUCH_EVERY, TouchOutcome},
 };
+use upstash_rest::Troubles;
 
 /// The evidence for a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,6 +66,8 @@ pub struct Viewer<'a> {
 struct View<'a> {
     item: &'a ItemId,
     source: ViewSource,
+    /// The views that it stands for.
+    weight: u32,
     /// The `Idempotency-Key` of a reported view.
     idempotency_key: Option<&'a str>,
 }
@@ -67,7 +75,7 @@ struct View<'a> {
 impl View<'_> {
     fn to_pending(self) -> PendingView {
         let idempotency_key = self.idempotency_key.map(str::to_owned);
-        PendingView { item: self.item.clone(), source: self.source, idempotency_key }
+        PendingView { item: self.item.clone(), source: self.source, weight: self.weight, idempotency_key }
     }
 }
 
@@ -86,6 +94,11 @@ pub struct Activity {
     recent_network_views: RefCell<RecentSet>,
     /// The lease of the request that writes: if it expires, that request is gone, and another one may write.
     writer_lease: Cell<Option<Timestamp>>,
+    pace: RefCell<Pace>,
+    /// The last write.
+    written: Cell<Option<Timestamp>>,
+    /// The failed calls that the pace has seen.
+    seen_troubles: Cell<Troubles>,
 }
 
 impl Activity {
@@ -98,7 +111,16 @@ impl Activity {
             recent_visits: RefCell::new(RecentSet::new(TOUCH_EVERY, MAX_REMEMBERED)),
             recent_network_views: RefCell::new(RecentSet::new(config.view_window, MAX_REMEMBERED)),
             writer_lease: Cell::default(),
+            pace: RefCell::default(),
+            written: Cell::default(),
+            seen_troubles: Cell::default(),
         }
+    }
+
+    /// The current pace.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        self.pace.borrow().clone()
     }
 
     /// Records a visit, and a view of `item` if there is one. Skips a repetition within [`TOUCH_EVERY`]: it would
@@ -106,22 +128,44 @@ impl Activity {
     pub fn record_visit(&self, viewer: Viewer<'_>, item: Option<&ItemId>, now: Timestamp) {
         let Some(token) = viewer.token else {
             if let Some(item) = item {
-                let view = View { item, source: ViewSource::Served, idempotency_key: None };
+                let view = View { item, source: ViewSource::Served, weight: 1, idempotency_key: None };
                 self.record_sessionless_view(viewer.network, view, now);
             }
             return;
         };
-        let mut recent_visits = self.recent_visits.borrow_mut();
-        if recent_visits.is_repeated(&(token, item), now) {
+        if self.recent_visits.borrow_mut().is_repeated(&(token, item), now) {
             return;
-        }
-        if item.is_some() {
-            // Viewing an item is a visit, too.
-            recent_visits.note(&(token, None::<&ItemId>), now);
         }
         let touch = SessionTouch { token: token.clone(), item: item.cloned(), at: now };
         let (source, network) = (ViewSource::Served, viewer.network);
-        self.pending.borrow_mut().push_touch(PendingTouch { touch, source, idempotency_key: None, network });
+        self.push_touch(PendingTouch { touch, source, weight: 1, idempotency_key: None, network });
+    }
+
+    /// Adds a touch. At a pace that samples, only one view in some keeps its item; the others are visits without an
+    /// item, each session's once in [`TOUCH_EVERY`]. A view with a key is never left out.
+    fn push_touch(&self, mut pending: PendingTouch) {
+        let touch = &mut pending.touch;
+        let weight = self.pace.borrow().weight();
+        if let (Some(item), true) = (&touch.item, weight > 1 && pending.idempotency_key.is_none()) {
+            // Visitors can start many sessions, but do not choose their network.
+            let is_sampled = match pending.network {
+                Some(network) => is_sampled(&(network, item), weight),
+                None => is_sampled(&(&touch.token, item), weight),
+            };
+            if is_sampled {
+                pending.weight = pending.weight.max(weight);
+            } else {
+                touch.item = None;
+                if self.recent_visits.borrow_mut().is_repeated(&(&touch.token, None::<&ItemId>), touch.at) {
+                    return;
+                }
+            }
+        }
+        if touch.item.is_some() {
+            // Viewing an item is a visit, too.
+            self.recent_visits.borrow_mut().note(&(&touch.token, None::<&ItemId>), touch.at);
+        }
+        self.pending.borrow_mut().push_touch(pending);
     }
 
     /// Records a view that a client reports. Without a living session, `idempotency_key` makes it count once.
@@ -137,9 +181,9 @@ impl Activity {
             Some(token) => {
                 let touch = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
                 let idempotency_key = idempotency_key.map(str::to_owned);
-                self.pending.borrow_mut().push_touch(PendingTouch { touch, source, idempotency_key, network });
+                self.push_touch(PendingTouch { touch, source, weight: 1, idempotency_key, network });
             }
-            None => self.record_sessionless_view(network, View { item, source, idempotency_key }, now),
+            None => self.record_sessionless_view(network, View { item, source, weight: 1, idempotency_key }, now),
         }
     }
 
@@ -153,14 +197,15 @@ impl Activity {
 
     /// Counts the view of a touch as its outcome in Redis demands.
     fn apply_touch_outcome(&self, pending: &PendingTouch, outcome: TouchOutcome) {
-        let PendingTouch { touch, source, idempotency_key, network } = pending;
+        let PendingTouch { touch, source, weight, idempotency_key, network } = pending;
         let Some(item) = &touch.item else { return };
         let record_sessionless = |idempotency_key: Option<&str>| {
-            self.record_sessionless_view(*network, View { item, source: *source, idempotency_key }, touch.at);
+            let view = View { item, source: *source, weight: *weight, idempotency_key };
+            self.record_sessionless_view(*network, view, touch.at);
         };
         match outcome {
             TouchOutcome::Seen => {}
-            TouchOutcome::ViewCounts => self.pending.borrow_mut().count_view(item.clone(), *source),
+            TouchOutcome::ViewCounts => self.pending.borrow_mut().count_views(item.clone(), *source, *weight),
             TouchOutcome::GuestViewCounts => record_sessionless(None),
             // A visitor whose session has ended counts as one without a session.
             TouchOutcome::Ended => record_sessionless(idempotency_key.as_deref()),

@@ -150,6 +150,13 @@ impl Pace {
         usual.max(usual.saturating_mul(1 << self.level).min(MAX_COUNTER_INTERVAL))
     }
 
+    /// The most touches, and the most counted views, in one pipeline. At the slowest pace they are few, so that a plan
+    /// whose limit is low does not refuse each of them.
+    #[must_use]
+    pub const fn batch_size(&self) -> usize {
+        if self.level < MAX_LEVEL { 200 } else { 25 }
+    }
+
     /// The views that a sampled view stands for: a power of two.
     #[must_use]
     pub fn weight(&self) -> u32 {

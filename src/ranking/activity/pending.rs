@@ -1,19 +1,32 @@
 //! The activity that is recorded and not yet written to Redis, in bounded queues.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    mem,
+};
 
-use super::{View, ViewSource};
-use crate::{ports::network::ClientNetwork, schema::ids::ItemId, sessions::SessionTouch};
+use super::{
+    View, ViewSource,
+    pace::{Pace, thin},
+};
+use crate::{
+    ports::{network::ClientNetwork, random},
+    schema::ids::ItemId,
+    sessions::SessionTouch,
+};
 
-/// Touches, and counted views, in one pipeline.
-pub(super) const MAX_BATCH: usize = 200;
-/// Entries of each queue. A queue grows so long only if Redis does not reply; further activity is dropped.
+/// Entries of each queue. A queue grows so long only if Redis does not reply; further activity is dropped. All queues
+/// together take at most 20 MB: 10,000 touches of 700 bytes (with the longest ids and keys), as many unchecked and keyed
+/// views of 500 bytes, and as many counts of 200 bytes, whose map may have twice the space.
 const MAX_PENDING: usize = 10_000;
 
 /// A touch of a session.
+#[derive(Clone)]
 pub(super) struct PendingTouch {
     pub touch: SessionTouch,
     pub source: ViewSource,
+    /// The views that the touch's view stands for.
+    pub weight: u32,
     /// The `Idempotency-Key` of a reported view.
     pub idempotency_key: Option<String>,
     pub network: Option<ClientNetwork>,
@@ -23,10 +36,13 @@ pub(super) struct PendingTouch {
 pub(super) struct PendingView {
     pub item: ItemId,
     pub source: ViewSource,
+    /// The views that it stands for. A view with a key is one view.
+    pub weight: u32,
     pub idempotency_key: Option<String>,
 }
 
 /// The content of one pipeline.
+#[derive(Default)]
 pub(super) struct Batch {
     pub touches: Vec<PendingTouch>,
     pub view_counts: Vec<((ItemId, ViewSource), u32)>,
@@ -57,22 +73,35 @@ impl PendingActivity {
     }
 
     /// Adds a view that passed the rate limit, or needs no check.
-    pub fn push_allowed_view(&mut self, PendingView { item, source, idempotency_key }: PendingView) {
+    pub fn push_allowed_view(&mut self, PendingView { item, source, weight, idempotency_key }: PendingView) {
         match idempotency_key {
             Some(key) if self.keyed_views.len() < MAX_PENDING => self.keyed_views.push((item, key)),
             Some(_) => {}
-            None => self.count_view(item, source),
+            None => self.count_views(item, source, weight),
         }
     }
 
-    pub fn count_view(&mut self, item: ItemId, source: ViewSource) {
-        self.count_views(item, source, 1);
+    pub fn count_views(&mut self, item: ItemId, source: ViewSource, views: u32) {
+        let is_full = self.view_counts.len() >= MAX_PENDING;
+        match self.view_counts.entry((item, source)) {
+            Entry::Vacant(_) if is_full => {}
+            entry => {
+                let count = entry.or_default();
+                *count = count.saturating_add(views);
+            }
+        }
     }
 
-    pub fn count_views(&mut self, item: ItemId, source: ViewSource, views: u32) {
-        if self.view_counts.len() < MAX_PENDING {
-            let count = self.view_counts.entry((item, source)).or_default();
-            *count = count.saturating_add(views);
+    /// Puts back what Redis refused, before anything newer.
+    pub fn put_back(&mut self, Batch { mut touches, view_counts, mut keyed_views }: Batch) {
+        touches.append(&mut self.touches);
+        touches.truncate(MAX_PENDING);
+        self.touches = touches;
+        keyed_views.append(&mut self.keyed_views);
+        keyed_views.truncate(MAX_PENDING);
+        self.keyed_views = keyed_views;
+        for ((item, source), views) in view_counts {
+            self.count_views(item, source, views);
         }
     }
 
@@ -83,26 +112,36 @@ impl PendingActivity {
             && self.unchecked_views.is_empty()
     }
 
-    pub fn has_full_batch(&self) -> bool {
-        self.touches.len().max(self.view_counts.len()) >= MAX_BATCH
+    /// The number of full batches of `size`.
+    pub fn full_batches(&self, size: usize) -> usize {
+        self.touches.len().max(self.view_counts.len()).max(self.keyed_views.len()) / size
     }
 
-    /// Takes the views for one round of the rate limit.
+    /// Takes the views that the rate limit has to check.
     pub fn take_unchecked_views(&mut self) -> Vec<(ClientNetwork, PendingView)> {
-        take_front(&mut self.unchecked_views)
+        mem::take(&mut self.unchecked_views)
     }
 
-    pub fn take_batch(&mut self) -> Batch {
-        let keys: Vec<_> = self.view_counts.keys().take(MAX_BATCH).cloned().collect();
+    /// Takes a batch. Counts below the weight of `pace` are thinned.
+    pub fn take_batch(&mut self, pace: &Pace) -> Batch {
+        let (size, weight) = (pace.batch_size(), pace.weight());
+        let keys: Vec<_> = self.view_counts.keys().take(size).cloned().collect();
+        let view_counts = keys.into_iter().filter_map(|key| self.view_counts.remove_entry(&key));
+        let thinned = view_counts.filter_map(|(key, count)| {
+            // Without random bits, the count stays exact.
+            let random = if weight > 1 { random::bytes().ok() } else { None };
+            let thinned = random.map_or(Some(count), |random| thin(count, weight, u32::from_le_bytes(random)));
+            Some((key, thinned?))
+        });
         Batch {
-            touches: take_front(&mut self.touches),
-            view_counts: keys.into_iter().filter_map(|key| self.view_counts.remove_entry(&key)).collect(),
-            keyed_views: take_front(&mut self.keyed_views),
+            view_counts: thinned.collect(),
+            touches: take_front(&mut self.touches, size),
+            keyed_views: take_front(&mut self.keyed_views, size),
         }
     }
 }
 
-/// Takes the oldest [`MAX_BATCH`] entries.
-fn take_front<T>(queue: &mut Vec<T>) -> Vec<T> {
-    queue.drain(..queue.len().min(MAX_BATCH)).collect()
+/// Takes the oldest entries, at most `size`.
+fn take_front<T>(queue: &mut Vec<T>, size: usize) -> Vec<T> {
+    queue.drain(..queue.len().min(size)).collect()
 }

@@ -4,10 +4,11 @@ use std::{rc::Rc, time::Duration};
 
 use super::{
     Activity, ViewSource,
+    pace::{Change, Observation},
     pending::{Batch, PendingTouch},
 };
 use crate::{
-    ports::{answer::BackgroundTask, error::Error, rate_limit::RateLimit, sort, time::Clock, time::Timestamp},
+    ports::{answer::BackgroundTask, error::Error, random, rate_limit::RateLimit, sort, time::Clock, time::Timestamp},
     ranking,
     schema::redis::Redis,
     sessions::{self, TouchOutcome},
@@ -16,14 +17,28 @@ use upstash_rest::FromReply;
 
 /// The deadline of one pipeline; no visitor waits for it.
 const BATCH_DEADLINE: Duration = Duration::from_secs(5);
-/// Time that a pipeline waits for further activity.
-const BATCH_WINDOW: Duration = Duration::from_millis(100);
-/// Longest time that one request writes, for others too. A Worker has 30 s after its response (`waitUntil`).
-const MAX_WRITE_TIME: Duration = Duration::from_secs(15);
+/// Shortest time that a pipeline waits for further activity, unless it is full.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+/// Longest time until the last pipelines of one request begin, for others too: more than the longest interval. A Worker
+/// has 30 s after its response (`waitUntil`).
+const MAX_WRITE_TIME: Duration = Duration::from_secs(17);
 /// A lease outlives the rate limit's answers and one pipeline.
 const WRITER_LEASE: Duration = BATCH_DEADLINE.saturating_mul(2);
 
 impl Activity {
+    /// The time until the next write.
+    fn pause(&self, now: Timestamp) -> Duration {
+        let pace = self.pace.borrow();
+        if pace.level() == 0 {
+            let is_full = self.pending.borrow().full_batches(pace.batch_size()) > 0;
+            return if is_full { Duration::ZERO } else { MIN_PAUSE };
+        }
+        // Without random bits, all isolates have the same interval.
+        let random = random::bytes().map_or(128, |[byte]| byte);
+        let due = self.written.get().map_or(now, |written| written + pace.interval(random));
+        due.since(now).max(MIN_PAUSE)
+    }
+
     /// A task that writes all pending activity. None if there is none, or another request's task writes already.
     #[must_use]
     pub fn flush(
@@ -53,33 +68,75 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Sends one pipeline after another until nothing is pending. After [`MAX_WRITE_TIME`] it leaves the rest to the
-    /// next request.
+    /// Writes in the intervals of the [`pace`](super::pace) until nothing is pending. After [`MAX_WRITE_TIME`], and after
+    /// a failure, it leaves the rest to the next request: so no request repeats a write that Redis refused.
     async fn write_all(&self) {
+        let Activity { pending, writer_lease, written, .. } = self.activity;
         let end = self.clock.now() + MAX_WRITE_TIME;
-        while !self.activity.pending.borrow().is_empty() {
-            let has_full_batch = self.activity.pending.borrow().has_full_batch();
-            if !has_full_batch {
-                self.clock.sleep(BATCH_WINDOW).await;
-            }
-            self.activity.check_view_limit(&self.view_limit).await;
-            if let Err(error) = self.send_batch().await {
-                log::warn!("a batch of views is lost: {error}");
-            }
+        while !pending.borrow().is_empty() {
             let now = self.clock.now();
-            if now >= end {
+            let pause = self.activity.pause(now);
+            if now + pause > end {
                 break;
             }
-            self.activity.writer_lease.set(Some(now + WRITER_LEASE));
+            writer_lease.set(Some(now + pause + WRITER_LEASE));
+            if !pause.is_zero() {
+                self.clock.sleep(pause).await;
+            }
+            // Visitors' calls come first: if Redis has refused one, this write waits for the longer interval.
+            if self.observe(None, false) == Change::Raised {
+                continue;
+            }
+            self.activity.check_view_limit(&self.view_limit).await;
+            let is_answered = self.send_batches().await;
+            written.set(Some(self.clock.now()));
+            if !is_answered {
+                break;
+            }
         }
-        self.activity.writer_lease.set(None);
+        writer_lease.set(None);
+    }
+
+    /// Sends what is pending now, one pipeline after another. Returns false after a failure.
+    async fn send_batches(&self) -> bool {
+        let size = self.activity.pace.borrow().batch_size();
+        let batches = self.activity.pending.borrow().full_batches(size).max(1);
+        for _ in 0..batches {
+            let begin = self.clock.now();
+            let result = self.send_batch().await;
+            let is_refused = result == Err(Error::Redis(upstash_rest::Error::Quota));
+            let latency = matches!(result, Ok(1..)).then(|| self.clock.now().since(begin));
+            self.observe(latency, is_refused);
+            if let Err(error) = result {
+                let level = self.activity.pace().level();
+                let fate = if is_refused { "waits" } else { "is lost" };
+                log::warn!("a batch of views {fate}, and the pace is at level {level}: {error}");
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Adjusts the pace to what this isolate saw since the last time.
+    fn observe(&self, latency: Option<Duration>, is_refused: bool) -> Change {
+        let Activity { pace, seen_troubles, .. } = self.activity;
+        let now = self.redis.meter().troubles();
+        let before = seen_troubles.replace(now);
+        let observation = Observation {
+            is_refused: is_refused || now.refused > before.refused,
+            is_silent: now.silent > before.silent,
+            latency,
+        };
+        pace.borrow_mut().observe(observation, self.clock.now())
     }
 
     /// Sends one pipeline: its commands do not depend on each other. The replies to the touches say which views count;
-    /// the next pipeline writes those.
-    async fn send_batch(&self) -> Result<(), Error> {
+    /// the next pipeline writes those. What Redis refused because of a limit is pending again. Returns the number of
+    /// commands.
+    async fn send_batch(&self) -> Result<usize, Error> {
         let keys = self.redis.keys();
-        let Batch { mut touches, view_counts, keyed_views } = self.activity.pending.borrow_mut().take_batch();
+        let pace = self.activity.pace();
+        let Batch { mut touches, view_counts, keyed_views } = self.activity.pending.borrow_mut().take_batch(&pace);
         // One script call touches sessions of one shard.
         let shard_of = |pending: &PendingTouch| keys.shard_of(&pending.touch.token);
         sort::sort_by(&mut touches, |one, other| shard_of(one).cmp(&shard_of(other)));
@@ -95,18 +152,42 @@ impl Writer<'_> {
         });
         let keyed_commands = keyed_views.iter().map(|(item, key)| ranking::count_once_command(keys, item, key));
         let commands: Vec<_> = touch_commands.chain(count_commands).chain(keyed_commands).collect();
+        if commands.is_empty() {
+            return Ok(0);
+        }
 
-        let mut replies = self.redis.pipeline(&commands).await?.into_iter();
-        let mut result = Ok(());
+        let mut replies = match self.redis.pipeline(&commands).await {
+            Err(upstash_rest::Error::Quota) => vec![Err(upstash_rest::Error::Quota); commands.len()],
+            replies => replies?,
+        }
+        .into_iter();
+        let (mut result, mut refused) = (Ok(commands.len()), Batch::default());
+        let mut is_limit = |error| {
+            let is_limit = error == upstash_rest::Error::Quota;
+            result = Err(Error::Redis(error));
+            is_limit
+        };
         for (touches, reply) in shards.into_iter().zip(replies.by_ref()) {
             match reply.and_then(Vec::<TouchOutcome>::from_reply) {
                 Ok(outcomes) => touches
                     .iter()
                     .zip(outcomes)
                     .for_each(|(pending, outcome)| self.activity.apply_touch_outcome(pending, outcome)),
-                Err(error) => result = Err(error),
+                Err(error) if is_limit(error.clone()) => refused.touches.extend_from_slice(touches),
+                Err(_) => {}
             }
         }
-        Ok(replies.try_for_each(|reply| reply.map(drop)).and(result)?)
+        for (count, reply) in view_counts.into_iter().zip(replies.by_ref()) {
+            if reply.is_err_and(&mut is_limit) {
+                refused.view_counts.push(count);
+            }
+        }
+        for (view, reply) in keyed_views.into_iter().zip(replies) {
+            if reply.is_err_and(&mut is_limit) {
+                refused.keyed_views.push(view);
+            }
+        }
+        self.activity.pending.borrow_mut().put_back(refused);
+        result
     }
 }

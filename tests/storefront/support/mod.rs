@@ -18,6 +18,8 @@ mod origin;
 mod server;
 /// A running edgefront, native or in workerd.
 mod shop;
+/// Time that a test moves, and tasks that sleep in it.
+mod stepped;
 /// Rows of a shop, and their copies.
 mod stock;
 /// A database of a real server, behind a gateway of its own.
@@ -31,5 +33,6 @@ pub use origin::{Asked, Reply, TestOrigin};
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
 pub use shop::{Shop, Tiers, client, eventually};
+pub use stepped::Steps;
 pub use stock::{Stock, row};
-pub use store::{ORIGIN_KEY, SERVICE_KEY, SESSION_KEYS, Store};
+pub use store::{ORIGIN_KEY, SERVICE_KEY, SESSION_KEYS, Store, app, config};

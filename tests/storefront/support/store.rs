@@ -17,7 +17,7 @@ use std::{
 use edgefront::{
     App,
     config::{Config, RedisConfig},
-    ports::html::LolHtml,
+    ports::{html::LolHtml, time::Clock},
     schema::{keys::Keys, redis::Redis, scripts},
 };
 use edgefront_gateway::{
@@ -224,7 +224,7 @@ pub fn config(variables: &[(String, String)]) -> Config {
 }
 
 /// An app whose Redis keeps its deadlines in real time, while all else goes by `clock`.
-pub fn app(config: Config, clock: TestClock) -> App {
+pub fn app(config: Config, clock: impl Clock + 'static) -> App {
     let fetch = Rc::new(NativeFetch::new());
     let RedisConfig { credentials, timeout, keys } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);

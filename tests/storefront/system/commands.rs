@@ -6,16 +6,19 @@ use std::{collections::BTreeMap, time::Duration};
 
 use edgefront::{
     jobs::{self, EVERY_FIVE_MINUTES, EVERY_MINUTE},
+    orders::flash_sale::FlashSales,
     schema::{ids::UserId, token::Token},
     sessions,
 };
 use edgefront_gateway::server::{Server, ServerOptions};
 use futures_util::future::join_all;
 use http::{Method, header};
+use serde_json::json;
 
 use crate::{
+    orders::flash_sale,
     schema::document,
-    support::{SERVICE_KEY, Shop, Stock, Store},
+    support::{SERVICE_KEY, Shop, Stock, Store, row},
 };
 
 /// Commands of the tests themselves, and of connections.
@@ -28,6 +31,10 @@ const COLD: f64 = 12.0;
 const COLD_ALONE: f64 = 18.0;
 const CART_WRITE: f64 = 5.0;
 const SESSION_CHECK: f64 = 3.0;
+/// Without a session: nothing but the page and its view.
+const COLD_ALONE_GUEST: f64 = 12.0;
+const HOT_VIEW: f64 = 2.6;
+const RESERVATION: f64 = 14.0;
 /// A month of idle crons.
 const CRONS: f64 = 45_000.0;
 
@@ -145,6 +152,44 @@ async fn a_cold_page() {
         shop.settled().await;
     }
     counted.assert_at_most(&shop.store, "cold page, alone, session", 10, COLD_ALONE).await;
+    counted.begin(&shop.store).await;
+    for item in 60..70 {
+        let status = visit(&shop, "", item).await;
+        assert!(status.contains("stored"), "{status}");
+        shop.settled().await;
+    }
+    counted.assert_at_most(&shop.store, "cold page, alone, no session", 10, COLD_ALONE_GUEST).await;
+    // The first page is in the isolate's memory now, and was not viewed by the other sessions.
+    visit(&shop, "", 60).await;
+    shop.settled().await;
+    counted.begin(&shop.store).await;
+    join_all(cookies.iter().map(|cookie| visit(&shop, cookie, 60))).await;
+    shop.settled().await;
+    counted.assert_at_most(&shop.store, "hot view, 32 at once, session", 32, HOT_VIEW).await;
+}
+
+#[tokio::test]
+async fn a_flash_reservation() {
+    let (mut counted, store) = Counted::store().await;
+    let app = store.app(&[]);
+    let now = app.clock.now();
+    let columns = json!({
+        "id": "pan", "sale_starts_at": now.as_secs() - 60, "sale_ends_at": now.as_secs() + 3_600, "sale_pieces": 100,
+    });
+    flash_sale::put(&store, "pan", &columns, now + Duration::from_hours(1)).await;
+    let sales = FlashSales { redis: &app.redis, source: None, config: &app.config };
+    let mut tokens = Vec::new();
+    for user in 0..=VISITS {
+        tokens.push(log_in(&store, &app, &format!("user-{user}")).await.0);
+    }
+    let reserve = async |token: &Token| assert!(sales.reserve(&row("pan"), token, now).await.unwrap().created);
+    // The first reservation also sets when the keys expire.
+    reserve(&tokens[0]).await;
+    counted.begin(&store).await;
+    for token in &tokens[1..] {
+        reserve(token).await;
+    }
+    counted.assert_at_most(&store, "flash reservation", VISITS, RESERVATION).await;
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@ mod faults;
 mod imports;
 /// Histories of concurrent clients.
 mod linearizable;
+/// More load than the database carries.
+mod load;
 /// Several locations on one Redis.
 mod locations;
 /// Runs of the models in `models`, on the real scripts.

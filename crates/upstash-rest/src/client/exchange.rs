@@ -88,8 +88,10 @@ impl Client {
         self.meter.count_call(requests, commands);
         let result = work.await;
         // A command that Redis refuses has been answered.
-        if result.as_ref().is_err_and(|error| !matches!(error, Error::Refused { .. })) {
-            self.meter.count_failure();
+        if let Err(error) = &result
+            && !matches!(error, Error::Refused { .. })
+        {
+            self.meter.count_failure(error);
         }
         result
     }

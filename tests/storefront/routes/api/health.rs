@@ -31,7 +31,8 @@ async fn liveness_needs_neither_redis_nor_the_origin(shop: &Shop) {
 async fn readiness_names_the_failing_part(shop: &Shop) {
     let ready = async |status: u16, [redis, crons, rows, origin]: [&str; 4]| {
         let ready = get(shop, "/readyz").await;
-        let parts = json!({"redis": redis, "crons": crons, "rows": rows, "origin": origin, "limits": "none"});
+        let parts =
+            json!({"redis": redis, "crons": crons, "rows": rows, "origin": origin, "limits": "none", "views": "ok"});
         assert_eq!((ready.status, &ready.json), (status, &parts));
         assert_eq!(ready.header("cache-control"), "private, no-store");
     };
