@@ -5,6 +5,7 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     row_cache,
     schema::{ids::RowId, scripts::FLASH, token::Token},
+    sessions::TOUCH_EVERY,
 };
 use upstash_rest::{Command, FromReply};
 
@@ -79,6 +80,7 @@ impl FlashSales<'_> {
             .num(now + hold)
             .arg(random)
             .num((hold + GRACE + RETENTION).as_secs())
+            .num(TOUCH_EVERY.as_secs())
             .repeatable()
     }
 

@@ -2,23 +2,28 @@
 -- Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
 -- It reads everything that the decision depends on at one moment.
 -- KEYS schedule: delay: inv:{sale} flash:{sale} held:{sale} [login: recent:]
--- ARGV operation who idle_cutoff sale now gone_by hold_ends id keep
+-- ARGV operation who idle_cutoff sale now gone_by hold_ends id keep touch_every
 --      operation: look or reserve; who: a token if there is login:, else a user, '' = no user
 --      gone_by: a hold that ended by then has given its piece back
 --      hold_ends, id: the end and the id of a new hold, the id without its window
---      keep: seconds for which the keys outlive the sale
+--      keep: seconds for which the keys outlive the sale; touch_every: of an activity, seconds
 -- returns a JSON object with `outcome`, and if there is such a sale: due every starts ends pieces left held price_cents
---      list_cents bought, and of the visitor's hold: id until
+--      list_cents bought, and of the visitor's hold: id until. A reservation does not read the schedule: every is 0
 --      outcome: seen, held, or the reason: nobody, already-bought, not-started, ended, sold-out; no-copy, no-sale
 local schedule, delay, copy, sale, held, login, recent = unpack(KEYS)
 local operation, who, idle_cutoff, name = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local now, gone_by, hold_ends, id, keep = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
+local touch_every = tonumber(ARGV[10])
 
-local due, every = redis.call('ZSCORE', schedule, name), redis.call('ZSCORE', delay, name)
-if not due or not every or tonumber(every) <= 0 then return '{"outcome":"no-sale"}' end
 -- Other code may have stored anything here. If it is not a JSON object, the caller loads the row again.
 local json, is_json, row = redis.pcall('GET', copy), false, nil
 if type(json) == 'string' and json:find('^%s*{') then is_json, row = pcall(cjson.decode, json) end
+-- Whoever ends the schedule deletes the copy. So a reservation needs the copy only, because each call is billed.
+local due, every = now, 0
+if operation ~= 'reserve' or not is_json then
+  due, every = redis.call('ZSCORE', schedule, name), redis.call('ZSCORE', delay, name)
+  if not due or not every or tonumber(every) <= 0 then return '{"outcome":"no-sale"}' end
+end
 if not is_json then return '{"outcome":"no-copy"}' end
 
 -- A database may hold anything (text, null, a huge number). None of it may become an error here.
@@ -30,16 +35,17 @@ local starts, ends, pieces = column('sale_starts_at'), column('sale_ends_at'), c
 if not starts or not ends or not pieces then return '{"outcome":"no-sale"}' end
 
 local user = login and (redis.call('HGET', login, who) or '') or who
+local seen
 if login and user ~= '' then
-  local seen = redis.call('ZSCORE', recent, who)
+  seen = redis.call('ZSCORE', recent, who)
   if not seen or tonumber(seen) < idle_cutoff then user = '' end
 end
 
 -- If the keys name another window, they belong to a sale that is over.
 local window = string.format('%d', starts)
-local known = redis.call('HMGET', sale, 'window', 'sold', 'bought:' .. user, 'hold:' .. user)
+local known = redis.call('HMGET', sale, 'window', 'sold', 'bought:' .. user, 'hold:' .. user, 'upkeep')
 local is_new = known[1] ~= window
-if is_new then known = {window, false, false, false} end
+if is_new then known = {window, false, false, false, false} end
 -- Neither number exceeds the pieces sold: the row's may be some seconds old, and ours lacks
 -- orders that nobody reported.
 local sold = math.max(column('sale_sold') or 0, tonumber(known[2]) or 0)
@@ -52,20 +58,30 @@ local mine_ends = mine and redis.call('ZSCORE', held, user)
 if not mine_ends or tonumber(mine_ends) <= now then mine = false end
 
 local function take()
+  -- When the keys expire, and a moment before which no hold ends.
+  local expires, first = string.match(known[5] or '', '^(%d+) (%S+)$')
+  first = tonumber(first) or is_new and tonumber(hold_ends) or 0
   if is_new then redis.call('DEL', sale, held) end
   -- Deletes up to 1,000 holds that are over, so that there are never more holds than pieces.
-  local over = redis.call('ZRANGEBYSCORE', held, '-inf', gone_by, 'LIMIT', 0, 1000)
-  if #over > 0 then
-    redis.call('ZREM', held, unpack(over))
-    for i, other in ipairs(over) do over[i] = 'hold:' .. other end
-    redis.call('HDEL', sale, unpack(over))
+  if first <= tonumber(gone_by) then
+    local over = redis.call('ZRANGEBYSCORE', held, '-inf', gone_by, 'LIMIT', 0, 1000)
+    if #over > 0 then
+      redis.call('ZREM', held, unpack(over))
+      for i, other in ipairs(over) do over[i] = 'hold:' .. other end
+      redis.call('HDEL', sale, unpack(over))
+    end
+    first = tonumber(redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2] or hold_ends)
   end
+  local keeps_expiry = tonumber(expires) == ends + keep
   mine, mine_ends = window .. '.' .. id, hold_ends
-  redis.call('HSET', sale, 'window', window, 'hold:' .. user, mine)
+  local upkeep = string.format('%.0f %.3f', ends + keep, math.min(first, tonumber(hold_ends)))
+  redis.call('HSET', sale, 'window', window, 'upkeep', upkeep, 'hold:' .. user, mine)
+  -- Without holds, the key may be new.
+  local may_be_new = holds == 0
   if redis.call('ZADD', held, mine_ends, user) == 1 then left, holds = left - 1, holds + 1 end
-  redis.call('EXPIREAT', sale, ends + keep)
-  redis.call('EXPIREAT', held, ends + keep)
-  if login then redis.call('ZADD', recent, 'GT', ARGV[5], who) end
+  if not keeps_expiry then redis.call('EXPIREAT', sale, ends + keep) end
+  if not keeps_expiry or may_be_new then redis.call('EXPIREAT', held, ends + keep) end
+  if login and now - tonumber(seen) >= touch_every then redis.call('ZADD', recent, 'GT', ARGV[5], who) end
   return 'held'
 end
 

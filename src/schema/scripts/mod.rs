@@ -66,7 +66,7 @@ pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4
 pub static EVICT: Script = lua!("evict", "1bf02050057b650ea60befaaa92a76bdd1edaaf1");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
-pub static FLASH: Script = lua!("flash", "965a5284ba57c2a1c0f7747b96d11c4dbc60c0bd");
+pub static FLASH: Script = lua!("flash", "525b1123cf00c4dcb1644c2996771c02dcb9bf14");
 
 /// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");

@@ -34,7 +34,8 @@ const SESSION_CHECK: f64 = 3.0;
 /// Without a session: nothing but the page and its view.
 const COLD_ALONE_GUEST: f64 = 12.0;
 const HOT_VIEW: f64 = 2.6;
-const RESERVATION: f64 = 14.0;
+/// 6, and 2 for the session.
+const RESERVATION: f64 = 8.0;
 /// A month of idle crons.
 const CRONS: f64 = 45_000.0;
 

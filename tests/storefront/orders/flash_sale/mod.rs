@@ -339,7 +339,7 @@ async fn at_most_one_reservation_is_stored_per_piece() {
             assert!(sale.reserve(&token).await.unwrap().created);
         }
         assert_eq!(sale.stored_reservations().await, 3);
-        assert_eq!(sale.store.raw(&["HLEN", "flash:pan"]).await, 4, "the window, and three reservations");
+        assert_eq!(sale.store.raw(&["HLEN", "flash:pan"]).await, 5, "the window, its upkeep, and three reservations");
         sale.advance(HOLD + GRACE);
     }
 }

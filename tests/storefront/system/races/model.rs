@@ -248,7 +248,7 @@ impl<'a> Model<'a> {
                 next.holds.retain(|_, (_, ends)| *ends > now - GRACE);
                 next.holds.insert(user.to_owned(), (drawn.clone(), now + self.config.flash.hold));
                 if !self.keys.is_sharded() {
-                    seen(next, token, now);
+                    touched(next, token, now);
                 }
                 format!("held {drawn}")
             }
