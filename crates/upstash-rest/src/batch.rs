@@ -25,7 +25,7 @@ use crate::{
     command::{Command, ScriptForm},
     error::{Error, TransportError},
     reply::Reply,
-    sync::CallSync,
+    sync::{CallSync, Callers},
     transport::{Alarm, Transport, Wake},
 };
 
@@ -205,17 +205,6 @@ impl Batch {
         Sharing { is_shared: !self.waiters.borrow().is_empty(), is_short: self.expected_bytes.get() == 0 }
     }
 
-    /// The sync token that it sends, for all of its callers.
-    pub const fn sync(&self) -> &CallSync {
-        &self.sync
-    }
-
-    /// Gives the sync token of the response to all callers.
-    pub fn keep(&self, token: Option<&HeaderValue>) {
-        self.sync.keep(token);
-        self.waiters.borrow().iter().for_each(|waiter| waiter.sync.keep(token));
-    }
-
     fn has_room(&self, call: &EncodedCall, now: Duration) -> bool {
         now.saturating_sub(self.opened) < JOIN_WINDOW
             && self.sync.suits(&call.sync)
@@ -252,6 +241,17 @@ impl Batch {
             wake();
         }
         leader
+    }
+}
+
+impl Callers for Batch {
+    fn sync(&self) -> &CallSync {
+        &self.sync
+    }
+
+    fn keep(&self, token: &HeaderValue) {
+        self.sync.keep(token);
+        self.waiters.borrow().iter().for_each(|waiter| waiter.sync.keep(token));
     }
 }
 

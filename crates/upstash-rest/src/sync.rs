@@ -64,10 +64,13 @@ impl CurrentScope {
     }
 }
 
-/// The part of one call in its scope.
+/// The part of one call in its scope. One pointer, because futures hold it.
 #[derive(Debug, Clone, Default)]
-pub struct CallSync {
-    scope: Option<Rc<SyncScope>>,
+pub struct CallSync(Option<Rc<ScopedCall>>);
+
+#[derive(Debug)]
+struct ScopedCall {
+    scope: Rc<SyncScope>,
     token: Option<HeaderValue>,
     only_reads: bool,
     is_synced: bool,
@@ -78,39 +81,56 @@ impl CallSync {
         let Some(scope) = scope else { return Self::default() };
         let token = scope.token.borrow().clone();
         let only_reads = commands.iter().all(Command::is_read);
-        Self { token, only_reads, is_synced: commands.iter().any(Command::is_synced), scope: Some(scope) }
+        let is_synced = commands.iter().any(Command::is_synced);
+        Self(Some(Rc::new(ScopedCall { scope, token, only_reads, is_synced })))
     }
 
     /// Returns whether all commands read. False without a scope.
-    pub const fn only_reads(&self) -> bool {
-        self.only_reads
+    pub fn only_reads(&self) -> bool {
+        self.0.as_ref().is_some_and(|call| call.only_reads)
     }
 
     /// Returns whether two calls may share a request.
     pub fn suits(&self, other: &Self) -> bool {
-        self.scope.is_some() == other.scope.is_some()
-            && self.only_reads == other.only_reads
-            && self.token == other.token
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.only_reads == other.only_reads && one.token == other.token,
+            _ => false,
+        }
     }
+}
 
-    /// The token to send: that of the scope or, without a scope, the client's last one.
-    pub fn token(&self, last: &RefCell<Option<HeaderValue>>) -> Option<HeaderValue> {
-        if self.scope.is_some() { self.token.clone() } else { last.borrow().clone() }
-    }
+/// Those whose calls one request carries.
+pub trait Callers {
+    /// The part in a scope that all of them have.
+    fn sync(&self) -> &CallSync;
 
     /// Keeps the token of the response where later calls find it.
-    pub fn keep(&self, token: Option<&HeaderValue>) {
-        let (Some(scope), Some(token)) = (&self.scope, token) else { return };
-        if self.is_synced {
-            scope.token.replace(Some(token.clone()));
-            scope.has_written.set(true);
-        }
+    fn keep(&self, token: &HeaderValue);
+}
+
+impl Callers for CallSync {
+    fn sync(&self) -> &CallSync {
+        self
     }
 
-    /// Keeps the token of the response, if the call has no scope.
-    pub fn keep_last(&self, token: Option<&HeaderValue>, last: &RefCell<Option<HeaderValue>>) {
-        if let (None, Some(token)) = (&self.scope, token) {
-            last.replace(Some(token.clone()));
-        }
+    fn keep(&self, token: &HeaderValue) {
+        let Some(ScopedCall { scope, is_synced: true, .. }) = self.0.as_deref() else { return };
+        scope.token.replace(Some(token.clone()));
+        scope.has_written.set(true);
+    }
+}
+
+/// The token to send: that of the scope or, without a scope, the client's last one.
+pub fn token_to_send(callers: &dyn Callers, last: &RefCell<Option<HeaderValue>>) -> Option<HeaderValue> {
+    callers.sync().0.as_ref().map_or_else(|| last.borrow().clone(), |call| call.token.clone())
+}
+
+/// Keeps the token of a response: in the scopes or, without a scope, as the client's last one.
+pub fn keep_token(callers: &dyn Callers, token: &HeaderValue, last: &RefCell<Option<HeaderValue>>) {
+    if callers.sync().0.is_some() {
+        callers.keep(token);
+    } else {
+        last.replace(Some(token.clone()));
     }
 }

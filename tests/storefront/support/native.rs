@@ -72,7 +72,7 @@ fn handler(app: Rc<App>, gateway: Arc<Gateway>, progress: Arc<Mutex<Progress>>) 
             let tasks = answer.background.len() as u64;
             note(&|progress| {
                 let background = progress.background + tasks;
-                *progress = Progress { blocking, forwarded, background, ..Progress::default() };
+                *progress = Progress { background, blocking, forwarded, ..Progress::default() };
             });
             for work in answer.background {
                 let note = note.clone();

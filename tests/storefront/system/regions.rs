@@ -1,6 +1,9 @@
 //! A primary, two replicas that lag, and visitors who move between the locations.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use http::{Method, header};
 use serde_json::{Value, json};
@@ -14,6 +17,8 @@ use crate::{
 
 /// Longer than any test: only a replica that has caught up ends the wait.
 const PATIENT: Duration = Duration::from_hours(1);
+/// Between a replica and the primary, for the printed times. No test depends on it.
+const ROUND_TRIP: Duration = Duration::from_millis(100);
 const CART: &str = r#"{"op":"add","id":"mug","quantity":2}"#;
 /// The primary answers at once if a replica is behind.
 const IMPATIENT: Duration = Duration::from_millis(1);
@@ -234,11 +239,16 @@ async fn a_visitor_waits_for_the_primary_only_where_the_table_says_so() {
     let variables = [("PATHS_PERSONAL", "/account"), ("PAGE_TTL", "3600")];
     let regions = Regions::start(&variables, PATIENT).await;
     let [far, _] = &regions.far;
+    far.store.gateway.set_latency(ROUND_TRIP);
     let mut rows = Vec::new();
+    let mut start = Instant::now();
     let mut note = async |action: &str| {
+        let taken = start.elapsed();
         let (requests, forwarded) = far.blocking_and_forwarded().await;
         rows.push([action, &requests.to_string(), &forwarded.to_string()].map(str::to_owned));
+        println!("{action}: {} ms", taken.as_millis());
         far.settled().await;
+        start = Instant::now();
     };
     let mut visitor = Browser::default();
     make_popular(far, "mug").await;

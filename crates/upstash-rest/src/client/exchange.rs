@@ -11,7 +11,7 @@ use crate::{
     command::{Command, ScriptForm},
     error::{Error, TransportError},
     reply::Reply,
-    sync::CallSync,
+    sync::{self, CallSync, Callers},
     transport::ExchangeTerms,
 };
 
@@ -23,6 +23,7 @@ const MAX_RESPONSE_BYTES: usize = 32 << 20;
 const SYNC_TOKEN: &str = "upstash-sync-token";
 
 /// How a request is sent.
+#[derive(Clone, Copy)]
 struct Terms {
     sharing: Sharing,
     until: Duration,
@@ -38,14 +39,9 @@ impl Client {
             Err(Error::NotUtf8) => {
                 let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
                 let sync = CallSync::of(slice::from_ref(command), self.scope.get());
-                let send = || {
-                    self.metered(1, 1, async {
-                        let (response, token) =
-                            self.exchange(&path, body.clone(), Terms { sharing: ALONE, until }, &sync).await?;
-                        sync.keep(token.as_ref());
-                        response.single()
-                    })
-                };
+                let terms = Terms { sharing: ALONE, until };
+                let send =
+                    || self.metered(1, 1, async { self.exchange(&path, body.clone(), terms, &sync).await?.single() });
                 retry_once(send().await, command.is_repeatable(), send()).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
@@ -79,13 +75,9 @@ impl Client {
             Role::Leader(batch) => {
                 self.metered(1, commands, async {
                     let body = batch.close(&*self.transport, until).await;
-                    let sharing = batch.sharing();
-                    let response =
-                        self.exchange("/pipeline", body.into(), Terms { sharing, until }, batch.sync()).await;
-                    let result = response.and_then(|(response, token)| {
-                        batch.keep(token.as_ref());
-                        response.list()
-                    });
+                    let terms = Terms { sharing: batch.sharing(), until };
+                    let response = self.exchange("/pipeline", body.into(), terms, &*batch).await;
+                    let result = response.and_then(ResponseBody::list);
                     batch.distribute(result)
                 })
                 .await
@@ -98,11 +90,8 @@ impl Client {
     async fn send(&self, path: &str, call: EncodedCall, until: Duration) -> CallResult {
         let commands = call.commands;
         self.metered(1, commands, async {
-            let sync = call.sync.clone();
-            let (response, token) =
-                self.exchange(path, call.into_body().into(), Terms { sharing: ALONE, until }, &sync).await?;
-            sync.keep(token.as_ref());
-            let items = response.list()?;
+            let (terms, sync) = (Terms { sharing: ALONE, until }, call.sync.clone());
+            let items = self.exchange(path, call.into_body().into(), terms, &sync).await?.list()?;
             if items.len() == commands { Ok(items) } else { Err(Error::UnexpectedType) }
         })
         .await
@@ -125,14 +114,13 @@ impl Client {
         result
     }
 
-    /// Returns the response and its sync token.
     async fn exchange(
         &self,
         path: &str,
         body: Bytes,
         Terms { sharing: Sharing { is_shared, is_short }, until }: Terms,
-        sync: &CallSync,
-    ) -> Result<(ResponseBody, Option<HeaderValue>), Error> {
+        callers: &dyn Callers,
+    ) -> Result<ResponseBody, Error> {
         let deadline = until.saturating_sub(self.transport.now());
         if deadline.is_zero() {
             return Err(TransportError::Timeout.into());
@@ -146,13 +134,14 @@ impl Client {
         headers.insert(header::AUTHORIZATION, self.credentials.authorization.clone());
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert("upstash-encoding", HeaderValue::from_static("base64"));
-        if let Some(token) = sync.token(&self.sync_token) {
+        if let Some(token) = sync::token_to_send(callers, &self.sync_token) {
             headers.insert(SYNC_TOKEN, token);
         }
         let terms = ExchangeTerms { deadline, limit: MAX_RESPONSE_BYTES, is_shared, is_short };
         let response = self.transport.exchange(request, terms).await?;
-        let token = response.headers().get(SYNC_TOKEN);
-        sync.keep_last(token, &self.sync_token);
-        Ok((ResponseBody::read(response.status().as_u16(), response.body())?, token.cloned()))
+        if let Some(token) = response.headers().get(SYNC_TOKEN) {
+            sync::keep_token(callers, token, &self.sync_token);
+        }
+        ResponseBody::read(response.status().as_u16(), response.body())
     }
 }

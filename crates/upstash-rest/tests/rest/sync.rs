@@ -21,7 +21,10 @@ fn of(token: &'static str) -> Rc<SyncScope> {
 fn tokens(db: &Database) -> Vec<String> {
     let requests = db.watch.requests.borrow();
     let token = |request: &http::Request<_>| request.headers().get("upstash-sync-token").cloned();
-    requests.iter().map(|request| token(request).map_or("".into(), |token| token.to_str().unwrap().into())).collect()
+    requests
+        .iter()
+        .map(|request| token(request).map(|token| token.to_str().unwrap().to_owned()).unwrap_or_default())
+        .collect()
 }
 
 async fn run(db: &Database, scope: &Rc<SyncScope>, command: Command) -> Option<u64> {
@@ -62,7 +65,7 @@ async fn concurrent_calls_share_a_request_if_token_and_kind_are_equal() {
     let (one, other, ada) = (scope(), scope(), of("1"));
     let reads = join3(run(&db, &one, get()), run(&db, &other, get()), run(&db, &ada, get()));
     let writes = join3(run(&db, &one, incr().synced()), run(&db, &other, incr()), run(&db, &ada, incr()));
-    join3(ahead(), reads, writes).await;
+    join3(Box::pin(ahead()), Box::pin(reads), Box::pin(writes)).await;
     // Those ahead are alone. Then come the calls without a token and the one with a token, of each kind.
     assert_eq!(db.counts(), (6, 8));
     assert!(
