@@ -91,7 +91,7 @@ impl App {
         html: Rc<dyn Html>,
         database: Option<Rc<dyn Database>>,
     ) -> Self {
-        let RedisConfig { credentials, timeout, keys } = config.redis.clone();
+        let RedisConfig { credentials, timeout, keys, .. } = config.redis.clone();
         let redis = Rc::new(Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys));
         let keyring = Keyring::new(&config.session);
         let traffic = Rc::new(TrafficCounters::new(config.traffic_interval));

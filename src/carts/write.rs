@@ -85,7 +85,7 @@ pub async fn write(
         command = command.args([operation, item]).num(quantity.get());
     }
     let adds = request.changes.iter().any(|change| matches!(change, CartChange::Add(..)));
-    let command = if adds { command } else { command.repeatable() };
+    let command = if adds { command } else { command.repeatable() }.synced();
     let reply: Option<(String, String, Pairs<String, String>)> = redis.run(command).await?;
     let Some((outcome, login_value, cart)) = reply else {
         return Ok(CartWriteOutcome { session: None, created: false, cart: Cart::default() });

@@ -22,13 +22,15 @@ pub struct RedisConfig {
     pub timeout: Duration,
     /// `SHARDS`: the layout of the keys.
     pub keys: Keys,
+    /// `READ_REGIONS`: Redis has read replicas in other regions.
+    pub has_read_regions: bool,
 }
 
 impl PartialEq for RedisConfig {
     fn eq(&self, other: &Self) -> bool {
         let (one, two) = (&self.credentials, &other.credentials);
         (&one.url, &one.authorization) == (&two.url, &two.authorization)
-            && (self.timeout, self.keys) == (other.timeout, other.keys)
+            && (self.timeout, self.keys, self.has_read_regions) == (other.timeout, other.keys, other.has_read_regions)
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
         COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, FLASH_CHECKOUT, FLASH_HOLD, HOLES, HOLES_WAIT_MS,
         INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS,
         PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL,
-        PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE, RANKING_KEEP,
+        PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE, RANKING_KEEP, READ_REGIONS,
         REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE, SESSION_KEYS, SESSION_LIMIT,
         SESSION_MAX_AGE, SHARDS, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL,
         VIEW_WINDOW, Variable,
@@ -114,6 +114,7 @@ impl Reader<'_> {
 
     fn redis(&mut self) -> Option<RedisConfig> {
         let (timeout, shards) = (self.milliseconds(&REDIS_TIMEOUT_MS), self.count(&SHARDS));
+        let has_read_regions = self.number(&READ_REGIONS) == 1;
         let keys = Keys::new(NonZeroU16::new(shards).unwrap_or(NonZeroU16::MIN));
         let (url, token) = (self.required(&UPSTASH_REDIS_REST_URL), self.required(&UPSTASH_REDIS_REST_TOKEN));
         let url = self.parse_url(&UPSTASH_REDIS_REST_URL, &url?)?.to_string().trim_end_matches('/').to_owned();
@@ -122,7 +123,7 @@ impl Reader<'_> {
             return None;
         };
         authorization.set_sensitive(true);
-        Some(RedisConfig { credentials: Credentials { url, authorization }, timeout, keys })
+        Some(RedisConfig { credentials: Credentials { url, authorization }, timeout, keys, has_read_regions })
     }
 
     fn session_keys(&mut self) -> Vec<Secret> {

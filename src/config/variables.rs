@@ -195,6 +195,9 @@ variables! {
     TRAFFIC_INTERVAL = number!("2", "seconds", 0);
     /// Longest time that a visitor's request waits for Redis.
     REDIS_TIMEOUT_MS = number!("300", "milliseconds", 1);
+    /// 1: the Redis database has read replicas in other regions, such as an Upstash Global database. Reads are answered
+    /// near, and each visitor reads their own changes in every region. 0: it has no replicas.
+    READ_REGIONS = Variable { allowed: "0 or 1", max: 1, ..number!("0", "", 0) };
 }
 
 variables! {

@@ -122,6 +122,6 @@ impl Order {
         let shard = keys.shard_of(token);
         let command = Command::script(&BUY, [shard.cart(token), shard.cart_order(&self.id)]).num(ORDER_TTL);
         let lines = self.lines.iter();
-        lines.fold(command, |command, line| command.arg(line.item.as_str()).num(line.quantity)).repeatable()
+        lines.fold(command, |command, line| command.arg(line.item.as_str()).num(line.quantity)).repeatable().synced()
     }
 }

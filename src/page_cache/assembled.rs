@@ -7,6 +7,7 @@ use std::{
     io,
     ops::Range,
     pin::Pin,
+    rc::Rc,
     task::{Context, Poll},
 };
 
@@ -14,7 +15,11 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, Stream, future::LocalBoxFuture};
 
 use super::{holes::HoleContent, stored_page::StoredPage};
-use crate::ports::fetch::{Body, ByteStream};
+use crate::{
+    ports::fetch::{Body, ByteStream},
+    schema::redis::Redis,
+};
+use upstash_rest::SyncScope;
 
 /// The contents of holes, by the hole's index. A hole without an entry keeps the content of the stored page.
 pub type Contents = HashMap<usize, Bytes>;
@@ -26,6 +31,14 @@ pub enum Source {
 }
 
 impl Source {
+    /// Its requests to Redis belong to the scope.
+    pub fn in_scope(self, redis: &Redis, scope: &Rc<SyncScope>) -> Self {
+        match self {
+            Self::Pending(future) => Self::Pending(Box::pin(redis.in_scope(Some(scope.clone()), future))),
+            ready @ Self::Ready(_) => ready,
+        }
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) {
         if let Self::Pending(future) = self
             && let Poll::Ready(contents) = future.poll_unpin(context)

@@ -6,6 +6,7 @@
 //! - `dashboard`: `/_edge/`, the operator's page.
 //! - `change`: unsafe requests, after which pages with holes show what the visitor changed.
 //! - `counted`: each answer counts in the traffic counters.
+//! - `sync`: with read regions, each visitor reads their own changes.
 //! - `tiers`: requests from the edge tier to the home tier.
 //! - [`problem`]: errors as responses.
 
@@ -35,12 +36,20 @@ mod counted;
 mod dashboard;
 pub mod problem;
 mod storefront;
+mod sync;
 mod tiers;
 
 pub use self::tiers::handle_from_edge;
 
 /// Answers a request whose URI is absolute. The caller still has to run the answer's background tasks.
 pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
+    let Some(scope) = sync::scope(app, &request) else { return answer(app, request).await };
+    let mut answer = app.redis.in_scope(Some(scope.clone()), Box::pin(answer(app, request))).await;
+    sync::end(app, &scope, &mut answer.response);
+    answer
+}
+
+async fn answer(app: &Rc<App>, request: Request) -> Answer {
     let now = app.clock.now();
     let method = request.method().clone();
     let path = request.uri().path();

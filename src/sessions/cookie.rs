@@ -38,6 +38,13 @@ pub const CHANGED_FOR: Duration = Duration::from_secs(2);
 /// The name of the cookie of a visitor who changed something within [`CHANGED_FOR`].
 const CHANGED: &str = "__Host-session-changed";
 
+/// The name of the cookie with the sync token of the visitor's last change: `<token>.<mac>`, both in base64url.
+pub(super) const SYNC: &str = "__Host-session-sync";
+
+/// Time for which a visitor's reads wait for the last change, if a replica has not executed it. No replica is so far
+/// behind.
+pub(super) const SYNC_FOR: Duration = Duration::from_mins(10);
+
 /// The `Set-Cookie` beside a change by the visitor. While the browser sends it, no isolate answers with kept facts.
 #[must_use]
 pub const fn changed() -> HeaderValue {
@@ -76,12 +83,17 @@ pub fn strip(headers: &HeaderMap) -> Option<HeaderValue> {
 /// The request's cookies except edgefront's own, each as `name=value`.
 pub fn of_origin(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     cookies(headers)
-        .filter(|cookie| !cookie.is_empty() && !is_session_cookie(cookie) && name(cookie) != CHANGED.as_bytes())
+        .filter(|cookie| !cookie.is_empty() && ![NAME, CHANGED, SYNC].map(str::as_bytes).contains(&name(cookie)))
 }
 
 /// The values of the request's session cookies, in order. A browser sends one.
 pub(super) fn values(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    cookies(headers).filter_map(|cookie| cookie.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="))
+    values_of(NAME, headers)
+}
+
+/// The values of the request's cookies of this name, in order.
+pub(super) fn values_of<'a>(name: &'static str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+    cookies(headers).filter_map(move |cookie| cookie.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 fn is_session_cookie(cookie: &[u8]) -> bool {
@@ -118,7 +130,7 @@ mod tests {
     fn the_origin_gets_every_cookie_except_the_session_cookie() {
         let strip = |cookies: &[&str]| strip(&headers(cookies)).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(strip(&[]), None);
-        assert_eq!(strip(&["__Host-session=x", "__Host-session-changed=1"]), None);
+        assert_eq!(strip(&["__Host-session=x", "__Host-session-changed=1", "__Host-session-sync=x.y"]), None);
         assert_eq!(strip(&["__Host-session", " ; "]), None);
         assert_eq!(strip(&["a=b; __Host-session=x.y;c=\"d e\""]).as_deref(), Some("a=b; c=\"d e\""));
         assert_eq!(strip(&["a=b", "__Host-session=x; c"]).as_deref(), Some("a=b; c"));

@@ -23,6 +23,9 @@ const MAC_BYTES: usize = 32;
 /// Number of session cookies of one request that are verified. A browser sends one; each costs one HMAC per key.
 const MAX_VERIFIED_COOKIES: usize = 4;
 
+/// The longest sync token that travels in a cookie. The gateway's have 61 bytes.
+const MAX_SYNC_TOKEN_BYTES: usize = 512;
+
 /// The text whose MAC is the key between the tiers. No cookie begins like this.
 const TIER: &str = "edgefront tier";
 
@@ -61,7 +64,7 @@ impl Keyring {
     /// [`Error::Platform`] if there is no key. The configuration requires one.
     pub fn pair(&self, token: &Token) -> Result<String, Error> {
         let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
-        let mac = mac(key, token).finalize().into_bytes();
+        let mac = mac(key, cookie::NAME, token.as_str()).finalize().into_bytes();
         Ok(format!("{}={}.{}", cookie::NAME, token.as_str(), URL_SAFE_NO_PAD.encode(mac)))
     }
 
@@ -74,6 +77,32 @@ impl Keyring {
         let mut header = HeaderValue::try_from(text).map_err(|_| Error::Platform("invalid cookie".to_owned()))?;
         header.set_sensitive(true);
         Ok(header)
+    }
+
+    /// The `Set-Cookie` with a sync token of Redis.
+    ///
+    /// # Errors
+    /// As [`Keyring::pair`]; also if the token is too long for a cookie.
+    pub fn set_sync(&self, token: &HeaderValue) -> Result<HeaderValue, Error> {
+        let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
+        if token.len() > MAX_SYNC_TOKEN_BYTES {
+            return Err(Error::Platform(format!("a sync token of {} bytes", token.len())));
+        }
+        let token = URL_SAFE_NO_PAD.encode(token);
+        let mac = URL_SAFE_NO_PAD.encode(mac(key, cookie::SYNC, &token).finalize().into_bytes());
+        let seconds = cookie::SYNC_FOR.as_secs();
+        let text = format!("{}={token}.{mac}; Max-Age={seconds}; {}", cookie::SYNC, cookie::ATTRIBUTES);
+        HeaderValue::try_from(text).map_err(|_| Error::Platform("invalid cookie".to_owned()))
+    }
+
+    /// The sync token in the first such cookie, if its MAC is valid. A forged token would make Redis wait for a write that
+    /// never was.
+    #[must_use]
+    pub fn read_sync(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let value = cookie::values_of(cookie::SYNC, headers).next()?;
+        let (token, mac) = std::str::from_utf8(value).ok()?.split_once('.')?;
+        let is_genuine = token.len() <= MAX_SYNC_TOKEN_BYTES * 4 / 3 + 3 && self.is_signed(cookie::SYNC, token, mac);
+        HeaderValue::from_bytes(&URL_SAFE_NO_PAD.decode(token).ok()?).ok().filter(|_| is_genuine)
     }
 
     /// The key with which the edge tier proves itself to the home tier.
@@ -99,18 +128,23 @@ impl Keyring {
     fn verify(&self, value: &[u8]) -> Option<Token> {
         let (token, encoded) = std::str::from_utf8(value).ok()?.split_once('.')?;
         let token = Token::parse(token)?;
+        self.is_signed(cookie::NAME, token.as_str(), encoded).then_some(token)
+    }
+
+    /// Returns whether `encoded` is the MAC of a cookie by one of the keys.
+    fn is_signed(&self, name: &str, value: &str, encoded: &str) -> bool {
         // The decoder requires 3 bytes more than a MAC has, for its estimate of the length. A longer text does not fit.
         let mut buffer = [0; MAC_BYTES + 3];
-        let length = URL_SAFE_NO_PAD.decode_slice(encoded, &mut buffer).ok()?;
-        let sent = buffer.get(..length)?;
+        let Ok(length) = URL_SAFE_NO_PAD.decode_slice(encoded, &mut buffer) else { return false };
+        let sent = buffer.get(..length).unwrap_or_default();
         // `verify_slice` compares in constant time.
-        self.keys.iter().any(|key| mac(key, &token).verify_slice(sent).is_ok()).then_some(token)
+        self.keys.iter().any(|key| mac(key, name, value).verify_slice(sent).is_ok())
     }
 }
 
-/// The MAC of `token`. It covers the cookie's name, so the same key may sign other things elsewhere.
-fn mac(key: &Hmac<Sha256>, token: &Token) -> Hmac<Sha256> {
-    key.clone().chain_update(cookie::NAME).chain_update("=").chain_update(token.as_str())
+/// The MAC of a cookie. It covers the cookie's name, so the same key may sign other things elsewhere.
+fn mac(key: &Hmac<Sha256>, name: &str, value: &str) -> Hmac<Sha256> {
+    key.clone().chain_update(name).chain_update("=").chain_update(value)
 }
 
 #[cfg(test)]
@@ -251,6 +285,26 @@ mod tests {
         assert_eq!(pair, rotated_keyring().pair(&token).unwrap());
         assert_eq!(attributes, "Max-Age=7776000; Path=/; HttpOnly; Secure; SameSite=Lax");
         assert!(set.is_sensitive());
+    }
+
+    #[test]
+    fn a_sync_token_is_read_as_it_was_set_and_no_other_text_is_one() {
+        let (keyring, token) = (rotated_keyring(), HeaderValue::from_static("AAAx:1,BBB:2 \"=\""));
+        let set = old_keyring().set_sync(&token).unwrap();
+        let (pair, attributes) = set.to_str().unwrap().split_once("; ").unwrap();
+        assert_eq!(attributes, "Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax");
+        assert_eq!(keyring.read_sync(&headers(&[pair])), Some(token));
+        assert_eq!(foreign_keyring().read_sync(&headers(&[pair])), None);
+        let session = keyring.pair(&Token::new(NOW).unwrap()).unwrap().replace(NAME, cookie::SYNC);
+        let (text, mac) = pair.split_once('.').unwrap();
+        for forged in [text, &format!("{text}."), &format!("{text}A.{mac}"), &format!("{text}.A{mac}"), &session] {
+            assert_eq!(keyring.read_sync(&headers(&[forged])), None, "{forged}");
+        }
+        let bytes = |count| HeaderValue::from_str(&"x".repeat(count)).unwrap();
+        let longest = keyring.set_sync(&bytes(512)).unwrap();
+        let pair = longest.to_str().unwrap().split(';').next().unwrap();
+        assert_eq!(keyring.read_sync(&headers(&[pair])), Some(bytes(512)));
+        assert!(keyring.set_sync(&bytes(513)).is_err());
     }
 
     proptest! {

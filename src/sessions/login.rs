@@ -93,7 +93,7 @@ pub async fn log_in_with(
         .arg(old_token.map_or("", Token::as_str))
         .num(once_ttl.unwrap_or_default())
         .arg(device);
-    let token: String = redis.run(command.repeatable()).await?;
+    let token: String = redis.run(command.repeatable().synced()).await?;
     Token::parse(&token).ok_or(upstash_rest::Error::UnexpectedType.into())
 }
 

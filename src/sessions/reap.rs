@@ -118,6 +118,7 @@ pub(super) fn reap_commands(
                 .arg(user.map_or("", UserId::as_str))
                 .args(targets.iter().map(|target| &target.expected_score))
                 .repeatable()
+                .synced()
         })
     });
     calls.collect()

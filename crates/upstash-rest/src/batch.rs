@@ -19,10 +19,13 @@ use std::{
     time::Duration,
 };
 
+use http::HeaderValue;
+
 use crate::{
     command::{Command, ScriptForm},
     error::{Error, TransportError},
     reply::Reply,
+    sync::{CallSync, Callers},
     transport::{Alarm, Transport, Wake},
 };
 
@@ -55,18 +58,19 @@ pub struct EncodedCall {
     json: Vec<u8>,
     pub commands: usize,
     expected_bytes: usize,
+    pub sync: CallSync,
 }
 
 impl EncodedCall {
     /// # Errors
     /// [`Error::NotUtf8`].
-    pub fn new(commands: &[Command], form: ScriptForm) -> Result<Self, Error> {
+    pub fn new(commands: &[Command], form: ScriptForm, sync: CallSync) -> Result<Self, Error> {
         let mut json = Vec::new();
         for command in commands {
             command.write_json(form, &mut json)?;
         }
         let expected_bytes = commands.iter().map(Command::expected_bytes).sum();
-        Ok(Self { json, commands: commands.len(), expected_bytes })
+        Ok(Self { json, commands: commands.len(), expected_bytes, sync })
     }
 
     /// The body of a request that carries this call alone.
@@ -87,9 +91,10 @@ fn into_array(mut json: Vec<u8>) -> Vec<u8> {
 /// The results of one caller's commands, or the error of the whole request.
 pub type CallResult = Result<Vec<Result<Reply, Error>>, Error>;
 
-/// The open batches of one client: short calls and long ones do not share.
+/// The open batches of one client: short calls and long ones do not share, nor do the reads of scopes with other calls.
 #[derive(Default)]
 pub struct Batcher {
+    reads: Rc<Queue>,
     short: Rc<Queue>,
     long: Rc<Queue>,
 }
@@ -114,6 +119,8 @@ pub struct Batch {
     expected_bytes: Cell<usize>,
     /// Number of the leader's commands.
     leader_commands: usize,
+    /// The leader's.
+    sync: CallSync,
     waiters: RefCell<Vec<Waiter>>,
     is_sent: Cell<bool>,
     queue: Rc<Queue>,
@@ -122,6 +129,7 @@ pub struct Batch {
 /// A follower, as its batch sees it.
 struct Waiter {
     commands: usize,
+    sync: CallSync,
     result: ResultSlot,
     wake: Wake,
 }
@@ -146,7 +154,13 @@ impl Batcher {
     /// Joins the open batch, or opens one. The caller's deadline is at `until`.
     pub fn join(&self, call: EncodedCall, transport: &dyn Transport, until: Duration) -> Role {
         let now = transport.now();
-        let queue = if call.json.len() > LONG_CALL_BYTES { &self.long } else { &self.short };
+        let queue = if call.json.len() > LONG_CALL_BYTES {
+            &self.long
+        } else if call.sync.only_reads() {
+            &self.reads
+        } else {
+            &self.short
+        };
         let mut open = queue.open.borrow_mut();
         if let Some(batch) = open.upgrade().filter(|batch| batch.has_room(&call, now)) {
             return Role::Follower(batch.add(&call, transport, until.saturating_sub(now)));
@@ -156,6 +170,7 @@ impl Batcher {
             json: RefCell::new(call.json),
             expected_bytes: Cell::new(call.expected_bytes),
             leader_commands: call.commands,
+            sync: call.sync,
             waiters: RefCell::default(),
             is_sent: Cell::new(false),
             queue: queue.clone(),
@@ -192,6 +207,7 @@ impl Batch {
 
     fn has_room(&self, call: &EncodedCall, now: Duration) -> bool {
         now.saturating_sub(self.opened) < JOIN_WINDOW
+            && self.sync.suits(&call.sync)
             && self.waiters.borrow().len() + 1 < MAX_CALLERS
             && self.json.borrow().len() + call.json.len() <= MAX_BATCH_BYTES
             && self.expected_bytes.get() + call.expected_bytes <= MAX_REPLY_BYTES
@@ -202,7 +218,8 @@ impl Batch {
         self.expected_bytes.set(self.expected_bytes.get() + call.expected_bytes);
         let (alarm, wake) = transport.alarm(time_left);
         let result = ResultSlot::default();
-        self.waiters.borrow_mut().push(Waiter { commands: call.commands, result: result.clone(), wake });
+        let (commands, sync) = (call.commands, call.sync.clone());
+        self.waiters.borrow_mut().push(Waiter { commands, sync, result: result.clone(), wake });
         Ticket { result, alarm }
     }
 
@@ -218,12 +235,23 @@ impl Batch {
             .as_mut()
             .map(|items| items.split_off(self.leader_commands).into_iter())
             .map_err(|error| error.clone());
-        for Waiter { commands, result, wake } in waiters {
+        for Waiter { commands, result, wake, .. } in waiters {
             let part = rest.as_mut().map(|items| items.take(commands).collect()).map_err(|error| error.clone());
             result.set(Some(part));
             wake();
         }
         leader
+    }
+}
+
+impl Callers for Batch {
+    fn sync(&self) -> &CallSync {
+        &self.sync
+    }
+
+    fn keep(&self, token: &HeaderValue) {
+        self.sync.keep(token);
+        self.waiters.borrow().iter().for_each(|waiter| waiter.sync.keep(token));
     }
 }
 

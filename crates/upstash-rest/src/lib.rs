@@ -10,6 +10,7 @@ mod script;
 mod batch;
 mod client;
 mod meter;
+mod sync;
 mod transport;
 
 mod error;
@@ -21,6 +22,7 @@ pub use error::{Error, TransportError};
 pub use meter::{Attribution, Meter, Totals, Troubles, Usage};
 pub use reply::{Expiry, FromReply, Pairs, Reply, parse_f64};
 pub use script::Script;
+pub use sync::SyncScope;
 #[cfg(all(feature = "reqwest", not(target_arch = "wasm32")))]
 pub use transport::ReqwestTransport;
 #[cfg(all(feature = "web", target_arch = "wasm32"))]

@@ -55,6 +55,10 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
             HoleContent::Element { .. } => 1,
             HoleContent::Include(include) => 2 + included.iter().take_while(|own| **own != include).count(),
         };
+        // The body is polled after this request's scope.
+        if let Some(scope) = visit.app.redis.scope() {
+            sources = sources.into_iter().map(|source| source.in_scope(&visit.app.redis, &scope)).collect();
+        }
         *response.body_mut() = AssembledBody::new(page, sources, source_of).into();
     }
     response

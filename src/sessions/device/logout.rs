@@ -68,7 +68,7 @@ pub async fn log_out_devices(
     let end = |shard: Shard| {
         let keys = [shard.login(), shard.sessions(&user), shard.devices(&user)];
         let own = if shard == current_shard { token.as_str() } else { "" };
-        Command::script(&END_LOGINS, keys).args([user.as_str(), own, argument]).repeatable()
+        Command::script(&END_LOGINS, keys).args([user.as_str(), own, argument]).repeatable().synced()
     };
     let calls: Vec<_> = redis.keys().shards().filter(|shard| !is_current || *shard == current_shard).map(end).collect();
     let tokens: Vec<Vec<String>> = redis.all(&calls).await?;

@@ -251,7 +251,7 @@ async fn of_two_leases_in_one_millisecond_only_the_second_can_commit() {
         // The second refresh is dropped here.
         select(pin!(stock.refresh()), pin!(asked)).await;
     };
-    let report = stock.refresh_while(meanwhile).await;
+    let report = Box::pin(stock.refresh_while(meanwhile)).await;
     assert_eq!(report, RefreshReport { lost: 1, ..RefreshReport::default() });
     assert_eq!(stock.due_in("mug").await, Some(30.0));
 }

@@ -78,7 +78,7 @@ async fn a_row_that_is_being_loaded_is_not_loaded_twice() {
         let answer = row_cache::read(&stock.app.redis, Some(&stock.source()), &row("mug"), stock.now()).await;
         assert_eq!(answer, Err(Error::NotYet("row")));
     };
-    let report = stock.refresh_while(meanwhile).await;
+    let report = Box::pin(stock.refresh_while(meanwhile)).await;
     assert_eq!((report, stock.origin.count()), (refreshed(1), 1));
 }
 

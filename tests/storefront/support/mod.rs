@@ -14,6 +14,8 @@ mod logs;
 mod native;
 /// A storefront under the test's control.
 mod origin;
+/// Servers of several regions.
+mod regions;
 /// HTTP in, natively.
 mod server;
 /// A running edgefront, native or in workerd.
@@ -30,6 +32,7 @@ mod workerd;
 pub use clock::TestClock;
 pub use fetch::NativeFetch;
 pub use origin::{Asked, Reply, TestOrigin};
+pub use regions::Regions;
 pub use server::HttpServer;
 pub(crate) use shop::scenarios;
 pub use shop::{Shop, Tiers, client, eventually};

@@ -66,12 +66,13 @@ fn handler(app: Rc<App>, gateway: Arc<Gateway>, progress: Arc<Mutex<Progress>>) 
                 jobs::run_cron(&app, &cron, app.clock.now()).await;
                 return Some(http::Response::default());
             }
-            let before = gateway.counts().requests;
+            let (before, forwarded) = (gateway.counts().requests, gateway.forwarded());
             let answer = routes::handle(&app, request).await;
-            let blocking = gateway.counts().requests - before;
+            let (blocking, forwarded) = (gateway.counts().requests - before, gateway.forwarded() - forwarded);
             let tasks = answer.background.len() as u64;
             note(&|progress| {
-                *progress = Progress { blocking, background: progress.background + tasks, ..Progress::default() };
+                let background = progress.background + tasks;
+                *progress = Progress { background, blocking, forwarded, ..Progress::default() };
             });
             for work in answer.background {
                 let note = note.clone();

@@ -192,6 +192,12 @@ impl Shop {
         self.progress().await.blocking
     }
 
+    /// As [`Shop::blocking_requests`], and those among them that went to the primary of another region. Natively only.
+    pub async fn blocking_and_forwarded(&self) -> (u64, u64) {
+        let progress = self.progress().await;
+        (progress.blocking, progress.forwarded)
+    }
+
     /// Bytes that came from Redis. In workerd only.
     pub async fn received_bytes(&self) -> u64 {
         self.progress().await.received
@@ -267,6 +273,9 @@ pub struct Progress {
     pub background: u64,
     /// Requests to Redis that the last visitor waited for.
     pub blocking: u64,
+    /// Those among them that went to the primary of another region. Natively only.
+    #[serde(default)]
+    pub forwarded: u64,
     /// Bytes that came from Redis.
     #[serde(default)]
     pub received: u64,

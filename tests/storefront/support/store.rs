@@ -21,7 +21,7 @@ use edgefront::{
     schema::{keys::Keys, redis::Redis, scripts},
 };
 use edgefront_gateway::{
-    Counts, Gateway, Options,
+    Counts, Gateway, Options, RegionOptions,
     server::{Server, ServerCluster, ServerOptions},
 };
 use http::HeaderValue;
@@ -128,6 +128,15 @@ impl Store {
         assert!(!answer.contains("error"), "{answer}");
     }
 
+    /// In the book's layout, in a region: `redis` reads from `near` and writes to the primary, `aside` is at the primary.
+    /// A read waits so long for its sync token.
+    pub async fn in_region(near: &Server, primary: &Server, sync_wait: Duration) -> Self {
+        let region = RegionOptions { lag: Some(Duration::ZERO), sync_wait, ..RegionOptions::new(primary.url()) };
+        let options = Options { region: Some(region), ..Options::new(near.url(), TOKEN) };
+        let gateway = Arc::new(Gateway::start(options).await.unwrap_or_else(|error| panic!("{error}")));
+        Self { redis: client(&gateway, Keys::BOOK), gateway, ..Self::with(Keys::BOOK, &primary.url(), None).await }
+    }
+
     async fn with(keys: Keys, url: &str, cluster: Option<OwnCluster>) -> Self {
         let (gateway, aside_gateway) = (gateway(url).await, gateway(url).await);
         Self {
@@ -226,7 +235,7 @@ pub fn config(variables: &[(String, String)]) -> Config {
 /// An app whose Redis keeps its deadlines in real time, while all else goes by `clock`.
 pub fn app(config: Config, clock: impl Clock + 'static) -> App {
     let fetch = Rc::new(NativeFetch::new());
-    let RedisConfig { credentials, timeout, keys } = config.redis.clone();
+    let RedisConfig { credentials, timeout, keys, .. } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
     App { redis: redis.into(), ..App::new(config, fetch, Rc::new(clock), Rc::new(LolHtml), None) }
 }

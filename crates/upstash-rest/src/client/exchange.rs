@@ -11,12 +11,23 @@ use crate::{
     command::{Command, ScriptForm},
     error::{Error, TransportError},
     reply::Reply,
+    sync::{self, CallSync, Callers},
     transport::ExchangeTerms,
 };
 
 /// Bytes that a response may have. Upstash limits the result of a command to 10 MB, which base64 makes 13 MB; a
 /// pipeline may have several.
 const MAX_RESPONSE_BYTES: usize = 32 << 20;
+
+/// Carries a sync token in both directions.
+const SYNC_TOKEN: &str = "upstash-sync-token";
+
+/// How a request is sent.
+#[derive(Clone, Copy)]
+struct Terms {
+    sharing: Sharing,
+    until: Duration,
+}
 
 /// A request for one caller, whose reply may be long.
 const ALONE: Sharing = Sharing { is_shared: false, is_short: false };
@@ -27,8 +38,10 @@ impl Client {
             // Only a single command has a form that carries any bytes.
             Err(Error::NotUtf8) => {
                 let (path, body) = command.to_path(form).ok_or(Error::NotUtf8)?;
+                let sync = CallSync::of(slice::from_ref(command), self.scope.get());
+                let terms = Terms { sharing: ALONE, until };
                 let send =
-                    || self.metered(1, 1, async { self.exchange(&path, body.clone(), ALONE, until).await?.single() });
+                    || self.metered(1, 1, async { self.exchange(&path, body.clone(), terms, &sync).await?.single() });
                 retry_once(send().await, command.is_repeatable(), send()).await
             }
             replies => replies?.pop().unwrap_or(Err(Error::UnexpectedType)),
@@ -37,9 +50,9 @@ impl Client {
 
     /// Runs independent commands.
     pub(super) async fn run_all_as(&self, commands: &[Command], form: ScriptForm, until: Duration) -> CallResult {
-        let send = async || self.send("/pipeline", EncodedCall::new(commands, form)?, until).await;
+        let send = async || self.send("/pipeline", self.encode(commands, form)?, until).await;
         let first = match form {
-            ScriptForm::Hash => self.send_shared(EncodedCall::new(commands, form)?, until).await,
+            ScriptForm::Hash => self.send_shared(self.encode(commands, form)?, until).await,
             ScriptForm::Source => send().await,
         };
         retry_once(first, commands.iter().all(Command::is_repeatable), send()).await
@@ -47,8 +60,12 @@ impl Client {
 
     /// Runs commands as a transaction.
     pub(super) async fn run_atomically(&self, commands: &[Command], until: Duration) -> CallResult {
-        let send = async || self.send("/multi-exec", EncodedCall::new(commands, ScriptForm::Source)?, until).await;
+        let send = async || self.send("/multi-exec", self.encode(commands, ScriptForm::Source)?, until).await;
         retry_once(send().await, commands.iter().all(Command::is_repeatable), send()).await
+    }
+
+    fn encode(&self, commands: &[Command], form: ScriptForm) -> Result<EncodedCall, Error> {
+        EncodedCall::new(commands, form, CallSync::of(commands, self.scope.get()))
     }
 
     /// Sends a call in one request with those of other callers.
@@ -58,8 +75,8 @@ impl Client {
             Role::Leader(batch) => {
                 self.metered(1, commands, async {
                     let body = batch.close(&*self.transport, until).await;
-                    let sharing = batch.sharing();
-                    let response = self.exchange("/pipeline", body.into(), sharing, until).await;
+                    let terms = Terms { sharing: batch.sharing(), until };
+                    let response = self.exchange("/pipeline", body.into(), terms, &*batch).await;
                     let result = response.and_then(ResponseBody::list);
                     batch.distribute(result)
                 })
@@ -73,7 +90,8 @@ impl Client {
     async fn send(&self, path: &str, call: EncodedCall, until: Duration) -> CallResult {
         let commands = call.commands;
         self.metered(1, commands, async {
-            let items = self.exchange(path, call.into_body().into(), ALONE, until).await?.list()?;
+            let (terms, sync) = (Terms { sharing: ALONE, until }, call.sync.clone());
+            let items = self.exchange(path, call.into_body().into(), terms, &sync).await?.list()?;
             if items.len() == commands { Ok(items) } else { Err(Error::UnexpectedType) }
         })
         .await
@@ -100,8 +118,8 @@ impl Client {
         &self,
         path: &str,
         body: Bytes,
-        Sharing { is_shared, is_short }: Sharing,
-        until: Duration,
+        Terms { sharing: Sharing { is_shared, is_short }, until }: Terms,
+        callers: &dyn Callers,
     ) -> Result<ResponseBody, Error> {
         let deadline = until.saturating_sub(self.transport.now());
         if deadline.is_zero() {
@@ -116,13 +134,13 @@ impl Client {
         headers.insert(header::AUTHORIZATION, self.credentials.authorization.clone());
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert("upstash-encoding", HeaderValue::from_static("base64"));
-        if let Some(token) = self.sync_token.borrow().as_ref() {
-            headers.insert("upstash-sync-token", token.clone());
+        if let Some(token) = sync::token_to_send(callers, &self.sync_token) {
+            headers.insert(SYNC_TOKEN, token);
         }
         let terms = ExchangeTerms { deadline, limit: MAX_RESPONSE_BYTES, is_shared, is_short };
         let response = self.transport.exchange(request, terms).await?;
-        if let Some(token) = response.headers().get("upstash-sync-token") {
-            self.sync_token.replace(Some(token.clone()));
+        if let Some(token) = response.headers().get(SYNC_TOKEN) {
+            sync::keep_token(callers, token, &self.sync_token);
         }
         ResponseBody::read(response.status().as_u16(), response.body())
     }

@@ -19,6 +19,7 @@ use crate::{
     error::Error,
     meter::Meter,
     reply::{FromReply, Reply},
+    sync::{CurrentScope, SyncScope},
     transport::Transport,
 };
 
@@ -32,6 +33,8 @@ pub struct Client {
     deadline: Duration,
     /// Upstash's token for reading one's own writes: the client sends the last one that it received.
     sync_token: RefCell<Option<HeaderValue>>,
+    /// The scope of the calls, for all handles. Its token counts instead.
+    scope: CurrentScope,
     meter: Rc<Meter>,
     /// Belongs to this handle alone: another handle has another deadline.
     batcher: Batcher,
@@ -41,16 +44,29 @@ impl Client {
     /// A client whose every call ends within `deadline`.
     #[must_use]
     pub fn new(transport: Rc<dyn Transport>, credentials: Credentials, deadline: Duration) -> Self {
-        let (sync_token, meter, batcher) = (RefCell::new(None), Rc::default(), Batcher::default());
-        Self { transport, credentials, deadline, sync_token, meter, batcher }
+        Self {
+            transport,
+            credentials,
+            deadline,
+            sync_token: RefCell::default(),
+            scope: CurrentScope::default(),
+            meter: Rc::default(),
+            batcher: Batcher::default(),
+        }
     }
 
     /// A handle for the same database whose every call ends within `deadline`. It shares the meter, but no batches.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
-        let (transport, credentials) = (self.transport.clone(), self.credentials.clone());
-        let (sync_token, meter, batcher) = (self.sync_token.clone(), self.meter.clone(), Batcher::default());
-        Self { transport, credentials, deadline, sync_token, meter, batcher }
+        Self {
+            transport: self.transport.clone(),
+            credentials: self.credentials.clone(),
+            deadline,
+            sync_token: self.sync_token.clone(),
+            scope: self.scope.clone(),
+            meter: self.meter.clone(),
+            batcher: Batcher::default(),
+        }
     }
 
     /// The same handle over another transport.
@@ -63,6 +79,22 @@ impl Client {
     #[must_use]
     pub fn meter(&self) -> Rc<Meter> {
         self.meter.clone()
+    }
+
+    /// Runs `work`. All that it sends, through any handle of the database, belongs to `scope`; None: to no scope. If
+    /// calls are nested, the innermost one holds.
+    pub fn in_scope<T, W: Future<Output = T>>(
+        &self,
+        scope: Option<Rc<SyncScope>>,
+        work: W,
+    ) -> impl Future<Output = T> + use<T, W> {
+        self.scope.clone().run(scope, work)
+    }
+
+    /// The scope of the work that is polled now, for a future that is polled later.
+    #[must_use]
+    pub fn scope(&self) -> Option<Rc<SyncScope>> {
+        self.scope.get()
     }
 
     /// Runs one command, or one script.

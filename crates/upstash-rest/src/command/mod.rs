@@ -30,6 +30,8 @@ pub struct Command {
     arguments: Vec<u8>,
     carrier: Carrier,
     repeatable: bool,
+    is_read: bool,
+    is_synced: bool,
     expected_bytes: usize,
 }
 
@@ -61,14 +63,24 @@ impl Command {
     /// A command that only reads. The client repeats it after a lost reply.
     #[must_use]
     pub const fn read(name: &'static str) -> Self {
-        Self::write(name).repeatable()
+        let mut command = Self::write(name).repeatable();
+        command.is_read = true;
+        command
     }
 
     /// A command that writes. The client never repeats it, because the first one may have been executed.
     #[must_use]
     pub const fn write(name: &'static str) -> Self {
         let verb = Verb::Name(name);
-        Self { verb, arguments: Vec::new(), carrier: Carrier::Json, repeatable: false, expected_bytes: 0 }
+        Self {
+            verb,
+            arguments: Vec::new(),
+            carrier: Carrier::Json,
+            repeatable: false,
+            is_read: false,
+            is_synced: false,
+            expected_bytes: 0,
+        }
     }
 
     /// A call of `script` with `keys`; [`Command::arg`] adds ARGV. The client never repeats it, as with a write.
@@ -125,6 +137,14 @@ impl Command {
         self
     }
 
+    /// Declares that later reads in the same [`SyncScope`](crate::SyncScope) must show this write. Without a scope, each
+    /// write is shown.
+    #[must_use]
+    pub const fn synced(mut self) -> Self {
+        self.is_synced = true;
+        self
+    }
+
     /// Declares the size of the reply that may come, in bytes: few such commands share a request.
     #[must_use]
     pub const fn expecting(mut self, bytes: usize) -> Self {
@@ -144,6 +164,14 @@ impl Command {
 
     pub(crate) const fn is_repeatable(&self) -> bool {
         self.repeatable
+    }
+
+    pub(crate) const fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    pub(crate) const fn is_synced(&self) -> bool {
+        self.is_synced
     }
 
     pub(crate) const fn is_script(&self) -> bool {

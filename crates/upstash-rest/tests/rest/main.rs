@@ -9,6 +9,7 @@ mod meter;
 mod replies;
 mod retries;
 mod scripts;
+mod sync;
 mod transactions;
 mod typed;
 mod wire;

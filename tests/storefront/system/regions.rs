@@ -1,0 +1,279 @@
+//! A primary, two replicas that lag, and visitors who move between the locations.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use http::{Method, header};
+use serde_json::{Value, json};
+
+use crate::{
+    page_cache::{header as header_of, make_popular},
+    routes::api::with_json,
+    schema::document,
+    support::{Regions, Reply, SERVICE_KEY, Shop, eventually},
+};
+
+/// Longer than any test: only a replica that has caught up ends the wait.
+const PATIENT: Duration = Duration::from_hours(1);
+/// Between a replica and the primary, for the printed times. No test depends on it.
+const ROUND_TRIP: Duration = Duration::from_millis(100);
+const CART: &str = r#"{"op":"add","id":"mug","quantity":2}"#;
+/// The primary answers at once if a replica is behind.
+const IMPATIENT: Duration = Duration::from_millis(1);
+
+/// A browser that keeps all cookies, and visits the shop through any location.
+#[derive(Debug, Clone, Default)]
+struct Browser {
+    cookies: BTreeMap<String, String>,
+}
+
+impl Browser {
+    async fn send(&mut self, request: reqwest::RequestBuilder) -> (u16, String) {
+        let cookies: Vec<_> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let request = request.header("cookie", cookies.join("; ")).header("sec-fetch-site", "same-origin");
+        let answer = request.send().await.expect("an answer");
+        for line in answer.headers().get_all(header::SET_COOKIE) {
+            let pair = line.to_str().expect("ASCII").split(';').next().unwrap_or_default();
+            let (name, value) = pair.split_once('=').expect("a pair");
+            self.cookies.insert(name.to_owned(), value.to_owned());
+        }
+        (answer.status().as_u16(), answer.text().await.expect("text"))
+    }
+
+    async fn api(&mut self, shop: &Shop, method: Method, path: &str, body: Option<Value>) -> Value {
+        let request = shop.request(method, &format!("/_edge/v1{path}"));
+        let request = body.into_iter().fold(request, |request, body| with_json(request, &body));
+        let (status, text) = self.send(request).await;
+        assert!(status < 300, "{path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    async fn log_in(&mut self, shop: &Shop, user: &str) {
+        let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(SERVICE_KEY);
+        assert_eq!(self.send(with_json(request, &json!({"user": user}))).await.0, 201);
+    }
+
+    async fn log_out(&mut self, shop: &Shop) {
+        let session = self.cookies["__Host-session"].clone();
+        self.api(shop, Method::DELETE, "/session", None).await;
+        // A copy of the cookie, as another tab has it.
+        self.cookies.insert("__Host-session".to_owned(), session);
+    }
+
+    async fn put(&mut self, shop: &Shop, item: &str, quantity: u32) {
+        self.api(shop, Method::PUT, &format!("/cart/items/{item}"), Some(json!({"quantity": quantity}))).await;
+    }
+
+    async fn user(&mut self, shop: &Shop) -> Value {
+        self.api(shop, Method::GET, "/session", None).await["user"].take()
+    }
+
+    async fn quantity(&mut self, shop: &Shop) -> Value {
+        self.api(shop, Method::GET, "/session", None).await["cart"]["quantity"].take()
+    }
+
+    /// The same visitor without the sync token, as every other reader.
+    fn without_token(&self) -> Self {
+        let mut other = self.clone();
+        assert!(other.cookies.remove("__Host-session-sync").is_some(), "a cookie with a sync token");
+        other
+    }
+}
+
+#[tokio::test]
+async fn a_login_a_cart_write_and_a_logout_are_seen_at_once_through_every_location() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    for (number, writer) in regions.all().into_iter().enumerate() {
+        regions.stop_replication();
+        let mut visitor = Browser::default();
+        visitor.log_in(writer, "ada").await;
+        visitor.put(writer, "mug", 2).await;
+        for reader in regions.all() {
+            assert_eq!(visitor.user(reader).await, json!("ada"), "written at {number}");
+            assert_eq!(visitor.quantity(reader).await, json!(2), "written at {number}");
+        }
+        for far in &regions.far {
+            assert_eq!(visitor.without_token().user(far).await, json!(null), "the replica has not moved");
+        }
+        for (quantity, place) in [3, 4, 5].into_iter().zip(regions.all()) {
+            visitor.put(place, "mug", quantity).await;
+            for reader in regions.all() {
+                assert_eq!(visitor.quantity(reader).await, json!(quantity));
+            }
+        }
+        regions.replicate();
+        for far in &regions.far {
+            eventually("the replica has the login", async || visitor.without_token().quantity(far).await == json!(5))
+                .await;
+        }
+        regions.stop_replication();
+        visitor.log_out(writer).await;
+        for reader in regions.all() {
+            assert_eq!(visitor.user(reader).await, json!(null), "ended at {number}");
+        }
+        for far in &regions.far {
+            assert_eq!(visitor.without_token().user(far).await, json!("ada"), "the replica has not moved");
+        }
+        regions.replicate();
+    }
+}
+
+#[tokio::test]
+async fn a_read_waits_for_the_replica_and_the_primary_is_not_asked() {
+    let regions = Regions::start(&[], PATIENT).await;
+    let [far, other] = &regions.far;
+    let mut visitor = Browser::default();
+    regions.stop_replication();
+    visitor.put(far, "mug", 2).await;
+    let (before, forwarded) = (other.store.gateway.received(), other.store.gateway.forwarded());
+    let catch_up = eventually("the gateway has the read", async || {
+        let has_come = other.store.gateway.received() > before;
+        if has_come {
+            regions.replicate();
+        }
+        has_come
+    });
+    let (quantity, ()) = tokio::join!(visitor.quantity(other), catch_up);
+    assert_eq!((quantity, other.store.gateway.forwarded()), (json!(2), forwarded));
+}
+
+#[tokio::test]
+async fn other_readers_are_at_most_the_lag_behind() {
+    let regions = Regions::start(&[], PATIENT).await;
+    let mut visitor = Browser::default();
+    visitor.log_in(&regions.far[0], "ada").await;
+    for far in &regions.far {
+        eventually("the change arrives", async || visitor.without_token().user(far).await == json!("ada")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_with_the_visitors_parts_shows_their_change_through_every_location() {
+    let variables = [("HOLES", "/products/* #user <- user"), ("PAGE_MEMORY", "0")];
+    let regions = Regions::start(&variables, IMPATIENT).await;
+    for shop in regions.all() {
+        shop.origin.answer(Reply::html("<b id=user>nobody</b>").header("cache-control", "max-age=600, public"));
+        assert!(shop.visit("/products/mug").await.status().is_success());
+    }
+    regions.stop_replication();
+    let mut visitor = Browser::default();
+    visitor.log_in(&regions.far[0], "ada").await;
+    for shop in regions.all() {
+        let (_, page) = visitor.send(shop.get("/products/mug")).await;
+        assert_eq!(page, "<b id=user>ada</b>");
+    }
+}
+
+#[tokio::test]
+async fn a_directive_of_the_origin_sets_the_token() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, other] = &regions.far;
+    regions.stop_replication();
+    let mut visitor = Browser::default();
+    far.origin.answer(Reply::html("welcome").header("edge-login", "ada").header("edge-cart", CART));
+    other.origin.answer_with(|asked| Reply::html(asked.header("edge-user").to_owned()));
+    visitor.send(far.request(Method::POST, "/login")).await;
+    assert_eq!(visitor.send(other.get("/account")).await.1, "ada");
+    // A cookie of edgefront's own says nothing to the origin.
+    assert!(other.origin.asked().iter().all(|asked| !asked.header("cookie").contains("__Host-session")));
+}
+
+#[tokio::test]
+async fn only_a_change_of_the_visitor_sets_the_cookie() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, _] = &regions.far;
+    make_popular(far, "mug").await;
+    for path in ["/products/mug", "/products/mug", "/", "/_edge/v1/session", "/_edge/v1/cart", "/_edge/v1/popular"] {
+        assert_eq!(header_of(&far.visit(path).await, "set-cookie"), "", "{path}");
+    }
+    let mut visitor = Browser::default();
+    visitor.log_in(far, "ada").await;
+    let mut reader = visitor.without_token();
+    for path in ["/products/mug", "/_edge/v1/session", "/_edge/v1/cart"] {
+        reader.send(far.get(path)).await;
+        assert_eq!(reader.cookies.len(), 1, "{path}: {reader:?}");
+    }
+    let single = Shop::native(&[]).await;
+    let mut visitor = Browser::default();
+    visitor.log_in(&single, "ada").await;
+    visitor.put(&single, "mug", 1).await;
+    assert_eq!(visitor.cookies.keys().collect::<Vec<_>>(), ["__Host-session"]);
+}
+
+#[tokio::test]
+async fn a_forged_token_costs_no_wait_and_a_true_one_at_most_the_bounded_wait() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, _] = &regions.far;
+    let mut visitor = Browser::default();
+    visitor.log_in(far, "ada").await;
+    eventually("the replica has it", async || visitor.without_token().user(far).await == json!("ada")).await;
+    regions.stop_replication();
+    let forwarded = far.store.gateway.forwarded();
+    let mut forger = visitor.without_token();
+    forger.cookies.insert("__Host-session-sync".to_owned(), format!("{}.{}", "A".repeat(80), "A".repeat(43)));
+    assert_eq!((forger.user(far).await, far.store.gateway.forwarded()), (json!("ada"), forwarded));
+    visitor.put(far, "mug", 1).await;
+    assert_eq!((visitor.quantity(far).await, far.store.gateway.forwarded()), (json!(1), forwarded + 2));
+}
+
+#[tokio::test]
+async fn the_token_passes_between_the_tiers() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, other] = &regions.far;
+    let tiers = far.tiers::<1>(&[("READ_REGIONS", "1")], false).await;
+    regions.stop_replication();
+    let mut visitor = Browser::default();
+    visitor.put(&tiers.edge[0], "mug", 2).await;
+    for shop in [&tiers.edge[0], other, &regions.home] {
+        assert_eq!(visitor.quantity(shop).await, json!(2));
+    }
+    visitor.put(other, "mug", 3).await;
+    assert_eq!(visitor.quantity(&tiers.edge[0]).await, json!(3));
+}
+
+/// What a visitor near a replica waits for. docs/scaling.md repeats the table.
+#[tokio::test]
+async fn a_visitor_waits_for_the_primary_only_where_the_table_says_so() {
+    let variables = [("PATHS_PERSONAL", "/account"), ("PAGE_TTL", "3600")];
+    let regions = Regions::start(&variables, PATIENT).await;
+    let [far, _] = &regions.far;
+    far.store.gateway.set_latency(ROUND_TRIP);
+    let mut rows = Vec::new();
+    let mut start = Instant::now();
+    let mut note = async |action: &str| {
+        let taken = start.elapsed();
+        let (requests, forwarded) = far.blocking_and_forwarded().await;
+        rows.push([action, &requests.to_string(), &forwarded.to_string()].map(str::to_owned));
+        println!("{action}: {} ms", taken.as_millis());
+        far.settled().await;
+        start = Instant::now();
+    };
+    let mut visitor = Browser::default();
+    make_popular(far, "mug").await;
+    far.visit("/products/mug").await;
+    note("page that no cache has").await;
+    far.visit("/products/mug").await;
+    note("page in the isolate's memory").await;
+    visitor.log_in(far, "ada").await;
+    note("login").await;
+    visitor.send(far.get("/account")).await;
+    note("personal page").await;
+    visitor.user(far).await;
+    note("`GET /session`").await;
+    visitor.put(far, "mug", 2).await;
+    note("cart write").await;
+    visitor.api(far, Method::GET, "/cart", None).await;
+    note("`GET /cart`").await;
+    visitor.api(far, Method::GET, "/recent", None).await;
+    note("`GET /recent`").await;
+    visitor.api(far, Method::GET, "/popular", None).await;
+    note("`GET /popular`").await;
+    visitor.api(far, Method::GET, "/items/mug/related", None).await;
+    note("`GET /items/{item}/related`").await;
+    visitor.log_out(far).await;
+    note("logout").await;
+    let heads = ["Action of a visitor near a replica", "requests to Redis", "answered by the primary"];
+    document::hold("docs/scaling.md", "regions", &document::table(heads, rows));
+}
