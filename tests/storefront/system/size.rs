@@ -6,8 +6,9 @@ use std::{env, fs, io::Write, path::PathBuf};
 use flate2::{Compression, write::GzEncoder};
 
 /// Gzipped, at most. Without the demo shop: `xtask/src/size.rs`. The demo shop's search, filters, variants and data for
-/// search engines take 34 KB of it; password resets, saved addresses and the flash prices of lists take 4 KB.
-const LIMIT: usize = 608_500;
+/// search engines take 34 KB of it; password resets, saved addresses and the flash prices of lists take 4 KB; histograms,
+/// errors, roll-ups and the metrics for Prometheus take 23 KB.
+const LIMIT: usize = 632_800;
 
 #[test]
 fn the_worker_in_workerd_is_no_larger_than_it_was() {
