@@ -4,13 +4,14 @@
 // and load with every fourth poll. After a failure, retries after 5, 10, 20 and then 60 s.
 
 import { RequestError, Unavailable, WrongKey, call, forgetKey, hasKey, setKey } from './dashboard/api.js';
-import { Chart } from './dashboard/chart.js';
+import { drawCharts, forgetCharts, repaintCharts } from './dashboard/charts.js';
+import { showErrors } from './dashboard/errors.js';
 import { explain } from './dashboard/explain.js';
 import { showFigures } from './dashboard/figures.js';
 import { formatTime } from './dashboard/format.js';
 import { diagnose } from './dashboard/health.js';
 import { showAbandoned, showItems, showJobs, showRows } from './dashboard/panels.js';
-import { chartColumns } from './dashboard/series.js';
+import { onRangeChange, rangeMinutes } from './dashboard/range.js';
 
 /** Milliseconds between two polls. */
 const POLL_INTERVAL = 15_000;
@@ -18,20 +19,10 @@ const POLL_INTERVAL = 15_000;
 const TABLES_EVERY = 4;
 /** Milliseconds before each retry. */
 const BACKOFF = [5_000, 10_000, 20_000, 60_000];
-/** An hour of polls. */
-const MAX_ONLINE_POINTS = 240;
 
 const $ = (selector) => document.querySelector(selector);
-const charts = {
-  responses: new Chart($('[data-chart=responses]'), { stacked: true, digits: 1 }),
-  hits: new Chart($('[data-chart=hits]'), { percent: true }),
-  redis: new Chart($('[data-chart=redis]'), { digits: 2 }),
-  online: new Chart($('[data-chart=online]'), { digits: 0 }),
-  activity: new Chart($('[data-chart=activity]'), { digits: 0 }),
-};
-
-/** The latest results. `online` collects the visitors online since the page was opened, because Redis keeps no history of them. */
-const latest = { online: { at: [], online: [] } };
+/** The latest results. */
+const latest = {};
 let polls = 0;
 let failures = 0;
 let timer;
@@ -45,16 +36,19 @@ async function poll() {
   pollAborter = new AbortController();
   const { signal } = pollAborter;
   try {
-    const minutes = $('[data-minutes]').value;
     const withTables = polls % TABLES_EVERY === 0;
-    const [traffic, stats] = await Promise.all([call(`/traffic?minutes=${minutes}`, { signal }), call('/stats', { signal })]);
+    const minutes = rangeMinutes();
+    const load = (path) => call(path, { signal });
+    // The buckets of a day are too long to say what happens now.
+    const paths = [`/traffic?minutes=${minutes}`, '/stats', ...(minutes > 60 ? ['/traffic?minutes=15'] : [])];
+    const [traffic, stats, recent = traffic] = await Promise.all(paths.map(load));
     const tables = withTables ? await loadTables(signal) : {};
     if (signal.aborted) return;
-    Object.assign(latest, { traffic, stats }, tables);
+    Object.assign(latest, { traffic, recent, stats }, tables);
     polls += 1;
     failures = 0;
     show(withTables);
-    showHealth(diagnose(latest), `Updated at ${formatTime(Date.now() / 1000)}`);
+    showHealth(diagnose({ ...latest, traffic: recent }), `Updated at ${formatTime(Date.now() / 1000)}`);
     schedulePoll(POLL_INTERVAL);
   } catch (error) {
     if (signal.aborted) return;
@@ -90,19 +84,10 @@ function schedulePoll(delay) {
 
 /** Shows the latest results. A table changes only when it was loaded, so that the text under a reader's eyes does not move. */
 function show(withTables) {
-  const { traffic, stats } = latest;
-  // A chart needs two points: the first one has no value, two minutes ago.
-  if (latest.online.at.length === 0) latest.online = { at: [traffic.now - 120], online: [null] };
-  latest.online.at.push(traffic.now);
-  latest.online.online.push(stats.online);
-  if (latest.online.at.length > MAX_ONLINE_POINTS) for (const column of Object.values(latest.online)) column.shift();
-  const columns = chartColumns(traffic);
-  showFigures(traffic, stats);
-  charts.responses.draw(columns.responses);
-  charts.hits.draw(columns.hits);
-  charts.redis.draw(columns.redis);
-  charts.activity.draw(columns.activity);
-  charts.online.draw(latest.online);
+  const { traffic, recent, stats } = latest;
+  showFigures(traffic, recent, stats);
+  drawCharts(traffic, stats.online);
+  showErrors(traffic);
   if (withTables) {
     if (latest.ranking) showItems(latest.ranking.items);
     if (latest.schedule) showRows(latest.schedule.rows, traffic.now);
@@ -170,7 +155,7 @@ $('[data-key]').addEventListener('submit', async (event) => {
 $('[data-forget]').addEventListener('click', () => {
   lock();
   for (const name of Object.keys(latest)) delete latest[name];
-  latest.online = { at: [], online: [] };
+  forgetCharts();
   $('#key').focus();
 });
 
@@ -185,16 +170,14 @@ $('[data-pause]').addEventListener('click', ({ currentTarget: button }) => {
   }
 });
 
-$('[data-minutes]').addEventListener('change', poll);
+onRangeChange(poll);
 
 document.addEventListener('visibilitychange', () => {
   clearTimeout(timer);
   if (!document.hidden && !paused && hasKey()) poll();
 });
 
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-  for (const chart of Object.values(charts)) chart.repaint();
-});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaintCharts);
 
 $('[data-explain]').addEventListener('submit', async (event) => {
   event.preventDefault();

@@ -75,6 +75,8 @@ pub struct App {
     pub pages: page_cache::PageMemory,
     /// The location's cache of pages.
     pub location: page_cache::LocationPages,
+    /// The isolate's memory of idle jobs.
+    pub jobs: jobs::JobMemory,
     /// The isolate's memory of rows.
     pub rows: row_cache::RowMemory,
     /// Session activity and views that are not yet written to Redis.
@@ -114,6 +116,7 @@ impl App {
             circuit,
             pages,
             location,
+            jobs: jobs::JobMemory::default(),
             rows,
             activity,
         }

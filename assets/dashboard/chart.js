@@ -2,11 +2,27 @@
 // shows the latest values, or those under the pointer. A text alternative describes the chart to screen readers.
 
 import uPlot from 'uplot';
-import { formatNumber, formatPercent, formatTime } from './format.js';
+import { formatNumber, formatPercent } from './format.js';
 
-/** Pixels, like the height of `.plot` in charts.css. */
-const HEIGHT = 220;
 const hourAndMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const withSeconds = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const withDay = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
+const day = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
+const HOUR = 3_600;
+const DAY = 24 * HOUR;
+/** Seconds between two ticks. A label has no seconds, so a shorter step would repeat it. */
+const TIME_STEPS = [60, 120, 300, 600, 900, 1_800, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY];
+/** 1, 2, 5, 10, 20, …: the steps of an axis whose labels are whole numbers. */
+const WHOLE_STEPS = Array.from({ length: 27 }, (_, index) => [1, 2, 5][index % 3] * 10 ** Math.floor(index / 3));
+
+/** The labels of moments that are `step` seconds apart. A new day shows its date. */
+function timeLabels(times, step) {
+  return times.map((time) => {
+    const date = new Date(time * 1000);
+    const isMidnight = date.getHours() === 0 && date.getMinutes() === 0;
+    return (step >= DAY || isMidnight ? day : hourAndMinute).format(date);
+  });
+}
 
 export class Chart {
   #figure;
@@ -17,8 +33,13 @@ export class Chart {
   #data;
   #caption;
   #captionText;
+  /** The part of the time that the chart shows: Unix seconds. null is all of it. */
+  #part = null;
 
-  /** `options`: `stacked`, `percent`, and `digits` (the number of decimals). */
+  /**
+   * `options`: `stacked`, `percent`, `digits` (the number of decimals; 0 for whole numbers), `unit` (follows each value), and
+   * `onSelect` (gets the two moments of a part that was selected with the pointer).
+   */
   constructor(figure, options) {
     this.#figure = figure;
     this.#options = options;
@@ -34,9 +55,10 @@ export class Chart {
     new ResizeObserver(() => this.#resize()).observe(this.#container);
   }
 
-  /** Draws columns of equal length: `at` (Unix seconds) and one per legend entry. null is a gap. */
-  draw(columns) {
+  /** Draws a part of columns of equal length: `at` (Unix seconds) and one per legend entry. null is a gap. */
+  draw(columns, part = null) {
     this.#data = columns;
+    this.#part = part;
     if (this.#plot) this.#plot.setData(this.#plotData());
     else this.#resize();
     this.#showValues(columns.at.length - 1);
@@ -53,7 +75,7 @@ export class Chart {
   #resize() {
     const width = this.#container.clientWidth;
     if (!this.#data || width === 0) return;
-    if (this.#plot) this.#plot.setSize({ width, height: HEIGHT });
+    if (this.#plot) this.#plot.setSize({ width, height: this.#container.clientHeight });
     else this.#plot = new uPlot(this.#uplotOptions(width), this.#plotData(), this.#container);
   }
 
@@ -69,7 +91,7 @@ export class Chart {
   }
 
   #uplotOptions(width) {
-    const { stacked, percent: isPercent } = this.#options;
+    const { stacked, percent: isPercent, digits } = this.#options;
     const text = getComputedStyle(this.#container).color;
     const line = getComputedStyle(this.#figure).borderTopColor;
     const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: '12px system-ui, sans-serif' };
@@ -79,33 +101,48 @@ export class Chart {
       : { stroke: colour, width: 2, points: { size: 5 } }));
     return {
       width,
-      height: HEIGHT,
+      height: this.#container.clientHeight,
       legend: { show: false },
-      cursor: { y: false, points: { show: !stacked }, drag: { x: false, y: false } },
-      scales: { y: { range: (_, min, max) => (isPercent ? [0, 1.02] : [0, Math.max(max * 1.1 || 0, 1)]) } },
+      cursor: { y: false, points: { show: !stacked }, drag: { x: true, y: false, setScale: false } },
+      scales: { x: { range: (_, min, max) => this.#part ?? [min, max] }, y: { range: (_, min, max) => (isPercent ? [0, 1.02] : [0, Math.max(max * 1.1 || 0, digits === 0 ? 1 : 0.1)]) } },
       axes: [
-        { ...axis, values: (_, times) => times.map((time) => hourAndMinute.format(time * 1000)), space: 70, size: 34 },
-        { ...axis, values: (_, values) => values.map((value) => this.#format(value, true)), size: 52 },
+        { ...axis, values: (_, times, _axis, _space, step) => timeLabels(times, step), incrs: TIME_STEPS, space: 70, size: 34 },
+        { ...axis, values: (_, values) => values.map((value) => this.#format(value, true)), size: 52, ...(digits === 0 && { incrs: WHOLE_STEPS }) },
       ],
       series: [{}, ...(stacked ? series.reverse() : series)],
-      hooks: { setCursor: [({ cursor: { idx } }) => {
+      hooks: { setSelect: [(plot) => this.#select(plot)], setCursor: [({ cursor: { idx } }) => {
         const last = this.#data.at.length - 1;
         this.#showValues(Math.min(idx ?? last, last), idx !== null && idx !== undefined);
       }] },
     };
   }
 
+  /** Reports the part under the selection. A shorter one than a few pixels is a click. */
+  #select(plot) {
+    const { left, width } = plot.select;
+    if (width < 5) return;
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.#options.onSelect([plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')]);
+  }
+
   #format(value, isAxis = false) {
     if (value === null || value === undefined) return '–';
     if (this.#options.percent) return formatPercent(value, 1);
     // The steps of an axis may need more decimals than the values.
-    return isAxis && !Number.isInteger(value) ? formatNumber(value, value < 1 ? 2 : 1) : formatNumber(value, isAxis ? 0 : this.#options.digits);
+    if (isAxis) return Number.isInteger(value) ? formatNumber(value) : formatNumber(value, value < 1 ? 2 : 1);
+    return formatNumber(value, this.#options.digits) + (this.#options.unit ?? '');
+  }
+
+  /** The moment of Unix seconds, with the day if the chart shows more than some hours. */
+  #formatTime(seconds) {
+    const { at } = this.#data;
+    return (at.at(-1) - at[0] > 6 * HOUR ? withDay : withSeconds).format(seconds * 1000);
   }
 
   /** Shows the values at `index` in the legend. */
   #showValues(index, isPointed = false) {
     for (const { name, output } of this.#series) output.textContent = this.#format(this.#data[name][index]);
-    this.#caption.textContent = isPointed ? `at ${formatTime(this.#data.at[index])}` : this.#captionText;
+    this.#caption.textContent = isPointed ? `at ${this.#formatTime(this.#data.at[index])}` : this.#captionText;
   }
 
   #describe() {
@@ -118,6 +155,6 @@ export class Chart {
       return `${label}: ${min} to ${max}, last ${last}.`;
     });
     const title = this.#figure.querySelector('h3').textContent;
-    this.#container.setAttribute('aria-label', `${title}, ${formatTime(at[0])} to ${formatTime(at.at(-1))}. ${sentences.join(' ')}`);
+    this.#container.setAttribute('aria-label', `${title}, ${this.#formatTime(at[0])} to ${this.#formatTime(at.at(-1))}. ${sentences.join(' ')}`);
   }
 }

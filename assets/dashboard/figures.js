@@ -8,9 +8,10 @@ const set = (name, value, note) => {
   document.querySelector(`[data-note=${name}]`)?.replaceChildren(note);
 };
 
-export function showFigures(traffic, stats) {
+/** `traffic` is that of the time range, `recent` that of the last minutes. */
+export function showFigures(traffic, recent, stats) {
   const { totals } = traffic;
-  const { counts, seconds } = recentCounts(traffic, 60);
+  const { counts, seconds } = recentCounts(recent, 60);
   const responses = sumOf(totals, RESPONSES);
   const cacheable = sumOf(totals, CACHEABLE);
   set('hits', formatPercent(sumOf(totals, SERVED), cacheable), `of ${plural(cacheable, 'request')}; cache: ${formatMegabytes(stats.page_bytes)} of ${formatMegabytes(stats.page_limit)} MB`);

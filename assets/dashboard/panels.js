@@ -45,7 +45,7 @@ export function showRows(rows, now) {
   }));
 }
 
-const JOB_NAMES = { 'clean-sessions': 'Session cleanup', 'refresh-rows': 'Row refresh', rescale: 'Ranking rescale' };
+const JOB_NAMES = { 'clean-sessions': 'Session cleanup', 'refresh-rows': 'Row refresh', rescale: 'Ranking rescale', 'roll-up': 'Traffic roll-up' };
 
 /** Singular and plural of the counts in a job report. Unknown counts keep their names. */
 const REPORT_TERMS = {
@@ -58,6 +58,8 @@ const REPORT_TERMS = {
   lost: ['row rescheduled during the run', 'rows rescheduled during the run'],
   halvings: ['halving', 'halvings'],
   trimmed: ['item trimmed', 'items trimmed'],
+  minutes: ['minute', 'minutes'],
+  hours: ['hour', 'hours'],
   forgotten: ['item expired', 'items expired'],
 };
 

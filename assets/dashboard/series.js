@@ -20,8 +20,23 @@ export const CACHEABLE = ['hit', 'stale', 'stored', 'miss'];
 /** The sum of the counts with these names. */
 export const sumOf = (counts, names) => names.reduce((all, name) => all + counts[name], 0);
 
-/** The columns of each chart. Leaves out an interval that has just started: its counts are still in the isolates' memory. */
-export function chartColumns({ at: starts, counts, now, width }) {
+/** Milliseconds of a column of seconds. A gap stays a gap. */
+const inMillis = (column) => column.map((seconds) => (seconds === null ? null : seconds * 1000));
+
+/** Visitors online: the samples of the last hours or days, then those of this page. */
+function onlineColumns(samples, polled, from) {
+  const since = polled[0][0];
+  const points = [...samples.filter(([at]) => at < since), ...polled].filter(([at]) => at >= from);
+  // A chart needs two points: without a sample, the first one has no value.
+  if (points.length < 2) points.unshift([from, null]);
+  return { at: points.map(([at]) => at), online: points.map(([, online]) => online) };
+}
+
+/**
+ * The columns of each chart. `polled` has the visitors online at each poll. Leaves out an interval that has just
+ * started: its counts are still in the isolates' memory.
+ */
+export function chartColumns({ at: starts, counts, now, width, latency, errors, online }, polled) {
   const duration = (index) => Math.min(width, now - starts[index]);
   const length = starts.length - (duration(starts.length - 1) < Math.max(4, width / 3) ? 1 : 0);
   const at = starts.slice(0, length);
@@ -33,6 +48,10 @@ export function chartColumns({ at: starts, counts, now, width }) {
     const whole = sum(named(all), index);
     return whole > 0 ? sum(named(parts), index) / whole : null;
   });
+  const errorRate = (isIncluded) => {
+    const columns = errors.filter(({ status }) => isIncluded(status)).map((error) => error.counts);
+    return column((index) => (sum(columns, index) / duration(index)) * 60);
+  };
   return {
     responses: { at, ...Object.fromEntries(Object.entries(GROUPS).map(([group, names]) => [group, rate(names)])) },
     hits: { at, ratio: ratio(SERVED, CACHEABLE) },
@@ -42,6 +61,12 @@ export function chartColumns({ at: starts, counts, now, width }) {
       commands: ratio(['redis_commands'], RESPONSES),
       background: ratio(['later_commands'], RESPONSES),
     },
+    online: onlineColumns(online, polled, starts[0]),
+    errors: { at, client: errorRate((status) => status < 500), server: errorRate((status) => status >= 500) },
+    ...Object.fromEntries(Object.entries(latency).map(([kind, { p50, p95, p99 }]) => [
+      `latency-${kind}`,
+      { at, ...Object.fromEntries(Object.entries({ p50, p95, p99 }).map(([name, values]) => [name, inMillis(values.slice(0, length))])) },
+    ])),
     activity: { at, views: rate(['views'], 60), additions: rate(['additions'], 60), orders: rate(['orders'], 60) },
   };
 }

@@ -6,7 +6,7 @@ use crate::ports::time::Timestamp;
 
 /// The cron that cleans sessions and refreshes rows.
 pub const EVERY_MINUTE: &str = "* * * * *";
-/// The cron that rescales the ranking.
+/// The cron that rescales the ranking and rolls traffic up.
 pub const EVERY_FIVE_MINUTES: &str = "*/5 * * * *";
 
 /// A job of the crons.
@@ -18,10 +18,12 @@ pub enum Job {
     RefreshRows,
     /// Decays the ranking and bounds it.
     Rescale,
+    /// Sums the traffic of minutes and hours up.
+    RollUp,
 }
 
 impl Job {
-    pub const ALL: [Self; 3] = [Self::CleanSessions, Self::RefreshRows, Self::Rescale];
+    pub const ALL: [Self; 4] = [Self::CleanSessions, Self::RefreshRows, Self::Rescale, Self::RollUp];
 
     /// The name in the API's paths and in `jobs:`.
     #[must_use]
@@ -30,6 +32,7 @@ impl Job {
             Self::CleanSessions => "clean-sessions",
             Self::RefreshRows => "refresh-rows",
             Self::Rescale => "rescale",
+            Self::RollUp => "roll-up",
         }
     }
 
@@ -39,7 +42,7 @@ impl Job {
         let period = match self {
             // EVERY_MINUTE and EVERY_FIVE_MINUTES.
             Self::CleanSessions | Self::RefreshRows => 60,
-            Self::Rescale => 300,
+            Self::Rescale | Self::RollUp => 300,
         };
         (now.as_secs() / period + 1) * period
     }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     App,
+    metrics::traffic::{self, RollUpReport},
     ports::{budget::Budget, error::Error, time::Timestamp},
     ranking,
     row_cache::{self, RowSource},
@@ -56,7 +57,8 @@ pub(super) async fn run(
     let outcome = match job {
         Job::CleanSessions => clean_sessions(app, &redis, trigger, budget, now).await,
         Job::RefreshRows => refresh_rows(app, &redis, trigger, budget, now).await,
-        Job::Rescale => rescale(app, &redis, now).await,
+        Job::Rescale => rescale(app, &redis, trigger, now).await,
+        Job::RollUp => roll_up(app, &redis, trigger, now).await,
     };
     let (done, error) = match &outcome {
         Ok(JobOutcome { done, error }) => (done.as_object().cloned().unwrap_or_default(), error.as_ref()),
@@ -120,11 +122,28 @@ async fn refresh_rows(
     Ok(JobOutcome { done: json!(report), error })
 }
 
-async fn rescale(app: &App, redis: &Redis, now: Timestamp) -> Result<JobOutcome, Error> {
+async fn rescale(app: &App, redis: &Redis, trigger: Trigger, now: Timestamp) -> Result<JobOutcome, Error> {
+    let idle = || Ok(json!(ranking::RescaleReport::default()).into());
+    if trigger == Trigger::Cron && app.jobs.rescale.allows_skip(now) {
+        return idle();
+    }
     // One command instead of the script's six. The two need not be one step: views that come in between wait for the
     // next run.
     if ranking::is_empty(redis).await? {
-        return Ok(json!(ranking::RescaleReport::default()).into());
+        app.jobs.rescale.note_idle(now);
+        return idle();
     }
     Ok(json!(ranking::rescale(redis, now, &app.config.ranking).await?).into())
+}
+
+async fn roll_up(app: &App, redis: &Redis, trigger: Trigger, now: Timestamp) -> Result<JobOutcome, Error> {
+    let is_off = app.config.traffic_interval.is_zero();
+    if is_off || trigger == Trigger::Cron && app.jobs.roll_up.allows_skip(now) {
+        return Ok(json!(RollUpReport::default()).into());
+    }
+    let report = traffic::roll_up(redis, now).await?;
+    if report.is_none() {
+        app.jobs.roll_up.note_idle(now);
+    }
+    Ok(json!(report.unwrap_or_default()).into())
 }

@@ -31,6 +31,20 @@ pub struct StorageStats {
     pub keys: u64,
 }
 
+/// Counts the sessions that were seen within the last five minutes, in one pipeline.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn count_online(redis: &Redis, now: Timestamp) -> Result<u64, Error> {
+    let commands: Vec<_> = redis.keys().shards().map(|shard| online_command(shard, now)).collect();
+    let counts: Vec<u64> = redis.all(&commands).await?;
+    Ok(counts.iter().sum())
+}
+
+fn online_command(shard: Shard, now: Timestamp) -> Command {
+    Command::read("ZCOUNT").arg(shard.recent()).num(now - ONLINE_WINDOW).arg("+inf")
+}
+
 /// Reads all figures in one pipeline, because they do not depend on each other. The sessions' figures are sums over the
 /// shards.
 ///
@@ -41,7 +55,7 @@ pub async fn read_stats(redis: &Redis, now: Timestamp) -> Result<StorageStats, E
     let commands_of = |shard: Shard| {
         [
             Command::read("ZCARD").arg(shard.recent()),
-            Command::read("ZCOUNT").arg(shard.recent()).num(now - ONLINE_WINDOW).arg("+inf"),
+            online_command(shard, now),
             Command::read("XLEN").arg(shard.abandoned()),
         ]
     };

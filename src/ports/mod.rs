@@ -9,6 +9,7 @@ pub mod database;
 pub mod error;
 pub mod executor;
 pub mod fetch;
+pub mod histogram;
 pub mod home;
 pub mod html;
 pub mod location_cache;

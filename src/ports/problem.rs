@@ -25,12 +25,14 @@ const SERVER_ERROR_DETAIL: &str = "the server failed to answer, and the request 
 const CONTENT_POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
-/// The cause of a 5xx response. It travels in the response's extensions and is logged when the response is sent. So a
-/// response that a stale page replaces is not logged.
+/// The cause of an error response of edgefront. It travels in the response's extensions. It is counted, and logged if it
+/// is a 5xx, when the response is sent: not if a stale page replaces the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The route's pattern.
     pub route: String,
+    /// The problem's type.
+    pub kind: &'static str,
     pub cause: String,
 }
 
@@ -107,9 +109,7 @@ impl ProblemClass {
         }
         let mut response = Response::new(document.to_string().into());
         *response.status_mut() = self.status;
-        if self.status.is_server_error() {
-            Failure { route: route.to_string(), cause: message }.attach(&mut response);
-        }
+        Failure { route: route.to_string(), kind: self.kind, cause: message }.attach(&mut response);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

@@ -8,6 +8,7 @@ use upstash_rest::TransportError;
 use super::headers::remove;
 use crate::{
     App,
+    metrics::traffic::LatencyKind,
     ports::{
         error::Error,
         fetch::{FetchError, Request, Response},
@@ -72,9 +73,11 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     }
     let config = &app.config;
     let deadline = config.origin.timeout + config.page.wait + config.redis.timeout;
+    let began = app.clock.now();
     let response = home.send(request, deadline).await;
-    let outcome = response.as_ref().map(drop).map_err(|error| TransportError::from(error.clone()).into());
-    app.circuit.record(&outcome, app.clock.now());
+    let (now, outcome) = (app.clock.now(), response.as_ref().map(drop));
+    app.traffic.record(LatencyKind::Home, now.since(began));
+    app.circuit.record(&outcome.map_err(|error| TransportError::from(error.clone()).into()), now);
     let mut response = response.map_err(Error::Home)?;
     response.extensions_mut().insert(FromHome);
     Ok(response)

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     App,
+    metrics::traffic::LatencyKind,
     orders::flash_sale::Reservation,
     ports::{
         error::Error,
@@ -134,10 +135,13 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
     if let Some(key) = &config.key {
         request.headers_mut().insert("edge-key", key.clone());
     }
-    let mut response = match &config.url {
-        Some(url) => send_to_server(app, url, request).await?,
-        None => send_to_demo(app, request, now).await?,
+    let began = app.clock.now();
+    let response = match &config.url {
+        Some(url) => send_to_server(app, url, request).await,
+        None => send_to_demo(app, request, now).await,
     };
+    app.traffic.record(LatencyKind::Origin, app.clock.now().since(began));
+    let mut response = response?;
     let directives = OriginDirectives::take(response.headers_mut(), app.config.cart);
     if directives.has_esi {
         // They describe the page before its processing.

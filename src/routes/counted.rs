@@ -1,25 +1,53 @@
-//! Counts answers, and their requests to Redis, in the traffic counters.
+//! Counts answers, their latencies, errors, and their requests to Redis in the traffic counters.
 
 use upstash_rest::Attribution;
 
 use crate::{
     App,
-    metrics::traffic::Metric,
+    metrics::{
+        event_log::ORIGIN_CAUSE,
+        traffic::{ErrorKind, LatencyKind, Metric},
+    },
     page_cache::{CacheStatus, ForwardReason, Reason},
     ports::{
         answer::{Answer, BackgroundTask},
         fetch::Response,
+        problem::Failure,
+        time::Timestamp,
     },
     proxy::home::FromHome,
 };
 
-/// Runs a handler and counts its answer, and its requests to Redis before and after the response.
-pub async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl Future<Output = Answer>) -> Answer {
+/// The part of edgefront that answers a visitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Area {
+    Storefront,
+    Api,
+}
+
+impl Area {
+    fn classify(self, response: &Response) -> (Metric, LatencyKind) {
+        match self {
+            Self::Api => (metric_of_api(response), LatencyKind::Api),
+            Self::Storefront => match metric_of_storefront(response) {
+                metric @ (Metric::Hit | Metric::Stale) => (metric, LatencyKind::Hit),
+                metric => (metric, LatencyKind::Render),
+            },
+        }
+    }
+}
+
+/// Runs a handler and counts its answer, and its requests to Redis before and after the response. The request arrived
+/// at `now`.
+pub async fn counted(app: &App, area: Area, now: Timestamp, work: impl Future<Output = Answer>) -> Answer {
     let meter = app.redis.meter();
     let mut answer = meter.clone().attribute(Attribution::Foreground, work).await;
     if answer.response.extensions().get::<FromHome>().is_none() {
-        app.traffic.count(count(&answer.response));
+        let (metric, kind) = area.classify(&answer.response);
+        app.traffic.count(metric);
+        app.traffic.record(kind, app.clock.now().since(now));
     }
+    count_error(app, &answer.response, now);
     let behind = |background: BackgroundTask| -> BackgroundTask {
         Box::pin(meter.clone().attribute(Attribution::Background, background))
     };
@@ -27,13 +55,26 @@ pub async fn counted(app: &App, count: impl Fn(&Response) -> Metric, work: impl 
     answer
 }
 
+/// Counts a response with status 4xx or 5xx. The home tier has counted its own.
+pub fn count_error(app: &App, response: &Response, now: Timestamp) {
+    let (status, extensions) = (response.status(), response.extensions());
+    if !(status.is_client_error() || status.is_server_error()) || extensions.get::<FromHome>().is_some() {
+        return;
+    }
+    let (route, cause, reason) = match extensions.get::<Failure>() {
+        Some(Failure { route, kind, cause }) => (route.clone(), *kind, cause.as_str()),
+        None => ("storefront".to_owned(), "origin", ORIGIN_CAUSE),
+    };
+    app.traffic.record_error(now, ErrorKind { status: status.as_u16(), route, cause: cause.to_owned() }, reason);
+}
+
 /// Classifies a response of the API.
-pub fn metric_of_api(response: &Response) -> Metric {
+fn metric_of_api(response: &Response) -> Metric {
     if response.status().is_server_error() { Metric::Failed } else { Metric::Api }
 }
 
 /// Classifies a response of the storefront.
-pub fn metric_of_storefront(response: &Response) -> Metric {
+fn metric_of_storefront(response: &Response) -> Metric {
     match response.extensions().get::<CacheStatus>() {
         _ if response.status().is_server_error() => Metric::Failed,
         Some(CacheStatus::Hit { ttl, .. }) if *ttl > 0 => Metric::Hit,

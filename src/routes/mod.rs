@@ -16,7 +16,7 @@ use http::{HeaderValue, Method, header};
 
 use self::{
     change::Change,
-    counted::{counted, metric_of_storefront},
+    counted::{Area, counted},
 };
 use crate::{
     App,
@@ -64,7 +64,7 @@ async fn answer(app: &Rc<App>, request: Request) -> Answer {
         // No visitor gets the answer.
         Box::pin(storefront::serve(app, request, now)).await
     } else {
-        counted(app, metric_of_storefront, Box::pin(storefront::serve(app, request, now))).await
+        counted(app, Area::Storefront, now, Box::pin(storefront::serve(app, request, now))).await
     };
     if let Some(change) = change {
         change.end(app, &mut answer.response);

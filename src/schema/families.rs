@@ -226,9 +226,22 @@ families! {
     BOUGHT_AFTER_VIEWING: "led-to:" "{item}", "hash" in Orders,
     expires "10 half-lives after the last half-life with an order", written by "learn";
 
-    /// The counters of one isolate since its last entry: a field for each counter that is not 0.
+    /// What one isolate measured since its last entry: a field for each counter that is not 0, `ms:{kind}` → a histogram of
+    /// latencies, `error:{status route cause}` → a count, `error` → one of the latest errors.
     TRAFFIC: "traffic:" "", "stream" in Untagged,
     expires "about the newest 10,000 entries stay", written by "XADD";
+
+    /// The entries of `traffic:` as one entry for each minute, whose identifier is its start. `online` → the visitors online.
+    TRAFFIC_MINUTES: "traffic:" "minutes", "stream" in Untagged,
+    expires "about the newest 1,500 entries stay: a day", written by "XADD";
+
+    /// The same for each hour.
+    TRAFFIC_HOURS: "traffic:" "hours", "stream" in Untagged,
+    expires "about the newest 200 entries stay: eight days", written by "XADD";
+
+    /// The sums of all entries before its identifier.
+    TRAFFIC_TOTALS: "traffic:" "totals", "stream" in Untagged,
+    expires "one entry stays", written by "XADD";
 
     /// job → its last report that says something, as JSON. `heartbeat` → when the crons last ran, Unix seconds.
     JOBS: "jobs:" "", "hash" in Untagged,

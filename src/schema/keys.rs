@@ -29,6 +29,12 @@ use super::{
 
 /// The stream of traffic counters.
 pub const TRAFFIC: &str = families::TRAFFIC.prefix();
+/// [`families::TRAFFIC_MINUTES`].
+pub const TRAFFIC_MINUTES: &str = "traffic:minutes";
+/// [`families::TRAFFIC_HOURS`].
+pub const TRAFFIC_HOURS: &str = "traffic:hours";
+/// [`families::TRAFFIC_TOTALS`].
+pub const TRAFFIC_TOTALS: &str = "traffic:totals";
 /// The hash of the jobs' reports.
 pub const JOBS: &str = families::JOBS.prefix();
 /// Time to live of `order:{order}`, in seconds: 14 days. The queues of the large platforms keep messages at most that

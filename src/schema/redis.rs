@@ -1,19 +1,21 @@
 //! The Redis database: the client together with the layout of its keys.
 
-use std::{ops::Deref, rc::Rc, time::Duration};
+use std::{cell::RefCell, ops::Deref, rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use upstash_rest::{Alarm, Client, Credentials, ExchangeTerms, Transport, TransportError, Wake};
 
 use super::keys::Keys;
-use crate::ports::{fetch::Fetch, time::Clock};
+use crate::ports::{fetch::Fetch, histogram::Histogram, time::Clock};
 
 /// A client of the database, with the layout of its keys.
 pub struct Redis {
     client: Client,
     clock: Rc<dyn Clock>,
     keys: Keys,
+    /// Durations of the HTTP requests, shared with the handles of [`Redis::with_deadline`].
+    latencies: Rc<RefCell<Histogram>>,
 }
 
 impl Redis {
@@ -26,8 +28,9 @@ impl Redis {
         deadline: Duration,
         keys: Keys,
     ) -> Self {
-        let client = Client::new(Rc::new(PlatformTransport { fetch, clock: clock.clone() }), credentials, deadline);
-        Self { client, clock, keys }
+        let latencies = Rc::<RefCell<Histogram>>::default();
+        let transport = PlatformTransport { fetch, clock: clock.clone(), latencies: latencies.clone() };
+        Self { client: Client::new(Rc::new(transport), credentials, deadline), clock, keys, latencies }
     }
 
     /// The layout of the keys.
@@ -39,14 +42,22 @@ impl Redis {
     /// A handle for background calls, which end within `deadline`.
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
-        Self { client: self.client.with_deadline(deadline), clock: self.clock.clone(), keys: self.keys }
+        let (clock, latencies) = (self.clock.clone(), self.latencies.clone());
+        Self { client: self.client.with_deadline(deadline), clock, keys: self.keys, latencies }
     }
 
-    /// The same database through another `fetch`, such as one with a budget.
+    /// The same database through another `fetch`, such as one with a budget. Its latencies are its own.
     #[must_use]
     pub fn through(self, fetch: Rc<dyn Fetch>) -> Self {
-        let transport = PlatformTransport { fetch, clock: self.clock.clone() };
-        Self { client: self.client.through(Rc::new(transport)), ..self }
+        let latencies = Rc::<RefCell<Histogram>>::default();
+        let transport = PlatformTransport { fetch, clock: self.clock.clone(), latencies: latencies.clone() };
+        Self { client: self.client.through(Rc::new(transport)), latencies, ..self }
+    }
+
+    /// Takes the durations of the requests since the last call.
+    #[must_use]
+    pub fn take_latencies(&self) -> Histogram {
+        self.latencies.take()
     }
 }
 
@@ -62,6 +73,7 @@ impl Deref for Redis {
 struct PlatformTransport {
     fetch: Rc<dyn Fetch>,
     clock: Rc<dyn Clock>,
+    latencies: Rc<RefCell<Histogram>>,
 }
 
 impl Transport for PlatformTransport {
@@ -70,7 +82,13 @@ impl Transport for PlatformTransport {
         request: http::Request<Bytes>,
         terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
-        self.fetch.exchange(request, terms)
+        let began = self.clock.now();
+        let exchange = self.fetch.exchange(request, terms);
+        Box::pin(async move {
+            let response = exchange.await;
+            self.latencies.borrow_mut().record(self.clock.now().since(began));
+            response
+        })
     }
 
     fn now(&self) -> Duration {

@@ -9,7 +9,7 @@ use edgefront::{
 use edgefront_gateway::Fault;
 use futures_util::future::join3;
 
-use crate::support::{Reply, Stock};
+use crate::support::{Reply, Stock, Store};
 
 async fn cron(stock: &Stock, cron: &str) {
     jobs::run_cron(&stock.app, cron, stock.now()).await;
@@ -38,6 +38,10 @@ async fn an_idle_cron_sends_one_command_per_job() {
     let stock = Stock::new().await;
     // The first run of a script on a server sends its source, too.
     cron(&stock, EVERY_FIVE_MINUTES).await;
+    // The next run of an idle job is skipped.
+    let before = stock.store.counts().commands;
+    cron(&stock, EVERY_FIVE_MINUTES).await;
+    assert_eq!(stock.store.counts().commands, before);
     for minute in 0..3 {
         next_minute(&stock, minute);
         let before = stock.store.counts().commands;
@@ -170,7 +174,8 @@ async fn a_job_on_request_runs_at_once_and_stores_its_report() {
 
 #[tokio::test]
 async fn a_job_without_redis_fails_and_changes_nothing() {
-    let stock = Stock::new().await;
+    // With an interval of 0, there is nothing to roll up.
+    let stock = Stock::on(Store::new().await, &[("TRAFFIC_INTERVAL", "2")]);
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
     stock.store.gateway.set_fault(Some(Fault::Refuse));

@@ -1,4 +1,5 @@
-//! Schemathesis, the Python program that tests the API against its description. It is installed from pinned wheels.
+//! Schemathesis, the Python program that tests the API against its description, and the official client of Prometheus,
+//! whose parser reads the metrics. Both are installed from pinned wheels.
 
 use std::{fs, path, path::PathBuf, process::Command};
 
@@ -8,7 +9,8 @@ use crate::{
     wheel::Wheels,
 };
 
-/// Written by `pip-compile --generate-hashes --strip-extras --no-annotate --no-header` for `schemathesis`.
+/// Written by `pip-compile --generate-hashes --strip-extras --no-annotate --no-header` for `schemathesis` and
+/// `prometheus-client`.
 const REQUIREMENTS: &str = include_str!("../../tests/storefront/system/schemathesis/requirements.txt");
 const REMEDY: &str = "install pip for python3";
 /// Oldest version of Python that needs no other packages.
@@ -35,7 +37,7 @@ pub async fn packages() -> Result<Option<PathBuf>, Failure> {
 }
 
 async fn install(directory: &str, step: &Step) -> Result<(), Failure> {
-    step.note("installing 27 packages with pip, 68 MB");
+    step.note("installing 28 packages with pip, 68 MB");
     Wheels { requirements: REQUIREMENTS, directory, remedy: REMEDY }.install(step).await
 }
 

@@ -7,8 +7,9 @@ use flate2::{Compression, write::GzEncoder};
 use tokio::try_join;
 use xtask::{failure::Failure, npm, tools, worker};
 
-/// The largest allowed size of the gzipped wasm, bytes.
-const MAX_GZIPPED_BYTES: usize = 491_800;
+/// The largest allowed size of the gzipped wasm, bytes. Histograms, errors, roll-ups and the metrics for Prometheus take
+/// 23 KB of it.
+const MAX_GZIPPED_BYTES: usize = 515_000;
 /// Apart from build/, which keeps its Worker.
 const DIRECTORY: &str = "target/without-demo";
 

@@ -11,10 +11,10 @@ use crate::worker_variables::SERVICE_KEY;
 const PERIOD: Duration = Duration::from_secs(7);
 const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Runs the three jobs repeatedly until `end`.
+/// Runs the jobs repeatedly until `end`.
 pub async fn tick_until(end: Instant, shop: ShopHandle) {
     while Instant::now() < end {
-        for job in ["clean-sessions", "refresh-rows", "rescale"] {
+        for job in ["clean-sessions", "refresh-rows", "rescale", "roll-up"] {
             let url = format!("{}/_edge/v1/jobs/{job}", shop.url());
             let response = shop.http.post(url).bearer_auth(SERVICE_KEY).timeout(RUN_TIMEOUT).send().await;
             shop.tally().job(response.is_ok_and(|response| response.status().is_success()));

@@ -24,6 +24,9 @@ const REQUEST: &str = "request";
 const CRON: &str = "cron";
 const JOB: &str = "job";
 
+/// The cause of an error response that edgefront passes on.
+pub const ORIGIN_CAUSE: &str = "the origin answered with this status";
+
 /// Logs a 5xx response. `route` stands in if the response carries no [`Failure`]. `millis` is the time since the
 /// request, in milliseconds.
 pub fn request(method: &Method, route: &str, response: &Response, millis: impl FnOnce() -> u128) {
@@ -32,7 +35,7 @@ pub fn request(method: &Method, route: &str, response: &Response, millis: impl F
     }
     let failure = response.extensions().get::<Failure>();
     let cache = response.headers().get_all("cache-status").iter().next_back().and_then(|value| value.to_str().ok());
-    let cause = failure.map_or("the origin answered with this status", |failure| &failure.cause);
+    let cause = failure.map_or(ORIGIN_CAUSE, |failure| &failure.cause);
     let fields = json!({
         "method": method.as_str(),
         "route": failure.map_or(route, |failure| &failure.route),

@@ -1,6 +1,6 @@
-//! Traffic counters: origins of responses, actions of visitors, and their cost in Redis.
+//! Traffic: origins of responses, actions of visitors, their cost in Redis, latencies, and errors.
 //!
-//! An isolate counts in memory. After a response it writes its counts as one entry of the stream `traffic:`, if its
+//! An isolate measures in memory. After a response it writes its sample as one entry of the stream `traffic:`, if its
 //! last entry is older than `TRAFFIC_INTERVAL`. So a request costs at most one more command, and a thousand requests a
 //! second cost half a command a second. Redis stamps each entry with its own clock, because the isolates' clocks
 //! differ.
@@ -9,11 +9,24 @@
 //! loses at most the last two seconds of a burst. Counts of a failed write go into the next entry; if only the reply
 //! was lost, they count twice.
 //!
-//! - [`metric`]: the metrics and their names.
-//! - [`series`]: the entries of some minutes as a time series.
+//! The platform's clock advances only at I/O. So a latency is the time that a response waited for Redis, the origin,
+//! the location's cache or the home tier; CPU time is not part of it. A page from the isolate's memory takes 0 ms.
+//!
+//! - [`metric`]: the counters and their names.
+//! - [`latency`]: the latencies and their names.
+//! - [`errors`]: error responses by status, route and cause, and the latest ones.
+//! - [`sample`]: all that was measured in a time, and its form in an entry.
+//! - [`stream`]: entries, read.
+//! - [`roll_up`]: entries as minutes, hours and sums.
+//! - [`series`]: some minutes, a day or a week as a time series.
 
+mod errors;
+mod latency;
 mod metric;
+mod roll_up;
+mod sample;
 mod series;
+mod stream;
 
 use std::{
     cell::{Cell, RefCell},
@@ -22,7 +35,11 @@ use std::{
     time::Duration,
 };
 
+pub use errors::{ErrorEvent, ErrorKind, Errors};
+pub use latency::{Latencies, LatencyKind};
 pub use metric::{Metric, MetricCounts};
+pub use roll_up::{RollUpReport, read_totals, roll_up};
+pub use sample::TrafficSample;
 pub use series::{TrafficSeries, read_series};
 
 use crate::{
@@ -33,16 +50,16 @@ use crate::{
 };
 use upstash_rest::{Attribution, Command, Meter, Totals};
 
-/// Entries in the stream: one hour of 5 isolates that are always busy, about 2 MB. More isolates cover less time.
+/// Entries in the stream: one hour of 5 isolates that are always busy, about 4 MB. More isolates cover less time.
 const MAX_ENTRIES: u32 = 10_000;
 /// The deadline of an entry in a request of its own.
 const ENTRY_DEADLINE: Duration = Duration::from_secs(5);
 
-/// The counts of this isolate since its last entry.
+/// The sample of this isolate since its last entry.
 pub struct TrafficCounters {
     /// `TRAFFIC_INTERVAL`. Zero disables the counters.
     interval: Duration,
-    counts: RefCell<MetricCounts>,
+    sample: RefCell<TrafficSample>,
     /// The moment of the last entry. None in a new isolate: its first request writes an entry.
     written: Cell<Option<Timestamp>>,
 }
@@ -50,12 +67,22 @@ pub struct TrafficCounters {
 impl TrafficCounters {
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, counts: RefCell::default(), written: Cell::default() }
+        Self { interval, sample: RefCell::default(), written: Cell::default() }
     }
 
     /// Adds one to `metric`.
     pub fn count(&self, metric: Metric) {
-        self.counts.borrow_mut().add(metric, 1);
+        self.sample.borrow_mut().counts.add(metric, 1);
+    }
+
+    /// Records a latency.
+    pub fn record(&self, kind: LatencyKind, duration: Duration) {
+        self.sample.borrow_mut().latencies.record(kind, duration);
+    }
+
+    /// Records an error response.
+    pub fn record_error(&self, at: Timestamp, kind: ErrorKind, reason: &str) {
+        self.sample.borrow_mut().errors.record(at, kind, reason);
     }
 
     /// Counts additions of `quantities` to a cart. If `cart` now holds nothing else, the additions started it.
@@ -72,32 +99,31 @@ impl TrafficCounters {
     /// Returns whether counts wait for an entry.
     #[must_use]
     pub fn has_counts(&self) -> bool {
-        !self.interval.is_zero() && !self.counts.borrow().is_empty()
+        let sample = self.sample.borrow();
+        !(self.interval.is_zero() || sample.counts.is_empty() && sample.errors.counts().is_empty())
     }
 
-    /// Takes the counts as lines for another isolate.
+    /// Takes the sample as lines for another isolate.
     #[must_use]
     pub fn take_carried(&self) -> String {
-        if self.interval.is_zero() {
+        // Each batch records a latency. If latencies alone made a batch, each batch would cause the next one.
+        if !self.has_counts() {
             return String::new();
         }
         let mut lines = String::new();
-        for (metric, count) in self.counts.take().iter().filter(|(_, count)| *count > 0) {
+        for (name, value) in self.sample.take().fields() {
             // Writing to a string cannot fail.
-            let _ = writeln!(lines, "count\t{}\t{count}", metric.name());
+            let _ = writeln!(lines, "count\t{name}\t{value}");
         }
         lines
     }
 
-    /// Adds a count of another isolate. Returns whether `line` is one.
+    /// Adds a line of another isolate's sample. Returns whether `line` is one.
     pub fn receive(&self, line: &str) -> bool {
-        let Some((name, count)) = line.strip_prefix("count\t").and_then(|rest| rest.split_once('\t')) else {
+        let Some((name, value)) = line.strip_prefix("count\t").and_then(|rest| rest.split_once('\t')) else {
             return false;
         };
-        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
-        if let Some((metric, count)) = metric.zip(count.parse().ok()) {
-            self.counts.borrow_mut().add(metric, count);
-        }
+        self.sample.borrow_mut().add_field(name, value);
         true
     }
 
@@ -105,34 +131,38 @@ impl TrafficCounters {
     #[must_use]
     pub fn flush(self: &Rc<Self>, redis: &Rc<Redis>, pace: &Pace, now: Timestamp) -> Option<BackgroundTask> {
         let meter = redis.meter();
-        let counts = self.take_due_counts(&meter, pace, now)?;
+        let mut sample = self.take_due_sample(&meter, pace, now)?;
+        sample.latencies.merge_one(LatencyKind::Redis, &redis.take_latencies());
         // At a reduced pace, an entry shares no pipeline with the calls that visitors wait for.
         let redis = if pace.level() == 0 { redis.clone() } else { Rc::new(redis.with_deadline(ENTRY_DEADLINE)) };
         let counters = self.clone();
         // The entry includes its own cost. If the meter counted it again, each entry would cause the next one.
         Some(Box::pin(meter.attribute(Attribution::Uncounted, async move {
-            if let Err(error) = redis.run::<()>(entry_command(&counts)).await {
+            if let Err(error) = redis.run::<()>(entry_command(&sample)).await {
                 log::warn!("an entry of traffic counts was not written and joins the next one: {error}");
-                counters.counts.borrow_mut().add_all(&counts);
+                counters.sample.borrow_mut().merge(&sample);
             }
         })))
     }
 
-    /// Takes the counts for an entry that is due now: this isolate's, the meter's, and the cost of the entry itself.
-    fn take_due_counts(&self, meter: &Meter, pace: &Pace, now: Timestamp) -> Option<MetricCounts> {
+    /// Takes the sample for an entry that is due now: this isolate's, the meter's, and the cost of the entry itself.
+    /// Latencies alone make no entry due.
+    fn take_due_sample(&self, meter: &Meter, pace: &Pace, now: Timestamp) -> Option<TrafficSample> {
         let interval = pace.counter_interval(self.interval);
         let is_early = self.written.get().is_some_and(|written| now.since(written) < interval);
         if self.interval.is_zero() || is_early {
             return None;
         }
         let Totals { foreground, background } = meter.take();
-        let mut counts = self.counts.take();
+        let mut sample = self.sample.borrow_mut();
+        let has_errors = !sample.errors.counts().is_empty();
+        let counts = &mut sample.counts;
         counts.add(Metric::RedisRequests, foreground.requests);
         counts.add(Metric::RedisCommands, foreground.commands);
         counts.add(Metric::BackgroundRequests, background.requests);
         counts.add(Metric::BackgroundCommands, background.commands);
         counts.add(Metric::RedisFailures, foreground.failures + background.failures);
-        if counts.is_empty() {
+        if counts.is_empty() && !has_errors {
             return None;
         }
         // Set before the entry is sent, so that concurrent responses do not write another one.
@@ -140,16 +170,13 @@ impl TrafficCounters {
         counts.add(Metric::ReducedPace, (pace.level() > 0).into());
         counts.add(Metric::BackgroundRequests, 1);
         counts.add(Metric::BackgroundCommands, 1);
-        Some(counts)
+        Some(std::mem::take(&mut *sample))
     }
 }
 
-fn entry_command(counts: &MetricCounts) -> Command {
+fn entry_command(sample: &TrafficSample) -> Command {
     let entry = Command::write("XADD").arg(keys::TRAFFIC).arg("MAXLEN").arg("~").num(MAX_ENTRIES).arg("*");
-    counts
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .fold(entry, |entry, (metric, count)| entry.arg(metric.name()).num(count))
+    sample.fields().fold(entry, |entry, (name, value)| entry.arg(name).arg(value))
 }
 
 #[cfg(test)]
@@ -161,27 +188,30 @@ mod tests {
     #[test]
     fn the_first_entry_is_due_at_once_and_the_next_after_the_interval() {
         let (traffic, meter) = (TrafficCounters::new(Duration::from_secs(2)), Meter::default());
-        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON), None, "nothing was counted");
+        assert_eq!(traffic.take_due_sample(&meter, &Pace::default(), NOON), None, "nothing was counted");
         traffic.count(Metric::Hit);
-        assert!(traffic.take_due_counts(&meter, &Pace::default(), NOON).is_some());
+        assert!(traffic.take_due_sample(&meter, &Pace::default(), NOON).is_some());
         traffic.count(Metric::Hit);
         traffic.count(Metric::Hit);
-        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON + Duration::from_millis(1_999)), None);
-        let counts = traffic.take_due_counts(&meter, &Pace::default(), NOON + Duration::from_secs(2)).unwrap();
+        assert_eq!(traffic.take_due_sample(&meter, &Pace::default(), NOON + Duration::from_millis(1_999)), None);
+        let counts = traffic.take_due_sample(&meter, &Pace::default(), NOON + Duration::from_secs(2)).unwrap().counts;
         assert_eq!((counts.get(Metric::Hit), counts.get(Metric::BackgroundCommands)), (2, 1));
-        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON + Duration::from_mins(1)), None);
+        assert_eq!(traffic.take_due_sample(&meter, &Pace::default(), NOON + Duration::from_mins(1)), None);
     }
 
     #[test]
-    fn counts_reach_another_isolate() {
+    fn a_sample_reaches_another_isolate() {
         let [edge, home] = [0, 1].map(|_| TrafficCounters::new(Duration::from_secs(2)));
         edge.count(Metric::Hit);
         edge.count(Metric::View);
         edge.count(Metric::View);
+        edge.record(LatencyKind::Hit, Duration::from_millis(3));
         let lines = edge.take_carried();
         assert!(!edge.has_counts() && lines.lines().all(|line| home.receive(line)), "{lines}");
-        let counts = home.counts.take();
+        let TrafficSample { counts, latencies, .. } = home.sample.take();
         assert_eq!((counts.get(Metric::Hit), counts.get(Metric::View)), (1, 2));
+        let hits = latencies.iter().find(|(kind, _)| *kind == LatencyKind::Hit).unwrap().1;
+        assert_eq!((hits.count(), hits.sum()), (1, 3));
         assert!(!home.receive("views\tmug\t\t1"));
     }
 
@@ -189,6 +219,6 @@ mod tests {
     fn an_interval_of_zero_disables_the_counters() {
         let (traffic, meter) = (TrafficCounters::new(Duration::ZERO), Meter::default());
         traffic.count(Metric::Hit);
-        assert_eq!(traffic.take_due_counts(&meter, &Pace::default(), NOON), None);
+        assert_eq!(traffic.take_due_sample(&meter, &Pace::default(), NOON), None);
     }
 }

@@ -1,11 +1,14 @@
-//! The traffic of the last minutes as a time series: buckets of equal length, each with a count for every metric.
+//! The traffic of the last minutes as a time series: buckets of equal length, each with a sample.
 
-use super::{MAX_ENTRIES, Metric, MetricCounts};
+use super::{
+    MAX_ENTRIES, TrafficSample,
+    roll_up::{HOUR, MINUTE},
+    stream::{Entry, read_newest},
+};
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{keys, redis::Redis},
 };
-use upstash_rest::{Command, Pairs};
 
 /// The shortest bucket, in seconds. An isolate writes an entry every two seconds, so a shorter bucket would be empty or
 /// full by chance.
@@ -18,31 +21,39 @@ pub struct TrafficSeries {
     pub width: u64,
     /// The start of the first bucket: a multiple of `width`, so that later series have the same bucket borders.
     pub start: u64,
-    /// At most 61 buckets, oldest first. The last bucket is incomplete.
-    pub buckets: Vec<MetricCounts>,
+    /// At most 169 buckets, oldest first. The last bucket is incomplete.
+    pub buckets: Vec<TrafficSample>,
+    /// Samples of the visitors online, oldest first: moments and numbers.
+    pub online: Vec<(u64, u64)>,
 }
 
 impl TrafficSeries {
-    /// A series of the `minutes` before `now`: about 60 buckets, each with a second for every minute, or fewer buckets
-    /// of 5 s.
+    /// A series of the `minutes` before `now`. Up to an hour: about 60 buckets, each with a second for every minute, or
+    /// fewer buckets of 5 s. Up to a day: buckets of 15 minutes. Longer: buckets of an hour.
     fn empty(minutes: u64, now: Timestamp) -> Self {
-        let width = minutes.max(MIN_BUCKET_SECONDS);
+        let width = match minutes {
+            ..=60 => minutes.max(MIN_BUCKET_SECONDS),
+            61..=1_440 => 15 * 60,
+            _ => 60 * 60,
+        };
         let start = now.as_secs().saturating_sub(minutes * 60) / width * width;
         let starts = (start..=now.as_secs()).step_by(usize::try_from(width).unwrap_or(usize::MAX));
-        Self { width, start, buckets: starts.map(|_| MetricCounts::default()).collect() }
+        Self { width, start, buckets: starts.map(|_| TrafficSample::default()).collect(), online: Vec::new() }
     }
 
-    /// Adds an entry of the moment `at`. A later moment than the last bucket counts there: the clock of Redis is ahead.
-    fn add(&mut self, at: u64, fields: &[(String, String)]) {
+    fn add_all(&mut self, entries: &[Entry]) {
+        for Entry { at, sample } in entries {
+            self.add(at / 1000, sample);
+        }
+    }
+
+    /// Adds a sample of the moment `at`. A later moment than the last bucket counts there: the clock of Redis is ahead.
+    fn add(&mut self, at: u64, sample: &TrafficSample) {
+        self.online.extend(sample.online.map(|online| (at, online)));
         let Ok(index) = usize::try_from(at.saturating_sub(self.start) / self.width) else { return };
         let last = self.buckets.len().saturating_sub(1);
-        let Some(bucket) = self.buckets.get_mut(index.min(last)) else { return };
-        for (name, count) in fields {
-            // Other versions of edgefront may write other fields.
-            let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
-            if let (Some(metric), Ok(count)) = (metric, count.parse()) {
-                bucket.add(metric, count);
-            }
+        if let Some(bucket) = self.buckets.get_mut(index.min(last)) {
+            bucket.merge(sample);
         }
     }
 
@@ -53,38 +64,50 @@ impl TrafficSeries {
 
     /// The sums over all buckets.
     #[must_use]
-    pub fn totals(&self) -> MetricCounts {
-        self.buckets.iter().fold(MetricCounts::default(), |mut totals, bucket| {
-            totals.add_all(bucket);
+    pub fn totals(&self) -> TrafficSample {
+        self.buckets.iter().fold(TrafficSample::default(), |mut totals, bucket| {
+            totals.merge(bucket);
             totals
         })
     }
 }
 
-/// Reads the entries of the last `minutes`, newest first: over [`MAX_ENTRIES`], the oldest ones are missing.
+/// Reads the last `minutes`. A bucket of an hour is a sum of hours, as far as they are rolled up, then of minutes, then
+/// of entries; a bucket of minutes begins at the minutes. Each level follows the one before, so nothing counts twice.
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub async fn read_series(redis: &Redis, minutes: u64, now: Timestamp) -> Result<TrafficSeries, Error> {
     let mut series = TrafficSeries::empty(minutes, now);
-    let since = series.start * 1000;
-    let read = Command::read("XREVRANGE").arg(keys::TRAFFIC).arg("+").num(since).arg("COUNT").num(MAX_ENTRIES);
-    let entries: Vec<(String, Pairs<String, String>)> = redis.run(read).await?;
-    for (id, Pairs(fields)) in &entries {
-        // An id is `<milliseconds>-<number>`.
-        let at = id.split('-').next().and_then(|millis| millis.parse::<u64>().ok());
-        series.add(at.unwrap_or_default() / 1000, fields);
+    let start = series.start * 1000;
+    let levels = [(keys::TRAFFIC_HOURS, HOUR), (keys::TRAFFIC_MINUTES, MINUTE)];
+    let mut since = start;
+    for (key, length) in levels {
+        if series.width * 1000 < length {
+            continue;
+        }
+        let entries = read_newest(redis, key, MAX_ENTRIES, since).await?;
+        since = entries.first().map_or(since, |newest| newest.at + length);
+        series.add_all(&entries);
     }
+    if series.width * 1000 < MINUTE {
+        // The entries have no samples of the visitors online.
+        for Entry { at, sample } in read_newest(redis, keys::TRAFFIC_MINUTES, MAX_ENTRIES, start).await? {
+            series.online.extend(sample.online.map(|online| (at / 1000, online)));
+        }
+    }
+    series.add_all(&read_newest(redis, keys::TRAFFIC, MAX_ENTRIES, since).await?);
+    series.online.sort_unstable();
     Ok(series)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Metric, *};
 
     #[test]
-    fn a_series_has_at_most_61_buckets_of_at_least_5_seconds() {
-        for (minutes, width) in [(1, 5), (5, 5), (15, 15), (60, 60)] {
+    fn a_series_has_at_most_169_buckets_of_at_least_5_seconds() {
+        for (minutes, width) in [(1, 5), (5, 5), (15, 15), (60, 60), (1_440, 900), (10_080, 3_600)] {
             for second in [0, 1, 59, 3_599] {
                 let now = Timestamp::from_millis((1_795_000_000 + second) * 1000);
                 let series = TrafficSeries::empty(minutes, now);
@@ -102,13 +125,20 @@ mod tests {
     fn entries_of_several_isolates_add_up_in_their_buckets() {
         let now = Timestamp::from_millis(1_795_000_002_000);
         let mut series = TrafficSeries::empty(5, now);
-        let field = |name: &str, number: &str| (name.to_owned(), number.to_owned());
-        series.add(1_795_000_000 - 6, &[field("hit", "1")]);
-        series.add(1_795_000_000, &[field("hit", "2"), field("orders", "1")]);
-        series.add(1_795_000_004, &[field("hit", "3"), field("unknown", "9"), field("api", "many")]);
-        series.add(1_795_000_900, &[field("hit", "4")]);
-        let hits: Vec<_> = series.buckets.iter().map(|bucket| bucket.get(Metric::Hit)).collect();
+        let sample = |fields: &[(Metric, u64)]| {
+            let mut sample = TrafficSample::default();
+            for (metric, count) in fields {
+                sample.counts.add(*metric, *count);
+            }
+            sample
+        };
+        series.add(1_795_000_000 - 6, &sample(&[(Metric::Hit, 1)]));
+        series.add(1_795_000_000, &sample(&[(Metric::Hit, 2), (Metric::Order, 1)]));
+        series.add(1_795_000_004, &sample(&[(Metric::Hit, 3)]));
+        series.add(1_795_000_900, &sample(&[(Metric::Hit, 4)]));
+        let hits: Vec<_> = series.buckets.iter().map(|bucket| bucket.counts.get(Metric::Hit)).collect();
         assert!(hits.ends_with(&[1, 0, 9]), "{hits:?}");
-        assert_eq!((series.totals().get(Metric::Hit), series.totals().get(Metric::Order)), (10, 1));
+        let totals = series.totals().counts;
+        assert_eq!((totals.get(Metric::Hit), totals.get(Metric::Order)), (10, 1));
     }
 }

@@ -59,7 +59,7 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         let errors = [status.as_ref().err(), writable.as_ref().err(), origin.as_ref().err()];
         let errors = errors.into_iter().flatten().map(ToString::to_string);
         let cause = [parts.to_string()].into_iter().chain(rows_failure).chain(errors).collect::<Vec<_>>().join("; ");
-        Failure { route: "/_edge/v1/readyz".to_owned(), cause }.attach(&mut response);
+        Failure { route: "/_edge/v1/readyz".to_owned(), kind: "not-ready", cause }.attach(&mut response);
     }
     Ok(response.into())
 }

@@ -29,7 +29,7 @@ use crate::{
     },
     proxy::home::{self, FromEdge},
     routes::{
-        counted::{counted, metric_of_api},
+        counted::{Area, count_error, counted},
         problem::Problem,
     },
 };
@@ -50,6 +50,7 @@ mod insights;
 mod jobs;
 mod orders;
 mod pages;
+mod prometheus;
 mod ranking;
 mod rows;
 mod session;
@@ -123,6 +124,7 @@ static ROUTES: &[ApiRoute] = routes! {
     Service POST   "/jobs/{job}"                     jobs::run,             "Run a job now";
     Service GET    "/stats"                          stats::show,           "Counts and sizes of the data in Redis";
     Service GET    "/traffic"                        traffic::show,         "Traffic counters of the last minutes";
+    Service GET    "/metrics"                        prometheus::show,      "All measurements, for Prometheus";
     Service GET    "/ranking"                        ranking::movement,     "The most viewed items, and their movement";
     Service GET    "/schedule"                       rows::most_overdue,    "The most overdue rows";
 };
@@ -135,7 +137,9 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         Err(problem) => return problem.respond(PREFIX).into(),
     };
     if app.home.is_some() {
-        return pass(app, route, Request::from_parts(head, body), now).await;
+        let answer = pass(app, route, Request::from_parts(head, body), now).await;
+        count_error(app, &answer.response, now);
+        return answer;
     }
     let answer = async {
         match answer(app, &head, body, (route, parameters), now).await {
@@ -144,9 +148,14 @@ pub async fn handle(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
         }
     };
     match route.access {
-        Access::Visitor => counted(app, metric_of_api, Box::pin(answer)).await,
-        // Probes and operators are not traffic.
-        Access::Open | Access::Service => answer.await,
+        Access::Visitor => counted(app, Area::Api, now, Box::pin(answer)).await,
+        // Probes and operators are not traffic, but a service must learn that its calls fail.
+        Access::Service => {
+            let answer = answer.await;
+            count_error(app, &answer.response, now);
+            answer
+        }
+        Access::Open => answer.await,
     }
 }
 

@@ -89,11 +89,12 @@ async fn a_cron_run_is_one_line(shop: &Shop) {
     }
     let line = |level: &str, cron: &str, jobs: Value| json!({"level": level, "event": "cron", "cron": cron, "seconds": null, "jobs": jobs});
     assert_eq!(lines.len(), 3, "{lines:?}");
-    let rescaled = json!({"rescale": {"halvings": 1, "trimmed": 0, "forgotten": 0}});
+    let idle = json!({"minutes": 0, "hours": 0});
+    let rescaled = json!({"rescale": {"halvings": 1, "trimmed": 0, "forgotten": 0}, "roll-up": idle});
     assert_eq!(lines[0], line("info", "*/5 * * * *", rescaled));
     let jobs: Vec<_> = lines[1]["jobs"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!((lines[1]["cron"].as_str(), jobs), (Some("* * * * *"), vec!["clean-sessions", "refresh-rows"]));
-    let failed = json!({"rescale": {"error": "redis: over the quota or the rate limit"}});
+    let failed = json!({"rescale": {"error": "redis: over the quota or the rate limit"}, "roll-up": idle});
     assert_eq!(lines[2], line("error", "*/5 * * * *", failed));
 }
 

@@ -51,6 +51,8 @@ mod cost {
 
 /// The counts: an isolate writes an entry every second.
 mod counts {
+    use std::time::Duration;
+
     use edgefront_gateway::Fault;
     use http::Method;
     use serde_json::{Value, json};
@@ -64,6 +66,8 @@ mod counts {
         every_response_is_counted_by_its_origin,
         actions_of_visitors_are_counted,
         counts_of_a_failed_write_are_written_later,
+        latencies_are_measured_by_kind,
+        errors_are_counted_by_route_and_cause,
         an_invalid_number_of_minutes_is_refused,
     );
 
@@ -146,8 +150,69 @@ mod counts {
         assert!(totals["redis_failures"].as_u64() >= Some(1), "{totals}");
     }
 
+    async fn latencies_are_measured_by_kind(shop: &Shop) {
+        shop.store.raw(&["ZADD", "viewed:", "-9", "mug"]).await;
+        shop.origin.answer(Reply::html("slow").after(Duration::from_millis(80)));
+        shop.visit("/products/mug").await;
+        shop.settled().await;
+        for _ in 0..3 {
+            shop.visit("/products/mug").await;
+        }
+        shop.visit("/_edge/v1/cart").await;
+        totals_with(shop, "api", 1).await;
+
+        let latency = service(shop, Method::GET, "/traffic", None).await.json["latency"].take();
+
+        let count = |kind: &str| latency[kind]["total"]["count"].as_u64().unwrap();
+        assert_eq!(["hit", "render", "api", "origin", "home"].map(count), [3, 1, 1, 1, 0], "{latency}");
+        assert!(count("redis") >= 2, "{latency}");
+        // The clock counts whole milliseconds, and a bucket is wrong by at most 3.1%.
+        for kind in ["render", "origin"] {
+            assert!(latency[kind]["total"]["p50"].as_f64() >= Some(0.076), "{kind}: {latency}");
+        }
+        let (buckets, total) = (&latency["hit"]["count"], &latency["hit"]["total"]);
+        assert_eq!(buckets.as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>(), 3);
+        assert!(total["p50"].as_f64() <= total["p99"].as_f64() && latency["home"]["total"]["p99"].is_null());
+    }
+
+    async fn errors_are_counted_by_route_and_cause(shop: &Shop) {
+        let guest = json!({"id": "mug", "quantity": 1, "a-secret-field": 1});
+        assert_eq!(Visitor::new(shop).post("/cart/items", &guest).await.status, 422);
+        assert_eq!(service(shop, Method::GET, "/rows/none/schedule", None).await.status, 404);
+        shop.origin.answer(Reply::status(404));
+        for path in ["/about?token=a-secret-value", "/about/ada"] {
+            assert_eq!(shop.visit(path).await.status(), 404);
+        }
+        shop.origin.answer(Reply::nothing());
+        assert_eq!(shop.visit("/about").await.status(), 502);
+        shop.settled().await;
+        totals_with(shop, "failed", 1).await;
+
+        let traffic = service(shop, Method::GET, "/traffic", None).await.json;
+
+        let mut errors: Vec<_> = traffic["errors"].as_array().unwrap().clone();
+        assert!(errors.iter_mut().all(|error| error["counts"].take().is_array()));
+        errors.sort_by_key(Value::to_string);
+        let error = |status: u16, route: &str, cause: &str, total: u64| json!({"status": status, "route": route, "cause": cause, "total": total, "counts": null});
+        let expected = [
+            error(422, "/_edge/v1/cart/items", "invalid", 1),
+            error(404, "/_edge/v1/rows/{row}/schedule", "not-found", 1),
+            error(502, "storefront", "origin-down", 1),
+            error(404, "storefront", "origin", 2),
+        ];
+        let mut expected = expected.to_vec();
+        expected.sort_by_key(Value::to_string);
+        assert_eq!(errors, expected);
+        let latest = traffic["latest_errors"].as_array().unwrap();
+        assert_eq!(latest.len(), 5);
+        let reasons: Vec<_> = latest.iter().map(|error| error["reason"].as_str().unwrap()).collect();
+        assert_eq!(reasons[0], "origin: no connection, or it broke");
+        let text = shop.store.raw(&["XRANGE", "traffic:", "-", "+"]).await.to_string();
+        assert!(!text.contains("secret") && !text.contains("ada"), "{text}");
+    }
+
     async fn an_invalid_number_of_minutes_is_refused(shop: &Shop) {
-        for minutes in ["0", "61", "-1", "1.5", "soon", ""] {
+        for minutes in ["0", "10081", "-1", "1.5", "soon", ""] {
             let answer = service(shop, Method::GET, &format!("/traffic?minutes={minutes}"), None).await;
             assert_eq!((answer.status, &answer.json["field"]), (422, &json!("minutes")), "{minutes}");
         }
@@ -156,5 +221,100 @@ mod counts {
         let columns = answer["counts"].as_object().unwrap();
         let rows = answer["at"].as_array().unwrap().len();
         assert!((60..=61).contains(&rows) && columns.values().all(|column| column.as_array().unwrap().len() == rows));
+    }
+}
+
+/// Roll-ups: entries as minutes, hours and sums.
+mod roll_up {
+    use std::time::Duration;
+
+    use edgefront::{
+        metrics::traffic::{LatencyKind, Metric, TrafficSample, read_series, read_totals, roll_up},
+        ports::time::{Clock, Timestamp},
+    };
+    use futures_util::future::join;
+    use serde_json::json;
+
+    use crate::support::Store;
+
+    const HOUR: u64 = 3_600_000;
+
+    /// A store, and the moment five minutes and a half into an hour.
+    async fn store() -> (Store, Timestamp) {
+        let store = Store::new().await;
+        let hour = store.clock.now().as_millis() / HOUR * HOUR;
+        (store, Timestamp::from_millis(hour + 330_000))
+    }
+
+    /// Writes an entry of that moment with some hits, each of 40 ms, and as many errors.
+    async fn enter(store: &Store, at: Timestamp, hits: u64) {
+        let (id, hits) = (format!("{}-*", at.as_millis()), hits.to_string());
+        let latency = format!("{} 36:{hits}", 40 * hits.parse::<u64>().unwrap());
+        let error = ["error:404 storefront origin", hits.as_str()];
+        store.raw(&["XADD", "traffic:", &id, "hit", &hits, "ms:hit", &latency, error[0], error[1]]).await;
+    }
+
+    fn figures(sample: &TrafficSample) -> [u64; 3] {
+        let errors = sample.errors.counts().values().sum();
+        [sample.counts.get(Metric::Hit), sample.latencies.of(LatencyKind::Hit).count(), errors]
+    }
+
+    /// The sums of an hour, a day, a week, and since the beginning.
+    async fn sums(store: &Store, now: Timestamp) -> [[u64; 3]; 4] {
+        let mut sums = [[0; 3]; 4];
+        for (sum, minutes) in sums.iter_mut().zip([60, 1_440, 10_080]) {
+            *sum = figures(&read_series(&store.redis, minutes, now).await.unwrap().totals());
+        }
+        sums[3] = figures(&read_totals(&store.redis).await.unwrap());
+        sums
+    }
+
+    #[tokio::test]
+    async fn every_entry_counts_once_in_each_range() {
+        let (store, now) = store().await;
+        for (minutes, hits) in [(50, 1), (49, 2), (20, 4), (4, 8), (0, 16)] {
+            enter(&store, now - Duration::from_mins(minutes), hits).await;
+        }
+        assert_eq!(sums(&store, now).await, [[31; 3]; 4], "before the first roll-up");
+        store.raw(&["ZADD", "recent:", &now.to_string(), "a-token"]).await;
+
+        let (one, other) = join(roll_up(&store.redis, now), roll_up(&store.redis, now)).await;
+
+        assert_eq!((one.unwrap().unwrap().minutes, other.unwrap().unwrap().hours), (4, 1), "two runs at once");
+        let lengths = async || {
+            let mut lengths = Vec::new();
+            for key in ["traffic:minutes", "traffic:hours", "traffic:totals"] {
+                lengths.push(store.raw(&["XLEN", key]).await);
+            }
+            lengths
+        };
+        assert_eq!(lengths().await, [4, 1, 1]);
+        assert_eq!(sums(&store, now).await, [[31; 3]; 4], "the newest entry is not rolled up yet");
+        let day = read_series(&store.redis, 1_440, now).await.unwrap();
+        assert_eq!(day.online.iter().map(|(_, online)| *online).collect::<Vec<_>>(), [1]);
+
+        // A run that ended before its last write is repeated.
+        store.raw(&["DEL", "traffic:totals"]).await;
+        roll_up(&store.redis, now).await.unwrap();
+        assert_eq!((lengths().await, sums(&store, now).await), (vec![json!(4), json!(1), json!(1)], [[31; 3]; 4]));
+
+        enter(&store, now + Duration::from_mins(1), 32).await;
+        let later = now + Duration::from_hours(1);
+        roll_up(&store.redis, later).await.unwrap();
+        assert_eq!(lengths().await, [6, 2, 1]);
+        assert_eq!(sums(&store, later).await[1..], [[63; 3]; 3]);
+    }
+
+    #[tokio::test]
+    async fn without_traffic_a_run_costs_one_command() {
+        let (store, now) = store().await;
+        for minutes in [None, Some(300)] {
+            if let Some(minutes) = minutes {
+                enter(&store, now - Duration::from_mins(minutes), 1).await;
+            }
+            let before = store.counts().commands;
+            assert_eq!(roll_up(&store.redis, now).await.unwrap(), None);
+            assert_eq!(store.counts().commands - before, 1);
+        }
     }
 }

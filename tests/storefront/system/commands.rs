@@ -223,7 +223,7 @@ async fn a_cart_write_and_a_session_check() {
 #[tokio::test]
 async fn idle_crons_a_month() {
     let (mut counted, store) = Counted::store().await;
-    let stock = Stock::on(store, &[]);
+    let stock = Stock::on(store, &[("TRAFFIC_INTERVAL", "2")]);
     jobs::run_cron(&stock.app, EVERY_FIVE_MINUTES, stock.now()).await;
     jobs::run_cron(&stock.app, EVERY_MINUTE, stock.now()).await;
     counted.begin(&stock.store).await;

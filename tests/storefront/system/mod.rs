@@ -20,6 +20,8 @@ mod locations;
 mod models;
 /// Properties of the parsers.
 mod parsers;
+/// The metrics for Prometheus, and the documents that name them.
+mod prometheus;
 /// All operations at once, in random order, against a model.
 mod races;
 /// A database with read replicas.

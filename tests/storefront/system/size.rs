@@ -6,9 +6,10 @@ use std::{env, fs, io::Write, path::PathBuf};
 use flate2::{Compression, write::GzEncoder};
 
 /// Gzipped, at most. Without the demo shop: `xtask/src/size.rs`. The demo shop's search, filters, variants and data for
-/// search engines take 34 KB of it; password resets, saved addresses and the flash prices of lists take 4 KB.
-/// The adaptive pace of views takes 4.5 KB, the sync tokens of read regions 3.3 KB.
-const LIMIT: usize = 616_300;
+/// search engines take 34 KB of it; password resets, saved addresses and the flash prices of lists take 4 KB. The adaptive
+/// pace of views takes 4.5 KB, the sync tokens of read regions 3.3 KB; histograms, errors, roll-ups and the metrics for
+/// Prometheus take 23 KB.
+const LIMIT: usize = 640_000;
 
 #[test]
 fn the_worker_in_workerd_is_no_larger_than_it_was() {

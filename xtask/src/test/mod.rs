@@ -19,7 +19,8 @@ use self::summary::Summary;
 
 /// The file in which each test that ran on a cluster leaves its name.
 const CLUSTER_TESTS: &str = "target/on-clusters";
-const NO_PYTHON: &str = "; schemathesis and the lines for Python were skipped: install Python 3.11 or later, with pip";
+const NO_PYTHON: &str =
+    "; schemathesis, prometheus and the lines for Python were skipped: install Python 3.11 or later, with pip";
 const NO_BROWSER: &str =
     "; the browser tests were skipped: install Chromium, or set CHROMIUM to the path of a Chromium-based browser";
 
@@ -76,6 +77,7 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
     let skipped_modules = [
         (chromium.is_none(), "browser::"),
         (schemathesis.is_none(), "schemathesis::"),
+        (schemathesis.is_none(), "prometheus::"),
         (schemathesis.is_none(), "packages::python::"),
     ];
     let skipped_modules = skipped_modules.into_iter().filter_map(|(skip, module)| skip.then_some(module));

@@ -74,7 +74,12 @@ fn read(output: &str) -> (Sent, Answer) {
             (name, HeaderValue::from_str(value).expect("a value"))
         })
         .collect();
-    let json = if body.is_empty() { Value::Null } else { serde_json::from_str(body).expect("JSON") };
+    let is_text = headers.get("content-type").is_some_and(|value| value.as_bytes().starts_with(b"text/plain"));
+    let json = match body {
+        "" => Value::Null,
+        text if is_text => text.into(),
+        json => serde_json::from_str(json).expect("JSON"),
+    };
     let sent = Sent { method: method.parse::<Method>().expect("a method"), path: format!("/_edge/{path}"), json: None };
     (sent, Answer { status: status.expect("a status"), headers, json })
 }

@@ -1,7 +1,7 @@
-// An operator opens the dashboard with the service key, sees visitor activity, and looks up whether a page is cached.
-// On a phone and a desktop, in light and dark.
+// An operator opens the dashboard with the service key, sees visitor activity, latencies and errors of an hour, a day and
+// a week, and looks up whether a page is cached. On a phone and a desktop, in light and dark.
 
-import { accessible, assert, DESKTOP, inBrowser, layoutShift, PHONE, SHOP, visit } from "./support.mjs";
+import { accessible, assert, DESKTOP, inBrowser, layoutShift, PHONE, service, SHOP, visit } from "./support.mjs";
 
 const MUG = "/products/enamel-mug-sage";
 const text = (page, selector) => page.locator(selector).first().innerText();
@@ -9,9 +9,49 @@ const text = (page, selector) => page.locator(selector).first().innerText();
 /** Waits until the element's text matches. */
 const says = (page, selector, pattern) => page.locator(selector).filter({ hasText: pattern }).first().waitFor();
 
+/** Waits until the charts show so many hours or days: their time begins on another day. */
+async function spans(page, range) {
+	const end = Date.now() + 30_000;
+	for (let label = ""; !/status, (Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(label); ) {
+		assert.ok(Date.now() < end, `the charts show ${range}: ${label}`);
+		label = await page.locator("[data-chart=responses] .plot").getAttribute("aria-label");
+	}
+}
+
+/** Waits until the charts and tables show the traffic before this scenario. */
+async function showsLatenciesAndErrors(page) {
+	await says(page, "[data-errors]", "Storefront");
+	await says(page, "[data-latest-errors]", "the origin answered with this status");
+	for (const chart of ["latency-hit", "latency-render", "latency-redis", "latency-origin", "errors"]) {
+		const figure = page.locator(`[data-chart=${chart}]`);
+		assert.notEqual(await figure.locator("canvas").count(), 0, chart);
+		assert.doesNotMatch(await figure.locator(".plot").getAttribute("aria-label"), /no data yet/i, chart);
+	}
+	assert.equal(await page.locator("[data-chart=latency-home]").isVisible(), false);
+}
+
+/** Selects the second half of a chart with the pointer. It is part of the URL until the whole range is shown again. */
+async function selectsPart(page) {
+	const plot = page.locator("[data-chart=responses] .u-over");
+	await plot.scrollIntoViewIfNeeded();
+	const { x, y, width, height } = await plot.boundingBox();
+	await page.mouse.move(x + width / 2, y + height / 2);
+	await page.mouse.down();
+	await page.mouse.move(x + width - 5, y + height / 2, { steps: 3 });
+	await page.mouse.up();
+	const part = ["from", "to"].map((name) => Number(new URL(page.url()).searchParams.get(name)));
+	assert.ok(part[1] - part[0] > 9 * 3600 && part[1] - part[0] < 15 * 3600, `half a day: ${part}`);
+	await page.getByRole("button", { name: "Show the whole range" }).click();
+	assert.equal(new URL(page.url()).search, "?range=24h");
+}
+
 await inBrowser(async (open) => {
 	// The item gets a rank when its first views are written; then its page is cached.
 	for (let hits = 0; hits < 10; ) if (/; hit/.test((await fetch(SHOP + MUG)).headers.get("cache-status"))) hits += 1;
+
+	assert.equal((await fetch(`${SHOP}/products/none`)).status, 404);
+	// The entry with these requests is written after a later response.
+	for (let errors = []; errors.length === 0; ) ({ errors } = await service("GET", "/traffic"));
 
 	for (const [width, viewport] of Object.entries({ phone: PHONE, desktop: DESKTOP })) {
 		for (const colorScheme of ["light", "dark"]) {
@@ -33,6 +73,7 @@ await inBrowser(async (open) => {
 			await says(page, "[data-figure=hits]", "%");
 			assert.notEqual(await page.locator("[data-chart=responses] canvas").count(), 0);
 			assert.match(await page.locator("[data-chart=responses] .plot").getAttribute("aria-label"), /Hit: /);
+			await showsLatenciesAndErrors(page);
 			assert.equal(await text(page, "[data-empty=rows]"), "No rows are scheduled. Schedule one with PUT /_edge/v1/rows/{id}/schedule.");
 
 			await page.getByLabel("Page URL or path").fill(MUG);
@@ -43,8 +84,19 @@ await inBrowser(async (open) => {
 			await says(page, "[data-explained]", "Not cacheable.");
 			await accessible(page, what);
 
-			// A reload keeps the key, and nothing moves while the dashboard loads.
+			for (const [range, name] of [["7 days", "7d"], ["24 hours", "24h"]]) {
+				await page.getByLabel("Time range").selectOption(range);
+				assert.equal(new URL(page.url()).searchParams.get("range"), name);
+				await spans(page, range);
+			}
+
+			await selectsPart(page);
+
+			// A reload keeps the key and the range, and nothing moves while the dashboard loads.
 			await page.reload({ waitUntil: "networkidle" });
+			assert.equal(await page.getByLabel("Time range").inputValue(), "24h");
+			await spans(page, "24 hours");
+			await showsLatenciesAndErrors(page);
 			await says(page, "[data-items]", "enamel-mug-sage");
 			assert.ok((await layoutShift(page)) < 0.02, `${what} has no layout shift: ${await layoutShift(page)}`);
 			const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);

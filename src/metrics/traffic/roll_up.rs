@@ -1,0 +1,114 @@
+//! Roll-ups: the stream of entries as one sample for each minute, for each hour, and as sums since the beginning.
+//!
+//! The identifier of a roll-up is the start of its time. Redis refuses an identifier that is not newer than the last
+//! one. So a doubled or repeated run changes nothing, and no script is needed.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::Serialize;
+
+use super::{
+    TrafficSample,
+    stream::{Entry, ONE_ENTRY, read_after, read_newest},
+};
+use crate::{
+    metrics::storage,
+    ports::{error::Error, time::Timestamp},
+    schema::{keys, redis::Redis},
+};
+use upstash_rest::Command;
+
+/// Milliseconds of a minute and of an hour.
+pub(super) const MINUTE: u64 = 60_000;
+pub(super) const HOUR: u64 = 60 * MINUTE;
+/// Minutes that stay: a day and an hour, about 1 MB.
+const MAX_MINUTES: u32 = 1_500;
+/// Hours that stay: eight days, about 150 KB.
+const MAX_HOURS: u32 = 200;
+/// A minute is rolled up this long after its end, because the clock of Redis may be behind.
+const DELAY: Duration = Duration::from_secs(30);
+/// Without a newer entry than this there is nothing to do. The hour of the last entry has ended, and is rolled up.
+const IDLE_AFTER: Duration = Duration::from_mins(80);
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RollUpReport {
+    pub minutes: usize,
+    pub hours: usize,
+}
+
+/// Rolls up the minutes and hours that have ended. None if there was no traffic of late: that costs one command.
+///
+/// # Errors
+/// [`Error::Redis`]. The next run repeats the rest.
+pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpReport>, Error> {
+    let newest = read_newest(redis, keys::TRAFFIC, ONE_ENTRY, 0).await?;
+    if newest.first().is_none_or(|entry| now.since(Timestamp::from_millis(entry.at)) > IDLE_AFTER) {
+        return Ok(None);
+    }
+    let (mut totals, since) = read_rolled_totals(redis).await?;
+    let until = (now - DELAY).as_millis() / MINUTE * MINUTE;
+    if until <= since {
+        return Ok(Some(RollUpReport::default()));
+    }
+    let mut minutes = BTreeMap::<u64, TrafficSample>::new();
+    read_after(redis, keys::TRAFFIC, since..until, |entry| {
+        totals.merge(&entry.sample);
+        minutes.entry(entry.at / MINUTE * MINUTE).or_default().merge(&entry.sample);
+    })
+    .await?;
+    if let Some(mut last) = minutes.last_entry() {
+        last.get_mut().online = Some(storage::count_online(redis, now).await?);
+    }
+    store(redis, keys::TRAFFIC_MINUTES, MAX_MINUTES, &minutes).await?;
+    let mut hours = BTreeMap::<u64, TrafficSample>::new();
+    let (from, to) = (since / HOUR * HOUR, until / HOUR * HOUR);
+    if from < to {
+        read_after(redis, keys::TRAFFIC_MINUTES, from..to, |entry| {
+            hours.entry(entry.at / HOUR * HOUR).or_default().merge(&entry.sample);
+        })
+        .await?;
+        store(redis, keys::TRAFFIC_HOURS, MAX_HOURS, &hours).await?;
+    }
+    // Last, because the next run begins at its identifier.
+    totals.online = None;
+    store(redis, keys::TRAFFIC_TOTALS, 1, &BTreeMap::from([(until, totals)])).await?;
+    Ok(Some(RollUpReport { minutes: minutes.len(), hours: hours.len() }))
+}
+
+/// The sums since the first roll-up: those that are rolled up, and all entries since then. The counts only grow while
+/// the crons run.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn read_totals(redis: &Redis) -> Result<TrafficSample, Error> {
+    let (mut totals, since) = read_rolled_totals(redis).await?;
+    read_after(redis, keys::TRAFFIC, since..u64::MAX, |entry| totals.merge(&entry.sample)).await?;
+    Ok(totals)
+}
+
+/// The sums that are rolled up, and the moment up to which, in milliseconds.
+async fn read_rolled_totals(redis: &Redis) -> Result<(TrafficSample, u64), Error> {
+    let rolled = read_newest(redis, keys::TRAFFIC_TOTALS, ONE_ENTRY, 0).await?;
+    Ok(rolled.into_iter().next().map_or_else(Default::default, |Entry { at, sample }| (sample, at)))
+}
+
+/// Appends samples to a stream, by their start. Leaves out those that another run has appended.
+async fn store(redis: &Redis, key: &str, limit: u32, samples: &BTreeMap<u64, TrafficSample>) -> Result<(), Error> {
+    let commands: Vec<_> = samples
+        .iter()
+        .map(|(at, sample)| {
+            let add = Command::write("XADD").arg(key).arg("MAXLEN").arg(if limit == 1 { "=" } else { "~" }).num(limit);
+            // An entry has at least one field.
+            let add = add.arg(format!("{at}-0")).arg("rolled").num(1).repeatable();
+            sample.fields().fold(add, |add, (name, value)| add.arg(name).arg(value))
+        })
+        .collect();
+    for reply in redis.pipeline(&commands).await? {
+        match reply {
+            Err(upstash_rest::Error::Refused { code }) if code == "ERR" => {}
+            reply => drop(reply?),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Reads streams of samples.
+
+use std::ops::Range;
+
+use super::TrafficSample;
+use crate::{ports::error::Error, schema::redis::Redis};
+use upstash_rest::{Command, Pairs};
+
+/// Entries in one reply: at most about 2 MB.
+const BATCH: usize = 2_000;
+/// The number of entries for the newest one.
+pub(super) const ONE_ENTRY: u32 = 1;
+
+/// An entry of a stream.
+pub(super) struct Entry {
+    /// Unix milliseconds.
+    pub at: u64,
+    pub sample: TrafficSample,
+}
+
+type Entries = Vec<(String, Pairs<String, String>)>;
+
+fn parse((id, Pairs(fields)): &(String, Pairs<String, String>)) -> Entry {
+    let mut sample = TrafficSample::default();
+    for (name, value) in fields {
+        sample.add_field(name, value);
+    }
+    // An id is `<milliseconds>-<number>`.
+    let at = id.split('-').next().and_then(|millis| millis.parse().ok()).unwrap_or_default();
+    Entry { at, sample }
+}
+
+/// Reads the newest entries, newest first: at most `limit`, and none before `since`, in milliseconds.
+pub(super) async fn read_newest(redis: &Redis, key: &str, limit: u32, since: u64) -> Result<Vec<Entry>, Error> {
+    let read = Command::read("XREVRANGE").arg(key).arg("+").num(since).arg("COUNT").num(limit);
+    let entries: Entries = redis.run(read).await?;
+    Ok(entries.iter().map(parse).collect())
+}
+
+/// Passes all entries of a time, in milliseconds, to `visit`, oldest first.
+pub(super) async fn read_after(
+    redis: &Redis,
+    key: &str,
+    time: Range<u64>,
+    mut visit: impl FnMut(Entry),
+) -> Result<(), Error> {
+    let (mut start, end) = (time.start.to_string(), (time.end - 1).to_string());
+    loop {
+        let read = Command::read("XRANGE").arg(key).arg(start.as_str()).arg(end.as_str()).arg("COUNT").num(BATCH);
+        let entries: Entries = redis.run(read).await?;
+        entries.iter().map(parse).for_each(&mut visit);
+        match entries.last() {
+            Some((id, _)) if entries.len() == BATCH => start = format!("({id}"),
+            _ => return Ok(()),
+        }
+    }
+}
