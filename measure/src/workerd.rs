@@ -96,8 +96,13 @@ fn listen_port(line: &str) -> Option<u16> {
     u16::try_from(event.get("port")?.as_u64()?).ok()
 }
 
-/// Writes config.capnp and copies the modules beside it, because the configuration can name only files there.
-fn write_configuration(directory: &Path, modules: &[WorkerModule], variables: &Variables) -> Result<(), Failure> {
+/// Writes config.capnp into `directory` and copies the modules beside it, because the configuration can name only files
+/// there.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn write_configuration(directory: &Path, modules: &[WorkerModule], variables: &Variables) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|cause| Failure::file(directory, &cause))?;
     let mut embedded = String::new();
     for WorkerModule { name, file } in modules {
         let kind = if file.extension().is_some_and(|extension| extension == "wasm") { "wasm" } else { "esModule" };
@@ -139,7 +144,10 @@ const config :Workerd.Config = (
 
 /// The binary in npm's package for this platform. `node_modules/.bin/workerd` is a script that starts it as a child,
 /// and the CPU time of the script is not that of workerd.
-fn workerd_binary() -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// When the package is missing.
+pub fn workerd_binary() -> Result<PathBuf, Failure> {
     let packages = "node_modules/@cloudflare";
     let entries = fs::read_dir(packages).map_err(|cause| Failure::file(packages, &cause))?;
     let mut binaries =

@@ -8,6 +8,7 @@
 //! - [`rounds`], [`redis_accounting`]: the order of the measurements, and the Redis usage of each.
 //! - [`load_generator`], [`request_stream`], [`response_parser`]: one measurement.
 //! - [`results`]: all measurements and the metrics computed from them.
+//! - [`memory`]: another measurement, of an isolate's memory.
 //! - [`report`], [`bar_chart`], [`documents`]: tables, JSON, the chart, and the published pages.
 
 mod backend;
@@ -16,6 +17,7 @@ mod candidate;
 mod dataset;
 mod documents;
 mod load_generator;
+mod memory;
 mod redis_accounting;
 mod report;
 mod request_stream;
@@ -76,6 +78,9 @@ pub struct BenchArguments {
     /// connections.
     #[arg(long)]
     quick: bool,
+    /// Measure the memory of one isolate that serves so many pages of 100 KB, and nothing else.
+    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(4..))]
+    memory: Option<u32>,
     /// Write the results into docs/bench.md, docs/bench.svg and README.md. The machine should be otherwise idle.
     #[arg(long)]
     write_docs: bool,
@@ -86,6 +91,9 @@ pub struct BenchArguments {
 /// # Errors
 /// When something cannot be built or started, or a response of a candidate is incorrect.
 pub async fn run(mut arguments: BenchArguments) -> Result<(), Failure> {
+    if let Some(pages) = arguments.memory {
+        return memory::run(pages).await;
+    }
     if arguments.quick {
         arguments.rounds = arguments.rounds.min(2);
         arguments.seconds = arguments.seconds.min(0.5);
