@@ -7,8 +7,9 @@ use flate2::{Compression, write::GzEncoder};
 use tokio::try_join;
 use xtask::{failure::Failure, npm, tools, worker};
 
-/// The largest allowed size of the gzipped wasm, bytes.
-const MAX_GZIPPED_BYTES: usize = 488_500;
+/// The largest allowed size of the gzipped wasm, bytes. The actions of the dashboard and the real reasons of explanations
+/// take 9 KB of it.
+const MAX_GZIPPED_BYTES: usize = 498_000;
 /// Apart from build/, which keeps its Worker.
 const DIRECTORY: &str = "target/without-demo";
 
