@@ -3,15 +3,24 @@
 // Polls every 15 s while the tab is visible, because commands are billed; one poll at a time. Tables change more slowly
 // and load with every fourth poll. After a failure, retries after 5, 10, 20 and then 60 s.
 
+import { ABANDONED, showAbandoned } from './dashboard/abandoned.js';
 import { RequestError, Unavailable, WrongKey, call, forgetKey, hasKey, setKey } from './dashboard/api.js';
 import { drawCharts, forgetCharts, repaintCharts } from './dashboard/charts.js';
 import { showErrors } from './dashboard/errors.js';
-import { explain } from './dashboard/explain.js';
+import { explainLinked } from './dashboard/explain.js';
 import { showFigures } from './dashboard/figures.js';
+import { refreshSale, suggestSales } from './dashboard/flash.js';
 import { formatTime } from './dashboard/format.js';
 import { diagnose } from './dashboard/health.js';
-import { showAbandoned, showItems, showJobs, showRows } from './dashboard/panels.js';
+import { showItems } from './dashboard/items.js';
+import { showJobs } from './dashboard/jobs.js';
+import { setItemRoute } from './dashboard/links.js';
+import { dismissNotice } from './dashboard/notice.js';
+import './dashboard/popovers.js';
+import { showProblem } from './dashboard/problem.js';
 import { onRangeChange, rangeMinutes } from './dashboard/range.js';
+import { openLinkedRow, showRows } from './dashboard/rows.js';
+import { findLinkedUser } from './dashboard/users.js';
 
 /** Milliseconds between two polls. */
 const POLL_INTERVAL = 15_000;
@@ -48,6 +57,7 @@ async function poll() {
     polls += 1;
     failures = 0;
     show(withTables);
+    refreshSale();
     showHealth(diagnose({ ...latest, traffic: recent }), `Updated at ${formatTime(Date.now() / 1000)}`);
     schedulePoll(POLL_INTERVAL);
   } catch (error) {
@@ -61,7 +71,7 @@ async function poll() {
   }
 }
 
-const TABLES = { jobs: '/jobs', ranking: '/ranking?limit=10', schedule: '/schedule?limit=10', abandoned: '/abandoned?limit=5' };
+const TABLES = { jobs: '/jobs', ranking: '/ranking?limit=10&since=hour', schedule: '/schedule?limit=10', abandoned: ABANDONED };
 
 /** Loads all tables. A failed table is null, and `missing` contains its name: it does not hide the others. */
 async function loadTables(signal) {
@@ -89,9 +99,12 @@ function show(withTables) {
   drawCharts(traffic, stats.online);
   showErrors(traffic);
   if (withTables) {
-    if (latest.ranking) showItems(latest.ranking.items);
+    // First, because the tables link items to their pages.
+    if (latest.ranking) setItemRoute(latest.ranking.item_route);
+    if (latest.ranking) showItems(latest.ranking);
     if (latest.schedule) showRows(latest.schedule.rows, traffic.now);
-    if (latest.abandoned) showAbandoned(latest.abandoned.carts);
+    if (latest.schedule) suggestSales(latest.schedule.rows);
+    if (latest.abandoned) showAbandoned(latest.abandoned);
   }
   if (latest.jobs) showJobs(latest.jobs, traffic.now);
 }
@@ -109,6 +122,7 @@ function unlock() {
   for (const part of ['[data-dashboard]', '[data-tools]']) $(part).hidden = false;
   polls = 0;
   poll();
+  for (const openLinked of [explainLinked, openLinkedRow, findLinkedUser]) openLinked();
 }
 
 /** Shows the key form, with a `problem` if the key was rejected. */
@@ -116,20 +130,11 @@ function lock(problem = '') {
   clearTimeout(timer);
   pollAborter.abort();
   forgetKey();
+  dismissNotice();
+  for (const dialog of document.querySelectorAll('dialog[open]')) dialog.close('');
   for (const part of ['[data-dashboard]', '[data-tools]']) $(part).hidden = true;
   $('[data-key]').hidden = false;
   showProblem($('#key'), $('[data-key-problem]'), problem);
-}
-
-/** Shows the problem of a field beside it; an empty `problem` clears it. */
-function showProblem(field, place, problem) {
-  place.textContent = problem;
-  if (problem) {
-    field.setAttribute('aria-invalid', 'true');
-    field.focus();
-  } else {
-    field.removeAttribute('aria-invalid');
-  }
 }
 
 $('[data-key]').addEventListener('submit', async (event) => {
@@ -156,7 +161,18 @@ $('[data-forget]').addEventListener('click', () => {
   lock();
   for (const name of Object.keys(latest)) delete latest[name];
   forgetCharts();
+  // The panels forget what the operator looked up, and so does the address.
+  document.dispatchEvent(new CustomEvent('forget'));
+  history.replaceState(null, '', location.pathname + location.search);
   $('#key').focus();
+});
+
+document.addEventListener('wrong-key', ({ detail }) => lock(detail));
+
+// An action changed what the tables show.
+document.addEventListener('changed', () => {
+  polls = 0;
+  poll();
 });
 
 $('[data-pause]').addEventListener('click', ({ currentTarget: button }) => {
@@ -178,20 +194,6 @@ document.addEventListener('visibilitychange', () => {
 });
 
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaintCharts);
-
-$('[data-explain]').addEventListener('submit', async (event) => {
-  event.preventDefault();
-  const url = $('#url').value.trim();
-  try {
-    if (!url) throw new RequestError('Enter a URL or a path such as /products/mug.');
-    const explanation = explain(await call(`/cache?url=${encodeURIComponent(url)}`));
-    $('[data-explained]').replaceChildren(...explanation);
-    showProblem($('#url'), $('[data-explain-problem]'), '');
-  } catch (error) {
-    if (!(error instanceof RequestError || error instanceof Unavailable)) throw error;
-    showProblem($('#url'), $('[data-explain-problem]'), error.message);
-  }
-});
 
 if (hasKey()) unlock();
 else lock();

@@ -21,16 +21,23 @@ export function setKey(text) {
   sessionStorage.setItem(STORAGE_KEY, key);
 }
 
-/** Resolves with the response's JSON. Throws RequestError (or WrongKey) or Unavailable with a message for the operator. */
-export async function call(path, { signal } = {}) {
+/**
+ * Sends a request; `body` makes it a PUT or POST with JSON. Resolves with the response's JSON, or null without a body.
+ * Throws RequestError (or WrongKey) or Unavailable with a message for the operator.
+ */
+export async function call(path, { method = 'GET', body, signal } = {}) {
   const headers = { Accept: 'application/json', Authorization: `Bearer ${sessionStorage.getItem(STORAGE_KEY)}` };
+  if (body) headers['Content-Type'] = 'application/json';
   let response;
   let answer;
   try {
     // Longer than the Redis timeout, so that edgefront reports a slow Redis itself.
     const timeout = AbortSignal.timeout(15_000);
-    response = await fetch(API + path, { headers, cache: 'no-store', signal: signal ? AbortSignal.any([signal, timeout]) : timeout });
-    answer = await response.json();
+    response = await fetch(API + path, {
+      method, headers, cache: 'no-store', body: body && JSON.stringify(body),
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+    answer = response.status === 204 ? null : await response.json();
   } catch {
     throw new Unavailable(response ? `edgefront sent an invalid response (status ${response.status}).` : 'edgefront does not respond.');
   }
@@ -40,5 +47,6 @@ export async function call(path, { signal } = {}) {
   }
   if (response.status === 503) throw new Unavailable('Redis does not respond.');
   if (response.status >= 500) throw new Unavailable(`edgefront failed (status ${response.status}).`);
-  throw new RequestError(`${answer.detail ?? answer.title}.`);
+  const detail = answer.detail ?? answer.title;
+  throw new RequestError(`${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`);
 }

@@ -6,7 +6,7 @@ use super::Cart;
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{keys::Keys, redis::Redis, token::Token},
+    schema::{ids::ItemId, keys::Keys, redis::Redis, token::Token},
     sessions::{self, Session},
 };
 
@@ -34,4 +34,21 @@ pub async fn read(
     let (login_value, last_seen, cart) = redis.all(&read_commands(redis.keys(), token)).await?;
     let session = sessions::from_check(token, login_value, last_seen, now, config);
     Ok(session.map(|session| (session, Cart::from_pairs(cart))))
+}
+
+/// As [`read`], with the items that the session viewed last, newest first.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn read_with_viewed_items(
+    redis: &Redis,
+    token: &Token,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<Option<(Session, Cart, Vec<ItemId>)>, Error> {
+    let [user, last_seen, cart] = read_commands(redis.keys(), token);
+    let commands = [user, last_seen, cart, sessions::viewed_items_command(redis.keys(), token)];
+    let (login_value, last_seen, cart, viewed): (_, _, _, Vec<String>) = redis.all(&commands).await?;
+    let session = sessions::from_check(token, login_value, last_seen, now, config);
+    Ok(session.map(|session| (session, Cart::from_pairs(cart), sessions::parse_viewed_items(&viewed))))
 }

@@ -41,6 +41,18 @@ impl ItemRoutes {
         self.0.iter().find_map(|route| route.item(path, query.unwrap_or_default()))
     }
 
+    /// The pattern for links to an item's page, such as `/products/{item}`: the first with the item in the path, else the
+    /// first.
+    #[must_use]
+    pub fn pattern(&self) -> String {
+        let in_path = self.0.iter().find(|route| matches!(route, Route::Path { .. }));
+        match in_path.or_else(|| self.0.first()) {
+            Some(Route::Path { before, after }) => format!("{before}{{item}}{after}"),
+            Some(Route::Query { path, parameter }) => format!("{path}?{parameter}={{item}}"),
+            None => String::new(),
+        }
+    }
+
     /// The query parameters that name an item on `path`.
     pub fn parameters<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter_map(move |route| match route {

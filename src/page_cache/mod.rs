@@ -18,7 +18,6 @@
 //! - [`holes`]: the parts of a page that belong to one visitor; `own_content`: what fills them; `assembled`: a page
 //!   with its holes filled.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
-//! - [`explain`](self): the decision for a URL, for operators.
 
 pub mod admission;
 pub mod cache_status;
@@ -36,7 +35,6 @@ pub mod visitor_cookies;
 mod account;
 mod assembled;
 mod execute;
-mod explain;
 mod hit_for_miss;
 mod own_content;
 mod purge;
@@ -45,8 +43,10 @@ mod store;
 
 pub use admission::admit;
 pub use cache_status::CacheStatus;
-pub use execute::{HandedOver, answer, bypass, forward_unsafe, own_content_for_browser, render};
-pub use explain::{ExplainedEntry, ExplainedPage, Explanation, explain};
+pub use execute::{
+    ExplainedEntry, ExplainedPage, Explanation, HandedOver, answer, bypass, explain, forward_unsafe,
+    own_content_for_browser, render,
+};
 pub use hit_for_miss::{Unstorable, cookie_name};
 pub use key::PageKey;
 pub use location::LocationPages;

@@ -6,17 +6,20 @@
 //!
 //! - [`activity`]: records visits and views, and writes them in batches.
 //! - [`crawler`]: tells people from crawlers and prefetches.
+//! - [`movement()`]: compares the ranks with earlier ones.
 //! - [`rescale()`]: halves the views and trims the set.
 
 pub mod activity;
 pub mod crawler;
+mod movement;
 mod rescale;
-
-use std::collections::HashMap;
 
 use serde::Serialize;
 
-pub use self::rescale::{RescaleReport, is_empty, rescale};
+pub use self::{
+    movement::{Movement, RankMovement, Since, movement},
+    rescale::{RescaleReport, is_empty, rescale},
+};
 use crate::{
     ports::error::Error,
     schema::{
@@ -39,16 +42,7 @@ pub struct RankedItem {
     pub views: f64,
 }
 
-/// An item of the ranking, with its earlier rank.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RankMovement {
-    #[serde(flatten)]
-    pub now: RankedItem,
-    /// The rank at the last rescale that halved. None if the item was not among the first [`REMEMBERED_RANKS`].
-    pub before: Option<u64>,
-}
-
-/// A rescale remembers this many ranks until the next one. `rescale.lua` holds the same number.
+/// A rescale remembers this many ranks. `rescale.lua` holds the same number.
 pub const REMEMBERED_RANKS: u32 = 100;
 
 fn serialize_id<S: serde::Serializer>(item: &ItemId, serializer: S) -> Result<S::Ok, S::Error> {
@@ -96,19 +90,6 @@ pub async fn top(redis: &Redis, limit: u32) -> Result<Vec<RankedItem>, Error> {
         return Ok(Vec::new());
     }
     Ok(ranked_items(redis.run(top_command(redis.keys(), limit)).await?))
-}
-
-/// The `limit` (at least 1) most viewed items, each with its rank at the last rescale. One pipeline, because the two
-/// lists do not depend on each other.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn movement(redis: &Redis, limit: u32) -> Result<Vec<RankMovement>, Error> {
-    let before = Command::read("ZRANGE").arg(redis.keys().previous_ranking()).arg("0").arg("-1");
-    let (scores, before): (_, Vec<String>) = redis.all(&[top_command(redis.keys(), limit.max(1)), before]).await?;
-    let before: HashMap<_, _> = before.iter().map(String::as_str).zip(0..).collect();
-    let with_earlier_rank = |now: RankedItem| RankMovement { before: before.get(now.item.as_str()).copied(), now };
-    Ok(ranked_items(scores).into_iter().map(with_earlier_rank).collect())
 }
 
 /// Reads the first `limit` (at least 1) members with their scores.

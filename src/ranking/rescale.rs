@@ -31,7 +31,7 @@ pub async fn is_empty(redis: &Redis) -> Result<bool, Error> {
 }
 
 /// Halves all scores once for each half-life that ended since the last rescale, drops the ranks from
-/// [`RankingConfig::keep`] on, and remembers the first ranks for [`movement`](super::movement).
+/// [`RankingConfig::keep`] on, and remembers the first ranks for [`movement`](super::movement()).
 ///
 /// Safe to run twice, because the marker `rescaled:` records the half-lives that are done. Safe to miss, because the
 /// next run catches up. A script, because the writes depend on the marker. The book's `ZREMRANGEBYRANK 0 -20001`
@@ -45,10 +45,8 @@ pub async fn rescale(redis: &Redis, now: Timestamp, config: &RankingConfig) -> R
     // of decay.
     let began = now.as_secs() / half_life * half_life;
     let keys = redis.keys();
-    let command = Command::script(&RESCALE, [keys.ranking(), keys.ranking_rescaled(), keys.previous_ranking()])
-        .num(began)
-        .num(half_life)
-        .num(config.keep);
+    let keys = [keys.ranking(), keys.ranking_rescaled(), keys.previous_ranking(), keys.hourly_ranks()];
+    let command = Command::script(&RESCALE, keys).num(began).num(half_life).num(config.keep).num(now.as_secs());
     let (halvings, trimmed, forgotten) = redis.run(command).await?;
     Ok(RescaleReport { halvings, trimmed, forgotten })
 }

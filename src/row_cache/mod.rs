@@ -69,6 +69,23 @@ pub async fn schedule(redis: &Redis, row: &RowId, every: f64, now: Timestamp) ->
     Ok(())
 }
 
+/// Loads a scheduled row now, because the caller has changed it in the source. A row that is not scheduled stays so.
+///
+/// Two requests: the row becomes due, which ends a refresh under way that may have read the old row; then [`refresh()`].
+///
+/// # Errors
+/// As [`refresh()`].
+pub async fn refresh_now(
+    redis: &Redis,
+    source: &RowSource<'_>,
+    row: &RowId,
+    now: Timestamp,
+) -> Result<RefreshReport, Error> {
+    let due = Command::write("ZADD").arg(redis.keys().schedule()).arg("XX").num(now).arg(row.as_str()).repeatable();
+    redis.run::<()>(due).await?;
+    refresh(redis, source, std::slice::from_ref(row), now).await
+}
+
 /// Unschedules `row` and deletes its copy.
 ///
 /// One transaction: a concurrent refresh then finds its lease gone and writes nothing.

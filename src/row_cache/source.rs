@@ -95,6 +95,22 @@ impl<'a> RowSource<'a> {
         found.into_iter().map(|row| Ok((id_of(&row)?, Value::Object(row).to_string().into()))).collect()
     }
 
+    /// Changes a column of a row from `was` to `number`. False if the row has another number, or does not exist. True if
+    /// it has `number` already, so that a repetition is harmless.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for the rows of `ROWS_URL`, which only the shop can change; [`Error::Database`].
+    pub async fn change_number(&self, row: &RowId, column: &'static str, was: u64, number: u64) -> Result<bool, Error> {
+        let RowLocation::Table { database: Some(database), table } = self.location else {
+            let rule = "must be changed in the shop's database: edgefront can change rows of ROWS_TABLE only";
+            return Err(Error::invalid(column, rule));
+        };
+        // Safe in SQL: see `query`; the column's name is a constant.
+        let sql = format!("UPDATE {table} SET {column} = ?3 WHERE id = ?1 AND {column} IN (?2, ?3) RETURNING id");
+        let parameters = [row.as_str().into(), was.into(), number.into()];
+        Ok(!database.query(&sql, &parameters).await?.is_empty())
+    }
+
     async fn query(&self, rows: &[&RowId]) -> Result<Vec<Row>, Error> {
         match self.location {
             RowLocation::Table { database, table } => {

@@ -152,6 +152,11 @@ families! {
     PREVIOUS_RANKING: "ranked:" "", "zset" in Pages,
     expires "never", written by "rescale";
 
+    /// The first 100 items of the ranking, about every 5 minutes of the last hour, newest first: the Unix second and a
+    /// JSON list of items.
+    HOURLY_RANKS: "ranked:" "hour", "list" in Pages,
+    expires "2 hours; at most 17 entries", written by "rescale";
+
     /// The item of a view that a request with an `Idempotency-Key` reported.
     VIEW_IDEMPOTENCY: "once:" "{hash}", "string" in Pages,
     expires "1 day", written by "count_once";

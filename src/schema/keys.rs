@@ -115,6 +115,12 @@ impl Keys {
         self.key(&families::PREVIOUS_RANKING, "")
     }
 
+    /// [`families::HOURLY_RANKS`].
+    #[must_use]
+    pub fn hourly_ranks(self) -> String {
+        self.key(&families::HOURLY_RANKS, "hour")
+    }
+
     /// [`families::VIEW_IDEMPOTENCY`]. All visitors share these keys, because a visitor without a session has no name.
     #[must_use]
     pub fn view_idempotency(self, key: &str) -> String {

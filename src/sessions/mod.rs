@@ -26,7 +26,9 @@ mod touch;
 mod viewed;
 
 pub use cleanup::{CleanupProbe, CleanupReport, clean};
-pub use device::{Device, DeviceSelection, EndedSessions, latest_login, list_devices, log_out_devices};
+pub use device::{
+    Device, DeviceSelection, EndedSessions, devices_of_user, latest_login, list_devices, log_out_devices,
+};
 pub use keyring::Keyring;
 pub use login::{LoginRequest, log_in, log_in_with};
 pub use logout::{log_out, log_out_user};

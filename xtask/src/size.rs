@@ -8,8 +8,8 @@ use tokio::try_join;
 use xtask::{failure::Failure, npm, tools, worker};
 
 /// The largest allowed size of the gzipped wasm, bytes. Histograms, errors, roll-ups and the metrics for Prometheus take
-/// 23 KB of it.
-const MAX_GZIPPED_BYTES: usize = 515_000;
+/// 23 KB of it, the actions of the dashboard and the real reasons of explanations 9 KB.
+const MAX_GZIPPED_BYTES: usize = 525_000;
 /// Apart from build/, which keeps its Worker.
 const DIRECTORY: &str = "target/without-demo";
 

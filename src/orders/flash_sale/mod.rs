@@ -19,6 +19,7 @@
 //!
 //! - [`FlashSales`]: reads a sale, reserves a piece, cancels a reservation. Reading and reserving are one script, so a
 //!   page shows the numbers that a reservation is decided by.
+//! - `operator`: the reservations of a sale, and a change of its pieces, for the operator.
 //! - [`confirm_command`]: turns a reservation into a sold piece.
 //! - [`ReservationId`], [`Reservation`], [`reservation_command`], [`read_reservation`]: a reserved piece.
 //!
@@ -27,6 +28,7 @@
 
 mod buyer;
 mod finish;
+mod operator;
 mod reply;
 mod reservation;
 mod reserve;
@@ -35,6 +37,7 @@ use std::time::Duration;
 
 pub use self::{
     finish::confirm_command,
+    operator::Hold,
     reservation::{Reservation, ReservationId, read_reservation, reservation_command},
     reserve::ReserveOutcome,
 };
@@ -65,6 +68,8 @@ pub struct FlashSale {
     pub ends: Timestamp,
     /// All pieces of the sale.
     pub pieces: u64,
+    /// Sold pieces, as far as Redis knows.
+    pub sold: u64,
     /// Pieces that can be reserved now.
     pub left: u64,
     /// Pieces that are held now, for any visitor.

@@ -63,6 +63,11 @@ impl FlashSales<'_> {
         Ok(ReserveOutcome { sale, reservation, created })
     }
 
+    /// The command that reads the sale as nobody sees it.
+    pub(super) fn look_command(&self, sale: &RowId, now: Timestamp) -> Command {
+        self.command(Operation::Read, sale, &Buyer::Nobody, now)
+    }
+
     fn command(&self, operation: Operation<'_>, sale: &RowId, buyer: &Buyer<'_>, now: Timestamp) -> Command {
         let layout = self.redis.keys();
         let keys = [layout.schedule(), layout.delay(), layout.row(sale), layout.flash_sale(sale), layout.holds(sale)];

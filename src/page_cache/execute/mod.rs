@@ -9,11 +9,13 @@
 //! - `esi`: the fragments of a shared render.
 //! - `bypass`: requests that bypass the cache.
 //! - `fill`: the holes of a page, filled for one visitor.
+//! - `explain`: the decision for a URL, for operators.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
 
 mod background;
 mod bypass;
 mod esi;
+mod explain;
 mod fill;
 mod invalidate;
 mod local;
@@ -27,7 +29,13 @@ use std::{cell::LazyCell, rc::Rc, time::Duration};
 use http::{HeaderValue, Method, StatusCode, header};
 
 use self::background::{BackgroundRender, confirm_unstorable, release};
-pub use self::{bypass::bypass, fill::own_content_for_browser, invalidate::forward_unsafe, near::HandedOver};
+pub use self::{
+    bypass::bypass,
+    explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
+    fill::own_content_for_browser,
+    invalidate::forward_unsafe,
+    near::HandedOver,
+};
 use super::{
     admission::{is_plain, popularity},
     cache_status::CacheStatus,

@@ -139,7 +139,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
 }
 
 /// One exchange with the origin.
-enum Exchanged<'a> {
+pub(super) enum Exchanged<'a> {
     /// `page` has no body yet. `validated`: the stored page that the origin confirmed with 304.
     Storable {
         page: Box<StoredPage>,
@@ -150,7 +150,11 @@ enum Exchanged<'a> {
     NotStorable(RenderOutcome),
 }
 
-async fn exchange<'a>(
+/// Asks the origin for the page once.
+///
+/// # Errors
+/// As [`render`].
+pub(super) async fn exchange<'a>(
     app: &App,
     request: &RenderRequest<'a>,
     sent: Option<&VaryFields>,

@@ -79,17 +79,25 @@ fn write_response(request: &ApiRequest<'_>, write: CartWriteOutcome) -> Result<A
 }
 
 fn cart_response(cart: &Cart) -> Response {
-    let items =
-        cart.lines.iter().map(|CartLine { item, quantity }| CartItemJson { id: item.as_str(), quantity: *quantity });
-    let document = CartJson { items: items.collect(), lines: cart.lines.len(), quantity: cart.total_quantity() };
-    respond::with_etag(respond::json(respond::NO_STORE, &document))
+    respond::with_etag(respond::json(respond::NO_STORE, &CartJson::of(cart)))
 }
 
+/// A cart as JSON.
 #[derive(Serialize)]
-struct CartJson<'a> {
+pub(super) struct CartJson<'a> {
     items: Vec<CartItemJson<'a>>,
     lines: usize,
     quantity: u64,
+}
+
+impl<'a> CartJson<'a> {
+    pub fn of(cart: &'a Cart) -> Self {
+        let items = cart
+            .lines
+            .iter()
+            .map(|CartLine { item, quantity }| CartItemJson { id: item.as_str(), quantity: *quantity });
+        Self { items: items.collect(), lines: cart.lines.len(), quantity: cart.total_quantity() }
+    }
 }
 
 #[derive(Serialize)]

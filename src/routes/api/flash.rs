@@ -1,12 +1,13 @@
 //! `/flash`: flash sales, and the visitor's reservation.
 
 use http::StatusCode;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{request::ApiRequest, respond, rows};
 use crate::{
     App,
-    orders::flash_sale::{FlashSale, FlashSales, ReservationId, ReserveOutcome},
+    orders::flash_sale::{FlashSale, FlashSales, Hold, ReservationId, ReserveOutcome},
     ports::{answer::Answer, error::Error, time::Timestamp},
     routes::problem::Problem,
     schema::{ids::RowId, token::Token},
@@ -39,6 +40,54 @@ pub async fn cancel(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let id = ReservationId::parse(&request.second_id).ok_or(Error::NotFound("reservation"))?;
     sales(app).cancel(&sale, &token, &id, request.now).await?;
     Ok(respond::empty(StatusCode::NO_CONTENT).into())
+}
+
+#[derive(Serialize)]
+struct OperatorJson<'a> {
+    id: &'a str,
+    state: &'static str,
+    now: f64,
+    starts: u64,
+    ends: u64,
+    pieces: u64,
+    sold: u64,
+    held: u64,
+    left: u64,
+    holds: Vec<Hold>,
+}
+
+/// The sale as its operator sees it, with its reservations: those that end first before the others.
+pub async fn holds(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, now, id) = (request.app, request.now, sale_id(&request)?);
+    let (sale, holds) = sales(app).read_with_holds(&id, now).await?;
+    let document = OperatorJson {
+        id: id.as_str(),
+        state: sale.state(now).as_str(),
+        now: now.as_score(),
+        starts: sale.starts.as_secs(),
+        ends: sale.ends.as_secs(),
+        pieces: sale.pieces,
+        sold: sale.sold,
+        held: sale.held,
+        left: sale.left,
+        holds,
+    };
+    Ok(respond::json(respond::NO_STORE, &document).into())
+}
+
+/// `{was, pieces}`: changes the number of pieces in the shop's database. Idempotent.
+pub async fn set_pieces(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    let (app, now, id) = (request.app, request.now, sale_id(&request)?);
+    let mut fields = request.json_fields()?;
+    let [was, pieces] = ["was", "pieces"]
+        .map(|field| fields.take(field)?.as_u64().ok_or_else(|| Error::invalid(field, "must be a whole number")));
+    let (was, pieces) = (was?, pieces?);
+    fields.finish()?;
+    let changed = sales(app).set_pieces(&id, was, pieces, now).await;
+    // Also after an error: Redis may have executed the request and lost the reply.
+    app.rows.forget(std::slice::from_ref(&id));
+    changed?;
+    holds(request).await
 }
 
 /// The sale's id. A path that cannot be a row's id names no sale.

@@ -56,6 +56,7 @@ mod rows;
 mod session;
 mod stats;
 mod traffic;
+mod users;
 
 #[cfg(test)]
 mod openapi;
@@ -114,8 +115,13 @@ static ROUTES: &[ApiRoute] = routes! {
 
     Service POST   "/sessions"                       session::begin,        "Log a user in";
     Service DELETE "/users/{user}/sessions"          devices::end_user,     "Log a user out of all devices";
+    Service GET    "/users/{user}/sessions"          users::list,           "The sessions of a user";
+    Service GET    "/users/{user}/sessions/{device}" users::show,           "A session with its cart and viewed items";
+    Service DELETE "/users/{user}/sessions/{device}" users::end,            "End one session of a user";
     Service POST   "/orders"                         orders::report,        "Report an order";
     Service GET    "/abandoned"                      abandoned::list,       "Carts that ended with their session";
+    Service GET    "/flash/{sale}/holds"             flash::holds,          "A sale with its reservations";
+    Service PUT    "/flash/{sale}/pieces"            flash::set_pieces,     "Change the number of pieces of a sale";
     Service GET    "/rows/{row}/schedule"            rows::schedule,        "The schedule of a row";
     Service PUT    "/rows/{row}/schedule"            rows::set_schedule,    "Schedule a row, or stop refreshing it";
     Service POST   "/purge"                          pages::purge,          "Purge stored pages";

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{
     body::{JsonFields, parse_id, parse_string},
@@ -10,8 +11,7 @@ use super::{
     respond,
 };
 use crate::{
-    App,
-    page_cache::{self, PageKey, Purge, PurgeMode},
+    page_cache::{self, Explanation, PageKey, Purge, PurgeMode, Reason},
     ports::{answer::Answer, error::Error},
     routes::problem::Problem,
     schema::ids::{ItemId, Tag},
@@ -60,13 +60,24 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(respond::json(respond::NO_STORE, &json!({"purged": purges.len(), "skipped": skipped})).into())
 }
 
-/// `?url=` → the result of [`page_cache::explain`] as JSON. A URL may be a path of this host.
+/// `?url=` → the result of [`page_cache::explain`] as JSON. A URL may be a path of this host. A URL of another host is
+/// no page of this shop.
 pub async fn explain(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let url = request.query_parameter("url")?.ok_or_else(|| Error::invalid("url", "is missing"))?;
     let url = absolute_url(&request, &url);
-    let App { redis, pages, config, .. } = request.app.as_ref();
-    let explanation = page_cache::explain(redis, pages, &url, request.now, &config.page).await?;
+    let explanation = if is_own_page(&request, &url) {
+        page_cache::explain(request.app, &url, request.now).await?
+    } else {
+        Explanation::not_a_page(Reason::NoPage, &request.app.config.page)
+    };
     Ok(respond::json(respond::NO_STORE, &json!(explanation)).into())
+}
+
+/// Returns whether a URL can be a page of the host that got the request. edgefront's own paths are no pages.
+fn is_own_page(request: &ApiRequest<'_>, url: &str) -> bool {
+    let (Ok(url), Ok(own)) = (Url::parse(url), Url::parse(&request.origin())) else { return false };
+    let is_own_path = url.path() == "/_edge" || url.path().starts_with("/_edge/");
+    url.host() == own.host() && url.port() == own.port() && !is_own_path
 }
 
 /// Takes an optional list.

@@ -1,13 +1,14 @@
 //! `/popular`, `/ranking` and `/views`: the ranking, and views that edgefront did not see.
 
 use http::StatusCode;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{request::ApiRequest, respond};
 use crate::{
     metrics::traffic::Metric,
-    ports::{answer::Answer, network::ClientNetwork},
-    ranking::{self, activity::Viewer, crawler},
+    ports::{answer::Answer, error::Error, network::ClientNetwork},
+    ranking::{self, Movement, RankMovement, Since, activity::Viewer, crawler},
     routes::problem::Problem,
     schema::ids::ItemId,
 };
@@ -21,11 +22,26 @@ pub async fn popular(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     Ok(respond::json(respond::SHARED_10_SECONDS, &json!({"items": items})).into())
 }
 
-/// `?limit=` → `{items: [{id, rank, views, before}]}`. `before` is the rank at the last rescale; null if the item was
-/// not among the first 100.
+#[derive(Serialize)]
+struct MovementJson {
+    items: Vec<RankMovement>,
+    since: Option<u64>,
+    item_route: String,
+}
+
+/// `?limit=&since=` → `{items: [{id, rank, views, before}], since, item_route}`. `before` is the rank an hour ago (`hour`)
+/// or at the last rescale (`rescale`, the default); null if the item was not among the first 100. `item_route` is the
+/// pattern of an item's page.
 pub async fn movement(request: ApiRequest<'_>) -> Result<Answer, Problem> {
-    let items = ranking::movement(&request.app.redis, request.query_number("limit", 10, MAX_ITEMS)?).await?;
-    Ok(respond::json(respond::NO_STORE, &json!({"items": items})).into())
+    let since = match request.query_parameter("since")?.as_deref() {
+        None | Some("rescale") => Since::Rescale,
+        Some("hour") => Since::Hour,
+        Some(_) => return Err(Error::invalid("since", "must be `hour` or `rescale`").into()),
+    };
+    let limit = request.query_number("limit", 10, MAX_ITEMS)?;
+    let Movement { items, since } = ranking::movement(&request.app.redis, limit, since, request.now).await?;
+    let item_route = request.app.config.page.urls.items.pattern();
+    Ok(respond::json(respond::NO_STORE, &MovementJson { items, since, item_route }).into())
 }
 
 /// `{item}`: reports a view of an item's page that another cache served. 202, because the view is counted after the

@@ -7,8 +7,9 @@
 --      gone_by: a hold that ended by then has given its piece back
 --      hold_ends, id: the end and the id of a new hold, the id without its window
 --      keep: seconds for which the keys outlive the sale; touch_every: of an activity, seconds
--- returns a JSON object with `outcome`, and if there is such a sale: due every starts ends pieces left held price_cents
---      list_cents bought, and of the visitor's hold: id until. A reservation does not read the schedule: every is 0
+-- returns a JSON object with `outcome`, and if there is such a sale: due every starts ends pieces sold left held
+--      price_cents list_cents bought, and of the visitor's hold: id until
+--      A reservation does not read the schedule: every is 0
 --      outcome: seen, held, or the reason: nobody, already-bought, not-started, ended, sold-out; no-copy, no-sale
 local schedule, delay, copy, sale, held, login, recent = unpack(KEYS)
 local operation, who, idle_cutoff, name = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -98,7 +99,7 @@ end
 
 local answer = {
   outcome = outcome, due = tonumber(due), every = tonumber(every),
-  starts = starts, ends = ends, pieces = pieces, left = left, held = holds,
+  starts = starts, ends = ends, pieces = pieces, sold = sold, left = left, held = holds,
   price_cents = column('sale_price_cents'), list_cents = column('price_cents'), bought = bought,
 }
 if mine then answer['id'], answer['until'] = mine, tonumber(mine_ends) end

@@ -66,7 +66,7 @@ pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4
 pub static EVICT: Script = lua!("evict", "1bf02050057b650ea60befaaa92a76bdd1edaaf1");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
-pub static FLASH: Script = lua!("flash", "525b1123cf00c4dcb1644c2996771c02dcb9bf14");
+pub static FLASH: Script = lua!("flash", "dfcfaca8cd53772175b528adc93e999ee9716ca4");
 
 /// Gives a visitor's piece of a flash sale back, once.
 pub static FLASH_CANCEL: Script = lua!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
@@ -96,7 +96,7 @@ pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332
 pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678220702");
 
 /// Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
-pub static RESCALE: Script = lua!("rescale", "34ddbbece113deccc75d6f829ec0baeb2d1e678c");
+pub static RESCALE: Script = lua!("rescale", "a2e6d87448fa2325939e389a36494ac7cba2abfb");
 
 /// Ends a render: stores the page, and ends the lease.
 pub static STORE: Script = lua!("store", "d1a16fe1d34e6dbca33939c35b789484f16cd99c");

@@ -67,11 +67,14 @@ pub async fn latest_login(
 /// seconds).
 type DeviceReply = (String, f64, String, f64);
 
-/// The devices of `user`, the latest logins first.
+/// The live sessions of `user`, the latest logins first, 100 at most.
 ///
 /// One script per shard, in one pipeline. A script, so that a concurrent login or logout is visible completely or not
 /// at all.
-async fn devices_of_user(
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn devices_of_user(
     redis: &Redis,
     user: &UserId,
     now: Timestamp,

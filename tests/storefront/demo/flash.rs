@@ -263,3 +263,26 @@ async fn many_buyers_buy_exactly_all_pieces() {
     assert_eq!((&sale["state"], &sale["left"]), (&json!("sold_out"), &json!(0)));
     assert!(reserve(&shop, "late").await.is_none());
 }
+
+#[tokio::test]
+async fn an_operator_adds_pieces() {
+    let shop = open().await;
+    let path = format!("/flash/{RUNNING}/pieces");
+    let change = async |was: u64, pieces: u64| {
+        service(&shop, Method::PUT, &path, Some(&json!({"was": was, "pieces": pieces}))).await
+    };
+
+    let answer = change(25, 30).await;
+
+    assert_eq!(
+        (answer.status, &answer.json["pieces"], &answer.json["left"]),
+        (200, &json!(30), &json!(30)),
+        "{answer:?}"
+    );
+    assert_eq!(sale(&shop, RUNNING).await["pieces"], 30);
+    assert_eq!(change(25, 30).await.json["pieces"], 30, "a repetition changes nothing");
+    assert_eq!(change(25, 40).await.json["field"], "was", "another operator's change is not overwritten");
+    shop.sql(&format!("UPDATE inventory SET sale_sold = 20 WHERE id = '{RUNNING}'")).await;
+    assert_eq!(change(30, 19).await.json["field"], "pieces", "20 pieces are sold");
+    assert_eq!(change(30, 25).await.json["pieces"], 25);
+}

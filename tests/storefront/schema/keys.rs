@@ -83,6 +83,7 @@ fn every_row_is_a_key_and_every_key_has_a_row() {
             layout.ranking(),
             layout.ranking_rescaled(),
             layout.previous_ranking(),
+            layout.hourly_ranks(),
             unhashed(layout.view_idempotency("key")),
             layout.page(HASH),
             layout.variants(HASH),

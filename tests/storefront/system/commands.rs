@@ -291,7 +291,7 @@ async fn an_open_dashboard_a_minute() {
         }
     }
     for _ in 0..polls / tables_every {
-        for path in ["/jobs", "/ranking?limit=10", "/schedule?limit=10", "/abandoned?limit=5"] {
+        for path in ["/jobs", "/ranking?limit=10&since=hour", "/schedule?limit=10", "/abandoned?limit=5"] {
             call(path).await;
         }
     }

@@ -137,6 +137,7 @@ async fn a_sale_has_the_columns_of_its_row() {
             starts,
             ends: starts + HOUR,
             pieces: 3,
+            sold: 0,
             left: 3,
             held: 0,
             price_cents: Some(900),

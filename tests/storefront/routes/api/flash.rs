@@ -20,6 +20,8 @@ scenarios!(&[("ROWS_URL", "{origin}/rows"), ("FLASH_HOLD", "300")];
     an_overdue_row_is_refreshed_after_the_response,
     a_missing_copy_is_loaded,
     a_row_without_a_sale_is_not_found,
+    an_operator_sees_who_holds_a_piece,
+    the_pieces_of_rows_of_an_address_are_the_shops,
 );
 
 fn now() -> Timestamp {
@@ -220,4 +222,37 @@ async fn a_row_without_a_sale_is_not_found(shop: &Shop) {
         assert_eq!(problem(&reserve), (404, "urn:edgefront:not-found"), "{sale}");
     }
     assert_eq!(shop.store.raw(&["KEYS", "flash:*"]).await, json!([]));
+}
+
+async fn an_operator_sees_who_holds_a_piece(shop: &Shop) {
+    open(shop, (-60, 3600), 3).await;
+    let (mut ada, mut bob) = (log_in(shop, "ada").await, log_in(shop, "bob").await);
+    let first = reserve(&mut ada).await;
+    reserve(&mut bob).await;
+    shop.store.raw(&["HSET", "flash:pan", "sold", "1"]).await;
+    let before = shop.store.counts().requests;
+
+    let answer = service(shop, Method::GET, "/flash/pan/holds", None).await;
+
+    assert_eq!(shop.store.counts().requests - before, 1);
+    let counts = ["pieces", "sold", "held", "left", "state"].map(|name| answer.json[name].clone());
+    assert_eq!(counts, [json!(3), json!(1), json!(2), json!(0), json!("sold_out")], "{answer:?}");
+    let users: Vec<_> = answer.json["holds"].as_array().expect("a list").iter().map(|hold| &hold["user"]).collect();
+    assert_eq!(users, ["ada", "bob"], "the first to end comes first");
+    assert_eq!(answer.json["holds"][0]["until"], first.json["reservation"]["until"]);
+    assert_eq!(service(shop, Method::GET, "/flash/mug/holds", None).await.status, 404);
+}
+
+async fn the_pieces_of_rows_of_an_address_are_the_shops(shop: &Shop) {
+    open(shop, (-60, 3600), 3).await;
+    for (body, field) in [
+        (json!({"was": 3, "pieces": 5}), "sale_pieces"),
+        (json!({"was": 3, "pieces": 0}), "pieces"),
+        (json!({"was": 3, "pieces": "5"}), "pieces"),
+        (json!({"pieces": 5}), "was"),
+    ] {
+        let answer = service(shop, Method::PUT, "/flash/pan/pieces", Some(&body)).await;
+        assert_eq!((answer.status, &answer.json["field"]), (422, &json!(field)), "{body}: {answer:?}");
+    }
+    assert_eq!(service(shop, Method::PUT, "/flash/x/pieces", Some(&json!({"was": 3, "pieces": 5}))).await.status, 404);
 }

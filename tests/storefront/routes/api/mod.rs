@@ -36,6 +36,8 @@ mod ranking;
 mod rows;
 /// `/session` and `/recent`, and `POST /sessions` of a service.
 mod session;
+/// `/users/{user}/sessions` of a service.
+mod users;
 
 /// A response of the API.
 #[derive(Debug)]

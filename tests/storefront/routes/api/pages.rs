@@ -8,6 +8,8 @@ use crate::support::{Reply, Shop, scenarios};
 
 scenarios!(&[];
     a_page_is_explained_before_and_after_it_is_stored,
+    the_explanation_names_the_real_reason,
+    a_url_of_another_host_is_no_page,
     a_purge_removes_the_pages_that_it_names,
     an_invalid_purge_is_refused,
 );
@@ -44,6 +46,48 @@ async fn a_page_is_explained_before_and_after_it_is_stored(shop: &Shop) {
     }
     assert_eq!(service(shop, Method::GET, "/cache", None).await.json["field"], "url");
     assert_eq!(service(shop, Method::GET, "/cache?url=/&url=/", None).await.json["field"], "url");
+}
+
+/// Redis knows nothing of these pages: the origin's response decides.
+async fn the_explanation_names_the_real_reason(shop: &Shop) {
+    shop.store.raw(&["ZADD", "viewed:", "-9", "mug"]).await;
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/account" => Reply::html("Ada").header("cache-control", "private, no-store"),
+        "/sale" => Reply::html("sale").header("cache-control", "public, max-age=60"),
+        "/products/mug" => Reply::html("mug").header("set-cookie", "basket=secret"),
+        "/missing" | "/products/missing" => Reply::status(404),
+        "/old" => Reply::status(301).header("location", "/new"),
+        _ => Reply::html("page"),
+    });
+    shop.store.load_scripts().await;
+    let before = (shop.store.counts().requests, shop.origin.count());
+    let reasons = [
+        ("/account", false, "private", "cache-control: private, no-store"),
+        ("/sale", true, "absent", ""),
+        ("/products/mug", false, "set-cookie", "set-cookie: basket"),
+        ("/missing", false, "status", "status 404"),
+        ("/products/missing", false, "status", "status 404"),
+        ("/old", false, "status", "status 301"),
+        ("/about", false, "no-item", "the response states no freshness"),
+        ("/products/cup", false, "unpopular", ""),
+        ("/cart", false, "personal", "CART_ROUTES"),
+    ];
+    for (path, cacheable, why, cause) in reasons {
+        let explained = explain(shop, path).await;
+        let found = (&explained["cacheable"], &explained["why"], &explained["cause"]);
+        assert_eq!(found, (&json!(cacheable), &json!(why), &json!(cause)), "{path}");
+    }
+    let after = (shop.store.counts().requests, shop.origin.count());
+    assert_eq!((after.0 - before.0, after.1 - before.1), (9, 8), "one request each, and none to the origin for a cart");
+    assert_eq!(explain(shop, "/sale").await["why"], "absent", "nothing was stored");
+}
+
+async fn a_url_of_another_host_is_no_page(shop: &Shop) {
+    for url in ["https://other.example/products/mug", "mug", "data:mug", "/_edge/v1/stats", "/_edge"] {
+        let explained = explain(shop, url).await;
+        assert_eq!((&explained["cacheable"], &explained["why"]), (&json!(false), &json!("no-page")), "{url}");
+    }
+    assert_eq!((shop.store.counts().requests, shop.origin.count()), (0, 0));
 }
 
 async fn a_purge_removes_the_pages_that_it_names(shop: &Shop) {

@@ -9,6 +9,7 @@ use crate::support::{Shop, scenarios};
 scenarios!(&[];
     the_most_viewed_items_come_first,
     items_show_their_ranks_at_the_last_rescale,
+    items_show_their_ranks_an_hour_ago,
     a_reported_view_counts_once_for_a_session,
     a_retried_report_of_a_view_counts_once,
     a_reported_view_cannot_invent_an_item,
@@ -52,8 +53,42 @@ async fn items_show_their_ranks_at_the_last_rescale(shop: &Shop) {
         moved("mug", 2, 2.0, json!(1)),
         moved("lamp", 3, 1.0, json!(null)),
     ]);
-    assert_eq!((answer.status, answer.json), (200, json!({"items": items})));
-    assert_eq!(service(shop, Method::GET, "/ranking?limit=0", None).await.json["field"], "limit");
+    let expected = json!({"items": items, "since": null, "item_route": "/products/{item}"});
+    assert_eq!((answer.status, answer.json), (200, expected));
+    for (query, field) in [("limit=0", "limit"), ("since=day", "since")] {
+        assert_eq!(service(shop, Method::GET, &format!("/ranking?{query}"), None).await.json["field"], field);
+    }
+}
+
+async fn items_show_their_ranks_an_hour_ago(shop: &Shop) {
+    let hour = async || service(shop, Method::GET, "/ranking?since=hour", None).await.json;
+    let rescale = async || {
+        assert_eq!(service(shop, Method::POST, "/jobs/rescale", None).await.status, 200);
+        let entries = shop.store.raw(&["LRANGE", "ranked:hour", "0", "-1"]).await;
+        entries.as_array().expect("a list").len()
+    };
+    shop.store.raw(&["ZADD", "viewed:", "-8", "cup", "-4", "mug"]).await;
+    assert_eq!(hour().await["since"], json!(null), "nothing is remembered yet");
+    assert_eq!((rescale().await, rescale().await), (1, 1), "a second run adds nothing");
+    let since = hour().await["since"].as_u64().expect("seconds");
+
+    // The ranking of 62, 58 and 54 minutes ago, and other code's.
+    shop.store.raw(&["DEL", "ranked:hour"]).await;
+    for (minutes, items) in [(62, r#"["old"]"#), (60, r#"["mug","cup"]"#), (54, r#"["cup","mug"]"#)] {
+        let entry = format!("{}{items}", since - minutes * 60);
+        shop.store.raw(&["LPUSH", "ranked:hour", &entry]).await;
+    }
+    assert_eq!(rescale().await, 3, "a new entry, and one without the entry that is too old");
+
+    let before = shop.store.counts();
+    let moved = hour().await;
+    let after = shop.store.counts();
+    assert_eq!((after.requests - before.requests, after.commands - before.commands), (1, 2));
+    let ranks: Vec<_> = moved["items"].as_array().expect("a list").iter().map(|item| &item["before"]).collect();
+    assert_eq!(ranks, [&json!(1), &json!(0)], "{moved}");
+    assert_eq!(moved["since"], json!(since - 3600));
+    shop.store.raw(&["LSET", "ranked:hour", "-1", "nonsense"]).await;
+    assert_eq!(hour().await["since"], json!(null));
 }
 
 async fn a_reported_view_counts_once_for_a_session(shop: &Shop) {

@@ -31,6 +31,7 @@ scenarios!(
     a_piece_of_a_flash_sale_is_reserved_and_bought,
     a_user_signs_out_on_all_devices,
     an_account_keeps_addresses_and_resets_its_password,
+    an_operator_works_with_the_dashboard,
     every_page_is_accessible,
     signing_in_keeps_the_cart,
     the_dashboard_shows_activity,

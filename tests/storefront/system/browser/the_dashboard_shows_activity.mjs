@@ -74,14 +74,14 @@ await inBrowser(async (open) => {
 			assert.notEqual(await page.locator("[data-chart=responses] canvas").count(), 0);
 			assert.match(await page.locator("[data-chart=responses] .plot").getAttribute("aria-label"), /Hit: /);
 			await showsLatenciesAndErrors(page);
-			assert.equal(await text(page, "[data-empty=rows]"), "No rows are scheduled. Schedule one with PUT /_edge/v1/rows/{id}/schedule.");
+			assert.equal(await text(page, "[data-empty=rows]"), "No rows are scheduled. Schedule a row to show its stock and its sale times without a query for each visitor.");
 
 			await page.getByLabel("Page URL or path").fill(MUG);
 			await page.keyboard.press("Enter");
-			await says(page, "[data-explained]", "Cached.");
+			await says(page, "[data-verdict]", "Cached.");
 			await page.getByLabel("Page URL or path").fill("/cart");
 			await page.keyboard.press("Enter");
-			await says(page, "[data-explained]", "Not cacheable.");
+			await says(page, "[data-verdict]", "Not cached.");
 			await accessible(page, what);
 
 			for (const [range, name] of [["7 days", "7d"], ["24 hours", "24h"]]) {

@@ -1,0 +1,195 @@
+//! Explains the cache's decision for a URL: `GET /cache?url=`. Takes no lease and counts no view.
+
+use http::StatusCode;
+use serde::Serialize;
+
+use super::render::{Exchanged, RenderOutcome, RenderRequest, exchange};
+use crate::{
+    App,
+    config::PageConfig,
+    page_cache::{
+        admission::popularity,
+        hit_for_miss::{self, Unstorable},
+        key::PageKey,
+        lookup::{PageState, look_up},
+        policy::Reason,
+        selecting::SelectingHeaders,
+    },
+    ports::{error::Error, time::Timestamp},
+};
+
+/// The explanation, in the form of its JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// True if a plain GET of the URL is stored, or would be stored now.
+    pub cacheable: bool,
+    /// The reason: `fresh`, `stale`, `absent`, or the `detail` of `Cache-Status`.
+    pub why: &'static str,
+    /// The part of the origin's response that prevents the store, such as `set-cookie: csrftoken`, or the variable that
+    /// does. Empty without one.
+    pub cause: String,
+    #[serde(flatten)]
+    pub page: Option<ExplainedPage>,
+    #[serde(flatten)]
+    pub stored: Option<ExplainedEntry>,
+    pub rules: ExplainedRules,
+}
+
+impl Explanation {
+    /// The explanation of a URL that has no shared page.
+    #[must_use]
+    pub fn not_a_page(reason: Reason, config: &PageConfig) -> Self {
+        let (why, rules) = (reason.as_str(), ExplainedRules::of(config, ""));
+        Self { cacheable: false, why, cause: String::new(), page: None, stored: None, rules }
+    }
+}
+
+/// The rules that apply to the page: names and patterns as they were configured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExplainedRules {
+    pub cookies_ignored: Vec<String>,
+    /// Cookies whose visitors never get a shared page.
+    pub cookies_personal: Vec<String>,
+    /// Cookies whose values select the page.
+    pub cookies_varied: Vec<String>,
+    /// Cookies that shared renders of this page do not set.
+    pub cookies_dropped: Vec<String>,
+    pub csrf_cookie: Option<String>,
+    pub paths_personal: Vec<String>,
+    pub query_ignored: Vec<String>,
+    pub query_kept: Vec<String>,
+}
+
+impl ExplainedRules {
+    fn of(config: &PageConfig, path: &str) -> Self {
+        let (cookies, urls) = (&config.cookies, &config.urls);
+        let dropped = cookies.dropped.iter().filter(|rule| rule.path.contains(path));
+        Self {
+            cookies_ignored: cookies.ignored.names().collect(),
+            cookies_personal: cookies.personal.names().collect(),
+            cookies_varied: cookies.varied.iter().map(|cookie| cookie.name.clone()).collect(),
+            cookies_dropped: dropped.flat_map(|rule| rule.name.names()).collect(),
+            csrf_cookie: cookies.csrf.clone(),
+            paths_personal: urls.personal_paths.names().collect(),
+            query_ignored: urls.query.ignored.names().collect(),
+            query_kept: urls.query.kept.names().collect(),
+        }
+    }
+}
+
+/// A page that could be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExplainedPage {
+    pub item: Option<String>,
+    /// The canonical URL.
+    pub url: String,
+    /// The key in Redis.
+    pub key: String,
+    /// None if the item was never viewed.
+    pub rank: Option<u64>,
+    /// The request headers that select a variant, separated by commas.
+    pub varies_by: String,
+}
+
+/// A page that is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExplainedEntry {
+    /// Seconds since the render.
+    pub age: u64,
+    /// Remaining freshness in seconds, negative if stale.
+    pub ttl: i64,
+    /// Bytes of the body.
+    pub bytes: usize,
+    pub tags: Vec<String>,
+}
+
+/// Explains an absolute URL for a request without selecting headers. `app.pages` has the items that the origin named.
+///
+/// If Redis has neither the page nor a hit-for-miss note, the origin is asked for the page, as for a shared render: only
+/// its response tells whether the page could be stored. The response is not stored.
+///
+/// # Errors
+/// [`Error::Redis`]. An origin that fails is no error: it is the reason.
+pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation, Error> {
+    let config = &app.config.page;
+    let page = match app.pages.key(url.to_owned(), &config.urls) {
+        Ok(page) => page,
+        Err(reason) => return Ok(Explanation::not_a_page(reason, config)),
+    };
+    let selecting = SelectingHeaders::default();
+    let look = look_up(&app.redis, &page, &selecting, None, now).await?;
+    let named = look.entry.as_ref().and_then(|entry| entry.item.as_ref());
+    let page = if named.is_some() { page.naming(named) } else { page };
+    let stored = look.entry.map(|entry| ExplainedEntry {
+        age: entry.age(now),
+        ttl: entry.ttl(now),
+        bytes: entry.body.len(),
+        tags: entry.tags.iter().map(ToString::to_string).collect(),
+    });
+    let varies_by = look.vary.to_text();
+    let (cacheable, why, cause) = match (&stored, look.state) {
+        _ if let Some(variable) = personal_route(app, &page) => (false, Reason::Personal.as_str(), variable.to_owned()),
+        (Some(stored), _) => (true, if stored.ttl > 0 { "fresh" } else { "stale" }, look.cause),
+        (None, PageState::Unstorable(reason)) => (false, reason.as_str(), look.cause),
+        (None, _) => {
+            let popularity = page.by_popularity().and_then(|()| popularity(config, look.rank));
+            let request = RenderRequest {
+                key: &page,
+                selecting: &selecting,
+                sent: popularity.is_ok().then_some(look.vary),
+                stored: None,
+                popularity,
+                stamp: 0,
+                no_cache: false,
+                in_background: true,
+                accepts_gzip: false,
+            };
+            match assess(app, &request).await {
+                Ok(None) => (true, "absent", String::new()),
+                Ok(Some(why)) => (false, why.reason.as_str(), why.cause),
+                Err(_) => (false, Reason::OriginDown.as_str(), String::new()),
+            }
+        }
+    };
+    let named = ExplainedPage {
+        item: page.item().map(ToString::to_string),
+        url: page.url().to_owned(),
+        key: app.redis.keys().page(page.hash()),
+        rank: look.rank,
+        varies_by,
+    };
+    let rules = ExplainedRules::of(config, page.path());
+    Ok(Explanation { cacheable, why, cause, page: Some(named), stored, rules })
+}
+
+/// The variable that keeps the page's requests out of the cache, because the origin gets the visitor's cart or
+/// reservation with them.
+fn personal_route(app: &App, page: &PageKey) -> Option<&'static str> {
+    let query = page.url().split_once('?').map(|(_, query)| query);
+    if app.config.origin.cart_routes.iter().any(|route| route == page.path()) {
+        Some("CART_ROUTES")
+    } else if app.config.flash.checkout.item(page.path(), query).is_some() {
+        Some("FLASH_CHECKOUT")
+    } else {
+        None
+    }
+}
+
+/// Asks the origin for the page without storing it. None if its response could be stored, else the reason against it.
+///
+/// # Errors
+/// As [`exchange`].
+async fn assess(app: &App, request: &RenderRequest<'_>) -> Result<Option<Box<Unstorable>>, Error> {
+    let outcome = match exchange(app, request, request.sent.as_ref()).await? {
+        Exchanged::NotStorable(outcome) => outcome,
+        Exchanged::Storable { .. } => return Ok(None),
+    };
+    let RenderOutcome::NotStorable { response, mut why, .. } = outcome else { return Ok(None) };
+    // Popularity is judged before the status. For the operator, an error page is an error page.
+    let status = response.status();
+    if status != StatusCode::OK && matches!(why.reason, Reason::NoItem | Reason::Parameters | Reason::Unpopular) {
+        why.reason = Reason::Status;
+        why.cause = hit_for_miss::cause(why.reason, status, response.headers());
+    }
+    Ok(Some(why))
+}
