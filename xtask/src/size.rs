@@ -8,7 +8,7 @@ use tokio::try_join;
 use xtask::{failure::Failure, npm, tools, worker};
 
 /// The largest allowed size of the gzipped wasm, bytes.
-const MAX_GZIPPED_BYTES: usize = 488_500;
+const MAX_GZIPPED_BYTES: usize = 493_100;
 /// Apart from build/, which keeps its Worker.
 const DIRECTORY: &str = "target/without-demo";
 

@@ -22,6 +22,8 @@ mod models;
 mod parsers;
 /// All operations at once, in random order, against a model.
 mod races;
+/// A change of `SHARDS` under traffic.
+mod reshard;
 /// Random requests against the description of the API.
 mod schemathesis;
 /// Attacks, by the chapters of OWASP's ASVS 5.0.
