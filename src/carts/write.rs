@@ -55,6 +55,9 @@ pub async fn change(
 /// A script, because the write depends on the session and on the content of the cart. It is repeatable after a lost
 /// reply, except with a [`CartChange::Add`], which must not add twice.
 ///
+/// A session of another layout than `SHARDS` stays where it is. If it has ended, a second request starts the guest's
+/// session in the layout of new sessions.
+///
 /// # Errors
 /// Nothing is changed after any of them.
 /// - [`Error::Invalid`] for an [`CartChange::Add`] of 0.
@@ -68,12 +71,38 @@ pub async fn write(
     now: Timestamp,
     config: &Config,
 ) -> Result<CartWriteOutcome, Error> {
-    let (token, guest_token) = tokens(redis, request.token, now)?;
-    let shard = redis.keys().shard_of(&guest_token);
-    let mut keys = vec![shard.login(), shard.recent(), shard.cart(&token), shard.cart(&guest_token)];
+    let keys = redis.keys();
+    // A visitor without a token gets the same token twice: its session is not live, because it was drawn just now.
+    let new_guest = || keys.draw(now).map(|token| (token.clone(), Some(token)));
+    let mut tokens = match request.token {
+        Some(token) if keys.is_of_other_layout(token) => (token.clone(), None),
+        // Both are in one shard, so that one script can reach both.
+        Some(token) => (token.clone(), Some(keys.draw_beside(token, now)?)),
+        None => new_guest()?,
+    };
+    loop {
+        let outcome = write_once(redis, request, &tokens, now, config).await?;
+        if outcome.session.is_some() || tokens.1.is_some() {
+            return Ok(outcome);
+        }
+        tokens = new_guest()?;
+    }
+}
+
+/// Runs the script for the session of the first token. If that is not live, a guest's session starts under the second
+/// token, if any, which is in the same shard.
+async fn write_once(
+    redis: &Redis,
+    request: &CartWriteRequest<'_>,
+    (token, guest_token): &(Token, Option<Token>),
+    now: Timestamp,
+    config: &Config,
+) -> Result<CartWriteOutcome, Error> {
+    let (guest_token, shard) = (guest_token.as_ref(), redis.keys().shard_of(token));
+    let mut keys = vec![shard.login(), shard.recent(), shard.cart(token), shard.cart(guest_token.unwrap_or(token))];
     keys.extend(request.idempotency_key.map(|key| shard.idempotency(token.as_str(), key)));
     let mut command = Command::script(&CART_WRITE, keys)
-        .args([token.as_str(), guest_token.as_str()])
+        .args([token.as_str(), guest_token.map_or("", Token::as_str)])
         .num(now)
         .num(now - config.session.idle)
         .num(config.cart.max_lines)
@@ -92,12 +121,12 @@ pub async fn write(
     };
     let created = match outcome.as_str() {
         // If the visitor had no token, an earlier execution started this session and its reply was lost.
-        "kept" => token == guest_token,
+        "kept" => guest_token == Some(token),
         "created" => true,
         "full" => return Err(Error::CartFull { limit: config.cart.max_lines }),
         _ => return Err(Error::KeyReused),
     };
-    let token = if created { &guest_token } else { &token };
+    let token = guest_token.filter(|_| created).unwrap_or(token);
     Ok(CartWriteOutcome {
         session: Session::from_login_value(token, &login_value),
         created,
@@ -113,17 +142,4 @@ fn script_arguments(change: &CartChange) -> Result<(&'static str, &str, Quantity
         CartChange::Set(item, quantity) => Ok(("set", item.as_str(), *quantity)),
         CartChange::Clear => Ok(("clear", "", Quantity::ZERO)),
     }
-}
-
-/// The visitor's token, and the token of the guest's session that starts if the visitor's session is not live.
-///
-/// Both are in one shard, so that one script can reach both. A visitor without a token gets the same token twice: its
-/// session is not live, because it was drawn just now.
-fn tokens(redis: &Redis, token: Option<&Token>, now: Timestamp) -> Result<(Token, Token), Error> {
-    let keys = redis.keys();
-    let guest_token = match token {
-        Some(token) => Token::new_in_shard(keys.shard_of(token).number(), keys.shard_count(), now)?,
-        None => Token::new(now)?,
-    };
-    Ok((token.unwrap_or(&guest_token).clone(), guest_token))
 }

@@ -20,7 +20,7 @@ pub struct RedisConfig {
     pub credentials: Credentials,
     /// `REDIS_TIMEOUT_MS`: how long a visitor's request waits for Redis.
     pub timeout: Duration,
-    /// `SHARDS`: the layout of the keys.
+    /// `SHARDS` and `SHARDS_KNOWN`: the layout of the keys.
     pub keys: Keys,
     /// `READ_REGIONS`: Redis has read replicas in other regions.
     pub has_read_regions: bool,

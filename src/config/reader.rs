@@ -18,8 +18,8 @@ use super::{
         PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL,
         PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE, RANKING_KEEP, READ_REGIONS,
         REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE, SESSION_KEYS, SESSION_LIMIT,
-        SESSION_MAX_AGE, SHARDS, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL,
-        VIEW_WINDOW, Variable,
+        SESSION_MAX_AGE, SHARDS, SHARDS_KNOWN, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN,
+        UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable,
     },
 };
 use crate::schema::keys::Keys;
@@ -113,9 +113,8 @@ impl Reader<'_> {
     }
 
     fn redis(&mut self) -> Option<RedisConfig> {
-        let (timeout, shards) = (self.milliseconds(&REDIS_TIMEOUT_MS), self.count(&SHARDS));
+        let (timeout, keys) = (self.milliseconds(&REDIS_TIMEOUT_MS), self.layout());
         let has_read_regions = self.number(&READ_REGIONS) == 1;
-        let keys = Keys::new(NonZeroU16::new(shards).unwrap_or(NonZeroU16::MIN));
         let (url, token) = (self.required(&UPSTASH_REDIS_REST_URL), self.required(&UPSTASH_REDIS_REST_TOKEN));
         let url = self.parse_url(&UPSTASH_REDIS_REST_URL, &url?)?.to_string().trim_end_matches('/').to_owned();
         let Ok(mut authorization) = HeaderValue::try_from(format!("Bearer {}", token?)) else {
@@ -124,6 +123,19 @@ impl Reader<'_> {
         };
         authorization.set_sensitive(true);
         Some(RedisConfig { credentials: Credentials { url, authorization }, timeout, keys, has_read_regions })
+    }
+
+    fn layout(&mut self) -> Keys {
+        let shards = NonZeroU16::new(self.count(&SHARDS)).unwrap_or(NonZeroU16::MIN);
+        let Some(text) = self.text(&SHARDS_KNOWN) else { return Keys::new(shards) };
+        let number =
+            |text: &str| text.trim().parse().ok().filter(|number: &NonZeroU16| number.get() <= Keys::MAX_SHARDS);
+        let known = text.split(',').map(number).collect::<Option<Vec<_>>>().filter(|known| known.contains(&shards));
+        let Some(known) = known else {
+            self.refuse(&SHARDS_KNOWN, &text);
+            return Keys::new(shards);
+        };
+        Keys::with_known(shards, &known)
     }
 
     fn session_keys(&mut self) -> Vec<Secret> {

@@ -38,6 +38,8 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("SESSION_KEYS", "short-secret"),
         ("SERVICE_KEY", "short-secret"),
         ("ORIGIN_KEY", "short-secret"),
+        ("SHARDS_KNOWN", "1, 257"),
+        ("SHARDS_KNOWN", "1,"),
         ("SESSION_LIMIT", "-1"),
         ("SESSION_IDLE", "soon"),
         ("CART_MAX_LINES", "4294967296"),
@@ -76,6 +78,11 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
 fn a_message_says_what_is_wrong_and_what_to_set() {
     for (variable, value, message) in [
         ("SHARDS", "257", r#"SHARDS is "257": set a whole number of shards, 1 to 256"#),
+        (
+            "SHARDS_KNOWN",
+            "4, 16",
+            r#"SHARDS_KNOWN is "4, 16": set numbers of shards separated by commas, SHARDS among them, such as 1, 16"#,
+        ),
         ("SESSION_IDLE", "59", r#"SESSION_IDLE is "59": set a whole number of seconds, at least 60"#),
         ("CART_ROUTES", "cart", r#"CART_ROUTES is "cart": set paths separated by commas, such as /cart"#),
         ("SERVICE_KEY", "short-secret", "SERVICE_KEY has 12 characters: set at least 16 characters"),

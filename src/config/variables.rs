@@ -108,13 +108,16 @@ variables! {
 
     /// Largest number of live sessions. Beyond it, the sessions that were seen longest ago end.
     SESSION_LIMIT = number!("10000000", "sessions", 1);
-    /// Number of shards of the sessions. 1 is the book's layout; Upstash needs 1 shard for each million sessions. A
-    /// different number is a different layout: sessions and the ranking start empty. See `docs/scaling.md`.
+    /// Number of shards of the sessions. 1 is the book's layout; Upstash needs 1 shard for each million sessions. To
+    /// change it in a running shop, see `docs/scaling.md`.
     SHARDS = Variable {
         allowed: "a whole number of shards, 1 to 256",
         max: Keys::MAX_SHARDS as u64,
         ..number!("1", "shards", 1)
     };
+    /// While `SHARDS` changes: every number of shards whose sessions may be live. Ranking, pages, rows, flash sales and
+    /// insights keep the names of the first number. Empty: only `SHARDS`.
+    SHARDS_KNOWN = text("", "numbers of shards separated by commas, SHARDS among them, such as 1, 16");
     /// A session ends if it was not seen for this time. The default is 30 days.
     SESSION_IDLE = number!("2592000", "seconds", 60);
     /// A session ends at this age, even if it is in use. The default is 90 days.

@@ -19,6 +19,9 @@ const ONLINE_WINDOW: Duration = Duration::from_mins(5);
 pub struct StorageStats {
     /// Live sessions, and sessions that have expired since the last cleanup.
     pub sessions: u64,
+    /// Sessions in shards that no new session uses, because `SHARDS` has changed. 0: all sessions are in the layout of
+    /// `SHARDS`.
+    pub earlier_sessions: u64,
     /// Sessions seen within the last five minutes. Visitors without a session are not counted.
     pub online: u64,
     pub ranked_items: u64,
@@ -74,6 +77,7 @@ pub async fn read_stats(redis: &Redis, now: Timestamp) -> Result<StorageStats, E
     };
     let mut stats = StorageStats {
         sessions: 0,
+        earlier_sessions: 0,
         online: 0,
         ranked_items: *ranked_items,
         scheduled_rows: *scheduled_rows,
@@ -81,8 +85,9 @@ pub async fn read_stats(redis: &Redis, now: Timestamp) -> Result<StorageStats, E
         page_bytes: *page_bytes * 64,
         keys: *keys,
     };
-    for [sessions, online, abandoned_carts] in shard_counts.as_chunks().0 {
+    for (shard, [sessions, online, abandoned_carts]) in layout.shards().zip(shard_counts.as_chunks().0) {
         stats.sessions += sessions;
+        stats.earlier_sessions += if layout.is_in_use(shard) { 0 } else { *sessions };
         stats.online += online;
         stats.abandoned_carts += abandoned_carts;
     }

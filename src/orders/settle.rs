@@ -92,7 +92,7 @@ impl Order {
     /// One pipeline, because each HSETNX alone decides. No request in the book's layout: the scripts check both.
     async fn effects(&self, redis: &Redis, token: Option<&Token>) -> Result<Effects, Error> {
         let keys = redis.keys();
-        let shard = token.map(|token| ("shard".to_owned(), keys.shard_of(token).number().to_string()));
+        let shard = token.map(|token| ("shard".to_owned(), keys.shard_of(token).name()));
         let reserved = self.reservation.as_ref();
         let window = reserved.map(|reserved| (keys.flash_sale(&reserved.sale), reserved.id.window().to_owned()));
         if !keys.is_sharded() || (shard.is_none() && window.is_none()) {

@@ -98,7 +98,7 @@ pub enum LeaseRequest {
 pub struct LeaseTerms<'a> {
     pub duration: Duration,
     pub request: LeaseRequest,
-    /// In the book's layout only: with shards, no script reaches both pages and sessions.
+    /// In the book's layout only: otherwise, no script reaches both pages and sessions.
     pub session: Option<SessionRead<'a>>,
 }
 

@@ -16,6 +16,12 @@
 //!
 //! A user's sessions are listed in the shard of each session, so that the list and the session change in one step. A
 //! caller that needs all sessions of a user asks every shard, in one pipeline.
+//!
+//! # A change of `SHARDS`
+//!
+//! A token names the layout of its session, so sessions of several layouts live side by side. `SHARDS_KNOWN` lists these
+//! layouts. Their shards overlap: `{3}` is the same shard of 4 and of 16. The keys that all visitors share have the
+//! names of the first layout in the list, so isolates that differ in `SHARDS` only use the same ones.
 
 use std::num::NonZeroU16;
 
@@ -26,6 +32,7 @@ use super::{
     shard::Shard,
     token::Token,
 };
+use crate::ports::{error::Error, time::Timestamp};
 
 /// The stream of traffic counters.
 pub const TRAFFIC: &str = families::TRAFFIC.prefix();
@@ -43,32 +50,81 @@ pub const ORDER_TTL: u64 = 14 * 86_400;
 /// Time to live of an idempotency key in `once:{hash}`, in seconds: a day.
 pub const IDEMPOTENCY_TTL: u64 = 86_400;
 
-/// The layout of the keys: the book's, or spread over shards.
+/// The layout of the keys: the book's, or spread over shards. While `SHARDS` changes, there are several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keys {
+    /// The layout of new sessions.
     shards: NonZeroU16,
+    /// The layout whose names the shared keys have.
+    shared: NonZeroU16,
+    /// The layout of tokens without a mark.
+    unmarked: NonZeroU16,
+    /// Some sessions have the book's keys.
+    has_book: bool,
+    /// The number of shards that have a number.
+    numbered: u16,
+    /// There are sessions of several layouts.
+    is_changing: bool,
 }
 
 impl Keys {
     /// The book's layout.
-    pub const BOOK: Self = Self { shards: NonZeroU16::MIN };
+    pub const BOOK: Self = Self::new(NonZeroU16::MIN);
     /// The most shards. Upstash's limit of 100 MB for a record then allows 256 million sessions.
     pub const MAX_SHARDS: u16 = 256;
 
     /// The layout for this number of shards. 1 is the book's.
     #[must_use]
     pub const fn new(shards: NonZeroU16) -> Self {
-        Self { shards }
+        let (has_book, numbered) = if shards.get() == 1 { (true, 0) } else { (false, shards.get()) };
+        Self { shards, shared: shards, unmarked: shards, has_book, numbered, is_changing: false }
+    }
+
+    /// New sessions have the layout `shards`; sessions of the layouts in `known` may be live. The shared keys have the
+    /// names of the first of them.
+    #[must_use]
+    pub fn with_known(shards: NonZeroU16, known: &[NonZeroU16]) -> Self {
+        let first = known.first().copied().unwrap_or(shards);
+        known.iter().fold(Self { shared: first, ..Self::new(shards) }, |keys, &other| {
+            let Self { has_book, numbered, .. } = Self::new(other);
+            let has_book = keys.has_book || has_book;
+            Self {
+                // Without the book's layout, only edgefront before the mark made such tokens, in its first layout.
+                unmarked: if has_book { NonZeroU16::MIN } else { first },
+                has_book,
+                numbered: keys.numbered.max(numbered),
+                is_changing: keys.is_changing || other != shards,
+                ..keys
+            }
+        })
     }
 
     /// True if there is more than one shard. Then keys of different groups may be in different slots, and no script can
     /// use both.
     #[must_use]
     pub const fn is_sharded(self) -> bool {
-        self.shards.get() > 1
+        self.numbered > 0
     }
 
-    /// The number of shards.
+    /// True if there may be sessions of several layouts, so that some shards hold more sessions than others.
+    #[must_use]
+    pub const fn is_changing(self) -> bool {
+        self.is_changing
+    }
+
+    /// True if the shared keys have hash tags. Without them, one script can use shared keys of several groups.
+    #[must_use]
+    pub const fn has_shared_tags(self) -> bool {
+        self.shared.get() > 1
+    }
+
+    /// True if one script can use the shared keys and the keys of this token's session: both have the book's names.
+    #[must_use]
+    pub fn reaches_shared(self, token: &Token) -> bool {
+        !self.has_shared_tags() && self.shard_of(token) == Shard::BOOK
+    }
+
+    /// The number of shards of new sessions.
     #[must_use]
     pub const fn shard_count(self) -> NonZeroU16 {
         self.shards
@@ -77,24 +133,61 @@ impl Keys {
     /// All shards, in order.
     #[must_use]
     pub fn shards(self) -> impl ExactSizeIterator<Item = Shard> + Clone {
-        (0..self.shards.get()).map(move |number| self.shard(number))
+        let first = u16::from(!self.has_book);
+        (first..=self.numbered).map(|place| place.checked_sub(1).map_or(Shard::BOOK, Shard::numbered))
+    }
+
+    /// True if new sessions may be in `shard`.
+    #[must_use]
+    pub fn is_in_use(self, shard: Shard) -> bool {
+        if self.shards.get() == 1 {
+            shard == Shard::BOOK
+        } else {
+            shard != Shard::BOOK && shard.number() < self.shards.get()
+        }
     }
 
     /// The shard of a token's session.
     #[must_use]
     pub fn shard_of(self, token: &Token) -> Shard {
-        Shard::new(self.is_sharded().then(|| token.shard(self.shards)))
+        let layout = self.layout_of(token);
+        if layout.get() == 1 { Shard::BOOK } else { Shard::numbered(token.shard(layout)) }
     }
 
-    /// The shard for a login without a token. A repetition with the same idempotency `key` finds the same shard.
+    /// True if the token's session has another layout than new sessions.
     #[must_use]
-    pub fn shard_of_idempotency_key(self, user: &str, key: &str) -> Shard {
-        let [high, low, ..] = hash_of(user, key);
-        self.shard(u16::from_be_bytes([high, low]) % self.shards)
+    pub fn is_of_other_layout(self, token: &Token) -> bool {
+        self.layout_of(token) != self.shards
     }
 
-    fn shard(self, number: u16) -> Shard {
-        Shard::new(self.is_sharded().then_some(number))
+    /// Draws a token for a session that follows no other.
+    ///
+    /// # Errors
+    /// As [`Token::new`].
+    pub fn draw(self, now: Timestamp) -> Result<Token, Error> {
+        Token::new_in_layout(self.shards, now)
+    }
+
+    /// Draws a token for the shard of `token`.
+    ///
+    /// # Errors
+    /// As [`Token::new`].
+    pub fn draw_beside(self, token: &Token, now: Timestamp) -> Result<Token, Error> {
+        let layout = self.layout_of(token);
+        Token::new_in_shard(token.shard(layout), layout, now)
+    }
+
+    /// Draws a token for a login without a session. A repetition with the same idempotency `key` finds the same shard.
+    ///
+    /// # Errors
+    /// As [`Token::new`].
+    pub fn draw_for_idempotency_key(self, owner: &str, key: &str, now: Timestamp) -> Result<Token, Error> {
+        let [high, low, ..] = hash_of(owner, key);
+        Token::new_in_shard(u16::from_be_bytes([high, low]) % self.shards, self.shards, now)
+    }
+
+    fn layout_of(self, token: &Token) -> NonZeroU16 {
+        token.layout().unwrap_or(self.unmarked)
     }
 
     /// [`families::RANKING`].
@@ -224,7 +317,7 @@ impl Keys {
     }
 
     fn key(self, family: &Family, name: &str) -> String {
-        let tag = if self.is_sharded() { family.tag() } else { "" };
+        let tag = if self.has_shared_tags() { family.tag() } else { "" };
         format!("{}{tag}{name}", family.prefix())
     }
 }

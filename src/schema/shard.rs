@@ -17,14 +17,23 @@ pub struct Shard {
 }
 
 impl Shard {
-    pub(super) const fn new(tag: Option<u16>) -> Self {
-        Self { tag }
+    /// The book's layout.
+    pub const BOOK: Self = Self { tag: None };
+
+    pub(super) const fn numbered(number: u16) -> Self {
+        Self { tag: Some(number) }
     }
 
-    /// The number of the shard, from 0.
+    /// The number of the shard, from 0; also 0 in the book's layout.
     #[must_use]
     pub fn number(self) -> u16 {
         self.tag.unwrap_or_default()
+    }
+
+    /// The number, or `book`.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.tag.map_or_else(|| "book".to_owned(), |number| number.to_string())
     }
 
     /// [`families::LOGIN`].

@@ -5,9 +5,10 @@
 //! Set-Cookie: __Host-session=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax
 //! ```
 //!
-//! - `<token>` is 28 characters of base64url without padding (RFC 4648, section 5). They encode 21 bytes: the Unix
-//!   second in which the session began (5 bytes, big-endian) and 16 random bytes. With `SHARDS` above 1, the last two
-//!   bytes (big-endian) modulo `SHARDS` are the number of the session's shard.
+//! - `<token>` is 28 characters of base64url without padding (RFC 4648, section 5). They encode 21 bytes: 1 byte
+//!   for the layout, the Unix second in which the session began (4 bytes, big-endian) and 16 random bytes. With
+//!   `SHARDS` = n above 1, the first byte is n − 1, and the last two bytes (big-endian) modulo n are the number of the
+//!   session's shard. Otherwise the first byte is 0.
 //! - `<mac>` is 43 characters of base64url without padding. They encode the 32 bytes of an HMAC-SHA256 (RFC 2104). Its
 //!   message is exactly the 43 ASCII bytes `__Host-session=<token>`: the cookie's name, `=`, and the token as text. Its
 //!   key is the UTF-8 text of an entry of `SESSION_KEYS`. The first entry signs; every entry verifies.

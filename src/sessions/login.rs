@@ -9,7 +9,13 @@ use super::device::{DeviceId, DeviceLabel};
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::IDEMPOTENCY_TTL, redis::Redis, scripts::LOG_IN, shard::Shard, token::Token},
+    schema::{
+        ids::UserId,
+        keys::{IDEMPOTENCY_TTL, Keys},
+        redis::Redis,
+        scripts::LOG_IN,
+        token::Token,
+    },
 };
 
 /// Time for which the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
@@ -52,6 +58,9 @@ pub async fn log_in(
 /// A script, because the owner of the old session decides what moves. It is repeatable after a lost reply: the token is
 /// drawn before the request, and the second execution finds nothing left to move.
 ///
+/// A session of another layout than `SHARDS` hands its cart to a session in its own shard, so a login stays one script.
+/// An ended session has nothing to hand over: the login after it starts in the layout of new sessions.
+///
 /// # Errors
 /// [`Error::Redis`]. [`Error::Platform`] if the platform has no random bits for a token.
 pub async fn log_in_with(
@@ -60,8 +69,12 @@ pub async fn log_in_with(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Token, Error> {
-    let LoginRequest { user, old_token, label, idempotency_key } = *request;
-    let new_token = draw_token(redis, request, now)?;
+    let LoginRequest { user, old_token: sent_token, label, .. } = *request;
+    let old_token = match sent_token {
+        Some(old) if redis.keys().is_of_other_layout(old) && !leads_to_session(redis, request, old).await? => None,
+        sent_token => sent_token,
+    };
+    let new_token = draw_token(redis.keys(), request, old_token, now)?;
     let shard = redis.keys().shard_of(&new_token);
     let mut keys = vec![
         shard.login(),
@@ -75,14 +88,9 @@ pub async fn log_in_with(
     if let Some(old) = old_token {
         keys.extend([shard.viewed(old), shard.cart(old)]);
     }
-    let once = match (idempotency_key, old_token) {
-        (Some(key), _) => Some((shard.idempotency(user.as_str(), key), IDEMPOTENCY_TTL)),
-        // No client can send this key, because an idempotency key holds no space.
-        (None, Some(old)) => Some((shard.idempotency(old.as_str(), "log in"), LOGIN_RETRY_TTL)),
-        (None, None) => None,
-    };
-    let (once_key, once_ttl) = once.unzip();
-    keys.extend(once_key);
+    let once = once(request);
+    let once_ttl = once.map(|(.., ttl)| ttl);
+    keys.extend(once.map(|(owner, key, _)| shard.idempotency(owner, key)));
     let device = format!("{} {}", DeviceId::of(&new_token), label.map_or("", DeviceLabel::as_str));
     let command = Command::script(&LOG_IN, keys)
         .arg(new_token.as_str())
@@ -97,16 +105,39 @@ pub async fn log_in_with(
     Token::parse(&token).ok_or(upstash_rest::Error::UnexpectedType.into())
 }
 
+/// The owner and the name of the idempotency key by which a repetition finds the session, and its time to live in
+/// seconds.
+fn once<'a>(request: &LoginRequest<'a>) -> Option<(&'a str, &'a str, u64)> {
+    match (request.idempotency_key, request.old_token) {
+        (Some(key), _) => Some((request.user.as_str(), key, IDEMPOTENCY_TTL)),
+        // No client can send this key, because an idempotency key holds no space.
+        (None, Some(old)) => Some((old.as_str(), "log in", LOGIN_RETRY_TTL)),
+        (None, None) => None,
+    }
+}
+
+/// Returns whether the old session may be live, or an earlier attempt of this login replaced it. One pipeline of reads.
+async fn leads_to_session(redis: &Redis, request: &LoginRequest<'_>, old: &Token) -> Result<bool, Error> {
+    let shard = redis.keys().shard_of(old);
+    let mut commands = vec![Command::read("HEXISTS").arg(shard.login()).arg(old.as_str())];
+    commands.extend(once(request).map(|(owner, key, _)| Command::read("EXISTS").arg(shard.idempotency(owner, key))));
+    let found: Vec<Option<u64>> = redis.all(&commands).await?;
+    Ok(found.contains(&Some(1)))
+}
+
 /// Draws the token of the new session.
 ///
 /// A script reaches the keys of one shard only. So the token is drawn for the shard of the old session, or else for the
 /// shard that the idempotency key always selects.
-fn draw_token(redis: &Redis, request: &LoginRequest<'_>, now: Timestamp) -> Result<Token, Error> {
-    let keys = redis.keys();
-    let shard: Option<Shard> = match (request.old_token, request.idempotency_key) {
-        (Some(old), _) => Some(keys.shard_of(old)),
-        (None, Some(key)) => Some(keys.shard_of_idempotency_key(request.user.as_str(), key)),
-        (None, None) => None,
-    };
-    shard.map_or_else(|| Token::new(now), |shard| Token::new_in_shard(shard.number(), keys.shard_count(), now))
+fn draw_token(
+    keys: Keys,
+    request: &LoginRequest<'_>,
+    old_token: Option<&Token>,
+    now: Timestamp,
+) -> Result<Token, Error> {
+    match (old_token, once(request)) {
+        (Some(old), _) => keys.draw_beside(old, now),
+        (None, Some((owner, key, _))) => keys.draw_for_idempotency_key(owner, key, now),
+        (None, None) => keys.draw(now),
+    }
 }

@@ -47,16 +47,6 @@ impl ReapTarget {
     }
 }
 
-/// Largest number of sessions in each shard: an equal share of [`SessionConfig::limit`], at least 1.
-///
-/// The cleanup ends the oldest session of a shard, which need not be the oldest of all. Tokens fall into shards at
-/// random. So at a limit of L sessions in n shards, the number of younger sessions has a negative binomial
-/// distribution: its mean is L, its standard deviation √(L·(n−1)), which is 0.12 % for 10 million sessions in 16
-/// shards. After a run, the shards together hold at most L sessions.
-pub(super) fn limit_per_shard(keys: Keys, config: &SessionConfig) -> u64 {
-    (config.limit / u64::from(keys.shard_count().get())).max(1)
-}
-
 /// The number of sessions ended, and of carts recorded in `abandoned:`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReapCounts {
@@ -84,21 +74,20 @@ pub(super) async fn reap(
     idle_cutoff: Timestamp,
     config: &SessionConfig,
 ) -> Result<ReapCounts, Error> {
-    let calls = reap_commands(redis.keys(), targets, user, idle_cutoff, config);
+    // Sessions of a logout end in any case.
+    let calls = reap_commands(targets, user, idle_cutoff, config.limit);
     Ok(ReapCounts::sum(redis.all::<Vec<(u64, u64)>>(&calls).await?))
 }
 
-/// The script calls that end `targets`, for one pipeline. Each replies with sessions ended and carts recorded.
+/// The script calls that end `targets`, for one pipeline. `limit` is the largest number of sessions in their shard. Each replies with sessions ended and carts recorded.
 ///
 /// A call is repeatable after a lost reply: the second execution does not find the sessions that the first ended.
 pub(super) fn reap_commands(
-    keys: Keys,
     targets: &[ReapTarget],
     user: Option<&UserId>,
     idle_cutoff: Timestamp,
-    config: &SessionConfig,
+    limit: u64,
 ) -> Vec<Command> {
-    let limit = limit_per_shard(keys, config);
     let mut targets_by_shard = BTreeMap::<Shard, Vec<&ReapTarget>>::new();
     for target in targets {
         targets_by_shard.entry(target.shard).or_default().push(target);

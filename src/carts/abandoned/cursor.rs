@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use crate::{ports::error::Error, schema::shard::Shard};
+use crate::ports::error::Error;
 
 /// A position in the list of abandoned carts: an entry of the stream of a shard.
 ///
-/// Its text is `<milliseconds>-<sequence>`, the id of the entry, followed by `.<shard>` unless the shard is 0.
+/// Its text is `<milliseconds>-<sequence>`, the id of the entry, followed by `.<shard>` unless the shard is 0. The shard
+/// is its place among all shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AbandonedCursor {
     /// Milliseconds since the Unix epoch.
@@ -39,9 +40,9 @@ impl AbandonedCursor {
     /// The start argument for `XREVRANGE` that reads the entries after this position from the stream of `shard`.
     ///
     /// If entries have the same id, the one in the highest shard comes first in the list. `(` excludes the id itself.
-    pub(super) fn range_start(self, shard: Shard) -> String {
+    pub(super) fn range_start(self, shard: u16) -> String {
         let Self { millis, sequence, .. } = self;
-        format!("{}{millis}-{sequence}", if shard.number() < self.shard { "" } else { "(" })
+        format!("{}{millis}-{sequence}", if shard < self.shard { "" } else { "(" })
     }
 }
 

@@ -43,17 +43,17 @@ pub struct AbandonedPage {
 /// # Errors
 /// [`Error::Redis`].
 pub async fn read_page(redis: &Redis, before: Option<AbandonedCursor>, limit: usize) -> Result<AbandonedPage, Error> {
-    let read = |shard: Shard| {
-        let start = before.map_or_else(|| "+".to_owned(), |cursor| cursor.range_start(shard));
+    let read = |(place, shard): (u16, Shard)| {
+        let start = before.map_or_else(|| "+".to_owned(), |cursor| cursor.range_start(place));
         // One more than the limit: if it exists, so does another page.
         Command::read("XREVRANGE").arg(shard.abandoned()).arg(start).arg("-").arg("COUNT").num(limit + 1)
     };
-    let shards = redis.keys().shards();
+    let shards = (0_u16..).zip(redis.keys().shards());
     let lists: Vec<Vec<(String, Vec<Bytes>)>> = redis.all(&shards.clone().map(read).collect::<Vec<_>>()).await?;
-    let with_cursor =
-        |shard: Shard, (id, fields)| Some((AbandonedCursor::of_entry(String::as_str(&id), shard.number())?, fields));
-    let entries =
-        shards.zip(lists).flat_map(|(shard, list)| list.into_iter().filter_map(move |entry| with_cursor(shard, entry)));
+    let with_cursor = |place, (id, fields)| Some((AbandonedCursor::of_entry(String::as_str(&id), place)?, fields));
+    let entries = shards
+        .zip(lists)
+        .flat_map(|((place, _), list)| list.into_iter().filter_map(move |entry| with_cursor(place, entry)));
     let mut entries: Vec<_> = entries.collect();
     sort::sort_by(&mut entries, |(one, _), (other, _)| other.cmp(one));
     let is_last = entries.len() <= limit;

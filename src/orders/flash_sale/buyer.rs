@@ -1,6 +1,6 @@
 //! The buyer of a piece. In the book's layout a script reads the user from the session at the moment of its decision.
-//! In the sharded layout the session's keys are in another slot than the sale's, so the user is looked up first, for
-//! one more request. A session that ends between the two requests counts as one that ended just after them.
+//! The keys of a session in another shard are in another slot than the sale's, so the user is looked up first, for one
+//! more request. A session that ends between the two requests counts as one that ended just after them.
 
 use crate::{
     config::SessionConfig,
@@ -19,7 +19,8 @@ pub(super) enum Buyer<'a> {
 }
 
 impl<'a> Buyer<'a> {
-    /// The buyer with the session `token`. One pipeline in the sharded layout, otherwise no request.
+    /// The buyer with the session `token`. One pipeline if the session is in another slot than the
+    /// sale, otherwise no request.
     ///
     /// # Errors
     /// [`Error::Redis`].
@@ -30,7 +31,7 @@ impl<'a> Buyer<'a> {
         config: &SessionConfig,
     ) -> Result<Self, Error> {
         let Some(token) = token else { return Ok(Self::Nobody) };
-        if !redis.keys().is_sharded() {
+        if redis.keys().reaches_shared(token) {
             return Ok(Self::Session(token));
         }
         let user = sessions::check(redis, token, now, config).await?.and_then(|session| session.user);

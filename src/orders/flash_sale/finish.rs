@@ -45,8 +45,8 @@ impl FlashSales<'_> {
 ///
 /// A script, because it counts each order once. It also counts an order whose reservation has expired, because the shop
 /// did sell the piece. An order of another window changes nothing: it belongs to another sale, which is over. An order
-/// belongs to the window of its first report. In the sharded layout the script cannot reach the order's own key, so the
-/// caller checks the first report before.
+/// belongs to the window of its first report. If the shared keys have tags, the script cannot reach the order's own key,
+/// so the caller checks the first report before.
 #[must_use]
 pub fn confirm_command(
     keys: Keys,
@@ -55,7 +55,7 @@ pub fn confirm_command(
     user: &UserId,
     order: &OrderId,
 ) -> Command {
-    let own_key = (!keys.is_sharded()).then(|| keys.order(order));
+    let own_key = (!keys.has_shared_tags()).then(|| keys.order(order));
     Command::script(&FLASH_CONFIRM, [keys.flash_sale(sale), keys.holds(sale)].into_iter().chain(own_key))
         .args([reservation.window(), order.as_str(), user.as_str()])
         .num(RETENTION.as_secs())

@@ -35,11 +35,11 @@ pub struct ReservationId(String);
 /// The command that reads the [`Reservation`] of the visitor of `token`. The caller checks the session in the same
 /// pipeline. The command does not read the row: a reservation can be bought even while the row has no copy.
 ///
-/// A script, because the session names the user whose reservation is read. None in the sharded layout, where no script
-/// can have both keys: the caller checks the session, then calls [`read_reservation`].
+/// A script, because the session names the user whose reservation is read. None if no script can use
+/// both keys: the caller checks the session, then calls [`read_reservation`].
 #[must_use]
 pub fn reservation_command(keys: Keys, sale: &RowId, token: &Token, now: Timestamp) -> Option<Command> {
-    (!keys.is_sharded()).then(|| command(keys, sale, &Buyer::Session(token), now))
+    keys.reaches_shared(token).then(|| command(keys, sale, &Buyer::Session(token), now))
 }
 
 /// The reservation of `user` in `sale`; `token` is the user's session. One script, as [`reservation_command`].

@@ -164,14 +164,15 @@ impl PageRequest {
         let keys = app.redis.keys();
         let token = self.visit.token.as_ref().filter(|_| with_session);
         let only_if_stale = self.cookies.strictest < CookieKind::Unknown && !self.directives.is_validated();
-        let in_script = token.filter(|_| !keys.is_sharded()).map(|token| SessionRead { token, only_if_stale });
+        let in_script =
+            token.filter(|token| keys.reaches_shared(token)).map(|token| SessionRead { token, only_if_stale });
         let terms = LeaseTerms { duration: app.config.origin.timeout, request: lease_request, session: in_script };
         let held = self.held().await;
         let wanted = Wanted { selecting: &self.selecting, held: held.as_deref() };
         let (lookup, command) = Lookup::new(keys, &self.key, wanted, app.clock.now(), terms)?;
         let epoch = app.pages.epoch(app.clock.now());
         let mut commands = vec![command.expecting(app.config.page.max_bytes)];
-        let in_pipeline = token.filter(|_| keys.is_sharded());
+        let in_pipeline = token.filter(|token| !keys.reaches_shared(token));
         commands.extend(in_pipeline.into_iter().flat_map(|token| sessions::check_commands(keys, token)));
         let replies = app.redis.pipeline(&commands).await;
         app.circuit.record(&replies, app.clock.now());

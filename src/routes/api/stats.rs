@@ -10,6 +10,7 @@ pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let stats = storage::read_stats(&request.app.redis, request.now).await?;
     let document = json!({
         "sessions": stats.sessions,
+        "earlier_sessions": stats.earlier_sessions,
         "online": stats.online,
         "session_limit": request.app.config.session.limit,
         "ranked_items": stats.ranked_items,

@@ -3,7 +3,7 @@
 -- All operations take effect, or none.
 -- KEYS login: recent: cart:T cart:F [once:H]
 -- ARGV T F now idle_cutoff max_lines max_quantity once_ttl touch_every (operation item quantity)*
---      T: the visitor's token; F: a fresh token for a guest
+--      T: the visitor's token; F: a fresh token for a guest, '' = create no session
 --      operation: set (0 removes), add or clear; once_ttl and touch_every in seconds
 -- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
 --      outcome: kept = the session is T's; created = it is F's; full, reused = nothing was written
@@ -20,7 +20,7 @@ for i = 9, #ARGV, 3 do
   puts = puts or ARGV[i] ~= 'clear' and tonumber(ARGV[i + 2]) > 0
   asked[#asked + 1] = ARGV[i] .. ' ' .. ARGV[i + 1] .. ' ' .. ARGV[i + 2]
 end
-if not lives and not puts then return false end
+if not lives and (not puts or fresh == '') then return false end
 
 local cart = lives and KEYS[3] or KEYS[4]
 local before = redis.call('HGETALL', cart)

@@ -45,7 +45,7 @@ pub static ACCOUNT: Script = lua!("account", "d636346692118b3f370935531da137509b
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "2b5a7e7376a57a6f244f8ac107a24f2d281af196");
+pub static CART_WRITE: Script = lua!("cart_write", "1cf69f7684ec05d40f7020700fa8d12e254c7df2");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");

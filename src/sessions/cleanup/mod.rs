@@ -4,6 +4,7 @@
 //! repeat and to overlap with another: the script decides by the count and the scores at the time of its execution. A
 //! run is safe to miss: the next one finds the same sessions.
 
+mod limit;
 mod run;
 
 use std::cell::RefCell;
@@ -12,7 +13,6 @@ use bytes::Bytes;
 use upstash_rest::Command;
 
 use self::run::{CleanupProgress, ShardCleanup};
-use super::reap::limit_per_shard;
 use crate::{
     config::SessionConfig,
     ports::{budget::Budget, error::Error, time::Timestamp},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The check before a run. It costs one command per shard, so a run without work costs one command in the book's
-/// layout.
+/// layout. While `SHARDS` changes, it costs two per shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CleanupProbe {
     /// Clean the shards that hold more sessions than their share of [`SessionConfig::limit`].
@@ -55,9 +55,9 @@ pub async fn clean(
 ) -> Result<CleanupReport, Error> {
     let idle_cutoff = budget.now() - config.idle;
     let mut report = CleanupReport::default();
-    for shard in probe.select_shards(redis, idle_cutoff, config).await? {
+    for (shard, limit) in probe.select_shards(redis, idle_cutoff, config).await? {
         let progress = RefCell::new(CleanupProgress::new(report));
-        let cleanup = ShardCleanup { redis, shard, config, budget, idle_cutoff, progress };
+        let cleanup = ShardCleanup { redis, shard, limit, budget, idle_cutoff, progress };
         cleanup.run().await?;
         report = cleanup.progress.into_inner().report;
     }
@@ -65,28 +65,30 @@ pub async fn clean(
 }
 
 impl CleanupProbe {
-    /// The shards to clean.
+    /// The shards to clean, with the largest number of sessions in each.
     async fn select_shards(
         self,
         redis: &Redis,
         idle_cutoff: Timestamp,
         config: &SessionConfig,
-    ) -> Result<Vec<Shard>, Error> {
-        let shards = redis.keys().shards();
-        // Counted from the youngest, this session exists only in a shard over its limit.
-        let over_limit = format!("-{}", limit_per_shard(redis.keys(), config).saturating_add(1));
+    ) -> Result<Vec<(Shard, u64)>, Error> {
+        let shards = limit::limits(redis, config).await?;
         let before_cutoff = format!("({idle_cutoff}");
-        let probe = |shard: Shard| match self {
+        let probe = |(shard, limit): &(Shard, u64)| match self {
             Self::Skip => None,
-            Self::Overflow => Some(Command::read("ZRANGE").arg(shard.recent()).args([&over_limit, &over_limit])),
+            Self::Overflow => {
+                // Counted from the youngest, this session exists only in a shard over its limit.
+                let over_limit = format!("-{}", limit.saturating_add(1));
+                Some(Command::read("ZRANGE").arg(shard.recent()).args([&over_limit, &over_limit]))
+            }
             Self::Idle => {
                 let oldest = Command::read("ZRANGEBYSCORE").arg(shard.recent()).arg("-inf").arg(&before_cutoff);
                 Some(oldest.args(["LIMIT", "0", "1"]))
             }
         };
-        let probes: Option<Vec<_>> = shards.clone().map(probe).collect();
-        let Some(probes) = probes else { return Ok(shards.collect()) };
+        let probes: Option<Vec<_>> = shards.iter().map(probe).collect();
+        let Some(probes) = probes else { return Ok(shards) };
         let found: Vec<Vec<Bytes>> = redis.all(&probes).await?;
-        Ok(shards.zip(found).filter(|(_, found)| !found.is_empty()).map(|(shard, _)| shard).collect())
+        Ok(shards.into_iter().zip(found).filter(|(_, found)| !found.is_empty()).map(|(shard, _)| shard).collect())
     }
 }

@@ -10,11 +10,10 @@ use futures_util::future::try_join;
 use upstash_rest::{Command, FromReply, Pairs, Reply, parse_f64};
 
 use super::{
-    super::reap::{ReapCounts, ReapTarget, SESSIONS_PER_CALL, limit_per_shard, reap_commands},
+    super::reap::{ReapCounts, ReapTarget, SESSIONS_PER_CALL, reap_commands},
     CleanupReport,
 };
 use crate::{
-    config::SessionConfig,
     ports::{budget::Budget, error::Error, time::Timestamp},
     schema::{redis::Redis, shard::Shard},
 };
@@ -26,7 +25,8 @@ const SESSIONS_PER_REQUEST: usize = 10 * SESSIONS_PER_CALL;
 pub(super) struct ShardCleanup<'a> {
     pub redis: &'a Redis,
     pub shard: Shard,
-    pub config: &'a SessionConfig,
+    /// The largest number of sessions in the shard.
+    pub limit: u64,
     pub budget: &'a Budget,
     pub idle_cutoff: Timestamp,
     pub progress: RefCell<CleanupProgress>,
@@ -92,7 +92,7 @@ impl ShardCleanup<'_> {
             if batch.is_empty() {
                 break;
             }
-            let mut commands = reap_commands(self.redis.keys(), &batch, None, self.idle_cutoff, self.config);
+            let mut commands = reap_commands(&batch, None, self.idle_cutoff, self.limit);
             let calls = commands.len();
             commands.extend(oldest_commands(self.shard, skip, SESSIONS_PER_REQUEST));
             let mut replies = self.redis.pipeline(&commands).await?;
@@ -122,8 +122,7 @@ impl ShardCleanup<'_> {
         // Scores stay the text that Redis wrote, because the script compares them with its own.
         let replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;
         let (count, Pairs(oldest)): (u64, Pairs<Bytes, String>) = FromReply::from_reply(Reply::List(replies))?;
-        let limit = limit_per_shard(self.redis.keys(), self.config);
-        let over_limit = usize::try_from(count.saturating_sub(limit)).unwrap_or(usize::MAX);
+        let over_limit = usize::try_from(count.saturating_sub(self.limit)).unwrap_or(usize::MAX);
         let is_idle =
             |score: &str| parse_f64(score).is_some_and(|score| Timestamp::from_score(score) < self.idle_cutoff);
         for (position, (member, score)) in oldest.into_iter().enumerate() {

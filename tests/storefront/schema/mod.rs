@@ -1,6 +1,8 @@
+mod carry_over;
 pub mod document;
 
 mod keys;
+mod layouts;
 mod redis;
 mod scripts;
-mod shards;
+pub mod shards;

@@ -26,9 +26,9 @@ use crate::{
     support::{Shop, Store},
 };
 
-const MINUTE: Duration = Duration::from_mins(1);
+pub const MINUTE: Duration = Duration::from_mins(1);
 
-fn user(name: &str) -> UserId {
+pub fn user(name: &str) -> UserId {
     UserId::parse(name).unwrap()
 }
 
@@ -36,24 +36,24 @@ fn keys(app: &Rc<App>) -> Keys {
     app.redis.keys()
 }
 
-async fn log_in(app: &Rc<App>, old: Option<&Token>, name: &str) -> Token {
+pub async fn log_in(app: &Rc<App>, old: Option<&Token>, name: &str) -> Token {
     sessions::log_in(&app.redis, old, &user(name), app.clock.now(), &app.config.session).await.unwrap()
 }
 
-async fn put(app: &Rc<App>, token: Option<&Token>, item: &str, quantity: u32) -> Token {
+pub async fn put(app: &Rc<App>, token: Option<&Token>, item: &str, quantity: u32) -> Token {
     let (item, quantity) = (ItemId::parse(item).unwrap(), Quantity::parse(&json!(quantity), &app.config.cart).unwrap());
     let change = CartChange::Set(item, quantity);
     let write = carts::change(&app.redis, token, &change, app.clock.now(), &app.config).await.unwrap();
     write.session.unwrap().token
 }
 
-async fn lines(app: &Rc<App>, token: &Token) -> Option<Value> {
+pub async fn lines(app: &Rc<App>, token: &Token) -> Option<Value> {
     let read = carts::read(&app.redis, token, app.clock.now(), &app.config.session).await.unwrap();
     read.map(|(_, cart)| cart.to_json())
 }
 
 /// Creates sessions of one user, each seen a moment after the one before.
-async fn many(store: &Store, app: &Rc<App>, count: usize, name: &str) -> Vec<Token> {
+pub async fn many(store: &Store, app: &Rc<App>, count: usize, name: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     for _ in 0..count {
         store.clock.advance(Duration::from_millis(10));

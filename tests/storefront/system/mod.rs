@@ -26,6 +26,8 @@ mod prometheus;
 mod races;
 /// A database with read replicas.
 mod regions;
+/// A change of `SHARDS` under traffic.
+mod reshard;
 /// Random requests against the description of the API.
 mod schemathesis;
 /// Attacks, by the chapters of OWASP's ASVS 5.0.

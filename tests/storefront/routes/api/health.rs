@@ -121,6 +121,7 @@ async fn the_stats_count_the_data_in_redis(shop: &Shop) {
     assert_eq!(shop.store.counts().requests - before, 1);
     let counted = json!({
         "sessions": 2,
+        "earlier_sessions": 0,
         "online": 1,
         "session_limit": 10_000_000,
         "ranked_items": 2,

@@ -1,0 +1,175 @@
+//! The operator's script that moves the shared keys, `docs/carry-over.lua`.
+
+use std::rc::Rc;
+
+use edgefront::{
+    App,
+    orders::flash_sale::FlashSales,
+    ports::error::{Error, Refusal},
+    ranking,
+    schema::ids::ItemId,
+};
+use serde_json::{Value, json};
+
+use super::shards::{MINUTE, log_in};
+use crate::{
+    orders::flash_sale::put as put_row,
+    support::{Store, row},
+};
+
+const SCRIPT: &str = include_str!("../../../docs/carry-over.lua");
+
+/// Keys in the book's names, as commands that write them.
+const KEYS: [&[&str]; 15] = [
+    &["ZADD", "viewed:", "-9", "mug", "-5", "cup"],
+    &["SET", "rescaled:", "1795000000"],
+    &["ZADD", "ranked:", "-9", "mug"],
+    &["ZADD", "purged:", "5", "item:mug"],
+    &["SET", "purged:latest", "5"],
+    &["SET", "cache:aa", "page", "EX", "1000"],
+    &["HSET", "variants:aa", "en", "page"],
+    // 3 units of 64 bytes.
+    &["ZADD", "stored:", "1795000000000", "aa", "-9007199254740989", "~aa", "3", ""],
+    &["HSET", "order:A-1", "insights", "1", "flash:pan", "7", "cart", "1"],
+    &["HSET", "order:{3}A-1", "cart", "1"],
+    &["ZADD", "bought:", "2", "mug"],
+    &["SET", "rescaled:bought", "1795000000"],
+    &["HSET", "bought:mug", "", "1795000000 1 2 1", "cup", "1"],
+    &["HSET", "led-to:mug", "", "1795000000 1 2 1", "cup", "1"],
+    &["SET", "traffic:", "untouched"],
+];
+
+/// Runs the script until it is done.
+async fn carry_over(store: &Store, direction: &str) {
+    let mut cursor = "0".to_owned();
+    loop {
+        let next = store.raw(&["EVAL", SCRIPT, "0", direction, &cursor]).await;
+        next.as_str().expect("a cursor").clone_into(&mut cursor);
+        if cursor == "0" {
+            break;
+        }
+    }
+}
+
+/// Every key with a value that shows its content.
+async fn content(store: &Store) -> Vec<(String, Value)> {
+    let mut keys: Vec<String> = serde_json::from_value(store.raw(&["KEYS", "*"]).await).unwrap();
+    keys.sort();
+    let mut found = Vec::new();
+    for key in keys {
+        let kind = store.raw(&["TYPE", &key]).await;
+        let value = match kind.as_str().unwrap() {
+            "zset" => store.raw(&["ZRANGE", &key, "0", "-1", "WITHSCORES"]).await,
+            "hash" => store.raw(&["HGETALL", &key]).await,
+            _ => store.raw(&["GET", &key]).await,
+        };
+        found.push((key, value));
+    }
+    found
+}
+
+fn at<'a>(content: &'a [(String, Value)], key: &str) -> &'a Value {
+    &content.iter().find(|(name, _)| name == key).unwrap_or_else(|| panic!("no {key} in {content:?}")).1
+}
+
+async fn filled() -> Store {
+    let store = Store::book().await;
+    for command in KEYS {
+        store.raw(command).await;
+    }
+    store
+}
+
+#[tokio::test]
+async fn the_shared_keys_get_tags_and_lose_them_again() {
+    let store = filled().await;
+    let before = content(&store).await;
+
+    carry_over(&store, "tags").await;
+    let moved = content(&store).await;
+    for key in ["viewed:{pages}", "rescaled:{pages}", "ranked:{pages}", "purged:{pages}", "purged:{pages}latest"] {
+        at(&moved, key);
+    }
+    assert_eq!(at(&moved, "cache:{pages}aa"), "page");
+    assert_eq!(at(&moved, "rescaled:{orders}bought"), "1795000000");
+    assert_eq!(
+        at(&moved, "order:A-1"),
+        &json!(["insights", "1", "flash:pan", "7", "cart", "1"]),
+        "the session's field"
+    );
+    assert_eq!(at(&moved, "order:{orders}A-1"), &json!(["insights", "1", "flash:{rows}pan", "7"]));
+    assert_eq!(store.raw(&["TTL", "cache:{pages}aa"]).await.as_i64().map(|ttl| ttl > 900), Some(true));
+    let others = ["order:A-1", "order:{3}A-1", "traffic:"];
+    let untagged = moved.iter().filter(|(key, _)| !key.contains('{') && !others.contains(&key.as_str()));
+    assert_eq!(untagged.count(), 0);
+    carry_over(&store, "tags").await;
+    assert_eq!(content(&store).await, moved, "again");
+
+    carry_over(&store, "book").await;
+    assert_eq!(content(&store).await, before);
+}
+
+#[tokio::test]
+async fn what_both_names_have_is_added_up() {
+    let store = filled().await;
+    for command in [
+        &["ZADD", "viewed:{pages}", "-1", "mug", "-2", "pot"][..],
+        &["ZADD", "purged:{pages}", "9", "item:mug"],
+        &["SET", "purged:{pages}latest", "9"],
+        &["SET", "cache:{pages}aa", "newer"],
+        &[
+            "ZADD",
+            "stored:{pages}",
+            "1795000000001",
+            "aa",
+            "-9007199254740990",
+            "~aa",
+            "-9007199254740988",
+            "~bb",
+            "6",
+            "",
+        ],
+    ] {
+        store.raw(command).await;
+    }
+    carry_over(&store, "tags").await;
+    let moved = content(&store).await;
+    assert_eq!(at(&moved, "viewed:{pages}"), &json!(["mug", "-10", "cup", "-5", "pot", "-2"]));
+    assert_eq!(
+        (at(&moved, "purged:{pages}"), at(&moved, "purged:{pages}latest")),
+        (&json!(["item:mug", "9"]), &json!("9"))
+    );
+    assert_eq!(at(&moved, "cache:{pages}aa"), "newer");
+    // 2 + 4 units; the page that both accounts name counts once.
+    assert_eq!(store.raw(&["ZSCORE", "stored:{pages}", ""]).await, "6");
+}
+
+#[tokio::test]
+async fn a_sale_moves_with_its_reservations_and_sells_no_piece_twice() {
+    let store = Store::book().await;
+    let app = |known| store.app(&[("SHARDS", "4"), ("SHARDS_KNOWN", known)]);
+    let (before, after) = (app("1, 4"), app("4, 1"));
+    let (now, id) = (before.clock.now(), row("pan"));
+    let (starts, ends) = (now - MINUTE, now + 60 * MINUTE);
+    let pan = json!({
+        "id": "pan", "sale_starts_at": starts.as_secs(), "sale_ends_at": ends.as_secs(), "sale_pieces": 1, "sale_sold": 0,
+        "sale_price_cents": 900, "price_cents": 1200,
+    });
+    put_row(&store, "pan", &pan, ends).await;
+    store.raw(&["ZADD", "viewed:", "-9", "mug"]).await;
+    let (ada, bob) = (log_in(&before, None, "ada").await, log_in(&before, None, "bob").await);
+    let reserve = async |app: &Rc<App>, token| {
+        let sales = FlashSales { redis: &app.redis, source: None, config: &app.config };
+        sales.reserve(&id, token, now).await.map(|outcome| outcome.created)
+    };
+    assert_eq!(reserve(&before, &ada).await, Ok(true));
+    assert!(matches!(reserve(&after, &bob).await, Err(Error::NotFound(_))), "before the move");
+
+    carry_over(&store, "tags").await;
+
+    assert_eq!(reserve(&after, &ada).await, Ok(false), "her reservation is there");
+    assert_eq!(reserve(&after, &bob).await, Err(Error::Refused(Refusal::SoldOut)));
+    assert!(matches!(reserve(&before, &bob).await, Err(Error::NotFound(_))));
+    let mug = ItemId::parse("mug").unwrap();
+    assert_eq!(ranking::rank(&after.redis, &mug).await.unwrap(), Some(0));
+}
