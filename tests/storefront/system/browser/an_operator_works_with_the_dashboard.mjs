@@ -50,7 +50,6 @@ await inBrowser(async (open) => {
 	await says(page, `Purged: ${MUG}.`);
 	await says(page, "Cacheable, not cached yet.");
 	for (const [path, reason] of [
-		["/account", "The shop forbids storing the page"],
 		["/cart", "The path is in CART_ROUTES"],
 		["/no-such-page", "The shop has no page at this URL."],
 		["https://other.example/", "This is not a page of this shop."],
