@@ -1,6 +1,8 @@
 //! The cache's decisions as pure functions. [`execute`](super::execute) gathers the facts and runs the steps; the tests
 //! below read as the cache's specification.
 
+use std::time::Duration;
+
 use super::{
     lookup::PageState,
     policy::{ForwardReason, Reason, Reuse, freshness::Popularity},
@@ -71,6 +73,16 @@ pub struct Waited {
     pub is_over: bool,
     /// The isolate learned during the wait that the page cannot be stored.
     pub unstorable: Option<Reason>,
+}
+
+/// The first pause between two lookups of a request that waits for a render.
+pub const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The pause after a lookup that followed `pause`.
+#[must_use]
+pub fn next_pause(pause: Duration) -> Duration {
+    (pause * 2).min(LONGEST_PAUSE)
 }
 
 /// The step after a lookup.

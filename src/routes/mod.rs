@@ -39,7 +39,7 @@ mod storefront;
 mod sync;
 mod tiers;
 
-pub use self::tiers::handle_from_edge;
+pub use self::tiers::{WINDOW as EDGE_BATCH_WINDOW, handle_from_edge};
 
 /// Answers a request whose URI is absolute. The caller still has to run the answer's background tasks.
 pub async fn handle(app: &Rc<App>, request: Request) -> Answer {

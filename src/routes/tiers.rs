@@ -21,8 +21,8 @@ use crate::{
 /// The address of batches and probes, without a host of its own.
 const ADDRESS: &str = "https://home.invalid/_edge/tier";
 const PATH: &str = "/_edge/tier";
-/// Time that a batch waits for further activity.
-const WINDOW: Duration = Duration::from_secs(1);
+/// Time that a batch of the edge tier waits for further activity.
+pub const WINDOW: Duration = Duration::from_secs(1);
 /// Longest time that one request sends batches.
 const MAX_TIME: Duration = Duration::from_secs(15);
 /// The longest batch, bytes.

@@ -1,7 +1,7 @@
 //! The commands of `cargo xtask`. Each does its own set-up; the library of this package holds what they share.
 //!
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
-//! - [`programs`]: `bench`, `soak`, `doctor`, `contract` and `test --storefronts`, which crates of their own implement.
+//! - [`programs`]: `bench`, `soak`, `simulate`, `doctor`, `contract` and `test --storefronts`, which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
 
 mod build_worker;
@@ -45,6 +45,9 @@ enum Command {
     /// Kill Redis and the Worker while visitors shop, and check that nothing is lost (`cargo xtask soak --help` lists
     /// the options).
     Soak(programs::ForwardedArguments),
+    /// Simulate the page cache and Redis from ten to a million requests a second (`cargo xtask simulate --help` lists
+    /// the options).
+    Simulate(programs::ForwardedArguments),
     /// Examine a shop: which of its pages edgefront would share, and which rules it needs (`cargo xtask doctor --help`
     /// lists the options).
     Doctor(programs::ForwardedArguments),
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Deny => runner::run(deny::run()),
         Command::Bench(arguments) => runner::exit_code(programs::exec(Program::Bench, &arguments.options)),
         Command::Soak(arguments) => runner::exit_code(programs::exec(Program::Soak, &arguments.options)),
+        Command::Simulate(arguments) => runner::exit_code(programs::exec(Program::Simulate, &arguments.options)),
         Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments.options)),
         Command::Contract(arguments) => runner::exit_code(programs::exec(Program::Contract, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),

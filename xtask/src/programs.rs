@@ -1,5 +1,6 @@
 //! Commands that crates of their own implement, so that the other commands do not compile them: `bench`, `soak` and
-//! `test --storefronts` (`edgefront-measure`), `doctor` (`edgefront-doctor`) and `contract` (`edgefront-contract`).
+//! `test --storefronts` (`edgefront-measure`), `simulate` (`edgefront-simulate`), `doctor` (`edgefront-doctor`) and
+//! `contract` (`edgefront-contract`).
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -11,6 +12,7 @@ pub enum Program {
     Bench,
     Soak,
     Storefronts,
+    Simulate,
     Doctor,
     Contract,
 }
@@ -33,7 +35,7 @@ pub fn exec(program: Program, options: &[OsString]) -> Result<(), Failure> {
     let mut cargo = Command::new("cargo");
     cargo.args(["run", "--quiet", "--package", program.package()]);
     if needs_optimisation(program, options) {
-        println!("...  bench: compiling the load generator with optimisation, two minutes the first time");
+        println!("...  compiling with optimisation, two minutes the first time");
         cargo.args(["--profile", "measure"]);
     }
     cargo.arg("--").args(program.subcommand()).args(options);
@@ -44,6 +46,7 @@ impl Program {
     const fn package(self) -> &'static str {
         match self {
             Self::Bench | Self::Soak | Self::Storefronts => "edgefront-measure",
+            Self::Simulate => "edgefront-simulate",
             Self::Doctor => "edgefront-doctor",
             Self::Contract => "edgefront-contract",
         }
@@ -55,15 +58,16 @@ impl Program {
             Self::Bench => Some("bench"),
             Self::Soak => Some("soak"),
             Self::Storefronts => Some("storefronts"),
-            Self::Doctor | Self::Contract => None,
+            Self::Simulate | Self::Doctor | Self::Contract => None,
         }
     }
 }
 
-/// Only the benchmark needs optimised code: its load generator, gateway and origin share the CPU with the Workers that
-/// it measures. Its `--help` does not.
+/// The benchmark needs optimised code: its load generator, gateway and origin share the CPU with the Workers that it
+/// measures. So does the simulation of millions of requests. Their `--help` does not.
 fn needs_optimisation(program: Program, options: &[OsString]) -> bool {
-    program == Program::Bench && !options.iter().any(|option| option == "--help" || option == "-h")
+    matches!(program, Program::Bench | Program::Simulate)
+        && !options.iter().any(|option| option == "--help" || option == "-h")
 }
 
 #[cfg(test)]
@@ -71,12 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_benchmark_run_is_compiled_with_optimisation() {
+    fn only_runs_that_need_it_are_compiled_with_optimisation() {
         for (program, option, expected) in [
             (Program::Bench, "--quick", true),
             (Program::Bench, "--help", false),
             (Program::Bench, "-h", false),
             (Program::Soak, "--every", false),
+            (Program::Simulate, "--seed", true),
             (Program::Doctor, "--json", false),
         ] {
             assert_eq!(needs_optimisation(program, &[option.into()]), expected, "{program:?} {option}");

@@ -14,6 +14,7 @@ use crate::{
     page_cache::{
         assembled::{AssembledBody, Contents, Source},
         cache_status::CacheStatus,
+        decide::{FIRST_PAUSE, next_pause},
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
         memory::{Role, SessionFacts},
         own_content::{self, Identity, NotFilled, OwnContent},
@@ -25,8 +26,6 @@ use crate::{
     proxy::{self, Visit},
     sessions::cookie,
 };
-
-use super::WAIT_PAUSES;
 
 /// Returns whether the holes of a page must be filled for a visitor: the visitor has cookies that change them, or a
 /// session. A fragment may depend on any cookie, and a private one on the visitor alone.
@@ -201,13 +200,13 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
             }
         },
         Role::Join(page) => {
-            let [mut pause, longest_pause] = WAIT_PAUSES;
+            let mut pause = FIRST_PAUSE;
             while app.clock.now() < until {
                 if let Some(content) = page.result() {
                     return content;
                 }
                 app.clock.sleep(pause).await;
-                pause = (pause * 2).min(longest_pause);
+                pause = next_pause(pause);
             }
             Err(NotFilled::Late)
         }

@@ -24,7 +24,7 @@ mod personal;
 pub mod render;
 mod shared;
 
-use std::{cell::LazyCell, rc::Rc, time::Duration};
+use std::{cell::LazyCell, rc::Rc};
 
 use http::{HeaderValue, Method, StatusCode, header};
 
@@ -39,7 +39,7 @@ pub use self::{
 use super::{
     admission::{is_plain, popularity},
     cache_status::CacheStatus,
-    decide::{FirstStep, Known, Step, Waited, first_step, next_step},
+    decide::{FIRST_PAUSE, FirstStep, Known, Step, Waited, first_step, next_pause, next_step},
     key::PageKey,
     lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
     memory::LookupEpoch,
@@ -61,9 +61,6 @@ use crate::{
     sessions::{self, Session},
 };
 use upstash_rest::{FromReply, Reply};
-
-/// First and longest pause between two lookups of a request that waits for a render.
-const WAIT_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
 
 /// A request that the cache may answer.
 struct PageRequest {
@@ -212,7 +209,7 @@ impl PageRequest {
     async fn answer_found(mut self, mut found: Found) -> Answer {
         let app = self.visit.app.clone();
         let give_up = self.visit.now + app.config.page.wait;
-        let [mut pause, longest_pause] = WAIT_PAUSES;
+        let mut pause = FIRST_PAUSE;
         let mut wait: Option<Waited> = None;
         loop {
             let now = app.clock.now();
@@ -265,7 +262,7 @@ impl PageRequest {
                     if waited.unstorable.is_some() {
                         continue;
                     }
-                    pause = (pause * 2).min(longest_pause);
+                    pause = next_pause(pause);
                     match self.look_up(false).await {
                         Ok(again) => {
                             found = Found { session: found.session, ..again };

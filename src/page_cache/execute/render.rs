@@ -229,14 +229,8 @@ impl OriginReply<'_> {
         }
         let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
         let heuristic = Heuristic { popularity, fresh: config.ttl, stale: config.stale };
-        let mut freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
-        if !freshness.stated {
-            // Jitter: pages that were stored together must not expire together, so each is fresh for 90 to 100 % of
-            // PAGE_TTL. Stated freshness does not change.
-            let fresh = freshness.fresh.mul_f64(1.0 - 0.1 * random_fraction());
-            freshness.lives = freshness.lives.saturating_sub(freshness.fresh.saturating_sub(fresh));
-            freshness.fresh = fresh;
-        }
+        let freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
+        let freshness = freshness.jittered(random_fraction());
         let mut vary = VaryFields::of(&self.headers).ok_or(Reason::VaryStar)?;
         if !config.cookies.varied.is_empty() {
             vary.insert(VARIED_COOKIES.to_owned());

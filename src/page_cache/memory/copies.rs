@@ -160,6 +160,11 @@ impl LocalCopies {
         self.age();
     }
 
+    /// Bytes of the bodies of all copies.
+    pub const fn bytes(&self) -> usize {
+        self.young.bytes + self.old.bytes
+    }
+
     /// Drops the copies of a page.
     pub fn forget(&mut self, hash: &str) {
         self.young.take(hash);

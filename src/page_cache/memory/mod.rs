@@ -219,6 +219,12 @@ impl PageMemory {
         }
     }
 
+    /// Bytes of the bodies of all copies.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.copies.borrow().bytes()
+    }
+
     /// Drops the copies of a page and its hit-for-miss notes.
     pub fn forget(&self, hash: &str) {
         self.copies.borrow_mut().forget(hash);

@@ -28,6 +28,19 @@ pub struct Freshness {
     pub lives: Duration,
 }
 
+impl Freshness {
+    /// Shortens a freshness that the origin did not state by up to a tenth, by `fraction` from 0 to 1. Pages that were
+    /// stored together must not expire together.
+    #[must_use]
+    pub fn jittered(self, fraction: f64) -> Self {
+        if self.stated {
+            return self;
+        }
+        let fresh = self.fresh.mul_f64(1.0 - 0.1 * fraction);
+        Self { fresh, lives: self.lives.saturating_sub(self.fresh.saturating_sub(fresh)), ..self }
+    }
+}
+
 /// `Ok` if popularity admits a response that states no freshness, else the reason.
 pub type Popularity = Result<(), Reason>;
 

@@ -32,6 +32,8 @@ mod reshard;
 mod schemathesis;
 /// Attacks, by the chapters of OWASP's ASVS 5.0.
 mod security;
+/// The simulation against the product.
+mod simulation;
 /// The size of the Worker.
 mod size;
 /// The test bed itself.

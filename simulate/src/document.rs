@@ -1,0 +1,163 @@
+//! Publishes a run: `docs/simulation.md`, its charts, and the saturation between two markers of `docs/scaling.md`.
+
+use std::{fs, time::Duration};
+
+use crate::{
+    plot,
+    report::{TABLES, markdown, percent, seconds, short},
+    saturation,
+    scenario::{Layout, Scenario},
+    summary::Summary,
+    tally::Source,
+    world::World,
+};
+
+const FILE: &str = "docs/simulation.md";
+const SCALING: &str = "docs/scaling.md";
+const BEGIN: &str = "<!-- cargo xtask simulate --write-docs -->";
+const END: &str = "<!-- end of the simulation -->";
+/// Traffic of the runs that compare settings.
+const COMPARED: f64 = 100_000.0;
+/// Traffic of the runs that compare a sample with the whole.
+const WHOLE: f64 = 10_000.0;
+
+/// Writes the page and the charts.
+///
+/// # Errors
+/// A message about what failed.
+pub fn write(summaries: &[Summary], seed: u64) -> Result<(), String> {
+    for (name, svg) in plot::charts(summaries).map_err(|cause| cause.to_string())? {
+        save(&format!("docs/{name}"), &svg)?;
+    }
+    let mut page = [INTRODUCTION, "\n## Settings\n\n", SETTINGS, "\n", &settings(seed)?].concat();
+    for table in &TABLES {
+        page.extend(["\n## ", table.title, "\n\n![", table.title, "](", table.chart, ")\n"]);
+        for layout in Layout::ALL {
+            page.extend(["\n", &capital(layout.name()), ":\n\n", &table.render(layout, summaries)]);
+        }
+    }
+    page.extend(["\n## Sampling\n\n", SAMPLING, "\n", &sampling(seed)?]);
+    save(FILE, &page)?;
+    let scaling = fs::read_to_string(SCALING).map_err(|cause| format!("{SCALING}: {cause}"))?;
+    let table = saturation::table(summaries);
+    let scaling =
+        replace_between_markers(&scaling, &table).ok_or_else(|| format!("{SCALING} lacks {BEGIN} or {END}"))?;
+    save(SCALING, &scaling)?;
+    println!("written: {FILE}, its charts, {SCALING}");
+    Ok(())
+}
+
+/// `text` with `content` between the markers; None without markers.
+fn replace_between_markers(text: &str, content: &str) -> Option<String> {
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some([before, BEGIN, "\n", content, END, after].concat())
+}
+
+fn save(path: &str, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|cause| format!("{path}: {cause}"))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn run(scenario: Scenario, seed: u64) -> Result<Summary, String> {
+    Ok(World::new(Scenario { seed, ..scenario })?.run())
+}
+
+/// What single settings change.
+fn settings(seed: u64) -> Result<String, String> {
+    let base = || Scenario::new(Layout::TwoTiers, COMPARED);
+    let with = |variables: &[(&str, &str)]| {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Scenario { variables, ..base() }
+    };
+    let room = [("PAGE_TOTAL_BYTES", "1073741824")];
+    let scenarios = [
+        ("the defaults", base()),
+        ("`PAGE_MEMORY=30`", with(&[("PAGE_MEMORY", "30")])),
+        ("`PAGE_LOCATION_MS=0`", with(&[("PAGE_LOCATION_MS", "0")])),
+        ("`PAGE_TOTAL_BYTES` of 1 GiB", with(&room)),
+        ("the same, `PAGE_RANK_LIMIT=50000`", with(&[room[0], ("PAGE_RANK_LIMIT", "50000")])),
+    ];
+    let heads = ["Setting", "memory", "all hits", "renders/s", "commands/s", "MB/s", "stale max, s"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for (name, scenario) in scenarios {
+        let summary = run(scenario, seed)?;
+        rows.push(vec![
+            name.to_owned(),
+            percent(summary.tally.part(Source::Memory)),
+            percent(summary.tally.hit_ratio()),
+            short(summary.renders()),
+            short(summary.commands()),
+            short(summary.bytes() / 1e6),
+            seconds(summary.tally.stale.longest()),
+        ]);
+    }
+    Ok(markdown(rows))
+}
+
+/// The same traffic, simulated as a whole and by samples.
+fn sampling(seed: u64) -> Result<String, String> {
+    let heads = ["Simulated", "all hits", "commands/s", "MB/s", "Redis requests/s"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for part in [1.0, 0.5, 0.2] {
+        let mut scenario = Scenario::new(Layout::TwoTiers, WHOLE);
+        scenario.duration = Some(Duration::from_secs(30));
+        scenario.variables = vec![("PAGE_TOTAL_BYTES".to_owned(), "268435456".to_owned())];
+        scenario.simulated_requests = WHOLE * 30.0 * part;
+        let summary = run(scenario, seed)?;
+        rows.push(vec![
+            percent(part),
+            percent(summary.tally.hit_ratio()),
+            short(summary.commands()),
+            short(summary.bytes() / 1e6),
+            short(summary.redis_requests()),
+        ]);
+    }
+    Ok(markdown(rows))
+}
+
+const INTRODUCTION: &str = "\
+# Simulation
+
+`cargo xtask simulate --write-docs --var PAGE_TOTAL_BYTES=268435456` writes this page. It is for operators who plan a shop that is larger than any test. A discrete-event simulation
+([`simulate/`](../simulate/src/lib.rs)) runs edgefront's own policy code: freshness, decisions and admission of the page cache, the isolate's memory
+with its limits in bytes, batches and pace of background writes, traffic counters, circuit breaker, and the defaults of all variables. It does not run Lua, HTTP and
+wasm. [One table](../simulate/src/costs.rs) has the commands of each step; the tests of the commands hold it against a real server.
+
+`cargo xtask test simulation` sends the requests of a small run to edgefront, in front of a Valkey with the gateway, and fails if commands or hit
+ratio differ by more than 10 % ([the test](../tests/storefront/system/simulation.rs)). It counted
+6,123 commands simulated and 6,452 real, a hit ratio of 43.5 % simulated and 44.4 % real (24 November 2026).
+
+## Assumptions
+
+- **Visitors** are in 30 cities, in proportion to Internet users. A visit has 8 pages on average, 15 s apart. A quarter of the visitors are signed in.
+  2 % of the pages lead to an addition to the cart, and 30 % of the visitors with a cart buy.
+- **Items.** A million; popularity follows Zipf's law with the exponent 0.9. Pages have 20 KB and state no freshness, so popularity decides. This is the hard
+  case: half of all views are for items beyond the first 10,000.
+- **Events.** Every 7 s, one of the 100 most viewed pages is purged. Once, a flash sale brings four more visitors for each usual one
+  during 5 s. Each opens one page and reserves a piece.
+- **Distances.** Great circles times 1.5, at two thirds of the speed of light, and a last mile of 15 to 35 ms. Redis, or its primary, is in Frankfurt; the
+  regions are Frankfurt, Ashburn, São Paulo, Singapore and Tokyo. A render takes 150 ms on average.
+- **Isolates.** A location starts another isolate for every 50 requests a second. An idle one ends after 30 s, a busy one after 30 minutes on average.
+  A visitor stays with one isolate. The platform publishes none of these figures.
+- **`PAGE_TOTAL_BYTES`** is 256 MiB, so that the 10,000 popular pages fit. The default (64 MiB) holds 3,000 of them. All other
+  variables have their defaults.
+- **Redis** has no limits here, so the tables say what it would have to carry. `--redis-commands N` gives it a limit.
+- **Prices** are those of [scaling](scaling.md#money): pay as you go; in a database with regions each region executes every write.
+";
+
+const SETTINGS: &str = "\
+The same traffic of 100,000 requests a second through two tiers, with other settings.
+";
+
+const SAMPLING: &str = "\
+More than 20,000 requests are not simulated one by one. Isolates do not know each other: they meet in Redis and in their location's cache. So the
+simulation runs a sample of each location's isolates, each with all of its requests, and multiplies what they did. For each page, the visitors of all other isolates
+are a Poisson process with the rest of the page's rate: it renders the pages that Redis lacks, and fills the locations' caches. Renders and
+stores are counted one by one, not multiplied. What remains is the error of a sample. 10,000 requests a second for 30 s through two tiers, with 256 MiB for pages, as a whole and by
+samples:
+";

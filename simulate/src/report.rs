@@ -1,0 +1,149 @@
+//! The results as a table.
+
+use crate::{cities::Continent, scenario::Layout, summary::Summary, tally::Source};
+
+/// A column: its head, and its figure.
+struct Column {
+    head: &'static str,
+    text: fn(&Summary) -> String,
+}
+
+/// The tables of a layout; the first column of each is the traffic.
+pub struct Table {
+    pub title: &'static str,
+    /// Its chart in `docs/`.
+    pub chart: &'static str,
+    columns: &'static [Column],
+}
+
+pub const TABLES: [Table; 3] = [
+    Table {
+        title: "Where pages come from, and what Redis has to do",
+        chart: "simulation-hits.svg",
+        columns: &[
+            Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+            Column { head: "memory", text: |summary| percent(summary.tally.part(Source::Memory)) },
+            Column { head: "location", text: |summary| percent(summary.tally.part(Source::Location)) },
+            Column { head: "home", text: |summary| percent(summary.tally.part(Source::Home)) },
+            Column { head: "Redis", text: |summary| percent(summary.tally.part(Source::Redis)) },
+            Column { head: "all hits", text: |summary| percent(summary.tally.hit_ratio()) },
+            Column { head: "origin/s", text: |summary| short(summary.renders()) },
+            Column { head: "Redis requests/s", text: |summary| short(summary.redis_requests()) },
+            Column { head: "commands/s", text: |summary| short(summary.commands()) },
+            Column { head: "peak", text: |summary| short(summary.peak) },
+            Column { head: "MB/s", text: |summary| short(summary.bytes() / 1e6) },
+        ],
+    },
+    Table {
+        title: "Hot keys, staleness, memory, cost",
+        chart: "simulation-redis.svg",
+        columns: &[
+            Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+            Column { head: "hottest key", text: |summary| summary.hottest().0 },
+            Column { head: "its commands/s", text: |summary| short(summary.hottest().1) },
+            Column { head: "stale p50, s", text: |summary| seconds(summary.tally.stale.quantile(0.5)) },
+            Column { head: "stale max, s", text: |summary| seconds(summary.tally.stale.longest()) },
+            Column { head: "isolates", text: |summary| short(summary.isolates) },
+            Column { head: "pages in an isolate, MB", text: |summary| short(to_f64(summary.memory) / 1e6) },
+            Column { head: "pages in Redis", text: |summary| short(to_f64(summary.pages)) },
+            Column { head: "dollars/month", text: |summary| short(summary.dollars()) },
+            Column {
+                head: "dollars/million",
+                text: |summary| format!("{:.2}", summary.dollars() / (summary.requests() * 2.592)),
+            },
+        ],
+    },
+    Table {
+        title: "Response times of all requests by continent, p50 / p99 in ms",
+        chart: "simulation-times.svg",
+        columns: &[
+            Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+            Column { head: Continent::Africa.name(), text: |summary| times(summary, Continent::Africa) },
+            Column { head: Continent::Asia.name(), text: |summary| times(summary, Continent::Asia) },
+            Column { head: Continent::Europe.name(), text: |summary| times(summary, Continent::Europe) },
+            Column { head: Continent::NorthAmerica.name(), text: |summary| times(summary, Continent::NorthAmerica) },
+            Column { head: Continent::Oceania.name(), text: |summary| times(summary, Continent::Oceania) },
+            Column { head: Continent::SouthAmerica.name(), text: |summary| times(summary, Continent::SouthAmerica) },
+        ],
+    },
+];
+
+impl Table {
+    /// The table of one layout in Markdown.
+    #[must_use]
+    pub fn render(&self, layout: Layout, summaries: &[Summary]) -> String {
+        let heads = self.columns.iter().map(|column| column.head.to_owned()).collect();
+        let of_layout = summaries.iter().filter(|summary| summary.scenario.layout == layout);
+        let rows = of_layout.map(|summary| self.columns.iter().map(|column| (column.text)(summary)).collect());
+        markdown([heads].into_iter().chain(rows))
+    }
+}
+
+/// A table in Markdown with columns of equal width. The first row has the heads.
+#[must_use]
+pub fn markdown(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let rows: Vec<_> = rows.into_iter().collect();
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    let line = |cells: Vec<String>| ["| ", &cells.join(" | "), " |\n"].concat();
+    let rule = line(widths.iter().map(|width| "-".repeat(width.saturating_sub(1)) + ":").collect());
+    let mut lines =
+        rows.iter().map(|row| line(row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect()));
+    let heads = lines.next().unwrap_or_default();
+    [heads, rule].into_iter().chain(lines).collect()
+}
+
+/// A part as percentage.
+#[must_use]
+pub fn percent(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+/// Seconds with one digit.
+#[must_use]
+pub fn seconds(time: std::time::Duration) -> String {
+    format!("{:.1}", time.as_secs_f64())
+}
+
+fn times(summary: &Summary, continent: Continent) -> String {
+    let [p50, p99] = [0.5, 0.99].map(|quantile| summary.tally.latency(continent, quantile).as_secs_f64() * 1e3);
+    format!("{p50:.0} / {p99:.0}")
+}
+
+/// Three significant digits, with a unit from a thousand on.
+#[must_use]
+pub fn short(number: f64) -> String {
+    let (scaled, unit) = match number {
+        1e9.. => (number / 1e9, " G"),
+        1e6.. => (number / 1e6, " M"),
+        1e3.. => (number / 1e3, " k"),
+        _ => (number, ""),
+    };
+    let digits = match scaled {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
+    };
+    let text = format!("{scaled:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+const fn to_f64(number: usize) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn a_number_has_three_digits_and_a_unit() {
+        let numbers = [(0.0, "0"), (9.5, "9.5"), (123.4, "123"), (1_000.0, "1 k"), (12_345.0, "12.3 k"), (2e9, "2 G")];
+        for (number, text) in numbers {
+            assert_eq!(short(number), text);
+        }
+    }
+}
