@@ -35,7 +35,7 @@ const RESPONSES: [Metric; 13] = [
 type CounterRow = (&'static str, &'static str, &'static [(&'static str, Metric)]);
 
 /// The other counters.
-const COUNTERS: [CounterRow; 9] = [
+const COUNTERS: [CounterRow; 10] = [
     ("item_views", "Views of item pages.", &[("", Metric::View)]),
     ("cart_additions", "Additions to carts.", &[("", Metric::CartAddition)]),
     ("carts_started", "Additions to empty carts.", &[("", Metric::CartStart)]),
@@ -57,6 +57,11 @@ const COUNTERS: [CounterRow; 9] = [
         &[("phase=\"foreground\"", Metric::RedisCommands), ("phase=\"background\"", Metric::BackgroundCommands)],
     ),
     ("redis_failures", "Requests to Redis without a reply.", &[("", Metric::RedisFailures)]),
+    (
+        "reduced_pace_entries",
+        "Entries of counters that an isolate wrote at a reduced pace, because Redis was overloaded.",
+        &[("", Metric::ReducedPace)],
+    ),
 ];
 
 /// The last exponent of two in the histograms' limits: 2¹⁴ ms are 16 s, longer than any request of edgefront.
