@@ -7,7 +7,7 @@ use edgefront::{
     schema::{
         families::{FAMILIES, FamilyRow, Group},
         ids::{ItemId, OrderId, RowId, Tag, UserId},
-        keys::{JOBS, Keys, TRAFFIC},
+        keys::{JOBS, Keys, TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES, TRAFFIC_TOTALS},
         scripts,
         token::Token,
     },
@@ -102,6 +102,9 @@ fn every_row_is_a_key_and_every_key_has_a_row() {
             layout.bought_together(&item),
             layout.bought_after_viewing(&item),
             TRAFFIC.to_owned(),
+            TRAFFIC_MINUTES.to_owned(),
+            TRAFFIC_HOURS.to_owned(),
+            TRAFFIC_TOTALS.to_owned(),
             JOBS.to_owned(),
         ]);
         let tagged = |row: &FamilyRow| {
