@@ -18,6 +18,9 @@ pub enum Error {
     /// The `Idempotency-Key` belongs to another request, or the first request is still under way.
     #[error("the idempotency key belongs to another request")]
     KeyReused,
+    /// The present state forbids the change: read it again, or change it elsewhere.
+    #[error("{0}")]
+    Conflict(&'static str),
     /// The operation needs a signed-in user.
     #[error("this is for visitors who are signed in")]
     NotSignedIn,

@@ -73,6 +73,7 @@ impl ProblemClass {
                 Refusal::SoldOut => Self::new(StatusCode::CONFLICT, "sold-out", "Sold out"),
                 Refusal::AlreadyBought => Self::new(StatusCode::CONFLICT, "already-bought", "Already bought"),
             },
+            Error::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", "Conflict"),
             Error::KeyReused => Self::new(StatusCode::CONFLICT, "key-reused", "Idempotency key reused"),
             Error::Redis(_) | Error::Database(_) | Error::NotYet(_) | Error::Home(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Temporarily unavailable")

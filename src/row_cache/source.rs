@@ -99,11 +99,10 @@ impl<'a> RowSource<'a> {
     /// it has `number` already, so that a repetition is harmless.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for the rows of `ROWS_URL`, which only the shop can change; [`Error::Database`].
+    /// [`Error::Conflict`] for the rows of `ROWS_URL`, which only the shop can change; [`Error::Database`].
     pub async fn change_number(&self, row: &RowId, column: &'static str, was: u64, number: u64) -> Result<bool, Error> {
         let RowLocation::Table { database: Some(database), table } = self.location else {
-            let rule = "must be changed in the shop's database: edgefront can change rows of ROWS_TABLE only";
-            return Err(Error::invalid(column, rule));
+            return Err(Error::Conflict("only the shop can change rows of ROWS_URL: change this one in its database"));
         };
         // Safe in SQL: see `query`; the column's name is a constant.
         let sql = format!("UPDATE {table} SET {column} = ?3 WHERE id = ?1 AND {column} IN (?2, ?3) RETURNING id");

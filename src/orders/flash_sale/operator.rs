@@ -50,8 +50,9 @@ impl FlashSales<'_> {
     /// compares the number with `was`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the database has another number than `was`, refuses `pieces`, or if the rows come from
-    /// `ROWS_URL`; [`Error::NotFound`] if the row is not scheduled; [`Error::Database`], [`Error::Redis`].
+    /// [`Error::Invalid`] for a number of pieces that no sale can have; [`Error::Conflict`] if the database has another
+    /// number than `was` or refuses `pieces`, or if the rows come from `ROWS_URL`; [`Error::NotFound`] if the row is not
+    /// scheduled; [`Error::Database`], [`Error::Redis`].
     pub async fn set_pieces(&self, sale: &RowId, was: u64, pieces: u64, now: Timestamp) -> Result<(), Error> {
         if !(1..=MAX_PIECES).contains(&pieces) {
             return Err(Error::invalid("pieces", format!("must be a whole number from 1 to {MAX_PIECES}")));
@@ -61,10 +62,10 @@ impl FlashSales<'_> {
         match source.change_number(sale, "sale_pieces", was, pieces).await {
             Ok(true) => {}
             Ok(false) => {
-                return Err(Error::invalid("was", "must be the current number of pieces: read the sale again"));
+                return Err(Error::Conflict("the sale has another number of pieces than `was`: read it again"));
             }
             Err(Error::Database(DatabaseError::Constraint(_))) => {
-                return Err(Error::invalid("pieces", "must be at least the number of sold pieces"));
+                return Err(Error::Conflict("the sale has sold more pieces than that"));
             }
             Err(error) => return Err(error),
         }

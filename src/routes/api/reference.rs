@@ -103,6 +103,7 @@ pub(super) fn problems() -> Vec<Problem> {
         Error::NotFound("row"),
         Error::CartFull { limit: 100 },
         Error::KeyReused,
+        Error::Conflict("the sale has another number of pieces than `was`: read it again"),
         Error::NotSignedIn,
         Refusal::NotStarted.into(),
         Refusal::Ended.into(),

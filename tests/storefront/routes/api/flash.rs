@@ -246,7 +246,6 @@ async fn an_operator_sees_who_holds_a_piece(shop: &Shop) {
 async fn the_pieces_of_rows_of_an_address_are_the_shops(shop: &Shop) {
     open(shop, (-60, 3600), 3).await;
     for (body, field) in [
-        (json!({"was": 3, "pieces": 5}), "sale_pieces"),
         (json!({"was": 3, "pieces": 0}), "pieces"),
         (json!({"was": 3, "pieces": "5"}), "pieces"),
         (json!({"pieces": 5}), "was"),
@@ -254,5 +253,7 @@ async fn the_pieces_of_rows_of_an_address_are_the_shops(shop: &Shop) {
         let answer = service(shop, Method::PUT, "/flash/pan/pieces", Some(&body)).await;
         assert_eq!((answer.status, &answer.json["field"]), (422, &json!(field)), "{body}: {answer:?}");
     }
+    let answer = service(shop, Method::PUT, "/flash/pan/pieces", Some(&json!({"was": 3, "pieces": 5}))).await;
+    assert_eq!((answer.status, &answer.json["type"]), (409, &json!("urn:edgefront:conflict")), "{answer:?}");
     assert_eq!(service(shop, Method::PUT, "/flash/x/pieces", Some(&json!({"was": 3, "pieces": 5}))).await.status, 404);
 }
