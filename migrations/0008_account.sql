@@ -13,10 +13,10 @@ CREATE TABLE addresses (
     user TEXT NOT NULL,
     -- Street, postal code, city and country, each on a line of its own.
     address TEXT NOT NULL,
-    -- The time of the last order to this address.
+    -- The time of the last order to this address, Unix milliseconds: two orders may have the same second.
     used_at INTEGER NOT NULL,
     PRIMARY KEY (user, address)
 ) STRICT, WITHOUT ROWID;
 
 INSERT INTO addresses (user, address, used_at)
-SELECT user, address, max(placed_at) FROM orders WHERE user IS NOT NULL GROUP BY user, address;
+SELECT user, address, 1000 * max(placed_at) FROM orders WHERE user IS NOT NULL GROUP BY user, address;

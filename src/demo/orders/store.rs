@@ -144,7 +144,7 @@ impl OrderStore<'_> {
     }
 
     fn save_address(&self, customer: &Customer<'_>) -> Statement<'static> {
-        (SAVE_ADDRESS, vec![json!(customer.user), json!(customer.address), json!(self.now.as_secs())])
+        (SAVE_ADDRESS, vec![json!(customer.user), json!(customer.address), json!(self.now.as_millis())])
     }
 
     /// The parameters of [`INSERT_ORDER`].
