@@ -1,4 +1,4 @@
-//! What each step costs Redis, in commands as the server counts them: `EVALSHA` is one command, and each call inside a
+//! The cost of each step in Redis, in commands as the server counts them: `EVALSHA` is one command, and each call inside a
 //! script is one more. The simulation adds these steps up. The tests of the commands (`tests/storefront/system`) hold
 //! the sums against a real server.
 

@@ -67,7 +67,7 @@ fn run(scenario: Scenario, seed: u64) -> Result<Summary, String> {
     Ok(World::new(Scenario { seed, ..scenario })?.run())
 }
 
-/// What single settings change.
+/// The effect of single settings.
 fn settings(seed: u64) -> Result<String, String> {
     let base = || Scenario::new(Layout::TwoTiers, COMPARED);
     let with = |variables: &[(&str, &str)]| {

@@ -1,4 +1,4 @@
-//! What is simulated: the traffic, the shop, the platform and the tiers. The defaults are assumptions about an ordinary
+//! The scenario: the traffic, the shop, the platform and the tiers. The defaults are assumptions about an ordinary
 //! international shop; docs/simulation.md lists them.
 
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub struct Scenario {
     pub is_local: bool,
 }
 
-/// What visitors do.
+/// The behaviour of visitors.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     /// Pages of a visit, on average.
@@ -94,7 +94,7 @@ pub struct Platform {
     pub redis: Limits,
 }
 
-/// What Redis can do in a second.
+/// The capacity of Redis in a second.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub commands: f64,

@@ -1,4 +1,4 @@
-//! What all parts of the simulation share.
+//! State that all parts of the simulation share.
 
 use std::{cell::RefCell, rc::Rc};
 

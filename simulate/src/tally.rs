@@ -1,4 +1,4 @@
-//! What the visitors got, and how long they waited.
+//! Counts of responses by source, and their times.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What Redis has to do: requests, commands, bytes, and the commands of its busiest keys.
+//! The load of Redis: requests, commands, bytes, and the commands of its busiest keys.
 
 use std::collections::BTreeMap;
 

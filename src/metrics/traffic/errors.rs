@@ -14,7 +14,7 @@ const MAX_REASON: usize = 160;
 /// The route and the cause of the kinds beyond [`MAX_KINDS`].
 const OTHER: &str = "other";
 
-/// What errors have in common.
+/// The kind of an error: all errors of a kind are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ErrorKind {
     pub status: u16,

@@ -37,7 +37,7 @@ pub struct RollUpReport {
     pub hours: usize,
 }
 
-/// Rolls up the minutes and hours that have ended. None if there was no traffic of late: that costs one command.
+/// Rolls up the minutes and hours that have ended. None if there was no recent traffic; finding that out costs one command.
 ///
 /// # Errors
 /// [`Error::Redis`]. The next run repeats the rest.

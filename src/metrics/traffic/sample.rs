@@ -1,4 +1,4 @@
-//! What an isolate measured in some seconds, and what all isolates measured in a bucket of a time series.
+//! The measurements of one isolate in some seconds, or of all isolates in a bucket of a time series.
 
 use super::{
     errors::Errors,

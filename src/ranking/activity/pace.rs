@@ -41,7 +41,7 @@ const ALWAYS_SLOW: u64 = 1_000;
 /// Longer exchanges count as this long, so that a single one is soon forgotten.
 const MAX_LATENCY: u64 = 1_200;
 
-/// What an isolate saw of Redis since its last observation.
+/// The replies and troubles of Redis that an isolate saw since its last observation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Observation {
     /// Redis refused a call: the plan's rate limit, or its quota.
@@ -69,7 +69,7 @@ pub struct Pace {
     calm_since: Option<Timestamp>,
     /// Doublings of [`MIN_HOLD`].
     hold_doublings: u32,
-    /// Whether the level fell last. If it rises next, the lower level was too fast.
+    /// True if the last change lowered the level. If it rises next, the lower level was too fast.
     fell_last: bool,
     latency: Latency,
 }
