@@ -45,7 +45,7 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         "origin": if origin.is_ok() { "ok" } else { "ill" },
         // The shop works without rate limits, so they do not affect readiness.
         "limits": if request.app.limits.are_set() { "ok" } else { "none" },
-        // Of this isolate: views and touches may wait, visitors do not.
+        // The pace of this isolate: views and touches wait, visitors do not.
         "views": if request.app.activity.pace().level() == 0 { "ok" } else { "reduced" },
     });
     if let (Some(cause), Some(parts)) = (rows_failure, parts.as_object_mut()) {

@@ -233,7 +233,7 @@ async fn the_token_passes_between_the_tiers() {
     assert_eq!(visitor.quantity(&tiers.edge[0]).await, json!(3));
 }
 
-/// What a visitor near a replica waits for. docs/scaling.md repeats the table.
+/// The requests that a visitor near a replica waits for. docs/scaling.md repeats the table.
 #[tokio::test]
 async fn a_visitor_waits_for_the_primary_only_where_the_table_says_so() {
     let variables = [("PATHS_PERSONAL", "/account"), ("PAGE_TTL", "3600")];

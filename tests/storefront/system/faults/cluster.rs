@@ -100,7 +100,7 @@ fn give(servers: &ServerCluster, tag: &str, slot: &str, (from, to): (u16, u16)) 
     panic!("the servers do not agree on the owner of slot {slot}");
 }
 
-/// Whether every server knows the highest epoch.
+/// True if every server knows the highest epoch.
 fn have_one_epoch(servers: &ServerCluster) -> bool {
     let epoch = |port: u16| {
         let info = say(servers, port, "CLUSTER INFO");
