@@ -34,11 +34,11 @@ function onlineColumns(samples, polled, from) {
 
 /**
  * The columns of each chart. `polled` has the visitors online at each poll. Leaves out an interval that has just
- * started: its counts are still in the isolates' memory.
+ * started: its counts are still in the isolates' memory for some seconds.
  */
 export function chartColumns({ at: starts, counts, now, width, latency, errors, online }, polled) {
   const duration = (index) => Math.min(width, now - starts[index]);
-  const length = starts.length - (duration(starts.length - 1) < Math.max(4, width / 3) ? 1 : 0);
+  const length = starts.length - (duration(starts.length - 1) < Math.min(20, Math.max(4, width / 3)) ? 1 : 0);
   const at = starts.slice(0, length);
   const column = (value) => at.map((_, index) => value(index));
   const named = (names) => names.map((name) => counts[name]);
