@@ -52,18 +52,7 @@ pub fn edgefront(settings: &Settings, shop: &Rc<Shop>) -> Result<Rc<App>, Failur
 /// When the shop does not answer.
 pub async fn for_everybody(app: &App, key: &PageKey) -> Result<SharedRender, Error> {
     let selecting = SelectingHeaders::default();
-    let popularity = key.by_popularity();
-    let request = RenderRequest {
-        key,
-        selecting: &selecting,
-        sent: popularity.is_ok().then(VaryFields::default),
-        stored: None,
-        popularity,
-        stamp: 0,
-        no_cache: false,
-        in_background: true,
-        accepts_gzip: false,
-    };
+    let request = RenderRequest::in_background(key, &selecting, key.by_popularity(), VaryFields::default());
     Ok(match edgefront::page_cache::render::render(app, &request).await? {
         RenderOutcome::Complete { page, .. } => of_page(page, key),
         RenderOutcome::Streaming { response, page } => {

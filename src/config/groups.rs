@@ -145,6 +145,16 @@ pub struct OriginConfig {
     pub mail: Option<MailTarget>,
 }
 
+impl OriginConfig {
+    /// Returns whether `CART_ROUTES` names the path. A route that ends with `*` names every path that begins with it.
+    #[must_use]
+    pub fn is_cart_route(&self, path: &str) -> bool {
+        let names =
+            |route: &String| route == path || route.strip_suffix('*').is_some_and(|start| path.starts_with(start));
+        self.cart_routes.iter().any(names)
+    }
+}
+
 /// Where the demo shop sends its mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailTarget {

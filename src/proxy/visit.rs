@@ -40,11 +40,6 @@ pub struct Visit {
     pub is_part: bool,
 }
 
-/// Returns whether `route` of `CART_ROUTES` names `path`.
-fn is_cart_route(route: &str, path: &str) -> bool {
-    route == path || route.strip_suffix('*').is_some_and(|start| path.starts_with(start))
-}
-
 impl Visit {
     #[must_use]
     pub fn of(app: &Rc<App>, request: &Request, now: Timestamp) -> Self {
@@ -55,7 +50,7 @@ impl Visit {
             token: app.keyring.read(request.headers(), now),
             item: config.page.urls.items.item(path, query),
             network: ClientNetwork::of(request.headers()),
-            sends_cart: config.origin.cart_routes.iter().any(|route| is_cart_route(route, path)),
+            sends_cart: config.origin.is_cart_route(path),
             sale: config.flash.checkout.item(path, query).map(RowId::from),
             edge: request.extensions().get().copied(),
             is_part: false,

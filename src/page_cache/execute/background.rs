@@ -35,15 +35,9 @@ impl BackgroundRender {
             let _guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
             let vary = stored.as_ref().map(|page| page.vary.clone()).unwrap_or_default();
             let request = RenderRequest {
-                key: &key,
-                selecting: &selecting,
-                sent: popularity.is_ok().then_some(vary),
                 stored: stored.as_deref(),
-                popularity,
                 stamp: lease.stamp(),
-                no_cache: false,
-                in_background: true,
-                accepts_gzip: false,
+                ..RenderRequest::in_background(&key, &selecting, popularity, vary)
             };
             match render(&app, &request).await {
                 Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !page.status.is_server_error() => {

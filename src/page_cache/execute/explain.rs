@@ -133,17 +133,7 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
         (None, PageState::Unstorable(reason)) => (false, reason.as_str(), look.cause),
         (None, _) => {
             let popularity = page.by_popularity().and_then(|()| popularity(config, look.rank));
-            let request = RenderRequest {
-                key: &page,
-                selecting: &selecting,
-                sent: popularity.is_ok().then_some(look.vary),
-                stored: None,
-                popularity,
-                stamp: 0,
-                no_cache: false,
-                in_background: true,
-                accepts_gzip: false,
-            };
+            let request = RenderRequest::in_background(&page, &selecting, popularity, look.vary);
             match assess(app, &request).await {
                 Ok(None) => (true, "absent", String::new()),
                 Ok(Some(why)) => (false, why.reason.as_str(), why.cause),
@@ -166,7 +156,7 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
 /// reservation with them.
 fn personal_route(app: &App, page: &PageKey) -> Option<&'static str> {
     let query = page.url().split_once('?').map(|(_, query)| query);
-    if app.config.origin.cart_routes.iter().any(|route| route == page.path()) {
+    if app.config.origin.is_cart_route(page.path()) {
         Some("CART_ROUTES")
     } else if app.config.flash.checkout.item(page.path(), query).is_some() {
         Some("FLASH_CHECKOUT")

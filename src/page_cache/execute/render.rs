@@ -55,6 +55,30 @@ pub struct RenderRequest<'a> {
     pub accepts_gzip: bool,
 }
 
+impl<'a> RenderRequest<'a> {
+    /// A request that no visitor waits for, without a stored page and without a lease. `vary`: the headers that the
+    /// origin has named.
+    #[must_use]
+    pub fn in_background(
+        key: &'a PageKey,
+        selecting: &'a SelectingHeaders,
+        popularity: Popularity,
+        vary: VaryFields,
+    ) -> Self {
+        Self {
+            key,
+            selecting,
+            sent: popularity.is_ok().then_some(vary),
+            stored: None,
+            popularity,
+            stamp: 0,
+            no_cache: false,
+            in_background: true,
+            accepts_gzip: false,
+        }
+    }
+}
+
 /// The outcome of a render.
 pub enum RenderOutcome {
     /// A storable page. `not_modified`: the origin confirmed the stored one.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::service;
 use crate::support::{Reply, Shop, scenarios};
 
-scenarios!(&[];
+scenarios!(&[("CART_ROUTES", "/cart, /orders/*")];
     a_page_is_explained_before_and_after_it_is_stored,
     the_explanation_names_the_real_reason,
     a_url_of_another_host_is_no_page,
@@ -71,6 +71,7 @@ async fn the_explanation_names_the_real_reason(shop: &Shop) {
         ("/about", false, "no-item", "the response states no freshness"),
         ("/products/cup", false, "unpopular", ""),
         ("/cart", false, "personal", "CART_ROUTES"),
+        ("/orders/7", false, "personal", "CART_ROUTES"),
     ];
     for (path, cacheable, why, cause) in reasons {
         let explained = explain(shop, path).await;
@@ -78,7 +79,11 @@ async fn the_explanation_names_the_real_reason(shop: &Shop) {
         assert_eq!(found, (&json!(cacheable), &json!(why), &json!(cause)), "{path}");
     }
     let after = (shop.store.counts().requests, shop.origin.count());
-    assert_eq!((after.0 - before.0, after.1 - before.1), (9, 8), "one request each, and none to the origin for a cart");
+    assert_eq!(
+        (after.0 - before.0, after.1 - before.1),
+        (10, 8),
+        "one request each, and none to the origin for a cart or an order"
+    );
     assert_eq!(explain(shop, "/sale").await["why"], "absent", "nothing was stored");
 }
 
