@@ -6,7 +6,7 @@
 //! - [`world`]: the events. [`visitor`], [`isolate`], [`location`], [`redis`], [`origin`]: its parts.
 //! - [`virtual_time`], [`rest`]: the product's background tasks in virtual time, and their way to Redis.
 //! - [`cities`], [`catalogue`], [`ranking`]: distances and popularity.
-//! - [`costs`]: the commands of each step. [`usage`], [`tally`], [`histogram`]: what is counted.
+//! - [`costs`]: the commands of each step. [`usage`], [`tally`], [`histogram`]: what is counted. [`numbers`]: conversions.
 //! - [`summary`], [`report`], [`plot`], [`saturation`], [`document`]: the result.
 
 pub mod catalogue;
@@ -16,6 +16,7 @@ pub mod document;
 pub mod histogram;
 pub mod isolate;
 pub mod location;
+pub mod numbers;
 pub mod origin;
 pub mod plot;
 pub mod ranking;

@@ -1,6 +1,6 @@
 //! The results as a table.
 
-use crate::{cities::Continent, scenario::Layout, summary::Summary, tally::Source};
+use crate::{cities::Continent, numbers::to_f64, scenario::Layout, summary::Summary, tally::Source};
 
 /// A column: its head, and its figure.
 struct Column {
@@ -128,11 +128,6 @@ pub fn short(number: f64) -> String {
     let text = format!("{scaled:.digits$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text}{unit}")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "below 2^52")]
-const fn to_f64(number: usize) -> f64 {
-    number as f64
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, rc::Rc, time::Duration};
 use edgefront::ports::time::Timestamp;
 use rustc_hash::FxHashSet;
 
-use super::{Event, Home, Location, START, TICK, World, to_usize};
+use super::{Event, Home, Location, START, TICK, World};
 use crate::{
     catalogue::Item,
     cities::{self, CITIES, PRIMARY},
     isolate::{Isolate, Site},
     location::LocationCache,
+    numbers::to_usize,
     redis::Due,
     scenario::Layout,
 };

@@ -28,6 +28,7 @@ use crate::{
     cities::{self, CITIES, PRIMARY},
     isolate::{Isolate, Site, render},
     location::LocationCache,
+    numbers::{to_f64, to_u32, to_usize},
     redis::Due,
     scenario::{Layout, Scenario},
     shared::{START, Shared},
@@ -388,17 +389,4 @@ impl World {
         self.wake(home, wakes);
         self.at(now + EDGE_BATCH_WINDOW, Event::Carry { isolate });
     }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers that are not negative")]
-fn to_usize(number: f64) -> usize {
-    number as usize
-}
-
-fn to_u32(number: f64) -> u32 {
-    u32::try_from(to_usize(number)).unwrap_or(u32::MAX)
-}
-
-fn to_f64(number: usize) -> f64 {
-    u32::try_from(number).map_or(f64::MAX, f64::from)
 }

@@ -8,7 +8,10 @@ use futures_util::future::join_all;
 use http::{HeaderValue, StatusCode, header};
 use url::Url;
 
-use super::render::{RenderRequest, system_time, without_dropped_cookies};
+use super::{
+    exchange::without_dropped_cookies,
+    render::{RenderRequest, system_time},
+};
 use crate::{
     App,
     page_cache::{

@@ -3,7 +3,10 @@
 use http::StatusCode;
 use serde::Serialize;
 
-use super::render::{Exchanged, RenderOutcome, RenderRequest, exchange};
+use super::{
+    exchange::{Exchanged, exchange},
+    render::{RenderOutcome, RenderRequest},
+};
 use crate::{
     App,
     config::PageConfig,

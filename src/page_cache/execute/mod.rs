@@ -5,7 +5,8 @@
 //! - `shared`: a render for everybody.
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
-//! - [`render`]: the exchange with the origin for a shared render. The doctor judges a storefront with it, too.
+//! - [`render`]: a shared render, from one or two [`exchange`]s with the origin. The doctor judges a storefront with it,
+//!   too.
 //! - `esi`: the fragments of a shared render.
 //! - `bypass`: requests that bypass the cache.
 //! - `fill`: the holes of a page, filled for one visitor.
@@ -15,6 +16,7 @@
 mod background;
 mod bypass;
 mod esi;
+mod exchange;
 mod explain;
 mod fill;
 mod invalidate;

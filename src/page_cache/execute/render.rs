@@ -5,32 +5,28 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 
-use super::esi;
+use super::{
+    esi,
+    exchange::{Exchanged, exchange},
+};
 use crate::{
     App,
-    config::{PageConfig, rules::CookieRules},
     page_cache::{
-        admission::popularity_of_response,
-        hit_for_miss::{self, Unstorable, cookie_name},
+        hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        policy::{
-            CacheControl, Freshness, Heuristic, Reason, VaryFields, conditional,
-            freshness::{self, Arrival, Popularity},
-            validation,
-        },
-        selecting::{SelectingHeaders, VARIED_COOKIES},
+        policy::{Reason, VaryFields, conditional, freshness::Popularity},
+        selecting::SelectingHeaders,
         stored_page::StoredPage,
     },
     ports::{
         error::Error,
         fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
-        random,
         time::Timestamp,
     },
-    proxy::{self, OriginDirectives},
+    proxy::OriginDirectives,
     schema::ids::ItemId,
 };
 
@@ -162,140 +158,6 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
     }
 }
 
-/// One exchange with the origin.
-pub(super) enum Exchanged<'a> {
-    /// `page` has no body yet. `validated`: the stored page that the origin confirmed with 304.
-    Storable {
-        page: Box<StoredPage>,
-        validated: Option<&'a StoredPage>,
-        response: Box<Response>,
-        directives: OriginDirectives,
-    },
-    NotStorable(RenderOutcome),
-}
-
-/// Asks the origin for the page once.
-///
-/// # Errors
-/// As [`render`].
-pub(super) async fn exchange<'a>(
-    app: &App,
-    request: &RenderRequest<'a>,
-    sent: Option<&VaryFields>,
-) -> Result<Exchanged<'a>, Error> {
-    let conditions = request.stored.and_then(|stored| validation::conditions(&stored.headers, stored.own_etag));
-    let has_conditions = conditions.is_some();
-    let mut headers = request.selecting.headers(sent);
-    headers.extend(conditions.unwrap_or_default());
-    if request.accepts_gzip {
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    if request.no_cache {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    }
-    let asked = app.clock.now();
-    let (response, directives) = proxy::fetch_shared(app, request.key.url(), headers, asked).await?;
-    let arrived = app.clock.now();
-    let validated = request.stored.filter(|_| has_conditions && response.status() == StatusCode::NOT_MODIFIED);
-    let (status, headers) = match validated {
-        Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
-        None => (response.status(), response.headers().clone()),
-    };
-    let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key.path());
-    // A 304 that names no item confirms the stored name.
-    let item = directives.item.as_ref().or_else(|| validated?.item.as_ref()).cloned();
-    let shown = request.key.naming(item.as_ref());
-    if status == StatusCode::OK {
-        app.pages.name(&shown);
-    }
-    let popularity = popularity_of_response(request.key, &shown, request.popularity);
-    let reply = OriginReply { asked, arrived, status, headers, item, directives: &directives };
-    Ok(match reply.judge(request, popularity, &app.config.page) {
-        Ok(judged) => {
-            let own_etag = validated.is_some_and(|stored| stored.own_etag);
-            let page = Box::new(reply.into_page(request.stamp, own_etag, judged));
-            Exchanged::Storable { page, validated, response: Box::new(response), directives }
-        }
-        Err(reason) => {
-            let why = Box::new(reply.unstorable(reason));
-            Exchanged::NotStorable(RenderOutcome::NotStorable { response: Box::new(response), directives, why })
-        }
-    })
-}
-
-/// The origin's reply, with the headers of the page that it describes.
-struct OriginReply<'a> {
-    asked: Timestamp,
-    arrived: Timestamp,
-    status: StatusCode,
-    headers: HeaderMap,
-    item: Option<ItemId>,
-    directives: &'a OriginDirectives,
-}
-
-/// The limits and the variant of a storable page.
-struct Judged {
-    freshness: Freshness,
-    vary: VaryFields,
-    variant: String,
-}
-
-impl OriginReply<'_> {
-    /// Returns the lifetime of the page, and the requests that may get it.
-    fn judge(
-        &self,
-        request: &RenderRequest<'_>,
-        popularity: Popularity,
-        config: &PageConfig,
-    ) -> Result<Judged, Reason> {
-        if self.directives.is_personal() {
-            return Err(Reason::Personal);
-        }
-        let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
-        let heuristic = Heuristic { popularity, fresh: config.ttl, stale: config.stale };
-        let freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
-        let freshness = freshness.jittered(random_fraction());
-        let mut vary = VaryFields::of(&self.headers).ok_or(Reason::VaryStar)?;
-        if !config.cookies.varied.is_empty() {
-            vary.insert(VARIED_COOKIES.to_owned());
-        }
-        let variant = request.selecting.variant(&vary).ok_or(Reason::Vary)?;
-        Ok(Judged { freshness, vary, variant })
-    }
-
-    /// The reason why the response cannot be stored.
-    fn unstorable(&self, reason: Reason) -> Unstorable {
-        let cause = hit_for_miss::cause(reason, self.status, &self.headers);
-        Unstorable { reason, cause, item: self.item.clone(), tags: self.directives.tags.clone() }
-    }
-
-    /// The page without its body.
-    fn into_page(self, stamp: u64, own_etag: bool, judged: Judged) -> StoredPage {
-        let Judged { freshness, vary, variant } = judged;
-        let fresh_until = self.arrived + freshness.fresh;
-        StoredPage {
-            stamp,
-            render: String::new(),
-            stored: self.arrived - freshness.age,
-            fresh_until,
-            stale_until: fresh_until + freshness.stale,
-            error_until: fresh_until + freshness.on_error,
-            dies: self.arrived + freshness.lives,
-            strict: freshness.strict,
-            is_declared_shared: CacheControl::of_response(&self.headers).is_declared_shared(),
-            vary,
-            variant,
-            own_etag,
-            item: self.item,
-            tags: self.directives.tags.clone(),
-            status: self.status,
-            headers: self.headers,
-            body: bytes::Bytes::new(),
-            holes: Vec::new(),
-        }
-    }
-}
-
 /// Completes a page whose body is whole.
 async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
     set_stored_headers(page);
@@ -354,15 +216,6 @@ async fn collect(
     }
 }
 
-/// The response's headers without the `Set-Cookie`s that the rules drop from shared renders (`COOKIES_DROPPED`).
-pub(super) fn without_dropped_cookies(mut headers: HeaderMap, rules: &CookieRules, path: &str) -> HeaderMap {
-    let is_kept = |line: &HeaderValue| !rules.is_dropped(&cookie_name(line), path);
-    let kept: Vec<_> = headers.get_all(header::SET_COOKIE).iter().filter(|line| is_kept(line)).cloned().collect();
-    headers.remove(header::SET_COOKIE);
-    headers.extend(kept.into_iter().map(|line| (header::SET_COOKIE, line)));
-    headers
-}
-
 /// Removes headers that the cache computes for each response, and adds headers that a cache must send.
 fn set_stored_headers(page: &mut StoredPage) {
     let headers = &mut page.headers;
@@ -389,11 +242,6 @@ fn set_etag(page: &mut StoredPage) {
         page.headers.insert(header::ETAG, etag);
         page.own_etag = true;
     }
-}
-
-/// A random number from 0 to 1; 0 without random bits.
-fn random_fraction() -> f64 {
-    f64::from(random::bytes().map_or(0, u32::from_ne_bytes)) / f64::from(u32::MAX)
 }
 
 pub(super) fn system_time(moment: Timestamp) -> SystemTime {
