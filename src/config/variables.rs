@@ -78,7 +78,7 @@ variables! {
 
     /// The rules for a storefront software, from `presets/`. Variables that are not empty override them.
     PRESET = text("", "the name of a file in presets/, such as django-oscar");
-    /// Cookies that say nothing about a page. Empty: the list of `presets/default.env`.
+    /// Cookies that do not change a page. Empty: the list of `presets/default.env`.
     COOKIES_IGNORED = text("", NAMES);
     /// Cookies whose visitors never get a shared page. A visitor with a cookie that no rule names gets a shared page
     /// only if the origin declares it shared.
@@ -131,7 +131,7 @@ variables! {
     /// Largest number of pieces of one item in a cart.
     CART_MAX_QUANTITY = Variable { max: u32::MAX as u64, ..number!("999", "pieces", 1) };
     /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`. `/orders/*` stands for
-    /// all paths below `/orders/`. The demo shop's account and orders belong to them.
+    /// all paths below `/orders/`. With the demo shop, edgefront adds `/account` and `/orders/*`.
     CART_ROUTES = text("/cart, /checkout", PATHS);
     /// Where the demo shop sends its mail. `log` writes it to the Worker's log, with links that open an account: use it for
     /// development only. Empty: the shop sends no mail and resets no passwords.

@@ -166,20 +166,20 @@ families! {
     PAGE: "cache:" "{hash}", "string" in Pages,
     expires "when the page dies, 2 days at most", written by "store" "evict";
 
-    /// The values of those headers → the response stored for them. At most 16 variants.
+    /// The values of the headers that `cache:{hash}` names → the response stored for them. At most 16 variants.
     PAGE_VARIANTS: "variants:" "{hash}", "hash" in Pages,
     expires "with the last variant, 2 days at most", written by "store" "evict";
 
-    /// The id of the lease to render the page, or `unstorable` (hit-for-miss).
+    /// The id of the lease to render the page. Or the hit-for-miss note: `unstorable`, stamp, reason, names and cause.
     RENDER_LEASE: "render:" "{hash}", "string" in Pages,
-    expires "`ORIGIN_TIMEOUT`; `unstorable` 2 minutes", written by "page" "store" "evict";
+    expires "`ORIGIN_TIMEOUT`; the note 2 minutes", written by "page" "store" "evict";
 
     /// `all`, `item:{item}`, `url:{hash}` or `tag:{tag}`, with `~` before it for a soft purge → when it was purged,
     /// Unix microseconds.
     PURGE_MARKS: "purged:" "", "zset" in Pages,
     expires "never; a purge drops marks older than 4 days", written by "purge";
 
-    /// When the latest purge was, Unix microseconds. A page that was rendered after it needs no look at the marks.
+    /// The time of the latest purge, Unix microseconds. A page that was rendered later needs no check of the marks.
     LATEST_PURGE: "purged:" "latest", "string" in Pages,
     expires "never", written by "purge";
 
@@ -231,24 +231,26 @@ families! {
     BOUGHT_AFTER_VIEWING: "led-to:" "{item}", "hash" in Orders,
     expires "10 half-lives after the last half-life with an order", written by "learn";
 
-    /// What one isolate measured since its last entry: a field for each counter that is not 0, `ms:{kind}` → a histogram of
-    /// latencies, `error:{status route cause}` → a count, `error` → one of the latest errors.
+    /// An entry holds the measurements of one isolate since its last entry: a field for each counter that is not 0,
+    /// `ms:{kind}` → a histogram of latencies, `error:{status route cause}` → a count, `error` → one of the latest errors.
     TRAFFIC: "traffic:" "", "stream" in Untagged,
     expires "about the newest 10,000 entries stay", written by "XADD";
 
-    /// The entries of `traffic:` as one entry for each minute, whose identifier is its start. `online` → the visitors online.
+    /// The entries of `traffic:` summed up: one entry for each minute, identified by the start of the minute. `online` →
+    /// the visitors online.
     TRAFFIC_MINUTES: "traffic:" "minutes", "stream" in Untagged,
     expires "about the newest 1,500 entries stay: a day", written by "XADD";
 
-    /// The same for each hour.
+    /// As `traffic:minutes`, one entry for each hour.
     TRAFFIC_HOURS: "traffic:" "hours", "stream" in Untagged,
     expires "about the newest 200 entries stay: eight days", written by "XADD";
 
-    /// The sums of all entries before its identifier.
+    /// The sums of all entries of `traffic:` that are older than its identifier.
     TRAFFIC_TOTALS: "traffic:" "totals", "stream" in Untagged,
     expires "one entry stays", written by "XADD";
 
-    /// job → its last report that says something, as JSON. `heartbeat` → when the crons last ran, Unix seconds.
+    /// job → the report of its last run that did something, failed or was requested, as JSON. `heartbeat` → when the
+    /// crons last ran, Unix seconds.
     JOBS: "jobs:" "", "hash" in Untagged,
     expires "never", written by "HSET";
 }

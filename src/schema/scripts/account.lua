@@ -80,7 +80,7 @@ if total >= near then
     end
   end
 end
--- The variants of one page may be too much together.
+-- The variants of one page alone may exceed the limit.
 for hash, page in pairs(pages) do
   if page.size > limit then
     leave[#leave + 1] = hash

@@ -18,7 +18,7 @@ else
   local delays = free_by > 0 and redis.call('ZMSCORE', delay, unpack(named)) or {}
   for i, due in ipairs(redis.call('ZMSCORE', schedule, unpack(named))) do
     due = tonumber(due)
-    -- Its last turn was at least one second ago, whether it failed or not: readers must not overload a failing source.
+    -- The last refresh was at least one second ago, failed or not. So readers cannot overload a failing source.
     local missing = due and due <= free_by and due <= now + (tonumber(delays[i]) or 0) - 1
     if due and (due <= now or due > lease_end + 0.001 or missing) then rows[#rows + 1] = named[i] end
   end

@@ -9,7 +9,7 @@
 --      keep: seconds for which the keys outlive the sale; touch_every: of an activity, seconds
 -- returns a JSON object with `outcome`, and if there is such a sale: due every starts ends pieces sold left held
 --      price_cents list_cents bought, and of the visitor's hold: id until
---      A reservation does not read the schedule: every is 0
+--      After `reserve`, every is 0, because the script does not read the schedule
 --      outcome: seen, held, or the reason: nobody, already-bought, not-started, ended, sold-out; no-copy, no-sale
 local schedule, delay, copy, sale, held, login, recent = unpack(KEYS)
 local operation, who, idle_cutoff, name = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -19,7 +19,7 @@ local touch_every = tonumber(ARGV[10])
 -- Other code may have stored anything here. If it is not a JSON object, the caller loads the row again.
 local json, is_json, row = redis.pcall('GET', copy), false, nil
 if type(json) == 'string' and json:find('^%s*{') then is_json, row = pcall(cjson.decode, json) end
--- Whoever ends the schedule deletes the copy. So a reservation needs the copy only, because each call is billed.
+-- Ending a schedule also deletes the copy. So a reservation checks the copy only: each call is billed.
 local due, every = now, 0
 if operation ~= 'reserve' or not is_json then
   due, every = redis.call('ZSCORE', schedule, name), redis.call('ZSCORE', delay, name)
@@ -47,15 +47,15 @@ local window = string.format('%d', starts)
 local known = redis.call('HMGET', sale, 'window', 'sold', 'bought:' .. user, 'hold:' .. user, 'upkeep')
 local is_new = known[1] ~= window
 if is_new then known = {window, false, false, false, false} end
--- Neither number exceeds the pieces sold: the row's may be some seconds old, and ours lacks
--- orders that nobody reported.
+-- Neither number exceeds the pieces sold: the row may be some seconds old, and `sold` lacks orders that were not
+-- reported. So the larger number is the better one.
 local sold = math.max(column('sale_sold') or 0, tonumber(known[2]) or 0)
 local bought, mine = known[3] and true or false, known[4]
 local holds = is_new and 0 or redis.call('ZCOUNT', held, '(' .. gone_by, '+inf')
 local left = math.max(0, pieces - sold - holds)
 local mine_ends = mine and redis.call('ZSCORE', held, user)
--- The visitor has the hold for the time that they were told. The piece comes back later; until then they ask again as
--- every visitor does.
+-- The visitor's hold ends at the time that the visitor was told; its piece comes back some seconds later. In between,
+-- the visitor has no hold and no priority.
 if not mine_ends or tonumber(mine_ends) <= now then mine = false end
 
 local function take()

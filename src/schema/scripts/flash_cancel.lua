@@ -3,7 +3,7 @@
 -- KEYS flash:{sale} held:{sale} [login: recent:]
 -- ARGV who idle_cutoff gone_by id      who: a token if there is login:, else a user, '' = no user
 --                                      gone_by: a hold that ended by then has given its piece back already
--- returns 'returned'; 'unknown' = this hold is not (or no longer) the visitor's; 'nobody' = there is no user's session
+-- returns 'returned'; 'unknown' = this hold is not (or no longer) the visitor's; 'nobody' = no user is signed in
 local sale, held, login, recent = unpack(KEYS)
 local who, idle_cutoff, gone_by, id = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 

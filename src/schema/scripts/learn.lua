@@ -111,7 +111,7 @@ local function add(key, own)
   redis.call('HSET', key, '', meta_text(m), unpack(written))
   -- The lifetime counts from the first order of a half-life.
   if halvings > 0 or not known[1] then redis.call('EXPIRE', key, lifetime * half_life) end
-  -- A double holds the sum of a large and a small number only down to a limit, so the counts begin anew in time.
+  -- A double loses small counts beside large ones, so the script rescales all counts before that happens.
   if m.partners > most_partners or m.scale > 2 ^ 30 then
     local counts, all = {}, redis.call('HGETALL', key)
     for i = 1, #all, 2 do counts[all[i]] = (tonumber(all[i + 1]) or 0) / m.scale end

@@ -28,8 +28,8 @@ if fields then
   entry, state, vary = redis.call('HGET', variants, variant), 'known', fields
 end
 
--- The first hard and the first soft purge after the purge `stamp`, false without one. Behind the tags may be the item
--- that the origin named: ', item'. Without a purge since then, one comparison suffices.
+-- The first hard and the first soft purge after the purge `stamp`, false without one. After the tags may follow the item
+-- that the origin named: ', item'. If no purge came after `stamp`, one comparison suffices.
 local function purges_after(stamp, tags)
   if not newest or tonumber(newest) <= tonumber(stamp) then return false, false end
   local names, hard_mark, soft_mark = {'all', 'item:' .. item, 'url:' .. hash}, false, false
@@ -76,10 +76,10 @@ if not fresh or (lease_ms ~= '0' and even_if_fresh) then
   end
   if holder and string.sub(holder, 1, 10) == 'unstorable' then
     state = holder
-  -- Its own id: the reply to its first call was lost.
+  -- The caller holds the lease already: the reply to its first call was lost.
   elseif lease_ms ~= '0' and is_wanted and (not holder or holder == lease_id) then
     redis.call('SET', lease, lease_id, 'PX', lease_ms)
-    -- Before the render: a later purge voids what is rendered now.
+    -- The stamp is from before the render, so that a purge during the render voids the page.
     granted = newest or '0'
   end
 end

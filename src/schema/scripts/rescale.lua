@@ -7,8 +7,8 @@
 local ranking, marker, ranked, hour = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local began, half_life, keep, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
--- Without a marker, one halving is due: the book's daemon, which has no marker, halves in every run. After a time
--- without a ranking, none is due: its first views must not be halved for the time before them.
+-- Without a marker, one halving is due: the book's daemon, which has no marker, halves in every run. If the ranking was
+-- empty until now, none is due: its first views must not be halved for the time before them.
 local marked = redis.call('GET', marker)
 local last = tonumber(marked) or marked and began or began - half_life
 local halvings = math.floor((began - last) / half_life)

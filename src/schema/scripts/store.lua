@@ -14,7 +14,7 @@ local most, keeps, entry = tonumber(ARGV[7]), ARGV[8] == '1', ARGV[9]
 local holder, newest = unpack(redis.call('MGET', lease, latest), 1, 2)
 if holder ~= lease_id then return {0, 0, 0} end
 if string.sub(entry, 1, 10) == 'unstorable' then
-  -- Nobody gets the lease for a while; and what is stored is not what the origin answers any more.
+  -- The note keeps the lease from other requests for a while. The stored page is deleted, because it is out of date.
   redis.call('SET', lease, entry, 'PX', ttl)
   return {0, redis.call('DEL', page, variants) > 0 and -1 or 0, 0}
 end
