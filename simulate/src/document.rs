@@ -126,7 +126,7 @@ const INTRODUCTION: &str = "\
 `cargo xtask simulate --write-docs --var PAGE_TOTAL_BYTES=268435456` writes this page. It is for operators who plan a shop that is larger than any test. A discrete-event simulation
 ([`simulate/`](../simulate/src/lib.rs)) runs edgefront's own policy code: freshness, decisions and admission of the page cache, the isolate's memory
 with its limits in bytes, batches and pace of background writes, traffic counters, circuit breaker, and the defaults of all variables. It does not run Lua, HTTP and
-wasm. [One table](../simulate/src/costs.rs) has the commands of each step; the tests of the commands hold it against a real server.
+wasm. [One table](../simulate/src/costs.rs) lists the commands of each step; tests compare most of them with a real server.
 
 `cargo xtask test simulation` sends the requests of a small run to edgefront, in front of a Valkey with the gateway, and fails if commands or hit
 ratio differ by more than 10 % ([the test](../tests/storefront/system/simulation.rs)). It counted
@@ -138,15 +138,15 @@ ratio differ by more than 10 % ([the test](../tests/storefront/system/simulation
   2 % of the pages lead to an addition to the cart, and 30 % of the visitors with a cart buy.
 - **Items.** A million; popularity follows Zipf's law with the exponent 0.9. Pages have 20 KB and state no freshness, so popularity decides. This is the hard
   case: half of all views are for items beyond the first 10,000.
-- **Events.** Every 7 s, one of the 100 most viewed pages is purged. Once, a flash sale brings four more visitors for each usual one
-  during 5 s. Each opens one page and reserves a piece.
+- **Events.** Every 7 s, one of the 100 most viewed pages is purged. One flash sale brings four additional visitors for each usual one
+  during 5 s. Each of them opens one page and reserves a piece.
 - **Distances.** Great circles times 1.5, at two thirds of the speed of light, and a last mile of 15 to 35 ms. Redis, or its primary, is in Frankfurt; the
   regions are Frankfurt, Ashburn, São Paulo, Singapore and Tokyo. A render takes 150 ms on average.
 - **Isolates.** A location starts another isolate for every 50 requests a second. An idle one ends after 30 s, a busy one after 30 minutes on average.
   A visitor stays with one isolate. The platform publishes none of these figures.
 - **`PAGE_TOTAL_BYTES`** is 256 MiB, so that the 10,000 popular pages fit. The default (64 MiB) holds 3,000 of them. All other
   variables have their defaults.
-- **Redis** has no limits here, so the tables say what it would have to carry. `--redis-commands N` gives it a limit.
+- **Redis** has no limits here, so the tables show the load that it would have to carry. `--redis-commands N` gives it a limit.
 - **Prices** are those of [scaling](scaling.md#money): pay as you go; in a database with regions each region executes every write.
 ";
 
@@ -155,9 +155,9 @@ The same traffic of 100,000 requests a second through two tiers, with other sett
 ";
 
 const SAMPLING: &str = "\
-More than 20,000 requests are not simulated one by one. Isolates do not know each other: they meet in Redis and in their location's cache. So the
-simulation runs a sample of each location's isolates, each with all of its requests, and multiplies what they did. For each page, the visitors of all other isolates
+A run simulates at most 20,000 requests one by one. Isolates interact only through Redis and their location's cache. So for more traffic, the
+simulation runs a sample of each location's isolates, each with all of its requests, and multiplies their figures. For each page, the visitors of all other isolates
 are a Poisson process with the rest of the page's rate: it renders the pages that Redis lacks, and fills the locations' caches. Renders and
-stores are counted one by one, not multiplied. What remains is the error of a sample. 10,000 requests a second for 30 s through two tiers, with 256 MiB for pages, as a whole and by
-samples:
+stores are counted one by one, not multiplied. The error of the sample remains. The table compares samples with the whole: 10,000 requests a second for 30 s
+through two tiers, with 256 MiB for pages.
 ";

@@ -49,7 +49,7 @@ pub struct Isolate {
     ends: Timestamp,
 }
 
-/// How far Redis is from an isolate.
+/// The place of an isolate, and its distance from Redis.
 #[derive(Debug, Clone, Copy)]
 pub struct Site {
     /// The location, a number of [`CITIES`](crate::cities::CITIES).

@@ -14,7 +14,7 @@ const DUST: f64 = 1.0 / 1024.0;
 /// How often the rank limit is compared with all scores.
 const REFRESH: Duration = Duration::from_secs(10);
 
-/// So few scores are compared each time.
+/// Number of scores that are compared each time.
 const FEW: usize = 1_000;
 
 /// See the [module](self).

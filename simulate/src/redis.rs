@@ -1,6 +1,5 @@
-//! The model of Redis: what the scripts of edgefront find and leave there, and what that costs. Renders of the traffic
-//! that is not simulated request by request happen here, too: of each page, the visitors of the rest are a Poisson
-//! process.
+//! The model of Redis: the effects of edgefront's scripts and their cost. It also renders pages for the traffic that is
+//! not simulated request by request: for each page, those visitors are a Poisson process.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -51,7 +50,7 @@ pub struct RedisModel {
 pub enum Due {
     /// Its render ends.
     Stored(Item),
-    /// Someone of the rest may ask for it from now on.
+    /// A visitor who is not simulated may request the page from now on.
     Wanted(Item),
 }
 

@@ -62,7 +62,7 @@ pub struct Traffic {
     pub additions: f64,
     /// The part of the visitors with a cart who buy.
     pub buyers: f64,
-    /// An operator purges one of the hundred most viewed pages so often.
+    /// The time between two purges of one of the hundred most viewed pages.
     pub purge_every: Option<Duration>,
     /// For five seconds, this many visitors for each usual one open the page of one item and reserve a piece.
     pub flash_sale: f64,
@@ -102,7 +102,7 @@ pub struct Limits {
 }
 
 impl Scenario {
-    /// The defaults, with one layout and so many requests a second.
+    /// The defaults, with this layout and this number of requests a second.
     #[must_use]
     pub fn new(layout: Layout, requests_per_second: f64) -> Self {
         Self {

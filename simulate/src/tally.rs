@@ -51,7 +51,7 @@ impl Source {
         }
     }
 
-    /// The origin did not have to render.
+    /// Returns whether the origin did not have to render.
     #[must_use]
     pub const fn is_hit(self) -> bool {
         matches!(self, Self::Memory | Self::Location | Self::Home | Self::Redis | Self::Fallback)
@@ -63,7 +63,7 @@ impl Source {
 pub struct Tally {
     /// All requests of visitors.
     pub requests: f64,
-    /// Those that were simulated.
+    /// The requests that were simulated.
     pub simulated: f64,
     pages: BTreeMap<Source, f64>,
     latency: BTreeMap<Continent, Histogram>,

@@ -108,7 +108,7 @@ impl World {
         let rate = shared.scenario.requests_per_second;
         let mut pages: Vec<(Timestamp, Item)> = Vec::new();
         for item in 0..u32::try_from(most).unwrap_or(u32::MAX).min(shared.scenario.shop.items) {
-            // A page is stored for PAGE_TTL, and is then wanted again.
+            // A page is fresh for PAGE_TTL; then the next request renders it again.
             let pause = 1.0 / (shared.catalogue.borrow().share(item) * rate);
             let age = shared.chance() * (config.ttl.as_secs_f64() + pause);
             if age < config.ttl.as_secs_f64() {
@@ -134,7 +134,7 @@ impl World {
         self.take_due();
     }
 
-    /// Visits are without memory, so those under way are like new ones.
+    /// Visits are memoryless: a visit in progress has the same future as a new one.
     fn begin_visits(&mut self) {
         let traffic = &self.shared.scenario.traffic;
         let length = traffic.views * traffic.pause.as_secs_f64();
