@@ -22,7 +22,7 @@ use crate::{
     support::{SERVICE_KEY, Shop, Stock, Store, row},
 };
 
-/// Commands of the tests themselves, and of connections.
+/// Commands that the tests and the connections send; they do not count.
 const OWN: [&str; 9] = ["info", "hello", "client", "select", "script", "ping", "command", "keys", "config"];
 
 /// The limits, in commands.
@@ -32,7 +32,7 @@ const COLD: f64 = 12.0;
 const COLD_ALONE: f64 = costs::COLD_PAGE.ceil();
 const CART_WRITE: f64 = costs::CART_WRITE;
 const SESSION_CHECK: f64 = costs::SESSION_CHECK;
-/// Without a session: nothing but the page and its view.
+/// Without a session: the page and its view only.
 const COLD_ALONE_GUEST: f64 = 12.0;
 const HOT_VIEW: f64 = 2.6;
 /// 6, and 2 for the session.
@@ -40,7 +40,7 @@ const RESERVATION: f64 = costs::RESERVATION;
 /// The difference between a sum of steps and the server's count, each for one action.
 const TOLERANCE: f64 = 0.75;
 
-/// A server that nobody else uses, so that its counts are those of one shop.
+/// A server that only one shop uses, so that its counts are those of this shop.
 pub struct Counted {
     _server: Server,
     before: BTreeMap<String, u64>,

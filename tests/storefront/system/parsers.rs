@@ -1,5 +1,5 @@
-//! Properties of the parsers for any bytes: the fuzz targets' own functions, for a bounded time, on what proptest makes
-//! of their corpora. Findings of cargo-fuzz go into the corpus, and are tried here from then on.
+//! Runs the functions of the fuzz targets for a bounded time, on the inputs of their corpora and on mutations of them.
+//! Add each finding of cargo-fuzz to the corpus, so that every run of the tests checks it.
 
 use std::fs;
 
@@ -10,28 +10,28 @@ mod properties;
 
 const CASES: u32 = 2_000;
 
-/// Bytes that mean something to one parser or another.
+/// Bytes that are special in at least one parser.
 const SIGNS: &[u8] = b"\0\"#%&'*+,-./0:;<=>?@[\\]_{}\n\r\t \xc3\xa9\xff";
 
-/// One change of a seed: a piece is repeated, or dropped, or gives way to other bytes.
+/// A mutation of a seed: repeats a piece, drops a piece, or replaces a piece by other bytes.
 #[derive(Debug, Clone)]
-enum CartChange {
+enum SeedChange {
     Repeat(Index, Index),
     Drop(Index, Index),
     Put(Index, Vec<u8>),
 }
 
-fn change() -> impl Strategy<Value = CartChange> {
+fn change() -> impl Strategy<Value = SeedChange> {
     let place = any::<Index>;
     let byte = prop_oneof![2 => prop::sample::select(SIGNS), 1 => any::<u8>()];
     prop_oneof![
-        1 => (place(), place()).prop_map(|(one, other)| CartChange::Repeat(one, other)),
-        1 => (place(), place()).prop_map(|(one, other)| CartChange::Drop(one, other)),
-        3 => (place(), vec(byte, 0..4)).prop_map(|(place, bytes)| CartChange::Put(place, bytes)),
+        1 => (place(), place()).prop_map(|(one, other)| SeedChange::Repeat(one, other)),
+        1 => (place(), place()).prop_map(|(one, other)| SeedChange::Drop(one, other)),
+        3 => (place(), vec(byte, 0..4)).prop_map(|(place, bytes)| SeedChange::Put(place, bytes)),
     ]
 }
 
-impl CartChange {
+impl SeedChange {
     fn make(&self, data: &mut Vec<u8>) {
         let places = data.len() + 1;
         let piece = |one: &Index, other: &Index| {
@@ -51,7 +51,7 @@ impl CartChange {
 }
 
 #[test]
-fn what_holds_of_the_parsers_holds_of_any_bytes() {
+fn the_properties_of_the_parsers_hold_for_any_bytes() {
     for (name, property) in properties::ALL {
         let folder = format!("fuzz/corpus/{name}");
         let files = fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());

@@ -15,7 +15,7 @@ use crate::{
     support::{Regions, Reply, SERVICE_KEY, Shop, eventually},
 };
 
-/// Longer than any test: only a replica that has caught up ends the wait.
+/// Longer than any test, so that only a replica that has caught up ends the wait.
 const PATIENT: Duration = Duration::from_hours(1);
 /// Between a replica and the primary, for the printed times. No test depends on it.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
@@ -74,7 +74,7 @@ impl Browser {
         self.api(shop, Method::GET, "/session", None).await["cart"]["quantity"].take()
     }
 
-    /// The same visitor without the sync token, as every other reader.
+    /// The same visitor without the sync token, like any other reader.
     fn without_token(&self) -> Self {
         let mut other = self.clone();
         assert!(other.cookies.remove("__Host-session-sync").is_some(), "a cookie with a sync token");

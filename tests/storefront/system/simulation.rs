@@ -1,5 +1,5 @@
-//! The simulation (`simulate/`) against the product: a real server gets the requests that were simulated. The clock
-//! stands between two requests, so the speed of the machine does not matter.
+//! Compares the simulation (`simulate/`) with the product: a real server gets the simulated requests. The test moves the
+//! clock, so the speed of the machine does not matter.
 
 use std::{
     collections::HashMap,

@@ -1,11 +1,10 @@
-//! The Worker's size as it is deployed. An isolate starts by fetching and compiling all of it, so what makes it larger
-//! is to be seen.
+//! Limits the size of the deployed Worker, because an isolate fetches and compiles all of it at its start.
 
 use std::{env, fs, io::Write, path::PathBuf};
 
 use flate2::{Compression, write::GzEncoder};
 
-/// Gzipped, at most. Without the demo shop: `xtask/src/size.rs`. The demo shop's search, filters, variants and data for
+/// The largest allowed size, gzipped, in bytes. Without the demo shop: `xtask/src/size.rs`. The demo shop's search, filters, variants and data for
 /// search engines take 34 KB of it; password resets, saved addresses and the flash prices of lists take 4 KB. The adaptive
 /// pace of views takes 4.5 KB, the sync tokens of read regions 3.3 KB; histograms, errors, roll-ups and the metrics for
 /// Prometheus take 23 KB, the actions of the dashboard and the real reasons of explanations 9 KB, sessions of
@@ -13,7 +12,7 @@ use flate2::{Compression, write::GzEncoder};
 const LIMIT: usize = 654_500;
 
 #[test]
-fn the_worker_in_workerd_is_no_larger_than_it_was() {
+fn the_worker_in_workerd_is_within_its_size_limit() {
     let bundle = env::var_os("EDGEFRONT_BUNDLE").expect("EDGEFRONT_BUNDLE: use cargo xtask test");
     let wasm = fs::read(PathBuf::from(bundle).join("index_bg.wasm")).unwrap();
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());

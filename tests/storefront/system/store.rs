@@ -1,4 +1,4 @@
-//! The support itself: what every other test takes for granted.
+//! The test support itself, on which all other tests rely.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn an_origin_answers_as_told_and_notes_what_it_was_asked() {
 }
 
 #[tokio::test]
-async fn an_origin_breaks_off_or_says_nothing_as_told() {
+async fn an_origin_truncates_or_omits_its_answer_as_told() {
     let origin = TestOrigin::start();
     origin.answer(Reply::truncated("half"));
     let answer = client().get(origin.url()).send().await.unwrap();

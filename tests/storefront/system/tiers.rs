@@ -126,7 +126,8 @@ async fn a_purge_is_seen_at_once_where_it_passes() {
     assert_eq!(visit(&tiers.edge[0], "/products/mug").await.text().await.unwrap(), "new");
 }
 
-/// Home's copy is old when the edge tier gets it. Both memories together may not exceed the time.
+/// The home tier's copy is old when the edge tier gets it. The ages in both memories together must stay within
+/// `PAGE_MEMORY`.
 #[tokio::test]
 async fn a_purge_elsewhere_is_seen_within_the_time_of_one_memory() {
     let (tiers, shop) = tiers(&[("PAGE_MEMORY", "60")]).await;

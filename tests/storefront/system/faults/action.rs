@@ -29,7 +29,7 @@ pub enum Action {
     Rescale,
 }
 
-/// Number of times that an action has had its effect, as Redis shows it.
+/// The number of times that an action took effect, according to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Done {
     Not,
@@ -51,7 +51,7 @@ impl From<f64> for Done {
 
 use Action::*;
 
-/// Each with what it is called in the table.
+/// The actions, each with its name in the table.
 pub const ACTIONS: [(Action, &str); 17] = [
     (PageInMemory, "page that the isolate holds"),
     (PageHit, "page hit"),
@@ -88,7 +88,7 @@ impl Action {
     }
 
     pub async fn prepare(self, world: &World) {
-        // A script that is not known yet is two requests: which of them met the fault would be a matter of chance.
+        // An unknown script takes two requests, and the fault could hit either of them.
         world.store.load_scripts().await;
         match self {
             PageInMemory | PageHit | PageStale | PageMiss => {
@@ -142,7 +142,7 @@ impl Action {
         }
     }
 
-    /// Does it; again with the same key it is a retry.
+    /// Executes the action. A second call is a retry with the same idempotency key.
     pub async fn act(self, world: &World) -> Seen {
         match self {
             PageInMemory | PageHit | PageStale | PageMiss => world.get(PAGE).await,
@@ -164,7 +164,7 @@ impl Action {
         }
     }
 
-    /// Number of times that the action has had its effect; reads have none.
+    /// The number of times that the action took effect. Reads have no effect.
     pub async fn done(self, world: &World) -> Done {
         let times = match self {
             PageInMemory | PageHit | PageStale | PageMiss | Session | Row => 0.0,
@@ -197,7 +197,7 @@ impl Action {
         times.into()
     }
 
-    /// After the fault: what makes good what was not done.
+    /// Repeats the action after the fault, or does the work that it left.
     pub async fn repair(self, world: &World) -> Seen {
         match self {
             // Within the same half-life. A run that read no view, because the read was stale, lets the next one be skipped.
@@ -267,7 +267,7 @@ impl World {
         copy.as_str().map_or(Value::Null, |copy| serde_json::from_str::<Value>(copy).expect("JSON")["quantity"].take())
     }
 
-    /// Runs a cron; it is nobody's answer.
+    /// Runs a cron. It has no response.
     async fn run(&self, cron: &str) -> Seen {
         self.cron(cron).await;
         Seen { status: 200, headers: http::HeaderMap::new(), body: Vec::new() }

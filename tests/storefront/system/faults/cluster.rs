@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::world::World;
 use crate::support::{Store, eventually};
 
-/// The hash tags of all data that is not a key of its own: four shards, and three groups.
+/// The hash tags of all data: four shards and three groups.
 const TAGS: [&str; 7] = ["0", "1", "2", "3", "pages", "rows", "orders"];
 
-/// The reply to a command, without that to `QUIT`.
+/// The reply to a command, without the reply to `QUIT`.
 fn say(servers: &ServerCluster, port: u16, command: &str) -> String {
     let reply = servers.say(port, command).expect("a reply");
     reply.trim_end_matches("+OK\r\n").trim().to_owned()
@@ -35,14 +35,14 @@ fn way(servers: &ServerCluster, tag: &str) -> (u16, u16) {
     (ports[owner], ports[(owner + 1) % ports.len()])
 }
 
-/// Puts all slots of the data on their way to another server.
+/// Starts the migration of all slots of the data to another server.
 pub fn begin_moving(servers: &ServerCluster) {
     for tag in TAGS {
         mark_as_moving(servers, &slot(servers, tag), way(servers, tag));
     }
 }
 
-/// Moves the keys, and then the slots.
+/// Completes the migration: moves the keys, then the slots.
 pub fn end_moving(servers: &ServerCluster) {
     for tag in TAGS {
         let (slot, (from, to)) = (slot(servers, tag), way(servers, tag));
@@ -56,8 +56,8 @@ fn mark_as_moving(servers: &ServerCluster, slot: &str, (from, to): (u16, u16)) {
     say(servers, from, &format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(servers, to)));
 }
 
-/// Moves the keys of a slot. A server may forget that it imports a slot when it hears from the others of an earlier
-/// move, and then refuses the keys: it is told again.
+/// Moves the keys of a slot. A late message about an earlier move can make a server forget that it imports a slot; it then
+/// refuses the keys, so the import is announced again.
 fn move_keys(servers: &ServerCluster, slot: &str, (from, to): (u16, u16)) {
     let mut refusal = String::new();
     for _ in 0..50 {
@@ -75,10 +75,10 @@ fn move_keys(servers: &ServerCluster, slot: &str, (from, to): (u16, u16)) {
     panic!("the keys of slot {slot} do not move: {refusal}");
 }
 
-/// Returns when all servers agree that the slot belongs to the server at `to`.
+/// Waits until all servers agree that the slot belongs to the server at `to`.
 ///
-/// The new owner takes an epoch of its own, above the highest that it knows of. If it did not know of the last move
-/// yet, two owners could have the same epoch, and an old message could take the slot away again.
+/// The new owner takes an epoch above the highest that it knows. If it did not know the last move yet, two owners could
+/// have the same epoch, and an old message could take the slot away again.
 fn give(servers: &ServerCluster, tag: &str, slot: &str, (from, to): (u16, u16)) {
     let id = id(servers, to);
     let agrees = |port: u16| match say(servers, port, &format!("EXISTS no-such-key:{{{tag}}}")) {
@@ -110,7 +110,7 @@ fn have_one_epoch(servers: &ServerCluster) -> bool {
     epochs.windows(2).all(|two| two[0] == two[1])
 }
 
-/// Ends the copying to a replica: from here on, it lacks what its primary accepts.
+/// Stops the replication, so that the replica lacks all later writes of its primary.
 fn cut_off(servers: &ServerCluster, primary: u16, replica: u16) {
     for setting in ["masteruser nobody", "masterauth wrong"] {
         say(servers, replica, &format!("CONFIG SET {setting}"));
@@ -124,7 +124,7 @@ async fn put(world: &World, item: &str) -> u16 {
     world.send(Method::PUT, &path, &[], json!({"quantity": 2})).await.status
 }
 
-/// `order-1`, of two mugs.
+/// Reports the order `order-1` of two mugs.
 async fn report_order(world: &World) -> u16 {
     let order = json!({"order_id": "order-1", "items": [{"id": "mug", "quantity": 2}], "user": "ada"});
     world.service(Method::POST, "/_edge/v1/orders", "order", order).await.status

@@ -81,7 +81,7 @@ async fn reserve_and_buy(shop: &Shop, user: String, progress: &Cell<usize>) -> A
     assert!(matches!(reserved.status, 200 | 201), "{reserved:?}");
     let (person, checkout) = (Person::with_cookie(shop, &cookie), format!("/flash/{SALE}/checkout"));
     let form = insist(async || person.get(&checkout).await, status).await;
-    // A customer without a reservation is sent back to the sale.
+    // The checkout redirects a customer without a reservation to the sale.
     assert_eq!(form.status, 200, "the reservation is lost: {form:?}");
     let order_id = form.field("order_id");
     let fields = [("order_id", &*order_id), ("price_cents", "7900"), ("name", "Ada"), ("email", "ada@example.org")];
@@ -120,7 +120,7 @@ async fn number(shop: &Shop, sql: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn what_was_accepted_outlives_a_killed_redis() {
+async fn accepted_writes_survive_a_killed_redis() {
     let crashes: usize = env::var(CRASHES).map_or(4, |count| count.parse().expect("a number"));
     let mut server = OwnServer::start();
     let store = Store::on(&server.unused_database()).await;

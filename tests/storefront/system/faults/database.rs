@@ -34,7 +34,7 @@ enum Fault {
     Nothing,
     /// D1 refuses every statement that names a table.
     NoTables,
-    /// By its name in the test bed.
+    /// A fault of the test bed, by its name.
     Set(&'static str),
 }
 
@@ -79,7 +79,7 @@ const ACTIONS: [(Action, &str); 16] = [
     (Refresh, "cron, refresh rows"),
 ];
 
-/// One field of the table: a customer of its own, and what the customer prepared.
+/// One field of the table, with a customer of its own.
 struct Field<'a> {
     shop: &'a Shop,
     action: Action,
@@ -144,7 +144,7 @@ impl<'a> Field<'a> {
         Self { shop, action, person, name, page }
     }
 
-    /// Does it; again, it is a retry.
+    /// Executes the action. A second call is a retry.
     async fn act(&self) -> Page {
         let email = format!("{}@example.org", self.name);
         let page = || self.page.as_ref().expect("a page");
@@ -198,7 +198,7 @@ impl<'a> Field<'a> {
         self.person.post("/login", &[("email", &email), ("password", PASSWORD), ("next", "/account")]).await
     }
 
-    /// Number of times that it has had its effect. None: it has none, or it shows in the answer.
+    /// The number of times that the action took effect. None: it has no effect, or the response shows it.
     async fn done(&self) -> Option<u64> {
         let count = async |sql: String| {
             let rows = self.shop.sql(&format!("SELECT count(*) AS n FROM {sql}")).await;
@@ -249,7 +249,7 @@ async fn rename(shop: &Shop, from: &str, to: &str) {
     }
 }
 
-/// Lets an action meet a fault, asserts the rules, and returns the field of the table.
+/// Tests an action under a fault, asserts the rules, and returns the field of the table.
 async fn judge(shop: &Shop, fault: Fault, action: Action, number: usize) -> String {
     let field = Field::prepare(shop, action, number).await;
     fault.begin(shop).await;

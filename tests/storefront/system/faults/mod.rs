@@ -1,9 +1,11 @@
-//! Every fault, while everything that a shop does: a table of the one by the other, each field of which is tried on
-//! real parts and judged by the same rules, whatever stands in it. `docs/faults.md` shows the results.
+//! Every action of a shop under every fault, on a real Redis, gateway and origin. `docs/faults.md` shows the results.
 //!
-//! The rules, see [`judge`]: a page is answered as long as anybody can render it; what is done is done once, or
-//! answered 503 with `Retry-After`, and then the retry finds it or does it; a call sends Redis twice as many requests
-//! as ever, at most; what a cron has not done the next one does; nothing has to be restarted.
+//! [`judge`] asserts the same rules for each combination:
+//! - A page is answered 200 as long as Redis, the origin or a stale page can supply it.
+//! - An action takes effect once, or gets 503 with `Retry-After`; then a retry executes it or finds its effect.
+//! - A call sends Redis at most twice as many requests as without the fault, plus one.
+//! - The next run of a cron does the work of a failed one.
+//! - Nothing has to be restarted.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -22,7 +24,7 @@ use self::{
 };
 use crate::support::{Reply, Store, eventually};
 
-/// The action.
+/// The actions of a shop.
 mod action;
 /// Slots that move, servers that fail over.
 mod cluster;
@@ -30,16 +32,16 @@ mod cluster;
 mod crash;
 /// Faults of the database.
 mod database;
-/// The expected response.
+/// The results as a table of a document.
 mod table;
-/// Some of it in workerd.
+/// Some of the combinations in workerd.
 mod workerd;
-/// The system in which it is done.
+/// The shop under test.
 mod world;
 
-/// Number of fields that are tried at once.
+/// Number of fields of the table that are tested concurrently.
 const AT_ONCE: usize = 8;
-/// Later than [`DEADLINE`], and in time for what nobody waits for.
+/// Slower than [`DEADLINE`], but in time for requests after the response.
 const SLOW: &str = "slow=2.5";
 const DEADLINE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -47,27 +49,27 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone, Copy)]
 enum Trouble {
     Nothing,
-    /// A fault of the gateway by its name, for as long as it takes.
+    /// A lasting fault of the gateway, by its name.
     Redis(&'static str),
-    /// The same, for one request.
+    /// A fault of the gateway for one request.
     Once(&'static str),
-    /// Reads come from a replica that has nothing yet.
+    /// Reads come from an empty replica.
     Stale,
-    /// The server behind the gateway is away.
+    /// The server behind the gateway is down.
     Down,
-    /// The server behind the gateway was away before: it knows no script.
+    /// The server behind the gateway was restarted, so it has no scripts.
     Restarted,
-    /// The origin answers so.
+    /// The origin sends this reply.
     Origin(fn() -> Reply),
     /// Neither Redis nor the origin answers.
     Both,
-    /// Every slot of the cluster is on its way to another server.
+    /// Every slot of the cluster is migrating to another server.
     Moving,
 }
 
 use Trouble::*;
 
-/// How the data is laid out while an action is tried.
+/// The layout of the data during a test.
 #[derive(Clone, Copy)]
 enum Layout {
     Book,
@@ -78,7 +80,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// How many fields are tried at once. Each needs a cluster of its own.
+    /// Number of fields that are tested concurrently. On a cluster fewer, because each field needs one of its own.
     fn at_once(self) -> usize {
         if matches!(self, Self::Cluster) { 2 } else { AT_ONCE }
     }
@@ -181,14 +183,14 @@ async fn redis_fails_in_the_sharded_layout() {
     tried("shards", Layout::Shards, &SHARDS).await;
 }
 
-/// Tries every action in every trouble, and holds the table `name` of the docs to what came out.
+/// Tests every action under every fault, and compares the results with the table `name` of docs/faults.md.
 async fn tried(name: &str, layout: Layout, troubles: &[(&'static str, Trouble)]) {
     let usual = stream::iter(ACTIONS).then(async |(action, _)| (action, without_fault(layout, action).await));
     let usual: Vec<_> = usual.collect().await;
     let fields = troubles.iter().flat_map(|(label, trouble)| usual.iter().map(|usual| (*label, *trouble, *usual)));
     let (own, shared): (Vec<_>, Vec<_>) = fields.partition(|(_, trouble, _)| matches!(trouble, Down | Restarted));
     let mut fields = Vec::new();
-    // Those that need a server of their own take it in turn.
+    // The fields that need a server of their own share one, one after another.
     let mut server = OwnServer::start();
     for (label, trouble, usual) in own {
         let store = layout.store_on(&server.unused_database()).await;
@@ -228,7 +230,7 @@ async fn tried_one(
     })
 }
 
-/// Number of requests that Redis gets where nothing fails.
+/// Number of requests that the action sends to Redis without a fault.
 async fn without_fault(layout: Layout, action: Action) -> u64 {
     let world = World::new(layout.store().await);
     action.prepare(&world).await;
@@ -237,8 +239,8 @@ async fn without_fault(layout: Layout, action: Action) -> u64 {
     world.store.gateway.received() - before
 }
 
-/// Lets an action, which without a fault sends so many requests, meet `trouble`; asserts the rules, and says what came
-/// out.
+/// Tests an action under `trouble`, asserts the rules, and returns the field of the table. Without a fault, the action
+/// sends `ever` requests to Redis.
 async fn judge(
     store: Store,
     trouble: Trouble,
@@ -360,7 +362,7 @@ impl World {
     }
 }
 
-/// Returns when the gateways have a connection to the server again.
+/// Waits until the gateways have a connection to the server again.
 async fn connected(store: &Store) {
     let ping = async |redis: &Client| redis.run::<()>(Command::read("PING")).await.is_ok();
     eventually("the gateways are connected", async || ping(&store.redis).await && ping(&store.aside).await).await;

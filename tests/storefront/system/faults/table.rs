@@ -5,10 +5,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Set, it writes the tables anew instead of comparing them.
+/// If this variable is set, the tests write the tables instead of comparing them.
 const WRITE: &str = "EDGEFRONT_WRITE_DOCS";
 
-/// One document has several tables, and each test one.
+/// Several tests write tables of the same document.
 static WRITING: Mutex<()> = Mutex::new(());
 
 pub struct Table {
@@ -25,9 +25,10 @@ impl Table {
         self.rows.push((title.to_owned(), fields.collect()));
     }
 
-    /// Holds the table `name` of the document at `path` to be this one.
+    /// Compares this table with the table `name` of the document at `path`.
     ///
-    /// Panics if it is another.
+    /// # Panics
+    /// If they differ.
     pub fn hold(&self, path: &str, name: &str) {
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let document = fs::read_to_string(path).expect("the document");
@@ -38,7 +39,7 @@ impl Table {
         if env::var_os(WRITE).is_some() {
             fs::write(path, format!("{before}{begin}{table}<!-- end -->{after}")).expect("the document can be written");
         } else {
-            assert_eq!(told, table, "{path} tells otherwise: if this is meant, run this test with {WRITE}=1");
+            assert_eq!(told, table, "{path} has another table: if the new one is right, run this test with {WRITE}=1");
         }
     }
 

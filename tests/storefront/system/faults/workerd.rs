@@ -1,4 +1,4 @@
-//! Some of the table in workerd, where requests go another way: the platform's fetch, an isolate, a cron trigger.
+//! Some combinations in workerd, where requests pass the platform's fetch, an isolate and a cron trigger.
 
 use edgefront_gateway::Fault;
 use http::Method;
@@ -17,7 +17,7 @@ async fn put(shop: &Shop, item: &str) -> Response {
 }
 
 #[tokio::test]
-async fn a_worker_outlives_what_a_native_server_outlives() {
+async fn a_worker_survives_the_faults_that_a_native_server_survives() {
     let mut server = OwnServer::start();
     let store = Store::on(&server.unused_database()).await;
     let variables = [("PAGE_MEMORY", "0"), ("REDIS_TIMEOUT_MS", "20000")];

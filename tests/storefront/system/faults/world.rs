@@ -1,5 +1,5 @@
-//! A shop to which things happen: one isolate, its Redis behind a gateway that fails as told, and an origin that does,
-//! too. Time passes only when nothing happens.
+//! The shop under test: one isolate, a Redis behind a gateway with injected faults, and an origin with injected faults.
+//! The clock moves only between requests.
 
 use std::{
     cell::RefCell,
@@ -28,7 +28,7 @@ pub struct World {
     pub store: Store,
     pub origin: TestOrigin,
     pub app: Rc<App>,
-    /// The visitor's.
+    /// The cookies of the visitor.
     pub cookie: RefCell<String>,
     /// The quantity in each row's copy when it is loaded.
     pub quantity: Rc<RefCell<u32>>,
@@ -92,7 +92,7 @@ impl World {
         });
     }
 
-    /// Sends a request of the visitor's browser and ends the work behind the answer.
+    /// Sends a request of the visitor's browser, and completes the work after its response.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Value) -> Seen {
         let mut request = http::Request::builder().method(method).uri(format!("{SHOP}{path}"));
         for (name, value) in headers {
@@ -146,7 +146,7 @@ impl World {
         self.store.clock.advance(Duration::from_millis((every + rest) * 1000 - into));
     }
 
-    /// A number that Redis holds; 0 without one.
+    /// The number that a command returns; 0 without one.
     pub async fn number(&self, command: &[&str]) -> f64 {
         let reply = self.store.raw(command).await;
         reply.as_f64().or_else(|| reply.as_str()?.parse().ok()).unwrap_or_default()

@@ -42,7 +42,7 @@ async fn rotate_clocks(shops: &[Shop; 3], round: usize) {
     }
 }
 
-/// Work behind answers has ended everywhere.
+/// Waits until the work after all responses has ended at every location.
 async fn settled(shops: &[Shop]) {
     for shop in shops {
         shop.settled().await;

@@ -25,8 +25,8 @@ async fn read(shop: &Shop) -> Option<String> {
     shop.get(PAGE).header("host", "shop.example").send().await.ok()?.text().await.ok()
 }
 
-/// A clock that is set back may hide up to `PAGE_MEMORY`, because a copy whose time lies ahead is not used. Then the copy
-/// stands that much longer.
+/// If the clock of a location is set back, a copy there may live longer, by at most `PAGE_MEMORY`: a copy from the future
+/// is not used.
 #[tokio::test]
 async fn after_a_purge_no_location_serves_the_old_page_beyond_page_memory() {
     let shops = three(&[("PAGE_MEMORY", "1")]).await;

@@ -1,8 +1,8 @@
 //! Runs of the models in `models`, executed by the real functions and scripts on a real server. After each action the
 //! real state must be the model's. Two kinds of runs:
 //!
-//! - random ones, until nothing can happen any more. `EDGEFRONT_REPLAYS=500`: so many for each of a model's bounds;
-//! - the counterexample of every mutation. The real code must not do what a model does without one of its rules.
+//! - random runs, until nothing can happen any more. `EDGEFRONT_REPLAYS=500` sets their number for each bound of a model;
+//! - the counterexample of every mutation: the real code must not do what a model without one of its rules does.
 
 use std::{env, fmt::Debug};
 

@@ -20,7 +20,7 @@ pub enum Action {
     Set(Option<usize>, Item, u8),
     Clear(usize),
     Order(usize, Item, u8),
-    /// The last order is reported again, with this session.
+    /// Reports the last order again, with this session.
     OrderAgain(usize),
     Reserve(usize),
     /// Gives a reservation back. The second number counts reservations as the first counts sessions.

@@ -1,5 +1,4 @@
-//! The same actions truly at once, with no gate: in which order Redis takes them is its own, and what must hold holds
-//! in every one.
+//! The same actions concurrently, without a gate. Redis executes them in any order, and the invariants hold in each.
 
 use std::{rc::Rc, time::Duration};
 
@@ -23,7 +22,7 @@ struct Case {
     actors: Vec<Vec<Action>>,
 }
 
-/// Without what takes mugs out of a cart, so that those that were put in can be counted.
+/// Leaves out the actions that remove mugs from a cart, so that the added mugs can be counted.
 fn case() -> impl Strategy<Value = Case> {
     use Action::*;
     let visitor = action::visitor().prop_filter_map("it takes out", |action| match action {
@@ -62,6 +61,6 @@ async fn play(store: &Store, case: &Case) -> Result<(), String> {
 }
 
 #[test]
-fn what_is_accepted_at_once_is_kept_and_no_more() {
+fn concurrent_accepted_writes_are_kept_once() {
     explore(40, &case(), async { ready(Store::book().await).await }, &play);
 }

@@ -1,6 +1,6 @@
-//! A gate in the way of every request: it is held there until the schedule lets it go, alone, and its answer is held
-//! again until the schedule delivers it. So one list of numbers says in which order Redis sees the requests of many
-//! actors, and the same list says it again. Only released requests do real I/O; every other actor waits for the gate.
+//! A gate that every request passes. The gate holds each request until the schedule releases it, one at a time, and
+//! holds the response until the schedule delivers it. So a list of numbers determines the order in which Redis sees the
+//! requests of many actors, and the same list replays this order. Only released requests do real I/O.
 
 use std::{
     cell::{Cell, RefCell},
@@ -31,7 +31,7 @@ use crate::support::{NativeFetch, TestClock};
 
 /// Longer than the time of any case.
 const FOR_EVER: Duration = Duration::from_hours(24);
-/// The largest body that is carried through.
+/// The largest body that passes the gate, bytes.
 const BODY: usize = 8 << 20;
 
 /// The place where the requests of all actors wait.
@@ -42,19 +42,19 @@ struct Inner {
     fetch: NativeFetch,
     clock: TestClock,
     held: RefCell<Vec<Held>>,
-    /// The number of what is held next.
+    /// The number of the next entry.
     next: Cell<u64>,
-    /// Work that is to run beside the actors.
+    /// Work that starts beside the actors.
     spawned: RefCell<Vec<Actor>>,
     /// The released requests, one line each.
     trace: RefCell<Vec<String>>,
 }
 
-/// Somebody who sends requests; an error is what is wrong with the answer to one.
+/// An actor sends requests. An error describes a wrong response.
 pub type Actor = LocalBoxFuture<'static, Result<(), String>>;
 
 struct Held {
-    /// A request and its answer have the same.
+    /// A request and its response have the same number.
     number: u64,
     door: usize,
     label: String,
@@ -62,10 +62,10 @@ struct Held {
 }
 
 enum What {
-    /// Sends a request; what comes of it delivers the answer.
+    /// Sends a request; the result delivers the response.
     Send(LocalBoxFuture<'static, Deliver>),
     Deliver(Deliver),
-    /// Until then the clock moves.
+    /// Moves the clock to this time and wakes the sleeper.
     Sleep(Timestamp, oneshot::Sender<()>),
 }
 
@@ -77,7 +77,7 @@ impl Gate {
         Self(Rc::new(Inner { fetch: NativeFetch::new(), clock: clock.clone(), held, next, spawned, trace }))
     }
 
-    /// The way through for one actor, or one isolate.
+    /// The door of one actor, or of one isolate.
     pub fn door(&self, number: usize) -> Door {
         Door { gate: self.clone(), number }
     }
@@ -87,7 +87,7 @@ impl Gate {
         self.0.spawned.borrow_mut().push(work);
     }
 
-    /// The requests released so far, and those through `door` among them.
+    /// The requests released so far, one line each.
     pub fn trace(&self) -> String {
         self.0.trace.borrow().join("\n")
     }
@@ -97,12 +97,12 @@ impl Gate {
         self.0.held.borrow_mut().push(Held { number, door, label, what });
     }
 
-    /// Everything that `door` holds, by number.
+    /// The numbers of all entries of `door`.
     pub fn held_by(&self, door: usize) -> Vec<u64> {
         self.0.held.borrow().iter().filter(|held| held.door == door).map(|held| held.number).collect()
     }
 
-    /// The sleepers of `door` whose time has come, by number.
+    /// The numbers of the sleepers of `door` whose time has come.
     pub fn due(&self, door: usize) -> Vec<u64> {
         let now = self.0.clock.now();
         let is_due = |held: &&Held| held.door == door && matches!(held.what, What::Sleep(end, _) if end <= now);
@@ -115,13 +115,13 @@ impl Gate {
         held.iter().find(|held| held.number == number).map_or_else(String::new, |held| held.label.clone())
     }
 
-    /// Forgets what `door` holds: nobody waits for it any more.
+    /// Drops all entries of `door`, because nobody waits for them any more.
     pub fn forget(&self, door: usize) {
         self.0.held.borrow_mut().retain(|held| held.door != door);
     }
 
-    /// Takes the next step of what is held under `number`: sends a request and holds its answer, or delivers an answer,
-    /// or wakes a sleeper. False if nothing is held under this number.
+    /// Takes the next step of the entry `number`: sends a request and holds its response, delivers a response, or wakes
+    /// a sleeper. False if there is no such entry.
     pub async fn step(&self, number: u64) -> bool {
         let found = self.0.held.borrow().iter().position(|held| held.number == number);
         let Some(place) = found else { return false };
@@ -140,12 +140,13 @@ impl Gate {
         true
     }
 
-    /// Plays `actors` to their end. Each number of `schedule` says which of the held things goes next, counted in the
-    /// order of their doors and around, sleepers last; beyond its end it is the first. So a schedule of zeros lets one
-    /// actor after the other run to its end. `executed` is asked after each request, when Redis has executed it and
-    /// nobody knows yet.
+    /// Plays `actors` to their end. Each number of `schedule`, modulo the number of entries, selects the next entry in
+    /// the order of the doors, sleepers last. After the end of `schedule`, the first entry is always next. So a schedule
+    /// of zeros runs one actor after the other. `executed` runs after Redis has executed a request and before the actor
+    /// gets the response.
     ///
-    /// The error is the first one of an actor or of `executed`.
+    /// # Errors
+    /// The first error of an actor or of `executed`.
     pub async fn play(
         &self,
         actors: Vec<Actor>,
@@ -185,12 +186,12 @@ impl Gate {
         }
     }
 
-    /// Takes the `number`-th that is held out.
+    /// Removes the `number`-th entry.
     fn take(&self, number: usize) -> Option<Held> {
         let mut held = self.0.held.borrow_mut();
         held.retain(|held| !matches!(&held.what, What::Sleep(_, sleeper) if sleeper.is_closed()));
-        // Time passes when nothing else happens, and then by as little as may be. All else of one door stays in its
-        // order.
+        // Sleepers come last, the earliest first: time passes only when nothing else can happen. The other entries of a
+        // door keep their order.
         held.sort_by_key(|held| match held.what {
             What::Sleep(end, _) => (Some(end), held.door),
             _ => (None, held.door),
@@ -200,7 +201,7 @@ impl Gate {
     }
 }
 
-/// Polls until nobody can go on.
+/// Polls the actors until none can proceed.
 pub fn advance(running: &mut FuturesUnordered<Actor>) -> Result<(), String> {
     let woken = Arc::new(Woken(AtomicBool::new(true)));
     let waker = woken.clone().into();
@@ -229,7 +230,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// Redis as an isolate has it whose requests and time go through here. No call is too late: time leaps.
+    /// A client of Redis whose requests and clock pass this door. No call misses its deadline, although time jumps.
     pub fn redis(&self, config: &RedisConfig) -> Redis {
         let (fetch, clock) = (Rc::new(self.clone()), Rc::new(self.clone()));
         Redis::new(fetch, clock, config.credentials.clone(), FOR_EVER, config.keys)
@@ -252,7 +253,7 @@ impl Door {
 }
 
 fn wait<T: 'static>(delivered: oneshot::Receiver<T>) -> LocalBoxFuture<'static, T> {
-    // Else tokio may let an actor wait though its answer is there.
+    // Otherwise tokio may let an actor wait although its response is there.
     let delivered = tokio::task::unconstrained(delivered);
     Box::pin(async move { delivered.await.expect("the gate holds what it has not delivered") })
 }
@@ -274,7 +275,7 @@ impl Fetch for Door {
     }
 }
 
-/// The time of the test; who sleeps is held until the schedule lets that time pass.
+/// The clock of the test. A sleeper is held until the schedule wakes it.
 impl Clock for Door {
     fn now(&self) -> Timestamp {
         self.gate.0.clock.now()
@@ -286,7 +287,7 @@ impl Clock for Door {
         wait(woken)
     }
 
-    /// Its event will come: the gate delivers everything in the end.
+    /// Ignores the time, because the gate delivers every response in the end.
     fn alarm(&self, _: Duration) -> (Alarm, time::Wake) {
         let (bell, ringing) = oneshot::channel();
         (
@@ -298,7 +299,7 @@ impl Clock for Door {
     }
 }
 
-/// A request to Redis in words.
+/// A description of a request to Redis.
 fn commands(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body).replace(['[', ']', '"'], "").replace(',', " ");
     let named = scripts::ALL.iter().fold(text, |text, script| text.replace(script.sha1, script.name));

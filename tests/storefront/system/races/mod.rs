@@ -1,9 +1,10 @@
-//! Any interleaving of what visitors, the shop and overlapping crons do, request by request, against a naive model. A
-//! request of theirs is held at a gate until the case's schedule lets it go, so a case is its actions and that
-//! schedule: it shrinks, and what is printed of a failure is all that it takes to play it again.
+//! Compares random interleavings of visitors, the shop and overlapping crons with a naive model, request by request.
 //!
-//! - `EDGEFRONT_RACES=1000`: so many cases of each kind, instead of the number that `cargo xtask test` has time for.
-//! - `EDGEFRONT_RACE='…'`: the one case that a failure printed (for the test that printed it).
+//! A gate holds each request until the schedule of the case releases it. So the actions and the schedule determine a
+//! case: proptest can shrink it, and a failure prints everything that replays it.
+//!
+//! - `EDGEFRONT_RACES=1000` runs 1,000 cases of each kind. The default is small enough for `cargo xtask test`.
+//! - `EDGEFRONT_RACE='…'` replays the case that a failure printed. Run the test that printed it.
 
 use std::{cell::Cell, fmt, panic, rc::Rc, sync::Once, time::Duration};
 
@@ -26,9 +27,9 @@ use crate::support::{Store, TestOrigin};
 
 /// The actions.
 mod action;
-/// The same, truly at once.
+/// The same actions without a gate.
 mod crowd;
-/// The order of requests in the hand of the test.
+/// The gate: a schedule decides the order of the requests.
 pub mod gate;
 /// The model of the expected results.
 mod model;
@@ -41,9 +42,9 @@ pub mod state;
 /// The execution of the actions.
 mod world;
 
-/// The flash sale.
+/// Pieces of the flash sale.
 const PIECES: u64 = 1;
-/// Small, so that everything collides.
+/// Small limits and short times, so that the actions collide.
 const VARIABLES: &[(&str, &str)] = &[
     ("SESSION_LIMIT", "4"),
     ("SESSION_IDLE", "120"),
@@ -61,10 +62,10 @@ struct Actors<A> {
     schedule: Vec<u8>,
 }
 
-/// The same, with what is done before.
+/// [`Actors`], with actions that come before them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Case {
-    /// Before all others.
+    /// The actions before all others, one after another.
     first: Vec<Action>,
     actors: Vec<Vec<Action>>,
     schedule: Vec<u8>,
@@ -83,7 +84,7 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Plays a case; the error says what went wrong and what was let go until then.
+/// Plays a case. The error names the violation and the requests released until then.
 async fn play(store: &Store, case: &Case) -> Result<(), String> {
     store.raw(&["FLUSHDB"]).await;
     let app = store.app(VARIABLES);
@@ -104,7 +105,7 @@ async fn play(store: &Store, case: &Case) -> Result<(), String> {
         outcome = world.gate.play(actors, &case.schedule, &mut executed).await;
     }
     let outcome = outcome.and_then(|()| at_rest(&model.now));
-    outcome.map_err(|wrong| world.named(&format!("{wrong}\nwhat was let go:\n{}", world.gate.trace())))
+    outcome.map_err(|wrong| world.named(&format!("{wrong}\nreleased requests:\n{}", world.gate.trace())))
 }
 
 fn actor(world: Rc<World>, number: usize, actions: Vec<Action>) -> Actor {
@@ -139,13 +140,13 @@ impl Place {
     }
 }
 
-/// A script that is sent in full takes one request more: whether it is must not be a matter of chance.
+/// Loads all scripts. Otherwise the first call of a script would take one request more, and a replay could differ.
 pub async fn ready(store: Store) -> Store {
     store.load_scripts().await;
     store
 }
 
-/// Plays `cases` of a kind, or the one that is asked for; a failing one is shrunk and printed.
+/// Plays `cases` of a kind, or the case in `EDGEFRONT_RACE`. Shrinks and prints a failing case.
 fn explore<P, C>(
     cases: u32,
     kind: &impl Strategy<Value = C>,
@@ -159,7 +160,7 @@ fn explore<P, C>(
     let play = |case: &C| runtime.block_on(play(&place, case));
     if let Ok(text) = std::env::var("EDGEFRONT_RACE") {
         let case = serde_json::from_str(&text).expect("a case as it was printed");
-        // Over shards a new token's shard is a matter of chance.
+        // With several shards, the shard of a new token is random.
         return (0..10).for_each(|_| play(&case).unwrap_or_else(|wrong| panic!("{wrong}")));
     }
     let cases = std::env::var("EDGEFRONT_RACES").map_or(cases, |cases| cases.parse().expect("a number of cases"));
@@ -176,8 +177,8 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Panics of this thread print nothing meanwhile: while a case shrinks there are hundreds, and the last is told at the
-/// end.
+/// Suppresses the output of this thread's panics during `work`. Shrinking a case panics hundreds of times; the caller
+/// reports the last one.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -195,11 +196,11 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn whatever_visitors_and_crons_do_at_once_comes_to_what_the_model_says() {
+fn concurrent_visitors_and_crons_match_the_model() {
     explore(80, &case(), async { ready(Store::book().await).await }, &play);
 }
 
 #[test]
-fn over_shards_too_it_comes_to_what_the_model_says() {
+fn concurrent_visitors_and_crons_match_the_model_with_shards() {
     explore(60, &case(), async { ready(Store::sharded().await).await }, &play);
 }

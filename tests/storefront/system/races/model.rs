@@ -1,6 +1,5 @@
-//! The effect of each request on the state, as naively as possible: maps, and one request after another. The state that
-//! is found after a request must be the one that the model makes of the state before it; and in every state some things
-//! must hold.
+//! A naive model: the effect of each request on the state, as maps, one request after another. After each request, the
+//! state of Redis must be the state that the model expects, and the invariants must hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,11 +26,11 @@ pub struct Model<'a> {
     pub now: State,
     /// When the sale ends.
     pub sale_ends: Timestamp,
-    /// Tokens that were worth something once.
+    /// Tokens whose sessions have ended.
     ended: BTreeSet<String>,
-    /// In the sharded layout: which shard an order is taken out of.
+    /// The shard of the cart from which an order was taken, in the sharded layout.
     order_shards: BTreeMap<String, u16>,
-    /// Tokens that a login came with, and the token that it drew.
+    /// The old token of a login → the token that the login drew.
     followed: BTreeMap<String, String>,
 }
 
@@ -41,7 +40,7 @@ impl<'a> Model<'a> {
         Self { config, keys, now, sale_ends, ended, order_shards, followed }
     }
 
-    /// Redis has executed a request of what somebody is `doing`, and then was in the state `after`.
+    /// Checks the state `after` a request of the action `doing`.
     pub fn executed(&mut self, doing: &mut Doing, after: State) -> Result<(), String> {
         let before = std::mem::take(&mut self.now);
         let mut expected = self.expect(doing, &before, &after)?;
@@ -56,13 +55,13 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// The user of a session that lives, empty for a guest.
+    /// The user of a live session; empty for a guest.
     fn user<'b>(&self, state: &'b State, token: &str, now: Timestamp) -> Option<&'b str> {
         let seen = *state.recent.get(token)?;
         (seen >= now - self.config.session.idle).then_some(state.login.get(token)?)
     }
 
-    /// The effect of the next request of `doing`; `after` only tells which token or reservation was drawn.
+    /// The effect of the next request of `doing`. `after` only reveals the token or the reservation that was drawn.
     fn expect(&mut self, doing: &mut Doing, before: &State, after: &State) -> Result<State, String> {
         let (now, step) = (doing.now, doing.history.len());
         let mut next = before.clone();
@@ -312,15 +311,15 @@ impl<'a> Model<'a> {
             user.is_empty() || after.lists.get(user).is_some_and(|list| list.contains(token))
         };
         for (holds, rule) in [
-            (after.login.keys().all(|token| after.recent.contains_key(token)), "the cleaning can see every login"),
-            (!after.login.keys().any(|token| self.ended.contains(token)), "a token that has ended stays so"),
+            (after.login.keys().all(|token| after.recent.contains_key(token)), "the cleanup can see every login"),
+            (!after.login.keys().any(|token| self.ended.contains(token)), "an ended token stays ended"),
             (after.carts.keys().all(|token| after.recent.contains_key(token)), "every cart is a session's"),
             (after.viewed.keys().all(|token| after.recent.contains_key(token)), "what was viewed is a session's"),
             (after.carts.values().all(is_cart), "a cart keeps its limits"),
             (after.login.iter().all(is_listed), "a user's list names each of their sessions"),
             (after.holds.len() as u64 <= PIECES, "no more holds than pieces"),
             (after.holds.values().all(|(id, _)| !id.is_empty()), "every hold has an end and an id"),
-            (!after.holds.keys().any(|user| after.bought.contains_key(user)), "who has bought holds nothing"),
+            (!after.holds.keys().any(|user| after.bought.contains_key(user)), "a user who has bought holds nothing"),
             (after.sold <= PIECES, "no more are sold than there are"),
         ] {
             if !holds {

@@ -36,7 +36,7 @@ const PAGES: usize = 2;
 /// `PAGE_MEMORY`, by default.
 const MEMORY: Duration = Duration::from_secs(5);
 
-/// The first number is the isolate's.
+/// An action in an isolate. The first number is that of the isolate.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Action {
     Visit(usize, usize),
@@ -44,7 +44,7 @@ enum Action {
     PurgeUrl(usize, usize),
     /// All pages have it.
     PurgeTag(usize),
-    /// Somebody changes what is under the page's URL.
+    /// An unsafe request changes the page.
     Post(usize, usize),
     Wait(u64),
 }
@@ -66,7 +66,7 @@ fn case() -> impl Strategy<Value = Case> {
     (actors, prop::collection::vec(0..12_u8, 0..100)).prop_map(|(actors, schedule)| Case { actors, schedule })
 }
 
-/// From then on nothing older is served.
+/// A limit: from then on, no older response is served.
 #[derive(Clone, Copy)]
 struct Void {
     page: usize,
@@ -81,7 +81,7 @@ struct World {
     isolates: Vec<Rc<App>>,
     gate: Gate,
     clock: TestClock,
-    /// The number of what the origin says next.
+    /// The number of the origin's next response.
     next: Arc<AtomicU64>,
     voids: RefCell<Vec<Void>>,
 }
@@ -126,7 +126,7 @@ impl World {
         Ok(())
     }
 
-    /// The least number that may be served by an isolate now.
+    /// The lowest number of a response that an isolate may serve now.
     fn least(&self, isolate: usize, page: usize) -> u64 {
         let holds = |void: &&Void| {
             let is_known = void.known.is_some_and(|known| self.clock.now() >= known + MEMORY);

@@ -1,6 +1,6 @@
 //! Rows that are scheduled, un-scheduled, read and refreshed by overlapping crons, while the shop changes them and
 //! fails. At any time there is no copy without a schedule, no schedule without a period, and no copy that is older than
-//! the one in its place. In the end, each row is refreshed within its period again.
+//! the copy that it replaced. In the end, each row is refreshed within its period again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,7 +30,7 @@ use super::{
 use crate::support::{Reply, Store, TestClock, row};
 
 const ROWS: [&str; 3] = ["mug", "cup", "pan"];
-/// Longer than a lease, and than a row waits after a failure.
+/// Longer than a lease, and longer than the wait of a row after a failure.
 const LEASE: Duration = Duration::from_secs(30);
 /// Largest lateness of a refresh.
 const TICK: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ enum Action {
     Fail,
     Work,
     Read(usize),
-    /// A run of the cron, for so many seconds.
+    /// A run of the cron, with this time in seconds.
     Refresh(u64),
     Wait(u64),
 }
@@ -247,6 +247,6 @@ async fn play(place: &Place, case: &Case) -> Result<(), String> {
 }
 
 #[test]
-fn rows_stay_scheduled_and_fresh_whoever_refreshes_them() {
+fn rows_stay_scheduled_and_fresh_under_overlapping_refreshes() {
     explore(25, &case(), Place::new(), &play);
 }

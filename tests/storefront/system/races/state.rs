@@ -9,12 +9,12 @@ use upstash_rest::Command;
 /// The marker of a rescale that left no item.
 pub const NO_RANKING: u64 = u64::MAX;
 
-/// The tags of the sharded layout are left out: a token's shard is a matter of its bits.
+/// The state of Redis. Keys have no hash tags here, because the bits of a token determine its shard.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     /// Token → user, empty for a guest.
     pub login: BTreeMap<String, String>,
-    /// Token → user, of a login that has ended and whose data are still there.
+    /// Token → user, for logins that have ended and whose data are not deleted yet.
     pub ended: BTreeMap<String, String>,
     /// Token → last seen.
     pub recent: BTreeMap<String, Timestamp>,
@@ -24,7 +24,7 @@ pub struct State {
     pub carts: BTreeMap<String, Items>,
     /// User → the tokens that their list names.
     pub lists: BTreeMap<String, BTreeSet<String>>,
-    /// Users and their carts, in the order of the alphabet.
+    /// Users and their abandoned carts, sorted.
     pub abandoned: Vec<(String, Items)>,
     /// Item → −views.
     pub ranking: BTreeMap<String, f64>,
@@ -60,7 +60,7 @@ const ALL_KEYS: &str = "
     end
     return #all == 0 and '[]' or cjson.encode(all)";
 
-/// All keys, without the tags of the sharded layout, and the words that each holds.
+/// All keys without their hash tags, and the strings that each key holds.
 pub async fn all_keys(redis: &Redis) -> Vec<(String, Vec<String>)> {
     let json: String = redis.run(Command::read("EVAL").arg(ALL_KEYS).num(0)).await.expect("the server answers");
     let all: Vec<(String, Value)> = serde_json::from_str(&json).expect("keys and their values");
@@ -148,7 +148,7 @@ pub fn seen(state: &mut State, token: &str, now: Timestamp) {
     state.recent.insert(token.to_owned(), last.map_or(now, |last| last.max(now)));
 }
 
-/// A session ends, with all that is stored of it.
+/// Ends a session and deletes its data.
 pub fn reap(state: &mut State, token: &str, whose: &str) {
     let ended = state.ended.remove(token);
     let user = state.login.remove(token).or(ended);
@@ -158,7 +158,7 @@ pub fn reap(state: &mut State, token: &str, whose: &str) {
     state.abandoned.extend(cart.map(|cart| (user.unwrap_or_else(|| whose.to_owned()), cart)));
 }
 
-/// The check, the end of the logins, and of what else was stored of them. `own` asks, and is of `user`.
+/// Ends the logins of `user` and deletes their data. `own` is the session that asks.
 pub fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bool, history: &[State]) {
     match (history, user) {
         ([], _) | (_, None) => {}
@@ -188,7 +188,7 @@ pub fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bo
     }
 }
 
-/// Bought items leave the cart, once for each order.
+/// Removes the bought items from the cart, once for each order.
 pub fn take_out(state: &mut State, token: &str, order: &Order) {
     if !state.settled.insert(order.id.to_string()) {
         return;

@@ -72,16 +72,16 @@ pub struct World {
     given: RefCell<Given>,
 }
 
-/// Everything that was given out so far.
+/// All tokens and reservations that were given out so far.
 #[derive(Default)]
 struct Given {
     tokens: Vec<Token>,
     /// The users of the tokens, without guests' tokens: a login always draws a new one.
     users: HashMap<Token, UserId>,
-    /// Each with its user and its end.
+    /// Reservations, each with its user and its end.
     reservations: Vec<(ReservationId, UserId, Timestamp)>,
     orders: Vec<(Order, Option<UserId>)>,
-    /// By the shop, whose database has the last word.
+    /// Pieces that the shop has sold; its database has the last word.
     sold: u64,
     /// Pieces that carts have taken.
     accepted: u64,
@@ -121,14 +121,14 @@ impl World {
         }
     }
 
-    /// Tokens are random: in what is printed they are t0, t1 and so on.
+    /// Replaces random tokens by t0, t1, …, so that the output of a case is always the same.
     pub fn named(&self, text: &str) -> String {
         let given = self.given.borrow();
         let numbered = given.tokens.iter().enumerate();
         numbered.fold(text.to_owned(), |text, (number, token)| text.replace(token.as_str(), &format!("t{number}")))
     }
 
-    /// None if there is nobody yet who could do it.
+    /// None if no session or reservation exists yet for the action.
     fn deed(&self, action: Action, now: Timestamp) -> Option<Deed> {
         let reservation = |back| self.given.borrow().reservations.iter().rev().nth(back).cloned();
         Some(match action {
@@ -159,7 +159,7 @@ impl World {
             Action::Cancel(token, back) => Deed::Cancel(self.token(token)?, reservation(back)?.0),
             Action::Buy(token, back) => {
                 let (token, reserved) = (self.token(token)?, reservation(back)?);
-                // The shop sells no more than there are, and nothing whose time is over.
+                // The shop sells no more pieces than there are, and none whose reservation has ended.
                 if self.given.borrow().sold >= PIECES || now >= reserved.2 + GRACE {
                     return None;
                 }
@@ -188,8 +188,7 @@ impl World {
         (order, user)
     }
 
-    /// Does `action` as `actor`, and compares what it is told with what the model expects. `redis`: the actor's way to
-    /// it.
+    /// Executes `action` as `actor` through its client `redis`, and compares the response with the model's.
     pub async fn perform(&self, actor: usize, redis: &Redis, action: Action) -> Result<(), String> {
         let now = self.clock.now();
         let Some(deed) = self.deed(action, now) else { return Ok(()) };
@@ -204,7 +203,7 @@ impl World {
         }
     }
 
-    /// The response as text: one line of the model decides it.
+    /// The response as text, as the model writes it.
     async fn told(&self, redis: &Redis, deed: &Deed, now: Timestamp) -> Result<String, Error> {
         let (config, sale) = (&self.app.config, row("pan"));
         let session = &config.session;
@@ -297,7 +296,7 @@ impl World {
         }
     }
 
-    /// Redis as `actor` reaches it.
+    /// The client of Redis of `actor`.
     pub fn redis(&self, actor: usize) -> Redis {
         let redis = self.app.redis.with_deadline(Duration::from_secs(20));
         if self.has_gate { redis.through(Rc::new(self.gate.door(actor))) } else { redis }

@@ -1,4 +1,4 @@
-//! V3 Web frontend security: what browsers are told, and what is believed of them.
+//! V3 Web frontend security: the headers that browsers get, and the headers of browsers that edgefront believes.
 
 use http::Method;
 use serde_json::json;
@@ -11,9 +11,9 @@ use crate::{
 scenarios! {
     &[];
     every_way_to_a_session_guards_its_cookie,
-    only_one_origin_and_one_word_of_it_may_write,
+    a_write_needs_headers_of_the_same_origin,
     no_other_site_reads_an_answer,
-    every_answer_of_ours_is_what_it_says_it_is,
+    no_answer_is_sniffed_framed_or_runs_scripts,
 }
 
 /// V3.3.1 `Secure`, V3.3.2 `SameSite`, V3.3.3 `__Host-`, V3.3.4 `HttpOnly`
@@ -39,8 +39,8 @@ async fn every_way_to_a_session_guards_its_cookie(shop: &Shop) {
     }
 }
 
-/// V3.5.1
-async fn only_one_origin_and_one_word_of_it_may_write(shop: &Shop) {
+/// V3.5.1: a write needs `Sec-Fetch-Site: same-origin`, or without this header an `Origin` equal to the request's.
+async fn a_write_needs_headers_of_the_same_origin(shop: &Shop) {
     let host = shop.url.strip_prefix("http://").unwrap();
     let (https, upper) = (format!("https://{host}"), shop.url.to_uppercase());
     let (slash, longer) = (format!("{}/", shop.url), format!("{}1", shop.url));
@@ -86,7 +86,7 @@ async fn only_one_origin_and_one_word_of_it_may_write(shop: &Shop) {
     }
 }
 
-/// V3.4.2: CORS. Nothing is said to other sites, so their scripts read nothing, and no preflight passes.
+/// V3.4.2: no response has CORS headers, so scripts of other sites read nothing, and no preflight succeeds.
 async fn no_other_site_reads_an_answer(shop: &Shop) {
     let ada = log_in(shop, "ada").await;
     for path in ["/session", "/cart", "/popular", "/readyz", "/nothing"] {
@@ -103,8 +103,8 @@ async fn no_other_site_reads_an_answer(shop: &Shop) {
     }
 }
 
-/// V3.2.1, V3.4.3, V3.4.4, V3.4.6: nothing is sniffed, and a page of ours runs, loads and is framed by nothing.
-async fn every_answer_of_ours_is_what_it_says_it_is(shop: &Shop) {
+/// V3.2.1, V3.4.3, V3.4.4, V3.4.6: `nosniff` everywhere; error pages run no script, load nothing and refuse frames.
+async fn no_answer_is_sniffed_framed_or_runs_scripts(shop: &Shop) {
     for path in ["/session", "/popular", "/readyz", "/nothing", "/cart/items", "/stats"] {
         let answer = Answer::to(shop.get(&format!("/_edge/v1{path}"))).await;
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");

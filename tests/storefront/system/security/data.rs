@@ -1,5 +1,5 @@
-//! V14 Data protection: what is kept by caches and told in addresses. Poisoning and deception of the page cache as such
-//! are in `page_cache/rfc9111/reuse.rs` and `page_cache/admission.rs`.
+//! V14 Data protection: secrets in caches and URLs. More tests of cache poisoning and deception are in
+//! `page_cache/rfc9111/reuse.rs` and `page_cache/admission.rs`.
 
 use serde_json::json;
 
@@ -10,15 +10,15 @@ use crate::{
 
 scenarios! {
     &[("PAGE_MEMORY", "0")];
-    what_is_somebodys_is_nobody_elses_under_any_spelling,
-    no_secret_is_taken_from_an_address,
-    a_problem_tells_nothing_of_the_inside,
+    a_personal_page_is_shared_under_no_spelling,
+    no_secret_is_read_from_a_url,
+    an_error_reveals_no_internal_detail,
     unkeyed_input_reaches_no_stored_page,
 }
 
-/// V14.2.2, V14.2.5: web cache deception. The origin answers an account's page for whatever lies below it, and says
-/// nothing of caches, or that of a static file; everybody who comes after asks for the same address.
-async fn what_is_somebodys_is_nobody_elses_under_any_spelling(shop: &Shop) {
+/// V14.2.2, V14.2.5: web cache deception. The origin serves the account's page under every path and states no caching
+/// rule. A user requests a path that looks like a static file, then an anonymous visitor requests the same path.
+async fn a_personal_page_is_shared_under_no_spelling(shop: &Shop) {
     let cookie = log_in(shop, "ada").await.cookie.unwrap();
     shop.origin.answer_with(|asked| match asked.header("edge-user") {
         "" => Reply::html("sign in"),
@@ -55,7 +55,7 @@ async fn what_is_somebodys_is_nobody_elses_under_any_spelling(shop: &Shop) {
 }
 
 /// V14.2.1: no token, key or user is read from a URL.
-async fn no_secret_is_taken_from_an_address(shop: &Shop) {
+async fn no_secret_is_read_from_a_url(shop: &Shop) {
     let cookie = log_in(shop, "ada").await.cookie.unwrap();
     let (_, value) = cookie.split_once('=').unwrap();
     for query in [format!("?{cookie}"), format!("?session={value}"), format!("?token={value}"), "?user=ada".to_owned()]
@@ -75,8 +75,8 @@ async fn no_secret_is_taken_from_an_address(shop: &Shop) {
     assert_eq!(by_cookie.send().await.unwrap().status(), 401);
 }
 
-/// V16.5.1, V13.4.6: errors.
-async fn a_problem_tells_nothing_of_the_inside(shop: &Shop) {
+/// V16.5.1, V13.4.6: an error names no internal detail.
+async fn an_error_reveals_no_internal_detail(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     for fault in [
         edgefront_gateway::Fault::Refuse,
@@ -98,8 +98,8 @@ async fn a_problem_tells_nothing_of_the_inside(shop: &Shop) {
     assert!(!headers.contains_key("server") && !headers.contains_key("x-powered-by"), "{headers:?}");
 }
 
-/// V14.2.5: what is stored for all is asked for with nothing that one of them chose, but for `PAGE_FORWARD_HEADERS`: an
-/// answer that depends on those says so by `Vary` (`page_cache/rfc9111/variants.rs`).
+/// V14.2.5: a shared render carries no header or body of the client, except the headers of `PAGE_FORWARD_HEADERS`. The
+/// origin names those in `Vary` if its response depends on them (`page_cache/rfc9111/variants.rs`).
 async fn unkeyed_input_reaches_no_stored_page(shop: &Shop) {
     shop.origin.answer_with(|asked| {
         let told: Vec<_> = asked.headers.iter().map(|(name, value)| format!("{name}={value:?}")).collect();

@@ -23,9 +23,9 @@ fn assert_plain(page: &str, what: &str) {
     }
 }
 
-/// V1.2.1, V1.2.2, V1.2.3: a product's name is text in each page, attribute and script that it stands in.
+/// V1.2.1, V1.2.2, V1.2.3: a product's name is text in every page, attribute and script that contains it.
 #[tokio::test]
-async fn a_products_name_in_workerd_is_text_wherever_it_stands() {
+async fn a_products_name_in_workerd_is_text_everywhere() {
     let shop = open().await;
     let name = NAME.replace('\'', "''");
     shop.sql(&format!("UPDATE products SET name = '{name}', description = '{name}' WHERE id = '{MUG}'")).await;
@@ -50,9 +50,9 @@ async fn a_products_name_in_workerd_is_text_wherever_it_stands() {
     assert!(cards.to_string().contains("<script>alert(1)"), "to the letter, where nothing is markup");
 }
 
-/// V1.2.1, V1.2.4: what a visitor types is text too, in pages and in SQL.
+/// V1.2.1, V1.2.4: a visitor's input is text, in pages and in SQL.
 #[tokio::test]
-async fn what_is_typed_in_workerd_is_text_in_pages_and_in_sql() {
+async fn input_in_workerd_is_text_in_pages_and_in_sql() {
     const SQL: &str = "x'); DROP TABLE users; -- \" OR 1=1";
     let shop = open().await;
     let tables = "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'";
@@ -84,10 +84,10 @@ async fn what_is_typed_in_workerd_is_text_in_pages_and_in_sql() {
     assert_ne!(page.status, StatusCode::SEE_OTHER);
 }
 
-/// V1.2.4: SQL is fixed text. Two parts are put in: a table's name, which is an identifier (`ROWS_TABLE`), and the name of
-/// a column, which is a constant.
+/// V1.2.4: SQL is fixed text. Only two parts are inserted: the name of a table, which is a checked identifier
+/// (`ROWS_TABLE`), and the name of a column, which is a constant.
 #[test]
-fn no_sql_is_put_together() {
+fn no_sql_is_built_from_input() {
     let mut found = Vec::new();
     let mut directories = vec![PathBuf::from("src")];
     while let Some(directory) = directories.pop() {
@@ -107,9 +107,9 @@ fn no_sql_is_put_together() {
     assert!(found.iter().all(|path| path.ends_with("row_cache/source.rs")), "{found:?}");
 }
 
-/// V3.2.2: what scripts show of data they show as text.
+/// V3.2.2: scripts show data as text only.
 #[test]
-fn no_script_of_ours_makes_markup_of_text() {
+fn no_script_turns_text_into_markup() {
     let mut scripts = 0;
     for directory in ["assets", "assets/dashboard"] {
         for entry in fs::read_dir(directory).unwrap() {

@@ -15,10 +15,10 @@ use crate::{
 const LOGINS: usize = 20;
 const WRITES: usize = 120;
 const VIEWS: usize = 1;
-/// Windows begin with the minute: a run that crosses one is let through twice as often, and no more.
+/// The platform counts by calendar minutes, so a run that crosses a minute may pass twice the limit.
 const TWO_WINDOWS: usize = 2;
 
-/// Sends the request until it is answered 429; how often it was answered otherwise, and that answer.
+/// Sends the request until it gets 429. Returns the number of other responses, and the 429.
 async fn until_refused(limit: usize, request: impl Fn() -> reqwest::RequestBuilder) -> (usize, reqwest::Response) {
     for sent in 0..=limit * TWO_WINDOWS {
         let answer = request().send().await.unwrap();
@@ -139,7 +139,7 @@ async fn writes_in_workerd_are_limited_for_each_network_and_route() {
     assert_eq!(shop.visit("/_edge/v1/cart").await.status(), 200, "reads are not counted");
 }
 
-/// V2.4.1: the same cart by the storefront's own form.
+/// V2.4.1: changes of a cart by the origin (`Edge-Cart`) are limited, too.
 #[tokio::test]
 async fn carts_that_the_origin_changes_in_workerd_are_limited_too() {
     let shop = Shop::limited(&[]).await;
@@ -181,7 +181,7 @@ async fn the_service_key_in_workerd_is_not_guessed_without_end() {
     assert_eq!(shop.get("/_edge/v1/jobs").send().await.unwrap().status(), 401, "no key is no guess");
 }
 
-/// V2.4.1: what is deployed is what is tested.
+/// V2.4.1: the tests use the limits that are deployed.
 #[tokio::test]
 async fn the_limits_are_those_of_wrangler_toml_and_readyz_says_so() {
     let text = include_str!("../../../../wrangler.toml");

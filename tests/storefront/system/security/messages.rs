@@ -1,4 +1,4 @@
-//! V4 API and web service: messages that mean one thing to us and another to who is behind us.
+//! V4 API and web service: messages that edgefront and the origin could read differently.
 
 use http::Method;
 use tokio::{
@@ -10,16 +10,16 @@ use crate::support::{ORIGIN_KEY, Reply, Shop, scenarios};
 
 scenarios! {
     &[];
-    nobody_speaks_as_edge_in_any_spelling,
-    what_a_connection_names_takes_nothing_of_ours_away,
-    one_request_is_one_request,
-    chunks_say_where_a_body_ends,
+    no_client_sends_an_edge_header_in_any_spelling,
+    the_connection_header_removes_no_header_of_edgefront,
+    no_body_hides_a_second_request,
+    chunks_determine_the_end_of_a_body,
     a_line_break_in_a_path_stays_in_the_path,
 }
 
-/// V4.1.3: what a proxy sets no client sets.
-async fn nobody_speaks_as_edge_in_any_spelling(shop: &Shop) {
-    // As CGI and its heirs read names, whatever is no letter is `_` (RFC 3875 §4.1.18).
+/// V4.1.3: no client can send a header that only a proxy may set.
+async fn no_client_sends_an_edge_header_in_any_spelling(shop: &Shop) {
+    // CGI and similar interfaces read every character other than a letter as `_` (RFC 3875 §4.1.18).
     let spellings =
         ["edge-user", "Edge-User", "EDGE-USER", "edge_user", "Edge_User", "edge.user", "edge~user", "edge+user"];
     for method in [Method::GET, Method::POST] {
@@ -41,8 +41,8 @@ async fn nobody_speaks_as_edge_in_any_spelling(shop: &Shop) {
     assert_eq!(asked.header("x-forwarded-proto"), "http");
 }
 
-/// V4.1.3: a client that names our headers in `Connection` does not have them taken away.
-async fn what_a_connection_names_takes_nothing_of_ours_away(shop: &Shop) {
+/// V4.1.3: a client cannot remove edgefront's headers by naming them in `Connection`.
+async fn the_connection_header_removes_no_header_of_edgefront(shop: &Shop) {
     shop.origin.answer(Reply::html("hello").header("edge-login", "ada"));
     let login = shop.visit("/login").await;
     let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
@@ -59,8 +59,8 @@ async fn what_a_connection_names_takes_nothing_of_ours_away(shop: &Shop) {
     assert!(!asked.headers.keys().any(|name| name == "connection" || name == "te" || name == "upgrade"));
 }
 
-/// V4.2.1, V4.2.2: where a body ends is never in doubt, so no second request hides in one.
-async fn one_request_is_one_request(shop: &Shop) {
+/// V4.2.1, V4.2.2: the end of a body is never ambiguous, so no body can hide a second request.
+async fn no_body_hides_a_second_request(shop: &Shop) {
     let host = shop.url.strip_prefix("http://").unwrap();
     let smuggled = format!("GET /smuggled HTTP/1.1\r\nHost: {host}\r\n\r\n");
     let length = smuggled.len();
@@ -77,7 +77,7 @@ async fn one_request_is_one_request(shop: &Shop) {
         let request = format!("POST /first HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{head}\r\n\r\n{smuggled}");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
-        // It may close the connection in the middle of ours.
+        // The server may close the connection before it has read the whole request.
         let _ = stream.read_to_end(&mut answer).await;
         let answers = String::from_utf8_lossy(&answer).matches("HTTP/1.1 ").count();
         assert!(answers <= 1, "{head:?}: {}", String::from_utf8_lossy(&answer));
@@ -86,7 +86,7 @@ async fn one_request_is_one_request(shop: &Shop) {
 }
 
 /// V4.2.1: `Transfer-Encoding` overrides a length beside it (RFC 9112 §6.3).
-async fn chunks_say_where_a_body_ends(shop: &Shop) {
+async fn chunks_determine_the_end_of_a_body(shop: &Shop) {
     let host = shop.url.strip_prefix("http://").unwrap();
     for length in [0, 2, 100] {
         let mut stream = TcpStream::connect(host).await.unwrap();

@@ -1,9 +1,9 @@
-//! Attacks, by the requirements of OWASP's Application Security Verification Standard 5.0, which each test names. What
-//! else proves them is listed in SECURITY.md.
+//! Attacks. Each test names its requirement of OWASP's Application Security Verification Standard 5.0. SECURITY.md lists
+//! all tests for each requirement.
 
-/// V3: the browser's part: cookies, origins, headers.
+/// V3: cookies, origins and headers in the browser.
 mod browser;
-/// V14: what is kept where.
+/// V14: data protection.
 mod data;
 /// V1: injection.
 mod injection;
@@ -13,14 +13,14 @@ mod limits;
 mod messages;
 /// V7: sessions.
 mod sessions;
-/// V2.3, V2.4: what moves the ranking.
+/// V2.3, V2.4: inflated views.
 mod views;
 
 use std::{collections::HashSet, fs, path::Path};
 
-/// Every test that SECURITY.md names is one.
+/// Every test that SECURITY.md names exists.
 #[test]
-fn each_requirement_is_held_by_tests_that_there_are() {
+fn every_test_that_security_md_names_exists() {
     let root = Path::new(".");
     let mut functions = HashSet::new();
     let mut directories = vec![root.join("src"), root.join("tests")];

@@ -20,7 +20,7 @@ scenarios! {
     a_dump_of_redis_logs_nobody_in,
 }
 
-/// As the edge signs it with `keys`.
+/// The cookie of `token`, signed with `keys`.
 fn signed(keys: &str, token: &Token) -> String {
     let variables =
         [("SESSION_KEYS", keys), ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1"), ("UPSTASH_REDIS_REST_TOKEN", "x")];
@@ -38,9 +38,9 @@ fn token(cookie: &str) -> String {
     cookie.split(['=', '.']).nth(1).unwrap().to_owned()
 }
 
-/// V7.2.3: 128 bits of each token are chance: each of them is about as often 1 as 0 (4,000 throws: 6 σ are 190).
+/// V7.2.3: 128 bits of each token are random. Each bit is 1 about as often as 0 (4,000 tokens: 6 σ are 190).
 #[test]
-fn every_random_bit_of_a_token_is_thrown() {
+fn every_random_bit_of_a_token_is_drawn() {
     use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
     const TOKENS: usize = 4_000;
     let tokens: HashSet<_> = (0..TOKENS)
@@ -84,7 +84,7 @@ async fn a_session_ends_at_its_absolute_and_at_its_idle_time(shop: &Shop) {
     }
 }
 
-/// V7.4.1, V7.5.2: and no request that was under way brings it back.
+/// V7.4.1, V7.5.2: no request in flight revives the session.
 async fn a_stolen_cookie_is_dead_after_logout_everywhere(shop: &Shop) {
     let (mut phone, stolen) = (log_in(shop, "ada").await, log_in(shop, "ada").await.cookie.unwrap());
     assert!(is_somebody(shop, &stolen).await);
@@ -101,7 +101,7 @@ async fn a_stolen_cookie_is_dead_after_logout_everywhere(shop: &Shop) {
     assert_eq!(shop.store.raw(&["HLEN", "login:"]).await, 1);
 }
 
-/// V7.2.1: what is stored is no cookie: not a token alone, nor one that another of our secrets signed.
+/// V7.2.1: a stored token is no cookie, neither alone nor signed with another secret of the shop.
 async fn a_dump_of_redis_logs_nobody_in(shop: &Shop) {
     let answer = service(shop, Method::POST, "/sessions", Some(&json!({"user": "ada"}))).await;
     let stored = Token::parse(answer.json["token"].as_str().unwrap()).unwrap();

@@ -107,7 +107,7 @@ async fn crawlers_and_prefetches_count_nothing(shop: &Shop) {
     assert_eq!(views(shop, "mug").await, "0");
 }
 
-/// V2.4.1: what one isolate has forgotten, the platform's rate limit has not.
+/// V2.4.1: if one isolate does not know a network's view, the platform's rate limit still does.
 #[tokio::test]
 async fn isolates_in_workerd_count_together() {
     // Every isolate forgets at once.
