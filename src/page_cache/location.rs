@@ -3,7 +3,7 @@
 //!
 //! An entry answers no request by itself. The lookup in Redis names its render, and Redis replies without the page if
 //! that page is still the stored one. So a purge takes effect as without this cache. The entries are those of Redis,
-//! under the same hashes: shared pages only. Each failure counts, and disturbs nobody.
+//! under the same hashes: shared pages only. A failure is counted and otherwise ignored.
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 

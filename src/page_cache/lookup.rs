@@ -106,7 +106,7 @@ pub struct LeaseTerms<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct SessionRead<'a> {
     pub token: &'a Token,
-    /// Not if the page is fresh. Commands are billed, and a shared page does not depend on its visitor.
+    /// Skip the read if the page is fresh: commands are billed, and a shared page does not depend on its visitor.
     pub only_if_stale: bool,
 }
 

@@ -2,8 +2,8 @@
 //! states, and pages of popular items. A stored page was rendered without cookies and identity.
 //!
 //! A page ages in four phases. Fresh: it is served. Stale: it is served, and the holder of the lease renders it again
-//! after its response. Kept: the holder of the lease validates it, and other requests wait. Gone: as kept, without a
-//! fallback.
+//! after its response. Kept: the holder of the lease validates it, and other requests wait. Gone: the holder renders it,
+//! other requests wait, and nothing can replace a failed response.
 //!
 //! The way of a request, in reading order:
 //! - [`admission`]: which requests the cache may answer; the others bypass it.

@@ -58,7 +58,7 @@ pub fn request(rules: &HoleRules, uri: &Uri, headers: &HeaderMap) -> Option<Requ
     Some(own_request(uri, headers))
 }
 
-/// Everything of a request for own content that the origin gets.
+/// The parts of a request for own content that the origin gets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub visitor: Visitor,
@@ -92,7 +92,7 @@ impl Visitor {
 
     fn of_own(request: &Request) -> Self {
         let headers = request.headers().iter();
-        // A line break is in no value.
+        // No value contains a line break.
         let lines = headers.flat_map(|(name, value)| [b"\n", name.as_str().as_bytes(), b":", value.as_bytes()]);
         Self(lines.collect::<Vec<_>>().concat())
     }

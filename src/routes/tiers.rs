@@ -48,7 +48,7 @@ async fn receive(app: &Rc<App>, request: Request) -> Answer {
     let Ok(Collected::Whole(body)) = request.into_body().collect(BATCH_LIMIT).await else {
         return status(StatusCode::BAD_REQUEST).into();
     };
-    // A line that this version does not know is left out.
+    // Lines of an unknown kind are skipped: the tiers may have different versions.
     for line in std::str::from_utf8(&body).unwrap_or_default().lines() {
         let _is_known = app.activity.receive(line) || app.traffic.receive(line);
     }
@@ -65,7 +65,7 @@ fn status(status: StatusCode) -> Response {
 pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
     let mut tasks: Vec<BackgroundTask> = Vec::new();
     let has_something = !app.activity.is_idle() || app.traffic.has_counts();
-    // While nobody waits for a silent home tier, everything stays in its bounded queues.
+    // While the circuit to the home tier is open, everything stays in its bounded queues.
     if has_something && !app.circuit.is_open() && app.activity.begin_carrying(now) {
         tasks.push(Box::pin(send_batches(app.clone())));
     }
@@ -76,8 +76,8 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
     tasks
 }
 
-/// Sends one batch after another until nothing is left. A batch without an answer is lost, because the home tier may
-/// have it.
+/// Sends one batch after another until nothing is left. A batch without an answer is not sent again, because the home
+/// tier may have received it.
 async fn send_batches(app: Rc<App>) {
     let end = app.clock.now() + MAX_TIME;
     while app.clock.now() < end {

@@ -10,7 +10,7 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// The largest allowed size of the gzipped wasm, bytes. Histograms, errors, roll-ups and the metrics for Prometheus take
 /// 23 KB of it, the actions of the dashboard and the real reasons of explanations 9 KB.
 const MAX_GZIPPED_BYTES: usize = 529_000;
-/// Apart from build/, which keeps its Worker.
+/// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 
 /// Builds the Worker without the cargo feature `demo` and measures it.

@@ -35,7 +35,7 @@ pub async fn install() -> Result<Tools, Failure> {
     let _lock = lock_directory().await?;
     let version = locked_version(&lock_file, "wasm-bindgen")?;
     let tools = Tools { wasm_bindgen: install_crate("wasm-bindgen-cli", &version, "wasm-bindgen").await? };
-    // 500 MB that only the next version change could use.
+    // Frees 500 MB that only the next change of version could use.
     let _ = fs::remove_dir_all(BUILD_DIRECTORY);
     Ok(tools)
 }

@@ -56,7 +56,7 @@ impl ErrorEvent {
     }
 }
 
-/// Errors of a time.
+/// The errors in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Errors {
     counts: BTreeMap<ErrorKind, u64>,
@@ -83,7 +83,7 @@ impl Errors {
         *sum = sum.saturating_add(count);
     }
 
-    /// Adds the errors of another time.
+    /// Adds the errors in another period.
     pub fn merge(&mut self, other: &Self) {
         for (kind, count) in &other.counts {
             self.add(kind.clone(), *count);

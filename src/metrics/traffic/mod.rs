@@ -15,9 +15,9 @@
 //! - [`metric`]: the counters and their names.
 //! - [`latency`]: the latencies and their names.
 //! - [`errors`]: error responses by status, route and cause, and the latest ones.
-//! - [`sample`]: all that was measured in a time, and its form in an entry.
-//! - [`stream`]: entries, read.
-//! - [`roll_up`]: entries as minutes, hours and sums.
+//! - [`sample`]: the measurements in a period, and their form in an entry.
+//! - [`stream`]: reads entries.
+//! - [`roll_up`]: sums entries up by minute, by hour and in total.
 //! - [`series`]: some minutes, a day or a week as a time series.
 
 mod errors;

@@ -1,6 +1,6 @@
 //! Roll-ups: the stream of entries as one sample for each minute, for each hour, and as sums since the beginning.
 //!
-//! The identifier of a roll-up is the start of its time. Redis refuses an identifier that is not newer than the last
+//! The identifier of a roll-up is the start of its period. Redis refuses an identifier that is not newer than the last
 //! one. So a doubled or repeated run changes nothing, and no script is needed.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -27,7 +27,7 @@ const MAX_MINUTES: u32 = 1_500;
 const MAX_HOURS: u32 = 200;
 /// A minute is rolled up this long after its end, because the clock of Redis may be behind.
 const DELAY: Duration = Duration::from_secs(30);
-/// Without a newer entry than this there is nothing to do. The hour of the last entry has ended, and is rolled up.
+/// If the last entry is older than this, a run has nothing to do: the hour of that entry is already rolled up.
 const IDLE_AFTER: Duration = Duration::from_mins(80);
 
 /// The result of a run.
@@ -87,7 +87,7 @@ pub async fn read_totals(redis: &Redis) -> Result<TrafficSample, Error> {
     Ok(totals)
 }
 
-/// The sums that are rolled up, and the moment up to which, in milliseconds.
+/// The sums that are rolled up, and the end of their period, in milliseconds.
 async fn read_rolled_totals(redis: &Redis) -> Result<(TrafficSample, u64), Error> {
     let rolled = read_newest(redis, keys::TRAFFIC_TOTALS, ONE_ENTRY, 0).await?;
     Ok(rolled.into_iter().next().map_or_else(Default::default, |Entry { at, sample }| (sample, at)))

@@ -17,13 +17,13 @@ const ONLINE: &str = "online";
 /// Latest errors in one entry.
 const LATEST_ERRORS: usize = 5;
 
-/// Counts, latencies and errors of a time.
+/// Counts, latencies and errors in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrafficSample {
     pub counts: MetricCounts,
     pub latencies: Latencies,
     pub errors: Errors,
-    /// Visitors online at some moment; the most of several samples. Only roll-ups have it.
+    /// Visitors online at one moment; for several samples, the largest number. Only roll-ups have it.
     pub online: Option<u64>,
 }
 

@@ -28,8 +28,7 @@ pub struct TrafficSeries {
 }
 
 impl TrafficSeries {
-    /// A series of the `minutes` before `now`. Up to an hour: about 60 buckets, each with a second for every minute, or
-    /// fewer buckets of 5 s. Up to a day: buckets of 15 minutes. Longer: buckets of an hour.
+    /// A series of the `minutes` before `now`. Up to an hour: 60 buckets of one second per minute, at least 5 s each. Up to a day: buckets of 15 minutes. Longer: buckets of an hour.
     fn empty(minutes: u64, now: Timestamp) -> Self {
         let width = match minutes {
             ..=60 => minutes.max(MIN_BUCKET_SECONDS),
@@ -47,7 +46,7 @@ impl TrafficSeries {
         }
     }
 
-    /// Adds a sample of the moment `at`. A later moment than the last bucket counts there: the clock of Redis is ahead.
+    /// Adds a sample of the moment `at`. A moment after the last bucket counts in the last bucket: the clock of Redis is ahead.
     fn add(&mut self, at: u64, sample: &TrafficSample) {
         self.online.extend(sample.online.map(|online| (at, online)));
         let Ok(index) = usize::try_from(at.saturating_sub(self.start) / self.width) else { return };

@@ -37,7 +37,7 @@ pub(super) async fn read_newest(redis: &Redis, key: &str, limit: u32, since: u64
     Ok(entries.iter().map(parse).collect())
 }
 
-/// Passes all entries of a time, in milliseconds, to `visit`, oldest first.
+/// Passes all entries of a period, in milliseconds, to `visit`, oldest first.
 pub(super) async fn read_after(
     redis: &Redis,
     key: &str,

@@ -31,7 +31,7 @@ use crate::{
     schema::ids::Tag,
 };
 
-/// Time for which a page is fresh that lacks a fragment because the origin failed.
+/// Freshness lifetime of a page that lacks a fragment because the origin failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
 
 /// Gives `page` its body and holes. `response` is the origin's, with the ESI.
@@ -183,7 +183,7 @@ impl Sender<'_> {
             Err(Reason::Encoding) => return Err(failed(&"the body is compressed")),
             Err(reason) => return Err(Missing::Private(reason)),
         };
-        // Cookies change the fragment of a visitor, who gets an own one. The page's variant covers the other headers.
+        // A visitor with cookies gets a fragment of their own. The page's variant covers the other headers.
         let fields = VaryFields::of(&headers).ok_or(Missing::Private(Reason::VaryStar))?;
         if !fields.iter().all(|field| field == "cookie" || vary.contains(field)) {
             return Err(Missing::Private(Reason::Vary));

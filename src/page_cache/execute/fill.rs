@@ -1,8 +1,8 @@
 //! Fills the holes of a page for one visitor.
 //!
 //! The visitor's session fills some holes, one page of the origin fills others, and a fragment of the origin fills each
-//! hole of an include. The requests have the visitor's own cookies and identity. Their responses reach this visitor
-//! only, and no store.
+//! hole of an include. The requests have the visitor's own cookies and identity. Their responses go to this visitor
+//! only and are never stored.
 
 use std::rc::Rc;
 

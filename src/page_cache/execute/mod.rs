@@ -279,7 +279,7 @@ impl PageRequest {
         }
     }
 
-    /// Takes over the item that the stored page names: another isolate may have heard of it first.
+    /// Takes over the item that the stored page names: another isolate may have learned it first.
     fn learn_item(&mut self, lookup: &LookupResult) {
         let item = lookup.entry.as_ref().and_then(|page| page.item.as_ref());
         if item.is_some() && item != self.key.item() {

@@ -50,7 +50,7 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     let (method, headers) = (page.request.method(), page.request.headers());
     let is_get = *method == Method::GET;
     if app.pages.must_confirm_unstorable(page.key.hash(), page.visit.now) {
-        // An unsafe request voided the page here. Home has voided it everywhere by now.
+        // An unsafe request voided the page here. By now, the home tier has voided it everywhere.
         app.pages.forget_unstorable(page.key.hash());
     }
     let held = if is_get { page.held().await } else { None };

@@ -60,7 +60,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             app.pages.note_unpopular(key.hash(), now);
         }
     }
-    // A popular page of a silent origin is rendered for the visitors without such cookies.
+    // If the origin states no freshness, a popular page is rendered for the visitors without such cookies.
     let is_for_others = matches!(shareable, Ok(()) | Err(Reason::Cookie));
     let renders_again = is_for_others && is_get && key.is_exact() && !failed;
     answer.background.extend(lease.map(|lease| {

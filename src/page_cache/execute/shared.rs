@@ -68,7 +68,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
         Ok(RenderOutcome::NotStorable { response, directives, why }) => {
             let not_stored = NotStored { response: *response, directives, why, was_compressed: accepts_gzip };
-            // Boxed, as the future of every page would have the size of this one.
+            // Boxed: otherwise the future of every page would be as large as this one.
             Box::pin(render.finish_not_stored(not_stored, session)).await
         }
         Err(error) => render.fail(&error),

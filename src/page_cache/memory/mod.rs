@@ -35,7 +35,7 @@ const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Largest number of URLs with a remembered key. Parsing a URL takes as long as the rest of a local hit.
 const MAX_URLS: usize = 2_000;
-/// Largest number of remembered renders of a page. More than one at a time is rare: its lease was lost.
+/// Largest number of remembered renders of a page. More than one at a time is rare, because it needs a lost lease.
 const MAX_RENDERS: usize = 8;
 /// Longest remembered URL, bytes.
 const MAX_URL: usize = 500;

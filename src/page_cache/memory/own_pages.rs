@@ -1,6 +1,6 @@
-//! Visitors' own content from the origin. Concurrent pages of the same visitor share one request, and the pages of the
-//! next two seconds its content. As with [facts](super::facts), a visitor with the cookie of a change gets content that
-//! the origin sent later.
+//! Visitors' own content from the origin. Concurrent pages of the same visitor share one request, and pages in the next
+//! two seconds share its content. As with [facts](super::facts), a visitor with the cookie of a change gets only content
+//! that the origin sent after the change.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},

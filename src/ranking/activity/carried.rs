@@ -17,7 +17,7 @@ use crate::{
 /// A lease outlives the pause before a batch and the batch.
 const LEASE: Duration = Duration::from_secs(20);
 
-/// Stands for a view that a client reports.
+/// Marks the line of a view that a client reports.
 const REPORTED: &str = "r";
 
 fn source(text: &str) -> ViewSource {
@@ -38,7 +38,7 @@ impl Activity {
         is_free
     }
 
-    /// The next request sends batches again.
+    /// Lets the next request send batches.
     pub fn end_carrying(&self) {
         self.writer_lease.set(None);
     }

@@ -141,8 +141,8 @@ impl Activity {
         self.push_touch(PendingTouch { touch, source, weight: 1, idempotency_key: None, network });
     }
 
-    /// Adds a touch. At a pace that samples, only one view in some keeps its item; the others are visits without an
-    /// item, each session's once in [`TOUCH_EVERY`]. A view with a key is never left out.
+    /// Adds a touch. At a pace that samples, only some views keep their items. The others are visits without an item, one
+    /// for each session in [`TOUCH_EVERY`]. A view with a key always keeps its item.
     fn push_touch(&self, mut pending: PendingTouch) {
         let touch = &mut pending.touch;
         let weight = self.pace.borrow().weight();

@@ -109,7 +109,7 @@ impl Pace {
             self.calm_since = Some(since + self.calm_time());
             self.level -= 1;
             if std::mem::replace(&mut self.fell_last, true) {
-                // Two levels in a row: the lower one is carried.
+                // The level fell twice in a row: Redis carries the lower level.
                 self.hold_doublings = self.hold_doublings.saturating_sub(1);
             }
             change = Change::Lowered;
@@ -165,7 +165,7 @@ impl Pace {
 }
 
 /// Returns whether the views of `event` are sampled: one event in `weight`. The same event gives the same answer in all
-/// isolates, so a repeated view has no second chance. What is sampled with a weight is sampled with smaller ones, too.
+/// isolates, so a repeated view has no second chance. An event that is sampled at a weight is also sampled at every smaller weight.
 #[must_use]
 pub fn is_sampled(event: &impl Hash, weight: u32) -> bool {
     let mut hasher = FxHasher::default();
@@ -190,7 +190,7 @@ pub const fn thin(count: u32, weight: u32, random: u32) -> Option<u32> {
 /// The usual time of an exchange, and the recent one, in milliseconds.
 #[derive(Debug, Clone, Default)]
 struct Latency {
-    /// The shortest recent time. It grows slowly, because a way to Redis may become longer for good.
+    /// The shortest recent time. It grows slowly, because the round trip to Redis may become longer for good.
     usual: Option<u64>,
     recent: u64,
 }

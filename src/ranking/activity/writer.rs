@@ -19,8 +19,8 @@ use upstash_rest::FromReply;
 const BATCH_DEADLINE: Duration = Duration::from_secs(5);
 /// Shortest time that a pipeline waits for further activity, unless it is full.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
-/// Longest time until the last pipelines of one request begin, for others too: more than the longest interval. A Worker
-/// has 30 s after its response (`waitUntil`).
+/// Longest time in which the task of one request starts pipelines, also for the activity of other requests. It exceeds
+/// the longest interval. A Worker has 30 s after its response (`waitUntil`).
 const MAX_WRITE_TIME: Duration = Duration::from_secs(17);
 /// A lease outlives the rate limit's answers and one pipeline.
 const WRITER_LEASE: Duration = BATCH_DEADLINE.saturating_mul(2);

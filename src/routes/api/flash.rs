@@ -99,7 +99,7 @@ fn sales(app: &App) -> FlashSales<'_> {
     FlashSales { redis: &app.redis, source: app.row_source(), config: &app.config }
 }
 
-/// The session's token. A visitor without one is not signed in, which costs no Redis request to know.
+/// The session's token. A visitor without a token is not signed in; this check costs no Redis request.
 fn required_token(request: &ApiRequest<'_>) -> Result<Token, Error> {
     request.session_token().ok_or(Error::NotSignedIn)
 }

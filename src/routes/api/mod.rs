@@ -210,7 +210,7 @@ async fn authorize(app: &App, head: &Parts, route: &ApiRoute, now: Timestamp) ->
         app.limits.check_barred(network, now)?;
     }
     let access = route.access.check(&head.method, &head.uri, &head.headers, app.config.service_key.as_deref());
-    // A request without a key is no guess.
+    // Only requests with a key count as guesses.
     if matches!(access, Err(Problem::WrongServiceKey)) && head.headers.contains_key(header::AUTHORIZATION) {
         app.limits.check_guess(network, now).await?;
     }

@@ -13,7 +13,7 @@ use crate::{
     schema::ids::ItemId,
 };
 
-/// The longest list: earlier ranks are known of this many items.
+/// The longest list: Redis keeps the earlier ranks of this many items.
 const MAX_ITEMS: u32 = ranking::REMEMBERED_RANKS;
 
 /// `?limit=` → `{items: [{id, rank, views}]}`, most viewed first. `views` are decayed.
@@ -45,7 +45,7 @@ pub async fn movement(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 }
 
 /// `{item}`: reports a view of an item's page that another cache served. 202, because the view is counted after the
-/// response. A session's views of an item count once in a while anyway; without a session, an `Idempotency-Key` makes a
+/// response. A session's views of an item count once in `VIEW_WINDOW`; without a session, an `Idempotency-Key` makes a
 /// repeated report count once.
 pub async fn view(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let mut fields = request.json_fields()?;

@@ -78,7 +78,8 @@ async fn devices(request: &ApiRequest<'_>) -> Result<Vec<Device>, Error> {
     sessions::devices_of_user(&request.app.redis, &user, request.now, &request.app.config.session).await
 }
 
-/// The session that the path names. Its own request, because only the list of the user's sessions has its token.
+/// The session that the path names. This takes a request of its own, because only the list of the user's sessions has
+/// the token.
 async fn device(request: &ApiRequest<'_>) -> Result<Device, Error> {
     let id = DeviceId::parse(&request.second_id).ok_or(Error::NotFound("session"))?;
     let found = devices(request).await?.into_iter().find(|device| DeviceId::of(&device.token) == id);

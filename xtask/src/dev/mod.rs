@@ -64,7 +64,7 @@ pub struct DevArguments {
     /// Run an edge tier and a home tier. The home tier takes the next port for the crons.
     #[arg(long)]
     tiers: bool,
-    /// Visitors who walk through the demo shop all the time, so that the dashboard shows life; 0 for none.
+    /// Visitors who walk through the demo shop all the time, so that the dashboard has data; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(..=20))]
     visitors: u8,
     /// The directory of the Redis data.

@@ -1,5 +1,5 @@
-//! Visitors of the demo shop. A shop without visitors has no popular items, no items bought together, and a dashboard
-//! without life. Each sample visitor uses the public API: signs in, looks at pages and buys, and the shop's service
+//! Visitors of the demo shop. A shop without visitors has no popular items, no items bought together, and an empty
+//! dashboard. Each sample visitor uses the public API: signs in, looks at pages and buys, and the shop's service
 //! reports the order. Forty of them come at the first start; a few walk all the time (`--visitors`).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -12,9 +12,9 @@ use xtask::{failure::Failure, variables::Variables};
 const SOURCE: &str = "wrangler.toml";
 /// The entry point of `src/edge/entry.js` that only the binding reaches.
 const ENTRY_POINT: &str = "home";
-/// What only visitors need: static files and public addresses.
+/// The sections for visitors only: static files and public addresses.
 const OF_EDGE: [&str; 6] = ["assets", "route", "routes", "workers_dev", "preview_urls", "services"];
-/// What only the work beside Redis and the origin needs.
+/// The sections that only the home tier needs.
 const OF_HOME: [&str; 3] = ["d1_databases", "triggers", "placement"];
 
 /// The configurations of both tiers.
@@ -24,7 +24,7 @@ pub struct TierConfigs {
 }
 
 impl TierConfigs {
-    /// Of the text of wrangler.toml. The edge tier keeps the Worker's name and addresses.
+    /// Makes them from the text of wrangler.toml. The edge tier keeps the Worker's name and addresses.
     ///
     /// # Errors
     /// If the text is no configuration.

@@ -1,5 +1,5 @@
 //! RESP2, the wire format of Redis. It replaces the parser of the crate `redis`, which ends the connection that all
-//! requests share in three cases. The first two are in the hands of any client:
+//! requests share in three cases. Any client can cause the first two:
 //!
 //! - An error or a status is not UTF-8. Redis quotes the bytes of a command in many errors.
 //! - A reply has more than 100 levels. A script can return more.
