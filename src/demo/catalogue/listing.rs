@@ -112,6 +112,11 @@ impl ListQuery {
         if query.is_empty() { query } else { format!("?{query}") }
     }
 
+    /// The query of this list's first page without filters and in the default order.
+    pub(in crate::demo) fn unfiltered(&self) -> String {
+        Self { words: self.words.clone(), ..Self::default() }.at_page(1)
+    }
+
     /// The words with spaces between them.
     pub(in crate::demo) fn text(&self) -> String {
         self.words.join(" ")

@@ -13,8 +13,7 @@ const CDN_CACHE_CONTROL: HeaderName = HeaderName::from_static("cdn-cache-control
 
 /// Filtered lists and pages for one visitor are not listed.
 pub(in crate::demo) fn robots(site: &str) -> Response {
-    let personal =
-        ["/account", "/cart", "/checkout", "/login", "/orders/", "/signup", "/search?", "/*?price=", "/*?stock="];
+    let personal = ["/account", "/cart", "/checkout", "/login", "/orders/", "/signup", "/*?price=", "/*?stock="];
     let rules = personal.map(|path| format!("Disallow: {path}")).join("\n");
     text("text/plain; charset=utf-8", format!("User-agent: *\n{rules}\nSitemap: {site}/sitemap.xml\n"))
 }

@@ -47,8 +47,7 @@ impl ListPage<'_> {
     }
 
     fn unfiltered(&self) -> String {
-        let words = self.query.words.clone();
-        format!("{}{}", self.path, ListQuery { words, ..ListQuery::default() }.at_page(1))
+        format!("{}{}", self.path, self.query.unfiltered())
     }
 }
 
@@ -84,11 +83,19 @@ pub(in crate::demo) async fn search(shop: Shop<'_>, query: &ListQuery, raw: &str
     }
     let listing = shop.catalogue().search(query).await?;
     let text = query.text();
-    let heading = if text.is_empty() { "All products".to_owned() } else { format!("Results for “{text}”") };
-    let mut frame = Frame { title: (&*heading).into(), search: &text, ..Frame::default() };
-    if query.words.is_empty() {
-        frame = Frame::public("All products", "Every product of the shop.", shop.site, "/search");
-    }
+    let heading = match listing.facets.lines {
+        _ if text.is_empty() => "All products".to_owned(),
+        0 => format!("No results for “{text}”"),
+        _ => format!("Results for “{text}”"),
+    };
+    let canonical = canonical_search(query, &listing);
+    let description = format!("{}: {} in stock.", heading, listing.facets.in_stock);
+    let mut frame = if listing.cards.is_empty() {
+        Frame { title: (&*heading).into(), ..Frame::default() }
+    } else {
+        Frame::public(&heading, &description, shop.site, &canonical)
+    };
+    frame.search = &text;
     let mut response = page(frame, &heading, "/search", query, &listing)?;
     let is_bounded = query.words.len() <= 1
         && listing.facets.known_words == query.words.len()
@@ -101,6 +108,13 @@ pub(in crate::demo) async fn search(shop: Shop<'_>, query: &ListQuery, raw: &str
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=30"));
     }
     Ok(response)
+}
+
+/// The URL that search engines list for a search: the words that were found, without filters, order and page.
+fn canonical_search(query: &ListQuery, listing: &Listing) -> String {
+    let corrected =
+        listing.corrected.as_ref().map(|text| ListQuery { words: vec![text.clone()], ..ListQuery::default() });
+    format!("/search{}", corrected.as_ref().unwrap_or(query).unfiltered())
 }
 
 /// Redirects to the canonical URL of the list; None at that URL. A URL with an unknown parameter, such as a campaign's,

@@ -25,6 +25,7 @@ async fn a_search_finds_prefixes_plurals_and_misspelled_words_and_names_count_mo
     assert!(page.contains("No results for “taepot”. Here are the results for “teapot”."), "{page}");
     assert_eq!(names(&shop, "/search?q=taepot").await.len(), 2);
     assert_eq!(names(&shop, "/search?q=xylophone").await.len(), 0);
+    assert!(read(&shop, "/search?q=xylophone").await.2.contains("<h1>No results for “xylophone”</h1>"));
     for hostile in ["%22", "*", "%22+OR+%22", "NEAR(a+b)", "q%3A%3Bx", "%00", "%F0%9F%94%AA"] {
         assert_eq!(shop.visit(&format!("/search?q={hostile}")).await.status().as_u16() / 100, 3, "{hostile}");
     }
@@ -122,7 +123,25 @@ async fn search_engines_get_a_description_of_each_page() {
     assert_eq!(sitemap.matches("<loc>").count(), 327 + 12);
     assert!(read(&shop, "/robots.txt").await.2.contains("Sitemap: "));
     assert_eq!(shop.visit("/favicon.ico").await.status(), StatusCode::SEE_OTHER);
-    for path in ["/cart", "/login", "/nowhere", "/search?q=mug"] {
+    for path in ["/cart", "/login", "/nowhere", "/search?q=xylophone", "/search?q=mug&price=over-100"] {
         assert!(read(&shop, path).await.2.contains("<meta name=\"robots\" content=\"noindex\">"), "{path}");
     }
+}
+
+#[tokio::test]
+async fn search_engines_list_a_search_with_results_once() {
+    let shop = open().await;
+    for (path, canonical) in [
+        ("/search?q=mug", "/search?q=mug"),
+        ("/search?q=mug&stock=1&sort=new", "/search?q=mug"),
+        ("/search?q=taepot", "/search?q=teapot"),
+        ("/search?page=2", "/search"),
+    ] {
+        let (status, _, page) = read(&shop, path).await;
+        let link = format!("<link rel=\"canonical\" href=\"{}{canonical}\">", shop.url);
+        assert!(status == StatusCode::OK && page.contains(&link) && !page.contains("noindex"), "{path}: {page}");
+        assert!(page.contains("<meta name=\"description\" content=\""), "{path}");
+    }
+    let robots = read(&shop, "/robots.txt").await.2;
+    assert!(!robots.contains("/search") && robots.contains("Disallow: /cart\n"), "{robots}");
 }
