@@ -176,8 +176,8 @@ variables! {
     /// Time for which a reserved piece of a flash sale is held for its visitor. edgefront keeps it 30 s longer, for a
     /// payment that has begun.
     FLASH_HOLD = number!("120", "seconds", 1);
-    /// The URLs that buy a reserved piece. Requests there carry the reservation to the origin, in the header
-    /// `Edge-Reservation`.
+    /// The URLs that buy a reserved piece. Requests there carry the reservation and the cart to the origin,
+    /// in the headers `Edge-Reservation` and `Edge-Cart`.
     FLASH_CHECKOUT = text("/flash/{sale}/checkout", "URL patterns separated by commas, such as /flash/{sale}/checkout");
 
     /// The D1 table that rows come from. It needs a column `id`. Set this or `ROWS_URL`; without either, there is no

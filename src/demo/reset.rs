@@ -4,7 +4,7 @@
 //! email has an account (OWASP, "Forgot Password Cheat Sheet").
 
 use askama::Template;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -16,6 +16,7 @@ use super::{
     pages::{self, Frame, see_other},
     passwords,
     rows::deserialize_rows,
+    sign_in::EDGE_LOGOUT,
 };
 use crate::{
     ports::{error::Error, fetch::Response, mail::Mail, random},
@@ -122,7 +123,8 @@ fn change_page(status: StatusCode, field: FormField) -> Result<Response, Error> 
     page(status, "Choose a new password", "", Some(field), "Save password")
 }
 
-/// Sets the password and uses the link up. The user then signs in with the new password.
+/// Sets the password, uses the link up, and ends all sessions of the user: somebody else may have one of them. The user
+/// then signs in with the new password.
 pub(super) async fn change(shop: Shop<'_>, token: &ResetToken, form: &SubmittedForm) -> Result<Response, Error> {
     let Some(user) = find(shop, token).await? else { return expired() };
     let typed = form.raw("password");
@@ -136,7 +138,11 @@ pub(super) async fn change(shop: Shop<'_>, token: &ResetToken, form: &SubmittedF
     if results.last().is_none_or(Vec::is_empty) {
         return expired();
     }
-    Ok(see_other("/login?next=/account&changed=1"))
+    let mut response = see_other("/login?next=/account&changed=1");
+    response
+        .headers_mut()
+        .extend(HeaderValue::try_from(format!("user={}", user.email)).map(|user| (EDGE_LOGOUT, user)));
+    Ok(response)
 }
 
 async fn find(shop: Shop<'_>, token: &ResetToken) -> Result<Option<ResettingUser>, Error> {

@@ -23,7 +23,7 @@ use super::{
 use crate::ports::{error::Error, fetch::Response, rate_limit::PERIOD};
 
 const EDGE_LOGIN: HeaderName = HeaderName::from_static("edge-login");
-const EDGE_LOGOUT: HeaderName = HeaderName::from_static("edge-logout");
+pub(super) const EDGE_LOGOUT: HeaderName = HeaderName::from_static("edge-logout");
 
 /// The default redirect target after signing in.
 const HOME: &str = "/";

@@ -37,12 +37,35 @@ pub struct OriginDirectives {
 }
 
 /// The sessions that `Edge-Logout` ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogoutScope {
     /// `1`: the visitor's session.
     This,
     /// `all`: every session of the visitor's user.
     All,
+    /// `user=<user id>`: every session of this user, as after a reset of the password. The visitor's own session stays,
+    /// unless it belongs to this user.
+    User(UserId),
+}
+
+impl LogoutScope {
+    /// Parses the header's value.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        match (text, text.strip_prefix("user=")) {
+            ("1", _) => Ok(Self::This),
+            ("all", _) => Ok(Self::All),
+            (_, Some(user)) => UserId::parse(user).map(Self::User),
+            _ => Err(Error::invalid("edge-logout", "must be 1, all or user=<user id>")),
+        }
+    }
+
+    /// Returns whether the visitor's own session ends in any case.
+    pub(super) const fn ends_own(&self) -> bool {
+        !matches!(self, Self::User(_))
+    }
 }
 
 impl OriginDirectives {
@@ -60,14 +83,9 @@ impl OriginDirectives {
         if !headers.keys().any(is_edge) {
             return Self { has_esi, ..Self::default() };
         }
-        let logout = match text(headers, "edge-logout") {
-            Some("1") => Some(LogoutScope::This),
-            Some("all") => Some(LogoutScope::All),
-            _ => None,
-        };
         let directives = Self {
             user: read(headers, "edge-login", UserId::parse),
-            logout,
+            logout: read(headers, "edge-logout", LogoutScope::parse),
             cart: read(headers, "edge-cart", |text| CartChanges::parse(text, &config)),
             order: read(headers, "edge-order", |text| Order::parse(text, &config)),
             item: read(headers, "edge-item", ItemId::parse),

@@ -87,9 +87,11 @@ pub(super) async fn obey(
             cookie = Some(app.keyring.set(&new)?);
             token = Some(new);
         } else if let Some(scope) = directives.logout {
-            log_out(&app.redis, visit, scope, user).await?;
-            cookie = Some(cookie::clear());
-            token = None;
+            log_out(&app.redis, visit, &scope, user).await?;
+            if scope.ends_own() {
+                cookie = Some(cookie::clear());
+                token = None;
+            }
         }
         if let Some(changes) = directives.cart {
             let request = CartWriteRequest { token: token.as_ref(), changes: changes.as_slice(), idempotency_key };
@@ -120,7 +122,9 @@ pub(super) async fn obey_beside_order(
     let Obeyed { cookie, result } = obey(visit, directives, user, request, key.as_deref()).await;
     let Err(error) = result else { return (cookie, None) };
     log::error!("the response to an order was sent, but not all of its other directives were executed: {error}");
-    let cookie = cookie.or_else(|| again.logout.filter(|_| again.user.is_none()).map(|_| cookie::clear()));
+    let cookie = cookie.or_else(|| {
+        again.logout.as_ref().filter(|scope| again.user.is_none() && scope.ends_own()).map(|_| cookie::clear())
+    });
     let is_unknown = matches!(error, Error::Redis(_));
     let (visit, user) = (visit.clone(), user.cloned());
     let retry = async move { retry(&visit, again, user.as_ref(), key.as_deref()).await };
@@ -134,7 +138,7 @@ async fn retry(visit: &Visit, directives: OriginDirectives, user: Option<&UserId
     let redis = app.redis.with_deadline(ORDER_TIMEOUT);
     let outcome = match directives {
         OriginDirectives { user: Some(_), .. } => return,
-        OriginDirectives { logout: Some(scope), .. } => log_out(&redis, visit, scope, user).await,
+        OriginDirectives { logout: Some(scope), .. } => log_out(&redis, visit, &scope, user).await,
         OriginDirectives { cart: Some(changes), .. } if visit.token.is_some() => {
             let changes = changes.as_slice();
             let request = CartWriteRequest { token: visit.token.as_ref(), changes, idempotency_key: key };
@@ -148,12 +152,16 @@ async fn retry(visit: &Visit, directives: OriginDirectives, user: Option<&UserId
 }
 
 /// Ends the visitor's session; [`LogoutScope::All`] first ends every other session of `user`. If the session could not
-/// be read before the request, Redis is asked again, because no session may be missed.
-async fn log_out(redis: &Redis, visit: &Visit, scope: LogoutScope, user: Option<&UserId>) -> Result<(), Error> {
+/// be read before the request, Redis is asked again, because no session may be missed. [`LogoutScope::User`] ends the
+/// sessions of the named user only.
+async fn log_out(redis: &Redis, visit: &Visit, scope: &LogoutScope, user: Option<&UserId>) -> Result<(), Error> {
     let Visit { app, now, .. } = visit;
     let config = &app.config.session;
+    if let LogoutScope::User(named) = scope {
+        return sessions::log_out_user(redis, named, *now, config).await.map(drop);
+    }
     let Some(token) = &visit.token else { return Ok(()) };
-    if scope == LogoutScope::All {
+    if *scope == LogoutScope::All {
         let user = match user {
             Some(user) => Some(user.clone()),
             None => sessions::check(redis, token, *now, config).await?.and_then(|session| session.user),

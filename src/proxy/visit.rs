@@ -30,7 +30,7 @@ pub struct Visit {
     /// The item that the URL names.
     pub item: Option<ItemId>,
     pub network: Option<ClientNetwork>,
-    /// The origin gets the visitor's cart (`CART_ROUTES`).
+    /// The origin gets the visitor's cart (`CART_ROUTES`, `FLASH_CHECKOUT`).
     pub sends_cart: bool,
     /// The flash sale whose piece the visitor buys here (`FLASH_CHECKOUT`).
     pub sale: Option<RowId>,
@@ -44,14 +44,15 @@ impl Visit {
     #[must_use]
     pub fn of(app: &Rc<App>, request: &Request, now: Timestamp) -> Self {
         let (config, path, query) = (&app.config, request.uri().path(), request.uri().query());
+        let sale = config.flash.checkout.item(path, query).map(RowId::from);
         Self {
             app: app.clone(),
             now,
             token: app.keyring.read(request.headers(), now),
             item: config.page.urls.items.item(path, query),
             network: ClientNetwork::of(request.headers()),
-            sends_cart: config.origin.is_cart_route(path),
-            sale: config.flash.checkout.item(path, query).map(RowId::from),
+            sends_cart: config.origin.is_cart_route(path) || sale.is_some(),
+            sale,
             edge: request.extensions().get().copied(),
             is_part: false,
         }
@@ -60,7 +61,7 @@ impl Visit {
     /// Returns whether the origin gets facts about the visitor that no cache key contains.
     #[must_use]
     pub const fn is_personal_route(&self) -> bool {
-        self.sends_cart || self.sale.is_some()
+        self.sends_cart
     }
 
     /// Records the session's activity, and a person's view of the item if its page has status 200. So invented item

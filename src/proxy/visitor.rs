@@ -113,6 +113,6 @@ impl VisitorContext {
             (None, None) => None,
         };
         let reservation = held.filter(|_| session.is_some()).map(|reservation| (sale.clone(), reservation));
-        Ok(Self { cart: visit.sends_cart.then_some(cart), reservation, ..session.into() })
+        Ok(Self { cart: Some(cart), reservation, ..session.into() })
     }
 }

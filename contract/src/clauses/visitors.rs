@@ -1,6 +1,6 @@
 //! Users, logins and logouts.
 
-use edgefront::schema::ids::UserId;
+use edgefront::{proxy::LogoutScope, schema::ids::UserId};
 use http::Method;
 use xtask::failure::Failure;
 
@@ -194,10 +194,6 @@ pub(super) async fn check_logout(
         origin.call(Method::POST, path, visitor).cookies(&cookies).form(&fields).send().await?
     };
     let missing = "send Edge-Logout: 1 with the response to a logout";
-    let parse = |text: &str| match text {
-        "1" | "all" => Ok(()),
-        _ => Err(edgefront::ports::error::Error::invalid("edge-logout", "must be 1 or all")),
-    };
-    report.add("logout", judge_directive(&answer, "edge-logout", parse, missing));
+    report.add("logout", judge_directive(&answer, "edge-logout", LogoutScope::parse, missing));
     Ok(())
 }

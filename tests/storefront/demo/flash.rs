@@ -237,6 +237,16 @@ async fn without_a_reservation_the_checkout_redirects_to_the_sale() {
 }
 
 #[tokio::test]
+async fn the_header_of_the_checkout_shows_name_and_cart() {
+    let shop = open().await;
+    let mut ada = reserve(&shop, "ada").await.expect("a piece").visitor;
+    ada.put("/cart/items/enamel-mug-sage", &json!({"quantity": 2})).await;
+    let answer = shop.get(&checkout()).header("cookie", ada.cookie.expect("a cookie")).send().await.expect("an answer");
+    let page = answer.text().await.expect("text");
+    assert!(page.contains("aria-label=\"Account: ada\"") && page.contains("data-cart-count>2</span>"), "{page}");
+}
+
+#[tokio::test]
 async fn many_buyers_buy_exactly_all_pieces() {
     let shop = open().await;
     let (mut orders, mut round) = (BTreeSet::new(), 0);

@@ -24,6 +24,7 @@ scenarios! {
     a_list_with_an_invalid_operation_changes_nothing,
     a_list_that_overfills_the_cart_changes_nothing,
     an_item_may_be_named_by_an_integer,
+    a_named_user_is_logged_out_everywhere_and_the_visitor_is_not,
     log_out_everywhere_ends_every_session_of_the_user,
     log_out_everywhere_ends_a_guests_session_too,
 }
@@ -284,6 +285,29 @@ async fn log_out_everywhere_ends_every_session_of_the_user(shop: &Shop) {
         told(shop, cookie, "/account").await;
         assert_eq!(shop.origin.last().header("edge-user"), user);
     }
+}
+
+async fn a_named_user_is_logged_out_everywhere_and_the_visitor_is_not(shop: &Shop) {
+    let mut cookies = Vec::new();
+    for user in ["ada", "ada", "bob"] {
+        shop.origin.answer(Reply::status(303).header("edge-login", user));
+        let login = shop.visit("/login").await;
+        cookies.push(login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned());
+    }
+    for visitor in [guest(shop).await, String::new()] {
+        shop.origin.answer(Reply::status(303).header("location", "/login").header("edge-logout", "user=ada"));
+        let answer = shop.request(Method::POST, "/reset").header("cookie", &visitor).send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.headers().get("set-cookie")), (303, None));
+        let cart = if visitor.is_empty() { json!({}) } else { json!({"mug": 2}) };
+        assert_eq!(told(shop, &visitor, "/cart").await, cart, "the visitor's own session stays");
+        for (cookie, user) in cookies.iter().zip(["", "", "bob"]) {
+            told(shop, cookie, "/account").await;
+            assert_eq!(shop.origin.last().header("edge-user"), user);
+        }
+    }
+    shop.origin.answer(Reply::status(303).header("edge-logout", "user=a,b"));
+    shop.visit("/reset").await;
+    shop.logged("edge-logout").await;
 }
 
 async fn log_out_everywhere_ends_a_guests_session_too(shop: &Shop) {

@@ -13,10 +13,10 @@ use crate::{
 };
 
 scenarios! {
-    &[("CART_ROUTES", "/flash/bowl/checkout")];
+    &[];
     the_origin_is_told_what_is_held_with_one_question_to_redis,
     it_is_told_of_this_sale_and_this_user_only,
-    the_cart_goes_along_where_it_is_told,
+    the_cart_goes_along,
     a_hold_that_is_over_is_not_told,
     nobody_else_says_what_is_held,
     an_order_sells_the_piece_that_was_held,
@@ -61,7 +61,7 @@ async fn the_origin_is_told_what_is_held_with_one_question_to_redis(shop: &Shop)
         assert_eq!(told(shop, &ada, method, path).await, expected, "{path}");
         assert_eq!(shop.blocking_requests().await, 1 + shop.store.apart(), "the session and the piece together");
         assert_eq!(shop.origin.last().header("edge-user"), "ada");
-        assert_eq!(shop.origin.last().header("edge-cart"), "");
+        assert_eq!(shop.origin.last().header("edge-cart"), "{}");
     }
 }
 
@@ -83,7 +83,7 @@ async fn it_is_told_of_this_sale_and_this_user_only(shop: &Shop) {
     assert_eq!(told(shop, &ada, Method::GET, CHECKOUT).await["sale"], "pan");
 }
 
-async fn the_cart_goes_along_where_it_is_told(shop: &Shop) {
+async fn the_cart_goes_along(shop: &Shop) {
     let mut ada = log_in(shop, "ada").await;
     ada.put("/cart/items/mug", &json!({"quantity": 2})).await;
     reserve(shop, "bowl", &mut ada).await;
