@@ -235,7 +235,7 @@ async fn submit(
         ShopRoute::Login => sign_in::log_in(shop, shopper, form).await,
         ShopRoute::Reset => reset::request(shop, form).await,
         ShopRoute::ResetLink(token) => reset::change(shop, token, form).await,
-        ShopRoute::Account => accounts::forget_address(shop, shopper, form).await,
+        ShopRoute::Account => accounts::change_addresses(shop, shopper, form).await,
         ShopRoute::Logout => Ok(sign_in::log_out(form)),
         _ => Err(Error::NotFound("form")),
     }

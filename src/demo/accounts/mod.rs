@@ -1,17 +1,20 @@
 //! Customer accounts in D1. An account's id is its email in lower case, which is also the edge's user (`Edge-User`).
 //!
-//! - `email`: checks an email.
+//! - `email`: checks an email. `address`: the fields of an address.
 //! - `page`: the account's page.
 
+mod address;
 mod email;
 mod page;
 
 use serde::Deserialize;
 use serde_json::json;
 
+use self::address::MAX_ADDRESSES;
 pub(super) use self::{
+    address::{address_fields, address_lines},
     email::check_email,
-    page::{forget_address, show},
+    page::{change_addresses, show},
 };
 use super::{Shop, rows::deserialize_rows, shopper::Shopper};
 use crate::ports::{
@@ -53,11 +56,22 @@ impl AccountStore<'_> {
         }
     }
 
-    /// The saved addresses of `user`: at most five, the last used first. Each order saves its address.
+    /// The saved addresses of `user`, at most [`MAX_ADDRESSES`]: the last added or used first. Each order saves its
+    /// address.
     pub(super) async fn addresses(&self, user: &str) -> Result<Vec<String>, Error> {
-        let sql = "SELECT address FROM addresses WHERE user = ?1 ORDER BY used_at DESC, address LIMIT 5";
+        let sql = "SELECT address FROM addresses WHERE user = ?1 ORDER BY used_at DESC, address";
         let rows: Vec<SavedAddress> = deserialize_rows(self.database.query(sql, &[json!(user)]).await?)?;
         Ok(rows.into_iter().map(|row| row.address).collect())
+    }
+
+    /// Saves an address, unless `user` has [`MAX_ADDRESSES`] already.
+    async fn save(&self, user: &str, address: &str) -> Result<(), Error> {
+        let sql = "INSERT INTO addresses (user, address, used_at)
+            SELECT ?1, ?2, ?3 WHERE (SELECT count(*) FROM addresses WHERE user = ?1) < ?4
+            ON CONFLICT (user, address) DO UPDATE SET used_at = excluded.used_at";
+        let binds = [json!(user), json!(address), json!(self.now.as_millis()), json!(MAX_ADDRESSES)];
+        self.database.query(sql, &binds).await?;
+        Ok(())
     }
 
     async fn forget(&self, user: &str, address: &str) -> Result<(), Error> {

@@ -20,15 +20,10 @@ pub(in crate::demo) struct CheckoutForm {
 
 impl CheckoutForm {
     pub(in crate::demo) fn empty() -> Self {
-        let fields = [
-            FormField::new("name", "Full name", "text", "name", 100),
-            FormField::new("email", "Email", "email", "email", 128),
-            FormField::new("address", "Street and number", "text", "address-line1", 200),
-            FormField::new("postcode", "Postal code", "text", "postal-code", 20),
-            FormField::new("city", "City", "text", "address-level2", 100),
-            FormField::new("country", "Country", "text", "country-name", 60),
-        ];
-        Self { fields, addresses: Vec::new() }
+        let [street, postcode, city, country] = accounts::address_fields();
+        let name = FormField::new("name", "Full name", "text", "name", 100);
+        let email = FormField::new("email", "Email", "email", "email", 128);
+        Self { fields: [name, email, street, postcode, city, country], addresses: Vec::new() }
     }
 
     /// The submitted values, with the problem of each field.
@@ -70,11 +65,11 @@ impl CheckoutForm {
     pub(in crate::demo) fn customer<'a>(&'a self, user: Option<&'a str>) -> Option<Customer<'a>> {
         let [name, email, address @ ..] = &self.fields;
         let is_valid = self.fields.iter().all(|field| field.problem.is_none());
-        is_valid.then_some(Customer { user, email: &email.value, name: &name.value, address: lines(address) })
+        is_valid.then_some(Customer {
+            user,
+            email: &email.value,
+            name: &name.value,
+            address: accounts::address_lines(address),
+        })
     }
-}
-
-/// The values of the fields, each on a line of its own.
-fn lines(fields: &[FormField]) -> String {
-    fields.iter().map(|field| &*field.value).collect::<Vec<_>>().join("\n")
 }

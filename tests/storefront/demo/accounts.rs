@@ -130,13 +130,18 @@ async fn a_forgotten_password_is_reset_by_a_link_that_works_once() {
     assert!(!kept.contains(link.trim_start_matches("/reset/")), "the database keeps a hash of the token");
 
     let guest = Person::at(&shop);
+    guest.add(MUG, 2).await;
     assert_eq!(guest.get(&link).await.status, StatusCode::OK);
     let short = guest.post(&link, &[("password", "short")]).await;
     assert!(short.status == StatusCode::UNPROCESSABLE_ENTITY && short.problem("password").contains("too short"));
     let new = [("password", "another four quiet words")];
     let changed = guest.post(&link, &new).await;
     assert_eq!((changed.status, changed.location()), (StatusCode::SEE_OTHER, "/login?next=/account&changed=1"));
-    assert!(guest.get(changed.location()).await.says("Your password has been changed."));
+    assert!(
+        guest.get(changed.location()).await.says("Your password has been changed. You are signed out on all devices.")
+    );
+    assert_eq!(ada.get("/account").await.location(), "/login?next=/account", "the sessions of the user have ended");
+    assert!(guest.get("/cart").await.says("data-cart-count>2</span>"), "the guest's session stays");
     for answer in [guest.get(&link).await, guest.post(&link, &[("password", PASSWORD)]).await] {
         assert!(answer.status == StatusCode::GONE && answer.says("This link has expired"), "{}", answer.text);
     }
@@ -199,6 +204,46 @@ async fn an_account_keeps_the_addresses_of_its_orders() {
     assert_eq!(ada.post("/account", &remove).await.location(), "/account#addresses");
     let account = ada.get("/account").await;
     assert!(account.says("2 Work Street") && !account.says("1 Home Road"), "{}", account.text);
+}
+
+#[tokio::test]
+async fn a_form_saves_at_most_five_addresses() {
+    let shop = open().await;
+    let ada = Person::at(&shop);
+    ada.sign_up(EMAIL).await;
+    let save = async |person: &Person<'_>, street: &str| {
+        let rest = [("op", "add"), ("postcode", "W1"), ("city", "London"), ("country", "UK")];
+        let saved = person.post("/account", &[&rest[..], &[("address", street)]].concat()).await;
+        // The next address has a later time.
+        shop.sql("UPDATE addresses SET used_at = used_at - 10").await;
+        saved
+    };
+    assert_eq!(save(&ada, "1 Home Road").await.location(), "/account#addresses");
+    ada.add(MUG, 1).await;
+    assert_eq!(ada.get("/checkout").await.field("address"), "1 Home Road", "an order can use it");
+
+    let refused = save(&ada, " ").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(refused.problem("address"), "Please enter your street and number.");
+    assert!(
+        refused.says("<details open>")
+            && refused.says("autocomplete=\"postal-code\"")
+            && refused.field("city") == "London"
+    );
+    save(&Person::at(&shop), "a guest's").await;
+
+    for street in ["2", "3", "4", "5", "6"] {
+        save(&ada, street).await;
+    }
+    let full = ada.get("/account").await;
+    assert!(full.says("Remove one to add another") && !full.says("<details"), "{}", full.text);
+    let count = async || shop.sql("SELECT address FROM addresses").await.len();
+    assert!(count().await == 5 && !full.says("6\nW1"), "{}", full.text);
+
+    assert_eq!(buy(&ada, &ada.get("/checkout").await).await.status, StatusCode::SEE_OTHER);
+    let account = ada.get("/account").await;
+    assert!(count().await == 5 && account.says("1 Analytical Street\n"), "{}", account.text);
+    assert!(!account.says("1 Home Road"), "the address that was used first is gone: {}", account.text);
 }
 
 /// The header of a page that is rendered for its visitor needs no script.

@@ -49,9 +49,24 @@ await inBrowser(async (open) => {
 		await page.waitForURL("/account#addresses");
 		assert.equal(await page.getByText("1 Home Road").count(), 0);
 		await page.getByText(/Received/).first().waitFor();
+
+		await page.getByText("Add address").click();
+		await check("the form of an address");
+		const fields = { address: "3 Garden Lane", postcode: " ", city: "Leeds", country: "UK" };
+		for (const [name, value] of Object.entries(fields)) await page.locator(`#${name}`).fill(value);
+		await page.getByRole("button", { name: "Save address" }).click();
+		await page.getByText("Please enter your postal code.").waitFor();
+		await check("an address with a problem");
+		// The focus is at the problem.
+		if (javaScriptEnabled) await page.waitForFunction(() => document.activeElement?.id === "postcode");
+		await page.getByLabel("Postal code").fill("LS1");
+		await page.getByRole("button", { name: "Save address" }).click();
+		await page.getByRole("button", { name: /^Remove address 3 Garden Lane/ }).waitFor();
 		await page.getByRole("button", { name: "Sign out", exact: true }).click();
 		await page.waitForURL("/");
 
+		const otherDevice = await (await open({ javaScriptEnabled, ...options })).newPage();
+		await signIn(otherDevice, email);
 		await page.goto("/login");
 		await page.getByRole("link", { name: "Forgot your password?" }).click();
 		await check("the form for a link");
@@ -77,7 +92,9 @@ await inBrowser(async (open) => {
 		await password.fill(NEW_PASSWORD);
 		await page.getByRole("button", { name: "Save password" }).click();
 		await page.waitForURL(/\/login/);
-		await page.getByText("Your password has been changed.").waitFor();
+		await page.getByText("You are signed out on all devices.").waitFor();
+		await otherDevice.goto("/account");
+		await otherDevice.waitForURL(/\/login/);
 		await check("signing in after a reset");
 		await page.goto(`/reset/${token}`);
 		assert.equal(await heading(page), "Link expired");
