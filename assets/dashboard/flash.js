@@ -1,17 +1,15 @@
 // A flash sale: pieces sold, held and left, the reservations that end next, and a change of the number of pieces.
 // A watched sale is read with each poll.
 
-import { RequestError, call } from './api.js';
+import { call } from './api.js';
 import { confirm } from './dialog.js';
 import { element, formatDuration, formatNumber, formatTime, plural } from './format.js';
 import { itemLinks, userLink } from './links.js';
+import { lookUpWith } from './lookup.js';
 import { act } from './notice.js';
 import { showProblem } from './problem.js';
 import { cell, fill, row } from './table.js';
 
-const form = document.querySelector('[data-flash]');
-const field = form.elements.sale;
-const problem = document.querySelector('[data-flash-problem]');
 const result = document.querySelector('[data-flash-result]');
 const facts = document.querySelector('[data-flash-facts]');
 const bar = document.querySelector('[data-flash-bar]');
@@ -47,22 +45,6 @@ function show(read) {
 function hide() {
   sale = null;
   result.hidden = true;
-}
-
-async function find() {
-  const id = field.value.trim();
-  if (!id) {
-    hide();
-    return showProblem(field, problem, 'Enter the id of the sale, which is the id of its row.');
-  }
-  try {
-    show(await call(path(id, 'holds')));
-    return showProblem(field, problem, '');
-  } catch (error) {
-    hide();
-    if (error.constructor !== RequestError) throw error;
-    return showProblem(field, problem, `${error.message} A sale is a scheduled row with sale_starts_at, sale_ends_at and sale_pieces.`);
-  }
 }
 
 /** Changes the number of pieces of a sale; shows the sale unless another one is shown meanwhile. */
@@ -112,20 +94,11 @@ export function suggestSales(rows) {
   document.querySelector('#scheduled-rows').replaceChildren(...rows.map(({ id }) => element('option', { value: id })));
 }
 
-form.addEventListener('submit', (event) => {
-  event.preventDefault();
-  act(event.submitter, find);
-});
-
-field.addEventListener('input', () => {
-  if (field.value.trim()) return;
-  hide();
-  showProblem(field, problem, '');
-});
-
-document.addEventListener('forget', () => {
-  form.reset();
-  hide();
+lookUpWith(document.querySelector('[data-flash]'), {
+  find: async (id) => show(await call(path(id, 'holds'))),
+  hide,
+  missing: 'Enter the id of the sale, which is the id of its row.',
+  hint: 'A sale is a scheduled row with sale_starts_at, sale_ends_at and sale_pieces.',
 });
 
 piecesForm.addEventListener('submit', (event) => {

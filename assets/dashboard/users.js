@@ -1,16 +1,13 @@
 // Finds a user: lists and ends the user's sessions, and shows a session's cart and recently viewed items.
 
-import { RequestError, call, hasKey } from './api.js';
+import { call, hasKey } from './api.js';
 import { confirm, open } from './dialog.js';
 import { element, formatNumber, pastTime, plural } from './format.js';
 import { itemLinks, linked } from './links.js';
+import { lookUpWith } from './lookup.js';
 import { act } from './notice.js';
-import { showProblem } from './problem.js';
 import { cell, fill, heading, row, rowButton } from './table.js';
 
-const form = document.querySelector('[data-users]');
-const field = form.elements.user;
-const problem = document.querySelector('[data-user-problem]');
 const result = document.querySelector('[data-user-result]');
 const line = document.querySelector('[data-user-line]');
 const endAllButton = document.querySelector('[data-end-all]');
@@ -82,31 +79,13 @@ async function endAll(user) {
   return { message: `Ended ${plural(ended, 'session')} of ${user}.` };
 }
 
-async function find() {
-  const user = field.value.trim();
-  if (!user) {
+const findUser = lookUpWith(document.querySelector('[data-users]'), {
+  find: list,
+  hide() {
     result.hidden = true;
-    return showProblem(field, problem, 'Enter the id of a user, as the shop names users: in the demo shop, an email address.');
-  }
-  showProblem(field, problem, '');
-  try {
-    return await list(user);
-  } catch (error) {
-    result.hidden = true;
-    if (error.constructor !== RequestError) throw error;
-    return showProblem(field, problem, error.message);
-  }
-}
-
-form.addEventListener('submit', (event) => {
-  event.preventDefault();
-  act(event.submitter, find);
-});
-
-field.addEventListener('input', () => {
-  if (field.value.trim()) return;
-  result.hidden = true;
-  showProblem(field, problem, '');
+    fill('sessions', []);
+  },
+  missing: 'Enter the id of a user, as the shop names users: in the demo shop, an email address.',
 });
 
 endAllButton.addEventListener('click', () => act(endAllButton, () => endAll(shown)));
@@ -116,19 +95,10 @@ dialog.addEventListener('click', ({ target }) => {
   if (target.closest('a')?.getAttribute('href').startsWith('#')) dialog.close('');
 });
 
-document.addEventListener('forget', () => {
-  form.reset();
-  result.hidden = true;
-  fill('sessions', []);
-});
-
 /** Finds the user of the page's address, if it has one. */
 export function findLinkedUser() {
   const user = linked('user');
-  if (user === null || !hasKey()) return;
-  field.value = user;
-  field.focus();
-  act(null, find);
+  if (user !== null && hasKey()) findUser(user);
 }
 
 addEventListener('hashchange', findLinkedUser);

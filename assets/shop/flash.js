@@ -52,9 +52,29 @@ export function followSale(container) {
   const TEXTS = {
     upcoming: () => ['Starts in', `${sale.pieces} available`],
     live: () => ['Ends in', `${sale.left} of ${sale.pieces} left`],
-    sold_out: () => ['Sold out', sale.held > 0 ? `${sale.held} reserved by other customers. Expired reservations become available again.` : 'All items are sold.'],
-    ended: () => ['The sale has ended', ''],
+    sold_out: () => ['Sold out', `0 of ${sale.pieces} left`],
+    ended: () => ['The sale has ended', sale.left > 0 ? `${sale.left} of ${sale.pieces} were left` : 'All items were sold'],
   };
+
+  /** What the visitor can do next. Never empty, so that the space below the buttons is no gap. */
+  function advice(current) {
+    const reservation = activeReservation();
+    if (reservation) return `Reserved for you for ${formatDuration(reservation.until * SECOND - now())}.`;
+    if (sale.bought) return 'You have bought this item.';
+    switch (current) {
+      case 'upcoming': return isGuest ? 'Sign in now, so that you can reserve as soon as the sale starts.' : 'Keep this page open: the button to reserve appears at the start.';
+      case 'live': return 'A reservation holds one piece while you check out.';
+      case 'sold_out': return sale.held > 0 ? `${sale.held} reserved by other customers. Expired reservations become available again.` : 'All items are sold.';
+      default: return 'You can buy this item at its regular price.';
+    }
+  }
+
+  /** A link for a visitor who cannot reserve. */
+  function nextLink(current) {
+    if (activeReservation()) return null;
+    if (sale.bought) return { text: 'View your orders', href: '/account' };
+    return ['sold_out', 'ended'].includes(current) ? { text: 'View at regular price', href: `/products/${encodeURIComponent(id)}` } : null;
+  }
 
   /** Announces a change to screen readers, once. The page shows the state itself, so only a problem is visible. */
   function announce(text, isProblem = false) {
@@ -82,8 +102,11 @@ export function followSale(container) {
     part('left').textContent = left;
     part('bar').max = sale.pieces;
     part('bar').value = sale.left;
-    part('own-reservation').textContent = reservation ? `Reserved for you for ${formatDuration(reservation.until * SECOND - now())}.`
-      : sale.bought ? 'You have bought this item.' : '';
+    part('advice').textContent = advice(current);
+    part('advice').classList.toggle('own', reservation !== null || sale.bought);
+    const next = nextLink(current);
+    part('next').hidden = next === null;
+    if (next) [part('next').textContent, part('next').href] = [next.text, next.href];
     toggle(checkout, reservation !== null);
     toggle(cancel, reservation !== null);
     toggle(reserve, current === 'live' && !isGuest && !reservation && !sale.bought, reservation ? checkout : undefined);

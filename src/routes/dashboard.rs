@@ -41,6 +41,7 @@ const SCRIPT: Asset = asset!(
     "dashboard/items.js",
     "dashboard/jobs.js",
     "dashboard/links.js",
+    "dashboard/lookup.js",
     "dashboard/notice.js",
     "dashboard/popovers.js",
     "dashboard/problem.js",

@@ -36,6 +36,7 @@ await inBrowser(async (open) => {
 	await ada.waitForURL(/\/orders\//);
 	assert.match(await heading(ada), /Thank you, Ada/);
 	await message(grace, "All items are sold.");
+	await grace.getByRole("link", { name: "View at regular price" }).waitFor();
 	const [{ sale_sold }] = await sql(`SELECT sale_sold FROM inventory WHERE id = '${CASSEROLE}'`);
 	assert.equal(sale_sold, 1);
 }, [/status of 409/]);

@@ -6,6 +6,15 @@ import { accessible, assert, inBrowser, layoutShift, PHONE, service, visit } fro
 const RUNNING = "/flash/cast-iron-casserole-sage";
 const UPCOMING = "/flash/carbon-steel-frying-pan-24-cm";
 
+/** Fails if the space for messages is empty, or higher than its text. */
+async function hasNoGap(page, what) {
+	const gap = await page.locator(".flash-messages").evaluate((place) => {
+		const shown = [...place.children].filter((line) => line.textContent && line.className !== "visually-hidden");
+		return place.offsetHeight - shown.reduce((sum, line) => sum + line.offsetHeight, 0);
+	});
+	assert.ok(gap < 30, `${what}: a gap of ${gap} px`);
+}
+
 await inBrowser(async (open) => {
 	for (const path of [RUNNING, UPCOMING]) {
 		await service("PUT", `/rows/${path.split("/").pop()}/schedule`, { every: 5 });
@@ -17,6 +26,7 @@ await inBrowser(async (open) => {
 	await bob.getByText(/^Starts in/).waitFor();
 	assert.equal(await bob.getByRole("button", { name: "Reserve now" }).isVisible(), false);
 	await accessible(bob, "an upcoming sale");
+	await hasNoGap(bob, "an upcoming sale");
 	await visit(bob, RUNNING);
 	await bob.getByText("25 of 25 left").waitFor();
 	assert.ok((await layoutShift(bob)) < 0.05, `the sale has no layout shift: ${await layoutShift(bob)}`);
@@ -27,6 +37,7 @@ await inBrowser(async (open) => {
 	await signIn.waitFor();
 	assert.equal(await ada.getByRole("button", { name: "Reserve now" }).isVisible(), false, "signing in is the only button");
 	await accessible(ada, "a sale that asks to sign in");
+	await hasNoGap(ada, "a sale that asks to sign in");
 	await signIn.click();
 	await ada.getByRole("link", { name: "Create account" }).click();
 	await ada.getByLabel("Full name").fill("Ada Lovelace");
@@ -38,6 +49,7 @@ await inBrowser(async (open) => {
 	await ada.getByRole("button", { name: "Reserve now" }).click();
 	await ada.getByText(/^Reserved for you for [12]:\d\d/).waitFor();
 	await accessible(ada, "a sale with a reservation");
+	await hasNoGap(ada, "a sale with a reservation");
 	await bob.getByText("24 of 25 left").waitFor();
 	await ada.getByRole("button", { name: "Cancel reservation" }).click();
 	await bob.getByText("25 of 25 left").waitFor();
@@ -51,4 +63,8 @@ await inBrowser(async (open) => {
 	for (const [label, value] of [["Postal code", "SW1"], ["City", "London"], ["Country", "UK"]]) await ada.getByLabel(label).fill(value);
 	await ada.getByRole("button", { name: "Place order · €79.00" }).click();
 	await ada.getByRole("heading", { name: "Thank you, Ada Lovelace" }).waitFor();
+	await visit(ada, RUNNING);
+	await ada.getByRole("link", { name: "View your orders" }).waitFor();
+	await accessible(ada, "a sale in which the visitor has bought");
+	await hasNoGap(ada, "a sale in which the visitor has bought");
 }, [/status of 403/]);
