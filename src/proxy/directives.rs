@@ -27,7 +27,7 @@ pub struct OriginDirectives {
     /// `Edge-Cart`: changes of the visitor's cart, all or none.
     pub cart: Option<CartChanges>,
     /// `Edge-Order`: the visitor's order.
-    pub order: Option<Order>,
+    pub order: Option<Box<Order>>,
     /// `Edge-Item`: the item that the page shows, whatever its URL is.
     pub item: Option<ItemId>,
     /// `Edge-Tags`: names for purges; at most [`MAX_TAGS`].
@@ -87,7 +87,7 @@ impl OriginDirectives {
             user: read(headers, "edge-login", UserId::parse),
             logout: read(headers, "edge-logout", LogoutScope::parse),
             cart: read(headers, "edge-cart", |text| CartChanges::parse(text, &config)),
-            order: read(headers, "edge-order", |text| Order::parse(text, &config)),
+            order: read(headers, "edge-order", |text| Order::parse(text, &config).map(Box::new)),
             item: read(headers, "edge-item", ItemId::parse),
             tags: tags(headers),
             has_esi,

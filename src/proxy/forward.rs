@@ -78,7 +78,7 @@ pub async fn finish(
     let (cookie, failed) = if let Some(order) = directives.order.take() {
         // The order comes first: a logout would record the bought cart as abandoned. It is accepted, so no limit and no
         // failure of the other directives may replace the response.
-        background.push(settle(visit, order, user.or(directives.user.as_ref())).await);
+        background.push(settle(visit, *order, user.or(directives.user.as_ref())).await);
         let (cookie, retry) = obey_beside_order(visit, directives, user, &head.headers).await;
         background.extend(retry);
         (cookie, None)
