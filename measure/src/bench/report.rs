@@ -25,7 +25,7 @@ pub fn ratios(results: &Results) -> Table {
     for candidate in results.candidates.iter().filter(|candidate| candidate.is_edgefront()) {
         for workload in results.workloads() {
             let row = RatioRow { results, candidate, workload };
-            table.push_row([
+            let cells = [
                 row.title(),
                 row.rate_to_best_peer(many).unwrap_or_else(dash),
                 format_figure_or_dash(row.rate_to("book", many)),
@@ -35,7 +35,11 @@ pub fn ratios(results: &Results) -> Table {
                 row.cpu_to_best_peer(many).unwrap_or_else(dash),
                 row.p50_to_best_peer(far, 1).unwrap_or_else(dash),
                 row.p50_to_best_peer(far, many).unwrap_or_else(dash),
-            ]);
+            ];
+            // No peer has pages with holes.
+            if cells.iter().skip(1).any(|cell| *cell != dash()) {
+                table.push_row(cells);
+            }
         }
     }
     table
