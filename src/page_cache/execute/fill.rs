@@ -95,12 +95,16 @@ fn facts(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
 /// The contents of holes for these facts. A guest, and an empty cart, leave the shared content.
 fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
     let text = |content: &HoleContent| match content {
-        // No id has a character that HTML gives a meaning.
-        HoleContent::User => facts.user.as_ref().map(|user| user.as_str().to_owned()),
+        HoleContent::User => facts.user.as_ref().map(|user| escaped(user.as_str())),
         HoleContent::Cart => (facts.pieces > 0).then(|| facts.pieces.to_string()),
         HoleContent::Element { .. } | HoleContent::Include(_) => None,
     };
     holes.iter().enumerate().filter_map(|(index, hole)| Some((index, text(&hole.content)?.into()))).collect()
+}
+
+/// Text as the content of an HTML element. The id of a user may contain `&` and `<`.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 /// Elements of the origin's page, as the visitor sees them.

@@ -344,6 +344,14 @@ mod facts {
     scenarios! {
         &[("HOLES", "/products/* .user <- user; /products/* .count <- cart")];
         a_change_by_the_visitor_shows_on_the_next_page,
+        the_id_of_a_user_is_text_in_its_hole,
+    }
+
+    async fn the_id_of_a_user_is_text_in_its_hole(shop: &Shop) {
+        open(shop).await;
+        let user = log_in(shop, "<b>ada&amp;co</b>").await;
+        let body = visit(shop, &user.cookie.unwrap()).await.text().await.unwrap();
+        assert!(body.contains("<p class=user>&lt;b>ada&amp;amp;co&lt;/b></p>"), "{body}");
     }
 
     async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
