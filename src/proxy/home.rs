@@ -2,7 +2,9 @@
 //! tier, which is placed beside Redis, through a binding without a public address. Headers `Edge-Tier-*` carry what no
 //! visitor may say. They are removed from the requests of visitors and from the responses to them.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use upstash_rest::TransportError;
 
 use super::headers::remove;
@@ -12,10 +14,11 @@ use crate::{
     ports::{
         error::Error,
         fetch::{FetchError, Request, Response},
+        home::Home,
     },
 };
 
-/// Proves that the request comes from the edge tier.
+/// Proves that the request comes from the edge tier. In a response: the home tier refuses the key.
 const KEY: HeaderName = HeaderName::from_static("edge-tier-key");
 /// The visitor's address.
 const CLIENT: HeaderName = HeaderName::from_static("edge-tier-client");
@@ -74,13 +77,32 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     let config = &app.config;
     let deadline = config.origin.timeout + config.page.wait + config.redis.timeout;
     let began = app.clock.now();
-    let response = home.send(request, deadline).await;
+    let response = exchange(&**home, request, deadline).await;
     let (now, outcome) = (app.clock.now(), response.as_ref().map(drop));
     app.traffic.record(LatencyKind::Home, now.since(began));
     app.circuit.record(&outcome.map_err(|error| TransportError::from(error.clone()).into()), now);
     let mut response = response.map_err(Error::Home)?;
     response.extensions_mut().insert(FromHome);
     Ok(response)
+}
+
+/// A home tier that refuses the key counts as unreachable: its refusal is no answer for a visitor.
+async fn exchange(home: &dyn Home, request: Request, deadline: Duration) -> Result<Response, FetchError> {
+    let response = home.send(request, deadline).await?;
+    if response.headers().contains_key(KEY) {
+        log::error!("the home tier refuses the edge tier's key: both tiers need the same SESSION_KEYS");
+        return Err(FetchError::Unreachable);
+    }
+    Ok(response)
+}
+
+/// The response to a request that the edge tier did not send.
+#[must_use]
+pub fn refusal() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::FORBIDDEN;
+    response.headers_mut().insert(KEY, HeaderValue::from_static("refused"));
+    response
 }
 
 /// Asks a silent home tier whether it is back; an answer closes the circuit.

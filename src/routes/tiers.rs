@@ -32,7 +32,7 @@ const BATCH_LIMIT: usize = 1 << 20;
 pub async fn handle_from_edge(app: &Rc<App>, mut request: Request) -> Answer {
     if !home::accept(app, &mut request) {
         log::warn!("a request without the edge tier's key is refused: both tiers need the same SESSION_KEYS");
-        return status(StatusCode::FORBIDDEN).into();
+        return home::refusal().into();
     }
     if request.uri().path() == PATH {
         return receive(app, request).await;

@@ -109,6 +109,9 @@ pub async fn serve_after_redis_failed(page: PageRequest) -> Answer {
 }
 
 async fn forward(page: PageRequest) -> Answer {
+    if page.directives.only_if_cached() {
+        return page.gateway_timeout(None, CacheStatus::bypass(Reason::RedisDown));
+    }
     let visitor = VisitorContext::without_redis(&page.visit);
     bypass::forward(&page.visit, Reason::RedisDown, visitor, page.request).await
 }

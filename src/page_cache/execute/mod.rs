@@ -242,7 +242,10 @@ impl PageRequest {
                     let status = |page: &StoredPage| CacheStatus::fallback(page, now, Reason::OriginDown);
                     return self.serve_stored(found, status, now);
                 }
-                Step::Timeout(reason) => return self.gateway_timeout(found.lookup.lease, reason),
+                Step::Timeout(reason) => {
+                    let status = CacheStatus::not_stored(reason, Reason::OnlyIfCached);
+                    return self.gateway_timeout(found.lookup.lease, status);
+                }
                 Step::Bypass(reason) => {
                     if matches!(known.state, PageState::Unstorable(_)) {
                         app.pages.note_unstorable(self.key.hash(), reason, now);
@@ -347,11 +350,11 @@ impl PageRequest {
     }
 
     /// 504 for `only-if-cached` (RFC 9111 §5.2.1.7).
-    fn gateway_timeout(&self, lease: Option<Lease>, reason: ForwardReason) -> Answer {
+    fn gateway_timeout(&self, lease: Option<Lease>, status: CacheStatus) -> Answer {
         let mut response = Response::default();
         *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-        CacheStatus::not_stored(reason, Reason::OnlyIfCached).append_to(&mut response);
+        status.append_to(&mut response);
         let background = lease.map(|lease| release(&self.visit.app, lease));
         Answer { response, background: background.into_iter().collect() }
     }

@@ -44,7 +44,14 @@ fn unavailable(app: &App, error: &Error, request: &http::HeaderMap) -> Answer {
     response.into()
 }
 
-/// Asks the home tier for a page. If it does not answer, a copy in the isolate stands in.
+/// Returns whether the home tier got no answer of Redis: its response says nothing about the stored page.
+fn lacks_redis(response: &Response) -> bool {
+    let status = response.headers().get_all("cache-status").iter().next_back();
+    status.is_some_and(|status| status.as_bytes().ends_with(b"; detail=redis-down"))
+}
+
+/// Asks the home tier for a page. If it has none because it, or Redis and the origin, do not answer, a copy in the
+/// isolate stands in.
 pub(super) async fn answer(page: PageRequest) -> Answer {
     let app = page.visit.app.clone();
     let (method, headers) = (page.request.method(), page.request.headers());
@@ -60,18 +67,20 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     request.method_mut().clone_from(method);
     request.uri_mut().clone_from(page.request.uri());
     request.headers_mut().clone_from(headers);
+    let stand_in = |reason| {
+        let now = app.clock.now();
+        let copy = fallback(&page, &app)?;
+        page.visit.record(method, headers, copy.status, copy.item.as_ref());
+        Some(Answer::from(respond(&copy, method, headers, CacheStatus::fallback(&copy, now, reason), now)))
+    };
     let response = match home::send(&app, request, ask).await {
         Ok(response) => response,
-        Err(error) => {
-            let now = app.clock.now();
-            let Some(copy) = fallback(&page, &app) else { return unavailable(&app, &error, headers) };
-            let status = CacheStatus::fallback(&copy, now, Reason::HomeDown);
-            page.visit.record(method, headers, copy.status, copy.item.as_ref());
-            return respond(&copy, method, headers, status, now).into();
-        }
+        Err(error) => return stand_in(Reason::HomeDown).unwrap_or_else(|| unavailable(&app, &error, headers)),
     };
     if ask.is_none() || !response.headers().contains_key(PAGE) {
-        return response.into();
+        let is_failure = response.status().is_server_error() && lacks_redis(&response);
+        let copy = if is_failure { stand_in(Reason::RedisDown) } else { None };
+        return copy.unwrap_or_else(|| response.into());
     }
     let wanted = Wanted { selecting: &page.selecting, held: held.as_deref() };
     let Some(stored) = take(&app, response, &page.key, wanted, epoch).await else {
@@ -105,6 +114,7 @@ pub(super) fn confirm(
         request.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("only-if-cached"));
         let ask = EdgeAsk { held: Some(held.render_number()), is_confirmation: true };
         let response = match home::send(&app, request, Some(ask)).await {
+            Ok(response) if lacks_redis(&response) => return,
             Ok(response) => response,
             Err(error) => return log::warn!("page cache: {error}"),
         };
