@@ -1,7 +1,8 @@
 //! The measurements in the text format of Prometheus, version 0.0.4.
 //!
-//! Counters and histograms are the sums since the first roll-up. They grow while the crons run. If the crons stop for
-//! longer than `traffic:` reaches back, the counters may fall; Prometheus takes that for a restart.
+//! Counters and histograms are the sums since the first roll-up. They grow while the crons run. If `traffic:` loses entries
+//! before a cron has added them up, the counters may fall; Prometheus takes that for a restart. The stream keeps 10,000
+//! entries: five minutes of 60 busy isolates.
 
 use std::fmt::{Display, Write};
 

@@ -36,6 +36,17 @@ pub struct OriginDirectives {
     pub has_esi: bool,
 }
 
+impl OriginDirectives {
+    /// The user whose sessions end, if [`LogoutScope::User`] names one. A login comes before a logout.
+    #[must_use]
+    pub fn named_logout(&self) -> Option<&UserId> {
+        match &self.logout {
+            Some(LogoutScope::User(user)) if self.user.is_none() => Some(user),
+            _ => None,
+        }
+    }
+}
+
 /// The sessions that `Edge-Logout` ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogoutScope {

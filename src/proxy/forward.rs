@@ -7,7 +7,7 @@ use super::{
     esi::Processed,
     failure::failure,
     fragments::{expanded, is_compressed},
-    obey::{Obeyed, check_limit, obey, obey_beside_order, settle},
+    obey::{Obeyed, check_limit, log_out_again, obey, obey_beside_order, settle},
     origin::fetch_personal,
     visit::{RequestHead, Visit},
     visitor::VisitorContext,
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     ports::{
         answer::Answer,
+        error::Error,
         fetch::{Request, Response},
     },
     schema::ids::UserId,
@@ -85,7 +86,11 @@ pub async fn finish(
     } else if let Err(error) = check_limit(visit, &directives).await {
         (None, Some(error))
     } else {
+        let named = directives.named_logout().cloned();
         let Obeyed { cookie, result } = obey(visit, directives, user, &head.headers, None).await;
+        if let (Err(Error::Redis(_)), Some(named)) = (&result, named) {
+            background.push(log_out_again(visit, named));
+        }
         (cookie, result.err())
     };
     if let Some(error) = &failed {

@@ -17,8 +17,8 @@ use crate::{
     sessions::{self, LoginRequest, cookie, device::DeviceLabel},
 };
 
-/// Redis deadline of an order's background work. No visitor waits, and the origin does not repeat its report.
-const ORDER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Redis deadline of background work. No visitor waits, and the origin does not repeat its directives.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Settles an order: the cart loses the bought lines, the insights learn. A failure does not undo the order: it is
 /// logged, and the returned background task tries once more.
@@ -27,7 +27,7 @@ pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -
     let customer = Customer { token: token.as_ref(), user: user.as_ref() };
     let settled = order.settle(&app.redis, customer, now, &app.config.session).await;
     Box::pin(async move {
-        let redis = app.redis.with_deadline(ORDER_TIMEOUT);
+        let redis = app.redis.with_deadline(RETRY_TIMEOUT);
         let settled = match settled {
             Ok(viewed) => Ok(viewed),
             Err(error) => {
@@ -131,11 +131,23 @@ pub(super) async fn obey_beside_order(
     (cookie, is_unknown.then(|| -> BackgroundTask { Box::pin(retry) }))
 }
 
+/// Tries once more to end all sessions of a named user. The visitor gets an error, but cannot repeat the request: the
+/// link of a password's reset works once.
+pub(super) fn log_out_again(visit: &Visit, user: UserId) -> BackgroundTask {
+    let (app, now) = (visit.app.clone(), visit.now);
+    Box::pin(async move {
+        let redis = app.redis.with_deadline(RETRY_TIMEOUT);
+        if let Err(error) = sessions::log_out_user(&redis, &user, now, &app.config.session).await {
+            log::error!("the sessions of a user who reset the password may live on: {error}");
+        }
+    })
+}
+
 /// Tries a logout once more, or the changes of an existing session's cart. Nothing else can follow the response: a new
 /// session would need a cookie.
 async fn retry(visit: &Visit, directives: OriginDirectives, user: Option<&UserId>, key: Option<&str>) {
     let (app, now) = (&visit.app, visit.now);
-    let redis = app.redis.with_deadline(ORDER_TIMEOUT);
+    let redis = app.redis.with_deadline(RETRY_TIMEOUT);
     let outcome = match directives {
         OriginDirectives { user: Some(_), .. } => return,
         OriginDirectives { logout: Some(scope), .. } => log_out(&redis, visit, &scope, user).await,

@@ -1,6 +1,6 @@
 //! `Edge-Cart`: the origin learns what is in a visitor's cart, and changes it, so that a cart works with plain forms.
 
-use edgefront_gateway::Fault;
+use edgefront_gateway::{Fault, FaultScope};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -305,6 +305,14 @@ async fn a_named_user_is_logged_out_everywhere_and_the_visitor_is_not(shop: &Sho
             assert_eq!(shop.origin.last().header("edge-user"), user);
         }
     }
+    shop.origin.answer(Reply::status(303).header("edge-logout", "user=bob"));
+    shop.settled().await;
+    // The call, and its repetition by the client.
+    shop.store.gateway.set_fault_for(Fault::Status(500, "{}".to_owned()), FaultScope::Next(2));
+    assert_eq!(shop.request(Method::POST, "/reset").send().await.unwrap().status(), 503);
+    shop.settled().await;
+    told(shop, &cookies[2], "/account").await;
+    assert_eq!(shop.origin.last().header("edge-user"), "", "tried once more after the response");
     shop.origin.answer(Reply::status(303).header("edge-logout", "user=a,b"));
     shop.visit("/reset").await;
     shop.logged("edge-logout").await;
