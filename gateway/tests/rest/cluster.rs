@@ -99,6 +99,12 @@ async fn a_slot_that_moves_is_followed() {
     assert_eq!(answer.text(), r#"[{"result":3},{"result":2}]"#);
     let answer = rest.send("POST", "/multi-exec", &[], batch.as_bytes()).await;
     assert_eq!(answer.text(), r#"[{"result":4},{"result":3}]"#);
+
+    // The slots that the source keeps are two ranges. A new gateway asks it once.
+    assert_eq!(rest.command(r#"["SET","a","1"]"#).await, r#"{"result":"OK"}"#);
+    assert_eq!(say(&cluster, source, "EXISTS a"), ":1");
+    let gateway = Gateway::start(Options::new(cluster.url(), TOKEN)).await.expect("a gateway");
+    assert_eq!(Rest { gateway }.command(r#"["KEYS","a"]"#).await, r#"{"result":["a"]}"#);
 }
 
 #[tokio::test]

@@ -69,15 +69,14 @@ impl Topology {
     /// The server at `host:port`, or `None` if that is no address.
     pub(super) fn node_at(&self, slots: &SlotMap, address: &str) -> Option<Arc<Node>> {
         let (host, port) = address.rsplit_once(':')?;
-        Some(self.known_or_new_node(slots, host, port.parse().ok()?))
+        Some(self.known_or_new_node(&slots.nodes(), host, port.parse().ok()?))
     }
 
     /// A known server keeps its connection. An empty host means the host of the seed.
-    fn known_or_new_node(&self, slots: &SlotMap, host: &str, port: u16) -> Arc<Node> {
+    fn known_or_new_node(&self, known: &[Arc<Node>], host: &str, port: u16) -> Arc<Node> {
         let host = if host.is_empty() { self.seed.host() } else { host };
-        let mut known = slots.nodes().into_iter().chain(iter::once(self.seed.clone()));
-        let found = known.find(|node| node.is_at(host, port));
-        found.unwrap_or_else(|| Arc::new(self.seed.sibling(host.to_owned(), port)))
+        let found = known.iter().chain(iter::once(&self.seed)).find(|node| node.is_at(host, port));
+        found.cloned().unwrap_or_else(|| Arc::new(self.seed.sibling(host.to_owned(), port)))
     }
 
     /// Reads the slots, unless another request has replaced `old` in the meantime.
@@ -95,8 +94,7 @@ impl Topology {
         for node in iter::once(self.seed.clone()).chain(current.nodes()) {
             match node.run([&query], deadline).await.map(|mut replies| replies.pop()) {
                 Ok(Some(Value::Array(ranges))) if !ranges.is_empty() => {
-                    let parsed = ranges.iter().filter_map(|range| self.parse_range(&current, range)).collect();
-                    let slots = Arc::new(SlotMap(parsed));
+                    let slots = Arc::new(self.parse(&current, &ranges));
                     *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots.clone();
                     return Ok(slots);
                 }
@@ -107,8 +105,15 @@ impl Topology {
         Err(cause)
     }
 
-    /// Parses `[first, last, [host, port, …], replicas…]`.
-    fn parse_range(&self, old: &SlotMap, range: &Value) -> Option<(u16, (u16, Arc<Node>))> {
+    /// Parses the reply to CLUSTER SLOTS.
+    fn parse(&self, old: &SlotMap, ranges: &[Value]) -> SlotMap {
+        let mut known = old.nodes();
+        SlotMap(ranges.iter().filter_map(|range| self.parse_range(&mut known, range)).collect())
+    }
+
+    /// Parses `[first, last, [host, port, …], replicas…]`. A server whose slots moved has several ranges, and is known
+    /// after the first.
+    fn parse_range(&self, known: &mut Vec<Arc<Node>>, range: &Value) -> Option<(u16, (u16, Arc<Node>))> {
         let Value::Array(range) = range else { return None };
         let [first, last, Value::Array(owner), ..] = range.as_slice() else { return None };
         let [host, port, ..] = owner.as_slice() else { return None };
@@ -117,6 +122,33 @@ impl Topology {
             Value::BulkString(host) | Value::SimpleString(host) => std::str::from_utf8(host).ok()?,
             _ => "",
         };
-        Some((number(last)?, (number(first)?, self.known_or_new_node(old, host, number(port)?))))
+        let node = self.known_or_new_node(known, host, number(port)?);
+        known.push(node.clone());
+        Some((number(last)?, (number(first)?, node)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::upstream::Target;
+
+    #[test]
+    fn a_server_with_several_ranges_is_one_server() {
+        let seed = Target::parse("redis://a:1?cluster").unwrap();
+        let topology = Topology::new(Node::new(seed, Duration::from_secs(1)));
+        let range = |first, last, host: &str| {
+            let owner = vec![Value::BulkString(host.to_owned().into()), Value::Int(1)];
+            Value::Array(vec![Value::Int(first), Value::Int(last), Value::Array(owner)])
+        };
+        let ranges = [range(0, 9, "a"), range(10, 19, "b"), range(20, 29, "a"), range(30, 39, "b"), range(40, 49, "c")];
+        let slots = topology.parse(&SlotMap::default(), &ranges);
+        let hosts = |slots: &SlotMap| slots.nodes().iter().map(|node| node.host().to_owned()).collect::<Vec<_>>();
+        assert_eq!(hosts(&slots), ["a", "b", "c"]);
+        let again = topology.parse(&slots, &ranges);
+        let kept = slots.nodes().iter().zip(again.nodes()).all(|(one, other)| Arc::ptr_eq(one, &other));
+        assert!(kept && again.nodes().len() == 3, "connections are kept");
     }
 }
