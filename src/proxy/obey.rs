@@ -138,7 +138,7 @@ pub(super) fn log_out_again(visit: &Visit, user: UserId) -> BackgroundTask {
     Box::pin(async move {
         let redis = app.redis.with_deadline(RETRY_TIMEOUT);
         if let Err(error) = sessions::log_out_user(&redis, &user, now, &app.config.session).await {
-            log::error!("the sessions of a user who reset the password may live on: {error}");
+            log::error!("the sessions of a named user (Edge-Logout) may live on: {error}");
         }
     })
 }
