@@ -8,7 +8,7 @@ mod data;
 /// V1: injection.
 mod injection;
 /// V2.4, V6.3: anti-automation.
-mod limits;
+pub mod limits;
 /// V4: HTTP messages.
 mod messages;
 /// V7: sessions.
