@@ -81,12 +81,12 @@ pub const CATEGORIES: [(&str, &str); 10] = [
 /// The items of the two flash sales: one starts with the set-up of the database, one an hour later.
 pub const FLASH_SALES: [&str; 2] = ["cast-iron-casserole-sage", "carbon-steel-frying-pan-24-cm"];
 
-/// Headers of every response. The policy allows no other host and no inline script: a page runs only the [`assets`].
+/// The policy of every page. It allows no other host and no inline script: a page runs only the `assets`.
+pub const CONTENT_POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
+/// Headers of every response.
 const SECURITY_HEADERS: [(HeaderName, HeaderValue); 3] = [
-    (
-        CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
-    ),
+    (CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
 ];

@@ -26,6 +26,11 @@ pub fn failure(app: &App, error: &Error, request: &HeaderMap) -> Response {
         };
         *response.body_mut() = page.into();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        // The policy of a problem document would block the styles of the demo shop's page.
+        #[cfg(feature = "demo")]
+        if app.config.origin.url.is_none() {
+            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, crate::demo::CONTENT_POLICY);
+        }
     }
     response
 }
