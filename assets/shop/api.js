@@ -24,7 +24,8 @@ const MESSAGES = {
 
 /** The message that a visitor can read for an EdgeError. */
 export function errorMessage({ type, detail }) {
-  const sentence = detail && `${detail[0].toUpperCase()}${detail.slice(1)}.`;
+  // Details of the shop end with a full stop, details of the edge do not.
+  const sentence = detail && `${detail[0].toUpperCase()}${detail.slice(1).replace(/\.$/, '')}.`;
   return MESSAGES[type] ?? sentence ?? 'Something went wrong. Please try again.';
 }
 

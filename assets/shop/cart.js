@@ -67,19 +67,24 @@ async function showEmpty() {
 let queue = Promise.resolve();
 /** Changes that wait for further clicks. */
 const waiting = new Set();
+/** The field of the change that the server refused last. */
+let refused = null;
 
 function flush() {
   for (const send of [...waiting]) send();
 }
 
-/** The checkout shows the cart of the server, so it waits for the changes. It does not open if one was refused. */
+/** The checkout shows the cart of the server, so it waits for the changes. If one is refused, the focus moves to its field. */
 async function checkOut(event) {
   const link = event.target.closest('main a[href="/checkout"]');
   if (!link) return;
   event.preventDefault();
+  refused = null;
   flush();
   await queue;
-  if (!document.querySelector('main [aria-invalid=true]')) location.assign(link.href);
+  const invalid = refused ?? document.querySelector('main [aria-invalid=true]');
+  if (invalid) invalid.focus();
+  else location.assign(link.href);
 }
 
 document.addEventListener('click', checkOut);
@@ -112,7 +117,8 @@ export function changeInPlace(form) {
       line.hidden = false;
       input.value = confirmed;
       showTotals();
-      showProblem(line, error.type === 'quantity' ? error.detail : '');
+      line.querySelector('[data-problem]').textContent = error.type === 'quantity' ? error.detail : '';
+      refused = input;
       announce(error.detail ?? '');
       if (error.type !== 'quantity') throw error;
     }

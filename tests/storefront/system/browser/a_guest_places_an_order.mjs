@@ -22,6 +22,14 @@ await inBrowser(async (open) => {
 	await page.keyboard.press("Tab");
 	await counted(page, 3);
 
+	// The server has confirmed 3. A refused quantity is taken back. The checkout still opens.
+	await page.locator("[data-announcement]").getByText(/: 3\. Total/).waitFor({ state: "attached" });
+	const quantity = page.getByRole("spinbutton", { name: /^Quantity of End/ });
+	await quantity.fill("900");
+	await page.keyboard.press("Tab");
+	await page.locator("[data-problem]").getByText(/^Only \d+ in stock\./).waitFor();
+	assert.equal(await quantity.inputValue(), "3");
+
 	await page.getByRole("link", { name: "Checkout" }).click();
 	// Turns off the browser's validation, so that the shop's is tested.
 	await page.locator("main form[action='/checkout']").evaluate((form) => (form.noValidate = true));
