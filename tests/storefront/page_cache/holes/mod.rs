@@ -1,5 +1,9 @@
 //! Holes: a shared page with one visitor's own parts, in front of an origin that does not know edgefront.
 
+mod facts;
+mod itself;
+mod late;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Method;
@@ -328,101 +332,5 @@ async fn concurrent_visitors_get_their_own_parts(shop: &Shop) {
     let visits = names.iter().map(async |name| visit(shop, &format!("sid={name}")).await.text().await.unwrap());
     for (name, body) in names.iter().zip(futures_util::future::join_all(visits).await) {
         assert_eq!(body, page_of(name));
-    }
-}
-
-/// Filled by the session at the edge only.
-mod facts {
-    use serde_json::json;
-
-    use super::{open, visit};
-    use crate::{
-        routes::api::log_in,
-        support::{Shop, scenarios},
-    };
-
-    scenarios! {
-        &[("HOLES", "/products/* .user <- user; /products/* .count <- cart")];
-        a_change_by_the_visitor_shows_on_the_next_page,
-        the_id_of_a_user_is_text_in_its_hole,
-    }
-
-    async fn the_id_of_a_user_is_text_in_its_hole(shop: &Shop) {
-        open(shop).await;
-        let user = log_in(shop, "<b>ada&amp;co</b>").await;
-        let body = visit(shop, &user.cookie.unwrap()).await.text().await.unwrap();
-        assert!(body.contains("<p class=user>&lt;b>ada&amp;amp;co&lt;/b></p>"), "{body}");
-    }
-
-    async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
-        open(shop).await;
-        let mut ada = log_in(shop, "ada").await;
-        let session = ada.cookie.clone().unwrap();
-        for quantity in 1..4 {
-            let answer = ada.put("/cart/items/mug", &json!({"quantity": quantity})).await;
-            let changed = answer.cookie().unwrap();
-            assert_eq!(changed, "__Host-session-changed=1");
-            let expected = format!("<p class=user>ada</p><i class=count>{quantity}</i>");
-            let body = visit(shop, &format!("{session}; {changed}")).await.text().await.unwrap();
-            assert!(body.contains(&expected), "{body}");
-            // For a while, further pages of this isolate need no Redis.
-            let before = shop.store.gateway.counts().requests;
-            let body = visit(shop, &session).await.text().await.unwrap();
-            assert!(body.contains(&expected), "{body}");
-            assert_eq!(shop.store.gateway.counts().requests, before);
-            ada.cookie = Some(session.clone());
-        }
-    }
-}
-
-/// Filled from the page itself.
-mod itself {
-    use super::{asked_later, is_hit, make_popular, name, visit};
-    use crate::support::{Reply, Shop, scenarios};
-
-    scenarios! {
-        &[
-            ("HOLES", "/products/* main <- ."),
-            ("COOKIES_HOLES", "sid"),
-            ("COOKIES_DROPPED", "seen@/products/*"),
-        ];
-        a_page_can_fill_its_own_holes,
-    }
-
-    async fn a_page_can_fill_its_own_holes(shop: &Shop) {
-        make_popular(shop, "mug").await;
-        shop.origin.answer_with(|asked| {
-            let page = format!("<h1>{}</h1><main>a price for {}</main>", asked.path, name(asked));
-            Reply::html(page).header("set-cookie", "seen=mug; Path=/")
-        });
-        shop.visit("/products/mug").await;
-        shop.settled().await;
-        for name in ["ada", "bob"] {
-            let answer = visit(shop, &format!("sid={name}")).await;
-            assert!(is_hit(&answer));
-            assert_eq!(answer.text().await.unwrap(), format!("<h1>/products/mug</h1><main>a price for {name}</main>"));
-        }
-        assert_eq!(asked_later(shop), ["/products/mug"; 2]);
-    }
-}
-
-/// With a short bound.
-mod late {
-    use std::time::Duration;
-
-    use super::{open, storefront, visit};
-    use crate::support::{Shop, scenarios};
-
-    scenarios! {
-        &[("HOLES", "/products/* #mini <- /basket"), ("COOKIES_HOLES", "sid"), ("HOLES_WAIT_MS", "500")];
-        a_late_page_leaves_the_shared_content,
-    }
-
-    async fn a_late_page_leaves_the_shared_content(shop: &Shop) {
-        open(shop).await;
-        shop.origin.answer_with(|asked| storefront(asked).after(Duration::from_secs(20)));
-        let body = visit(shop, "sid=ada").await.text().await.unwrap();
-        assert!(body.contains("<b>guest</b></div><script type=\"module\" src=\"/_edge/assets/holes.js"), "{body}");
-        shop.logged("HOLES_WAIT_MS").await;
     }
 }

@@ -1,13 +1,14 @@
 //! Two tiers: isolates near the visitors, and a home tier beside Redis.
 
+mod failures;
+
 use std::io::{Read, Write};
 
 use edgefront::page_cache::{Purge, PurgeMode, purge};
-use edgefront_gateway::Fault;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use futures_util::future::join_all;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     page_cache::{cache_status, header, is_hit, make_popular, rfc9111::fresh},
@@ -284,98 +285,6 @@ async fn the_home_tier_refuses_requests_without_the_key() {
     assert_eq!(header(&answer, "edge-tier-page"), "");
     assert_eq!(answer.text().await.unwrap(), "page");
     assert_eq!(shop.origin.count(), count);
-}
-
-#[tokio::test]
-async fn without_the_home_tier_the_edge_serves_its_copies_and_says_why() {
-    let (tiers, shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
-    open(&tiers).await;
-    tiers.set_home_fault("down").await;
-    let [one, other] = &tiers.edge;
-    let answer = visit(one, "/products/mug").await;
-    assert!(cache_status(&answer).ends_with("detail=home-down"), "{answer:?}");
-    assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "page"));
-    for answer in [
-        visit(one, "/products/pan").await,
-        visit(other, "/cart?x=1").await,
-        at(one, Method::POST, "/products/mug").body("x").send().await.unwrap(),
-    ] {
-        assert_eq!((answer.status().as_u16(), header(&answer, "retry-after").is_empty()), (503, false));
-        assert_eq!(cache_status(&answer), "edgefront; fwd=bypass; detail=home-down");
-    }
-    let cart = Answer::to(Visitor::new(one).request(Method::GET, "/cart")).await;
-    assert_eq!((cart.status, &cart.json["type"]), (503, &json!("urn:edgefront:unavailable")));
-    tiers.set_home_fault("").await;
-    assert!(is_hit(&visit(one, "/products/mug").await));
-    assert_eq!(shop.origin.count(), 1);
-}
-
-#[tokio::test]
-async fn a_home_tier_that_refuses_the_edge_counts_as_down() {
-    let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
-    open(&tiers).await;
-    tiers.set_home_fault("stranger").await;
-    let answer = visit(&tiers.edge[0], "/products/mug").await;
-    assert!(cache_status(&answer).ends_with("detail=home-down"), "{answer:?}");
-    assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "page"));
-    let other = visit(&tiers.edge[0], "/about").await;
-    assert_eq!((other.status().as_u16(), header(&other, "edge-tier-key").as_str()), (503, ""));
-    tiers.edge[0].logged("both tiers need the same SESSION_KEYS").await;
-}
-
-#[tokio::test]
-async fn a_copy_at_the_edge_stands_in_when_neither_redis_nor_the_origin_answers() {
-    let (tiers, shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
-    open(&tiers).await;
-    // The home tier's own copy is too old.
-    tiers.home.set_clock(864_000_000).await;
-    shop.store.gateway.set_fault(Some(Fault::Refuse));
-    shop.origin.answer(Reply::nothing());
-    let answer = visit(&tiers.edge[0], "/products/mug").await;
-    assert!(cache_status(&answer).ends_with("detail=redis-down"), "{answer:?}");
-    assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "page"));
-    // An isolate without a copy.
-    assert_eq!(visit(&tiers.home, "/products/mug").await.status(), 502);
-}
-
-#[tokio::test]
-async fn without_redis_a_confirmation_reaches_no_origin_and_drops_no_copy() {
-    let (tiers, shop) = tiers(&[("PAGE_MEMORY", "60")]).await;
-    open(&tiers).await;
-    shop.store.gateway.set_fault(Some(Fault::Refuse));
-    // The copy at the edge is due for a confirmation, and the home tier's has expired.
-    tiers.edge[0].set_clock(31_000).await;
-    tiers.home.set_clock(864_000_000).await;
-    for expected in [vec!["GET /products/mug"], vec![]] {
-        assert!(is_hit(&visit(&tiers.edge[0], "/products/mug").await));
-        assert_eq!(hops(&tiers).await, expected);
-    }
-    assert_eq!(shop.origin.count(), 1);
-}
-
-#[tokio::test]
-async fn a_silent_home_tier_opens_the_circuit_and_a_probe_closes_it() {
-    let variables =
-        [("PAGE_MEMORY", "0"), ("ORIGIN_TIMEOUT", "1"), ("PAGE_WAIT_MS", "0"), ("REDIS_TIMEOUT_MS", "1000")];
-    let (tiers, _shop) = tiers(&variables).await;
-    let one = &tiers.edge[0];
-    open(&tiers).await;
-    tiers.set_home_fault("silent").await;
-    join_all((0..3).map(|_| visit(one, "/products/mug"))).await;
-    tiers.home.visit("/test/hops").await;
-    let answer = visit(one, "/products/mug").await;
-    assert!(cache_status(&answer).ends_with("detail=home-down"), "{answer:?}");
-    let asked: Value = tiers.home.visit("/test/hops").await.json().await.unwrap();
-    assert!(!asked.to_string().contains("/products/mug"), "nobody waits for the home tier: {asked}");
-    tiers.set_home_fault("").await;
-    let mut clock = 0;
-    eventually("the circuit closes", async || {
-        clock += 6_000;
-        one.set_clock(clock).await;
-        is_hit(&visit(one, "/products/mug").await)
-            && !cache_status(&visit(one, "/products/mug").await).contains("detail")
-    })
-    .await;
 }
 
 #[tokio::test]

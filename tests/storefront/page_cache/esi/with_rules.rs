@@ -1,0 +1,26 @@
+//! ESI in a page that also has holes by rules (`HOLES`).
+
+use super::{header, is_hit, name, open, template, visit};
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios! {
+    &[
+        ("HOLES", "/products/* #mini <- /basket"),
+        ("COOKIES_HOLES", "sid"),
+        ("HOLES_WAIT_MS", "20000"),
+    ];
+    an_element_and_a_fragment_fill_the_same_page,
+}
+
+async fn an_element_and_a_fragment_fill_the_same_page(shop: &Shop) {
+    open(shop, |asked| match asked.path.as_str() {
+        "/basket" => Reply::html(format!("<div id=mini>basket of {}</div>", name(asked))),
+        "/user" => Reply::html(format!("<b>{}</b>", name(asked))),
+        _ => template("<esi:include src='/user'/><div id=mini><esi:include src='/user'/></div>rest"),
+    })
+    .await;
+    assert_eq!(visit(shop, "").await.text().await.unwrap(), "<b>guest</b><div id=mini><b>guest</b></div>rest");
+    let answer = visit(shop, "sid=ada").await;
+    assert!(is_hit(&answer) && header(&answer, "etag").is_empty());
+    assert_eq!(answer.text().await.unwrap(), "<b>ada</b><div id=mini>basket of ada</div>rest");
+}

@@ -1,0 +1,42 @@
+//! Holes that only the session at the edge fills.
+
+use serde_json::json;
+
+use super::{open, visit};
+use crate::{
+    routes::api::log_in,
+    support::{Shop, scenarios},
+};
+
+scenarios! {
+    &[("HOLES", "/products/* .user <- user; /products/* .count <- cart")];
+    a_change_by_the_visitor_shows_on_the_next_page,
+    the_id_of_a_user_is_text_in_its_hole,
+}
+
+async fn the_id_of_a_user_is_text_in_its_hole(shop: &Shop) {
+    open(shop).await;
+    let user = log_in(shop, "<b>ada&amp;co</b>").await;
+    let body = visit(shop, &user.cookie.unwrap()).await.text().await.unwrap();
+    assert!(body.contains("<p class=user>&lt;b>ada&amp;amp;co&lt;/b></p>"), "{body}");
+}
+
+async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
+    open(shop).await;
+    let mut ada = log_in(shop, "ada").await;
+    let session = ada.cookie.clone().unwrap();
+    for quantity in 1..4 {
+        let answer = ada.put("/cart/items/mug", &json!({"quantity": quantity})).await;
+        let changed = answer.cookie().unwrap();
+        assert_eq!(changed, "__Host-session-changed=1");
+        let expected = format!("<p class=user>ada</p><i class=count>{quantity}</i>");
+        let body = visit(shop, &format!("{session}; {changed}")).await.text().await.unwrap();
+        assert!(body.contains(&expected), "{body}");
+        // For a while, further pages of this isolate need no Redis.
+        let before = shop.store.gateway.counts().requests;
+        let body = visit(shop, &session).await.text().await.unwrap();
+        assert!(body.contains(&expected), "{body}");
+        assert_eq!(shop.store.gateway.counts().requests, before);
+        ada.cookie = Some(session.clone());
+    }
+}
