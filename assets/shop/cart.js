@@ -49,8 +49,13 @@ function confirm(cart) {
   showCartCount(cart);
 }
 
-function showProblem(line, text) {
+function explain(line, text) {
   line.querySelector('[data-problem]').textContent = text;
+}
+
+/** Explains why the quantity of a line is invalid. Without a text, it is valid. */
+function showProblem(line, text) {
+  explain(line, text);
   const input = line.querySelector('input[name=quantity]');
   if (text) input.setAttribute('aria-invalid', 'true');
   else input.removeAttribute('aria-invalid');
@@ -113,11 +118,11 @@ export function changeInPlace(form) {
       if (cart.lines.length === 0) await showEmpty();
     } catch (error) {
       pending -= 1;
-      // Takes the change back.
+      // Takes the change back: the quantity is valid again.
       line.hidden = false;
       input.value = confirmed;
       showTotals();
-      line.querySelector('[data-problem]').textContent = error.type === 'quantity' ? error.detail : '';
+      explain(line, error.type === 'quantity' ? error.detail : '');
       refused = input;
       announce(error.detail ?? '');
       if (error.type !== 'quantity') throw error;

@@ -17,34 +17,33 @@ pub fn failure(app: &App, error: &Error, request: &HeaderMap) -> Response {
     }
     let accepts = request.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
-        let page = if response.status() == StatusCode::TOO_MANY_REQUESTS {
-            page(app, "Too many attempts", "Please wait a minute and try again.")
+        let (title, text) = if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            ("Too many attempts", "Please wait a minute and try again.".to_owned())
         } else if response.status().is_client_error() {
-            page(app, "Request not possible", &format!("Sorry: {error}."))
+            ("Request not possible", format!("Sorry: {error}."))
         } else {
-            page(app, "Shop unavailable", "The shop does not respond right now. Please try again in a moment.")
+            ("Shop unavailable", "The shop does not respond right now. Please try again in a moment.".to_owned())
         };
-        *response.body_mut() = page.into();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        // The policy of a problem document would block the styles of the demo shop's page.
-        #[cfg(feature = "demo")]
-        if app.config.origin.url.is_none() {
-            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, crate::demo::CONTENT_POLICY);
-        }
+        show(app, &mut response, title, &text);
     }
     response
 }
 
-/// The demo shop shows its own header and footer around the message.
+/// Replaces the problem document by a page. The demo shop shows its own header and footer around the message.
 #[cfg_attr(not(feature = "demo"), expect(unused_variables, reason = "only the demo shop has pages"))]
-fn page(app: &App, title: &str, text: &str) -> String {
+fn show(app: &App, response: &mut Response, title: &str, text: &str) {
     #[cfg(feature = "demo")]
     if app.config.origin.url.is_none() {
-        return crate::demo::failure_page(title, text);
+        *response.body_mut() = crate::demo::failure_page(title, text).into();
+        // The policy of a problem document would block the styles of this page.
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, crate::demo::CONTENT_POLICY);
+        return;
     }
     // The text quotes nothing from the request; escaping keeps it text.
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    format!(
+    let page = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><h1>{title}</h1><p>{text}</p></html>\n"
-    )
+    );
+    *response.body_mut() = page.into();
 }
