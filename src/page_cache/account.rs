@@ -1,9 +1,11 @@
 //! The account of stored pages, which keeps all pages together within `PAGE_TOTAL_BYTES`.
 //!
-//! Stores are accounted in batches: while one request writes a batch, further stores of the isolate join the next one.
-//! Commands are billed, and 32 concurrent stores need two batches. The account lacks only pages whose store is under
-//! way. Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends before its
-//! batch, the account lacks its pages until they are stored again or expire.
+//! A store carries the account's call in its own request to Redis, so a page that is stored alone costs one request.
+//! While one request writes, the other stores of the isolate leave their pages to it: it writes them in batches, because
+//! commands are billed. 32 concurrent stores need two batches. The account lacks only pages whose store is under way.
+//! Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends before its
+//! batch, the account lacks its pages until they are stored again or expire. If a store is refused, the account may
+//! count its page until that page is stored or would have expired.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,7 +17,7 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{redis::Redis, scripts::ACCOUNT},
 };
-use upstash_rest::{Command, Pairs};
+use upstash_rest::{Command, FromReply, Pairs, Reply};
 
 /// Pages that one eviction deletes at most. `account.lua` has the same number.
 const MAX_EVICTED: usize = 256;
@@ -48,60 +50,91 @@ pub struct PageAccount {
 }
 
 impl PageAccount {
-    /// Adds a page to the account, with those of other requests. Returns at once if another request writes: that
-    /// request takes the page along.
-    ///
-    /// # Errors
-    /// [`Error::Redis`].
-    pub async fn add(&self, redis: &Redis, page: PageSize, now: Timestamp, limit: u64) -> Result<(), Error> {
+    /// Adds a page, which the current or the next [`Turn`] writes.
+    pub fn push(&self, page: PageSize) {
         self.pending.borrow_mut().push(page);
+    }
+
+    /// The turn to write; None while another request has it.
+    pub fn begin(&self, now: Timestamp) -> Option<Turn<'_>> {
         if self.writer_lease.get().is_some_and(|end| now < end) {
-            return Ok(());
+            return None;
         }
         self.writer_lease.set(Some(now + WRITER_LEASE));
-        let mut result = Ok(());
-        while result.is_ok() {
-            let batch: Vec<_> = {
-                let mut pending = self.pending.borrow_mut();
-                let count = pending.len().min(MAX_BATCH);
-                pending.drain(..count).collect()
-            };
-            if batch.is_empty() {
-                break;
-            }
-            result = write(redis, &batch, now, limit).await;
-        }
-        self.writer_lease.set(None);
-        result
+        Some(Turn { account: self })
     }
 }
 
+/// The turn of one request to write the pages of all requests. It ends when it is dropped.
+pub struct Turn<'a> {
+    account: &'a PageAccount,
+}
+
+impl Turn<'_> {
+    /// Takes the pages of one batch.
+    pub fn take(&self) -> Vec<PageSize> {
+        let mut pending = self.account.pending.borrow_mut();
+        let count = pending.len().min(MAX_BATCH);
+        pending.drain(..count).collect()
+    }
+
+    /// Writes until nothing is pending.
+    ///
+    /// # Errors
+    /// [`Error::Redis`].
+    pub async fn write(self, redis: &Redis, now: Timestamp, limit: u64) -> Result<(), Error> {
+        loop {
+            let batch = self.take();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            write(redis, &batch, now, limit).await?;
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.account.writer_lease.set(None);
+    }
+}
+
+/// The call that writes sizes. Its reply is for [`settle`].
+pub fn command(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Command {
+    let call = Command::script(&ACCOUNT, [redis.keys().pages()]).num(now.as_secs()).num(limit).num(OVERHEAD);
+    let call = pages.iter().fold(call, |call, page| {
+        let PageSize { hash, bytes, is_addition, stored, dies } = page;
+        call.arg(hash).num(bytes).num(u8::from(*is_addition)).num(stored.as_millis()).num(dies.as_secs() + 1)
+    });
+    if pages.iter().any(|page| page.is_addition) { call } else { call.repeatable() }
+}
+
 /// Writes sizes, and evicts pages if the account is nearly full.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn write(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Result<(), Error> {
+    settle(redis, redis.reply(&command(redis, pages, now, limit)).await?, now, limit).await
+}
+
+/// Evicts the pages that the reply to a [`command`] names, until the account is no longer nearly full.
 ///
 /// A script must declare its keys, but only the script knows which pages to evict. So `account` names them and `evict`
 /// deletes those that were not stored again meanwhile.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn write(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Result<(), Error> {
-    let mut pages = pages;
-    for _ in 0..MAX_EVICTION_ROUNDS {
-        let call = Command::script(&ACCOUNT, [redis.keys().pages()]).num(now.as_secs()).num(limit).num(OVERHEAD);
-        let call = pages.iter().fold(call, |call, page| {
-            let PageSize { hash, bytes, is_addition, stored, dies } = page;
-            call.arg(hash).num(bytes).num(u8::from(*is_addition)).num(stored.as_millis()).num(dies.as_secs() + 1)
-        });
-        let call = if pages.iter().any(|page| page.is_addition) { call } else { call.repeatable() };
-        let (_, Pairs(oldest)): (u64, Pairs<String, String>) = redis.run(call).await?;
+pub async fn settle(redis: &Redis, mut reply: Reply, now: Timestamp, limit: u64) -> Result<(), Error> {
+    for round in 1.. {
+        let (_, Pairs(oldest)) = <(u64, Pairs<String, String>)>::from_reply(reply)?;
         if oldest.is_empty() {
             break;
         }
-        let is_last = oldest.len() < MAX_EVICTED;
         evict(redis, oldest.iter().map(|(hash, score)| (hash.as_str(), score.as_str()))).await?;
-        if is_last {
+        if oldest.len() < MAX_EVICTED || round == MAX_EVICTION_ROUNDS {
             break;
         }
-        pages = &[];
+        reply = redis.reply(&command(redis, &[], now, limit)).await?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! first. A page that is visited often is also rendered often, so it stays.
 
 use super::{
-    account::{self, OVERHEAD, PageSize},
+    account::{self, OVERHEAD, PageAccount, PageSize, Turn},
     hit_for_miss::{HIT_FOR_MISS, Unstorable},
     key::PageKey,
     lookup::Lease,
@@ -19,48 +19,87 @@ use crate::{
         scripts::{EVICT, STORE},
     },
 };
-use upstash_rest::{Command, FromReply};
+use upstash_rest::{Command, FromReply, Reply};
 
-/// The result of [`put`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PutOutcome {
-    /// False: the lease expired, a purge came after the lease, or the page is larger than the limit of all pages.
-    pub is_stored: bool,
-    /// The change for the account.
-    pub size: Option<PageSize>,
+/// What the account needs after [`put`].
+pub enum AccountDue<'a> {
+    Nothing,
+    /// The change of a page's size.
+    Page(PageSize),
+    /// The account's reply, and the turn in which it came.
+    Reply(Turn<'a>, Result<Reply, upstash_rest::Error>),
 }
 
-/// Stores `entry` until it dies and ends the lease. The caller writes the size to the account.
+impl AccountDue<'_> {
+    /// Completes the account.
+    ///
+    /// # Errors
+    /// [`Error::Redis`].
+    pub async fn settle(self, redis: &Redis, account: &PageAccount, now: Timestamp, limit: u64) -> Result<(), Error> {
+        let turn = match self {
+            Self::Nothing => return Ok(()),
+            Self::Page(page) => {
+                account.push(page);
+                let Some(turn) = account.begin(now) else { return Ok(()) };
+                turn
+            }
+            Self::Reply(turn, reply) => {
+                account::settle(redis, reply?, now, limit).await?;
+                turn
+            }
+        };
+        turn.write(redis, now, limit).await
+    }
+}
+
+/// Stores `entry` until it dies and ends the lease. Returns whether it is stored, and what the account needs then. It is
+/// not stored if the lease expired, a purge came after the lease, or the page is larger than the limit of all pages.
 ///
 /// A page that names the lease ends it by itself, if the page outlives the lease: that saves a command.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn put(
+pub async fn put<'a>(
     redis: &Redis,
+    account: &'a PageAccount,
     lease: &Lease,
     entry: &StoredPage,
     now: Timestamp,
     limit: u64,
-) -> Result<PutOutcome, Error> {
+) -> Result<(bool, AccountDue<'a>), Error> {
     // Only the last argument may be arbitrary bytes.
     let [head, body] = entry.encode(&lease.key);
-    if (head.len() + body.len()) as u64 + OVERHEAD > limit {
+    let bytes = head.len() + body.len();
+    if bytes as u64 + OVERHEAD > limit {
         release(redis, lease).await?;
-        return Ok(PutOutcome { is_stored: false, size: None });
+        return Ok((false, AccountDue::Nothing));
     }
     let life = entry.dies.since(now);
     let keeps_lease =
         entry.render == lease.id && !lease.has_variants && entry.vary.is_empty() && life > lease.duration * 2;
     let end = end(redis.keys(), lease).num(life.as_millis().max(1)).arg(entry.vary.to_text()).arg(&entry.variant);
     let end = end.num(MAX_VARIANTS).num(u8::from(keeps_lease)).arg_concat(&[&head, &body]);
+    let size = |bytes, is_addition| {
+        let hash = lease.key.hash().to_owned();
+        PageSize { hash, bytes, is_addition, stored: now, dies: entry.dies }
+    };
+    // The size of a variant depends on the other variants, so it is known after the store only.
+    let turn = (entry.vary.is_empty() && end.is_text()).then(|| account.begin(now)).flatten();
+    if let Some(turn) = turn {
+        account.push(size(i64::try_from(bytes).unwrap_or(i64::MAX), false));
+        let calls = [end, account::command(redis, &turn.take(), now, limit)];
+        let mut replies = redis.pipeline(&calls).await?.into_iter();
+        let mut next = || replies.next().unwrap_or(Err(upstash_rest::Error::UnexpectedType));
+        let (stored, accounted) = (next()?, next());
+        let (is_stored, ..) = <(bool, i64, bool)>::from_reply(stored)?;
+        return Ok((is_stored, AccountDue::Reply(turn, accounted)));
+    }
     let (is_stored, bytes, is_addition) = <(bool, i64, bool)>::from_reply(redis.reply(&end).await?)?;
-    let hash = lease.key.hash().to_owned();
-    let size = is_stored.then_some(PageSize { hash, bytes, is_addition, stored: now, dies: entry.dies });
-    Ok(PutOutcome { is_stored, size })
+    let due = if is_stored { AccountDue::Page(size(bytes, is_addition)) } else { AccountDue::Nothing };
+    Ok((is_stored, due))
 }
 
-/// As [`put`], and writes the size to the account. Returns whether the page is stored.
+/// As [`put`], and completes the account. Returns whether the page is stored.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -71,10 +110,9 @@ pub async fn store(
     now: Timestamp,
     limit: u64,
 ) -> Result<bool, Error> {
-    let PutOutcome { is_stored, size } = put(redis, lease, entry, now, limit).await?;
-    if let Some(size) = size {
-        account::write(redis, &[size], now, limit).await?;
-    }
+    let account = PageAccount::default();
+    let (is_stored, due) = put(redis, &account, lease, entry, now, limit).await?;
+    due.settle(redis, &account, now, limit).await?;
     Ok(is_stored)
 }
 

@@ -79,16 +79,15 @@ pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
     let page = StoredPage { render: lease.id().to_owned(), ..page };
-    match store::put(&app.redis, lease, &page, now, limit).await {
-        Ok(outcome) => {
-            if outcome.is_stored {
+    let account = &app.pages.account;
+    match store::put(&app.redis, account, lease, &page, now, limit).await {
+        Ok((is_stored, due)) => {
+            if is_stored {
                 let page = Rc::new(page);
                 app.pages.keep(lease.key().hash(), page.clone(), epoch);
                 app.location.put(lease.key(), &page, app.clock.now()).await;
             }
-            if let Some(size) = outcome.size {
-                log_error(app.pages.account.add(&app.redis, size, now, limit).await);
-            }
+            log_error(due.settle(&app.redis, account, now, limit).await);
         }
         Err(error) => log::warn!("page cache: a page was not stored: {error}"),
     }

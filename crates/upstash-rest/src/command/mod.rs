@@ -158,6 +158,12 @@ impl Command {
         self.into()
     }
 
+    /// Returns whether all arguments are UTF-8: only such a command can be part of a pipeline.
+    #[must_use]
+    pub const fn is_text(&self) -> bool {
+        matches!(self.carrier, Carrier::Json)
+    }
+
     pub(crate) const fn expected_bytes(&self) -> usize {
         self.expected_bytes
     }
@@ -196,7 +202,7 @@ impl Command {
 
     /// Begins an argument, if JSON can carry those before it.
     fn open(&mut self) -> bool {
-        let is_json = matches!(self.carrier, Carrier::Json);
+        let is_json = self.is_text();
         if is_json {
             self.arguments.extend_from_slice(b",\"");
         } else {
@@ -299,6 +305,7 @@ mod tests {
     #[test]
     fn bytes_that_json_cannot_carry_travel_as_the_body() {
         let command = Command::write("SET").arg("a/b").arg([0xff, 0x00]);
+        assert!(!command.is_text());
         assert_eq!(json(&command, ScriptForm::Hash), Err(Error::NotUtf8));
         let (path, body) = command.to_path(ScriptForm::Hash).unwrap();
         assert_eq!((path.as_str(), body.as_ref()), ("/SET/a%2Fb", [0xff, 0x00].as_slice()));
