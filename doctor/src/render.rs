@@ -77,7 +77,7 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Result<SharedRender, Err
 
 /// Only the canonical spelling of an address is stored.
 fn of_page(page: Box<StoredPage>, key: &PageKey) -> SharedRender {
-    let (status, headers, body) = (page.status, page.headers.clone(), page.body.clone());
+    let (status, headers, body) = (page.status, page.headers.clone(), page.body.read());
     if !key.is_exact() {
         return not_stored(status, headers, body, Reason::Spelling, format!("the canonical address is {}", key.url()));
     }

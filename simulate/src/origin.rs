@@ -78,7 +78,7 @@ impl Origin {
             tags: Vec::new(),
             status: StatusCode::OK,
             headers: self.headers.clone(),
-            body: self.body.clone(),
+            body: self.body.clone().into(),
             holes: Vec::new(),
         })
     }

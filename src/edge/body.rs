@@ -20,7 +20,10 @@ use super::{
     glue::{self, Message, Reader},
     task::Settled,
 };
-use crate::ports::fetch::{Body, ByteStream, content_length};
+use crate::ports::{
+    fetch::{Body, ByteStream, content_length},
+    held::{Content, HeldBytes},
+};
 
 /// A request's body of at most this length is read in one piece, bytes.
 const PIECE: u64 = 64 << 10;
@@ -57,9 +60,42 @@ pub fn write(body: Body) -> JsValue {
     match body {
         Body::Empty => JsValue::NULL,
         Body::Bytes(bytes) => Uint8Array::from(bytes.as_ref()).into(),
-        Body::Prepared(kept) => Uint8Array::from(kept.bytes.as_ref()).into(),
+        Body::Held(held) => platform_form(&Content::Held(held)),
+        Body::Prepared(kept) => platform_form(&kept.content),
         Body::Stream(stream) => write_stream(stream),
     }
+}
+
+/// Bytes in the memory of JavaScript.
+pub struct HeldArray(Uint8Array);
+
+impl HeldArray {
+    pub fn new(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl HeldBytes for HeldArray {
+    fn size(&self) -> usize {
+        self.0.length() as usize
+    }
+
+    fn read(&self) -> Bytes {
+        self.0.to_vec().into()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The array of bytes; made anew only if wasm has them.
+pub fn platform_form(content: &Content) -> JsValue {
+    let held = match content {
+        Content::Held(held) => held.as_any().downcast_ref::<HeldArray>(),
+        Content::Here(_) => None,
+    };
+    held.map_or_else(|| Uint8Array::from(content.read().as_ref()), |held| held.0.clone()).into()
 }
 
 fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {

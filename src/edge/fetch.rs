@@ -1,7 +1,7 @@
 //! [`Fetch`] over the platform's `fetch`. Redirects are passed on. A request that times out is aborted, because an
 //! event has only six connections.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -11,7 +11,7 @@ use upstash_rest::{ExchangeTerms, TransportError};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{
-    body,
+    body::{self, HeldArray},
     clock::millis,
     exchange::Delivery,
     glue::{self, Message},
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::ports::{
     fetch::{Fetch, FetchError, Request, Response},
+    held::Content,
     home::Home,
 };
 
@@ -56,6 +57,10 @@ impl Fetch for PlatformFetch {
             })
             .await
         })
+    }
+
+    fn hold(&self, bytes: Bytes) -> Content {
+        Content::Held(Rc::new(HeldArray::new(&bytes)))
     }
 }
 

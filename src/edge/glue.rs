@@ -13,7 +13,7 @@ extern "C" {
     /// Fails if the platform refuses the status or a header.
     #[wasm_bindgen(catch)]
     pub fn respond(status: u16, head: &str, body: &JsValue) -> Result<JsValue, JsValue>;
-    pub fn keep(head: &str, bytes: &js_sys::Uint8Array) -> JsValue;
+    pub fn keep(head: &str, bytes: &JsValue) -> JsValue;
     #[wasm_bindgen(catch, js_name = respondKept)]
     pub fn respond_kept(status: u16, kept: &JsValue, head: &str) -> Result<JsValue, JsValue>;
     /// Resolves with the response. Rejects also if the platform refuses the request.

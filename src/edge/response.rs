@@ -23,7 +23,7 @@ pub fn write(response: Response) -> Result<JsValue, JsValue> {
 
 /// Reuses the platform's form of `kept`, made at its first use, and adds the response's own headers.
 fn write_kept(status: StatusCode, headers: &HeaderMap, kept: &PreparedBody) -> Result<JsValue, JsValue> {
-    let made = kept.made(|| Box::new(glue::keep(&headers::write(&kept.headers), &kept.bytes.as_ref().into())));
+    let made = kept.made(|| Box::new(glue::keep(&headers::write(&kept.headers), &body::platform_form(&kept.content))));
     let made = made.downcast_ref::<JsValue>().ok_or(JsValue::UNDEFINED)?;
     glue::respond_kept(status.as_u16(), made, &headers::write(headers))
 }

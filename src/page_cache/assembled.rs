@@ -72,7 +72,7 @@ impl AssembledBody {
     #[must_use]
     pub fn new(page: &StoredPage, sources: Vec<Source>, source_of: impl Fn(&HoleContent) -> usize) -> Self {
         let holes = page.holes.iter().map(|hole| (hole.range.clone(), source_of(&hole.content))).collect();
-        Self { body: page.body.clone(), holes, sources, sent: 0, next: 0 }
+        Self { body: page.body.read(), holes, sources, sent: 0, next: 0 }
     }
 
     /// The whole body, if all contents have arrived.

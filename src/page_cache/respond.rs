@@ -69,7 +69,7 @@ pub fn respond(
             Part::Bytes { start, end } => {
                 set_content_range(&mut headers, &format!("bytes {start}-{}/{length}", end - 1));
                 headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end - start));
-                (StatusCode::PARTIAL_CONTENT, entry.body.slice(start..end).into())
+                (StatusCode::PARTIAL_CONTENT, entry.body.read().slice(start..end).into())
             }
             Part::Unsatisfiable => {
                 for name in conditional::BODY_HEADERS {

@@ -20,6 +20,8 @@ use futures_util::{
     future::{Either, LocalBoxFuture, select},
 };
 use http::{HeaderMap, header};
+
+use super::held::{Content, HeldBytes};
 use upstash_rest::{ExchangeTerms, TransportError};
 
 /// An incoming or outgoing request. The URI is absolute.
@@ -47,6 +49,11 @@ pub trait Fetch {
         request: http::Request<Bytes>,
         terms: ExchangeTerms,
     ) -> LocalBoxFuture<'_, Result<http::Response<Bytes>, TransportError>>;
+
+    /// Moves bytes that will be sent into the platform's memory, if it has one of its own.
+    fn hold(&self, bytes: Bytes) -> Content {
+        Content::Here(bytes)
+    }
 }
 
 /// The reason why there is no response. The first two do not say whether the server has executed the request.
@@ -82,6 +89,7 @@ pub enum Body {
     #[default]
     Empty,
     Bytes(Bytes),
+    Held(Rc<dyn HeldBytes>),
     /// Bytes that are sent often; their headers are added to the response's.
     Prepared(Rc<PreparedBody>),
     Stream(Box<dyn ByteStream>),
@@ -89,15 +97,15 @@ pub enum Body {
 
 /// Bytes that are sent often, with their headers. The platform's form of them is made once.
 pub struct PreparedBody {
-    pub bytes: Bytes,
+    pub content: Content,
     pub headers: HeaderMap,
     made: OnceCell<Box<dyn Any>>,
 }
 
 impl PreparedBody {
     #[must_use]
-    pub const fn new(bytes: Bytes, headers: HeaderMap) -> Self {
-        Self { bytes, headers, made: OnceCell::new() }
+    pub const fn new(content: Content, headers: HeaderMap) -> Self {
+        Self { content, headers, made: OnceCell::new() }
     }
 
     /// The platform's form of the body; `make` creates it on first use.
@@ -158,8 +166,10 @@ impl Body {
             Self::Empty => return whole(Bytes::new()),
             Self::Bytes(bytes) if bytes.len() > limit => return too_large(Self::Bytes(bytes)),
             Self::Bytes(bytes) => return whole(bytes),
-            Self::Prepared(kept) if kept.bytes.len() > limit => return too_large(Self::Prepared(kept)),
-            Self::Prepared(kept) => return whole(kept.bytes.clone()),
+            Self::Held(held) if held.size() > limit => return too_large(Self::Held(held)),
+            Self::Held(held) => return whole(held.read()),
+            Self::Prepared(kept) if kept.content.len() > limit => return too_large(Self::Prepared(kept)),
+            Self::Prepared(kept) => return whole(kept.content.read()),
             Self::Stream(stream) => stream,
         };
         let mut read = BytesMut::new();
@@ -191,17 +201,14 @@ impl Body {
     /// bytes.
     #[must_use]
     pub fn copied(self, limit: usize) -> (Self, BodyCopy) {
-        let rest = match self {
-            Self::Stream(stream) => stream,
-            Self::Empty => return (Self::Empty, BodyCopy(Rc::new(RefCell::new(Copying::Whole(Bytes::new()))))),
-            Self::Bytes(bytes) => {
-                let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(bytes.clone()))));
-                return (Self::Bytes(bytes), copy);
-            }
-            Self::Prepared(kept) => {
-                let copy = BodyCopy(Rc::new(RefCell::new(Copying::Whole(kept.bytes.clone()))));
-                return (Self::Prepared(kept), copy);
-            }
+        let whole = match &self {
+            Self::Stream(_) | Self::Empty => Bytes::new(),
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::Held(held) => held.read(),
+            Self::Prepared(kept) => kept.content.read(),
+        };
+        let Self::Stream(rest) = self else {
+            return (self, BodyCopy(Rc::new(RefCell::new(Copying::Whole(whole)))));
         };
         let copy = Rc::new(RefCell::new(Copying::Growing { read: BytesMut::new(), reader: None }));
         (Self::Stream(Box::new(Copied { rest, limit, copy: copy.clone() })), BodyCopy(copy))
@@ -213,7 +220,8 @@ impl Body {
         match self {
             Self::Empty => Some(0),
             Self::Bytes(bytes) => Some(bytes.len()),
-            Self::Prepared(kept) => Some(kept.bytes.len()),
+            Self::Held(held) => Some(held.size()),
+            Self::Prepared(kept) => Some(kept.content.len()),
             Self::Stream(_) => None,
         }
     }
@@ -352,6 +360,15 @@ impl fmt::Debug for Body {
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
         if bytes.is_empty() { Self::Empty } else { Self::Bytes(bytes) }
+    }
+}
+
+impl From<Content> for Body {
+    fn from(content: Content) -> Self {
+        match content {
+            Content::Here(bytes) => bytes.into(),
+            Content::Held(held) => Self::Held(held),
+        }
     }
 }
 

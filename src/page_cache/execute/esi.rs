@@ -70,7 +70,7 @@ pub async fn complete(
     if body.len() > app.config.page.max_bytes {
         return Err(Error::Esi("the page with its fragments exceeds PAGE_MAX_BYTES".to_owned()));
     }
-    page.body = body.freeze();
+    page.body = body.freeze().into();
     for fragment in found {
         fragment.limit(page);
     }

@@ -17,7 +17,7 @@ use crate::{
         selecting::VARIED_COOKIES,
         stored_page::StoredPage,
     },
-    ports::{error::Error, fetch::Response, random, time::Timestamp},
+    ports::{error::Error, fetch::Response, held::Content, random, time::Timestamp},
     proxy::{self, OriginDirectives},
     schema::ids::ItemId,
 };
@@ -150,7 +150,7 @@ impl OriginReply<'_> {
             tags: self.directives.tags.clone(),
             status: self.status,
             headers: self.headers,
-            body: bytes::Bytes::new(),
+            body: Content::default(),
             holes: Vec::new(),
         }
     }

@@ -132,9 +132,9 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
                     // A page with fewer elements fills the other holes with the first one.
                     found.get(*index).or_else(|| found.first()).cloned()
                 }
-                Err(problem) if problem.is_open_to_browser() => {
-                    Some([body.get(hole.range.clone())?, script_tag(selector, *index).as_bytes()].concat().into())
-                }
+                Err(problem) if problem.is_open_to_browser() => Some(
+                    [body.read().get(hole.range.clone())?, script_tag(selector, *index).as_bytes()].concat().into(),
+                ),
                 Err(_) => None,
             }
         };

@@ -177,6 +177,9 @@ impl PageRequest {
         app.circuit.record(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
         let mut lookup = lookup.read(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
+        if let Some(page) = &mut lookup.entry {
+            page.hold(&*app.fetch);
+        }
         let check = match in_pipeline {
             Some(_) => Some(FromReply::from_reply(Reply::List(replies.collect::<Result<_, _>>()?))?),
             None => lookup.session.take(),
@@ -204,7 +207,11 @@ impl PageRequest {
             return own;
         }
         let found = app.location.find(&self.key, &self.selecting, own.as_deref(), now).await;
-        found.map(Rc::new).or(own)
+        let found = found.map(|mut page| {
+            page.hold(&*app.fetch);
+            Rc::new(page)
+        });
+        found.or(own)
     }
 
     /// Runs steps until one of them answers.

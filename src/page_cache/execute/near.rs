@@ -139,7 +139,9 @@ async fn take(
     let (is_same, age) = (kind == "same", Duration::from_millis(age.parse().ok()?));
     let Ok(Collected::Whole(value)) = response.into_body().collect(usize::MAX).await else { return None };
     let own = wanted.held.filter(|_| is_same).map(|page| page.body.clone());
-    let page = Rc::new(StoredPage::decode_around(&value, own, key, wanted.selecting)?);
+    let mut page = StoredPage::decode_around(&value, own, key, wanted.selecting)?;
+    page.hold(&*app.fetch);
+    let page = Rc::new(page);
     if page.item.is_some() {
         app.pages.name(&key.naming(page.item.as_ref()));
     }

@@ -115,7 +115,7 @@ impl StreamingPage {
     /// The page, once its body has been sent. None if the body was truncated or too large.
     pub async fn complete(self, app: &App, key: &PageKey) -> Option<StoredPage> {
         let Self { mut page, content_length, copy } = self;
-        page.body = copy.await.filter(|body| content_length.is_none_or(|length| length == body.len()))?;
+        page.body = copy.await.filter(|body| content_length.is_none_or(|length| length == body.len()))?.into();
         finish(app, key, &mut page).await;
         Some(page)
     }
@@ -162,11 +162,17 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
 async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
     set_stored_headers(page);
     set_etag(page);
+    find_holes(app, key, page).await;
+    page.hold(&*app.fetch);
+}
+
+/// Finds the holes that the rules demand.
+async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
     let rules: Vec<_> = app.config.page.holes.of_path(key.path()).collect();
     if rules.is_empty() || page.status != StatusCode::OK || !is_html(&page.headers) {
         return;
     }
-    match holes::find(&*app.html, &rules, &page.body).await {
+    match holes::find(&*app.html, &rules, &page.body.read()).await {
         Ok(holes) => page.holes = holes::joined(holes, std::mem::take(&mut page.holes)),
         Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
     }
@@ -191,7 +197,7 @@ async fn collect(
     };
     match collected {
         Ok(InTime::Collected(Collected::Whole(body))) if content_length.is_none_or(|length| length == body.len()) => {
-            page.body = body;
+            page.body = body.into();
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
@@ -237,7 +243,7 @@ fn set_stored_headers(page: &mut StoredPage) {
 fn set_etag(page: &mut StoredPage) {
     if !page.headers.contains_key(header::ETAG)
         && page.status == StatusCode::OK
-        && let Some(etag) = conditional::etag(&page.body)
+        && let Some(etag) = conditional::etag(&page.body.read())
     {
         page.headers.insert(header::ETAG, etag);
         page.own_etag = true;

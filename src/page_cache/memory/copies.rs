@@ -246,8 +246,8 @@ mod tests {
         keep(&mut copies, "a", vec![1; 10]);
         let epoch = copies.epoch(START);
         copies.keep("a", Rc::new(other), epoch);
-        assert_eq!(copies.get("a", &request("1"), START).unwrap().entry.body[0], 1);
-        assert_eq!(copies.get("a", &request("2"), START).unwrap().entry.body[0], 2);
+        assert_eq!(copies.get("a", &request("1"), START).unwrap().entry.body.read()[0], 1);
+        assert_eq!(copies.get("a", &request("2"), START).unwrap().entry.body.read()[0], 2);
         assert!(copies.get("a", &request("3"), START).is_none());
         assert!(copies.get("a", &request("1"), START + Duration::from_mins(15)).is_none(), "deleted");
     }

@@ -19,7 +19,7 @@ use crate::{
         policy::{CacheControl, VaryFields},
         selecting::SelectingHeaders,
     },
-    ports::time::Timestamp,
+    ports::{held::Content, time::Timestamp},
     schema::ids::{ItemId, Tag},
 };
 
@@ -70,7 +70,7 @@ impl StoredPage {
         // Serializing strings and numbers cannot fail.
         let _ = serde_json::to_writer(&mut value, &head);
         value.push(b'\n');
-        [value.into(), self.body.clone()]
+        [value.into(), self.body.read()]
     }
 
     /// Decodes a stored value; None if it is not `page` for a request with the headers `selecting`.
@@ -83,13 +83,13 @@ impl StoredPage {
     #[must_use]
     pub fn decode_around(
         value: &Bytes,
-        own: Option<Bytes>,
+        own: Option<Content>,
         page: &PageKey,
         selecting: &SelectingHeaders,
     ) -> Option<Self> {
         let (line, rest) = split_line(value)?;
         let (head, body) = split_line(&rest)?;
-        let body = own.unwrap_or(body);
+        let body = own.unwrap_or_else(|| body.into());
         let mut words = std::str::from_utf8(&line).ok()?.split(' ');
         if words.next() != Some(FORMAT) {
             return None;

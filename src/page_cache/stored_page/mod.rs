@@ -1,6 +1,5 @@
 //! A page as it is stored. [`encoding`] is its form in Redis.
 
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 
 use super::{
@@ -10,7 +9,7 @@ use super::{
 };
 use crate::{
     config::rules::CookieKind,
-    ports::time::Timestamp,
+    ports::{fetch::Fetch, held::Content, time::Timestamp},
     schema::ids::{ItemId, Tag},
 };
 
@@ -52,7 +51,7 @@ pub struct StoredPage {
     pub tags: Vec<Tag>,
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub body: Bytes,
+    pub body: Content,
     /// The parts of the body that belong to one visitor, in order and without overlap.
     pub holes: Vec<Hole>,
 }
@@ -126,6 +125,15 @@ impl StoredPage {
             CookieKind::Ignored | CookieKind::Varied | CookieKind::Hole => true,
             CookieKind::Unknown => self.is_declared_shared,
             CookieKind::Personal => false,
+        }
+    }
+
+    /// Moves the body into the platform's memory, before the page is sent or kept.
+    pub fn hold(&mut self, fetch: &dyn Fetch) {
+        if let Content::Here(bytes) = &mut self.body
+            && !bytes.is_empty()
+        {
+            self.body = fetch.hold(std::mem::take(bytes));
         }
     }
 

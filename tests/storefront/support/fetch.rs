@@ -73,7 +73,8 @@ fn send_body(body: Body) -> reqwest::Body {
     match body {
         Body::Empty => reqwest::Body::default(),
         Body::Bytes(bytes) => bytes.into(),
-        Body::Prepared(kept) => kept.bytes.clone().into(),
+        Body::Held(held) => held.read().into(),
+        Body::Prepared(kept) => kept.content.read().into(),
         Body::Stream(mut chunks) => {
             let (sender, receiver) = mpsc::channel(2);
             tokio::task::spawn_local(async move {

@@ -157,7 +157,8 @@ impl State {
         let mut chunks = match body {
             Body::Empty => return Some(Bytes::new()),
             Body::Bytes(bytes) => return Some(bytes),
-            Body::Prepared(kept) => return Some(kept.bytes.clone()),
+            Body::Held(held) => return Some(held.read()),
+            Body::Prepared(kept) => return Some(kept.content.read()),
             Body::Stream(chunks) => chunks,
         };
         let mut read = Vec::new();

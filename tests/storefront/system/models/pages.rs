@@ -271,14 +271,14 @@ impl Real<Pages> for World {
         let found = look_up(&store.aside, &key, &selecting, None, store.clock.now()).await;
         let entry = found.map_err(|error| error.to_string())?.entry;
         let content = |body: &[u8]| String::from_utf8_lossy(body).parse::<u8>().ok();
-        let real = entry.and_then(|page| content(&page.body));
+        let real = entry.and_then(|page| content(&page.body.read()));
         equal("page in Redis", &real, &model.valid_page(state).map(|page| page.content))?;
         let leases = store.raw(&["KEYS", "render:*"]).await.as_array().map_or(0, Vec::len);
         let leases = leases - usize::from(ended_lease(store).await.is_some());
         equal("leases", &leases, &usize::from(state.lease.is_some()))?;
         for (number, isolate) in self.isolates.iter().enumerate() {
             let copy = isolate.app.pages.fallback(key.hash(), &selecting, store.clock.now());
-            let copy = copy.and_then(|page| content(&page.body));
+            let copy = copy.and_then(|page| content(&page.body.read()));
             let expected = state.isolates[number].copy.map(|copy| copy.page.content);
             equal(&format!("copy of isolate {number}"), &copy, &expected)?;
         }
