@@ -57,10 +57,12 @@ local function add_sale(from, to)
   for i = 1, #fields, 2 do
     if fields[i] == 'sold' then
       call('HINCRBY', to, 'sold', fields[i + 1])
-    else
+    elseif fields[i] ~= 'upkeep' then
       call('HSETNX', to, fields[i], fields[i + 1])
     end
   end
+  -- The next reservation counts the holds of both.
+  call('HDEL', to, 'upkeep')
 end
 
 local function move(family, name, tag)

@@ -14,13 +14,11 @@ for (const button of document.querySelectorAll('[popovertarget]')) {
 
 function place(popover, anchor) {
   const { offsetWidth: width, offsetHeight: height } = popover;
-  const { clientHeight, clientWidth, scrollWidth } = document.documentElement;
+  const { clientHeight, clientWidth, scrollWidth, scrollLeft, scrollTop } = document.documentElement;
   // The reserved place of the scroll bar counts for clientWidth only.
   const left = Math.max(MARGIN, Math.min(anchor.left, Math.min(clientWidth, scrollWidth) - width - MARGIN));
   const below = anchor.bottom + MARGIN;
   const top = below + height < clientHeight ? below : Math.max(MARGIN, anchor.top - height - MARGIN);
-  Object.assign(popover.style, { left: `${left}px`, top: `${top}px` });
+  // Places of the page, so that the popover scrolls with its button.
+  Object.assign(popover.style, { left: `${left + scrollLeft}px`, top: `${top + scrollTop}px` });
 }
-
-// A popover does not move with the page.
-addEventListener('scroll', () => document.querySelector('[popover]:popover-open')?.hidePopover(), { passive: true });

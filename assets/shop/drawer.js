@@ -1,6 +1,6 @@
 // The cart beside the page, after a product was added.
 
-import { element, picture } from './page.js';
+import { element, picture, showToast } from './page.js';
 
 /** Opens the cart. Escape, the button and a click beside it close it; the browser then moves the focus back. */
 export function openDrawer(cart) {
@@ -18,5 +18,7 @@ export function openDrawer(cart) {
   close.addEventListener('click', () => drawer.close());
   drawer.addEventListener('click', ({ target }) => target === drawer && drawer.close());
   document.body.append(drawer);
+  // An earlier message would lie behind the drawer.
+  showToast();
   drawer.showModal();
 }

@@ -12,7 +12,7 @@ export const formatMoney = (cents, currency) => new Intl.NumberFormat('en-IE', {
 
 let toastTimer;
 
-/** Shows a message for 8 seconds; `content` may include a link. */
+/** Shows a message for 8 seconds; `content` may include a link. Without content, hides the last message. */
 export function showToast(...content) {
   const toast = document.querySelector('[data-status]');
   toast.replaceChildren(...content);

@@ -18,9 +18,9 @@ export async function showStock(form) {
   // The price of a flash sale is only for the sale's own checkout.
   const onSale = row.sale_price_cents !== null && row.sale_pieces == null && row.sale_starts_at <= now && now < row.sale_ends_at;
   const cents = onSale ? row.sale_price_cents : row.price_cents;
-  const price = form.querySelector('[data-price]');
-  price.textContent = formatMoney(cents, currency);
-  price.parentElement.classList.toggle('cut', cents < Number(listCents));
+  const prices = form.querySelectorAll('[data-price]');
+  for (const price of prices) price.textContent = formatMoney(cents, currency);
+  prices[0].parentElement.classList.toggle('cut', cents < Number(listCents));
   form.querySelector('[data-list-price]').textContent = cents < Number(listCents) ? formatMoney(listCents, currency) : '';
   // Pieces that a flash sale has not sold yet are only for that checkout, too.
   const reserved = row.sale_pieces != null && now < row.sale_ends_at ? row.sale_pieces - row.sale_sold : 0;

@@ -8,8 +8,9 @@ pub const LOOKUP: f64 = 2.0;
 pub const RANK: f64 = 1.0;
 /// The lease to render a page: `SET`.
 pub const LEASE: f64 = 1.0;
-/// The session, for a page that is not fresh: `HGET`, `ZSCORE`.
-pub const SESSION: f64 = 2.0;
+/// The session, for a page that is not fresh: `HGET`. A session that began more than half of `SESSION_IDLE` ago takes
+/// `ZSCORE`, too; simulated sessions are younger.
+pub const SESSION: f64 = 1.0;
 /// The script `store`: `EVALSHA`, `MGET`, `SET`.
 pub const STORE: f64 = 3.0;
 /// The same script without a page: `EVALSHA`, `MGET`, `DEL`.
@@ -44,8 +45,8 @@ pub const SESSION_CHECK: f64 = 3.0;
 pub const DYNAMIC_PAGE: f64 = 9.0;
 /// The insights of an order of three items after 11 viewed items (`learn.lua`).
 pub const ORDER: f64 = 36.0;
-/// A reservation of a flash sale, with the check of the session.
-pub const RESERVATION: f64 = 8.0;
+/// A reservation of a flash sale, with the check of the session: `EVALSHA`, `GET`, `HGET`, `HMGET`, `ZADD`, `HSET`.
+pub const RESERVATION: f64 = 6.0;
 /// The script `purge` with its reply.
 pub const PURGE: f64 = 4.0;
 /// A month of the crons of an idle shop.

@@ -141,6 +141,8 @@ pub struct OriginConfig {
     pub cart_routes: Vec<String>,
     /// `LOGIN_ROUTES`: visitors sign in at or below these paths.
     pub login_routes: Vec<String>,
+    /// `DEMO_URL`: the address of the demo shop, without a slash at its end. None: the host of each request.
+    pub site: Option<String>,
     /// `DEMO_MAIL`: where the demo shop sends its mail. None: it sends none.
     pub mail: Option<MailTarget>,
 }

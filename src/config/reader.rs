@@ -13,13 +13,13 @@ use super::{
     rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name},
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
-        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, FLASH_CHECKOUT, FLASH_HOLD, HOLES, HOLES_WAIT_MS,
-        INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS,
-        PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL,
-        PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE, RANKING_KEEP, READ_REGIONS,
-        REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE, SESSION_KEYS, SESSION_LIMIT,
-        SESSION_MAX_AGE, SHARDS, SHARDS_KNOWN, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN,
-        UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable,
+        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD, HOLES,
+        HOLES_WAIT_MS, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL,
+        PAGE_FORWARD_HEADERS, PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE,
+        PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE,
+        RANKING_KEEP, READ_REGIONS, REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE,
+        SESSION_KEYS, SESSION_LIMIT, SESSION_MAX_AGE, SHARDS, SHARDS_KNOWN, SUBREQUESTS, TRAFFIC_INTERVAL,
+        UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable,
     },
 };
 use crate::schema::keys::Keys;
@@ -85,6 +85,7 @@ impl Reader<'_> {
             timeout: self.seconds(&ORIGIN_TIMEOUT),
             cart_routes: self.paths(&CART_ROUTES),
             login_routes: self.paths(&LOGIN_ROUTES),
+            site: self.url(&DEMO_URL).map(|url| url.as_str().trim_end_matches('/').to_owned()),
             mail: self.mail(),
         };
         if origin.url.is_none() {
@@ -240,6 +241,8 @@ impl Reader<'_> {
         let text = self.text(&DEMO_MAIL)?;
         if text != "log" {
             self.refuse(&DEMO_MAIL, &text);
+        } else if self.text(&DEMO_URL).is_none() {
+            self.wrong(&DEMO_MAIL, "needs DEMO_URL: the links in mails name it");
         }
         Some(MailTarget::Log)
     }

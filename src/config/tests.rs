@@ -49,6 +49,8 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("CART_ROUTES", "/{item}"),
         ("LOGIN_ROUTES", "login"),
         ("DEMO_MAIL", "smtp"),
+        ("DEMO_MAIL", "log"),
+        ("DEMO_URL", "shop.example"),
         ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
         ("PAGE_FORWARD_HEADERS", "accept language"),
         ("PRESET", "oscar"),

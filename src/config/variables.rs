@@ -133,6 +133,9 @@ variables! {
     /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`. `/orders/*` stands for
     /// all paths below `/orders/`. With the demo shop, edgefront adds `/account` and `/orders/*`.
     CART_ROUTES = text("/cart, /checkout", PATHS);
+    /// The address of the demo shop, such as `https://shop.example`. Links in mails and canonical links name it. Empty:
+    /// canonical links name the host of the request, and `DEMO_MAIL` stays empty.
+    DEMO_URL = text("", ADDRESS);
     /// Where the demo shop sends its mail. `log` writes it to the Worker's log, with links that open an account: use it for
     /// development only. Empty: the shop sends no mail and resets no passwords.
     DEMO_MAIL = text("", "log");

@@ -99,14 +99,16 @@ pub struct Services<'a> {
     pub logins: &'a RateLimit,
     /// None: the shop sends no mail.
     pub mailer: Option<&'a dyn Mailer>,
+    /// Scheme and host of the shop. None: those of the request.
+    pub site: Option<&'a str>,
 }
 
 /// Answers `request` as the origin. `now` decides which sales run.
 pub async fn respond(services: Services<'_>, request: Request, now: Timestamp) -> Response {
     let (head, body) = request.into_parts();
     let is_head = head.method == Method::HEAD;
-    let site = site(&head);
-    let Services { database, logins, mailer } = services;
+    let Services { database, logins, mailer, site } = services;
+    let site = site.map_or_else(|| requested_site(&head), str::to_owned);
     let shop = Shop { database, logins, mailer, now, site: &site };
     let answer = dispatch(shop, &head, body).await.unwrap_or_else(|error| match error {
         Error::NotFound(_) => pages::not_found(),
@@ -135,7 +137,7 @@ pub fn failure_page(title: &str, text: &str) -> String {
 const MAX_SUGGESTIONS: usize = 6;
 
 /// `https://shop.example` of a request to it.
-fn site(head: &Parts) -> String {
+fn requested_site(head: &Parts) -> String {
     let scheme = head.uri.scheme_str().unwrap_or("https");
     head.uri.authority().map_or_else(String::new, |host| format!("{scheme}://{host}"))
 }

@@ -1,11 +1,16 @@
 //! Tests of the shop's HTTP interface with a database that always fails: pages that need no database, and error pages.
 
+use std::cell::RefCell;
+
 use futures_util::{FutureExt, future::LocalBoxFuture};
 use http::HeaderMap;
 use serde_json::Value;
 
 use super::*;
-use crate::ports::database::{DatabaseError, Row, Statement};
+use crate::ports::{
+    database::{DatabaseError, Row, Statement},
+    mail::Mail,
+};
 
 /// A database that fails every query.
 struct FailingDatabase;
@@ -26,7 +31,7 @@ fn send(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body
         request = request.header(*name, *value);
     }
     let request = request.body(body.into()).unwrap();
-    let services = Services { database: &FailingDatabase, logins: &RateLimit::default(), mailer: None };
+    let services = Services { database: &FailingDatabase, logins: &RateLimit::default(), mailer: None, site: None };
     let response = respond(services, request, Timestamp::from_millis(0)).now_or_never().unwrap();
     let (head, body) = response.into_parts();
     let body = match body {
@@ -161,6 +166,53 @@ fn signing_out_is_a_post_that_says_so() {
     assert_eq!((status, headers["allow"].as_bytes()), (StatusCode::METHOD_NOT_ALLOWED, &b"POST"[..]));
     assert!(!headers.contains_key("edge-logout"));
     assert_eq!(send("POST", "/logout", &[], "everywhere=1").1["edge-logout"], "all");
+}
+
+/// Knows the account `ada@example.org` only.
+struct OneAccount;
+
+impl Database for OneAccount {
+    fn query<'a>(&'a self, _: &'a str, binds: &'a [Value]) -> LocalBoxFuture<'a, Result<Vec<Row>, DatabaseError>> {
+        let is_known = binds.first().is_some_and(|user| user == "ada@example.org");
+        Box::pin(async move { Ok(if is_known { vec![Row::default()] } else { Vec::new() }) })
+    }
+
+    fn transaction<'a>(&'a self, _: &'a [Statement<'a>]) -> LocalBoxFuture<'a, Result<Vec<Vec<Row>>, DatabaseError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+/// Keeps the mails, and fails.
+#[derive(Default)]
+struct FailingMailer(RefCell<Vec<String>>);
+
+impl Mailer for FailingMailer {
+    fn send<'a>(&'a self, mail: &'a Mail<'a>) -> LocalBoxFuture<'a, Result<(), Error>> {
+        self.0.borrow_mut().push(mail.text.to_owned());
+        Box::pin(async { Err(Error::Platform("the mailbox is full".to_owned())) })
+    }
+}
+
+#[test]
+fn a_failing_mailer_reveals_no_account_and_a_forged_host_is_in_no_mail() {
+    let mailer = FailingMailer::default();
+    let ask = |email: &str| {
+        let services = Services {
+            database: &OneAccount,
+            logins: &RateLimit::default(),
+            mailer: Some(&mailer),
+            site: Some("https://shop.example"),
+        };
+        let request = http::Request::post("https://evil.example/reset").body(format!("email={email}").into()).unwrap();
+        let response = respond(services, request, Timestamp::from_millis(0)).now_or_never().unwrap();
+        let (head, Body::Bytes(body)) = response.into_parts() else { panic!("no page") };
+        (head.status, String::from_utf8(body.to_vec()).unwrap().replace(email, ""))
+    };
+    let known = ask("ada@example.org");
+    assert_eq!((known.0, &known), (StatusCode::OK, &ask("eve@example.org")));
+    let mails = mailer.0.into_inner();
+    assert_eq!(mails.len(), 1);
+    assert!(mails[0].contains("\nhttps://shop.example/reset/") && !mails[0].contains("evil"), "{mails:?}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub struct LookupResult {
     pub cause: String,
     /// The request headers that select the page, as far as known.
     pub vary: VaryFields,
-    /// The replies for [`from_check`](crate::sessions::from_check); None if the session was not read.
+    /// The values for [`from_check`](crate::sessions::from_check); None if the session was not read.
     pub session: Option<(Option<String>, Option<f64>)>,
 }
 
@@ -108,6 +108,8 @@ pub struct SessionRead<'a> {
     pub token: &'a Token,
     /// Skip the read if the page is fresh: commands are billed, and a shared page does not depend on its visitor.
     pub only_if_stale: bool,
+    /// [`sessions::is_young`](crate::sessions::is_young): its last activity is not read.
+    pub is_young: bool,
 }
 
 /// The page that a request selects, and the copy that the caller holds. Redis does not send the same page again.
@@ -156,7 +158,7 @@ impl<'a> Lookup<'a> {
         let LeaseTerms { duration, request, session } = terms;
         let lease_id = hex(&random::bytes::<8>()?);
         let below = if let LeaseRequest::IfPopular(limit) = request { limit.to_string() } else { String::new() };
-        let command = call(keys, page, session.map(|session| session.token), now)
+        let command = call(keys, page, session, now)
             .arg(&lease_id)
             .num(duration.as_millis())
             .num(u8::from(request == LeaseRequest::Always))
@@ -198,12 +200,15 @@ impl<'a> Lookup<'a> {
 }
 
 /// The script's call with the arguments that every caller sends. A repeated call finds the lease of the first one.
-fn call(keys: Keys, page: &PageKey, token: Option<&Token>, now: Timestamp) -> Command {
+fn call(keys: Keys, page: &PageKey, session: Option<SessionRead<'_>>, now: Timestamp) -> Command {
     let hash = page.hash();
     let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
-    let of_session = token.map(|token| keys.shard_of(token)).map(|shard| [shard.login(), shard.recent()]);
+    let of_session = session.into_iter().flat_map(|SessionRead { token, is_young, .. }| {
+        let shard = keys.shard_of(token);
+        [Some(shard.login()), (!is_young).then(|| shard.recent())].into_iter().flatten()
+    });
     let all = [keys.ranking()].into_iter().chain(of_page).chain([keys.purged(), keys.latest_purge()]);
-    Command::script(&PAGE, all.chain(of_session.into_iter().flatten()))
+    Command::script(&PAGE, all.chain(of_session))
         .arg(page.item().map_or("", ItemId::as_str))
         .arg(hash)
         .num(now.as_millis())

@@ -167,14 +167,21 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
 
 #[cfg(feature = "demo")]
 async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Response, Error> {
+    use futures_util::future::{Either, select};
+
     use crate::{
         config::MailTarget,
         ports::mail::{LogMailer, Mailer},
     };
     let database = app.database.as_ref().ok_or_else(no_origin)?;
     let mailer = app.config.origin.mail.map(|MailTarget::Log| &LogMailer as &dyn Mailer);
-    let services = crate::demo::Services { database: database.as_ref(), logins: &app.limits.logins, mailer };
-    Ok(crate::demo::respond(services, request, now).await)
+    let (logins, site) = (&app.limits.logins, app.config.origin.site.as_deref());
+    let services = crate::demo::Services { database: database.as_ref(), logins, mailer, site };
+    let response = Box::pin(crate::demo::respond(services, request, now));
+    match select(response, app.clock.sleep(app.config.origin.timeout)).await {
+        Either::Left((response, _)) => Ok(response),
+        Either::Right(_) => Err(FetchError::Timeout.into()),
+    }
 }
 
 /// Unreachable: such a Worker does not start without `ORIGIN_URL`.

@@ -200,8 +200,8 @@ families! {
     ROW: "inv:" "{row}", "string" in Rows,
     expires "3 periods, at least 1 minute", written by "commit" "DEL";
 
-    /// A flash sale: `window` (its start, Unix seconds), `upkeep` (when its keys expire, and a moment before which no
-    /// hold ends), `sold`, `hold:{user}` → reservation, `bought:{user}` → order, `order:{order}` → user.
+    /// A flash sale: `window` (its start, Unix seconds), `upkeep` (when its keys expire, a moment before which no hold
+    /// ends, and the number of holds), `sold`, `hold:{user}` → reservation, `bought:{user}` → order, `order:{order}` → user.
     FLASH_SALE: "flash:" "{sale}", "hash" in Rows,
     expires "1 day after the last hold can end", written by "flash" "flash_cancel" "flash_confirm";
 

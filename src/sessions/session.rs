@@ -40,7 +40,8 @@ pub fn check_commands(keys: Keys, token: &Token) -> [Command; 2] {
 
 /// The session that the replies to [`check_commands`] describe. `last_seen` is in Unix seconds.
 ///
-/// `None` if the session has ended or was idle longer than [`SessionConfig::idle`], or if its user id is not valid.
+/// `None` if the session has ended or was idle longer than [`SessionConfig::idle`], or if its user id is not valid. Without
+/// `last_seen`, the session must be [young](is_young).
 #[must_use]
 pub fn from_check(
     token: &Token,
@@ -49,10 +50,30 @@ pub fn from_check(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Option<Session> {
-    if Timestamp::from_score(last_seen?) < now - config.idle {
-        return None;
-    }
-    Session::from_login_value(token, &login_value?)
+    let is_live = match last_seen {
+        Some(last_seen) => Timestamp::from_score(last_seen) >= now - config.idle,
+        None => is_young(token, now, config),
+    };
+    Session::from_login_value(token, &login_value.filter(|_| is_live)?)
+}
+
+/// Returns whether the session of `token` began at most half of [`SessionConfig::idle`] ago. Then `login:` alone decides
+/// whether it is live, and a script need not read `recent:`, because commands are billed.
+///
+/// The answer is that of [`from_check`], whatever the clocks of the isolates show. The token and the first score in
+/// `recent:` have the same moment of one clock, and scores only grow. So the last activity is not before the start, and
+/// the session was not idle for longer than half of the time. Every other end deletes the login: `reap` (a logout, a
+/// cleanup, the session limit) together with the score, `log_in` that of the session that it replaces, and `end_logins`
+/// without the score. [`SessionConfig::max_age`] is checked before Redis is asked.
+///
+/// It differs in one case: if other code has deleted or lowered the score and left the login, the session may live until
+/// half of the idle time.
+///
+/// Half, and not all of it, leaves time. A script that does not record the activity of a young session ends no session
+/// early: it lives for at least as long again, and the visitor's pages record their visits.
+#[must_use]
+pub fn is_young(token: &Token, now: Timestamp, config: &SessionConfig) -> bool {
+    token.began() >= now - config.idle / 2
 }
 
 /// The session of `token`; `None` if it is not live. One pipeline of reads: only [`touch`](fn@super::touch) records
@@ -68,4 +89,33 @@ pub async fn check(
 ) -> Result<Option<Session>, Error> {
     let (login_value, last_seen) = redis.all(&check_commands(redis.keys(), token)).await?;
     Ok(from_check(token, login_value, last_seen, now, config))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_session_without_a_score_is_live_for_half_of_the_idle_time() {
+        let (idle, began) = (Duration::from_mins(2), Timestamp::from_millis(1_795_000_000_000));
+        let config = SessionConfig { signing_keys: Vec::new(), limit: 1, idle, max_age: idle * 9, view_window: idle };
+        let token = Token::new(began).unwrap();
+        let is_live = |login: Option<&str>, seen: Option<Timestamp>, now| {
+            from_check(&token, login.map(str::to_owned), seen.map(Timestamp::as_score), now, &config).is_some()
+        };
+        let moment = Duration::from_millis(1);
+        for (now, young, seen) in [
+            (began + idle / 2, true, true),
+            (began + idle / 2 + moment, false, true),
+            (began + idle, false, true),
+            (began + idle + moment, false, false),
+            // The clock of this isolate is behind.
+            (began - idle, true, true),
+        ] {
+            assert_eq!((is_live(Some(""), None, now), is_live(Some(""), Some(began), now)), (young, seen), "{now}");
+            assert!(!is_live(None, None, now) && !is_live(None, Some(now), now), "the login has ended");
+        }
+    }
 }

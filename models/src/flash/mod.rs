@@ -72,6 +72,9 @@ pub struct Sale {
     pub window: Option<Id>,
     pub sold: u8,
     pub holds: [Option<Hold>; USERS],
+    /// In `upkeep`: a moment before which no hold ends, and the number of holds.
+    pub first_end: u8,
+    pub held: u8,
     pub bought: [bool; USERS],
     /// Orders that were counted.
     pub counted: [bool; MAX_IDS],
@@ -163,6 +166,8 @@ pub enum Rule {
     ReserveBeforeEnd,
     /// A hold that is over does not count.
     HoldsExpire,
+    /// `upkeep` names the end of the first hold, and not that of the last one.
+    UpkeepNamesFirstEnd,
     /// A piece is held for the grace period after its reservation.
     GraceKeepsPiece,
     /// The keys of another window count as empty.
@@ -175,6 +180,8 @@ pub enum Rule {
     CancelChecksEnd,
     /// `flash_cancel` ends the hold.
     CancelEndsHold,
+    /// `flash_cancel` lowers the number of holds.
+    CancelLowersHeld,
     /// `flash_confirm` counts each order once.
     ConfirmOncePerOrder,
     /// `flash_confirm` ignores an order of another window.
@@ -183,6 +190,8 @@ pub enum Rule {
     ConfirmKeepsFirstWindow,
     /// `flash_confirm` ends the user's hold.
     ConfirmEndsHold,
+    /// `flash_confirm` lowers the number of holds.
+    ConfirmLowersHeld,
     /// `flash_confirm` notes the purchase of the user.
     ConfirmNotesPurchase,
 }
@@ -245,6 +254,22 @@ impl Flash {
         Self { pieces: 2, bounds, off: None }
     }
 
+    /// Two pieces, whose holds end at different times.
+    #[must_use]
+    pub const fn two_ends() -> Self {
+        let bounds = Bounds {
+            reservations: 3,
+            cancellations: 1,
+            purchases: 0,
+            lost_replies: 0,
+            lost_reports: 0,
+            repeated_reports: 0,
+            windows: 0,
+            steps: 5,
+        };
+        Self { pieces: 2, bounds, off: None }
+    }
+
     fn has(&self, rule: Rule) -> bool {
         self.off != Some(rule)
     }
@@ -260,21 +285,24 @@ impl Protocol for Flash {
         Rule::ReserveOncePerHold,
         Rule::ReserveBeforeEnd,
         Rule::HoldsExpire,
+        Rule::UpkeepNamesFirstEnd,
         Rule::GraceKeepsPiece,
         Rule::NewWindowIsEmpty,
         Rule::NewWindowDeletesKeys,
         Rule::CancelChecksId,
         Rule::CancelChecksEnd,
         Rule::CancelEndsHold,
+        Rule::CancelLowersHeld,
         Rule::ConfirmOncePerOrder,
         Rule::ConfirmChecksWindow,
         Rule::ConfirmKeepsFirstWindow,
         Rule::ConfirmEndsHold,
+        Rule::ConfirmLowersHeld,
         Rule::ConfirmNotesPurchase,
     ];
 
     fn all_bounds() -> Vec<Self> {
-        vec![Self::one_window(), Self::two_windows(), Self::two_pieces()]
+        vec![Self::one_window(), Self::two_windows(), Self::two_pieces(), Self::two_ends()]
     }
 
     fn without(self, rule: Rule) -> Self {

@@ -2,7 +2,7 @@
 
 use stateright::Property;
 
-use super::{End, Flash, GRACE, Hold, State, Told, USERS, Wrong};
+use super::{End, Flash, GRACE, Hold, Sale, State, Told, USERS, Wrong};
 use crate::Protocol;
 
 pub(super) fn properties() -> Vec<Property<Flash>> {
@@ -10,6 +10,11 @@ pub(super) fn properties() -> Vec<Property<Flash>> {
         Property::always("never more pieces are held than there are", |model: &Flash, state: &State| {
             let holds = state.sale.holds.iter().flatten().filter(|hold| hold.ends + GRACE > state.now);
             holds.count() <= usize::from(model.pieces)
+        }),
+        Property::always("the sale counts its holds, and knows a time before which none ends", |_, state: &State| {
+            let Sale { holds, held, first_end, .. } = state.sale;
+            let holds = || holds.iter().flatten();
+            usize::from(held) == holds().count() && holds().all(|hold| first_end <= hold.ends)
         }),
         Property::always("a reservation that is paid in time gets its piece", |_, state: &State| {
             state.wrong != Some(Wrong::PaidInVain)

@@ -23,13 +23,16 @@ impl Flash {
     #[must_use]
     pub fn pieces_held(&self, state: &State) -> u8 {
         let known = self.known(state);
-        let holds = known.holds.iter().flatten().filter(|hold| self.keeps_piece(**hold, state.now));
-        u8::try_from(holds.count()).unwrap_or(u8::MAX)
+        if self.keeps_piece(known.first_end, state.now) {
+            return known.held;
+        }
+        count(known.holds.iter().flatten().filter(|hold| self.keeps_piece(hold.ends, state.now)))
     }
 
-    pub(super) fn keeps_piece(&self, hold: Hold, now: u8) -> bool {
+    /// A piece is held at `now` if its hold ends at `ends`.
+    pub(super) fn keeps_piece(&self, ends: u8, now: u8) -> bool {
         let grace = if self.has(Rule::GraceKeepsPiece) { GRACE } else { 0 };
-        hold.ends + grace > now || !self.has(Rule::HoldsExpire)
+        ends + grace > now || !self.has(Rule::HoldsExpire)
     }
 
     /// The user's reservation as `flash` shows it.
@@ -72,26 +75,36 @@ impl Flash {
         if state.orders.iter().enumerate().any(is_counted) {
             state.wrong = Some(Wrong::ReservedAfterPurchase);
         }
-        if state.sale.window != Some(window) && self.has(Rule::NewWindowDeletesKeys) {
-            state.sale = Sale::default();
-        }
-        let now = state.now;
-        for hold in &mut state.sale.holds {
-            *hold = hold.filter(|hold| self.keeps_piece(*hold, now));
-        }
-        let hold = Hold { id: state.drawn, ends: now + HOLD };
+        let (now, hold) = (state.now, Hold { id: state.drawn, ends: state.now + HOLD });
         state.drawn += 1;
-        state.sale.window = Some(window);
-        state.sale.holds[index] = Some(hold);
+        let sale = &mut state.sale;
+        if sale.window != Some(window) {
+            if self.has(Rule::NewWindowDeletesKeys) {
+                *sale = Sale::default();
+            }
+            (sale.first_end, sale.held) = (hold.ends, 0);
+        }
+        if !self.keeps_piece(sale.first_end, now) {
+            sale.holds = sale.holds.map(|hold| hold.filter(|hold| self.keeps_piece(hold.ends, now)));
+            sale.held = count(sale.holds.iter().flatten());
+            sale.first_end = sale.holds.iter().flatten().map(|hold| hold.ends).min().unwrap_or(hold.ends);
+        }
+        sale.window = Some(window);
+        sale.held += u8::from(sale.holds[index].is_none());
+        sale.holds[index] = Some(hold);
+        let is_first = hold.ends < sale.first_end || !self.has(Rule::UpkeepNamesFirstEnd);
+        sale.first_end = if is_first { hold.ends } else { sale.first_end };
         Some(hold)
     }
 
     /// The script `flash_cancel`.
     pub(super) fn cancel(&self, state: &mut State, user: Id, id: Id) {
-        let hold = &mut state.sale.holds[usize::from(user)];
+        let sale = &mut state.sale;
+        let hold = &mut sale.holds[usize::from(user)];
         let Some(found) = hold.filter(|hold| hold.id == id || !self.has(Rule::CancelChecksId)) else { return };
         if self.has(Rule::CancelEndsHold) {
             *hold = None;
+            sale.held = sale.held.saturating_sub(u8::from(self.has(Rule::CancelLowersHeld)));
         }
         let returns = found.ends + GRACE > state.now || !self.has(Rule::CancelChecksEnd);
         if returns && found.ends + GRACE <= state.now {
@@ -121,8 +134,8 @@ impl Flash {
         if self.has(Rule::ConfirmNotesPurchase) {
             sale.bought[user] = true;
         }
-        if self.has(Rule::ConfirmEndsHold) {
-            sale.holds[user] = None;
+        if self.has(Rule::ConfirmEndsHold) && sale.holds[user].take().is_some() {
+            sale.held = sale.held.saturating_sub(u8::from(self.has(Rule::ConfirmLowersHeld)));
         }
     }
 
@@ -140,6 +153,10 @@ impl Flash {
         state.database = (window, starts, sold + 1);
         state.report(Report { order, window });
     }
+}
+
+fn count<T>(holds: impl Iterator<Item = T>) -> u8 {
+    u8::try_from(holds.count()).unwrap_or(u8::MAX)
 }
 
 impl State {

@@ -14,6 +14,8 @@ use crate::Protocol;
 
 /// A session is live until it was not seen for more than this time.
 pub const IDLE: u8 = 2;
+/// A session that began at most so long ago is live by its login alone: `is_young`.
+const YOUNG: u8 = IDLE / 2;
 /// The cleanup keeps this number of sessions.
 pub const LIMIT: usize = 1;
 /// The most tokens that a run draws.
@@ -75,6 +77,8 @@ pub struct State {
     pub now: u8,
     pub sessions: [Session; TOKENS],
     pub drawn: u8,
+    /// The start of each session, which its token names.
+    began: [u8; TOKENS],
     /// `abandoned:`, sorted.
     pub abandoned: Vec<(Option<User>, Cart)>,
     /// `once:` of a login: the token that replaced this one.

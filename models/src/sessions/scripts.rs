@@ -1,6 +1,6 @@
 //! The scripts as the model has them, and the code around them.
 
-use super::{Cart, IDLE, LIMIT, Rule, Session, Sessions, State, TOKENS, Token, User, Victims, Wrong};
+use super::{Cart, IDLE, LIMIT, Rule, Session, Sessions, State, TOKENS, Token, User, Victims, Wrong, YOUNG};
 
 /// The arguments of the script `reap`.
 struct Targets<'a> {
@@ -16,7 +16,7 @@ impl Sessions {
     pub(super) fn live_user(&self, state: &State, token: Token, now: u8) -> Option<User> {
         let Session { user, seen, .. } = state.sessions[usize::from(token)];
         let is_seen = seen.is_some_and(|seen| seen + IDLE >= now) || !self.has(Rule::LiveNeedsActivity);
-        user.filter(|_| is_seen)
+        user.filter(|_| state.is_young(token, now) || is_seen)
     }
 
     /// The script `touch`.
@@ -207,10 +207,15 @@ impl State {
             return None;
         }
         self.drawn += 1;
+        self.began[usize::from(token)] = self.now;
         self.owners[usize::from(token)] = Some(user);
         self.active[usize::from(token)] = self.now;
         self.recorded[usize::from(token)] = self.now;
         Some(token)
+    }
+
+    fn is_young(&self, token: Token, now: u8) -> bool {
+        self.began[usize::from(token)] + YOUNG >= now
     }
 
     pub(super) fn abandon(&mut self, owner: Option<User>, cart: Cart) {

@@ -14,6 +14,7 @@ impl Model for Sessions {
             now: IDLE,
             sessions: Default::default(),
             drawn: 0,
+            began: Default::default(),
             abandoned: Vec::new(),
             followers: Default::default(),
             activity: None,

@@ -162,6 +162,16 @@ impl LineCard {
         if self.variants > 1 { self.card.line_name() } else { &self.card.name }
     }
 
+    /// Number of variants, and the stock. The card is in stock if any variant is. A tag says that it is sold out.
+    pub(in crate::demo) fn note(&self) -> String {
+        match (self.variants, self.card.stock) {
+            (1, 0) => String::new(),
+            (1, _) => "In stock".to_owned(),
+            (variants, 0) => format!("{variants} options"),
+            (variants, _) => format!("{variants} options, in stock"),
+        }
+    }
+
     /// The lowest price, if the variants differ in price.
     pub(in crate::demo) fn min_price(&self) -> Option<Money<'_>> {
         (self.min_cents < self.max_cents).then_some(Money { cents: self.min_cents, currency: &self.card.currency })

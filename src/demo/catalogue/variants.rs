@@ -3,20 +3,24 @@
 use super::ProductCard;
 
 /// One choice of a product page, such as the colour, with its options in the order of the catalogue.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(in crate::demo) struct Choice<'a> {
     pub label: &'static str,
     pub options: Vec<ChoiceOption<'a>>,
 }
 
 /// An option of a choice. It leads to the variant that keeps the other choices if there is one.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(in crate::demo) struct ChoiceOption<'a> {
     pub text: &'a str,
-    pub id: &'a str,
-    pub tone: &'a str,
+    pub card: &'a ProductCard,
     pub is_current: bool,
-    pub is_sold_out: bool,
+}
+
+impl ChoiceOption<'_> {
+    pub(in crate::demo) const fn is_sold_out(&self) -> bool {
+        self.card.stock == 0
+    }
 }
 
 /// The choices between `variants`, of which the page shows `current`. Empty for a product without other variants.
@@ -38,8 +42,7 @@ pub(in crate::demo) fn choices<'a>(current: &'a ProductCard, variants: &'a [Prod
             }
             let with_text = || variants.iter().filter(|card| parts(card).get(index) == Some(&text));
             let Some(card) = with_text().find(keeps).or_else(|| with_text().next()) else { continue };
-            let (is_current, is_sold_out) = (text == *own, card.stock == 0);
-            options.push(ChoiceOption { text, id: &card.id, tone: &card.tone, is_current, is_sold_out });
+            options.push(ChoiceOption { text, card, is_current: text == *own });
         }
         Choice { label: label(&options), options }
     };
@@ -56,8 +59,10 @@ fn label(options: &[ChoiceOption<'_>]) -> &'static str {
     if options.iter().all(is_size) {
         return "Size";
     }
-    let has_own_tone =
-        options.iter().enumerate().all(|(index, one)| options.iter().skip(index + 1).all(|two| one.tone != two.tone));
+    let has_own_tone = options
+        .iter()
+        .enumerate()
+        .all(|(index, one)| options.iter().skip(index + 1).all(|two| one.card.tone != two.card.tone));
     if has_own_tone { "Colour" } else { "Option" }
 }
 
@@ -83,7 +88,8 @@ mod tests {
         let shown: Vec<_> = found
             .iter()
             .map(|choice| {
-                let options = choice.options.iter().map(|option| (option.id, option.is_current)).collect::<Vec<_>>();
+                let options =
+                    choice.options.iter().map(|option| (&*option.card.id, option.is_current)).collect::<Vec<_>>();
                 (choice.label, options)
             })
             .collect();
@@ -95,12 +101,12 @@ mod tests {
             ]
         );
         let found = choices(&variants[0], &variants);
-        assert!(found[0].options[1].is_sold_out, "Sky, 500 ml");
+        assert!(found[0].options[1].is_sold_out(), "Sky, 500 ml");
     }
 
     #[test]
     fn a_single_product_has_no_choice() {
         let kite = [bottle("Kite", "red", 1)];
-        assert_eq!(choices(&kite[0], &kite), []);
+        assert!(choices(&kite[0], &kite).is_empty());
     }
 }

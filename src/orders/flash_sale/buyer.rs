@@ -13,7 +13,11 @@ use upstash_rest::Command;
 /// The buyer, as far as it is known before the script runs.
 pub(super) enum Buyer<'a> {
     /// The user of this session, if it is live: the script finds out.
-    Session(&'a Token),
+    Session {
+        token: &'a Token,
+        /// [`sessions::is_young`]: the script does not read `recent:`, and records no activity.
+        is_young: bool,
+    },
     User(&'a Token, UserId),
     Nobody,
 }
@@ -32,7 +36,7 @@ impl<'a> Buyer<'a> {
     ) -> Result<Self, Error> {
         let Some(token) = token else { return Ok(Self::Nobody) };
         if redis.keys().reaches_shared(token) {
-            return Ok(Self::Session(token));
+            return Ok(Self::Session { token, is_young: sessions::is_young(token, now, config) });
         }
         let user = sessions::check(redis, token, now, config).await?.and_then(|session| session.user);
         Ok(user.map_or(Self::Nobody, |user| Self::User(token, user)))
@@ -41,18 +45,20 @@ impl<'a> Buyer<'a> {
     /// The scripts' argument: a token if [`Buyer::session_keys`] are passed too, else a user; empty for nobody.
     pub fn argument(&self) -> &str {
         match self {
-            Self::Session(token) => token.as_str(),
+            Self::Session { token, .. } => token.as_str(),
             Self::User(_, user) => user.as_str(),
             Self::Nobody => "",
         }
     }
 
-    /// `login:` and `recent:`, the keys by which a script finds the user of a session; empty if the user is known.
+    /// `login:` and, unless the session is young, `recent:`. By these keys a script finds the user of a session. Empty if
+    /// the user is known.
     pub fn session_keys(&self, keys: Keys) -> Vec<String> {
         match self {
-            Self::Session(token) => {
+            Self::Session { token, is_young } => {
                 let shard = keys.shard_of(token);
-                vec![shard.login(), shard.recent()]
+                let recent = (!is_young).then(|| shard.recent());
+                [shard.login()].into_iter().chain(recent).collect()
             }
             Self::User(..) | Self::Nobody => Vec::new(),
         }

@@ -39,7 +39,7 @@ pub struct ReservationId(String);
 /// both keys: the caller checks the session, then calls [`read_reservation`].
 #[must_use]
 pub fn reservation_command(keys: Keys, sale: &RowId, token: &Token, now: Timestamp) -> Option<Command> {
-    keys.reaches_shared(token).then(|| command(keys, sale, &Buyer::Session(token), now))
+    keys.reaches_shared(token).then(|| command(keys, sale, &Buyer::Session { token, is_young: true }, now))
 }
 
 /// The reservation of `user` in `sale`; `token` is the user's session. One script, as [`reservation_command`].
@@ -57,6 +57,7 @@ pub async fn read_reservation(
 }
 
 fn command(layout: Keys, sale: &RowId, buyer: &Buyer<'_>, now: Timestamp) -> Command {
+    // `is_young`: the script reads `login:` only, because the caller checks the session.
     let keys = [layout.flash_sale(sale), layout.holds(sale)].into_iter().chain(buyer.session_keys(layout));
     Command::script(&FLASH_HELD, keys).arg(buyer.argument()).num(now).repeatable()
 }

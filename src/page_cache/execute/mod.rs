@@ -163,8 +163,10 @@ impl PageRequest {
         let keys = app.redis.keys();
         let token = self.visit.token.as_ref().filter(|_| with_session);
         let only_if_stale = self.cookies.strictest < CookieKind::Unknown && !self.directives.is_validated();
-        let in_script =
-            token.filter(|token| keys.reaches_shared(token)).map(|token| SessionRead { token, only_if_stale });
+        let in_script = token.filter(|token| keys.reaches_shared(token)).map(|token| {
+            let is_young = sessions::is_young(token, self.visit.now, &app.config.session);
+            SessionRead { token, only_if_stale, is_young }
+        });
         let terms = LeaseTerms { duration: app.config.origin.timeout, request: lease_request, session: in_script };
         let held = self.held().await;
         let wanted = Wanted { selecting: &self.selecting, held: held.as_deref() };

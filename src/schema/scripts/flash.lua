@@ -1,9 +1,10 @@
 #!lua flags=allow-key-locking
 -- Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
 -- It reads everything that the decision depends on at one moment.
--- KEYS schedule: delay: inv:{sale} flash:{sale} held:{sale} [login: recent:]
+-- KEYS schedule: delay: inv:{sale} flash:{sale} held:{sale} [login: [recent:]]
 -- ARGV operation who idle_cutoff sale now gone_by hold_ends id keep touch_every
 --      operation: look or reserve; who: a token if there is login:, else a user, '' = no user
+--      without recent:, the session is young: login: alone decides, and the visit needs no record
 --      gone_by: a hold that ended by then has given its piece back
 --      hold_ends, id: the end and the id of a new hold, the id without its window
 --      keep: seconds for which the keys outlive the sale; touch_every: of an activity, seconds
@@ -37,7 +38,7 @@ if not starts or not ends or not pieces then return '{"outcome":"no-sale"}' end
 
 local user = login and (redis.call('HGET', login, who) or '') or who
 local seen
-if login and user ~= '' then
+if recent and user ~= '' then
   seen = redis.call('ZSCORE', recent, who)
   if not seen or tonumber(seen) < idle_cutoff then user = '' end
 end
@@ -47,11 +48,17 @@ local window = string.format('%d', starts)
 local known = redis.call('HMGET', sale, 'window', 'sold', 'bought:' .. user, 'hold:' .. user, 'upkeep')
 local is_new = known[1] ~= window
 if is_new then known = {window, false, false, false, false} end
+-- When the keys expire, a moment before which no hold ends, and the number of stored holds.
+local expires, first, stored = string.match(known[5] or '', '^(%d+) (%S+) (%d+)$')
+first, stored = tonumber(first) or 0, tonumber(stored) or 0
+if is_new then first, stored = tonumber(hold_ends), 0 end
 -- Neither number exceeds the pieces sold: the row may be some seconds old, and `sold` lacks orders that were not
 -- reported. So the larger number is the better one.
 local sold = math.max(column('sale_sold') or 0, tonumber(known[2]) or 0)
 local bought, mine = known[3] and true or false, known[4]
-local holds = is_new and 0 or redis.call('ZCOUNT', held, '(' .. gone_by, '+inf')
+-- Until the first one ends, all stored holds count.
+local is_due, holds = first <= tonumber(gone_by), stored
+if is_due then holds = redis.call('ZCOUNT', held, '(' .. gone_by, '+inf') end
 local left = math.max(0, pieces - sold - holds)
 local mine_ends = mine and redis.call('ZSCORE', held, user)
 -- The visitor's hold ends at the time that the visitor was told; its piece comes back some seconds later. In between,
@@ -59,12 +66,9 @@ local mine_ends = mine and redis.call('ZSCORE', held, user)
 if not mine_ends or tonumber(mine_ends) <= now then mine = false end
 
 local function take()
-  -- When the keys expire, and a moment before which no hold ends.
-  local expires, first = string.match(known[5] or '', '^(%d+) (%S+)$')
-  first = tonumber(first) or is_new and tonumber(hold_ends) or 0
   if is_new then redis.call('DEL', sale, held) end
   -- Deletes up to 1,000 holds that are over, so that there are never more holds than pieces.
-  if first <= tonumber(gone_by) then
+  if is_due then
     local over = redis.call('ZRANGEBYSCORE', held, '-inf', gone_by, 'LIMIT', 0, 1000)
     if #over > 0 then
       redis.call('ZREM', held, unpack(over))
@@ -72,17 +76,18 @@ local function take()
       redis.call('HDEL', sale, unpack(over))
     end
     first = tonumber(redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')[2] or hold_ends)
+    stored = redis.call('ZCARD', held)
   end
   local keeps_expiry = tonumber(expires) == ends + keep
   mine, mine_ends = window .. '.' .. id, hold_ends
-  local upkeep = string.format('%.0f %.3f', ends + keep, math.min(first, tonumber(hold_ends)))
+  -- Without holds, the key is new.
+  local is_key_new = stored == 0
+  if redis.call('ZADD', held, mine_ends, user) == 1 then left, holds, stored = left - 1, holds + 1, stored + 1 end
+  local upkeep = string.format('%.0f %.3f %d', ends + keep, math.min(first, tonumber(hold_ends)), stored)
   redis.call('HSET', sale, 'window', window, 'upkeep', upkeep, 'hold:' .. user, mine)
-  -- Without holds, the key may be new.
-  local may_be_new = holds == 0
-  if redis.call('ZADD', held, mine_ends, user) == 1 then left, holds = left - 1, holds + 1 end
   if not keeps_expiry then redis.call('EXPIREAT', sale, ends + keep) end
-  if not keeps_expiry or may_be_new then redis.call('EXPIREAT', held, ends + keep) end
-  if login and now - tonumber(seen) >= touch_every then redis.call('ZADD', recent, 'GT', ARGV[5], who) end
+  if not keeps_expiry or is_key_new then redis.call('EXPIREAT', held, ends + keep) end
+  if seen and now - tonumber(seen) >= touch_every then redis.call('ZADD', recent, 'GT', ARGV[5], who) end
   return 'held'
 end
 

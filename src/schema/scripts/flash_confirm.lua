@@ -15,14 +15,19 @@ if known then
   if not is_first and redis.call('HGET', known, sale) ~= window then return 0 end
 end
 
-local running = redis.call('HGET', sale, 'window')
+local running, upkeep = unpack(redis.call('HMGET', sale, 'window', 'upkeep'), 1, 2)
 if running and running ~= window then return 0 end
 if redis.call('HSETNX', sale, 'order:' .. order, user) == 0 then return 0 end
 redis.call('HINCRBY', sale, 'sold', 1)
-redis.call('HSET', sale, 'window', window, 'bought:' .. user, order)
 -- Ends any hold of this user, because a user gets one piece.
 redis.call('HDEL', sale, 'hold:' .. user)
-redis.call('ZREM', held, user)
+local changes = {'window', window, 'bought:' .. user, order}
+-- `upkeep` ends with the number of stored holds: see `flash`.
+local rest, stored = string.match(upkeep or '', '^(.* )(%d+)$')
+if redis.call('ZREM', held, user) == 1 and stored then
+  changes[5], changes[6] = 'upkeep', rest .. math.max(stored - 1, 0)
+end
+redis.call('HSET', sale, unpack(changes))
 -- If the keys were lost, this call has created this key, and nothing else would expire it.
 if not running then redis.call('EXPIRE', sale, keep) end
 return 1

@@ -1,7 +1,7 @@
 #!lua flags=allow-key-locking
 -- Finds the piece of a flash sale that is held for a visitor.
 -- The caller checks that the visitor's session is live.
--- KEYS flash:{sale} held:{sale} [login: recent:]
+-- KEYS flash:{sale} held:{sale} [login:]
 -- ARGV who now      who: a token if there is login:, else a user
 -- returns {id, until}; nil = no piece is held for them
 local sale, held, login = unpack(KEYS)

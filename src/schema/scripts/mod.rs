@@ -66,13 +66,13 @@ pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4
 pub static EVICT: Script = lua!("evict", "1bf02050057b650ea60befaaa92a76bdd1edaaf1");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
-pub static FLASH: Script = lua!("flash", "dfcfaca8cd53772175b528adc93e999ee9716ca4");
+pub static FLASH: Script = lua!("flash", "a743afc514f5b6aa9e76224be40acdf5584b4c50");
 
 /// Gives a visitor's piece of a flash sale back, once.
-pub static FLASH_CANCEL: Script = lua!("flash_cancel", "c01986857aa05943c0f9019b4c185b9c01fc5907");
+pub static FLASH_CANCEL: Script = lua!("flash_cancel", "2639d4f8a6fafaced070ca1a362d6709bd969e62");
 
 /// Counts an order of a flash sale as a sold piece, once per order.
-pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "930a01180761ee31c66338be8e715283e0d6c7ac");
+pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "3e4ac1059996bf656250376279ea10c80b4db40a");
 
 /// Finds the piece of a flash sale that is held for a visitor.
 pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
@@ -84,7 +84,7 @@ pub static LEARN: Script = lua!("learn", "f78f6c8da32aeb472b8a659b87528d0b7312bb
 pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
-pub static PAGE: Script = lua!("page", "05a973c6bd0959ba7203afd98deb98752a4f240b");
+pub static PAGE: Script = lua!("page", "71fb24a8aebfec9368b4ee111e4563022c85905c");
 
 /// Marks pages as purged.
 pub static PURGE: Script = lua!("purge", "002e21bc3adc12f0a4f0040c90829824f6ee3c19");

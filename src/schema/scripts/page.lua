@@ -1,10 +1,11 @@
 #!lua flags=allow-key-locking
 -- Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
--- KEYS viewed: cache:{hash} variants:{hash} render:{hash} purged: purged:latest [login: recent:]
+-- KEYS viewed: cache:{hash} variants:{hash} render:{hash} purged: purged:latest [login: [recent:]]
 -- ARGV item ('' = none), hash, now (ms), lease id, lease (ms; 0 = only look), lease even if fresh (1 or 0),
 --   lease only if the page was stored before or its item ranks below this number ('' = always),
 --   render of the entry that the caller has ('' = none), token ('' = no session to check),
 --   session only if the page is not fresh (1 or 0), (header, value)*
+--   Without recent:, the session is young, and its score is not read.
 -- returns {rank or nil, entry ('' for the entry that the caller has) or nil,
 --   stamp (of the latest purge, 0 = none) if the caller gets the lease, else nil,
 --   'unstorable …' (the hit-for-miss note), 'known' (it was stored before) or '',
@@ -86,7 +87,7 @@ end
 local session = false
 if token ~= '' and not (fresh and only_if_stale) then
   local user = redis.call('HGET', login, token)
-  session = {user, user and redis.call('ZSCORE', recent, token)}
+  session = {user, user and recent and redis.call('ZSCORE', recent, token) or false}
 end
 if entry and held ~= '' and render == held then entry = '' end
 return {rank, entry, granted, state, soft, {vary, session}}

@@ -112,12 +112,12 @@ async fn reset_link(shop: &Shop, email: &str) -> String {
     eventually("the mail is in the log", async || mails(shop).len() > earlier).await;
     let mail = mails(shop).pop().unwrap();
     assert_eq!(mail["to"], email);
-    let (_, rest) = mail["text"].as_str().unwrap().split_once("/reset/").expect("a link");
+    let (_, rest) = mail["text"].as_str().unwrap().split_once("https://shop.example/reset/").expect("a link");
     format!("/reset/{}", rest.split_whitespace().next().unwrap())
 }
 
 async fn open_with_mail() -> Shop {
-    Shop::workerd(&[("ORIGIN_URL", ""), ("DEMO_MAIL", "log")]).await
+    Shop::workerd(&[("ORIGIN_URL", ""), ("DEMO_MAIL", "log"), ("DEMO_URL", "https://shop.example/")]).await
 }
 
 #[tokio::test]

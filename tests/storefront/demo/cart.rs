@@ -5,7 +5,6 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{MUG, open, person::Person};
-use crate::support::Shop;
 
 const PAN: &str = "carbon-steel-frying-pan-20-cm";
 
@@ -142,16 +141,4 @@ async fn the_cart_shows_items_that_are_sold_out_or_no_longer_sold() {
     shop.sql(&format!("DELETE FROM inventory WHERE id = '{MUG}'")).await;
     let page = guest.get("/cart").await;
     assert!(page.says("No longer available.") && page.says("value=\"remove\""), "{}", page.text);
-}
-
-#[tokio::test]
-async fn an_error_page_of_the_edge_has_the_header_and_the_styles_of_the_shop() {
-    let shop = Shop::workerd(&[("ORIGIN_URL", ""), ("CART_MAX_LINES", "1")]).await;
-    let guest = Person::at(&shop);
-    guest.add(MUG, 1).await;
-    let full = guest.post("/cart", &[("op", "add"), ("id", PAN), ("quantity", "1")]).await;
-    assert_eq!(full.status, StatusCode::CONFLICT);
-    assert!(full.says("Request not possible") && full.says("class=\"header\""), "{}", full.text);
-    let policy = "content-security-policy";
-    assert_eq!(full.headers[policy], guest.get("/cart").await.headers[policy], "a browser loads the styles");
 }

@@ -73,8 +73,18 @@ async fn a_guest_buys() {
     for text in ["Thank you, Ada", "Enamel Mug, Sage", "€21.00", "€60.00", EMAIL, "Analytical Street"] {
         assert!(page.says(text), "{text}: {}", page.text);
     }
+    assert!(
+        !page.says(&format!("Order {}", &form.field("order_id")[..8].to_uppercase())),
+        "the number is not the address"
+    );
     let unknown = guest.get("/orders/0123456789abcdef0123456789abcdef").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+
+    let visitor = Person::at(&shop);
+    shop.sql("UPDATE orders SET placed_at = placed_at - 30 * 86400 + 600").await;
+    assert_eq!(visitor.get(bought.location()).await.status, StatusCode::OK, "the link opens the order");
+    shop.sql("UPDATE orders SET placed_at = placed_at - 600").await;
+    assert_eq!(visitor.get(bought.location()).await.status, StatusCode::NOT_FOUND, "for 30 days");
 }
 
 #[tokio::test]

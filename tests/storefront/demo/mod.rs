@@ -3,10 +3,12 @@
 mod accounts;
 mod cart;
 pub mod checkout;
+mod errors;
 mod flash;
 mod outage;
 pub mod person;
 mod search;
+mod weight;
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -134,6 +136,28 @@ async fn a_product_has_two_urls_and_an_unknown_product_is_not_found() {
         ids == [MUG]
     })
     .await;
+}
+
+#[tokio::test]
+async fn each_variant_has_its_own_url_price_and_stock() {
+    let shop = open().await;
+    let pan = |size: &str| format!("/products/carbon-steel-frying-pan-{size}-cm");
+    shop.sql("UPDATE inventory SET stock = 0 WHERE id = 'carbon-steel-frying-pan-20-cm'").await;
+    let large = read(&shop, &pan("28")).await.2;
+    let shown = |page: &str, text: &str| assert!(page.contains(text), "{text}: {page}");
+    shown(&large, "<span class=\"variant\" aria-current=\"true\">28 cm</span>");
+    shown(
+        &large,
+        &format!("<a class=\"variant gone\" href=\"{}\">20 cm <span class=\"note\">sold out</span></a>", pan("20")),
+    );
+    shown(&large, &format!("<a class=\"variant\" href=\"{}\">24 cm <span class=\"note\">€", pan("24")));
+    let small = read(&shop, &pan("20")).await.2;
+    for (page, url, stock) in [(&large, pan("28"), "In stock"), (&small, pan("20"), "Sold out")] {
+        shown(page, &format!("<link rel=\"canonical\" href=\"{}{url}\">", shop.url));
+        shown(page, &format!("data-stock>{stock}</p>"));
+    }
+    shown(&small, "data-price>€39.00</span>");
+    assert!(!large.contains("data-price>€39.00</span>"), "{large}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use super::{open, read, read_json};
+use super::{MUG, open, read, read_json};
 use crate::support::Shop;
 
 /// The names on the cards of a list, in its order.
@@ -40,7 +40,10 @@ async fn filters_and_orders_select_product_lines() {
     let all = names(&shop, "/categories/kitchen").await;
     assert_eq!(all.len(), 11, "one card for each product line: {all:?}");
     let page = read(&shop, "/categories/kitchen").await.2;
-    assert!(page.contains("From €39.00") && page.contains("3 options"), "{page}");
+    assert!(page.contains("From €39.00") && page.contains("3 options, in stock"), "{page}");
+    shop.sql("UPDATE inventory SET stock = 0 WHERE id LIKE 'moka-pot-%'").await;
+    let page = read(&shop, "/search?q=moka").await.2;
+    assert!(page.contains("Sold out</span>") && page.contains("3 options</span>") && page.contains("€"), "{page}");
     assert_eq!(names(&shop, "/categories/coffee-tea?sale=1").await, ["Moka Pot, 6 cups"]);
     let cheap_first = names(&shop, "/categories/kitchen?sort=price-low").await;
     let dear_first = names(&shop, "/categories/kitchen?sort=price-high").await;
@@ -100,6 +103,12 @@ async fn equal_searches_share_one_stored_page_and_few_searches_are_stored() {
     }
 }
 
+/// The page's data for search engines.
+fn structured_data(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once("<script type=\"application/ld+json\">").expect("data");
+    serde_json::from_str(rest.split_once("</script>").expect("its end").0).expect("JSON")
+}
+
 #[tokio::test]
 async fn search_engines_get_a_description_of_each_page() {
     let shop = open().await;
@@ -113,16 +122,28 @@ async fn search_engines_get_a_description_of_each_page() {
     ] {
         assert!(page.contains(text), "{text}: {page}");
     }
-    let data = page.split_once("<script type=\"application/ld+json\">").unwrap().1.split_once("</script>").unwrap().0;
-    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
-    assert_eq!((&data[0]["@type"], &data[0]["offers"]["price"]), (&"Product".into(), &"10.50".into()));
+    let data = structured_data(&page);
+    let offer = &data[0]["offers"];
+    assert_eq!((&data[0]["@type"], &data[0]["url"], &data[0]["sku"]), (&"Product".into(), &url.into(), &MUG.into()));
+    assert_eq!((&offer["price"], &offer["priceCurrency"]), (&"10.50".into(), &"EUR".into()));
+    assert_eq!(offer["availability"], "https://schema.org/InStock");
     assert_eq!(data[1]["itemListElement"].as_array().map(Vec::len), Some(3));
+    let picture = data[0]["image"].as_str().unwrap();
+    assert!(page.contains(&format!("<meta property=\"og:image\" content=\"{picture}\">")), "{page}");
+    let picture = shop.visit(picture.strip_prefix(&shop.url).expect("a picture of the shop")).await;
+    assert_eq!((picture.status(), &picture.headers()["content-type"]), (StatusCode::OK, &"image/png".parse().unwrap()));
+    let category = read(&shop, "/categories/kitchen").await.2;
+    assert_eq!(structured_data(&category)["@type"], "BreadcrumbList");
+    assert!(category.contains("href=\"/categories/kitchen\" aria-current=\"page\">Kitchen</a>"), "{category}");
 
     let (_, headers, sitemap) = read(&shop, "/sitemap.xml").await;
     assert_eq!(headers["content-type"], "application/xml; charset=utf-8");
     assert_eq!(sitemap.matches("<loc>").count(), 327 + 12);
     assert!(read(&shop, "/robots.txt").await.2.contains("Sitemap: "));
-    assert_eq!(shop.visit("/favicon.ico").await.status(), StatusCode::SEE_OTHER);
+    let icon = shop.visit("/favicon.ico").await;
+    assert_eq!(icon.status(), StatusCode::SEE_OTHER);
+    let icon = shop.visit(icon.headers()["location"].to_str().unwrap()).await;
+    assert_eq!((icon.status(), &icon.headers()["content-type"]), (StatusCode::OK, &"image/svg+xml".parse().unwrap()));
     for path in ["/cart", "/login", "/nowhere", "/search?q=xylophone", "/search?q=mug&price=over-100"] {
         assert!(read(&shop, path).await.2.contains("<meta name=\"robots\" content=\"noindex\">"), "{path}");
     }

@@ -39,7 +39,7 @@ const running = new Map();
 // how many requests to Redis were sent before the last answer (`blocking`), how many bytes came from Redis in all
 // (`received`). `POST /test/sql` runs a statement on its
 // D1. `POST /test/database` sets a fault between the Worker and its D1, which `/test/sql` does not meet: `refused` executes
-// nothing, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
+// nothing, `silent` never answers, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
 // /test/home` sets a fault of the home tier: `down` fails, `silent` never answers, `stranger` gets requests without the key. `GET /test/hops` lists the
 // requests that reached its entry point since the last call. `POST /test/cache` sets a fault of the location's cache: `lost` deletes each entry that is asked for, `broken` fails. `GET
 // /test/cache/{name}` reads an entry. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
@@ -51,6 +51,7 @@ const observer = `
 	const prepare = database?.prepare.bind(database), batch = database?.batch.bind(database);
 	let databaseFault = "";
 	const execute = async (query, writes) => {
+		if (databaseFault === "silent") return new Promise(() => {});
 		if (databaseFault === "refused") throw new Error("D1_ERROR: D1 DB is overloaded. Requests queued for too long.");
 		const answer = await query();
 		if (databaseFault === "reply-lost" && writes) throw new Error("D1_ERROR: Network connection lost.");

@@ -35,7 +35,7 @@ const SESSION_CHECK: f64 = costs::SESSION_CHECK;
 /// Without a session: the page and its view only.
 const COLD_ALONE_GUEST: f64 = 12.0;
 const HOT_VIEW: f64 = 2.6;
-/// 6, and 2 for the session.
+/// With the check of a session that began at most half of `SESSION_IDLE` ago.
 const RESERVATION: f64 = costs::RESERVATION;
 /// The difference between a sum of steps and the server's count, each for one action.
 const TOLERANCE: f64 = 0.75;

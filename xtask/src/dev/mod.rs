@@ -107,6 +107,7 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     worker_variables.extend(timeout.map(|(name, value)| (name.clone(), value.clone())));
     // The log is the developer's own.
     worker_variables.insert("DEMO_MAIL".to_owned(), "log".to_owned());
+    worker_variables.insert("DEMO_URL".to_owned(), format!("http://localhost:{}", arguments.port));
     worker_variables.extend(overrides);
     check_port_is_free(arguments.port)?;
     let worker_url = format!("http://127.0.0.1:{}", arguments.port);

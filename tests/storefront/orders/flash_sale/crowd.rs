@@ -115,8 +115,9 @@ async fn pieces_that_are_not_bought_return_until_all_100_are_sold() {
                     dropouts.insert(buyer.name.clone());
                 }
                 _ => {
-                    // Expires the reservation and its grace period.
+                    // Expires the reservation and its grace period, before the end that `upkeep` names.
                     shop.store.raw(&["ZINCRBY", "held:pan", "-151", &buyer.name]).await;
+                    shop.store.raw(&["HDEL", "flash:pan", "upkeep"]).await;
                     dropouts.insert(buyer.name.clone());
                 }
             }

@@ -239,9 +239,14 @@ async fn a_reservation_requires_a_live_session_of_a_user() {
     sessions::log_out(&sale.app.redis, &ada, sale.now(), &sale.app.config.session).await.unwrap();
     assert_eq!(sale.reserve(&ada).await, Err(Error::NotSignedIn));
     assert_eq!(sale.cancel(&ada, &held.id).await, Err(Error::NotSignedIn));
-    let bob = sale.log_in("bob").await;
-    sale.store.raw(&["ZADD", "recent:", "1000", bob.as_str()]).await;
-    assert_eq!(sale.reserve(&bob).await, Err(Error::NotSignedIn), "idle for too long");
+    // This session is not young, so its last activity decides.
+    let idle = sale.app.config.session.idle;
+    let bob = Token::new(sale.now() - idle).unwrap();
+    sale.store.raw(&["HSET", "login:", bob.as_str(), "bob"]).await;
+    for (seen, lives) in [(sale.now() - idle - MOMENT, false), (sale.now() - idle, true)] {
+        sale.store.raw(&["ZADD", "recent:", &seen.to_string(), bob.as_str()]).await;
+        assert_eq!(sale.reserve(&bob).await.is_ok(), lives, "{seen}");
+    }
     assert_eq!(sale.read(Some(&ada)).await.unwrap().reservation, None);
     // The reservation belongs to the user, not to the session.
     let ada = sale.log_in("ada").await;

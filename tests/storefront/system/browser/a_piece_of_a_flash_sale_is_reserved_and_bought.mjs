@@ -27,6 +27,11 @@ await inBrowser(async (open) => {
 	assert.equal(await bob.getByRole("button", { name: "Reserve now" }).isVisible(), false);
 	await accessible(bob, "an upcoming sale");
 	await hasNoGap(bob, "an upcoming sale");
+	// Something to do before the start.
+	const buttons = (page) => page.locator("main .flash .actions > :visible").allInnerTexts();
+	assert.deepEqual(await buttons(bob), ["Sign in to reserve", "Add to calendar"]);
+	const [calendar] = await Promise.all([bob.waitForEvent("download"), bob.getByRole("link", { name: "Add to calendar" }).click()]);
+	assert.match(calendar.suggestedFilename(), /\.ics$/);
 	await visit(bob, RUNNING);
 	await bob.getByText("25 of 25 left").waitFor();
 	assert.ok((await layoutShift(bob)) < 0.05, `the sale has no layout shift: ${await layoutShift(bob)}`);
@@ -35,7 +40,7 @@ await inBrowser(async (open) => {
 	await visit(ada, RUNNING);
 	const signIn = ada.getByRole("link", { name: "Sign in to reserve" });
 	await signIn.waitFor();
-	assert.equal(await ada.getByRole("button", { name: "Reserve now" }).isVisible(), false, "signing in is the only button");
+	assert.deepEqual(await buttons(ada), ["Sign in to reserve"], "signing in is the only button");
 	await accessible(ada, "a sale that asks to sign in");
 	await hasNoGap(ada, "a sale that asks to sign in");
 	await signIn.click();
@@ -58,6 +63,7 @@ await inBrowser(async (open) => {
 	await ada.getByRole("link", { name: "Checkout" }).click();
 	await ada.getByText(/^Reserved for you for [12]:\d\d/).waitFor();
 	await accessible(ada, "the checkout of a reservation");
+	assert.match(await ada.locator(".order-summary .line .price").innerText(), /^€79\.00\s.*€129\.00$/s, "the price that is paid");
 	assert.equal(await ada.getByLabel("Email").inputValue(), "ada@example.org");
 	await ada.getByLabel("Street and number").fill("12 St James's Square");
 	for (const [label, value] of [["Postal code", "SW1"], ["City", "London"], ["Country", "UK"]]) await ada.getByLabel(label).fill(value);

@@ -71,10 +71,35 @@ await inBrowser(async (open) => {
 	const [button, popover] = [await why.boundingBox(), await page.locator("#why-online").boundingBox()];
 	assert.ok(Math.abs(popover.y - button.y - button.height) < 20 && popover.x <= button.x + button.width, JSON.stringify({ button, popover }));
 	assert.ok(popover.x + popover.width <= (await page.evaluate(() => document.documentElement.scrollWidth)), "it is not cut off");
+	// It stays at its button while the page scrolls.
+	await page.mouse.wheel(0, 120);
+	await page.waitForFunction((before) => Math.abs(document.querySelector("#why-online").getBoundingClientRect().y - before) > 20, popover.y);
+	const [scrolled, moved] = [await why.boundingBox(), await page.locator("#why-online").boundingBox()];
+	assert.ok(Math.abs(moved.y - scrolled.y - scrolled.height) < 20, JSON.stringify({ scrolled, moved }));
 	await page.keyboard.press("Escape");
+
+	// Soft and hard purges of an item and a tag.
+	await fetch(SHOP + MUG);
+	await url.fill(MUG);
+	await page.keyboard.press("Enter");
+	await says(page, "Cached.");
+	await page.getByRole("button", { name: "Mark as stale" }).click();
+	await says(page, `Marked as stale: ${MUG}.`);
+	await says(page, "Visitors get the cached page, which is stale");
+	await page.getByRole("button", { name: "Purge tag product" }).click();
+	await says(page, "Purged: pages with the tag product.");
+	await says(page, "Cacheable, not cached yet.");
+	await url.fill("");
 
 	// A purge of everything asks first. Escape cancels it, and the focus returns.
 	await page.getByText("Purge an item, a tag or everything").click();
+	await page.getByLabel("Item", { exact: true }).fill("enamel-mug-sage");
+	await page.locator("[name=mode][value=soft]").check();
+	await page.getByRole("button", { name: "Purge pages" }).click();
+	await says(page, "Marked as stale: pages of enamel-mug-sage.");
+	await page.locator("[name=mode][value=hard]").check();
+	await page.getByRole("button", { name: "Purge pages" }).click();
+	await says(page, "Purged: pages of enamel-mug-sage.");
 	await page.locator("[name=kind]").selectOption("all");
 	const purge = page.getByRole("button", { name: "Purge pages" });
 	await purge.click();

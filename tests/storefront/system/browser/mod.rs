@@ -34,6 +34,7 @@ scenarios!(
     an_operator_works_with_the_dashboard,
     every_page_is_accessible,
     signing_in_keeps_the_cart,
+    the_cart_changes_in_place,
     the_dashboard_shows_activity,
     the_shop_is_searched,
     the_shop_works_without_javascript,
@@ -69,6 +70,7 @@ async fn run(scenario: &str) {
         ("ORIGIN_URL", ""),
         ("ROWS_TABLE", "inventory"),
         ("DEMO_MAIL", "log"),
+        ("DEMO_URL", "https://shop.example"),
         ("REDIS_TIMEOUT_MS", "10000"),
         ("TRAFFIC_INTERVAL", "1"),
     ];

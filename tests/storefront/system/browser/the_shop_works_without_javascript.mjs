@@ -36,4 +36,18 @@ await inBrowser(async (open) => {
 	await page.getByRole("button", { name: /^Remove/ }).click();
 	await empty.waitFor();
 	assert.equal(await page.getByRole("link", { name: "Checkout" }).count(), 0, "the removed item is not in the cart");
-});
+
+	// A flash sale says why its button does nothing.
+	await page.goto("/flash/cast-iron-casserole-sage");
+	const buttons = page.locator("main .flash :is(button, a.button):visible");
+	assert.deepEqual(await buttons.allInnerTexts(), ["Reserve now"]);
+	assert.ok(await buttons.isDisabled());
+	assert.match(await page.locator(`#${await buttons.getAttribute("aria-describedby")}`).innerText(), /needs JavaScript/);
+
+	// An error page has the header, and its search works.
+	await page.goto("/nowhere");
+	assert.equal(await heading(page), "Page not found");
+	await page.getByLabel("Search products").fill("mug");
+	await page.keyboard.press("Enter");
+	await page.waitForURL("/search?q=mug");
+}, [/status of 404/]);

@@ -11,7 +11,7 @@ use edgefront::{
         time::Timestamp,
     },
     schema::{keys::Keys, token::Token},
-    sessions::{DeviceSelection, TOUCH_EVERY},
+    sessions::{self, DeviceSelection, TOUCH_EVERY},
 };
 
 use super::{
@@ -225,6 +225,10 @@ impl<'a> Model<'a> {
         Ok(written(next, token))
     }
 
+    fn is_young(&self, token: &str, now: Timestamp) -> bool {
+        Token::parse(token).is_some_and(|token| sessions::is_young(&token, now, &self.config.session))
+    }
+
     fn reserve(
         &self,
         next: &mut State,
@@ -246,7 +250,7 @@ impl<'a> Model<'a> {
                 let drawn = after.holds.get(user).ok_or("a piece that is left is held")?.0.clone();
                 next.holds.retain(|_, (_, ends)| *ends > now - GRACE);
                 next.holds.insert(user.to_owned(), (drawn.clone(), now + self.config.flash.hold));
-                if !self.keys.is_sharded() {
+                if !self.keys.is_sharded() && !self.is_young(token, now) {
                     touched(next, token, now);
                 }
                 format!("held {drawn}")
