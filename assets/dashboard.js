@@ -1,7 +1,7 @@
 // The operator dashboard: polls the service API and shows the results. Text is inserted as text, never as HTML.
 //
-// Polls every 15 s while the tab is visible, because commands are billed; one poll at a time. Tables change more slowly
-// and load with every fourth poll. After a failure, retries after 5, 10, 20 and then 60 s.
+// Polls every 15 s while the tab is visible, because commands are billed; one poll at a time. Tables and the history of
+// ranges above an hour change more slowly and load with every fourth poll. After a failure, retries after 5, 10, 20 and then 60 s.
 
 import { ABANDONED, showAbandoned } from './dashboard/abandoned.js';
 import { RequestError, Unavailable, WrongKey, call, forgetKey, hasKey, setKey } from './dashboard/api.js';
@@ -24,7 +24,7 @@ import { findLinkedUser } from './dashboard/users.js';
 
 /** Milliseconds between two polls. */
 const POLL_INTERVAL = 15_000;
-/** Tables load with every fourth poll. */
+/** Tables, and the history of ranges above an hour, load with every fourth poll. */
 const TABLES_EVERY = 4;
 /** Milliseconds before each retry. */
 const BACKOFF = [5_000, 10_000, 20_000, 60_000];
@@ -49,11 +49,13 @@ async function poll() {
     const minutes = rangeMinutes();
     const load = (path) => call(path, { signal });
     // The buckets of a day are too long to say what happens now.
-    const paths = [`/traffic?minutes=${minutes}`, '/stats', ...(minutes > 60 ? ['/traffic?minutes=15'] : [])];
-    const [traffic, stats, recent = traffic] = await Promise.all(paths.map(load));
+    const isLong = minutes > 60;
+    const lacksHistory = isLong && (withTables || latest.minutes !== minutes);
+    const paths = [`/traffic?minutes=${isLong ? 15 : minutes}`, '/stats', ...(lacksHistory ? [`/traffic?minutes=${minutes}`] : [])];
+    const [recent, stats, traffic = isLong ? latest.traffic : recent] = await Promise.all(paths.map(load));
     const tables = withTables ? await loadTables(signal) : {};
     if (signal.aborted) return;
-    Object.assign(latest, { traffic, recent, stats }, tables);
+    Object.assign(latest, { traffic, recent, stats, minutes }, tables);
     polls += 1;
     failures = 0;
     show(withTables);
@@ -96,17 +98,17 @@ function schedulePoll(delay) {
 function show(withTables) {
   const { traffic, recent, stats } = latest;
   showFigures(traffic, recent, stats);
-  drawCharts(traffic, stats.online);
+  drawCharts(traffic, recent.now, stats.online);
   showErrors(traffic);
   if (withTables) {
     // First, because the tables link items to their pages.
     if (latest.ranking) setItemRoute(latest.ranking.item_route);
     if (latest.ranking) showItems(latest.ranking);
-    if (latest.schedule) showRows(latest.schedule.rows, traffic.now);
+    if (latest.schedule) showRows(latest.schedule.rows, recent.now);
     if (latest.schedule) suggestSales(latest.schedule.rows);
     if (latest.abandoned) showAbandoned(latest.abandoned);
   }
-  if (latest.jobs) showJobs(latest.jobs, traffic.now);
+  if (latest.jobs) showJobs(latest.jobs, recent.now);
 }
 
 function showHealth({ level, sentences }, since) {

@@ -24,9 +24,9 @@ let polled = [];
 /** An hour of polls. */
 const MAX_POLLED = 240;
 
-/** Draws all charts. `online` is the number of visitors online now. */
-export function drawCharts(traffic, online) {
-  polled = [...polled, [traffic.now, online]].slice(-MAX_POLLED);
+/** Draws all charts. `online` is the number of visitors online at the time `now`. `traffic` may be some polls older. */
+export function drawCharts(traffic, now, online) {
+  polled = [...polled, [now, online]].slice(-MAX_POLLED);
   // A chart of a single tier has no home tier.
   figure('latency-home').hidden = traffic.latency.home.total.count === 0;
   drawn = chartColumns(traffic, polled);

@@ -64,7 +64,7 @@ struct Render {
 }
 
 struct SessionModel {
-    seen: Timestamp,
+    began: Timestamp,
     viewed: FxHashMap<Item, Timestamp>,
     is_guest: bool,
 }
@@ -266,7 +266,7 @@ impl RedisModel {
 
     /// A session begins: a login, or a guest's first cart.
     pub fn begin_session(&mut self, token: &str, is_guest: bool, now: Timestamp) {
-        self.sessions.insert(token.to_owned(), SessionModel { seen: now, viewed: FxHashMap::default(), is_guest });
+        self.sessions.insert(token.to_owned(), SessionModel { began: now, viewed: FxHashMap::default(), is_guest });
     }
 
     /// The simulation needs the session no longer.
@@ -291,10 +291,11 @@ impl RedisModel {
         (reply, if last.is_none() { costs::TOUCH_NEW_ITEM } else { costs::TOUCH_KNOWN_ITEM })
     }
 
-    /// Records that a session was seen, at most once in [`TOUCH_EVERY`]. Returns whether that was due.
-    pub fn see(&mut self, token: &str, now: Timestamp) -> bool {
-        let session = self.sessions.get_mut(token).filter(|session| now.since(session.seen) >= TOUCH_EVERY);
-        session.map(|session| session.seen = now).is_some()
+    /// Returns whether the scripts record that a session was seen: from [`TOUCH_EVERY`] after its start, because all
+    /// simulated sessions are young.
+    #[must_use]
+    pub fn is_seen(&self, token: &str, now: Timestamp) -> bool {
+        self.sessions.get(token).is_some_and(|session| now.since(session.began) >= TOUCH_EVERY)
     }
 
     /// How long a request waits in Redis' queue.

@@ -80,16 +80,16 @@ impl SimulatedRest {
         }
     }
 
-    /// `EVALSHA touch n login: recent: (viewed:T)* idle_cutoff window touch_every trims (T now item)*`.
+    /// `EVALSHA touch n login: recent: (viewed:T)* idle_cutoff window touch_every trims (T now item began)*`.
     fn touch(&self, redis: &mut RedisModel, arguments: &[&str]) -> Value {
         let keys: usize = arguments.first().and_then(|count| count.parse().ok()).unwrap_or_default();
         let visits = arguments.get(keys + 5..).unwrap_or_default();
         let (window, now) = (self.shared.config.session.view_window, self.shared.clock.now());
         let (mut own, mut is_seen) = (0.0, false);
         let mut replies = Vec::new();
-        for visit in visits.chunks(3) {
-            let [token, _, item] = visit else { continue };
-            is_seen |= redis.see(token, now);
+        for visit in visits.chunks(4) {
+            let [token, _, item, _] = visit else { continue };
+            is_seen |= redis.is_seen(token, now);
             let (reply, commands) = redis.touch(token, Catalogue::item(item), window, now);
             own += commands;
             replies.push(reply);

@@ -9,7 +9,7 @@ use crate::{
     config::Config,
     ports::{error::Error, time::Timestamp},
     schema::{keys::IDEMPOTENCY_TTL, redis::Redis, scripts::CART_WRITE, token::Token},
-    sessions::{Session, TOUCH_EVERY},
+    sessions::{self, Session, TOUCH_EVERY},
 };
 
 /// A request to change the cart of a session.
@@ -108,7 +108,8 @@ async fn write_once(
         .num(config.cart.max_lines)
         .num(config.cart.max_quantity)
         .num(IDEMPOTENCY_TTL)
-        .num(TOUCH_EVERY.as_secs());
+        .num(TOUCH_EVERY.as_secs())
+        .arg(sessions::start_if_young(token, now, &config.session));
     for change in request.changes {
         let (operation, item, quantity) = script_arguments(change)?;
         command = command.args([operation, item]).num(quantity.get());

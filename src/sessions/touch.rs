@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use upstash_rest::{Command, FromReply, Reply};
 
+use super::session::start_if_young;
+
 use crate::{
     config::SessionConfig,
     ports::{error::Error, random, time::Timestamp},
@@ -64,7 +66,9 @@ pub fn touch_command(shard: Shard, touches: &[&SessionTouch], config: &SessionCo
         // Without random bits, the first session of four is trimmed.
         .num(random::bytes::<1>().map_or(3, |[byte]| byte % 4));
     touches.iter().fold(command, |command, SessionTouch { token, item, at }| {
-        command.arg(token.as_str()).num(*at).arg(item.as_ref().map_or("", ItemId::as_str))
+        // At the latest moment, because the script compares all sessions with its idle time.
+        let start = start_if_young(token, latest, config);
+        command.arg(token.as_str()).num(*at).arg(item.as_ref().map_or("", ItemId::as_str)).arg(start)
     })
 }
 

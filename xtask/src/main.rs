@@ -3,10 +3,12 @@
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
 //! - [`programs`]: `bench`, `soak`, `simulate`, `doctor`, `contract` and `test --storefronts`, which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
+//! - [`lighthouse`]: the scores of the shop's pages.
 
 mod build_worker;
 mod deny;
 mod dev;
+mod lighthouse;
 mod programs;
 mod run_storefront;
 mod sbom;
@@ -57,6 +59,8 @@ enum Command {
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
     Size,
+    /// Measure the pages of a running shop with Lighthouse.
+    Lighthouse(lighthouse::LighthouseArguments),
     /// Write the configurations of an edge tier and a home tier, made of wrangler.toml.
     Tiers,
     /// Write software bills of materials of the Worker's crates and of the npm packages, for dependency scanners.
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         Command::Contract(arguments) => runner::exit_code(programs::exec(Program::Contract, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
+        Command::Lighthouse(arguments) => runner::run(lighthouse::run(arguments)),
         Command::Tiers => runner::run(async { dev::tiers::run() }),
         Command::Sbom => runner::run(sbom::run()),
     }

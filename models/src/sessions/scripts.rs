@@ -21,9 +21,10 @@ impl Sessions {
 
     /// The script `touch`.
     pub(super) fn touch(&self, state: &mut State, token: Token, at: u8) {
+        let is_young = state.is_young(token, at);
         let session = &mut state.sessions[usize::from(token)];
-        let is_seen = session.seen.is_some_and(|seen| seen + IDLE >= at) || !self.has(Rule::TouchNeedsActivity);
-        if (session.user.is_none() && self.has(Rule::TouchNeedsLogin)) || !is_seen {
+        let is_idle = session.seen.is_none_or(|seen| seen + IDLE < at) && self.has(Rule::TouchNeedsActivity);
+        if (session.user.is_none() && self.has(Rule::TouchNeedsLogin)) || (is_idle && !is_young) {
             return;
         }
         let forward = self.has(Rule::TouchOnlyForward);

@@ -184,7 +184,7 @@ impl World {
                 redis.usage.write(costs::CART_WRITE_GUEST, On::Key("login:"), weight);
             }
             Action::Add(_) => {
-                let is_seen = visitor.token.as_ref().is_some_and(|token| redis.see(token.as_str(), now));
+                let is_seen = visitor.token.as_ref().is_some_and(|token| redis.is_seen(token.as_str(), now));
                 let seen = if is_seen { costs::CART_WRITE_SEEN } else { 0.0 };
                 redis.usage.write(costs::CART_WRITE + seen, On::Key("login:"), weight);
             }

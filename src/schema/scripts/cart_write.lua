@@ -2,21 +2,22 @@
 -- Changes a cart, and creates a guest's session if there is no live session.
 -- All operations take effect, or none.
 -- KEYS login: recent: cart:T cart:F [once:H]
--- ARGV T F now idle_cutoff max_lines max_quantity once_ttl touch_every (operation item quantity)*
+-- ARGV T F now idle_cutoff max_lines max_quantity once_ttl touch_every began (operation item quantity)*
 --      T: the visitor's token; F: a fresh token for a guest, '' = create no session
+--      began: the start of a young session: login: alone decides, and its last activity is not read; '' = not young
 --      operation: set (0 removes), add or clear; once_ttl and touch_every in seconds
 -- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
 --      outcome: kept = the session is T's; created = it is F's; full, reused = nothing was written
 local login, recent, once = KEYS[1], KEYS[2], KEYS[5]
 local token, fresh, now, idle_cutoff = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local max_lines, max_quantity, once_ttl = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
-local touch_every = tonumber(ARGV[8])
+local touch_every, seen = tonumber(ARGV[8]), ARGV[9]
 
 local user = redis.call('HGET', login, token)
-local seen = user and redis.call('ZSCORE', recent, token)
-local lives = seen and tonumber(seen) >= idle_cutoff
+if user and seen == '' then seen = redis.call('ZSCORE', recent, token) end
+local lives = user and seen and tonumber(seen) >= idle_cutoff
 local puts, asked = false, {}
-for i = 9, #ARGV, 3 do
+for i = 10, #ARGV, 3 do
   puts = puts or ARGV[i] ~= 'clear' and tonumber(ARGV[i + 2]) > 0
   asked[#asked + 1] = ARGV[i] .. ' ' .. ARGV[i + 1] .. ' ' .. ARGV[i + 2]
 end
@@ -38,7 +39,7 @@ end
 -- The cart after the operations, and the items that they name since the last clear.
 local lines, count, cleared, named = {}, #before / 2, false, {}
 for i = 1, #before, 2 do lines[before[i]] = before[i + 1] end
-for i = 9, #ARGV, 3 do
+for i = 10, #ARGV, 3 do
   local operation, item, quantity = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   if operation == 'clear' then
     lines, count, cleared, named = {}, 0, true, {}

@@ -45,7 +45,7 @@ pub static ACCOUNT: Script = lua!("account", "d636346692118b3f370935531da137509b
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "1cf69f7684ec05d40f7020700fa8d12e254c7df2");
+pub static CART_WRITE: Script = lua!("cart_write", "3112dd84c743911fed7f57412b00aa191d2d007b");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
@@ -102,4 +102,4 @@ pub static RESCALE: Script = lua!("rescale", "a2e6d87448fa2325939e389a36494ac7cb
 pub static STORE: Script = lua!("store", "d1a16fe1d34e6dbca33939c35b789484f16cd99c");
 
 /// Records that sessions were seen, and the items that they viewed.
-pub static TOUCH: Script = lua!("touch", "52001f3ae5e84fe8393a0f5a944705cc78d8085a");
+pub static TOUCH: Script = lua!("touch", "03c42e1cdf77e3b2ef9e335a9226e564ff0c2a28");

@@ -95,8 +95,8 @@ async fn sessions_work_as_in_the_book() {
     assert_eq!(user_of(&app, &token).await.as_deref(), Some("ada"));
 
     store.clock.advance(TOUCH_EVERY + Duration::from_millis(500));
-    let now = app.clock.now();
     view(&app, &token, "mug").await;
+    let now = app.clock.now();
     view(&app, &token, "cup").await;
 
     // Reads as code that was written against the book.

@@ -108,7 +108,7 @@ impl<'a> Model<'a> {
                 doing.expected = Some(match self.user(before, token.as_str(), now) {
                     Some(_) => {
                         next.carts.remove(token.as_str());
-                        touched(&mut next, token.as_str(), now);
+                        self.touched(&mut next, token.as_str(), now);
                         written(&next, token.as_str())
                     }
                     None => "nobody".to_owned(),
@@ -162,7 +162,7 @@ impl<'a> Model<'a> {
     fn touch(&self, next: &mut State, token: &str, item: &str, now: Timestamp) -> &'static str {
         let Some(user) = self.user(next, token, now) else { return "Ended" };
         let counts = if user.is_empty() { "GuestViewCounts" } else { "ViewCounts" };
-        touched(next, token, now);
+        self.touched(next, token, now);
         let viewed = next.viewed.entry(token.to_owned()).or_default();
         let before = viewed.insert(item.to_owned(), viewed.get(item).map_or(now, |last| now.max(*last)));
         let window = self.config.session.view_window.as_secs_f64();
@@ -221,8 +221,19 @@ impl<'a> Model<'a> {
         if lives.is_none() {
             next.login.insert(token.to_owned(), String::new());
         }
-        touched(next, token, now);
+        self.touched(next, token, now);
         Ok(written(next, token))
+    }
+
+    /// Records an activity, unless one was recorded a moment ago. The scripts do not read the last activity of a young
+    /// session; it is not before its start.
+    fn touched(&self, state: &mut State, token: &str, now: Timestamp) {
+        let start = Token::parse(token).filter(|_| self.is_young(token, now)).map(|token| token.began());
+        let recorded = state.recent.get(token).copied();
+        let last = recorded.map(|recorded| start.unwrap_or(recorded));
+        if last.is_none_or(|last| now.as_score() - last.as_score() >= TOUCH_EVERY.as_secs_f64()) {
+            seen(state, token, now);
+        }
     }
 
     fn is_young(&self, token: &str, now: Timestamp) -> bool {
@@ -251,7 +262,7 @@ impl<'a> Model<'a> {
                 next.holds.retain(|_, (_, ends)| *ends > now - GRACE);
                 next.holds.insert(user.to_owned(), (drawn.clone(), now + self.config.flash.hold));
                 if !self.keys.is_sharded() && !self.is_young(token, now) {
-                    touched(next, token, now);
+                    self.touched(next, token, now);
                 }
                 format!("held {drawn}")
             }
@@ -368,12 +379,4 @@ struct CartChange<'a> {
     item: &'a str,
     quantity: u32,
     adds: bool,
-}
-
-/// Records an activity, unless one was recorded a moment ago.
-fn touched(state: &mut State, token: &str, now: Timestamp) {
-    let is_due = |last: &Timestamp| now.as_score() - last.as_score() >= TOUCH_EVERY.as_secs_f64();
-    if state.recent.get(token).is_none_or(is_due) {
-        seen(state, token, now);
-    }
 }
