@@ -139,6 +139,7 @@ pub struct Lookup<'a> {
     lease_id: String,
     duration: Duration,
     held: Option<&'a StoredPage>,
+    now: Timestamp,
 }
 
 impl<'a> Lookup<'a> {
@@ -167,7 +168,7 @@ impl<'a> Lookup<'a> {
             .arg(session.map_or("", |session| session.token.as_str()))
             .num(u8::from(session.is_some_and(|session| session.only_if_stale)))
             .args(selecting.pairs());
-        Ok((Self { page, selecting, lease_id, duration, held }, command))
+        Ok((Self { page, selecting, lease_id, duration, held, now }, command))
     }
 
     /// Decodes the script's reply.
@@ -183,7 +184,8 @@ impl<'a> Lookup<'a> {
             value => value.and_then(|value| StoredPage::decode(&value, self.page, self.selecting)),
         };
         if let (Some(entry), Some(micros)) = (&mut entry, soft) {
-            entry.expire(Timestamp::from_millis(micros / 1000));
+            // The clock of Redis may be ahead of this one.
+            entry.expire(Timestamp::from_millis(micros / 1000).min(self.now));
         }
         let note = hit_for_miss::decode(&state);
         let (state, cause) = match (note, state.as_str()) {
@@ -230,5 +232,5 @@ pub async fn look_up(
     let command = call(redis.keys(), page, None, now).arg("").num(0).num(0).arg("").arg(render).arg("").num(0);
     let command = command.args(selecting.pairs());
     let reply = redis.run(command).await?;
-    Ok(Lookup { page, selecting, lease_id: String::new(), duration: Duration::ZERO, held }.read(reply)?)
+    Ok(Lookup { page, selecting, lease_id: String::new(), duration: Duration::ZERO, held, now }.read(reply)?)
 }
