@@ -93,8 +93,9 @@ impl App {
         html: Rc<dyn Html>,
         database: Option<Rc<dyn Database>>,
     ) -> Self {
-        let RedisConfig { credentials, timeout, keys, .. } = config.redis.clone();
-        let redis = Rc::new(Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys));
+        let RedisConfig { credentials, timeout, keys, has_read_regions } = config.redis.clone();
+        let redis = Redis::new(fetch.clone(), clock.clone(), credentials, timeout, keys);
+        let redis = Rc::new(redis.with_read_regions(has_read_regions));
         let keyring = Keyring::new(&config.session);
         let traffic = Rc::new(TrafficCounters::new(config.traffic_interval));
         let (pages, rows) =

@@ -226,6 +226,8 @@ impl Isolate {
                 has_variants: false,
                 state: found.state,
                 has_lease: found.has_lease,
+                // `look_up` adds the time of the request to the primary.
+                is_near: false,
                 popularity: admitted,
                 is_exact: true,
                 is_personal: view.is_signed_in || is_unpopular,
@@ -253,8 +255,8 @@ impl Isolate {
                 Step::RenderShared(_) | Step::RenderPersonal(_) | Step::Bypass(_) => {
                     return self.ask(entry, (view, found), (now, wait));
                 }
-                Step::ServeOnError | Step::Timeout(_) => {
-                    self.pages.forget(hash);
+                Step::ServeOnError | Step::Timeout(_) | Step::AskPrimary => {
+                    self.pages.forget(hash, at);
                     return Served { source: Source::Redis, wait, page: None, confirm: false };
                 }
             }
@@ -313,7 +315,7 @@ impl Isolate {
         let (found, _) = self.look_up(View { held, ..view }, None, now);
         match found.page {
             Some(page) => self.pages.keep(entry.page.hash(), page, epoch),
-            None => self.pages.forget(entry.page.hash()),
+            None => self.pages.forget(entry.page.hash(), now),
         }
     }
 
@@ -334,8 +336,8 @@ impl Isolate {
     }
 
     /// Drops the copies of a page.
-    pub fn forget(&self, item: Item) {
-        self.pages.forget(self.shared.entry(item).page.hash());
+    pub fn forget(&self, item: Item, now: Timestamp) {
+        self.pages.forget(self.shared.entry(item).page.hash(), now);
     }
 
     /// Starts the writes that are due, and runs those under way. Returns when they go on.

@@ -48,6 +48,8 @@ pub struct Known {
     pub state: PageState,
     /// This request got the lease to render the page.
     pub has_lease: bool,
+    /// The reply came from a read region, which grants no lease.
+    pub is_near: bool,
     /// `Ok` if the item's popularity admits a response without stated freshness.
     pub popularity: Popularity,
     /// The URL is canonical.
@@ -103,6 +105,8 @@ pub enum Step {
     RenderShared(ForwardReason),
     /// Wait for the request that holds the lease.
     Wait(ForwardReason),
+    /// Look the page up once more, where the lease is granted.
+    AskPrimary,
 }
 
 /// Decides the step after a lookup.
@@ -116,6 +120,7 @@ pub fn next_step(known: &Known) -> Step {
     }
     let reason = match known.stored {
         Some(Reuse::Fresh) => return Step::Serve { collapsed: known.wait.map(|wait| wait.reason) },
+        Some(Reuse::Stale) if known.is_near => return Step::AskPrimary,
         Some(Reuse::Stale) => return Step::Serve { collapsed: None },
         Some(Reuse::Forward(reason)) => reason,
         None if known.has_variants => ForwardReason::VaryMiss,
@@ -126,6 +131,9 @@ pub fn next_step(known: &Known) -> Step {
     }
     if known.may_replace_error {
         return Step::ServeOnError;
+    }
+    if known.is_near {
+        return Step::AskPrimary;
     }
     let is_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
     if !known.is_exact || known.must_be_personal || !is_shared && known.is_personal {
@@ -168,6 +176,7 @@ mod tests {
         has_variants: false,
         state: PageState::Unknown,
         has_lease: false,
+        is_near: false,
         popularity: Ok(()),
         is_exact: true,
         is_personal: false,
@@ -261,6 +270,28 @@ mod tests {
             ),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_reply_of_a_read_region_answers_all_that_needs_no_lease() {
+        let near = |known: Known| Known { is_near: true, ..known };
+        for (name, known, expected) in [
+            ("miss", MISS, Step::AskPrimary),
+            ("unpopular", UNPOPULAR, Step::AskPrimary),
+            ("stale", STALE, Step::AskPrimary),
+            ("may be served stale", Known { stored: Some(Reuse::Stale), ..MISS }, Step::AskPrimary),
+            ("no-cache", NO_CACHE, Step::AskPrimary),
+            ("fresh", Known { stored: Some(Reuse::Fresh), ..MISS }, Step::Serve { collapsed: None }),
+            ("failing origin", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
+            ("only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
+            (
+                "hit for miss",
+                Known { state: PageState::Unstorable(Reason::Private), ..MISS },
+                Step::Bypass(Reason::Private),
+            ),
+        ] {
+            assert_eq!(next_step(&near(known)), expected, "{name}");
         }
     }
 

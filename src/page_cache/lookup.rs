@@ -70,6 +70,15 @@ pub struct LookupResult {
     pub session: Option<(Option<String>, Option<f64>)>,
 }
 
+impl LookupResult {
+    /// The reply of a replica without a page that is older than the caller's copy: the replica is behind.
+    #[must_use]
+    pub fn not_older_than(self, held: Option<&StoredPage>) -> Self {
+        let is_older = |page: &StoredPage| held.is_some_and(|held| page.stored < held.stored);
+        Self { entry: self.entry.filter(|page| !is_older(page)), ..self }
+    }
+}
+
 /// The state of a page in Redis, besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageState {
@@ -96,6 +105,7 @@ pub enum LeaseRequest {
 /// When a lookup requests the lease, and for how long; and the session that it reads.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseTerms<'a> {
+    /// Zero: no lease is granted, so a read replica may answer.
     pub duration: Duration,
     pub request: LeaseRequest,
     /// In the book's layout only: otherwise, no script reaches both pages and sessions.
@@ -126,9 +136,9 @@ impl<'a> From<&'a SelectingHeaders> for Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// The render of the held copy; empty without one.
-    fn render(&self) -> &'a str {
-        self.held.map_or("", |page| &page.render)
+    /// The render of the held copy; without one, what `none` is.
+    fn render(&self, none: &'a str) -> &'a str {
+        self.held.map_or(none, |page| &page.render)
     }
 }
 
@@ -164,7 +174,8 @@ impl<'a> Lookup<'a> {
             .num(duration.as_millis())
             .num(u8::from(request == LeaseRequest::Always))
             .arg(below)
-            .arg(wanted.render())
+            // A caller that only looks needs no rank of a fresh page, either.
+            .arg(wanted.render(if duration.is_zero() { "-" } else { "" }))
             .arg(session.map_or("", |session| session.token.as_str()))
             .num(u8::from(session.is_some_and(|session| session.only_if_stale)))
             .args(selecting.pairs());
@@ -217,7 +228,8 @@ fn call(keys: Keys, page: &PageKey, session: Option<SessionRead<'_>>, now: Times
         .repeatable()
 }
 
-/// Looks a page up without a lease. If Redis still has the page `held`, it does not send the page again.
+/// Looks a page up without a lease, in the nearest read region. If Redis still has the page `held`, it does not send the
+/// page again.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -228,9 +240,11 @@ pub async fn look_up(
     held: Option<&StoredPage>,
     now: Timestamp,
 ) -> Result<LookupResult, Error> {
-    let render = Wanted { selecting, held }.render();
+    let render = Wanted { selecting, held }.render("");
     let command = call(redis.keys(), page, None, now).arg("").num(0).num(0).arg("").arg(render).arg("").num(0);
     let command = command.args(selecting.pairs());
-    let reply = redis.run(command).await?;
-    Ok(Lookup { page, selecting, lease_id: String::new(), duration: Duration::ZERO, held, now }.read(reply)?)
+    let reply = redis.run(redis.near(command)).await?;
+    let lookup = Lookup { page, selecting, lease_id: String::new(), duration: Duration::ZERO, held, now };
+    let found = lookup.read(reply)?;
+    Ok(if redis.has_read_regions() { found.not_older_than(held) } else { found })
 }

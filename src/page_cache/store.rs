@@ -21,7 +21,7 @@ use crate::{
 };
 use upstash_rest::{Command, FromReply, Reply};
 
-/// What the account needs after [`put`].
+/// What the account needs after [`PageWriter::put`].
 pub enum AccountDue<'a> {
     Nothing,
     /// The change of a page's size.
@@ -30,20 +30,71 @@ pub enum AccountDue<'a> {
     Reply(Turn<'a>, Result<Reply, upstash_rest::Error>),
 }
 
-impl AccountDue<'_> {
-    /// Completes the account.
+/// Stores pages for one isolate.
+pub struct PageWriter<'a> {
+    pub redis: &'a Redis,
+    pub account: &'a PageAccount,
+    pub now: Timestamp,
+    /// The limit of all pages, in bytes.
+    pub limit: u64,
+}
+
+impl<'a> PageWriter<'a> {
+    /// Stores `entry` until it dies and ends the lease. Returns whether it is stored, and what the account needs then.
+    /// It is not stored if the lease expired, a purge came after the lease, or the page is larger than the limit.
+    ///
+    /// A page that names the lease ends it by itself, if the page outlives the lease: that saves a command.
     ///
     /// # Errors
     /// [`Error::Redis`].
-    pub async fn settle(self, redis: &Redis, account: &PageAccount, now: Timestamp, limit: u64) -> Result<(), Error> {
-        let turn = match self {
-            Self::Nothing => return Ok(()),
-            Self::Page(page) => {
+    pub async fn put(&self, lease: &Lease, entry: &StoredPage) -> Result<(bool, AccountDue<'a>), Error> {
+        let Self { redis, account, now, limit } = *self;
+        // Only the last argument may be arbitrary bytes.
+        let [head, body] = entry.encode(&lease.key);
+        let bytes = head.len() + body.len();
+        if bytes as u64 + OVERHEAD > limit {
+            release(redis, lease).await?;
+            return Ok((false, AccountDue::Nothing));
+        }
+        let life = entry.dies.since(now);
+        let keeps_lease =
+            entry.render == lease.id && !lease.has_variants && entry.vary.is_empty() && life > lease.duration * 2;
+        let end = end(redis.keys(), lease).num(life.as_millis().max(1)).arg(entry.vary.to_text()).arg(&entry.variant);
+        let end = end.num(MAX_VARIANTS).num(u8::from(keeps_lease)).arg_concat(&[&head, &body]);
+        let size = |bytes, is_addition| {
+            let hash = lease.key.hash().to_owned();
+            PageSize { hash, bytes, is_addition, stored: now, dies: entry.dies }
+        };
+        // The size of a variant depends on the other variants, so it is known after the store only.
+        let turn = (entry.vary.is_empty() && end.is_text()).then(|| account.begin(now)).flatten();
+        if let Some(turn) = turn {
+            account.push(size(i64::try_from(bytes).unwrap_or(i64::MAX), false));
+            let calls = [end, account::command(redis, &turn.take(), now, limit)];
+            let mut replies = redis.pipeline(&calls).await?.into_iter();
+            let mut next = || replies.next().unwrap_or(Err(upstash_rest::Error::UnexpectedType));
+            let (stored, accounted) = (next()?, next());
+            let (is_stored, ..) = <(bool, i64, bool)>::from_reply(stored)?;
+            return Ok((is_stored, AccountDue::Reply(turn, accounted)));
+        }
+        let (is_stored, bytes, is_addition) = <(bool, i64, bool)>::from_reply(redis.reply(&end).await?)?;
+        let due = if is_stored { AccountDue::Page(size(bytes, is_addition)) } else { AccountDue::Nothing };
+        Ok((is_stored, due))
+    }
+
+    /// Completes the account after [`PageWriter::put`].
+    ///
+    /// # Errors
+    /// [`Error::Redis`].
+    pub async fn settle(&self, due: AccountDue<'_>) -> Result<(), Error> {
+        let Self { redis, account, now, limit } = *self;
+        let turn = match due {
+            AccountDue::Nothing => return Ok(()),
+            AccountDue::Page(page) => {
                 account.push(page);
                 let Some(turn) = account.begin(now) else { return Ok(()) };
                 turn
             }
-            Self::Reply(turn, reply) => {
+            AccountDue::Reply(turn, reply) => {
                 account::settle(redis, reply?, now, limit).await?;
                 turn
             }
@@ -52,54 +103,7 @@ impl AccountDue<'_> {
     }
 }
 
-/// Stores `entry` until it dies and ends the lease. Returns whether it is stored, and what the account needs then. It is
-/// not stored if the lease expired, a purge came after the lease, or the page is larger than the limit of all pages.
-///
-/// A page that names the lease ends it by itself, if the page outlives the lease: that saves a command.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn put<'a>(
-    redis: &Redis,
-    account: &'a PageAccount,
-    lease: &Lease,
-    entry: &StoredPage,
-    now: Timestamp,
-    limit: u64,
-) -> Result<(bool, AccountDue<'a>), Error> {
-    // Only the last argument may be arbitrary bytes.
-    let [head, body] = entry.encode(&lease.key);
-    let bytes = head.len() + body.len();
-    if bytes as u64 + OVERHEAD > limit {
-        release(redis, lease).await?;
-        return Ok((false, AccountDue::Nothing));
-    }
-    let life = entry.dies.since(now);
-    let keeps_lease =
-        entry.render == lease.id && !lease.has_variants && entry.vary.is_empty() && life > lease.duration * 2;
-    let end = end(redis.keys(), lease).num(life.as_millis().max(1)).arg(entry.vary.to_text()).arg(&entry.variant);
-    let end = end.num(MAX_VARIANTS).num(u8::from(keeps_lease)).arg_concat(&[&head, &body]);
-    let size = |bytes, is_addition| {
-        let hash = lease.key.hash().to_owned();
-        PageSize { hash, bytes, is_addition, stored: now, dies: entry.dies }
-    };
-    // The size of a variant depends on the other variants, so it is known after the store only.
-    let turn = (entry.vary.is_empty() && end.is_text()).then(|| account.begin(now)).flatten();
-    if let Some(turn) = turn {
-        account.push(size(i64::try_from(bytes).unwrap_or(i64::MAX), false));
-        let calls = [end, account::command(redis, &turn.take(), now, limit)];
-        let mut replies = redis.pipeline(&calls).await?.into_iter();
-        let mut next = || replies.next().unwrap_or(Err(upstash_rest::Error::UnexpectedType));
-        let (stored, accounted) = (next()?, next());
-        let (is_stored, ..) = <(bool, i64, bool)>::from_reply(stored)?;
-        return Ok((is_stored, AccountDue::Reply(turn, accounted)));
-    }
-    let (is_stored, bytes, is_addition) = <(bool, i64, bool)>::from_reply(redis.reply(&end).await?)?;
-    let due = if is_stored { AccountDue::Page(size(bytes, is_addition)) } else { AccountDue::Nothing };
-    Ok((is_stored, due))
-}
-
-/// As [`put`], and completes the account. Returns whether the page is stored.
+/// Stores a page and completes the account. Returns whether the page is stored.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -111,8 +115,9 @@ pub async fn store(
     limit: u64,
 ) -> Result<bool, Error> {
     let account = PageAccount::default();
-    let (is_stored, due) = put(redis, &account, lease, entry, now, limit).await?;
-    due.settle(redis, &account, now, limit).await?;
+    let writer = PageWriter { redis, account: &account, now, limit };
+    let (is_stored, due) = writer.put(lease, entry).await?;
+    writer.settle(due).await?;
     Ok(is_stored)
 }
 

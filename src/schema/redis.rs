@@ -33,6 +33,13 @@ impl Redis {
         Self { client: Client::new(Rc::new(transport), credentials, deadline), clock, keys, latencies }
     }
 
+    /// The same database, if it has read replicas: see [`Client::near`].
+    #[must_use]
+    pub fn with_read_regions(self, has_read_regions: bool) -> Self {
+        let client = if has_read_regions { self.client.with_read_regions() } else { self.client };
+        Self { client, ..self }
+    }
+
     /// The layout of the keys.
     #[must_use]
     pub const fn keys(&self) -> Keys {

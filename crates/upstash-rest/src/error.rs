@@ -70,12 +70,6 @@ impl Error {
         }
     }
 
-    /// Returns whether the server does not know the hash of a script. Compares the first word only: servers differ in
-    /// the rest.
-    pub(crate) fn is_no_script(&self) -> bool {
-        matches!(self, Self::Refused { code } if code == "NOSCRIPT")
-    }
-
     /// Returns whether the same request may succeed a moment later: a lost or late response, or a failure of a server
     /// in between.
     #[must_use]

@@ -14,7 +14,28 @@ pub struct Script {
     /// SHA-1 of `source` in lower-case hexadecimal. With a wrong hash every call takes a second request, which carries
     /// the text.
     pub sha1: &'static str,
+    /// SHA-1 of [`Script::read_only_source`]; empty if no call of the script only reads.
+    pub read_only_sha1: &'static str,
 }
+
+impl Script {
+    /// A script with calls that only read ([`Client::near`](crate::Client::near)), and the SHA-1 of their text.
+    #[must_use]
+    pub const fn readable(self, read_only_sha1: &'static str) -> Self {
+        Self { read_only_sha1, ..self }
+    }
+
+    /// The text of calls that only read: its first line has the flag `no-writes`, too. Redis refuses `EVAL_RO` for a text
+    /// whose first line names other flags only.
+    #[must_use]
+    pub fn read_only_source(&self) -> String {
+        let rest = self.source.strip_prefix(FLAGS);
+        rest.map_or_else(|| self.source.to_owned(), |rest| [FLAGS, "no-writes,", rest].concat())
+    }
+}
+
+/// The begin of a script with flags.
+const FLAGS: &str = "#!lua flags=";
 
 /// Makes a [`Script`] at compile time: `script!(name, text)`, or `script!(name, text, sha1)` to pin its hash.
 ///
@@ -57,6 +78,7 @@ macro_rules! script {
                 Ok(sha1) => sha1,
                 Err(_) => "",
             },
+            read_only_sha1: "",
         }
     }};
 }

@@ -151,7 +151,7 @@ impl World {
         }
         match answer.page {
             Some(kept) => self.isolates[isolate].keep(view.item, kept, now),
-            None => self.isolates[isolate].forget(view.item),
+            None => self.isolates[isolate].forget(view.item, now),
         }
         let wakes = self.isolates[home].write(now);
         self.wake(home, wakes);

@@ -46,7 +46,7 @@ pub async fn bought_together(
     let keys = redis.keys();
     let keys = [keys.bought_together(item), keys.purchases(), keys.purchases_rescaled()];
     let command = command(keys, limit, now, config).arg(item.as_str());
-    let reply: Option<RankedItems> = redis.run(command).await?;
+    let reply: Option<RankedItems> = redis.run(redis.near(command)).await?;
     let ranked = reply.map(|(_, ranked)| parse(ranked)).unwrap_or_default();
     Ok(ranked.into_iter().map(|(item, score)| BoughtTogether { item, score }).collect())
 }
@@ -67,7 +67,7 @@ pub async fn bought_by_viewers(
     config: &InsightsConfig,
 ) -> Result<BoughtByViewers, Error> {
     let command = command([redis.keys().bought_after_viewing(item)], limit, now, config);
-    let reply: Option<RankedItems> = redis.run(command).await?;
+    let reply: Option<RankedItems> = redis.run(redis.near(command)).await?;
     Ok(reply.map(|(orders, ranked)| BoughtByViewers { orders, shares: parse(ranked) }).unwrap_or_default())
 }
 

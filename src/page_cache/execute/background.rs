@@ -11,7 +11,7 @@ use crate::{
         lookup::{Lease, LookupResult, PageState, look_up},
         policy::freshness::Popularity,
         selecting::SelectingHeaders,
-        store,
+        store::{self, PageWriter},
         stored_page::StoredPage,
     },
     ports::{answer::BackgroundTask, error::Error, time::Timestamp},
@@ -79,15 +79,15 @@ pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
     let page = StoredPage { render: lease.id().to_owned(), ..page };
-    let account = &app.pages.account;
-    match store::put(&app.redis, account, lease, &page, now, limit).await {
+    let writer = PageWriter { redis: &app.redis, account: &app.pages.account, now, limit };
+    match writer.put(lease, &page).await {
         Ok((is_stored, due)) => {
             if is_stored {
                 let page = Rc::new(page);
                 app.pages.keep(lease.key().hash(), page.clone(), epoch);
                 app.location.put(lease.key(), &page, app.clock.now()).await;
             }
-            log_error(due.settle(&app.redis, account, now, limit).await);
+            log_error(writer.settle(due).await);
         }
         Err(error) => log::warn!("page cache: a page was not stored: {error}"),
     }

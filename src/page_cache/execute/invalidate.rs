@@ -28,7 +28,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     if !is_safe && (status.is_success() || status.is_redirection() || is_refused) {
         let keys = changed(&url, &answer.response, &app.config.page.urls);
         for key in &keys {
-            app.pages.forget(key.hash());
+            app.pages.forget(key.hash(), now);
             app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
         }
         if app.home.is_some() {
@@ -39,7 +39,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
                 log::warn!("page cache: {error}");
             }
             for key in &keys {
-                app.pages.forget(key.hash());
+                app.pages.forget(key.hash(), app.clock.now());
             }
         }));
     }

@@ -72,7 +72,7 @@ pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: R
                     share(&app, &key, page).await;
                 }
             }
-            Ok(_) => app.pages.forget(key.hash()),
+            Ok(_) => app.pages.forget(key.hash(), now),
             Err(error) => log::warn!("page cache: {error}"),
         }
     })

@@ -26,7 +26,7 @@ mod personal;
 pub mod render;
 mod shared;
 
-use std::{cell::LazyCell, rc::Rc};
+use std::{cell::LazyCell, rc::Rc, time::Duration};
 
 use http::{HeaderValue, Method, StatusCode, header};
 
@@ -85,6 +85,8 @@ struct Found {
     epoch: LookupEpoch,
     /// Redis sent the page: the location's cache does not have it.
     is_new: bool,
+    /// A read region replied.
+    is_near: bool,
 }
 
 /// The reason for asking the origin, and whether popularity admits a response without stated freshness.
@@ -139,7 +141,9 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     if step == FirstStep::WithoutRedis {
         return local::serve_without_redis(page).await;
     }
-    match page.look_up(true).await {
+    let is_near =
+        app.redis.has_read_regions() && !page.directives.is_validated() && !app.pages.has_changed(page.key.hash(), now);
+    match page.look_up(true, is_near).await {
         Ok(found) => page.answer_found(found).await,
         Err(error) => {
             log::warn!("page cache: {error}");
@@ -149,8 +153,9 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
 }
 
 impl PageRequest {
-    /// One pipeline: the page, and with `with_session` the visitor's session.
-    async fn look_up(&self, with_session: bool) -> Result<Found, Error> {
+    /// One pipeline: the page, and with `with_session` the visitor's session. `is_near`: without a lease, in the nearest
+    /// read region.
+    async fn look_up(&self, with_session: bool, is_near: bool) -> Result<Found, Error> {
         let app = &self.visit.app;
         let lease_request = if self.directives.is_validated() {
             LeaseRequest::Always
@@ -167,11 +172,13 @@ impl PageRequest {
             let is_young = sessions::is_young(token, self.visit.now, &app.config.session);
             SessionRead { token, only_if_stale, is_young }
         });
-        let terms = LeaseTerms { duration: app.config.origin.timeout, request: lease_request, session: in_script };
+        let duration = if is_near { Duration::ZERO } else { app.config.origin.timeout };
+        let terms = LeaseTerms { duration, request: lease_request, session: in_script };
         let held = self.held().await;
         let wanted = Wanted { selecting: &self.selecting, held: held.as_deref() };
         let (lookup, command) = Lookup::new(keys, &self.key, wanted, app.clock.now(), terms)?;
         let epoch = app.pages.epoch(app.clock.now());
+        let command = if is_near { app.redis.near(command) } else { command };
         let mut commands = vec![command.expecting(app.config.page.max_bytes)];
         let in_pipeline = token.filter(|token| !keys.reaches_shared(token));
         commands.extend(in_pipeline.into_iter().flat_map(|token| sessions::check_commands(keys, token)));
@@ -179,6 +186,9 @@ impl PageRequest {
         app.circuit.record(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
         let mut lookup = lookup.read(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
+        if is_near {
+            lookup = lookup.not_older_than(held.as_deref());
+        }
         if let Some(page) = &mut lookup.entry {
             page.hold(&*app.fetch);
         }
@@ -191,7 +201,7 @@ impl PageRequest {
         });
         let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
         let is_new = number(lookup.entry.as_deref()) != number(held.as_deref());
-        Ok(Found { lookup, session, lacks_session: token.is_some() && check.is_none(), epoch, is_new })
+        Ok(Found { lookup, session, lacks_session: token.is_some() && check.is_none(), epoch, is_new, is_near })
     }
 
     async fn check_session(&self) -> Result<Option<Session>, Error> {
@@ -277,15 +287,14 @@ impl PageRequest {
                         continue;
                     }
                     pause = next_pause(pause);
-                    match self.look_up(false).await {
-                        Ok(again) => {
-                            found = Found { session: found.session, ..again };
-                        }
-                        Err(error) => {
-                            log::warn!("page cache: {error}");
-                            return local::serve_after_redis_failed(self).await;
-                        }
-                    }
+                }
+                Step::AskPrimary => {}
+            }
+            match self.look_up(false, false).await {
+                Ok(again) => found = Found { session: found.session, ..again },
+                Err(error) => {
+                    log::warn!("page cache: {error}");
+                    return local::serve_after_redis_failed(self).await;
                 }
             }
         }
@@ -312,6 +321,7 @@ impl PageRequest {
             has_variants: !lookup.vary.is_empty(),
             state: lookup.state,
             has_lease: lookup.lease.is_some(),
+            is_near: found.is_near,
             popularity: self.popularity(lookup),
             is_exact: self.key.is_exact(),
             is_personal: self.has_personal_headers

@@ -122,7 +122,7 @@ pub(super) fn confirm(
         match take(&app, response, &key, wanted, epoch).await {
             Some(page) if page.render != held.render => share(&app, &key, page).await,
             Some(_) => {}
-            None => app.pages.forget(key.hash()),
+            None => app.pages.forget(key.hash(), app.clock.now()),
         }
     })
 }

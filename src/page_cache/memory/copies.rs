@@ -22,6 +22,8 @@ const MAX_COPIES: usize = 2_000;
 const MAX_BYTES: usize = 24 << 20;
 /// A copy's key, headers and names, bytes.
 const OVERHEAD: usize = 1 << 10;
+/// How long the isolate reads a page that it has voided from the primary: longer than any replica is behind.
+const CHANGED_FOR: Duration = Duration::from_mins(5);
 /// Largest number of URLs with a remembered invalidation.
 const MAX_VOIDED: usize = 1_000;
 
@@ -33,9 +35,16 @@ pub struct LocalCopies {
     old: Generation,
     /// Counts invalidations.
     clock: u64,
-    /// The clock at the last invalidation of each page, and of all pages.
-    voided: HashMap<String, u64>,
-    all_voided: u64,
+    /// The last invalidation of each page, and of all pages.
+    voided: HashMap<String, Voided>,
+    all_voided: Voided,
+}
+
+/// An invalidation: the clock after it, and its time.
+#[derive(Clone, Copy)]
+struct Voided {
+    clock: u64,
+    at: Timestamp,
 }
 
 /// Copies by the page's hash. One list holds the variants of a page.
@@ -91,7 +100,8 @@ pub struct LocalHit {
 impl LocalCopies {
     pub fn new(ttl: Duration) -> Self {
         let (young, old) = Default::default();
-        Self { ttl, young, old, clock: 0, voided: HashMap::new(), all_voided: 0 }
+        let never = Voided { clock: 0, at: Timestamp::from_millis(0) };
+        Self { ttl, young, old, clock: 0, voided: HashMap::new(), all_voided: never }
     }
 
     /// Starts a lookup.
@@ -135,8 +145,7 @@ impl LocalCopies {
 
     /// Keeps a page from Redis, unless it was voided after `epoch`.
     pub fn keep(&mut self, hash: &str, entry: Rc<StoredPage>, epoch: LookupEpoch) {
-        let voided = self.voided.get(hash).copied().unwrap_or_default().max(self.all_voided);
-        if entry.body.len() > MAX_BYTES / 16 || voided > epoch.clock {
+        if entry.body.len() > MAX_BYTES / 16 || self.voided(hash, |voided| voided.clock > epoch.clock) {
             return;
         }
         let mut copies = self.young.take(hash).or_else(|| self.old.take(hash)).unwrap_or_default();
@@ -160,29 +169,43 @@ impl LocalCopies {
         self.age();
     }
 
+    /// Returns whether the last invalidation of the page, or of all pages, is one of these.
+    fn voided(&self, hash: &str, is_one: impl Fn(&Voided) -> bool) -> bool {
+        is_one(&self.all_voided) || self.voided.get(hash).is_some_and(is_one)
+    }
+
+    /// Returns whether the page was voided within the last five minutes. No replica is so far behind.
+    pub fn has_changed(&self, hash: &str, now: Timestamp) -> bool {
+        self.voided(hash, |voided| now.is_within(CHANGED_FOR, voided.at))
+    }
+
     /// Bytes of the bodies of all copies.
     pub const fn bytes(&self) -> usize {
         self.young.bytes + self.old.bytes
     }
 
     /// Drops the copies of a page.
-    pub fn forget(&mut self, hash: &str) {
+    pub fn forget(&mut self, hash: &str, now: Timestamp) {
         self.young.take(hash);
         self.old.take(hash);
-        self.clock += 1;
+        let voided = self.void(now);
         if self.voided.len() >= MAX_VOIDED {
             // No lookup that is under way may keep its page.
             self.voided.clear();
-            self.all_voided = self.clock;
+            self.all_voided = voided;
         }
-        self.voided.insert(hash.to_owned(), self.clock);
+        self.voided.insert(hash.to_owned(), voided);
     }
 
     /// Drops all copies.
-    pub fn forget_all(&mut self) {
+    pub fn forget_all(&mut self, now: Timestamp) {
         (self.young, self.old) = Default::default();
+        self.all_voided = self.void(now);
+    }
+
+    const fn void(&mut self, now: Timestamp) -> Voided {
         self.clock += 1;
-        self.all_voided = self.clock;
+        Voided { clock: self.clock, at: now }
     }
 
     fn age(&mut self) {
@@ -304,19 +327,33 @@ mod tests {
         let mut copies = LocalCopies::new(TTL);
         keep(&mut copies, "a", vec![1; 10]);
         let before = copies.epoch(START);
-        copies.forget("a");
+        copies.forget("a", START);
         copies.keep("a", Rc::new(entry(b"", Vec::new())), before);
         assert!(copies.get("a", &request("1"), START).is_none());
         copies.keep("b", Rc::new(entry(b"", Vec::new())), before);
         assert!(copies.get("b", &request("1"), START).is_some(), "another page");
-        copies.forget_all();
+        copies.forget_all(START);
         copies.keep("b", Rc::new(entry(b"", Vec::new())), before);
         assert!(copies.get("b", &request("1"), START).is_none());
         keep(&mut copies, "b", Vec::new());
         assert!(copies.get("b", &request("1"), START).is_some());
         let before = copies.epoch(START);
-        (0..=MAX_VOIDED).for_each(|number| copies.forget(&number.to_string()));
+        (0..=MAX_VOIDED).for_each(|number| copies.forget(&number.to_string(), START));
         copies.keep("0", Rc::new(entry(b"", Vec::new())), before);
         assert!(copies.get("0", &request("1"), START).is_none() && copies.voided.len() <= MAX_VOIDED);
+    }
+
+    #[test]
+    fn an_invalidation_is_remembered_for_five_minutes() {
+        let mut copies = LocalCopies::new(TTL);
+        let later = START + CHANGED_FOR;
+        let changed = |copies: &LocalCopies, now| ["a", "b"].map(|hash| copies.has_changed(hash, now));
+        assert_eq!(changed(&copies, START), [false, false]);
+        copies.forget("a", START);
+        assert_eq!((changed(&copies, START), changed(&copies, later)), ([true, false], [false, false]));
+        copies.forget_all(START);
+        assert_eq!((changed(&copies, START), changed(&copies, later)), ([true, true], [false, false]));
+        (0..=MAX_VOIDED).for_each(|number| copies.forget(&number.to_string(), later));
+        assert_eq!(changed(&copies, later), [true, true], "too many to remember each");
     }
 }

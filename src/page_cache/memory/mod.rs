@@ -149,7 +149,7 @@ impl PageMemory {
 
     /// Notes that the page cannot be stored, and drops its copies.
     pub fn note_unstorable(&self, hash: &str, reason: Reason, now: Timestamp) {
-        self.copies.borrow_mut().forget(hash);
+        self.copies.borrow_mut().forget(hash, now);
         self.unstorable.put(hash, (reason, now), now + HIT_FOR_MISS, now);
     }
 
@@ -219,6 +219,12 @@ impl PageMemory {
         }
     }
 
+    /// Returns whether this isolate has voided the page in the last minutes. A read region may still have it.
+    #[must_use]
+    pub fn has_changed(&self, hash: &str, now: Timestamp) -> bool {
+        self.copies.borrow().has_changed(hash, now)
+    }
+
     /// Bytes of the bodies of all copies.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
@@ -226,15 +232,15 @@ impl PageMemory {
     }
 
     /// Drops the copies of a page and its hit-for-miss notes.
-    pub fn forget(&self, hash: &str) {
-        self.copies.borrow_mut().forget(hash);
+    pub fn forget(&self, hash: &str, now: Timestamp) {
+        self.copies.borrow_mut().forget(hash, now);
         self.unstorable.remove(hash);
         self.unstorable_personal.remove(hash);
     }
 
     /// Drops all copies and all hit-for-miss notes.
-    pub fn forget_all(&self) {
-        self.copies.borrow_mut().forget_all();
+    pub fn forget_all(&self, now: Timestamp) {
+        self.copies.borrow_mut().forget_all(now);
         self.unstorable.clear();
         self.unstorable_personal.clear();
     }
@@ -304,7 +310,7 @@ mod tests {
         let later = START + Duration::from_secs(5);
         assert!(!memory.must_confirm_unstorable("a", START) && !memory.must_confirm_unstorable("b", later));
         assert!(memory.must_confirm_unstorable("a", later) && !memory.must_confirm_unstorable("a", later));
-        memory.forget_all();
+        memory.forget_all(later);
         assert_eq!(memory.unstorable("a", later), None);
     }
 
@@ -314,11 +320,11 @@ mod tests {
         let page = Rc::new(StoredPage { vary: VaryFields::from_text(""), ..entry(b"", Vec::new()) });
         let has_copy =
             || memory.copies.borrow_mut().get("a", &LazyCell::new(SelectingHeaders::default), START).is_some();
-        memory.forget("a");
+        memory.forget("a", START);
         memory.note_unstorable("a", Reason::Invalidated, START);
         memory.keep("a", page.clone(), memory.epoch(START));
         assert!(!has_copy());
-        memory.forget("a");
+        memory.forget("a", START);
         memory.keep("a", page, memory.epoch(START));
         assert!(has_copy());
     }

@@ -178,7 +178,7 @@ async fn pass(app: &App, route: &ApiRoute, request: Request, now: Timestamp) -> 
     let purges = route.path == "/purge";
     let answer = send(app, pattern, request).await;
     if purges && answer.response.status().is_success() {
-        app.pages.forget_all();
+        app.pages.forget_all(now);
     }
     answer
 }

@@ -53,9 +53,9 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     if !purges.is_empty() {
         // This isolate forgets its copies before and after, because a concurrent request may load a page that is being
         // purged.
-        request.app.pages.forget_all();
+        request.app.pages.forget_all(request.now);
         page_cache::purge(&request.app.redis, &purges, extent).await?;
-        request.app.pages.forget_all();
+        request.app.pages.forget_all(request.now);
     }
     Ok(respond::json(respond::NO_STORE, &json!({"purged": purges.len(), "skipped": skipped})).into())
 }

@@ -12,6 +12,12 @@ macro_rules! lua {
     };
 }
 
+/// The SHA-1 of `page.lua` with the flag `no-writes`.
+const PAGE_READS: &str = "739afe5be9f19976c3b5a1232d5a26ded59f4822";
+
+/// The SHA-1 of `related.lua` with the flag `no-writes`.
+const RELATED_READS: &str = "75c89709da758363bc14bdad77de179031aba68a";
+
 /// Every script.
 pub static ALL: &[&Script] = &[
     &ACCOUNT,
@@ -84,7 +90,7 @@ pub static LEARN: Script = lua!("learn", "f78f6c8da32aeb472b8a659b87528d0b7312bb
 pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
-pub static PAGE: Script = lua!("page", "71fb24a8aebfec9368b4ee111e4563022c85905c");
+pub static PAGE: Script = lua!("page", "71fb24a8aebfec9368b4ee111e4563022c85905c").readable(PAGE_READS);
 
 /// Marks pages as purged.
 pub static PURGE: Script = lua!("purge", "002e21bc3adc12f0a4f0040c90829824f6ee3c19");
@@ -93,7 +99,7 @@ pub static PURGE: Script = lua!("purge", "002e21bc3adc12f0a4f0040c90829824f6ee3c
 pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332");
 
 /// Ranks the items that are bought with an item, or by visitors who had viewed it.
-pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678220702");
+pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678220702").readable(RELATED_READS);
 
 /// Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
 pub static RESCALE: Script = lua!("rescale", "a2e6d87448fa2325939e389a36494ac7cba2abfb");

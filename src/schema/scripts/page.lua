@@ -1,7 +1,7 @@
 #!lua flags=allow-key-locking
 -- Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 -- KEYS viewed: cache:{hash} variants:{hash} render:{hash} purged: purged:latest [login: [recent:]]
--- ARGV item ('' = none), hash, now (ms), lease id, lease (ms; 0 = only look), lease even if fresh (1 or 0),
+-- ARGV item ('' = none), hash, now (ms), lease id, lease (ms; 0 = only look, without a write), lease even if fresh (1 or 0),
 --   lease only if the page was stored before or its item ranks below this number ('' = always),
 --   render of the entry that the caller has ('' = none), token ('' = no session to check),
 --   session only if the page is not fresh (1 or 0), (header, value)*

@@ -258,6 +258,8 @@ async fn many_buyers_buy_exactly_all_pieces() {
             let buyer = reserve(&shop, &user).await?;
             if number % 3 == 0 {
                 shop.store.raw(&["ZINCRBY", &format!("held:{RUNNING}"), "-500", &user]).await;
+                // It names the end of the first hold.
+                shop.store.raw(&["HDEL", &format!("flash:{RUNNING}"), "upkeep"]).await;
                 return None;
             }
             let (status, order, page) = buyer.send(&shop, FORM).await;

@@ -13,17 +13,23 @@ use upstash_rest::{Command, Error, Pairs, Reply, Script, TransportError};
 use crate::support::Store;
 
 /// Scripts that no other test uses, so that the server has not seen them.
-static TWICE: Script =
-    Script { name: "twice", source: "return ARGV[1] .. ARGV[1]", sha1: "10c9e9c3f46da585b3f3125ba6f06f6ac55c2b4b" };
+static TWICE: Script = Script {
+    name: "twice",
+    source: "return ARGV[1] .. ARGV[1]",
+    sha1: "10c9e9c3f46da585b3f3125ba6f06f6ac55c2b4b",
+    read_only_sha1: "",
+};
 static THRICE: Script = Script {
     name: "thrice",
     source: "return ARGV[1] .. ARGV[1] .. ARGV[1]",
     sha1: "a8d01b13e8a36dbea273fe25d2bc719c46f9e87b",
+    read_only_sha1: "",
 };
 static FOURFOLD: Script = Script {
     name: "fourfold",
     source: "return ARGV[1] .. ARGV[1] .. ARGV[1] .. ARGV[1]",
     sha1: "d0d2f3f33cbc33cdf1da22e7cd088763f13877d2",
+    read_only_sha1: "",
 };
 
 fn call(script: &'static Script, text: impl AsRef<[u8]>) -> Command {

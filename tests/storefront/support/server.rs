@@ -121,7 +121,7 @@ fn write_response(response: Response) -> http::Response<Either<Full<Bytes>, Stre
     Response::from_parts(head, body).map(|body| match body {
         Body::Empty => Either::Left(Full::default()),
         Body::Bytes(bytes) => Either::Left(Full::new(bytes)),
-        Body::Held(held) => Either::Left(Full::new(held.read())),
+        Body::Held(bytes) => Either::Left(Full::new(bytes.read())),
         Body::Prepared(kept) => Either::Left(Full::new(kept.content.read())),
         Body::Stream(chunks) => Either::Right(StreamBody::new(chunks.map_ok(Frame::data).boxed_local())),
     })

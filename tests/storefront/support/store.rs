@@ -235,9 +235,12 @@ pub fn config(variables: &[(String, String)]) -> Config {
 /// An app whose Redis keeps its deadlines in real time, while all else goes by `clock`.
 pub fn app(config: Config, clock: impl Clock + 'static) -> App {
     let fetch = Rc::new(NativeFetch::new());
-    let RedisConfig { credentials, timeout, keys, .. } = config.redis.clone();
+    let RedisConfig { credentials, timeout, keys, has_read_regions } = config.redis.clone();
     let redis = Redis::new(fetch.clone(), Rc::new(TestClock::ticking()), credentials, timeout, keys);
-    App { redis: redis.into(), ..App::new(config, fetch, Rc::new(clock), Rc::new(LolHtml), None) }
+    App {
+        redis: redis.with_read_regions(has_read_regions).into(),
+        ..App::new(config, fetch, Rc::new(clock), Rc::new(LolHtml), None)
+    }
 }
 
 /// Notes that this test, whose name its thread has, runs on a cluster.

@@ -5,8 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use edgefront::schema::redis::Redis;
 use http::{Method, header};
 use serde_json::{Value, json};
+use upstash_rest::Command;
 
 use crate::{
     page_cache::{header as header_of, make_popular},
@@ -233,6 +235,75 @@ async fn the_token_passes_between_the_tiers() {
     assert_eq!(visitor.quantity(&tiers.edge[0]).await, json!(3));
 }
 
+/// Visits a stored page. Returns whether it came from Redis without the primary.
+async fn is_near_hit(shop: &Shop, path: &str) -> bool {
+    let is_hit = header_of(&shop.visit(path).await, "cache-status").contains("hit");
+    is_hit && shop.blocking_and_forwarded().await.1 == 0
+}
+
+/// Stores a page, and waits until both replicas have it.
+async fn store_everywhere(regions: &Regions, path: &str) {
+    regions.home.visit(path).await;
+    for far in &regions.far {
+        eventually("the replica has the page", async || is_near_hit(far, path).await).await;
+    }
+}
+
+const LONG: &str = "max-age=600, public";
+
+#[tokio::test]
+async fn a_hit_is_read_near_and_a_miss_asks_the_primary() {
+    let regions = Regions::start(&[("PAGE_MEMORY", "0")], IMPATIENT).await;
+    let [far, _] = &regions.far;
+    for shop in regions.all() {
+        shop.origin.answer(Reply::html("page").header("cache-control", LONG));
+    }
+    store_everywhere(&regions, "/a").await;
+    for _ in 0..5 {
+        assert!(is_near_hit(far, "/a").await);
+    }
+    assert_eq!(far.blocking_and_forwarded().await, (1, 0));
+    far.visit("/b").await;
+    assert_eq!(far.blocking_and_forwarded().await, (2, 1), "a miss needs the lease");
+}
+
+#[tokio::test]
+async fn an_isolate_reads_what_it_purged_from_the_primary_and_others_are_the_lag_behind() {
+    let regions = Regions::start(&[("PAGE_MEMORY", "0")], IMPATIENT).await;
+    for shop in regions.all() {
+        shop.origin.answer(Reply::html("old").header("cache-control", LONG));
+    }
+    store_everywhere(&regions, "/a").await;
+    let [far, other] = &regions.far;
+    regions.stop_replication();
+    for shop in regions.all() {
+        shop.origin.answer(Reply::html("new").header("cache-control", LONG));
+    }
+    let purge = far.request(Method::POST, "/_edge/v1/purge").bearer_auth(SERVICE_KEY);
+    assert!(with_json(purge, &json!({"all": true})).send().await.unwrap().status().is_success());
+    let text = async |shop: &Shop| shop.visit("/a").await.text().await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(text(far).await, "new", "it purged the page itself");
+        far.settled().await;
+    }
+    assert_eq!(text(other).await, "old", "the replica has not moved");
+    regions.replicate();
+    eventually("the purge arrives", async || text(other).await == "new").await;
+}
+
+#[tokio::test]
+async fn a_lookup_shows_the_visitors_own_session() {
+    let regions = Regions::start(&[("PAGE_MEMORY", "0")], IMPATIENT).await;
+    regions.stop_replication();
+    let mut visitor = Browser::default();
+    visitor.log_in(&regions.far[0], "ada").await;
+    for shop in regions.all() {
+        shop.origin
+            .answer_with(|asked| Reply::html(asked.header("edge-user").to_owned()).header("cache-control", "private"));
+        assert_eq!(visitor.send(shop.get("/mine")).await.1, "ada");
+    }
+}
+
 /// The requests that a visitor near a replica waits for. docs/scaling.md repeats the table.
 #[tokio::test]
 async fn a_visitor_waits_for_the_primary_only_where_the_table_says_so() {
@@ -252,6 +323,21 @@ async fn a_visitor_waits_for_the_primary_only_where_the_table_says_so() {
     };
     let mut visitor = Browser::default();
     make_popular(far, "mug").await;
+    // The replica learns the scripts.
+    far.visit("/products/pen").await;
+    visitor.api(far, Method::GET, "/items/mug/related", None).await;
+    far.settled().await;
+    regions.home.origin.answer(Reply::html("cup").header("cache-control", LONG));
+    let cup = async |shop: &Shop| shop.get("/products/cup").header("host", "shop.example").send().await.unwrap();
+    cup(&regions.home).await;
+    regions.home.settled().await;
+    let keys = async |redis: &Redis| redis.run::<Vec<String>>(Command::read("KEYS").arg("cache:*")).await.unwrap();
+    let stored = keys(&far.store.aside).await;
+    assert!(!stored.is_empty());
+    eventually("the replica has the page", async || keys(&far.store.redis).await.len() == stored.len()).await;
+    note("warm").await;
+    assert!(header_of(&cup(far).await, "cache-status").contains("hit"));
+    note("page that only Redis has").await;
     far.visit("/products/mug").await;
     note("page that no cache has").await;
     far.visit("/products/mug").await;
@@ -274,6 +360,7 @@ async fn a_visitor_waits_for_the_primary_only_where_the_table_says_so() {
     note("`GET /items/{item}/related`").await;
     visitor.log_out(far).await;
     note("logout").await;
+    rows.remove(0);
     let heads = ["Action of a visitor near a replica", "requests to Redis", "answered by the primary"];
     document::hold("docs/scaling.md", "regions", &document::table(heads, rows));
 }

@@ -8,7 +8,11 @@ mod exchange;
 mod response;
 mod retry;
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Duration,
+};
 
 use http::HeaderValue;
 
@@ -23,6 +27,9 @@ use crate::{
     transport::Transport,
 };
 
+/// The attempts of a script in full: for a replica that does not know it, and for the primary.
+const ATTEMPTS_IN_FULL: usize = 2;
+
 /// A Redis database over REST.
 ///
 /// A pipeline sends independent commands in one request. A transaction executes a fixed set of writes together. A write
@@ -35,6 +42,8 @@ pub struct Client {
     sync_token: RefCell<Option<HeaderValue>>,
     /// The scope of the calls, for all handles. Its token counts instead.
     scope: CurrentScope,
+    /// Scripts that only read are sent as `EVALSHA_RO`, for all handles.
+    has_read_regions: Rc<Cell<bool>>,
     meter: Rc<Meter>,
     /// Belongs to this handle alone: another handle has another deadline.
     batcher: Batcher,
@@ -50,6 +59,7 @@ impl Client {
             deadline,
             sync_token: RefCell::default(),
             scope: CurrentScope::default(),
+            has_read_regions: Rc::default(),
             meter: Rc::default(),
             batcher: Batcher::default(),
         }
@@ -64,6 +74,7 @@ impl Client {
             deadline,
             sync_token: self.sync_token.clone(),
             scope: self.scope.clone(),
+            has_read_regions: self.has_read_regions.clone(),
             meter: self.meter.clone(),
             batcher: Batcher::default(),
         }
@@ -73,6 +84,27 @@ impl Client {
     #[must_use]
     pub fn through(self, transport: Rc<dyn Transport>) -> Self {
         Self { transport, ..self }
+    }
+
+    /// The same handle, for a database with read replicas: see [`Client::near`].
+    #[must_use]
+    pub fn with_read_regions(self) -> Self {
+        self.has_read_regions.set(true);
+        self
+    }
+
+    /// Returns whether replicas execute scripts that only read. False as soon as the server has refused one.
+    #[must_use]
+    pub fn has_read_regions(&self) -> bool {
+        self.has_read_regions.get()
+    }
+
+    /// Declares that this call of a [readable](crate::Script::readable) script writes nothing. With
+    /// [read regions](Client::with_read_regions) it is sent as `EVALSHA_RO`, which the nearest replica executes. If the
+    /// server refuses that, the client sends this and all later calls as EVALSHA.
+    #[must_use]
+    pub fn near(&self, call: Command) -> Command {
+        call.with_read(self.has_read_regions.get())
     }
 
     /// Counts what this handle sends, and the handles that [`Client::with_deadline`] makes of it.
@@ -113,8 +145,11 @@ impl Client {
     pub async fn reply(&self, command: &Command) -> Result<Reply, Error> {
         let until = self.until();
         let mut reply = self.run_as(command, ScriptForm::Hash, until).await;
-        if command.is_script() && reply.as_ref().is_err_and(Error::is_no_script) {
-            reply = self.run_as(command, ScriptForm::Source, until).await;
+        for _ in 0..ATTEMPTS_IN_FULL {
+            if !self.must_repeat(command, &reply) {
+                break;
+            }
+            reply = self.run_as(&self.again(command), ScriptForm::Source, until).await;
         }
         reply
     }
@@ -130,19 +165,18 @@ impl Client {
         }
         let until = self.until();
         let mut replies = self.run_all_as(commands, ScriptForm::Hash, until).await?;
-        let is_unknown = |reply: &Result<Reply, Error>| reply.as_ref().is_err_and(Error::is_no_script);
-        // Only the scripts that the server did not know are sent again: the other commands have been executed.
-        let unknown: Vec<_> = commands
-            .iter()
-            .zip(&replies)
-            .filter(|(_, reply)| is_unknown(reply))
-            .map(|(command, _)| command.clone())
-            .collect();
-        if !unknown.is_empty() {
-            let late = self.run_all_as(&unknown, ScriptForm::Source, until).await?;
-            for (reply, late) in replies.iter_mut().filter(|reply| is_unknown(reply)).zip(late) {
-                *reply = late;
+        for _ in 0..ATTEMPTS_IN_FULL {
+            // The other commands have been executed.
+            let refused: Vec<_> =
+                commands.iter().zip(&replies).map(|(command, reply)| self.must_repeat(command, reply)).collect();
+            let again = commands.iter().zip(&refused).filter(|(_, is_refused)| **is_refused);
+            let again: Vec<_> = again.map(|(command, _)| self.again(command)).collect();
+            if again.is_empty() {
+                break;
             }
+            let late = self.run_all_as(&again, ScriptForm::Source, until).await?;
+            let places = replies.iter_mut().zip(refused).filter(|(_, is_refused)| *is_refused);
+            places.zip(late).for_each(|((place, _), late)| *place = late);
         }
         Ok(replies)
     }
@@ -169,6 +203,23 @@ impl Client {
             commands => self.run_atomically(commands, self.until()).await?,
         };
         T::from_reply(Reply::List(replies.into_iter().collect::<Result<_, _>>()?))
+    }
+
+    /// Returns whether to send a script again, in full: the server does not know it, or refuses its read-only form.
+    fn must_repeat(&self, command: &Command, reply: &Result<Reply, Error>) -> bool {
+        let Err(Error::Refused { code }) = reply else { return false };
+        // The first word only: servers differ in the rest.
+        let is_unknown = code == "NOSCRIPT";
+        let is_refused = !is_unknown && command.is_script() && command.is_read();
+        if is_refused && self.has_read_regions.replace(false) {
+            log::warn!("the server refuses scripts that only read ({code}): the primary executes them");
+        }
+        is_unknown || is_refused
+    }
+
+    /// The command as it is sent again.
+    fn again(&self, command: &Command) -> Command {
+        command.clone().with_read(command.is_read() && self.has_read_regions())
     }
 
     /// The moment at which a call that begins now must end.

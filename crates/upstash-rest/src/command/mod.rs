@@ -184,6 +184,12 @@ impl Command {
         matches!(self.verb, Verb::Script(..))
     }
 
+    /// The same call of a script, as a read or as a write.
+    pub(crate) const fn with_read(mut self, is_read: bool) -> Self {
+        self.is_read = is_read;
+        self
+    }
+
     fn push(&mut self, pieces: &[&[u8]]) {
         let before = self.arguments.len();
         if !self.open() {
@@ -226,10 +232,16 @@ impl Command {
     /// Writes the array of all words that JSON can carry, in order: the name, the hash or the text of a script and the
     /// number of its keys, the arguments.
     fn write_words(&self, form: ScriptForm, json: &mut Vec<u8>) {
-        let (name, script) = match (self.verb, form) {
-            (Verb::Name(name), _) => (name, None),
-            (Verb::Script(script, keys), ScriptForm::Hash) => ("EVALSHA", Some((script.sha1, keys))),
-            (Verb::Script(script, keys), ScriptForm::Source) => ("EVAL", Some((script.source, keys))),
+        let read_only;
+        let (name, script) = match (self.verb, form, self.is_read) {
+            (Verb::Name(name), ..) => (name, None),
+            (Verb::Script(script, keys), ScriptForm::Hash, false) => ("EVALSHA", Some((script.sha1, keys))),
+            (Verb::Script(script, keys), ScriptForm::Source, false) => ("EVAL", Some((script.source, keys))),
+            (Verb::Script(script, keys), ScriptForm::Hash, true) => ("EVALSHA_RO", Some((script.read_only_sha1, keys))),
+            (Verb::Script(script, keys), ScriptForm::Source, true) => {
+                read_only = script.read_only_source();
+                ("EVAL_RO", Some((read_only.as_str(), keys)))
+            }
         };
         json.extend_from_slice(b"[\"");
         write_escaped(name.as_bytes(), json);
@@ -276,8 +288,12 @@ mod tests {
 
     use super::*;
 
-    static SCRIPT: Script =
-        Script { name: "one", source: "return 1", sha1: "e0e1f9fabfc9d4800c877a703b823ac0578ff8db" };
+    static SCRIPT: Script = Script {
+        name: "one",
+        source: "return 1",
+        sha1: "e0e1f9fabfc9d4800c877a703b823ac0578ff8db",
+        read_only_sha1: "",
+    };
 
     fn json(command: &Command, form: ScriptForm) -> Result<serde_json::Value, Error> {
         let mut json = Vec::new();
