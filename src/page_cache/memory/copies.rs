@@ -19,7 +19,9 @@ use crate::ports::{fetch::PreparedBody, time::Timestamp};
 /// Largest number of copies.
 const MAX_COPIES: usize = 2_000;
 /// Largest sum of their sizes, bytes. An isolate has 128 MB.
-const MAX_BYTES: usize = 24 << 20;
+const MAX_BYTES: usize = 12 << 20;
+/// Largest body of a copy, bytes.
+const MAX_BODY: usize = 1 << 20;
 /// A copy's key, headers and names, bytes.
 const OVERHEAD: usize = 1 << 10;
 /// How long the isolate reads a page that it has voided from the primary: longer than any replica is behind.
@@ -145,7 +147,7 @@ impl LocalCopies {
 
     /// Keeps a page from Redis, unless it was voided after `epoch`.
     pub fn keep(&mut self, hash: &str, entry: Rc<StoredPage>, epoch: LookupEpoch) {
-        if entry.body.len() > MAX_BYTES / 16 || self.voided(hash, |voided| voided.clock > epoch.clock) {
+        if entry.body.len() > MAX_BODY || self.voided(hash, |voided| voided.clock > epoch.clock) {
             return;
         }
         let mut copies = self.young.take(hash).or_else(|| self.old.take(hash)).unwrap_or_default();
@@ -232,13 +234,12 @@ impl Generation {
     }
 }
 
-/// The size of copies: each body counts twice, because its prepared form is a second copy, in JavaScript.
 fn bytes(copies: &[Rc<LocalCopy>]) -> usize {
     copies.iter().map(|copy| size(copy.entry.body.len())).sum()
 }
 
 const fn size(body: usize) -> usize {
-    2 * body + OVERHEAD
+    body + OVERHEAD
 }
 
 #[cfg(test)]
