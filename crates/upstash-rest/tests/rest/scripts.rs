@@ -5,13 +5,16 @@ use bytes::Bytes;
 use futures_util::future::{join, join_all};
 use upstash_rest::{Command, Script, cmd, script};
 
-use crate::support::{Database, incr};
+use crate::support::{DEADLINE, Database, incr};
 
 static TWICE: Script = script!("twice", "return ARGV[1] .. ARGV[1]", "10c9e9c3f46da585b3f3125ba6f06f6ac55c2b4b");
 static THRICE: Script = script!("thrice", "return ARGV[1] .. ARGV[1] .. ARGV[1]");
 static FOURFOLD: Script = script!("fourfold", "return ARGV[1] .. ARGV[1] .. ARGV[1] .. ARGV[1]");
 static VISIT: Script = script!("visit", include_str!("visit.lua"));
 static LOADED: Script = script!("loaded", "return 'loaded'");
+/// It writes, so Redis refuses its read-only form.
+static WRITES: Script = script!("writes", "#!lua flags=allow-key-locking\nreturn redis.call('INCR', KEYS[1])")
+    .readable("5a530c08b38b6ded4007e66e6fa340d5f0df45a9");
 
 fn call(script: &'static Script, text: impl AsRef<[u8]>) -> Command {
     Command::script(script, [] as [&str; 0]).arg(text)
@@ -61,4 +64,17 @@ async fn a_script_can_be_loaded_ahead() {
     assert_eq!(db.client.run(cmd::script_exists([&LOADED])).await, Ok(vec![true]));
     assert_eq!(db.client.run::<String>(Command::script(&LOADED, [""; 0])).await.as_deref(), Ok("loaded"));
     assert_eq!(db.counts().0, 4);
+}
+
+#[tokio::test]
+async fn a_script_whose_read_only_form_is_refused_runs_on_the_primary_from_then_on() {
+    let Database { client, gateway, .. } = &Database::new().await;
+    let client = client.with_deadline(DEADLINE).with_read_regions();
+    let write = || client.near(Command::script(&WRITES, ["n"]));
+    let requests = || gateway.counts().requests;
+    assert_eq!(client.run::<u64>(write()).await, Ok(1));
+    assert!(!client.has_read_regions());
+    let before = requests();
+    assert_eq!(client.run::<u64>(write()).await, Ok(2));
+    assert_eq!(requests() - before, 1, "by the hash of the form that writes");
 }
