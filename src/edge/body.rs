@@ -89,7 +89,7 @@ impl HeldBytes for HeldArray {
     }
 }
 
-/// The array of bytes; made anew only if wasm has them.
+/// The bytes as an array of JavaScript. Bytes in wasm are copied.
 pub fn platform_form(content: &Content) -> JsValue {
     let held = match content {
         Content::Held(held) => held.as_any().downcast_ref::<HeldArray>(),

@@ -136,7 +136,7 @@ impl<'a> From<&'a SelectingHeaders> for Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// The render of the held copy; without one, what `none` is.
+    /// The render of the held copy, or `none` without one.
     fn render(&self, none: &'a str) -> &'a str {
         self.held.map_or(none, |page| &page.render)
     }
@@ -174,7 +174,7 @@ impl<'a> Lookup<'a> {
             .num(duration.as_millis())
             .num(u8::from(request == LeaseRequest::Always))
             .arg(below)
-            // A caller that only looks needs no rank of a fresh page, either.
+            // Without a lease, the rank of a fresh page is not needed. `-` is no render, and with it the script reads no rank.
             .arg(wanted.render(if duration.is_zero() { "-" } else { "" }))
             .arg(session.map_or("", |session| session.token.as_str()))
             .num(u8::from(session.is_some_and(|session| session.only_if_stale)))

@@ -21,7 +21,7 @@ use crate::{
 };
 use upstash_rest::{Command, FromReply, Reply};
 
-/// What the account needs after [`PageWriter::put`].
+/// The work on the account that remains after [`PageWriter::put`].
 pub enum AccountDue<'a> {
     Nothing,
     /// The change of a page's size.
@@ -40,7 +40,7 @@ pub struct PageWriter<'a> {
 }
 
 impl<'a> PageWriter<'a> {
-    /// Stores `entry` until it dies and ends the lease. Returns whether it is stored, and what the account needs then.
+    /// Stores `entry` until it dies and ends the lease. Returns whether it is stored, and the work on the account that remains.
     /// It is not stored if the lease expired, a purge came after the lease, or the page is larger than the limit.
     ///
     /// A page that names the lease ends it by itself, if the page outlives the lease: that saves a command.

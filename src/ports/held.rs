@@ -13,11 +13,11 @@ pub trait HeldBytes {
     /// A copy of the bytes.
     fn read(&self) -> Bytes;
 
-    /// The platform's form, for the module that made it.
+    /// The implementing type, for the module that defines it.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Bytes in either memory. A clone is cheap.
+/// Bytes in the memory of this program, or in that of the platform. A clone shares them.
 #[derive(Clone)]
 pub enum Content {
     Here(Bytes),

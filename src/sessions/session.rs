@@ -69,8 +69,8 @@ pub fn from_check(
 /// It differs in one case: if other code has deleted or lowered the score and left the login, the session may live until
 /// half of the idle time.
 ///
-/// Half, and not all of it, leaves time. A script that does not record the activity of a young session ends no session
-/// early: it lives for at least as long again, and the visitor's pages record their visits.
+/// The bound is half of the idle time, because some scripts do not record the activity of a young session. Such a session
+/// still lives for the other half, and the visitor's next page records its visit.
 #[must_use]
 pub fn is_young(token: &Token, now: Timestamp, config: &SessionConfig) -> bool {
     token.began() >= now - config.idle / 2
@@ -78,8 +78,8 @@ pub fn is_young(token: &Token, now: Timestamp, config: &SessionConfig) -> bool {
 
 /// The scripts' argument for the session of `token`: its start if it [`is_young`], else empty.
 ///
-/// Its last activity is not before its start, so a script records an activity if enough time has passed since the start.
-/// That may be sooner than necessary and costs no more than the read that it saves.
+/// A script takes the start for the last activity, which cannot be earlier. So it may record an activity that it would
+/// skip if it read the last one. Such a record costs one command, as the read does.
 pub(crate) fn start_if_young(token: &Token, now: Timestamp, config: &SessionConfig) -> String {
     if is_young(token, now, config) { token.began().to_string() } else { String::new() }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use upstash_rest::{Command, FromReply, Reply};
 
 use super::session::start_if_young;
-
 use crate::{
     config::SessionConfig,
     ports::{error::Error, random, time::Timestamp},

@@ -34,7 +34,7 @@ impl Script {
     }
 }
 
-/// The begin of a script with flags.
+/// The beginning of a script that has flags.
 const FLAGS: &str = "#!lua flags=";
 
 /// Makes a [`Script`] at compile time: `script!(name, text)`, or `script!(name, text, sha1)` to pin its hash.

@@ -4,7 +4,7 @@
 //! hole of an include. The requests have the visitor's own cookies and identity. Their responses go to this visitor
 //! only and are never stored.
 
-use std::rc::Rc;
+use std::{cell::LazyCell, rc::Rc};
 
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -124,6 +124,7 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
         if let Err(problem) = &content {
             log::warn!("holes: {problem}");
         }
+        let body = LazyCell::new(|| body.read());
         let fill = |hole: &Hole| {
             let HoleContent::Element { selector, index } = &hole.content else { return None };
             match &content {
@@ -132,9 +133,9 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
                     // A page with fewer elements fills the other holes with the first one.
                     found.get(*index).or_else(|| found.first()).cloned()
                 }
-                Err(problem) if problem.is_open_to_browser() => Some(
-                    [body.read().get(hole.range.clone())?, script_tag(selector, *index).as_bytes()].concat().into(),
-                ),
+                Err(problem) if problem.is_open_to_browser() => {
+                    Some([body.get(hole.range.clone())?, script_tag(selector, *index).as_bytes()].concat().into())
+                }
                 Err(_) => None,
             }
         };

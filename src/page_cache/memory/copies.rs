@@ -24,7 +24,7 @@ const MAX_BYTES: usize = 12 << 20;
 const MAX_BODY: usize = 1 << 20;
 /// A copy's key, headers and names, bytes.
 const OVERHEAD: usize = 1 << 10;
-/// How long the isolate reads a page that it has voided from the primary: longer than any replica is behind.
+/// For this time after the isolate has voided a page, it reads the page from the primary. No replica is so far behind.
 const CHANGED_FOR: Duration = Duration::from_mins(5);
 /// Largest number of URLs with a remembered invalidation.
 const MAX_VOIDED: usize = 1_000;
@@ -42,7 +42,7 @@ pub struct LocalCopies {
     all_voided: Voided,
 }
 
-/// An invalidation: the clock after it, and its time.
+/// An invalidation: the number of invalidations up to it, and its time.
 #[derive(Clone, Copy)]
 struct Voided {
     clock: u64,
@@ -171,7 +171,7 @@ impl LocalCopies {
         self.age();
     }
 
-    /// Returns whether the last invalidation of the page, or of all pages, is one of these.
+    /// Returns whether `is_one` accepts the last invalidation of the page or of all pages.
     fn voided(&self, hash: &str, is_one: impl Fn(&Voided) -> bool) -> bool {
         is_one(&self.all_voided) || self.voided.get(hash).is_some_and(is_one)
     }

@@ -166,7 +166,7 @@ impl Client {
         let until = self.until();
         let mut replies = self.run_all_as(commands, ScriptForm::Hash, until).await?;
         for _ in 0..ATTEMPTS_IN_FULL {
-            // The other commands have been executed.
+            // Only these are sent again, because the other commands have been executed.
             let refused: Vec<_> =
                 commands.iter().zip(&replies).map(|(command, reply)| self.must_repeat(command, reply)).collect();
             let again = commands.iter().zip(&refused).filter(|(_, is_refused)| **is_refused);
@@ -217,7 +217,7 @@ impl Client {
         is_unknown || is_refused
     }
 
-    /// The command as it is sent again.
+    /// The command to send again: read-only only while the server accepts that form.
     fn again(&self, command: &Command) -> Command {
         command.clone().with_read(command.is_read() && self.has_read_regions())
     }
