@@ -45,6 +45,13 @@ pub enum Error {
         /// word.
         code: String,
     },
+    /// The server does not execute this command, or not in this form: it does not know the command, the token has no
+    /// permission for it, or the read-only form of a script cannot run. Use another command, or EVALSHA.
+    #[error("not available: {code}")]
+    Unavailable {
+        /// As in [`Error::Refused`].
+        code: String,
+    },
     /// The reply has another type than the one requested. The command was executed; another program may own the key.
     #[error("a reply of another type than expected")]
     UnexpectedType,
@@ -53,6 +60,21 @@ pub enum Error {
     #[error("an argument is not UTF-8")]
     NotUtf8,
 }
+
+/// The beginnings of messages that refuse a command as such. The errors of a script that runs begin otherwise.
+const UNAVAILABLE: [&str; 7] = [
+    // Redis and Valkey.
+    "ERR unknown command",
+    "NOPERM",
+    // A script that would write, in its read-only form: a write, a text without the flag, a replica.
+    "ERR Write commands are not allowed from read-only scripts",
+    "ERR Can not execute a script with write flag",
+    "READONLY",
+    // A server that does not know a flag of the read-only text.
+    "ERR Unexpected flag in script shebang",
+    // Upstash.
+    "ERR Command is not available",
+];
 
 impl Error {
     /// Reads an error message from Redis. Keeps its first word only, because the rest may quote a value.
@@ -63,10 +85,12 @@ impl Error {
             _ if message.contains("max requests limit exceeded") || message.contains("max daily request limit") => {
                 Self::Quota
             }
-            _ if !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') => {
-                Self::Refused { code: code.to_owned() }
+            _ => {
+                let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+                let is_unavailable = UNAVAILABLE.iter().any(|text| message.starts_with(text));
+                let code = if is_code { code } else { "ERR" }.to_owned();
+                if is_unavailable { Self::Unavailable { code } } else { Self::Refused { code } }
             }
-            _ => Self::Refused { code: "ERR".to_owned() },
         }
     }
 
@@ -79,5 +103,54 @@ impl Error {
             Self::Transport(TransportError::Timeout | TransportError::Unreachable)
                 | Self::NotRest { status: 500..=599 | 200 }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_not_available_differs_from_a_command_that_fails() {
+        let unavailable = |code: &str| Error::Unavailable { code: code.to_owned() };
+        let refused = |code: &str| Error::Refused { code: code.to_owned() };
+        for (message, expected) in [
+            // Valkey 9.
+            ("ERR unknown command 'EVALSHA_RO', with args beginning with: 'ab' '0' ", unavailable("ERR")),
+            ("NOPERM User ro has no permissions to run the 'evalsha_ro' command", unavailable("NOPERM")),
+            (
+                "ERR Write commands are not allowed from read-only scripts. script: on @user_script:1.",
+                unavailable("ERR"),
+            ),
+            ("ERR Can not execute a script with write flag using *_ro command.", unavailable("ERR")),
+            ("ERR Unexpected flag in script shebang: allow-key-locking", unavailable("ERR")),
+            ("READONLY You can't write against a read only replica.", unavailable("READONLY")),
+            // Redis 6 quotes otherwise.
+            ("ERR unknown command `EVALSHA_RO`, with args beginning with: `ab`, ", unavailable("ERR")),
+            // Upstash.
+            (
+                "ERR Command is not available: 'EVALSHA_RO'. See https://upstash.com/docs for details",
+                unavailable("ERR"),
+            ),
+            // Scripts that run, and fail.
+            (
+                "WRONGTYPE Operation against a key holding the wrong kind of value script: on @user_script:1.",
+                refused("WRONGTYPE"),
+            ),
+            (
+                "ERR user_script:1: attempt to perform arithmetic on a nil value script: on @user_script:1.",
+                refused("ERR"),
+            ),
+            ("ERR Unknown command called from script script: on @user_script:1.", refused("ERR")),
+            (
+                "ERR ACL failure in script: User ro has no permissions to run the 'hgetall' command script: on \
+                 @user_script:1.",
+                refused("ERR"),
+            ),
+            ("NOSCRIPT No matching script.", refused("NOSCRIPT")),
+            ("BUSY a script runs: unknown command", refused("BUSY")),
+        ] {
+            assert_eq!(Error::from_message(message), expected, "{message}");
+        }
     }
 }

@@ -101,7 +101,8 @@ impl Client {
 
     /// Declares that this call of a [readable](crate::Script::readable) script writes nothing. With
     /// [read regions](Client::with_read_regions) it is sent as `EVALSHA_RO`, which the nearest replica executes. If the
-    /// server refuses that, the client sends this and all later calls as EVALSHA.
+    /// server refuses that form ([`Error::Unavailable`]), the client sends this and all later calls as EVALSHA. An error
+    /// of the script itself goes to the caller.
     #[must_use]
     pub fn near(&self, call: Command) -> Command {
         call.with_read(self.has_read_regions.get())
@@ -207,14 +208,17 @@ impl Client {
 
     /// Returns whether to send a script again, in full: the server does not know it, or refuses its read-only form.
     fn must_repeat(&self, command: &Command, reply: &Result<Reply, Error>) -> bool {
-        let Err(Error::Refused { code }) = reply else { return false };
-        // The first word only: servers differ in the rest.
-        let is_unknown = code == "NOSCRIPT";
-        let is_refused = !is_unknown && command.is_script() && command.is_read();
-        if is_refused && self.has_read_regions.replace(false) {
-            log::warn!("the server refuses scripts that only read ({code}): the primary executes them");
+        match reply {
+            // The first word only: servers differ in the rest.
+            Err(Error::Refused { code }) => code == "NOSCRIPT",
+            Err(Error::Unavailable { code }) if command.is_script() && command.is_read() => {
+                if self.has_read_regions.replace(false) {
+                    log::warn!("the server refuses scripts that only read ({code}): the primary executes them");
+                }
+                true
+            }
+            _ => false,
         }
-        is_unknown || is_refused
     }
 
     /// The command to send again: read-only only while the server accepts that form.

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures_util::future::{join, join_all};
 use upstash_rest::{Command, Script, cmd, script};
 
-use crate::support::{DEADLINE, Database, incr};
+use crate::support::{DEADLINE, Database, database_without, incr, refused};
 
 static TWICE: Script = script!("twice", "return ARGV[1] .. ARGV[1]", "10c9e9c3f46da585b3f3125ba6f06f6ac55c2b4b");
 static THRICE: Script = script!("thrice", "return ARGV[1] .. ARGV[1] .. ARGV[1]");
@@ -15,6 +15,8 @@ static LOADED: Script = script!("loaded", "return 'loaded'");
 /// It writes, so Redis refuses its read-only form.
 static WRITES: Script = script!("writes", "#!lua flags=allow-key-locking\nreturn redis.call('INCR', KEYS[1])")
     .readable("5a530c08b38b6ded4007e66e6fa340d5f0df45a9");
+static READS: Script = script!("reads", "#!lua flags=allow-key-locking\nreturn redis.call('HLEN', KEYS[1])")
+    .readable("bca24a288c819cc21d11b68de41ffed85d1e8da0");
 
 fn call(script: &'static Script, text: impl AsRef<[u8]>) -> Command {
     Command::script(script, [] as [&str; 0]).arg(text)
@@ -77,4 +79,30 @@ async fn a_script_whose_read_only_form_is_refused_runs_on_the_primary_from_then_
     let before = requests();
     assert_eq!(client.run::<u64>(write()).await, Ok(2));
     assert_eq!(requests() - before, 1, "by the hash of the form that writes");
+}
+
+#[tokio::test]
+async fn a_script_that_fails_on_a_key_of_another_type_is_no_refusal_of_its_read_only_form() {
+    let Database { client, gateway, .. } = &Database::new().await;
+    let client = client.with_deadline(DEADLINE).with_read_regions();
+    let read = || client.near(Command::script(&READS, ["n"]));
+    assert_eq!(client.run::<u64>(read()).await, Ok(0));
+    client.run::<u64>(incr()).await.unwrap();
+    let before = gateway.counts().requests;
+    assert_eq!(client.run::<u64>(read()).await, refused("WRONGTYPE"));
+    assert_eq!(client.pipeline(&[read(), read()]).await.unwrap(), [refused("WRONGTYPE"), refused("WRONGTYPE")]);
+    assert_eq!(gateway.counts().requests - before, 2, "no call is sent again");
+    assert!(client.has_read_regions());
+}
+
+#[tokio::test]
+async fn a_user_without_permission_for_the_read_only_form_reads_on_the_primary() {
+    let Database { client, gateway, .. } = &database_without(&["eval_ro", "evalsha_ro"]).await;
+    let client = client.with_deadline(DEADLINE).with_read_regions();
+    let read = || client.near(Command::script(&READS, ["h"]));
+    assert_eq!(client.run::<u64>(read()).await, Ok(0));
+    assert!(!client.has_read_regions());
+    let before = gateway.counts().requests;
+    assert_eq!(client.run::<u64>(read()).await, Ok(0));
+    assert_eq!(gateway.counts().requests - before, 1);
 }

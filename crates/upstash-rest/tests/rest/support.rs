@@ -2,6 +2,8 @@
 
 use std::{
     cell::{Cell, RefCell},
+    io::{Read as _, Write as _},
+    net::TcpStream,
     rc::Rc,
     sync::{
         LazyLock,
@@ -48,10 +50,27 @@ pub fn unused_database() -> String {
     format!("{}/{}", SERVER.url(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// An empty database whose user may not run some commands.
+pub async fn database_without(commands: &[&str]) -> Database {
+    let url = unused_database();
+    let (host, database) = url.strip_prefix("redis://").and_then(|rest| rest.split_once('/')).unwrap();
+    let user = format!("user-{database}");
+    let denied = commands.join(" -");
+    let mut server = TcpStream::connect(host).unwrap();
+    server.write_all(format!("ACL SETUSER {user} on >password ~* +@all -{denied}\r\n").as_bytes()).unwrap();
+    let mut answer = [0; 5];
+    server.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"+OK\r\n");
+    Database::on(&format!("redis://{user}:password@{host}/{database}")).await
+}
+
 impl Database {
     pub async fn new() -> Self {
-        let url = unused_database();
-        let (gateway, aside_gateway) = (gateway(&url).await, gateway(&url).await);
+        Self::on(&unused_database()).await
+    }
+
+    async fn on(url: &str) -> Self {
+        let (gateway, aside_gateway) = (gateway(url).await, gateway(url).await);
         let watch = Rc::new(Watch::new());
         Self {
             client: client(&gateway, watch.clone()),
