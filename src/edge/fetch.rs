@@ -52,10 +52,12 @@ impl Fetch for PlatformFetch {
             let ExchangeTerms { deadline, limit, is_shared, is_short } = terms;
             #[expect(clippy::cast_precision_loss, reason = "far below 2⁵³")]
             let limit = limit as f64;
-            Delivery::of(|number| {
+            let delivery = Delivery::of(|number| {
                 glue::exchange(number, &address, &headers, &body, millis(deadline), limit, is_shared, is_short);
-            })
-            .await
+            });
+            // The platform has its own copy: a page must not stay here until Redis answers.
+            drop(body);
+            delivery.await
         })
     }
 

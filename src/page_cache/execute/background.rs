@@ -78,6 +78,10 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
 pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
+    let Some(_passage) = app.pages.transit.admit(Some(page.body.len()), now, now + app.config.origin.timeout) else {
+        log::warn!("page cache: a page was not stored: too many others are being rendered and stored");
+        return log_error(store::release(&app.redis, lease).await);
+    };
     let page = StoredPage { render: lease.id().to_owned(), ..page };
     let writer = PageWriter { redis: &app.redis, account: &app.pages.account, now, limit };
     match writer.put(lease, &page).await {

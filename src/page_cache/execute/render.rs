@@ -17,6 +17,7 @@ use crate::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
+        memory::Passage,
         policy::{Reason, VaryFields, conditional, freshness::Popularity},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
@@ -103,6 +104,7 @@ pub struct StreamingPage {
     page: StoredPage,
     content_length: Option<usize>,
     copy: BodyCopy,
+    _passage: Passage,
 }
 
 impl StreamingPage {
@@ -114,7 +116,7 @@ impl StreamingPage {
 
     /// The page, once its body has been sent. None if the body was truncated or too large.
     pub async fn complete(self, app: &App, key: &PageKey) -> Option<StoredPage> {
-        let Self { mut page, content_length, copy } = self;
+        let Self { mut page, content_length, copy, _passage } = self;
         page.body = copy.await.filter(|body| content_length.is_none_or(|length| length == body.len()))?.into();
         finish(app, key, &mut page).await;
         Some(page)
@@ -146,14 +148,17 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: true })
         }
-        Exchanged::Storable { mut page, validated: None, response, directives } if directives.has_esi => {
+        Exchanged::Storable { page, validated: None, response, directives } if !directives.has_esi => {
+            collect(app, request, page, *response, directives).await
+        }
+        Exchanged::Storable { mut page, validated: None, response, directives } => {
+            let Some(_passage) = admit(app, &response) else {
+                return Ok(not_storable(Reason::Busy, response, directives));
+            };
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
             finish(app, request.key, &mut page).await;
             page.is_declared_shared |= page.has_includes();
             Ok(RenderOutcome::Complete { page, not_modified: false })
-        }
-        Exchanged::Storable { page, validated: None, response, directives } => {
-            collect(app, request, page, *response, directives).await
         }
     }
 }
@@ -186,6 +191,9 @@ async fn collect(
     response: Response,
     directives: OriginDirectives,
 ) -> Result<RenderOutcome, Error> {
+    let Some(passage) = admit(app, &response) else {
+        return Ok(not_storable(Reason::Busy, Box::new(response), directives));
+    };
     let (head, body) = response.into_parts();
     let content_length = content_length(&head.headers);
     let limit = app.config.page.max_bytes;
@@ -203,10 +211,7 @@ async fn collect(
         }
         Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
         Ok(InTime::Collected(Collected::TooLarge(body))) => {
-            let (item, tags) = (directives.item.clone(), directives.tags.clone());
-            let why = Box::new(Unstorable { reason: Reason::TooLarge, cause: String::new(), item, tags });
-            let response = Box::new(Response::from_parts(head, body));
-            Ok(RenderOutcome::NotStorable { response, directives, why })
+            Ok(not_storable(Reason::TooLarge, Box::new(Response::from_parts(head, body)), directives))
         }
         Ok(InTime::Slow(body)) => {
             let (body, copy) = body.copied(limit);
@@ -216,10 +221,22 @@ async fn collect(
             response.headers_mut().clone_from(&page.headers);
             let length = content_length.map(|length| (header::CONTENT_LENGTH, HeaderValue::from(length)));
             response.headers_mut().extend(length);
-            let page = Box::new(StreamingPage { page: *page, content_length, copy });
+            let page = Box::new(StreamingPage { page: *page, content_length, copy, _passage: passage });
             Ok(RenderOutcome::Streaming { response: Box::new(response), page })
         }
     }
+}
+
+/// Admits the body of `response` to this program's memory.
+fn admit(app: &App, response: &Response) -> Option<Passage> {
+    let (length, now) = (content_length(response.headers()), app.clock.now());
+    app.pages.transit.admit(length, now, now + app.config.origin.timeout)
+}
+
+fn not_storable(reason: Reason, response: Box<Response>, directives: OriginDirectives) -> RenderOutcome {
+    let (item, tags) = (directives.item.clone(), directives.tags.clone());
+    let why = Box::new(Unstorable { reason, cause: String::new(), item, tags });
+    RenderOutcome::NotStorable { response, directives, why }
 }
 
 /// Removes headers that the cache computes for each response, and adds headers that a cache must send.

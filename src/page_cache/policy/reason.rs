@@ -73,6 +73,8 @@ pub enum Reason {
     VaryStar,
     /// The body exceeds `PAGE_MAX_BYTES`.
     TooLarge,
+    /// The isolate is rendering and storing as many pages as its memory allows.
+    Busy,
     /// The response is one visitor's.
     Personal,
     /// Another request holds the lease to render the page.
@@ -115,6 +117,7 @@ impl Reason {
             Self::Vary => "vary",
             Self::VaryStar => "vary-star",
             Self::TooLarge => "too-large",
+            Self::Busy => "busy",
             Self::Personal => "personal",
             Self::InRender => "in-render",
             Self::Unstorable => "unstorable",
@@ -161,7 +164,7 @@ impl Reason {
     /// another spelling.
     #[must_use]
     pub const fn is_lasting(self) -> bool {
-        !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie)
+        !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie | Self::Busy)
     }
 
     /// Returns whether the origin may give another response if it gets all headers of the visitor's request.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{future::join_all, stream};
 use http::Method;
 
 use super::{cache_status, header, is_hit, stored_pages};
@@ -21,6 +21,7 @@ scenarios! {
     two_hundred_megabytes_go_up_in_constant_memory,
     a_slow_page_passes_while_it_comes_and_is_stored_then,
     a_slow_page_that_breaks_off_is_not_stored,
+    a_page_for_which_the_isolate_has_no_memory_passes_unstored,
 }
 
 /// 200 MB, and what may be on the way at once: what is collected of a page before it is known to be too large, and the
@@ -94,4 +95,23 @@ async fn a_slow_page_that_breaks_off_is_not_stored(shop: &Shop) {
     assert!(answer.bytes().await.is_err(), "it must not look whole");
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+}
+
+/// A body of unknown length counts 128 KiB, and all together may have 16 MiB.
+async fn a_page_for_which_the_isolate_has_no_memory_passes_unstored(shop: &Shop) {
+    const ADMITTED: usize = 128;
+    shop.origin.answer(Reply::then_held("first ", "last").header("cache-control", "max-age=60"));
+    shop.origin.hold();
+    let visit = async |number: usize| shop.visit(&format!("/pages/{number}")).await;
+    let mut answers = join_all((0..ADMITTED).map(visit)).await;
+    answers.push(visit(ADMITTED).await);
+    shop.origin.release();
+    for (number, answer) in answers.into_iter().enumerate() {
+        let end = if number < ADMITTED { "stored" } else { "detail=busy" };
+        assert_eq!(cache_status(&answer), format!("edgefront; fwd=uri-miss; {end}"), "{number}");
+        assert_eq!(answer.text().await.unwrap(), "first last");
+    }
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await.len(), ADMITTED);
+    assert_eq!(cache_status(&visit(ADMITTED).await), "edgefront; fwd=uri-miss; stored");
 }

@@ -74,6 +74,7 @@ async fn send(
     options.set_method(head.method.as_str());
     options.set_headers(&headers);
     options.set_body(&Uint8Array::from(&*body));
+    drop(body);
     options.set_redirect(RequestRedirect::Manual);
     options.set_signal(Some(&AbortSignal::timeout_with_f64(millis(deadline))));
     let response: Response = JsFuture::from(fetch(&head.uri.to_string(), &options)?).await?.dyn_into()?;
