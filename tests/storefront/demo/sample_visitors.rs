@@ -10,7 +10,7 @@ use super::{open, read_json};
 use crate::support::{SERVICE_KEY, Shop, eventually};
 
 /// A visitor with this pause does not leave the first page while a test runs.
-const LONG_PAUSE: Duration = Duration::from_secs(3600);
+const LONG_PAUSE: Duration = Duration::from_hours(1);
 
 fn variables(origin: &str) -> Variables {
     [("ORIGIN_URL", origin), ("SERVICE_KEY", SERVICE_KEY)].map(|(name, value)| (name.into(), value.into())).into()
