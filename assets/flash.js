@@ -1,6 +1,6 @@
 // The page of a flash sale.
 
 import { followSale } from './shop/flash.js';
-import { forEach } from './shop/page.js';
+import { forEach } from './shop/shared.js';
 
 forEach('[data-flash]', followSale);

@@ -9,6 +9,12 @@ import { showSales } from './shop/sales.js';
 import { showSuggestions } from './shop/suggestions.js';
 import { showVisitor } from './shop/visitor.js';
 
+// shop/shared.js passes these on to the other scripts of a page.
+export { cards, changeCart, createClient, edge, errorMessage } from './shop/api.js';
+export { clock, formatDuration } from './shop/countdown.js';
+export { attempt, cardItem, element, forEach, formatMoney, picture, price, showToast } from './shop/page.js';
+export { showCartCount } from './shop/visitor.js';
+
 attempt(showVisitor);
 // A page from the back/forward cache or a background tab may show an old user or cart.
 window.addEventListener('pageshow', ({ persisted }) => persisted && attempt(showVisitor));

@@ -2,9 +2,9 @@
 
 import { showDevices, showRecent } from './shop/account.js';
 import { changeInPlace } from './shop/cart.js';
-import { showCountdown } from './shop/countdown.js';
 import { enableReveal, focusFirstProblem } from './shop/forms.js';
-import { forEach } from './shop/page.js';
+import { showCountdown } from './shop/reservation.js';
+import { forEach } from './shop/shared.js';
 
 forEach('[data-line]', changeInPlace);
 forEach('[data-devices]', showDevices);

@@ -1,7 +1,6 @@
 // The account page.
 
-import { cards, edge } from './api.js';
-import { attempt, cardItem, element } from './page.js';
+import { attempt, cardItem, cards, edge, element } from './shared.js';
 
 const dateAndTime = new Intl.DateTimeFormat('en-IE', { dateStyle: 'medium', timeStyle: 'short' });
 

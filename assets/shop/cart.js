@@ -1,8 +1,6 @@
 // The cart page. A change shows at once. The server's answer then confirms it, or the page takes it back.
 
-import { changeCart } from './api.js';
-import { attempt, formatMoney } from './page.js';
-import { showCartCount } from './visitor.js';
+import { attempt, changeCart, formatMoney, showCartCount } from './shared.js';
 
 /** Waits this many milliseconds for further clicks, so that three clicks on + send one request. */
 const SUBMIT_DELAY = 300;

@@ -1,6 +1,6 @@
 // The cart beside the page, after a product was added.
 
-import { element, picture, showToast } from './page.js';
+import { element, picture, showToast } from './shared.js';
 
 /** Opens the cart. Escape, the button and a click beside it close it; the browser then moves the focus back. */
 export function openDrawer(cart) {

@@ -1,8 +1,7 @@
 // A flash sale: countdown, remaining stock, and the visitor's reservation. The page is cached and the same for every
 // visitor. One call of the edge's API returns all live data; it repeats every few seconds while the page is visible.
 
-import { createClient, errorMessage } from './api.js';
-import { clock, formatDuration } from './countdown.js';
+import { clock, createClient, errorMessage, formatDuration } from './shared.js';
 
 const SECOND = 1000;
 

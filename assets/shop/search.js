@@ -1,7 +1,7 @@
 // Suggestions below the search field while a visitor types (WAI-ARIA combobox with a list box). The first focus of the field
 // loads this file. Without it the form works.
 
-import { element, picture, price } from './page.js';
+import { element, picture, price } from './shared.js';
 
 /** Waits this many milliseconds for the next letter. */
 const TYPING_DELAY = 150;

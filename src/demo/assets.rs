@@ -38,44 +38,16 @@ pub(super) struct Bundle {
 /// Pages of one visitor: cart, checkout, account and the forms.
 pub(super) const VISITOR: Bundle = Bundle { style: VISITOR_STYLE, script: VISITOR_SCRIPT };
 const VISITOR_STYLE: Asset = asset!("visitor.css", "shop/forms.css", "shop/cart.css");
-const VISITOR_SCRIPT: Asset = asset!(
-    "visitor.js",
-    "shop/account.js",
-    "shop/api.js",
-    "shop/cart.js",
-    "shop/countdown.js",
-    "shop/forms.js",
-    "shop/page.js",
-    "shop/visitor.js",
-    "../integrations/javascript/client/src/index.js",
-);
+const VISITOR_SCRIPT: Asset =
+    asset!("visitor.js", "shop/account.js", "shop/cart.js", "shop/forms.js", "shop/reservation.js", "shop/shared.js",);
 /// The page of a flash sale.
 pub(super) const FLASH: Bundle = Bundle { style: FLASH_STYLE, script: FLASH_SCRIPT };
 const FLASH_STYLE: Asset = asset!("flash.css", "shop/flash.css");
-const FLASH_SCRIPT: Asset = asset!(
-    "flash.js",
-    "shop/api.js",
-    "shop/countdown.js",
-    "shop/flash.js",
-    "shop/page.js",
-    "../integrations/javascript/client/src/index.js",
-);
+const FLASH_SCRIPT: Asset = asset!("flash.js", "shop/flash.js", "shop/shared.js");
 /// Loaded by its first use: the suggestions of the search field.
-pub(super) const SEARCH: Asset = asset!(
-    "search.js",
-    "shop/api.js",
-    "shop/page.js",
-    "shop/search.js",
-    "../integrations/javascript/client/src/index.js"
-);
+pub(super) const SEARCH: Asset = asset!("search.js", "shop/search.js", "shop/shared.js");
 /// Loaded by its first use: the cart beside the page.
-pub(super) const DRAWER: Asset = asset!(
-    "drawer.js",
-    "shop/api.js",
-    "shop/drawer.js",
-    "shop/page.js",
-    "../integrations/javascript/client/src/index.js"
-);
+pub(super) const DRAWER: Asset = asset!("drawer.js", "shop/drawer.js", "shop/shared.js");
 /// The fonts, as `assets/shop/fonts.css` names them. The header preloads them.
 pub(super) const FONTS: [&str; 2] = ["/_edge/assets/figtree-5.3.0.woff2", "/_edge/assets/fraunces-5.3.0.woff2"];
 /// The product pictures. The URL's fragment is a picture's name.

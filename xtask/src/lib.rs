@@ -5,6 +5,7 @@
 //! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels),
 //!   [`schemathesis`], [`chromium`]; [`program`] checks that one runs.
 //! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`failure`].
+//! - [`sample_visitors`]: visitors of the demo shop.
 //! - [`storefront`]: third-party storefronts for tests.
 //! - [`variables`]: the Worker's variables on the command line.
 
@@ -18,6 +19,7 @@ pub mod program;
 pub mod redis;
 mod remap;
 pub mod runner;
+pub mod sample_visitors;
 pub mod schemathesis;
 pub mod stamp;
 pub mod steps;

@@ -7,6 +7,7 @@ mod errors;
 mod flash;
 mod outage;
 pub mod person;
+mod sample_visitors;
 mod search;
 mod weight;
 

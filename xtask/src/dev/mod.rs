@@ -6,7 +6,7 @@
 //!   the cron triggers.
 //! - [`tiers`]: the configurations of two tiers.
 //! - [`redis_data`]: the Redis server and the data of earlier runs.
-//! - [`sale_rows`], [`sample_visitors`]: content for the demo shop; [`addresses`]: the last lines of the start-up.
+//! - [`sale_rows`]: content for the demo shop; [`addresses`]: the last lines of the start-up.
 //! - [`edgefront_crate`]: the items of the crate `edgefront` that the others use.
 
 mod addresses;
@@ -16,7 +16,6 @@ mod edgefront_crate;
 mod noise_filter;
 mod redis_data;
 mod sale_rows;
-mod sample_visitors;
 mod settings;
 pub mod tiers;
 mod wrangler;
@@ -26,7 +25,7 @@ use std::{
     fs::{self, File, TryLockError},
     net::{Ipv4Addr, TcpListener},
     path::{self, Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use edgefront_gateway::{Gateway, Options, server::Server};
@@ -34,16 +33,19 @@ use tokio::try_join;
 use xtask::{
     failure::Failure,
     npm, redis,
+    sample_visitors::SampleShop,
     steps::{Done, run_step},
     tools,
     variables::{LOCAL_REDIS_TIMEOUT, Variables, parse_name_value},
     worker,
 };
 
-use self::{addresses::Addresses, sample_visitors::SampleShop, tiers::TierConfigs, wrangler::WranglerDev};
+use self::{addresses::Addresses, tiers::TierConfigs, wrangler::WranglerDev};
 
 /// The directories of the Redis data, one for each shop. Carts and rankings survive a restart of `dev`.
 const REDIS_DATA: &str = ".cache/dev";
+/// The longest time that a walking visitor looks at a page.
+const WALKING_PAUSE: Duration = Duration::from_secs(10);
 const LOCK: &str = ".cache/dev/lock";
 
 /// The shop on this machine: Redis, its REST gateway, the Worker in workerd, and the crons.
@@ -156,10 +158,10 @@ async fn start_tiers(port: u16, variables: &Variables) -> Result<(WranglerDev, (
 
 /// Keeps `visitors` walking through the demo shop. Never ends.
 async fn walk(shop: Option<&SampleShop<'_>>, visitors: u8) {
-    if let Some(shop) = shop {
-        shop.keep_walking(visitors).await;
+    match shop {
+        Some(shop) => shop.keep_walking(visitors, WALKING_PAUSE).await,
+        None => std::future::pending().await,
     }
-    std::future::pending::<()>().await;
 }
 
 /// Prints the output of the home tier until it ends.

@@ -1,5 +1,5 @@
 // Each page on a phone and a desktop, in light and dark: no axe-core violation, no layout shift, no horizontal
-// scrolling.
+// scrolling, and no script that is loaded twice.
 
 import { accessible, assert, DESKTOP, inBrowser, layoutShift, PHONE, visit } from "./support.mjs";
 import { addToCart, MUG, signUp } from "./shop.mjs";
@@ -40,6 +40,8 @@ await inBrowser(async (open) => {
 				assert.ok((await layoutShift(page)) < 0.01, `${what} has no layout shift: ${await layoutShift(page)}`);
 				const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 				assert.ok(wider <= 0, `${what} is ${wider} px wider than the screen`);
+				const scripts = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.includes(".js?")));
+				assert.equal(scripts.length, new Set(scripts).size, `${what} loads each script once: ${scripts}`);
 				await accessible(page, what);
 			};
 			for (const each of GUEST_PAGES) await check(each);

@@ -1,17 +1,22 @@
 //! Visitors of the demo shop. A shop without visitors has no popular items, no items bought together, and an empty
 //! dashboard. Each sample visitor uses the public API: signs in, looks at pages and buys, and the shop's service
 //! reports the order. Forty of them come at the first start; a few walk all the time (`--visitors`).
+//! `tests/storefront/demo/sample_visitors.rs` lets them walk through a shop.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
-use reqwest::{Client, Method, RequestBuilder};
-use serde_json::{Value, json};
-use xtask::{
+use crate::{
     failure::Failure,
     steps::{done, run_step},
     variables::Variables,
 };
+use futures_util::{
+    StreamExt, TryStreamExt,
+    future::{join_all, pending},
+    stream,
+};
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::{Value, json};
 
 /// The items that one kind of visitor looks at. A visitor buys from the front of the list.
 const TASTES: [&[&str]; 8] = [
@@ -99,6 +104,7 @@ struct Visit<'a> {
 
 impl<'a> SampleShop<'a> {
     /// None if the demo shop is not the origin. `worker_url` has no slash at its end.
+    #[must_use]
     pub fn of(worker_url: &'a str, variables: &'a Variables) -> Option<Self> {
         let variable = |name| variables.get(name).map_or("", String::as_str);
         let is_demo = variable("ORIGIN_URL").is_empty();
@@ -129,19 +135,21 @@ impl<'a> SampleShop<'a> {
         .await
     }
 
-    /// Keeps `visitors` walking until the caller drops the future. They ignore errors.
-    pub async fn keep_walking(&self, visitors: u8) {
-        join_all((0..usize::from(visitors)).map(|walker| self.walk(walker))).await;
+    /// Keeps `visitors` walking until the caller drops the future. They ignore errors. `pause` is the longest time
+    /// between two pages. Never ends, not even without visitors.
+    pub async fn keep_walking(&self, visitors: u8, pause: Duration) {
+        join_all((0..usize::from(visitors)).map(|walker| self.walk(walker, pause))).await;
+        pending::<()>().await;
     }
 
     /// Visits the shop again and again, each time with another taste. Every third visit ends with an order.
-    async fn walk(&self, walker: usize) {
+    async fn walk(&self, walker: usize, pause: Duration) {
         let user = format!("walker-{walker}@example.org");
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         for round in 0.. {
             let order_id = (round % 3 == 2).then(|| format!("walk-{started}-{walker}-{round}"));
             let number = walker * 3 + round;
-            let visit = Visit { user: &user, number, order_id, pause: Duration::from_secs(10) };
+            let visit = Visit { user: &user, number, order_id, pause };
             let result = match self.visit(visit).await {
                 // The next visit is a new session, so that its views count.
                 Ok(()) => self.call_service(Method::DELETE, &format!("/users/{user}/sessions"), None).await.map(drop),
