@@ -16,6 +16,12 @@ impl Process {
         Duration::from_secs(ticks).checked_div(u32::try_from(rustix::param::clock_ticks_per_second()).ok()?)
     }
 
+    /// CPU time of all running threads since the start, microseconds; `None` on a system without `/proc/*/sched`.
+    pub fn cpu_micros(self) -> Option<u64> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.id)).ok()?.flatten();
+        threads.map(|thread| run_micros(&fs::read_to_string(thread.path().join("sched")).ok()?)).sum()
+    }
+
     /// Resident memory, MB; `None` on a system without `/proc`.
     pub fn resident_megabytes(self) -> Option<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id)).ok()?;
@@ -31,9 +37,23 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     Some(times.next()?.ok()? + times.next()?.ok()?)
 }
 
+/// The microseconds in the line `se.sum_exec_runtime : 12.345678` of proc(5), which counts milliseconds.
+fn run_micros(sched: &str) -> Option<u64> {
+    let line = sched.lines().find_map(|line| line.strip_prefix("se.sum_exec_runtime"))?;
+    let (millis, fraction) = line.trim_start_matches([' ', ':']).split_once('.')?;
+    Some(millis.parse::<u64>().ok()? * 1000 + fraction.get(..3)?.parse::<u64>().ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_run_time_of_a_thread_is_read_in_microseconds() {
+        let sched = "workerd (7, #threads: 2)\n-----\nse.exec_start  :  9.1\nse.sum_exec_runtime    :     12.045678\n";
+        assert_eq!(run_micros(sched), Some(12_045));
+        assert_eq!(run_micros("nonsense"), None);
+    }
 
     #[test]
     fn a_parenthesis_in_the_program_name_does_not_shift_the_fields() {

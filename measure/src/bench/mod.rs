@@ -8,7 +8,7 @@
 //! - [`rounds`], [`redis_accounting`]: the order of the measurements, and the Redis usage of each.
 //! - [`load_generator`], [`request_stream`], [`response_parser`]: one measurement.
 //! - [`results`]: all measurements and the metrics computed from them.
-//! - [`memory`]: another measurement, of an isolate's memory.
+//! - [`memory`], [`start`]: other measurements, of an isolate's memory and of its start.
 //! - [`report`], [`bar_chart`], [`documents`]: tables, JSON, the chart, and the published pages.
 
 mod backend;
@@ -24,6 +24,7 @@ mod request_stream;
 mod response_parser;
 mod results;
 mod rounds;
+mod start;
 mod visitor_session;
 mod workload;
 
@@ -81,6 +82,9 @@ pub struct BenchArguments {
     /// Measure the memory of one isolate that serves so many pages of 100 KB, and nothing else.
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(4..))]
     memory: Option<u32>,
+    /// Measure the CPU time of so many starts of the Worker and of a one-line Worker, and nothing else.
+    #[arg(long, value_name = "STARTS", value_parser = clap::value_parser!(u32).range(1..))]
+    start: Option<u32>,
     /// Write the results into docs/bench.md, docs/bench.svg and README.md. The machine should be otherwise idle.
     #[arg(long)]
     write_docs: bool,
@@ -93,6 +97,9 @@ pub struct BenchArguments {
 pub async fn run(mut arguments: BenchArguments) -> Result<(), Failure> {
     if let Some(pages) = arguments.memory {
         return memory::run(pages).await;
+    }
+    if let Some(starts) = arguments.start {
+        return start::run(starts).await;
     }
     if arguments.quick {
         arguments.rounds = arguments.rounds.min(2);
