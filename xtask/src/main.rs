@@ -3,7 +3,7 @@
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
 //! - [`programs`]: `bench`, `soak`, `simulate`, `doctor`, `contract` and `test --storefronts`, which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
-//! - [`lighthouse`]: the scores of the shop's pages.
+//! - [`lighthouse`]: the scores of the shop's pages and of the dashboard.
 
 mod build_worker;
 mod deny;
@@ -59,7 +59,7 @@ enum Command {
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
     Size,
-    /// Measure the pages of a running shop with Lighthouse.
+    /// Measure pages of a running shop and its dashboard with Lighthouse.
     Lighthouse(lighthouse::LighthouseArguments),
     /// Write the configurations of an edge tier and a home tier, made of wrangler.toml.
     Tiers,

@@ -16,7 +16,7 @@ mod edgefront_crate;
 mod noise_filter;
 mod redis_data;
 mod sale_rows;
-mod settings;
+pub mod settings;
 pub mod tiers;
 mod wrangler;
 
