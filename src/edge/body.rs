@@ -41,9 +41,12 @@ pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
 
 /// The body of a response with these headers. It is always read in chunks, so that a slow body reaches the visitor
 /// while it arrives.
-pub fn of_response(response: &Message, headers: &HeaderMap) -> Body {
+pub fn of_response(response: Message, headers: &HeaderMap) -> Body {
     // The platform decodes the body, so `Content-Length` is not the length that arrives.
-    in_chunks(response, length(headers).filter(|_| !headers.contains_key(header::CONTENT_ENCODING)))
+    match length(headers).filter(|_| !headers.contains_key(header::CONTENT_ENCODING)) {
+        Some(1..=PIECE) => Body::Stream(Box::new(PlatformStream::Short(response))),
+        length => in_chunks(&response, length),
+    }
 }
 
 /// The length that delimits a body without a transfer coding (RFC 9112 §6.3).

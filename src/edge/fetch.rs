@@ -79,7 +79,7 @@ async fn sent(binding: Option<&JsValue>, request: Request, deadline: Duration) -
         Some(binding) => glue::send_home(binding, &address, method, &headers, &body, millis),
     };
     let answer = Settled::from(answer).await.map_err(|error| failure(&error))?;
-    read(&answer.unchecked_into()).ok_or(FetchError::Unreachable)
+    read(answer.unchecked_into()).ok_or(FetchError::Unreachable)
 }
 
 /// The error of a failed `fetch`. `glue.js` names a timeout `TimeoutError`.
@@ -96,8 +96,8 @@ fn without_the_platforms(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-fn read(answer: &Message) -> Option<Response> {
-    let response = read_head(&glue::read_response(answer))?;
+fn read(answer: Message) -> Option<Response> {
+    let response = read_head(&glue::read_response(&answer))?;
     let body = body::of_response(answer, response.headers());
     Some(response.map(|()| body))
 }
