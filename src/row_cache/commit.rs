@@ -1,13 +1,16 @@
 //! Commits leased rows: writes the copies and the next refresh times, and ends the leases.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use super::{RefreshReport, Schedule, lease::LEASE};
+use super::{
+    RefreshReport,
+    lease::{Holder, LEASE, Lease, LeasedRow},
+};
 use crate::{
     ports::{error::Error, time::Timestamp},
-    schema::{ids::RowId, keys::Keys, redis::Redis, scripts::COMMIT},
+    schema::{keys::Keys, redis::Redis, scripts::COMMIT},
 };
 use upstash_rest::{Command, FromReply, Pairs, Reply};
 
@@ -15,38 +18,20 @@ use upstash_rest::{Command, FromReply, Pairs, Reply};
 pub(super) const ROWS_PER_COMMIT: usize = 100;
 /// Bytes of rows in one request, to which the last call may add its own: Upstash accepts 10 MB.
 const MAX_REQUEST_BYTES: usize = 4 << 20;
-
-/// After a failure a row waits for its period, within these bounds: a source that is down is neither overloaded nor
-/// given up.
-const MIN_BACKOFF: Duration = Duration::from_secs(1);
-const MAX_BACKOFF: Duration = LEASE;
+/// Redis stores this word of no source: a copy is a JSON object.
+const GONE: &[u8] = b"gone";
 
 /// The result of a refresh for one leased row.
 pub(super) struct RowCommit<'a> {
-    row: &'a RowId,
-    schedule: Schedule,
-    /// The next refresh. None unschedules the row: it is gone from the source, or it has no period.
-    next: Option<Timestamp>,
-    /// The new copy. None if the source failed: the old copy stays.
-    copy: Option<&'a Bytes>,
+    leased: &'a LeasedRow,
+    /// The new copy. None if the source failed: the old copy stays. [`GONE`] if the source has no such row.
+    copy: Option<&'a [u8]>,
 }
 
 impl<'a> RowCommit<'a> {
-    pub fn new(
-        row: &'a RowId,
-        every: f64,
-        leased_at: Timestamp,
-        loaded: Result<&'a HashMap<String, Bytes>, &'a Error>,
-    ) -> Self {
-        let schedule = Schedule { every, next: leased_at };
-        let copy = loaded.map(|loaded| loaded.get(row.as_str()));
-        let wait = match copy {
-            Ok(None) => None,
-            Ok(Some(_)) => Some(schedule.period()),
-            Err(_) => Some(schedule.period().clamp(MIN_BACKOFF, MAX_BACKOFF)),
-        };
-        let next = wait.filter(|_| every > 0.0).map(|wait| leased_at + wait);
-        Self { row, schedule, next, copy: copy.ok().flatten() }
+    pub fn new(leased: &'a LeasedRow, loaded: Result<&'a HashMap<String, Bytes>, &'a Error>) -> Self {
+        let copy = loaded.ok().map(|loaded| loaded.get(leased.row.as_str()).map_or(GONE, |json| json));
+        Self { leased, copy }
     }
 }
 
@@ -58,70 +43,99 @@ pub(super) struct CommitBatch<'a> {
     pub source_failed: bool,
 }
 
-/// Commits `batches` under `lease`, counts the rows in `report`, and returns the time of the next refresh of any row.
+/// The times of a commit.
+#[derive(Clone, Copy)]
+pub(super) struct CommitTerms {
+    /// The rows are due again one period later.
+    pub began: Timestamp,
+    /// The refresh keeps the rows that are due again by then. None if it keeps no row.
+    pub keep_by: Option<Timestamp>,
+    pub holder: Holder,
+}
+
+/// Other rows, after a commit.
+pub(super) struct Committed {
+    /// The rows that the refresh keeps. Their leases begin when they are due.
+    pub kept: Vec<LeasedRow>,
+    /// The time of the first refresh of any other row. None if no other row is scheduled.
+    pub earliest_due: Option<Timestamp>,
+}
+
+/// Commits `batches` and counts the rows in `report`.
 ///
-/// Each batch is a script, because it writes a row only if the row's lease is still its own. The batches and the read
-/// of the earliest row share pipelines, because they are independent. The script is not repeated after a lost reply:
-/// the rows are due again when the lease ends.
+/// Each batch is a script, because it writes a row only if the row's lease is still its own. The batches share
+/// pipelines, because they are independent. The script is not repeated after a lost reply: the rows are due again when
+/// the lease ends.
 pub(super) async fn commit(
     redis: &Redis,
     batches: &[CommitBatch<'_>],
-    lease: &str,
+    terms: CommitTerms,
     report: &mut RefreshReport,
-) -> Result<Option<Timestamp>, Error> {
-    // Starts with the rows of these batches. A server that does not know the script gets it in a second request, after
-    // the read of the earliest row, and that read does not see these rows' next refresh.
-    let mut earliest = batches.iter().flat_map(|batch| &batch.rows).filter_map(|row| row.next).min();
+) -> Result<Committed, Error> {
+    // If all scripts fail, the rows are due again when their leases end.
+    let mut committed = Committed { kept: Vec::new(), earliest_due: Some(terms.began + LEASE) };
     let mut remaining = batches;
-    loop {
+    while !remaining.is_empty() {
         let mut bytes = 0;
         let fits = |batch: &&CommitBatch<'_>| {
             let fits = bytes < MAX_REQUEST_BYTES;
-            bytes += batch.rows.iter().map(|row| row.copy.map_or(0, Bytes::len)).sum::<usize>();
+            bytes += batch.rows.iter().map(|row| row.copy.map_or(0, <[u8]>::len)).sum::<usize>();
             fits
         };
         let (sent, rest) = remaining.split_at(remaining.iter().take_while(fits).count());
         remaining = rest;
-        let scripts = sent.iter().map(|batch| commit_command(redis.keys(), &batch.rows, lease));
-        let commands: Vec<_> = scripts.chain([earliest_due_command(redis.keys())]).collect();
-        let mut replies = redis.pipeline(&commands).await?;
-        let EarliestDue(next) = EarliestDue::from_reply(replies.pop().ok_or(upstash_rest::Error::UnexpectedType)??)?;
-        earliest = earliest.into_iter().chain(next).min();
-        for (reply, batch) in replies.into_iter().zip(sent) {
-            count(reply, batch, report);
+        let commands: Vec<_> = sent.iter().map(|batch| commit_command(redis.keys(), &batch.rows, terms)).collect();
+        for (reply, batch) in redis.pipeline(&commands).await?.into_iter().zip(sent) {
+            committed.add(reply, batch, terms.holder, report);
         }
-        if remaining.is_empty() {
-            return Ok(earliest);
+    }
+    Ok(committed)
+}
+
+impl Committed {
+    /// Adds the reply of a batch. Each batch sees what the batches before it have written, so the last reply knows the
+    /// earliest row. If a script failed, the leases stay: the rows are due again after 30 s.
+    fn add(
+        &mut self,
+        reply: Result<Reply, upstash_rest::Error>,
+        batch: &CommitBatch<'_>,
+        holder: Holder,
+        report: &mut RefreshReport,
+    ) {
+        let rows = batch.rows.len() as u64;
+        match reply.and_then(<(u64, u64, Option<f64>, Pairs<Option<f64>, Option<f64>>)>::from_reply) {
+            Ok((removed, lost, earliest, again)) => {
+                let counter = if batch.source_failed { &mut report.failed } else { &mut report.refreshed };
+                *counter += rows.saturating_sub(removed + lost);
+                report.removed += removed;
+                report.lost += lost;
+                self.earliest_due = earliest.map(Timestamp::from_score);
+                self.kept.extend(batch.rows.iter().zip(again).filter_map(|(row, (due, period))| {
+                    let lease = Lease { begins: Timestamp::from_score(due?), holder };
+                    Some(LeasedRow { row: row.leased.row.clone(), lease, period })
+                }));
+            }
+            Err(error) => {
+                report.failed += rows;
+                report.cause.get_or_insert_with(|| error.into());
+            }
         }
     }
 }
 
-/// Adds a batch to the report. If its script failed, the leases stay: the rows are due again after 30 s.
-fn count(reply: Result<Reply, upstash_rest::Error>, batch: &CommitBatch<'_>, report: &mut RefreshReport) {
-    match reply.and_then(<(u64, u64, u64)>::from_reply) {
-        Ok((kept, removed, lost)) => {
-            let counter = if batch.source_failed { &mut report.failed } else { &mut report.refreshed };
-            *counter += kept;
-            report.removed += removed;
-            report.lost += lost;
-        }
-        Err(error) => {
-            report.failed += batch.rows.len() as u64;
-            report.cause.get_or_insert_with(|| error.into());
-        }
-    }
-}
-
-fn commit_command(keys: Keys, rows: &[RowCommit<'_>], lease: &str) -> Command {
+fn commit_command(keys: Keys, rows: &[RowCommit<'_>], terms: CommitTerms) -> Command {
     let schedule_keys = [keys.schedule(), keys.delay()].into_iter();
-    let copies = rows.iter().map(|row| keys.row(row.row));
-    let command = Command::script(&COMMIT, schedule_keys.chain(copies)).arg(lease);
+    let copies = rows.iter().map(|row| keys.row(&row.leased.row));
+    let command = Command::script(&COMMIT, schedule_keys.chain(copies))
+        .num(terms.began)
+        .num(terms.keep_by.unwrap_or(Timestamp::from_millis(0)))
+        .num(terms.holder);
     rows.iter().fold(command, |command, row| {
         command
-            .arg(row.row.as_str())
-            .arg(row.next.map(|next| next.to_string()).unwrap_or_default())
-            .num(row.schedule.lifetime().as_millis())
-            .arg(row.copy.map_or(&[][..], |json| json))
+            .arg(row.leased.row.as_str())
+            .num(row.leased.lease)
+            .arg(row.leased.period.map(|period| period.to_string()).unwrap_or_default())
+            .arg(row.copy.unwrap_or_default())
     })
 }
 

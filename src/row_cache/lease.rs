@@ -1,6 +1,6 @@
 //! Leases rows to one refresh: until a lease ends, no other refresh gets the row.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 
@@ -9,20 +9,59 @@ use crate::{
     ports::{error::Error, random, time::Timestamp},
     schema::{ids::RowId, redis::Redis, scripts::CLAIM},
 };
-use upstash_rest::{Command, Pairs};
+use upstash_rest::Command;
 
 /// Three times the timeout of the source, so a lease ends only after the death of its holder.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
 
-/// Rows with their periods in seconds; 0 for a row without one.
-pub(super) type RowPeriods = [(RowId, f64)];
+/// Three digits below a millisecond at the end of each lease, drawn at random. They identify the refresh that holds it:
+/// two crons may begin in the same millisecond, and a row may be scheduled anew between their leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Holder(u16);
 
-/// Rows that are leased to this refresh.
-pub(super) struct LeasedRows {
-    pub leased_at: Timestamp,
-    /// The end of the lease as a score. It identifies the holder.
-    pub lease: String,
-    pub rows: Vec<(RowId, f64)>,
+impl Holder {
+    pub fn draw() -> Result<Self, Error> {
+        Ok(Self(u16::from_ne_bytes(random::bytes()?) % 1000))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:03}", self.0)
+    }
+}
+
+/// A lease, written as its end: a score of this century is exact to a quarter of a microsecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lease {
+    pub begins: Timestamp,
+    pub holder: Holder,
+}
+
+impl Lease {
+    pub fn end(self) -> Timestamp {
+        self.begins + LEASE
+    }
+
+    /// Returns whether a refresh that begins now ends before the lease, even if the source is silent.
+    pub fn suffices(self, now: Timestamp) -> bool {
+        now + SOURCE_TIMEOUT < self.end()
+    }
+}
+
+impl fmt::Display for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.end(), self.holder)
+    }
+}
+
+/// A row that is leased to this refresh.
+#[derive(Debug, Clone)]
+pub(super) struct LeasedRow {
+    pub row: RowId,
+    pub lease: Lease,
+    /// The period in seconds, if this refresh has read it since the row was scheduled.
+    pub period: Option<f64>,
 }
 
 /// The rows to lease.
@@ -42,11 +81,12 @@ pub(super) enum LeaseReason {
     CopyMissing,
 }
 
-/// Leases rows to this refresh.
+/// Begins a lease on rows.
 ///
 /// One script, because the times in `schedule:` decide which rows it leases, and the lease changes them. It is not
 /// repeated after a lost reply: the rows are due again when the lease ends.
-pub(super) async fn lease(redis: &Redis, selection: RowSelection<'_>, now: Timestamp) -> Result<LeasedRows, Error> {
+pub(super) async fn lease(redis: &Redis, selection: RowSelection<'_>, lease: Lease) -> Result<Vec<LeasedRow>, Error> {
+    let now = lease.begins;
     let (due_by, limit, rows, free_by) = match selection {
         RowSelection::Due { by, limit } => (by, limit, [].as_slice(), String::new()),
         // The lease of an active holder ends later than this, because its query ends within the timeout.
@@ -56,27 +96,27 @@ pub(super) async fn lease(redis: &Redis, selection: RowSelection<'_>, now: Times
         RowSelection::Named { rows, reason: LeaseReason::Refresh } => (now, rows.len(), rows, String::new()),
     };
     let keys = redis.keys();
-    let lease = lease_end(now)?;
     let command = Command::script(&CLAIM, [keys.schedule(), keys.delay()])
         // The book's code writes scores finer than a millisecond: a row that is due within this millisecond is due.
         .num(due_by + Duration::from_millis(1))
-        .arg(lease.as_str())
+        .arg(lease.to_string())
         .num(limit)
         .arg(free_by)
         .args(rows.iter().map(RowId::as_str));
-    let Pairs::<Bytes, f64>(granted) = redis.run(command).await?;
+    let granted: Vec<Bytes> = redis.run(command).await?;
     // Other code may have scheduled names that are not row ids. No visitor can read them; the lease keeps them out of
     // the way.
     let row = |name: Bytes| RowId::parse(std::str::from_utf8(&name).ok()?).ok();
-    let rows = granted.into_iter().filter_map(|(name, every)| Some((row(name)?, every))).collect();
-    Ok(LeasedRows { leased_at: now, lease, rows })
+    Ok(granted.into_iter().filter_map(|name| Some(LeasedRow { row: row(name)?, lease, period: None })).collect())
 }
 
-/// The end of a lease that begins at `now`, with one of a thousand values within its millisecond. The random digits
-/// identify the holder: two crons may begin in the same millisecond, and a row may be scheduled anew between their
-/// leases.
-/// A score of this century is exact to a quarter of a microsecond.
-fn lease_end(now: Timestamp) -> Result<String, Error> {
-    let holder = u16::from_ne_bytes(random::bytes()?) % 1000;
-    Ok(format!("{}{holder:03}", now + LEASE))
+/// Gives kept rows back before their leases begin: they are due as if nobody had kept them. A row that has another time
+/// by now is due no later.
+pub(super) async fn release(redis: &Redis, rows: &[LeasedRow]) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let command = Command::write("ZADD").arg(redis.keys().schedule()).arg("XX").arg("LT").repeatable();
+    let add = |command: Command, row: &LeasedRow| command.num(row.lease.begins).arg(row.row.as_str());
+    Ok(redis.run(rows.iter().fold(command, add)).await?)
 }

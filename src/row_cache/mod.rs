@@ -6,6 +6,9 @@
 //! [`RowSource`] in one query, and commits each row only if it still holds the lease. So runs may overlap, run twice or
 //! be missed, and a failing row stops no other.
 //!
+//! A cron run keeps the rows that are due again before it ends: the commit moves their time to the end of a lease that
+//! begins when they are due. So the run refreshes them without another script.
+//!
 //! - [`RowSource`]: the origin of the rows, a D1 table or an HTTP address.
 //! - [`refresh_due`], [`refresh()`]: lease, load, commit; by the cron, or for named rows.
 //! - [`read()`], [`read_many`]: the copies, with their age.
@@ -23,6 +26,7 @@ mod source;
 use std::time::Duration;
 
 pub(crate) use commit::{EarliestDue, earliest_due_command};
+use lease::LEASE;
 pub use memory::RowMemory;
 pub use read::{CachedRow, RowState, read, read_many};
 pub use refresh::{RefreshReport, refresh, refresh_due, refresh_until};
@@ -45,7 +49,7 @@ const MAX_PERIOD: f64 = 31_536_000.0;
 pub struct Schedule {
     /// Period in seconds.
     pub every: f64,
-    /// The next refresh; during a refresh, the end of its lease.
+    /// The next refresh. The end of a lease during a refresh, or while a cron run keeps the row.
     pub next: Timestamp,
 }
 
@@ -122,6 +126,13 @@ impl Schedule {
     /// response.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         now > self.next + self.period()
+    }
+
+    /// The next refresh, for people. During a refresh it is now, or the end of the lease if the period is longer than a
+    /// lease: no run keeps such rows. A next time more than a period away is always the end of a lease.
+    #[must_use]
+    pub fn next_refresh(&self, now: Timestamp) -> Timestamp {
+        if self.next > now + self.period() { now.max(self.next - LEASE) } else { self.next }
     }
 
     fn period(&self) -> Duration {

@@ -8,8 +8,10 @@ use futures_util::{StreamExt, stream};
 use serde::Serialize;
 
 use super::{
-    commit::{CommitBatch, EarliestDue, ROWS_PER_COMMIT, RowCommit, commit, earliest_due_command},
-    lease::{LeaseReason, LeasedRows, RowPeriods, RowSelection, lease},
+    commit::{
+        CommitBatch, CommitTerms, Committed, EarliestDue, ROWS_PER_COMMIT, RowCommit, commit, earliest_due_command,
+    },
+    lease::{Holder, Lease, LeaseReason, LeasedRow, RowSelection, lease, release},
     source::RowSource,
 };
 use crate::{
@@ -57,7 +59,7 @@ pub struct RefreshReport {
 /// seconds late; otherwise all of them would be late for the rest of the minute.
 ///
 /// A run reads the earliest row once. Each round is one script for the lease, the queries, and one pipeline for the
-/// commit.
+/// commit. The run keeps the rows that are due again before its end, so they need no script for their next lease.
 ///
 /// # Errors
 /// [`Error::Redis`]: the leased rows are due again within 30 s. A failing source is not an error; the report counts it.
@@ -80,10 +82,13 @@ pub async fn refresh_until(
     budget: &Budget,
     due_by: Timestamp,
 ) -> Result<(RefreshReport, Option<Timestamp>), Error> {
-    let mut report = RefreshReport::default();
+    let (mut report, holder) = (RefreshReport::default(), Holder::draw()?);
     let EarliestDue(mut earliest) = redis.run(earliest_due_command(redis.keys())).await?;
+    // The rows that this run keeps. Only it refreshes them, until the leases end that begin when they are due.
+    let mut kept = Vec::<LeasedRow>::new();
+    let next = |kept: &[LeasedRow], earliest| kept.iter().map(|row| row.lease.begins).chain(earliest).min();
     let mut not_before = budget.now();
-    while let Some(due) = earliest.filter(|due| *due <= due_by) {
+    while let Some(due) = next(&kept, earliest).filter(|due| *due <= due_by) {
         let (now, limit) = (budget.now(), round_limit(source, budget));
         if limit == 0 {
             report.unfinished = !budget.is_over() || now.since(due) > UNFINISHED_AFTER;
@@ -97,11 +102,27 @@ pub async fn refresh_until(
         let rounds = (budget.spare() / REQUESTS_PER_ROUND).min(source.spare_queries(budget));
         let interval = budget.pace(rounds).max(MIN_ROUND_INTERVAL);
         // Includes the rows that become due before the next round can begin.
-        let leased = lease(redis, RowSelection::Due { by: due_by.min(now + interval), limit }, now).await?;
-        not_before = if leased.rows.len() < limit { now + interval } else { now };
-        earliest = load_and_commit(redis, source, leased, &mut report).await?.earliest_due;
+        let by = due_by.min(now + interval);
+        let mut leased: Vec<_> = kept.extract_if(.., |row| row.lease.begins <= by).take(limit).collect();
+        // After a delay, rows wait until the run's own lease has ended, and are due for every run.
+        let late = leased.extract_if(.., |row| !row.lease.suffices(now)).map(|row| row.lease.end());
+        earliest = late.chain(earliest).min();
+        if leased.len() < limit && earliest.is_some_and(|due| due <= by) {
+            let selection = RowSelection::Due { by, limit: limit - leased.len() };
+            leased.extend(lease(redis, selection, Lease { begins: now, holder }).await?);
+        }
+        not_before = if leased.len() < limit { now + interval } else { now };
+        if leased.is_empty() {
+            EarliestDue(earliest) = redis.run(earliest_due_command(redis.keys())).await?;
+            continue;
+        }
+        let terms = CommitTerms { began: now, keep_by: Some(due_by), holder };
+        let (_, committed) = load_and_commit(redis, source, &leased, terms, &mut report).await?;
+        kept.extend(committed.kept);
+        earliest = committed.earliest_due;
     }
-    Ok((report, earliest))
+    release(redis, &kept).await?;
+    Ok((report, next(&kept, earliest)))
 }
 
 /// Rows that the next round may lease: at most as many as the remaining requests can load and commit.
@@ -134,9 +155,11 @@ pub(super) async fn load(
 ) -> Result<(LoadedRows, RefreshReport), Error> {
     let (mut loaded, mut report) = (LoadedRows::new(), RefreshReport::default());
     for rows in rows.chunks(ROWS_PER_ROUND) {
-        let leased = lease(redis, RowSelection::Named { rows, reason }, now).await?;
-        if !leased.rows.is_empty() {
-            loaded.extend(load_and_commit(redis, source, leased, &mut report).await?.loaded);
+        let terms = CommitTerms { began: now, keep_by: None, holder: Holder::draw()? };
+        let own = Lease { begins: now, holder: terms.holder };
+        let leased = lease(redis, RowSelection::Named { rows, reason }, own).await?;
+        if !leased.is_empty() {
+            loaded.extend(load_and_commit(redis, source, &leased, terms, &mut report).await?.0);
         }
     }
     Ok((loaded, report))
@@ -145,49 +168,41 @@ pub(super) async fn load(
 /// Row → its JSON, or None if the source does not have the row. A row whose query failed is absent.
 pub(super) type LoadedRows = HashMap<RowId, Option<Bytes>>;
 
-/// The result of one round.
-struct RoundOutcome {
-    loaded: LoadedRows,
-    /// The next refresh of any scheduled row.
-    earliest_due: Option<Timestamp>,
-}
-
-/// Loads the leased rows and commits them in one pipeline, which also reads the earliest row that is due. A round of up
-/// to 1,000 rows of a table takes 3 requests, because an invocation on the Free plan has only 50. With `ROWS_URL`, each
-/// further hundred rows take one more.
+/// Loads the leased rows and commits them in one pipeline. A round of up to 1,000 rows of a table takes 3 requests, and 2
+/// for kept rows, because an invocation on the Free plan has only 50. With `ROWS_URL`, each further hundred rows take one
+/// more.
 async fn load_and_commit(
     redis: &Redis,
     source: &RowSource<'_>,
-    leased: LeasedRows,
+    leased: &[LeasedRow],
+    terms: CommitTerms,
     report: &mut RefreshReport,
-) -> Result<RoundOutcome, Error> {
-    let query = async |rows| (rows, source.load(&with_period(rows)).await);
-    let queries = stream::iter(leased.rows.chunks(source.rows_per_query())).map(query).buffered(CONCURRENT_QUERIES);
-    let answers: Vec<(&RowPeriods, _)> = queries.collect().await;
-    let batches = answers.iter().flat_map(|(rows, answer)| {
+) -> Result<(LoadedRows, Committed), Error> {
+    let query = async |rows: &'_ [LeasedRow]| source.load(&ids(rows)).await;
+    let chunks = leased.chunks(source.rows_per_query());
+    let answers: Vec<_> = stream::iter(chunks.clone()).map(query).buffered(CONCURRENT_QUERIES).collect().await;
+    let batches = chunks.clone().zip(&answers).flat_map(|(rows, answer)| {
         rows.chunks(ROWS_PER_COMMIT).map(move |rows| {
-            let rows = rows.iter().map(|(row, every)| RowCommit::new(row, *every, leased.leased_at, answer.as_ref()));
+            let rows = rows.iter().map(|row| RowCommit::new(row, answer.as_ref()));
             CommitBatch { rows: rows.collect(), source_failed: answer.is_err() }
         })
     });
-    let batches: Vec<_> = batches.collect();
-    let earliest_due = commit(redis, &batches, &leased.lease, report).await?;
+    let committed = commit(redis, &batches.collect::<Vec<_>>(), terms, report).await?;
 
     let mut loaded = LoadedRows::new();
-    for (rows, answer) in &answers {
+    for (rows, answer) in chunks.zip(&answers) {
         match answer {
             Ok(found) => {
-                loaded.extend(with_period(rows).into_iter().map(|row| (row.clone(), found.get(row.as_str()).cloned())));
+                loaded.extend(ids(rows).into_iter().map(|row| (row.clone(), found.get(row.as_str()).cloned())));
             }
             Err(cause) => {
                 report.cause.get_or_insert_with(|| cause.clone());
             }
         }
     }
-    Ok(RoundOutcome { loaded, earliest_due })
+    Ok((loaded, committed))
 }
 
-/// The rows with a period. The others are unscheduled without a query.
-fn with_period(rows: &RowPeriods) -> Vec<&RowId> {
-    rows.iter().filter(|(_, every)| *every > 0.0).map(|(row, _)| row).collect()
+fn ids(rows: &[LeasedRow]) -> Vec<&RowId> {
+    rows.iter().map(|leased| &leased.row).collect()
 }

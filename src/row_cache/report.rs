@@ -25,7 +25,7 @@ pub struct LateRow {
     pub row: RowId,
     /// The period; None for a row without one, which its next refresh unschedules.
     pub every: Option<f64>,
-    /// The Unix second of the next refresh; during a refresh, the end of its lease.
+    /// The Unix second of the next refresh.
     pub next: f64,
     /// Lateness of the refresh; 0 if it is not due yet.
     #[serde(rename = "late")]
@@ -67,7 +67,9 @@ pub async fn schedule_report(redis: &Redis, limit: u32, now: Timestamp) -> Resul
         let every = every.filter(|every| *every > 0.0);
         // PTTL is -2 without a copy.
         let ttl = Some(i64::from_reply(ttl?)?).filter(|ttl| *ttl != -2);
-        let age = every.zip(ttl).map(|(every, ttl)| copy_age(Schedule { every, next }, ttl, now).as_secs_f64());
+        let schedule = every.map(|every| Schedule { every, next });
+        let age = schedule.zip(ttl).map(|(schedule, ttl)| copy_age(schedule, ttl, now).as_secs_f64());
+        let next = schedule.map_or(next, |schedule| schedule.next_refresh(now));
         rows.push(LateRow { row, every, next: next.as_score(), lateness: now.since(next).as_secs_f64(), age });
     }
     Ok(ScheduleReport { scheduled, rows })

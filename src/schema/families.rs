@@ -188,7 +188,8 @@ families! {
     STORED_PAGES: "stored:" "", "zset" in Pages,
     expires "never; bounded by `PAGE_TOTAL_BYTES`", written by "account" "evict";
 
-    /// row → next refresh, Unix seconds. During a refresh: the end of its lease.
+    /// row → next refresh, Unix seconds. During a refresh: the end of its lease. While a cron run keeps the row: the end
+    /// of the lease that begins with the next refresh.
     SCHEDULE: "schedule:" "", "zset" in Rows,
     expires "never", written by "claim" "commit" "ZADD" "ZREM";
 

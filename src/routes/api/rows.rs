@@ -68,7 +68,7 @@ pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
 pub async fn schedule(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let row = RowId::parse(&request.id)?;
     let schedule = row_cache::schedule_of(&request.app.redis, &row).await?.ok_or(Error::NotFound("schedule"))?;
-    let document = json!({"every": schedule.every, "next": schedule.next.as_score()});
+    let document = json!({"every": schedule.every, "next": schedule.next_refresh(request.now).as_score()});
     Ok(respond::json(respond::NO_STORE, &document).into())
 }
 

@@ -4,7 +4,7 @@
 -- ARGV now  lease_end  limit  free_by  [row …]     (without rows: the first `limit` rows that are due)
 --      free_by: a named row that is due by then has no lease; it is granted because its copy is missing.
 --               '' = only rows that are due, or due later than a lease can end
--- returns the granted rows as a flat list: row, delay ('0' if it has none), …
+-- returns the granted rows
 local schedule, delay = KEYS[1], KEYS[2]
 local now, lease_end, limit, free_by = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]) or 0
 
@@ -23,12 +23,9 @@ else
     if due and (due <= now or due > lease_end + 0.001 or missing) then rows[#rows + 1] = named[i] end
   end
 end
-if #rows == 0 then return {} end
+if #rows == 0 then return rows end
 
-local leases, granted = {}, {}
-for i, every in ipairs(redis.call('ZMSCORE', delay, unpack(rows))) do
-  leases[2 * i - 1], leases[2 * i] = ARGV[2], rows[i]
-  granted[2 * i - 1], granted[2 * i] = rows[i], every or '0'
-end
+local leases = {}
+for i, row in ipairs(rows) do leases[2 * i - 1], leases[2 * i] = ARGV[2], row end
 redis.call('ZADD', schedule, 'XX', unpack(leases))
-return granted
+return rows

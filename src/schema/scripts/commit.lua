@@ -1,36 +1,70 @@
 #!lua flags=allow-key-locking
--- Ends the leases of rows and stores their new copies.
+-- Ends the leases of rows, stores their new copies, and sets when the rows are due again.
 -- A refresher that has lost a lease (it was too slow, or the row was scheduled again) writes nothing of that row.
 -- KEYS schedule: delay: (inv:{row})*
--- ARGV lease_end  (row  next ('' = the row no longer exists)  lifetime (ms)  json ('' = keep the old copy))*
--- returns {kept, removed, lost}, each a number of rows
+-- ARGV now  keep_by  holder  (row  lease_end  period  json)*
+--      keep_by: a row that is due again by then, with a period of at most a lease, stays with this refresher: its next
+--               lease begins when the row is due. 0 = the refresher keeps no row
+--      holder: the digits of the refresher below a millisecond, at the end of its leases
+--      period: of a kept row, as returned here; '' = read it from delay:
+--      json: '' = the source failed: keep the old copy; 'gone' = it has no such row
+-- returns {rows removed, leases lost, when the first row is due that is not kept or nil, (due  period)* of the rows as a
+--   flat list, nil if the row is not kept}
 local schedule, delay = KEYS[1], KEYS[2]
-local lease_end = tonumber(ARGV[1])
+local now, keep_by, holder, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], 30
 
-local rows = {}
-for i = 2, #ARGV, 4 do rows[#rows + 1] = ARGV[i] end
-local leases = redis.call('ZMSCORE', schedule, unpack(rows))
-local delays = redis.call('ZMSCORE', delay, unpack(rows))
-
-local kept, gone, copies, lost = {}, {}, {}, 0
-for i, row in ipairs(rows) do
-  local due, lifetime, json = unpack(ARGV, i * 4 - 1, i * 4 + 1)
-  local copy, every = KEYS[i + 2], tonumber(delays[i]) or 0
-  if tonumber(leases[i]) ~= lease_end then
-    lost = lost + 1
-  elseif due == '' or every <= 0 then
-    gone[#gone + 1], copies[#copies + 1] = row, copy
+local rows, place, periods, are_known = {}, {}, {}, true
+for i = 4, #ARGV, 4 do
+  rows[#rows + 1] = ARGV[i]
+  place[ARGV[i]] = #rows
+  periods[#rows] = tonumber(ARGV[i + 2])
+  are_known = are_known and periods[#rows]
+end
+-- Upstash bills every call within a script. With few rows in the schedule, one call reads the leases and the first other
+-- row.
+local first, leases, found = false, {}, 0
+local head = redis.call('ZRANGE', schedule, 0, #rows + 7, 'WITHSCORES')
+for i = 1, #head, 2 do
+  local index = place[head[i]]
+  if index then
+    leases[index], found = head[i + 1], found + 1
   else
-    if json ~= '' then redis.call('SET', copy, json, 'PX', lifetime) end
-    kept[#kept + 1] = due
-    kept[#kept + 1] = row
+    first = first or tonumber(head[i + 1])
   end
 end
--- One call for all rows: Upstash bills every call within a script, and a call costs as much time as its work.
-if #kept > 0 then redis.call('ZADD', schedule, unpack(kept)) end
+if found < #rows then leases = redis.call('ZMSCORE', schedule, unpack(rows)) end
+if not are_known then periods = redis.call('ZMSCORE', delay, unpack(rows)) end
+
+local changes, gone, copies, kept, lost = {}, {}, {}, {}, 0
+for i, row in ipairs(rows) do
+  local mine, json = ARGV[i * 4 + 1], ARGV[i * 4 + 3]
+  local due, every = tonumber(leases[i]), math.min(tonumber(periods[i]) or 0, 31536000)
+  kept[2 * i - 1], kept[2 * i] = false, false
+  if due ~= tonumber(mine) then
+    lost = lost + 1
+    if due then first = math.min(first or due, due) end
+  elseif json == 'gone' or every <= 0 then
+    gone[#gone + 1], copies[#copies + 1] = row, KEYS[i + 2]
+  else
+    -- Three periods: a copy outlives a missed cron.
+    if json ~= '' then redis.call('SET', KEYS[i + 2], json, 'PX', string.format('%.0f', math.max(every * 3, 60) * 1000)) end
+    -- After a failure a row waits at least a second and at most a lease.
+    due = now + (json ~= '' and every or math.min(math.max(every, 1), lease))
+    local score = string.format('%.3f', due)
+    if due <= keep_by and every <= lease then
+      kept[2 * i - 1], kept[2 * i] = score, string.format('%.17g', every)
+      score = string.format('%.3f', due + lease) .. holder
+    else
+      first = math.min(first or due, due)
+    end
+    changes[#changes + 1] = score
+    changes[#changes + 1] = row
+  end
+end
+if #changes > 0 then redis.call('ZADD', schedule, unpack(changes)) end
 if #gone > 0 then
   redis.call('ZREM', schedule, unpack(gone))
   redis.call('ZREM', delay, unpack(gone))
   redis.call('DEL', unpack(copies))
 end
-return {#kept / 2, #gone, lost}
+return {#gone, lost, first and string.format('%.3f', first), kept}

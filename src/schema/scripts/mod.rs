@@ -54,10 +54,10 @@ pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2")
 pub static CART_WRITE: Script = lua!("cart_write", "3112dd84c743911fed7f57412b00aa191d2d007b");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
-pub static CLAIM: Script = lua!("claim", "10db5f4e1abe1fbd97e581465e8f4a80b2fc4696");
+pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");
 
-/// Ends the leases of rows and stores their new copies.
-pub static COMMIT: Script = lua!("commit", "ffa91851d80eda4038fb227e7c8171fd0da56c48");
+/// Ends the leases of rows, stores their new copies, and sets when the rows are due again.
+pub static COMMIT: Script = lua!("commit", "3dee63cf7acb295d2583a1f5a0a875b7dd57b774");
 
 /// Counts a reported view of an item that is in the ranking, once per idempotency key.
 pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");

@@ -49,7 +49,8 @@ struct State {
     asked: Mutex<Vec<Asked>>,
     received: AtomicU64,
     sent: Arc<AtomicU64>,
-    held: watch::Sender<bool>,
+    /// Requests after this number are held.
+    held: watch::Sender<usize>,
 }
 
 /// Locks, also after another test's thread panicked.
@@ -66,7 +67,7 @@ impl TestOrigin {
             asked: Mutex::default(),
             received: AtomicU64::new(0),
             sent: Arc::default(),
-            held: watch::Sender::new(false),
+            held: watch::Sender::new(usize::MAX),
         });
         let for_server = state.clone();
         let server = HttpServer::start(move || {
@@ -121,12 +122,17 @@ impl TestOrigin {
     /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its
     /// rest.
     pub fn hold(&self) {
-        self.state.held.send_replace(true);
+        self.hold_after(0);
+    }
+
+    /// As [`TestOrigin::hold`], for the requests after this number.
+    pub fn hold_after(&self, requests: usize) {
+        self.state.held.send_replace(requests);
     }
 
     /// Ends [`TestOrigin::hold`].
     pub fn release(&self) {
-        self.state.held.send_replace(false);
+        self.hold_after(usize::MAX);
     }
 }
 
@@ -141,10 +147,14 @@ impl State {
             return Some(reply.response(self, body));
         }
         asked.body = self.read(body).await?;
-        lock(&self.asked).push(asked);
+        let number = {
+            let mut all = lock(&self.asked);
+            all.push(asked);
+            all.len()
+        };
         tokio::time::sleep(reply.delay).await;
         if !matches!(reply.content, Content::Held(..)) {
-            self.held.subscribe().wait_for(|held| !held).await.ok()?;
+            self.held.subscribe().wait_for(|free| number <= *free).await.ok()?;
         }
         if let Content::Nothing = reply.content {
             return None;
@@ -258,7 +268,7 @@ impl Reply {
             Content::Held(first, rest) => {
                 let mut held = state.held.subscribe();
                 let rest = async move {
-                    let released = held.wait_for(|held| !held).await;
+                    let released = held.wait_for(|free| *free > 0).await;
                     released.map_err(io::Error::other).map(|_| rest)
                 };
                 stream_body(stream::iter([Ok(first)]).chain(stream::once(rest)))

@@ -36,6 +36,7 @@ scenarios!(
     signing_in_keeps_the_cart,
     the_cart_changes_in_place,
     the_dashboard_shows_activity,
+    the_own_fonts_are_shown_on_the_first_visit,
     the_shop_is_searched,
     the_shop_works_without_javascript,
 );
