@@ -25,7 +25,7 @@ use crate::ports::{
     held::{Content, HeldBytes},
 };
 
-/// A request's body of at most this length is read in one piece, bytes.
+/// A body of at most this length is read in one piece, bytes: one promise instead of a reader.
 const PIECE: u64 = 64 << 10;
 /// The size of one read of a long body, bytes.
 const CHUNK: u32 = 32 << 10;
@@ -39,8 +39,8 @@ pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
     }
 }
 
-/// The body of a response with these headers. It is always read in chunks, so that a slow body reaches the visitor
-/// while it arrives.
+/// The body of a response with these headers. A body of unknown length is read in chunks: it may be slow, and reaches
+/// the visitor while it arrives.
 pub fn of_response(response: Message, headers: &HeaderMap) -> Body {
     // The platform decodes the body, so `Content-Length` is not the length that arrives.
     match length(headers).filter(|_| !headers.contains_key(header::CONTENT_ENCODING)) {
