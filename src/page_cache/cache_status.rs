@@ -75,6 +75,13 @@ impl CacheStatus {
         matches!(self, Self::Hit { .. } | Self::Forward { collapsed: true, .. })
     }
 
+    /// Returns whether Redis did not answer.
+    #[must_use]
+    pub const fn lacks_redis(self) -> bool {
+        let (Self::Hit { detail, .. } | Self::Forward { detail, .. }) = self;
+        matches!(detail, Some(Reason::RedisDown))
+    }
+
     /// Appends the status behind those of the caches between the origin and edgefront (RFC 9211 §2). The response's
     /// extensions keep it for the traffic counters. If the origin's page was refused, the detail says so.
     pub fn append_to(mut self, response: &mut Response) {

@@ -29,6 +29,8 @@ const CONFIRM: HeaderName = HeaderName::from_static("edge-tier-confirm");
 /// The response is a stored page, for the edge tier to answer with: `same` or `new`, then the milliseconds since Redis
 /// confirmed it.
 pub const PAGE: HeaderName = HeaderName::from_static("edge-tier-page");
+/// In a response: [`FromHome::lacks_redis`].
+const WITHOUT_REDIS: HeaderName = HeaderName::from_static("edge-tier-without-redis");
 /// The platform sets it.
 const ADDRESS: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
@@ -47,8 +49,11 @@ pub struct EdgeAsk {
 pub struct FromEdge;
 
 /// Marks a response of the home tier, which has counted it.
-#[derive(Debug, Clone, Copy)]
-pub struct FromHome;
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FromHome {
+    /// The home tier got no answer of Redis: its response says nothing about the stored page.
+    pub lacks_redis: bool,
+}
 
 /// Returns whether a header belongs to the exchange between the tiers.
 fn is_of_tiers(name: &HeaderName) -> bool {
@@ -58,6 +63,11 @@ fn is_of_tiers(name: &HeaderName) -> bool {
 /// Removes the headers of the exchange.
 pub fn clean(headers: &mut HeaderMap) {
     remove(headers, is_of_tiers);
+}
+
+/// Tells the edge tier that Redis did not answer.
+pub fn mark_without_redis(headers: &mut HeaderMap) {
+    headers.insert(WITHOUT_REDIS, HeaderValue::from_static(""));
 }
 
 /// Sends a request to the home tier, at most once. With `ask`, the response may be a stored page.
@@ -82,7 +92,8 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     app.traffic.record(LatencyKind::Home, now.since(began));
     app.circuit.record(&outcome.map_err(|error| TransportError::from(error.clone()).into()), now);
     let mut response = response.map_err(Error::Home)?;
-    response.extensions_mut().insert(FromHome);
+    let lacks_redis = response.headers_mut().remove(WITHOUT_REDIS).is_some();
+    response.extensions_mut().insert(FromHome { lacks_redis });
     Ok(response)
 }
 

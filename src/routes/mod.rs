@@ -17,6 +17,7 @@ use http::{HeaderValue, Method, header};
 use self::{
     change::Change,
     counted::{Area, counted},
+    sync::VisitorSync,
 };
 use crate::{
     App,
@@ -42,10 +43,17 @@ mod tiers;
 pub use self::tiers::{WINDOW as EDGE_BATCH_WINDOW, handle_from_edge};
 
 /// Answers a request whose URI is absolute. The caller still has to run the answer's background tasks.
-pub async fn handle(app: &Rc<App>, request: Request) -> Answer {
-    let Some(scope) = sync::scope(app, &request) else { return answer(app, request).await };
-    let mut answer = app.redis.in_scope(Some(scope.clone()), Box::pin(answer(app, request))).await;
-    sync::end(app, &scope, &mut answer.response);
+pub async fn handle(app: &Rc<App>, mut request: Request) -> Answer {
+    let Some(mut sync) = VisitorSync::read(app, &request) else { return answer(app, request).await };
+    let work = app.redis.in_scope(
+        Some(sync.scope()),
+        Box::pin(async {
+            sync.merge(app, &mut request).await;
+            answer(app, request).await
+        }),
+    );
+    let mut answer = work.await;
+    sync.end(app, &mut answer.response);
     answer
 }
 

@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use super::{flush, handle};
 use crate::{
     App,
-    page_cache::HandedOver,
+    page_cache::{CacheStatus, HandedOver},
     ports::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,
@@ -38,8 +38,12 @@ pub async fn handle_from_edge(app: &Rc<App>, mut request: Request) -> Answer {
         return receive(app, request).await;
     }
     let mut answer = handle(app, request).await;
-    if answer.response.extensions().get::<HandedOver>().is_none() {
-        home::clean(answer.response.headers_mut());
+    let response = &mut answer.response;
+    if response.extensions().get::<HandedOver>().is_none() {
+        home::clean(response.headers_mut());
+    }
+    if response.extensions().get::<CacheStatus>().is_some_and(|status| status.lacks_redis()) {
+        home::mark_without_redis(response.headers_mut());
     }
     answer
 }

@@ -4,9 +4,12 @@
 //! - [`keys`], [`shard`]: the functions that make keys.
 //! - [`ids`], [`token`]: the parts of keys that come from outside.
 //! - [`scripts`]: the Lua scripts.
+//! - [`carry_over`]: moves the shared keys to other names. Not a part of the Worker.
 
 mod hash;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub mod carry_over;
 pub mod families;
 pub mod ids;
 pub mod keys;

@@ -39,12 +39,11 @@ pub const CHANGED_FOR: Duration = Duration::from_secs(2);
 /// The name of the cookie of a visitor who changed something within [`CHANGED_FOR`].
 const CHANGED: &str = "__Host-session-changed";
 
-/// The name of the cookie with the sync token of the visitor's last change: `<token>.<mac>`, both in base64url.
+/// The name of the cookies with sync tokens before each got an id, and the name in their MACs.
 pub(super) const SYNC: &str = "__Host-session-sync";
 
-/// Time for which a visitor's reads wait for the last change, if a replica has not executed it. No replica is so far
-/// behind.
-pub(super) const SYNC_FOR: Duration = Duration::from_mins(10);
+/// The beginning of the names of the cookies with sync tokens. `sync_cookies` has their format.
+pub(super) const SYNC_ID: &str = "__Host-session-sync-";
 
 /// The `Set-Cookie` beside a change by the visitor. While the browser sends it, no isolate answers with kept facts.
 #[must_use]
@@ -70,7 +69,7 @@ pub const fn clear() -> HeaderValue {
 /// Returns whether the request carries a session cookie, valid or not.
 #[must_use]
 pub fn is_sent(headers: &HeaderMap) -> bool {
-    cookies(headers).any(is_session_cookie)
+    cookies(headers).any(|cookie| is_session(name(cookie)))
 }
 
 /// The request's cookies without edgefront's own, for the origin. `None` if no other cookie is left.
@@ -83,22 +82,33 @@ pub fn strip(headers: &HeaderMap) -> Option<HeaderValue> {
 
 /// The request's cookies except edgefront's own, each as `name=value`.
 pub fn of_origin(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    cookies(headers)
-        .filter(|cookie| !cookie.is_empty() && ![NAME, CHANGED, SYNC].map(str::as_bytes).contains(&name(cookie)))
+    cookies(headers).filter(|cookie| !cookie.is_empty() && !is_own(name(cookie)))
+}
+
+/// Returns whether a cookie of this name is edgefront's own.
+fn is_own(name: &[u8]) -> bool {
+    is_session(name) || name == CHANGED.as_bytes() || is_sync(name)
+}
+
+pub(super) fn is_sync(name: &[u8]) -> bool {
+    name == SYNC.as_bytes() || name.starts_with(SYNC_ID.as_bytes())
 }
 
 /// The values of the request's session cookies, in order. A browser sends one.
 pub(super) fn values(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    values_of(NAME, headers)
+    pairs_of(headers, is_session).map(|(_, value)| value)
 }
 
-/// The values of the request's cookies of this name, in order.
-pub(super) fn values_of<'a>(name: &'static str, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
-    cookies(headers).filter_map(move |cookie| cookie.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+/// Name and value of the request's cookies with such names, in order.
+pub(super) fn pairs_of(headers: &HeaderMap, is_wanted: fn(&[u8]) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
+    cookies(headers).filter_map(move |cookie| {
+        let name = name(cookie);
+        if is_wanted(name) { Some((name, cookie.get(name.len() + 1..)?)) } else { None }
+    })
 }
 
-fn is_session_cookie(cookie: &[u8]) -> bool {
-    name(cookie) == NAME.as_bytes()
+fn is_session(name: &[u8]) -> bool {
+    name == NAME.as_bytes()
 }
 
 fn name(cookie: &[u8]) -> &[u8] {
@@ -132,6 +142,8 @@ mod tests {
         let strip = |cookies: &[&str]| strip(&headers(cookies)).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(strip(&[]), None);
         assert_eq!(strip(&["__Host-session=x", "__Host-session-changed=1", "__Host-session-sync=x.y"]), None);
+        assert_eq!(strip(&["__Host-session-sync-=", "__Host-session-sync-a; __Host-session-sync-Zm9v_-0=x.y"]), None);
+        assert_eq!(strip(&["__Host-session-sync2=x"]).as_deref(), Some("__Host-session-sync2=x"));
         assert_eq!(strip(&["__Host-session", " ; "]), None);
         assert_eq!(strip(&["a=b; __Host-session=x.y;c=\"d e\""]).as_deref(), Some("a=b; c=\"d e\""));
         assert_eq!(strip(&["a=b", "__Host-session=x; c"]).as_deref(), Some("a=b; c"));

@@ -23,9 +23,6 @@ const MAC_BYTES: usize = 32;
 /// Number of session cookies of one request that are verified. A browser sends one; each costs one HMAC per key.
 const MAX_VERIFIED_COOKIES: usize = 4;
 
-/// The longest sync token that travels in a cookie. The gateway's have 61 bytes.
-const MAX_SYNC_TOKEN_BYTES: usize = 512;
-
 /// The text whose MAC is the key between the tiers. No cookie begins like this.
 const TIER: &str = "edgefront tier";
 
@@ -63,9 +60,7 @@ impl Keyring {
     /// # Errors
     /// [`Error::Platform`] if there is no key. The configuration requires one.
     pub fn pair(&self, token: &Token) -> Result<String, Error> {
-        let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
-        let mac = mac(key, cookie::NAME, token.as_str()).finalize().into_bytes();
-        Ok(format!("{}={}.{}", cookie::NAME, token.as_str(), URL_SAFE_NO_PAD.encode(mac)))
+        Ok(format!("{}={}.{}", cookie::NAME, token.as_str(), self.sign(cookie::NAME, token.as_str())?))
     }
 
     /// The `Set-Cookie` header of `token`, whose session begins now.
@@ -79,39 +74,12 @@ impl Keyring {
         Ok(header)
     }
 
-    /// The `Set-Cookie` with a sync token of Redis.
-    ///
-    /// # Errors
-    /// As [`Keyring::pair`]; also if the token is too long for a cookie.
-    pub fn set_sync(&self, token: &HeaderValue) -> Result<HeaderValue, Error> {
-        let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
-        if token.len() > MAX_SYNC_TOKEN_BYTES {
-            return Err(Error::Platform(format!("a sync token of {} bytes", token.len())));
-        }
-        let token = URL_SAFE_NO_PAD.encode(token);
-        let mac = URL_SAFE_NO_PAD.encode(mac(key, cookie::SYNC, &token).finalize().into_bytes());
-        let seconds = cookie::SYNC_FOR.as_secs();
-        let text = format!("{}={token}.{mac}; Max-Age={seconds}; {}", cookie::SYNC, cookie::ATTRIBUTES);
-        HeaderValue::try_from(text).map_err(|_| Error::Platform("invalid cookie".to_owned()))
-    }
-
-    /// The sync token in the first such cookie, if its MAC is valid. A forged token would make Redis wait for a write that
-    /// never was.
-    #[must_use]
-    pub fn read_sync(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let value = cookie::values_of(cookie::SYNC, headers).next()?;
-        let (token, mac) = std::str::from_utf8(value).ok()?.split_once('.')?;
-        let is_genuine = token.len() <= MAX_SYNC_TOKEN_BYTES * 4 / 3 + 3 && self.is_signed(cookie::SYNC, token, mac);
-        HeaderValue::from_bytes(&URL_SAFE_NO_PAD.decode(token).ok()?).ok().filter(|_| is_genuine)
-    }
-
     /// The key with which the edge tier proves itself to the home tier.
     ///
     /// # Errors
     /// As [`Keyring::pair`].
     pub fn tier_key(&self) -> Result<HeaderValue, Error> {
-        let key = self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))?;
-        let text = URL_SAFE_NO_PAD.encode(key.clone().chain_update(TIER).finalize().into_bytes());
+        let text = URL_SAFE_NO_PAD.encode(self.first_key()?.clone().chain_update(TIER).finalize().into_bytes());
         let mut header = HeaderValue::try_from(text).map_err(|_| Error::Platform("invalid key".to_owned()))?;
         header.set_sensitive(true);
         Ok(header)
@@ -131,8 +99,17 @@ impl Keyring {
         self.is_signed(cookie::NAME, token.as_str(), encoded).then_some(token)
     }
 
+    /// The MAC of a cookie by the first key, as text.
+    pub(super) fn sign(&self, name: &str, value: &str) -> Result<String, Error> {
+        Ok(URL_SAFE_NO_PAD.encode(mac(self.first_key()?, name, value).finalize().into_bytes()))
+    }
+
+    fn first_key(&self) -> Result<&Hmac<Sha256>, Error> {
+        self.keys.first().ok_or_else(|| Error::Platform("no session key".to_owned()))
+    }
+
     /// Returns whether `encoded` is the MAC of a cookie by one of the keys.
-    fn is_signed(&self, name: &str, value: &str, encoded: &str) -> bool {
+    pub(super) fn is_signed(&self, name: &str, value: &str, encoded: &str) -> bool {
         // The decoder requires 3 bytes more than a MAC has, for its estimate of the length. A longer text does not fit.
         let mut buffer = [0; MAC_BYTES + 3];
         let Ok(length) = URL_SAFE_NO_PAD.decode_slice(encoded, &mut buffer) else { return false };
@@ -285,26 +262,6 @@ mod tests {
         assert_eq!(pair, rotated_keyring().pair(&token).unwrap());
         assert_eq!(attributes, "Max-Age=7776000; Path=/; HttpOnly; Secure; SameSite=Lax");
         assert!(set.is_sensitive());
-    }
-
-    #[test]
-    fn a_sync_token_is_read_as_it_was_set_and_no_other_text_is_one() {
-        let (keyring, token) = (rotated_keyring(), HeaderValue::from_static("AAAx:1,BBB:2 \"=\""));
-        let set = old_keyring().set_sync(&token).unwrap();
-        let (pair, attributes) = set.to_str().unwrap().split_once("; ").unwrap();
-        assert_eq!(attributes, "Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax");
-        assert_eq!(keyring.read_sync(&headers(&[pair])), Some(token));
-        assert_eq!(foreign_keyring().read_sync(&headers(&[pair])), None);
-        let session = keyring.pair(&Token::new(NOW).unwrap()).unwrap().replace(NAME, cookie::SYNC);
-        let (text, mac) = pair.split_once('.').unwrap();
-        for forged in [text, &format!("{text}."), &format!("{text}A.{mac}"), &format!("{text}.A{mac}"), &session] {
-            assert_eq!(keyring.read_sync(&headers(&[forged])), None, "{forged}");
-        }
-        let bytes = |count| HeaderValue::from_str(&"x".repeat(count)).unwrap();
-        let longest = keyring.set_sync(&bytes(512)).unwrap();
-        let pair = longest.to_str().unwrap().split(';').next().unwrap();
-        assert_eq!(keyring.read_sync(&headers(&[pair])), Some(bytes(512)));
-        assert!(keyring.set_sync(&bytes(513)).is_err());
     }
 
     proptest! {

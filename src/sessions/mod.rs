@@ -4,6 +4,7 @@
 //! that writes for a session checks both in the same step, so a slow request cannot revive an ended session.
 //!
 //! - [`cookie`]: the format of the session cookie. `keyring` signs and verifies it.
+//! - `sync_cookies`: the cookies with the sync tokens of read regions.
 //! - `session`: the check that a session is live.
 //! - `touch`: records activity and item views, for many sessions at once.
 //! - `viewed`: the items that a session viewed last.
@@ -22,6 +23,7 @@ mod login;
 mod logout;
 mod reap;
 mod session;
+mod sync_cookies;
 mod touch;
 mod viewed;
 
@@ -34,5 +36,6 @@ pub use login::{LoginRequest, log_in, log_in_with};
 pub use logout::{log_out, log_out_user};
 pub(crate) use session::start_if_young;
 pub use session::{Session, check, check_commands, from_check, is_young};
+pub use sync_cookies::{SyncCause, SyncCookies};
 pub use touch::{SessionTouch, TOUCH_EVERY, TouchOutcome, touch, touch_command};
 pub use viewed::{MAX_VIEWED_ITEMS, parse_viewed_items, read_viewed_items, viewed_items_command};

@@ -1,7 +1,8 @@
 //! The commands of `cargo xtask`. Each does its own set-up; the library of this package holds what they share.
 //!
 //! - [`dev`], [`test`]: local development and all tests; [`run_storefront`]: a third-party storefront behind edgefront.
-//! - [`programs`]: `bench`, `soak`, `simulate`, `doctor`, `contract` and `test --storefronts`, which crates of their own implement.
+//! - [`programs`]: `bench`, `soak`, `simulate`, `doctor`, `contract`, `carry-over` and `test --storefronts`,
+//!   which crates of their own implement.
 //! - [`build_worker`], [`size`], [`deny`], [`sbom`]: the Worker, its size, and the dependencies.
 //! - [`lighthouse`]: the scores of the shop's pages and of the dashboard.
 
@@ -55,6 +56,8 @@ enum Command {
     Doctor(programs::ForwardedArguments),
     /// Check an origin against the contract of the Edge-* headers (`cargo xtask contract --help` lists the options).
     Contract(programs::ForwardedArguments),
+    /// Move the keys that all visitors share while SHARDS changes (`cargo xtask carry-over --help` lists the options).
+    CarryOver(programs::ForwardedArguments),
     /// Build the Worker into build/; `wrangler dev` and `wrangler deploy` call this.
     Build(build_worker::BuildArguments),
     /// Build the Worker without the demo shop and check its size.
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => runner::exit_code(programs::exec(Program::Simulate, &arguments.options)),
         Command::Doctor(arguments) => runner::exit_code(programs::exec(Program::Doctor, &arguments.options)),
         Command::Contract(arguments) => runner::exit_code(programs::exec(Program::Contract, &arguments.options)),
+        Command::CarryOver(arguments) => runner::exit_code(programs::exec(Program::CarryOver, &arguments.options)),
         Command::Build(arguments) => runner::run(build_worker::run(arguments)),
         Command::Size => runner::run(size::run()),
         Command::Lighthouse(arguments) => runner::run(lighthouse::run(arguments)),

@@ -1,6 +1,6 @@
 //! Commands that crates of their own implement, so that the other commands do not compile them: `bench`, `soak` and
-//! `test --storefronts` (`edgefront-measure`), `simulate` (`edgefront-simulate`), `doctor` (`edgefront-doctor`) and
-//! `contract` (`edgefront-contract`).
+//! `test --storefronts` (`edgefront-measure`), `simulate` (`edgefront-simulate`), `doctor` (`edgefront-doctor`),
+//! `contract` (`edgefront-contract`) and `carry-over` (`edgefront-carry-over`).
 
 use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
@@ -15,6 +15,7 @@ pub enum Program {
     Simulate,
     Doctor,
     Contract,
+    CarryOver,
 }
 
 /// Arguments that xtask passes on unread.
@@ -49,6 +50,7 @@ impl Program {
             Self::Simulate => "edgefront-simulate",
             Self::Doctor => "edgefront-doctor",
             Self::Contract => "edgefront-contract",
+            Self::CarryOver => "edgefront-carry-over",
         }
     }
 
@@ -58,7 +60,7 @@ impl Program {
             Self::Bench => Some("bench"),
             Self::Soak => Some("soak"),
             Self::Storefronts => Some("storefronts"),
-            Self::Simulate | Self::Doctor | Self::Contract => None,
+            Self::Simulate | Self::Doctor | Self::Contract | Self::CarryOver => None,
         }
     }
 }

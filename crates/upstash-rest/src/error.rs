@@ -47,11 +47,8 @@ pub enum Error {
     },
     /// The server does not execute this command, or not in this form: it does not know the command, the token has no
     /// permission for it, or the read-only form of a script cannot run. Use another command, or EVALSHA.
-    #[error("not available: {code}")]
-    Unavailable {
-        /// As in [`Error::Refused`].
-        code: String,
-    },
+    #[error("the server does not execute this command")]
+    Unavailable,
     /// The reply has another type than the one requested. The command was executed; another program may own the key.
     #[error("a reply of another type than expected")]
     UnexpectedType,
@@ -67,11 +64,11 @@ const UNAVAILABLE: [&str; 7] = [
     "ERR unknown command",
     "NOPERM",
     // A script that would write, in its read-only form: a write, a text without the flag, a replica.
-    "ERR Write commands are not allowed from read-only scripts",
-    "ERR Can not execute a script with write flag",
+    "ERR Write commands are not allowed",
+    "ERR Can not execute a script",
     "READONLY",
     // A server that does not know a flag of the read-only text.
-    "ERR Unexpected flag in script shebang",
+    "ERR Unexpected flag",
     // Upstash.
     "ERR Command is not available",
 ];
@@ -86,10 +83,11 @@ impl Error {
                 Self::Quota
             }
             _ => {
+                if UNAVAILABLE.iter().any(|text| message.starts_with(text)) {
+                    return Self::Unavailable;
+                }
                 let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-                let is_unavailable = UNAVAILABLE.iter().any(|text| message.starts_with(text));
-                let code = if is_code { code } else { "ERR" }.to_owned();
-                if is_unavailable { Self::Unavailable { code } } else { Self::Refused { code } }
+                Self::Refused { code: if is_code { code } else { "ERR" }.to_owned() }
             }
         }
     }
@@ -112,25 +110,24 @@ mod tests {
 
     #[test]
     fn a_command_that_is_not_available_differs_from_a_command_that_fails() {
-        let unavailable = |code: &str| Error::Unavailable { code: code.to_owned() };
         let refused = |code: &str| Error::Refused { code: code.to_owned() };
         for (message, expected) in [
             // Valkey 9.
-            ("ERR unknown command 'EVALSHA_RO', with args beginning with: 'ab' '0' ", unavailable("ERR")),
-            ("NOPERM User ro has no permissions to run the 'evalsha_ro' command", unavailable("NOPERM")),
+            ("ERR unknown command 'EVALSHA_RO', with args beginning with: 'ab' '0' ", Error::Unavailable),
+            ("NOPERM User ro has no permissions to run the 'evalsha_ro' command", Error::Unavailable),
             (
                 "ERR Write commands are not allowed from read-only scripts. script: on @user_script:1.",
-                unavailable("ERR"),
+                Error::Unavailable,
             ),
-            ("ERR Can not execute a script with write flag using *_ro command.", unavailable("ERR")),
-            ("ERR Unexpected flag in script shebang: allow-key-locking", unavailable("ERR")),
-            ("READONLY You can't write against a read only replica.", unavailable("READONLY")),
+            ("ERR Can not execute a script with write flag using *_ro command.", Error::Unavailable),
+            ("ERR Unexpected flag in script shebang: allow-key-locking", Error::Unavailable),
+            ("READONLY You can't write against a read only replica.", Error::Unavailable),
             // Redis 6 quotes otherwise.
-            ("ERR unknown command `EVALSHA_RO`, with args beginning with: `ab`, ", unavailable("ERR")),
+            ("ERR unknown command `EVALSHA_RO`, with args beginning with: `ab`, ", Error::Unavailable),
             // Upstash.
             (
                 "ERR Command is not available: 'EVALSHA_RO'. See https://upstash.com/docs for details",
-                unavailable("ERR"),
+                Error::Unavailable,
             ),
             // Scripts that run, and fail.
             (

@@ -34,10 +34,11 @@ impl SyncScope {
         Self { token: token.into(), has_written: Cell::default() }
     }
 
-    /// The token of the last write in this scope; None if nothing was written.
+    /// The token of the last write in this scope; None if nothing was written since the last call. Later calls still
+    /// send the token.
     #[must_use]
-    pub fn written(&self) -> Option<HeaderValue> {
-        self.token.borrow().clone().filter(|_| self.has_written.get())
+    pub fn take_written(&self) -> Option<HeaderValue> {
+        if self.has_written.take() { self.token.borrow().clone() } else { None }
     }
 }
 

@@ -44,10 +44,8 @@ fn unavailable(app: &App, error: &Error, request: &http::HeaderMap) -> Answer {
     response.into()
 }
 
-/// Returns whether the home tier got no answer of Redis: its response says nothing about the stored page.
 fn lacks_redis(response: &Response) -> bool {
-    let status = response.headers().get_all("cache-status").iter().next_back();
-    status.is_some_and(|status| status.as_bytes().ends_with(b"; detail=redis-down"))
+    response.extensions().get::<FromHome>().is_some_and(|home| home.lacks_redis)
 }
 
 /// Asks the home tier for a page. If it has none because it, or Redis and the origin, do not answer, a copy in the
@@ -89,7 +87,7 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     };
     let now = app.clock.now();
     let mut response = respond(&stored, method, headers, CacheStatus::hit(&stored, now), now);
-    response.extensions_mut().insert(FromHome);
+    response.extensions_mut().insert(FromHome::default());
     page.visit.record(method, headers, stored.status, stored.item.as_ref());
     let is_new = held.is_none_or(|held| held.render != stored.render);
     let background = is_new.then(|| share(&app, &page.key, stored));

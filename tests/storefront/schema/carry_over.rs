@@ -1,23 +1,27 @@
-//! The operator's script that moves the shared keys, `docs/carry-over.lua`.
+//! The move of the shared keys, `cargo xtask carry-over`.
 
-use std::rc::Rc;
+use std::{cell::Cell, rc::Rc};
 
 use edgefront::{
     App,
     orders::flash_sale::FlashSales,
     ports::error::{Error, Refusal},
     ranking,
-    schema::ids::ItemId,
+    schema::{
+        self,
+        carry_over::{CarryOverError, SharedNames},
+        ids::ItemId,
+    },
 };
+use edgefront_gateway::{Fault, FaultScope};
 use serde_json::{Value, json};
+use upstash_rest::Command;
 
 use super::shards::{MINUTE, log_in};
 use crate::{
     orders::flash_sale::put as put_row,
     support::{Store, row},
 };
-
-const SCRIPT: &str = include_str!("../../../docs/carry-over.lua");
 
 /// Keys in the book's names, as commands that write them.
 const KEYS: [&[&str]; 15] = [
@@ -39,16 +43,9 @@ const KEYS: [&[&str]; 15] = [
     &["SET", "traffic:", "untouched"],
 ];
 
-/// Runs the script until it is done.
-async fn carry_over(store: &Store, direction: &str) {
-    let mut cursor = "0".to_owned();
-    loop {
-        let next = store.raw(&["EVAL", SCRIPT, "0", direction, &cursor]).await;
-        next.as_str().expect("a cursor").clone_into(&mut cursor);
-        if cursor == "0" {
-            break;
-        }
-    }
+/// Moves all keys. Returns how many moved.
+async fn carry_over(store: &Store, names: SharedNames) -> u64 {
+    schema::carry_over::carry_over(&store.aside, names, |_| ()).await.expect("a server").moved
 }
 
 /// Every key with a value that shows its content.
@@ -85,7 +82,7 @@ async fn the_shared_keys_get_tags_and_lose_them_again() {
     let store = filled().await;
     let before = content(&store).await;
 
-    carry_over(&store, "tags").await;
+    carry_over(&store, SharedNames::Tags).await;
     let moved = content(&store).await;
     for key in ["viewed:{pages}", "rescaled:{pages}", "ranked:{pages}", "purged:{pages}", "purged:{pages}latest"] {
         at(&moved, key);
@@ -102,11 +99,12 @@ async fn the_shared_keys_get_tags_and_lose_them_again() {
     let others = ["order:A-1", "order:{3}A-1", "traffic:"];
     let untagged = moved.iter().filter(|(key, _)| !key.contains('{') && !others.contains(&key.as_str()));
     assert_eq!(untagged.count(), 0);
-    carry_over(&store, "tags").await;
-    assert_eq!(content(&store).await, moved, "again");
+    assert_eq!(carry_over(&store, SharedNames::Tags).await, 0);
+    assert_eq!(content(&store).await, moved);
 
-    carry_over(&store, "book").await;
+    assert!(carry_over(&store, SharedNames::Book).await > 0);
     assert_eq!(content(&store).await, before);
+    assert_eq!(carry_over(&store, SharedNames::Book).await, 0);
 }
 
 #[tokio::test]
@@ -132,7 +130,7 @@ async fn what_both_names_have_is_added_up() {
     ] {
         store.raw(command).await;
     }
-    carry_over(&store, "tags").await;
+    carry_over(&store, SharedNames::Tags).await;
     let moved = content(&store).await;
     assert_eq!(at(&moved, "viewed:{pages}"), &json!(["mug", "-10", "cup", "-5", "pot", "-2"]));
     assert_eq!(
@@ -165,11 +163,62 @@ async fn a_sale_moves_with_its_reservations_and_sells_no_piece_twice() {
     assert_eq!(reserve(&before, &ada).await, Ok(true));
     assert!(matches!(reserve(&after, &bob).await, Err(Error::NotFound(_))), "before the move");
 
-    carry_over(&store, "tags").await;
+    carry_over(&store, SharedNames::Tags).await;
 
     assert_eq!(reserve(&after, &ada).await, Ok(false), "her reservation is there");
     assert_eq!(reserve(&after, &bob).await, Err(Error::Refused(Refusal::SoldOut)));
     assert!(matches!(reserve(&before, &bob).await, Err(Error::NotFound(_))));
     let mug = ItemId::parse("mug").unwrap();
     assert_eq!(ranking::rank(&after.redis, &mug).await.unwrap(), Some(0));
+}
+
+/// Stores pages under the book's names, more than one call looks at.
+async fn store_pages(store: &Store, count: usize) {
+    for from in (0..count).step_by(1000) {
+        let pages: Vec<_> = (from..count.min(from + 1000))
+            .map(|number| Command::write("SET").arg(format!("cache:{number:x}")).arg("page"))
+            .collect();
+        store.aside.pipeline(&pages).await.unwrap();
+    }
+}
+
+async fn count(store: &Store, pattern: &str) -> usize {
+    store.aside.run::<Vec<String>>(Command::read("KEYS").arg(pattern)).await.unwrap().len()
+}
+
+#[tokio::test]
+async fn a_run_that_breaks_off_is_finished_by_the_next_one_although_replies_are_lost() {
+    let store = Store::book().await;
+    store_pages(&store, 20_000).await;
+    let calls = Cell::new(0);
+    let broken = schema::carry_over::carry_over(&store.redis, SharedNames::Tags, |progress| {
+        assert!(progress.seen <= progress.total);
+        calls.set(calls.get() + 1);
+        // The third call is executed, but neither it nor its repetition is answered.
+        if calls.get() == 2 {
+            store.gateway.set_fault(Some(Fault::LoseReply));
+        }
+    });
+    assert!(matches!(broken.await, Err(CarryOverError::Redis(error)) if error.is_transient()));
+    store.gateway.set_fault(None);
+    let left = carry_over(&store, SharedNames::Tags).await;
+    assert!((1..20_000).contains(&left), "{left}");
+    assert_eq!((count(&store, "cache:{pages}*").await, count(&store, "cache:*").await), (20_000, 20_000));
+    assert_eq!(carry_over(&store, SharedNames::Tags).await, 0);
+}
+
+#[tokio::test]
+async fn a_single_lost_reply_does_not_stop_it() {
+    let store = Store::book().await;
+    store_pages(&store, 6000).await;
+    store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Every(3));
+    schema::carry_over::carry_over(&store.redis, SharedNames::Tags, |_| ()).await.unwrap();
+    assert_eq!(count(&store, "cache:{pages}*").await, 6000);
+}
+
+#[tokio::test]
+async fn a_cluster_has_nothing_to_move() {
+    let store = Store::spread().await;
+    let outcome = schema::carry_over::carry_over(&store.aside, SharedNames::Tags, |_| ()).await;
+    assert!(matches!(outcome, Err(CarryOverError::Cluster)));
 }

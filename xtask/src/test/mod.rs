@@ -112,15 +112,23 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
 }
 
 /// The packages of each run of cargo. Cargo compiles a dependency once for all packages of a run, with the features of all
-/// of them. The HTTPS of these two would so change the HTTP client of all other tests.
+/// of them. The HTTPS of the second group would so change the HTTP client of all other tests.
 fn selections(cargo_test: &[OsString]) -> &'static [&'static [&'static str]] {
     let mut options = cargo_test.iter().take_while(|argument| *argument != "--");
     if options.any(|option| option == "-p" || option == "--package") {
         return &[&[]];
     }
     &[
-        &["--workspace", "--exclude", "edgefront-doctor", "--exclude", "edgefront-contract"],
-        &["--package", "edgefront-doctor", "--package", "edgefront-contract"],
+        &[
+            "--workspace",
+            "--exclude",
+            "edgefront-doctor",
+            "--exclude",
+            "edgefront-contract",
+            "--exclude",
+            "edgefront-carry-over",
+        ],
+        &["--package", "edgefront-doctor", "--package", "edgefront-contract", "--package", "edgefront-carry-over"],
     ]
 }
 

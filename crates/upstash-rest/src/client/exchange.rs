@@ -107,7 +107,7 @@ impl Client {
         let result = work.await;
         // A command that Redis refuses has been answered.
         if let Err(error) = &result
-            && !matches!(error, Error::Refused { .. } | Error::Unavailable { .. })
+            && !matches!(error, Error::Refused { .. } | Error::Unavailable)
         {
             self.meter.count_failure(error);
         }

@@ -211,9 +211,9 @@ impl Client {
         match reply {
             // The first word only: servers differ in the rest.
             Err(Error::Refused { code }) => code == "NOSCRIPT",
-            Err(Error::Unavailable { code }) if command.is_script() && command.is_read() => {
+            Err(Error::Unavailable) if command.is_script() && command.is_read() => {
                 if self.has_read_regions.replace(false) {
-                    log::warn!("the server refuses scripts that only read ({code}): the primary executes them");
+                    log::warn!("the server refuses scripts that only read: the primary executes them");
                 }
                 true
             }

@@ -29,10 +29,9 @@ impl ResponseBody {
         Err(match (status, cause) {
             (401, _) => Error::Unauthorized,
             (429, _) => Error::Quota,
-            (
-                _,
-                Some(error @ (Error::Refused { .. } | Error::Unavailable { .. } | Error::Quota | Error::Unauthorized)),
-            ) => error,
+            (_, Some(error @ (Error::Refused { .. } | Error::Unavailable | Error::Quota | Error::Unauthorized))) => {
+                error
+            }
             _ => Error::NotRest { status },
         })
     }
@@ -95,7 +94,7 @@ mod tests {
     #[test]
     fn an_error_never_shows_a_value_that_redis_quoted() {
         let error = read(400, r#"{"error":"ERR unknown command 'SECRET-TOKEN'"}"#).unwrap_err();
-        assert_eq!(error.to_string(), "not available: ERR");
+        assert_eq!(error.to_string(), "the server does not execute this command");
         let error = read(200, r#"{"error":"SECRET-TOKEN is no integer"}"#).unwrap_err();
         assert_eq!(error.to_string(), "refused: ERR");
     }

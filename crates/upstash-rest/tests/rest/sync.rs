@@ -39,10 +39,10 @@ async fn a_scope_sends_the_token_of_its_last_synced_write() {
         run(&db, &scope, command).await;
     }
     assert_eq!(tokens(&db), ["", "", "", "", "4", "4"]);
-    assert_eq!(scope.written().unwrap(), "4");
+    assert_eq!(scope.take_written().unwrap(), "4");
     let later = of("4");
     run(&db, &later, get()).await;
-    assert_eq!((tokens(&db).pop().unwrap().as_str(), later.written()), ("4", None));
+    assert_eq!((tokens(&db).pop().unwrap().as_str(), later.take_written()), ("4", None));
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn no_scope_waits_for_the_writes_of_another() {
     run(&db, &bob, get()).await;
     db.client.run::<Option<u64>>(get()).await.unwrap();
     assert_eq!(tokens(&db), ["", "", "", "", "3"], "a client without a scope sends the last token");
-    assert!(ada.written().is_some() && bob.written().is_none());
+    assert!(ada.take_written().is_some() && bob.take_written().is_none());
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn concurrent_calls_share_a_request_if_token_and_kind_are_equal() {
     // Those ahead are alone. Then come the calls without a token and the one with a token, of each kind.
     assert_eq!(db.counts(), (6, 8));
     assert!(
-        one.written().is_some() && other.written().is_none(),
+        one.take_written().is_some() && other.take_written().is_none(),
         "only one caller of the request has marked its write"
     );
 }
@@ -84,10 +84,10 @@ async fn each_kind_of_call_keeps_the_token() {
         .in_scope(Some(scope.clone()), db.client.transaction::<(String, Option<u64>)>(&transaction))
         .await
         .unwrap();
-    assert_eq!(scope.written().unwrap(), "1");
+    assert_eq!(scope.take_written().unwrap(), "1");
     let bytes = write().arg([0xff]).synced();
     db.client.in_scope(Some(scope.clone()), db.client.run::<String>(bytes)).await.unwrap();
-    assert_eq!(scope.written().unwrap(), "2");
+    assert_eq!(scope.take_written().unwrap(), "2");
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_user_reads_their_write_from_a_replica_that_lags_and_others_do_not_wai
     let (ada, bob) = (scope(), scope());
     run(&db, &ada, incr().synced()).await;
     assert_eq!((run(&db, &ada, get()).await, run(&db, &bob, get()).await), (Some(1), None));
-    let elsewhere = SyncScope::new(ada.written()).into();
+    let elsewhere = SyncScope::new(ada.take_written()).into();
     let other = db.client.with_deadline(crate::support::DEADLINE);
     assert_eq!(other.in_scope(Some(elsewhere), other.run(get())).await, Ok(Some(1_u64)));
 }

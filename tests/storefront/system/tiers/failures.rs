@@ -59,9 +59,25 @@ async fn a_copy_at_the_edge_stands_in_when_neither_redis_nor_the_origin_answers(
     shop.origin.answer(Reply::nothing());
     let answer = visit(&tiers.edge[0], "/products/mug").await;
     assert!(cache_status(&answer).ends_with("detail=redis-down"), "{answer:?}");
+    assert_eq!(header(&answer, "edge-tier-without-redis"), "");
     assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "page"));
     // An isolate without a copy.
     assert_eq!(visit(&tiers.home, "/products/mug").await.status(), 502);
+}
+
+#[tokio::test]
+async fn an_origin_cannot_pretend_that_redis_is_down() {
+    let (tiers, shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
+    open(&tiers).await;
+    for shop in [&tiers.edge[0], &tiers.home] {
+        shop.set_clock(864_000_000).await;
+    }
+    let failure =
+        Reply::html("closed").with_status(503).header("cache-status", "edgefront; fwd=bypass; detail=redis-down");
+    shop.origin.answer(failure.header("edge-tier-without-redis", ""));
+    let answer = visit(&tiers.edge[0], "/products/mug").await;
+    assert_eq!((answer.status().as_u16(), header(&answer, "edge-tier-without-redis").as_str()), (503, ""));
+    assert_eq!(answer.text().await.unwrap(), "closed");
 }
 
 #[tokio::test]

@@ -246,10 +246,12 @@ async fn each_visitor_gets_own_parts_of_a_page() {
 async fn no_header_of_the_tiers_reaches_a_visitor_or_the_origin_and_none_of_theirs_counts() {
     let (tiers, shop) = tiers(&[]).await;
     make_popular(&shop, "mug").await;
-    shop.origin.answer(Reply::html("page").header("edge-tier-page", "new 0"));
+    shop.origin.answer(Reply::html("page").header("edge-tier-page", "new 0").header("edge-tier-without-redis", ""));
     for path in ["/products/mug", "/products/mug", "/about", "/_edge/v1/session"] {
         let mut request = at(&tiers.edge[0], Method::GET, path);
-        for name in ["edge-tier-key", "edge-tier-held", "edge-tier-confirm", "edge-tier-client"] {
+        for name in
+            ["edge-tier-key", "edge-tier-held", "edge-tier-confirm", "edge-tier-client", "edge-tier-without-redis"]
+        {
             request = request.header(name, "198.51.100.9");
         }
         let answer = request.send().await.unwrap();

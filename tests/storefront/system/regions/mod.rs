@@ -1,15 +1,16 @@
 //! A primary, two replicas that lag, and visitors who move between the locations.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+mod browser;
+mod overlap;
+
+use std::time::{Duration, Instant};
 
 use edgefront::schema::redis::Redis;
-use http::{Method, header};
-use serde_json::{Value, json};
+use http::Method;
+use serde_json::json;
 use upstash_rest::Command;
 
+use self::browser::Browser;
 use crate::{
     page_cache::{header as header_of, make_popular},
     routes::api::with_json,
@@ -24,65 +25,6 @@ const ROUND_TRIP: Duration = Duration::from_millis(100);
 const CART: &str = r#"{"op":"add","id":"mug","quantity":2}"#;
 /// The primary answers at once if a replica is behind.
 const IMPATIENT: Duration = Duration::from_millis(1);
-
-/// A browser that keeps all cookies, and visits the shop through any location.
-#[derive(Debug, Clone, Default)]
-struct Browser {
-    cookies: BTreeMap<String, String>,
-}
-
-impl Browser {
-    async fn send(&mut self, request: reqwest::RequestBuilder) -> (u16, String) {
-        let cookies: Vec<_> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let request = request.header("cookie", cookies.join("; ")).header("sec-fetch-site", "same-origin");
-        let answer = request.send().await.expect("an answer");
-        for line in answer.headers().get_all(header::SET_COOKIE) {
-            let pair = line.to_str().expect("ASCII").split(';').next().unwrap_or_default();
-            let (name, value) = pair.split_once('=').expect("a pair");
-            self.cookies.insert(name.to_owned(), value.to_owned());
-        }
-        (answer.status().as_u16(), answer.text().await.expect("text"))
-    }
-
-    async fn api(&mut self, shop: &Shop, method: Method, path: &str, body: Option<Value>) -> Value {
-        let request = shop.request(method, &format!("/_edge/v1{path}"));
-        let request = body.into_iter().fold(request, |request, body| with_json(request, &body));
-        let (status, text) = self.send(request).await;
-        assert!(status < 300, "{path}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or_default()
-    }
-
-    async fn log_in(&mut self, shop: &Shop, user: &str) {
-        let request = shop.request(Method::POST, "/_edge/v1/sessions").bearer_auth(SERVICE_KEY);
-        assert_eq!(self.send(with_json(request, &json!({"user": user}))).await.0, 201);
-    }
-
-    async fn log_out(&mut self, shop: &Shop) {
-        let session = self.cookies["__Host-session"].clone();
-        self.api(shop, Method::DELETE, "/session", None).await;
-        // A copy of the cookie, as another tab has it.
-        self.cookies.insert("__Host-session".to_owned(), session);
-    }
-
-    async fn put(&mut self, shop: &Shop, item: &str, quantity: u32) {
-        self.api(shop, Method::PUT, &format!("/cart/items/{item}"), Some(json!({"quantity": quantity}))).await;
-    }
-
-    async fn user(&mut self, shop: &Shop) -> Value {
-        self.api(shop, Method::GET, "/session", None).await["user"].take()
-    }
-
-    async fn quantity(&mut self, shop: &Shop) -> Value {
-        self.api(shop, Method::GET, "/session", None).await["cart"]["quantity"].take()
-    }
-
-    /// The same visitor without the sync token, like any other reader.
-    fn without_token(&self) -> Self {
-        let mut other = self.clone();
-        assert!(other.cookies.remove("__Host-session-sync").is_some(), "a cookie with a sync token");
-        other
-    }
-}
 
 #[tokio::test]
 async fn a_login_a_cart_write_and_a_logout_are_seen_at_once_through_every_location() {
@@ -214,7 +156,10 @@ async fn a_forged_token_costs_no_wait_and_a_true_one_at_most_the_bounded_wait() 
     regions.stop_replication();
     let forwarded = far.store.gateway.forwarded();
     let mut forger = visitor.without_token();
-    forger.cookies.insert("__Host-session-sync".to_owned(), format!("{}.{}", "A".repeat(80), "A".repeat(43)));
+    for id in ["a", "b"] {
+        let value = format!("{}.{}", "A".repeat(80), "A".repeat(43));
+        forger.cookies.insert(format!("__Host-session-sync-{id}"), value);
+    }
     assert_eq!((forger.user(far).await, far.store.gateway.forwarded()), (json!("ada"), forwarded));
     visitor.put(far, "mug", 1).await;
     assert_eq!((visitor.quantity(far).await, far.store.gateway.forwarded()), (json!(1), forwarded + 2));

@@ -1,12 +1,13 @@
 -- Moves ranking, pages, rows, flash sales and insights between the book's names (viewed:) and names with hash tags
--- (viewed:{pages}), after the first number of SHARDS_KNOWN has changed. See "Change SHARDS in a running shop" in
--- scaling.md. It needs one server: a cluster has tags only.
+-- (viewed:{pages}). It finds the keys itself, so it cannot declare them: it needs one server, and on Upstash it locks the
+-- database while it runs.
 --
--- Run it until it returns 0. It is safe to run at any time and again: what isolates wrote under the former names in
--- the meantime is added to what is there.
--- ARGV tags | book, cursor (0 at first)
--- returns the next cursor; 0 = all keys have moved
-local to_tags, cursor = ARGV[1] == 'tags', ARGV[2]
+-- What isolates wrote under the former names in the meantime is added to what is there, so it is safe at any time, and
+-- again.
+-- ARGV tags | book, cursor (0 at first), keys to look at
+-- returns the next cursor (0 = all keys were looked at), moved keys
+local to_tags, cursor, count = ARGV[1] == 'tags', ARGV[2], ARGV[3]
+local moved = 0
 local call = redis.call
 
 local tags = {
@@ -40,14 +41,15 @@ end
 
 -- An order. The field `cart` stays, because it belongs to the cart's session.
 local function move_order(from, to)
-  local fields, ttl, stays = call('HGETALL', from), call('PTTL', from), false
+  local fields, ttl, stays, copied = call('HGETALL', from), call('PTTL', from), false, 0
   for i = 1, #fields, 2 do
     local field = fields[i]
     local sale = field:match('^flash:(.*)')
     if sale and to_tags then field = 'flash:{rows}' .. sale:gsub('^{rows}', '') end
     if sale and not to_tags then field = 'flash:' .. sale:gsub('^{rows}', '') end
-    if field == 'cart' and to_tags then stays = true else call('HSETNX', to, field, fields[i + 1]) end
+    if field == 'cart' and to_tags then stays = true else copied = copied + call('HSETNX', to, field, fields[i + 1]) end
   end
+  if copied > 0 or not stays then moved = moved + 1 end
   if ttl > 0 and call('EXISTS', to) == 1 then call('PEXPIRE', to, ttl) end
   if not stays then call('DEL', from) end
 end
@@ -69,6 +71,7 @@ local function move(family, name, tag)
   local from, to = rename(family, name, tag)
   if call('EXISTS', from) == 0 then return end
   if family == 'order' then return move_order(from, to) end
+  moved = moved + 1
   if call('EXISTS', to) == 0 then return call('RENAME', from, to) end
   local kind, ttl = call('TYPE', from).ok, call('PTTL', from)
   if family == 'stored' then
@@ -104,7 +107,7 @@ if cursor == '0' then
   move('schedule', '')
   move('delay', '')
 end
-local found = call('SCAN', cursor, 'COUNT', 10000)
+local found = call('SCAN', cursor, 'COUNT', count)
 for _, key in ipairs(found[2]) do
   local family, name = key:match('^([^:]+):(.+)$')
   local tag = family and tags[family]
@@ -115,4 +118,4 @@ for _, key in ipairs(found[2]) do
     if is_shared and is_tagged ~= to_tags then move(family, is_tagged and name:sub(#tag + 1) or name) end
   end
 end
-return found[1]
+return {found[1], moved}

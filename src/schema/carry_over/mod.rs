@@ -1,0 +1,83 @@
+//! The keys that all visitors share, moved to the names of another layout: a step of a change of `SHARDS`.
+//!
+//! `cargo xtask carry-over` runs this code; the Worker does not contain it. "Change `SHARDS` in a running shop" in
+//! `docs/scaling.md` says when.
+
+use upstash_rest::{Client, Command, Error, Script, script};
+
+/// Keys that one call looks at. On a laptop, a call takes 10 ms, during which the database waits.
+const KEYS_PER_CALL: u32 = 5000;
+
+static MOVE: Script = script!("carry-over", include_str!("move.lua"), "2b560752cdb4993c48c7588e5a4d46e2c576a95b");
+
+/// The names that the shared keys get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedNames {
+    /// The book's: `viewed:`.
+    Book,
+    /// With hash tags: `viewed:{pages}`.
+    Tags,
+}
+
+/// What has been done until now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CarryOverProgress {
+    /// Keys that were looked at, about.
+    pub seen: u64,
+    /// Keys of the database at the begin.
+    pub total: u64,
+    /// Keys that have moved.
+    pub moved: u64,
+}
+
+/// The reason why keys are left. Those that have moved stay moved; the next run moves the rest.
+#[derive(Debug, thiserror::Error)]
+pub enum CarryOverError {
+    /// A Redis Cluster needs tags from the begin, so nothing is to be moved there.
+    #[error("the database is a Redis Cluster, where all keys have tags already")]
+    Cluster,
+    #[error(transparent)]
+    Redis(#[from] Error),
+}
+
+/// Moves the shared keys. Ends with a progress whose `moved` is 0 if nothing was left. Each call of the script may be
+/// repeated.
+///
+/// # Errors
+/// [`CarryOverError`].
+pub async fn carry_over(
+    client: &Client,
+    names: SharedNames,
+    mut report: impl FnMut(CarryOverProgress),
+) -> Result<CarryOverProgress, CarryOverError> {
+    if is_cluster(client).await? {
+        return Err(CarryOverError::Cluster);
+    }
+    let total = client.run(Command::read("DBSIZE").reply_as::<u64>()).await?;
+    let (mut progress, mut cursor) = (CarryOverProgress { total, ..CarryOverProgress::default() }, "0".to_owned());
+    loop {
+        let call = Command::script(&MOVE, [] as [&str; 0]).arg(names.argument()).arg(&cursor).num(KEYS_PER_CALL);
+        let (next, moved): (String, u64) = client.run(call.repeatable()).await?;
+        progress.moved += moved;
+        progress.seen = total.min(progress.seen + u64::from(KEYS_PER_CALL));
+        report(progress);
+        if next == "0" {
+            return Ok(progress);
+        }
+        cursor = next;
+    }
+}
+
+async fn is_cluster(client: &Client) -> Result<bool, Error> {
+    let info: String = client.run(Command::read("INFO").arg("cluster").reply_as()).await?;
+    Ok(info.lines().any(|line| line.trim_end() == "cluster_enabled:1"))
+}
+
+impl SharedNames {
+    const fn argument(self) -> &'static str {
+        match self {
+            Self::Book => "book",
+            Self::Tags => "tags",
+        }
+    }
+}
