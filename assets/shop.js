@@ -27,7 +27,7 @@ forEach('[data-suggestions]', showSuggestions);
 forEach('[data-time]', showLocalTime);
 forEach('[data-sales]', showSales);
 // Code for one use is loaded by its first use.
-forEach('[data-search]', (form) => form.elements.q.addEventListener('focus', () => import(form.dataset.search).then(({ suggest }) => suggest(form)), { once: true }));
+forEach('[data-search]', (form) => form.elements.q.addEventListener('focus', () => import(form.dataset.search).then(({ suggest }) => suggest(form), () => {}), { once: true }));
 // A changed filter applies at once. The button is for visitors without JavaScript.
 forEach('[data-filters]', (form) => {
   form.querySelector('[type=submit]').hidden = true;

@@ -1,16 +1,18 @@
 // The cart page. A change shows at once. The server's answer then confirms it, or the page takes it back.
 
-import { attempt, changeCart, formatMoney, showCartCount } from './shared.js';
+import { attempt, changeCart, forEach, formatMoney, showCartCount } from './shared.js';
 
 /** Waits this many milliseconds for further clicks, so that three clicks on + send one request. */
 const SUBMIT_DELAY = 300;
 
 const main = () => document.querySelector('main');
+const CONTROLS = 'button, input:not([type=hidden])';
 const lines = () => [...document.querySelectorAll('.line[data-cents]:not([hidden])')];
 const quantityOf = (line) => Number(line.querySelector('input[name=quantity]').value) || 0;
 
 function announce(text) {
-  document.querySelector('[data-announcement]').textContent = text;
+  const place = document.querySelector('[data-announcement]');
+  if (place) place.textContent = text;
 }
 
 /** Shows the prices and the number of pieces that the fields have now. */
@@ -59,15 +61,35 @@ function showProblem(line, text) {
   else input.removeAttribute('aria-invalid');
 }
 
-/** An empty cart has another page. The page is replaced in place, so the history does not grow. */
-async function showEmpty() {
-  const page = new DOMParser().parseFromString(await (await fetch('/cart')).text(), 'text/html');
+/** Lines and quantities of a cart page. */
+const content = (page) => [...page.querySelectorAll('.line')].map((line) => `${line.id} ${quantityOf(line)}`).join();
+
+/**
+ * Shows the server's page in place, so the history does not grow: an empty cart has another page, and another tab may have
+ * added lines. The focus stays at its control if the new page has it.
+ */
+async function update() {
+  const answer = await fetch('/cart').catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  // The answer to the last of several changes is newer.
+  if (waiting.size > 0 || queued > 0 || content(page) === content(document)) return;
+  const focused = document.activeElement;
+  const line = focused.closest('.line');
+  const place = line ? [...line.querySelectorAll(CONTROLS)].indexOf(focused) : -1;
+  const hadFocus = main().contains(focused);
   main().replaceChildren(...page.querySelector('main').childNodes);
-  main().focus();
+  activate();
+  const control = document.getElementById(line?.id)?.querySelectorAll(CONTROLS)[place];
+  if (hadFocus) (control ?? main()).focus({ preventScroll: true });
 }
+
+const isShown = ({ id }) => lines().some((line) => line.dataset.id === id);
 
 /** Changes are sent one after the other. */
 let queue = Promise.resolve();
+/** The number of changes in the queue that are not sent yet. */
+let queued = 0;
 /** Changes that wait for further clicks. */
 const waiting = new Set();
 /** The field of the change that the server refused last. */
@@ -90,12 +112,19 @@ async function checkOut(event) {
   else location.assign(link.href);
 }
 
-document.addEventListener('click', checkOut);
-// The browser completes the requests after it leaves the page.
-window.addEventListener('pagehide', flush);
+/** Makes the cart page work in place. */
+export function changeInPlace() {
+  document.addEventListener('click', checkOut);
+  // The browser completes the requests after it leaves the page.
+  window.addEventListener('pagehide', flush);
+  // The visitor comes back from another tab.
+  document.addEventListener('visibilitychange', () => { if (!document.hidden) queue = queue.then(update); });
+  activate();
+}
 
-/** Makes the form of a line work in place. */
-export function changeInPlace(form) {
+const activate = () => forEach('[data-line]', activateLine);
+
+function activateLine(form) {
   const line = form.closest('.line');
   const input = form.elements.quantity;
   const { id } = line.dataset;
@@ -112,12 +141,15 @@ export function changeInPlace(form) {
       pending -= 1;
       if (pending > 0) return;
       confirm(cart);
+      if (cart.lines.length === 0 || !cart.lines.every(isShown)) await update();
       announce(quantity > 0 ? `${name}: ${quantity}. Total ${cart.total}.` : `${name} removed. Total ${cart.total}.`);
-      if (cart.lines.length === 0) await showEmpty();
     } catch (error) {
       pending -= 1;
       // Takes the change back: the quantity is valid again.
-      line.hidden = false;
+      if (line.hidden) {
+        line.hidden = false;
+        form.querySelector('[value=remove]').focus({ preventScroll: true });
+      }
       input.value = confirmed;
       showTotals();
       explain(line, error.type === 'quantity' ? error.detail : '');
@@ -134,7 +166,11 @@ export function changeInPlace(form) {
     waiting.delete(sendTyped);
     showTotals();
     showProblem(line, '');
-    queue = queue.then(() => attempt(() => send(quantity)));
+    queued += 1;
+    queue = queue.then(() => {
+      queued -= 1;
+      return attempt(() => send(quantity));
+    });
   }
 
   input.addEventListener('change', () => {

@@ -1,7 +1,7 @@
 // A product's page: current price and stock, and adding to the cart.
 
 import { changeCart, edge } from './api.js';
-import { attempt, formatMoney } from './page.js';
+import { attempt, element, formatMoney, showToast } from './page.js';
 import { showCartCount } from './visitor.js';
 
 /** Up to this stock, the page shows "Only 3 left". */
@@ -48,8 +48,10 @@ export function addWithoutReload(form) {
     attempt(async () => {
       const cart = await changeCart('add', form.dataset.buy, form.elements.quantity.valueAsNumber);
       showCartCount(cart);
-      const { openDrawer } = await import(document.querySelector('[data-drawer]').dataset.drawer);
-      openDrawer(cart);
+      // Without the drawer, a message says that the item is in the cart.
+      const drawer = await import(document.querySelector('[data-drawer]').dataset.drawer).catch(() => null);
+      if (drawer) drawer.openDrawer(cart);
+      else showToast('Added to cart. ', element('a', { href: '/cart' }, 'View cart'));
     }).finally(() => { button.ariaBusy = null; });
   });
 }

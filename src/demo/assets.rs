@@ -35,11 +35,14 @@ pub(super) struct Bundle {
     pub style: Asset,
     pub script: Asset,
 }
-/// Pages of one visitor: cart, checkout, account and the forms.
+/// Pages of one visitor, except the cart: checkout, account and the forms.
 pub(super) const VISITOR: Bundle = Bundle { style: VISITOR_STYLE, script: VISITOR_SCRIPT };
 const VISITOR_STYLE: Asset = asset!("visitor.css", "shop/forms.css", "shop/cart.css");
 const VISITOR_SCRIPT: Asset =
-    asset!("visitor.js", "shop/account.js", "shop/cart.js", "shop/forms.js", "shop/reservation.js", "shop/shared.js",);
+    asset!("visitor.js", "shop/account.js", "shop/forms.js", "shop/reservation.js", "shop/shared.js");
+/// The cart page.
+pub(super) const CART: Bundle = Bundle { style: VISITOR_STYLE, script: CART_SCRIPT };
+const CART_SCRIPT: Asset = asset!("cart.js", "shop/cart.js", "shop/forms.js", "shop/shared.js");
 /// The page of a flash sale.
 pub(super) const FLASH: Bundle = Bundle { style: FLASH_STYLE, script: FLASH_SCRIPT };
 const FLASH_STYLE: Asset = asset!("flash.css", "shop/flash.css");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub(super) use self::priced::PricedCart;
 use super::{
-    Shop,
+    Shop, assets,
     forms::SubmittedForm,
     pages::{self, Frame, see_other},
     shopper::Shopper,
@@ -153,7 +153,7 @@ fn parse_quantity(typed: &str, min: u32) -> Result<u32, String> {
 }
 
 fn page(status: StatusCode, shopper: &Shopper, cart: Option<&PricedCart>) -> Result<Response, Error> {
-    let frame = Frame::private("Cart", shopper);
+    let frame = Frame { bundle: Some(assets::CART), ..Frame::private("Cart", shopper) };
     pages::private(pages::html(status, &CartPage { frame, user: shopper.user.as_deref(), cart }))
 }
 

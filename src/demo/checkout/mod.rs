@@ -77,7 +77,7 @@ pub(super) async fn place_order(
     let cart = PricedCart::load(&shop.catalogue(), edge_cart).await?;
     let show_again = |status, notice: &str| draft.page(status, Some(&cart), notice);
     if cart.lines.is_empty() {
-        return show_again(StatusCode::CONFLICT, "");
+        return show_again(StatusCode::CONFLICT, NO_CART);
     }
     let shown = submitted.trimmed("quote");
     if shown != cart.quote() {
@@ -105,6 +105,9 @@ pub(super) async fn place_order(
 
 pub(super) const CHECK_FIELDS: &str = "Some details are missing or incorrect. Please check the marked fields.";
 pub(super) const RESEND: &str = "We could not confirm your order. Please place it again: it will not be ordered twice.";
+/// The session has ended, or the visitor has emptied the cart in another tab.
+const NO_CART: &str = "Your order was not placed, because your cart is empty. If your session has ended, please sign in and add the items \
+    again in a new tab. The details that you entered stay on this page.";
 const OUT_OF_STOCK: &str = "Some items are not available in this quantity. Please edit your cart.";
 const STOCK_CHANGED: &str = "The stock changed while you placed your order. Please place it again.";
 

@@ -55,13 +55,24 @@ impl FormField {
             Some(format!("Please enter your {}.", self.label.to_lowercase()))
         } else if length > self.max {
             Some(format!("This is too long ({length} characters). Please use at most {} characters.", self.max))
-        } else if self.value.chars().any(is_invisible) {
+        } else if has_invisible(&self.value, self.kind != "email") {
             Some("This contains an invisible character. Please delete the text and type it again.".to_owned())
         } else {
             None
         };
         Self { problem, ..self }
     }
+}
+
+/// True if `text` has a character that nobody sees. With `joiners`, a joiner between two characters beyond ASCII counts
+/// as visible: it changes the letters of Persian and Hindi, and combines emoji.
+fn has_invisible(text: &str, joiners: bool) -> bool {
+    let is_joined = |neighbour: Option<char>| neighbour.is_some_and(|it| !it.is_ascii() && !is_invisible(it));
+    text.char_indices().any(|(at, character)| {
+        let (before, rest) = (text.get(..at).unwrap_or_default(), text.get(at..).unwrap_or_default());
+        let joins = || is_joined(before.chars().next_back()) && is_joined(rest.chars().nth(1));
+        is_invisible(character) && !(joiners && matches!(character, '\u{200c}' | '\u{200d}') && joins())
+    })
 }
 
 /// Control characters, the replacement character for invalid UTF-8, and characters that have no width or change the
@@ -85,5 +96,15 @@ mod tests {
         assert_eq!(check(""), Some("Please enter your full name.".to_owned()));
         assert!(check("Ada Lovelace").unwrap().contains("at most 5"));
         assert!(check("a\0b").is_some());
+    }
+
+    #[test]
+    fn a_joiner_is_allowed_where_a_script_needs_it() {
+        for name in ["علی\u{200c}رضا", "क्\u{200d}ष", "👩\u{200d}👧"] {
+            assert!(!has_invisible(name, true) && has_invisible(name, false), "{name}");
+        }
+        for name in ["A\u{200d}da", "Ada\u{200c}", "\u{200d}é", "é\u{200d}\u{200d}é", "é\u{200b}é"] {
+            assert!(has_invisible(name, true), "{name}");
+        }
     }
 }

@@ -145,10 +145,26 @@ async fn a_changed_price_is_shown_before_the_order_is_placed() {
     let bought = buy(&guest, &page).await;
     assert_eq!(bought.status, StatusCode::SEE_OTHER);
     assert_eq!(shop.sql("SELECT total_cents FROM orders").await, [json!({"total_cents": 8200})]);
+}
 
-    let form = Person::at(&shop);
-    let page = form.post("/checkout", &[("name", "Ada"), ("email", EMAIL), ("address", "Here")]).await;
-    assert!(page.status == StatusCode::CONFLICT && page.says("Your cart is empty."), "{}", page.text);
+#[tokio::test]
+async fn a_session_that_ends_during_a_checkout_loses_no_details() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    guest.add(PAN, 1).await;
+    let form = guest.get("/checkout").await;
+    let stranger = Person::at(&shop);
+    let page = buy(&stranger, &form).await;
+    assert!(page.status == StatusCode::CONFLICT && page.says("Your order was not placed"), "{}", page.text);
+    assert_eq!((page.field("name"), page.field("city")), ("Ada".to_owned(), "London".to_owned()));
+    assert_eq!(count(&shop, "orders").await, 0);
+
+    // The same form works as soon as the new session has a cart. It shows the total first.
+    stranger.add(PAN, 1).await;
+    let page = buy(&stranger, &page).await;
+    assert!(page.status == StatusCode::CONFLICT && page.says("The total is now €39.00"), "{}", page.text);
+    let bought = buy(&stranger, &page).await;
+    assert_eq!(bought.status, StatusCode::SEE_OTHER, "{}", bought.text);
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ scenarios!(
     a_user_signs_out_on_all_devices,
     an_account_keeps_addresses_and_resets_its_password,
     an_operator_works_with_the_dashboard,
+    clumsy_visitors_lose_nothing,
     every_page_is_accessible,
     signing_in_keeps_the_cart,
     the_cart_changes_in_place,
