@@ -15,8 +15,9 @@ pub const SESSION: f64 = 1.0;
 pub const STORE: f64 = 3.0;
 /// The same script without a page: `EVALSHA`, `MGET`, `DEL`.
 pub const RELEASE: f64 = 3.0;
-/// The script `account`, for all pages that an isolate stores at once: `EVALSHA`, `ZMSCORE`, `ZADD`.
-pub const ACCOUNT: f64 = 3.0;
+/// The account in the script `store`: `ZMSCORE`, `ZADD`. The pages that an isolate stores at the same time take one more
+/// for all together, in the script `account`.
+pub const ACCOUNT: f64 = 2.0;
 /// Finding the oldest pages in the account when it is nearly full: two `ZRANGEBYSCORE`, `ZMSCORE`.
 pub const ACCOUNT_FULL: f64 = 3.0;
 /// The script `evict`: `EVALSHA`, `ZMSCORE`, `DEL`, `ZREM`, `ZADD`.
@@ -42,8 +43,11 @@ pub const CART_WRITE_SEEN: f64 = 1.0;
 pub const CART_WRITE_GUEST: f64 = 6.0;
 /// `GET /session`: `HGET`, `ZSCORE`, `HGETALL`.
 pub const SESSION_CHECK: f64 = 3.0;
-/// A dynamic page for a visitor with a session, with the work after its response.
-pub const DYNAMIC_PAGE: f64 = 9.0;
+/// A page of which nobody knows that it is dynamic: `EVALSHA`, `MGET` and `SET` of the script `page`; `EVALSHA`, `MGET`,
+/// `SET` and `DEL` of the script `store`.
+pub const DYNAMIC_PAGE_FIRST: f64 = 7.0;
+/// A dynamic page that the isolate knows, for a visitor with a session: `HGET`, `ZSCORE`, and its activity.
+pub const DYNAMIC_PAGE: f64 = 2.0 + TOUCH + TOUCH_SEEN;
 /// The insights of an order of three items after 11 viewed items (`learn.lua`).
 pub const ORDER: f64 = 36.0;
 /// A reservation of a flash sale, with the check of the session: `EVALSHA`, `GET`, `HGET`, `HMGET`, `ZADD`, `HSET`.
@@ -57,9 +61,10 @@ pub const CRONS_A_MONTH: f64 = 45_000.0;
 pub const PAGE_WITHOUT_SESSION: f64 = LOOKUP + COUNT;
 /// A page from Redis for a visitor with a session, with its view.
 pub const PAGE_WITH_SESSION: f64 = LOOKUP + TOUCH + TOUCH_SEEN + TOUCH_NEW_ITEM + COUNT;
-/// A page that is not stored yet, for a visitor with a session, alone: looked up, rendered, stored.
-pub const COLD_PAGE: f64 =
-    LOOKUP + RANK + LEASE + SESSION + STORE + ACCOUNT + TOUCH + TOUCH_SEEN + TOUCH_NEW_ITEM + COUNT;
+/// A page that is not stored yet, for a visitor without a session, alone: looked up, rendered, stored.
+pub const COLD_PAGE_WITHOUT_SESSION: f64 = LOOKUP + RANK + LEASE + STORE + ACCOUNT + COUNT;
+/// The same for a visitor with a session.
+pub const COLD_PAGE: f64 = COLD_PAGE_WITHOUT_SESSION + SESSION + TOUCH + TOUCH_SEEN + TOUCH_NEW_ITEM;
 
 /// Bytes on the wire besides pages: an HTTP request with its head, and a response.
 pub const REQUEST_BYTES: f64 = 900.0;

@@ -201,13 +201,12 @@ impl RedisModel {
         Some(self.pages.get(&item)?.fresh_until)
     }
 
-    /// The scripts `store` and `account`. All renders of the world are stored here, so each counts once. Returns who
+    /// The script `store`, with the account. All renders of the world are stored here, so each counts once. Returns who
     /// rendered, and the page if it is stored.
     pub fn end_render(&mut self, item: Item, now: Timestamp) -> Option<(Option<usize>, Rc<StoredPage>)> {
         let render = self.renders.remove(&item)?;
         let body = f64::from(u32::try_from(render.page.body.len()).unwrap_or(u32::MAX));
         self.usage.request(body + costs::REQUEST_BYTES + costs::RESPONSE_BYTES, 1.0);
-        self.usage.request(costs::REQUEST_BYTES + costs::RESPONSE_BYTES, 1.0);
         self.usage.write(costs::STORE, On::Page(item), 1.0);
         if self.is_void(item, &render) {
             self.due.push((now, Due::Wanted(item)));

@@ -1,11 +1,10 @@
 //! The account of stored pages, which keeps all pages together within `PAGE_TOTAL_BYTES`.
 //!
-//! A store carries the account's call in its own request to Redis, so a page that is stored alone costs one request.
-//! While one request writes, the other stores of the isolate leave their pages to it: it writes them in batches, because
-//! commands are billed. 32 concurrent stores need two batches. The account lacks only pages whose store is under way.
+//! The script that stores a page also adds it to the account, so a page that is stored alone costs one request.
+//! While one request stores, the other stores of the isolate leave their pages to it: it writes them in batches, because
+//! commands are billed. 32 concurrent stores need one batch. The account lacks only pages whose store is under way.
 //! Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends before its
-//! batch, the account lacks its pages until they are stored again or expire. If a store is refused, the account may
-//! count its page until that page is stored or would have expired.
+//! batch, the account lacks its pages until they are stored again or expire.
 
 use std::{
     cell::{Cell, RefCell},
@@ -99,8 +98,22 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// The score in `stored:` of `~` and the hash of a page that is in no other way in the account, as `account.lua` writes
+/// it: its size in units, and its death with its size.
+pub fn entry(bytes: u64, dies: Timestamp) -> [i64; 2] {
+    const SINCE: u64 = 1_577_836_800;
+    let units = bytes.saturating_add(OVERHEAD).div_ceil(64).min((1 << 22) - 1);
+    let dies = ((dies.as_secs() + 1).saturating_sub(SINCE) << 22) + units;
+    [units.cast_signed(), dies.cast_signed() - (1 << 53)]
+}
+
+/// Returns whether pages have to leave, as in `account.lua`.
+pub const fn is_nearly_full(sum: u64, limit: u64) -> bool {
+    sum >= limit - limit / 16
+}
+
 /// The call that writes sizes. Its reply is for [`settle`].
-pub fn command(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Command {
+fn command(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Command {
     let call = Command::script(&ACCOUNT, [redis.keys().pages()]).num(now.as_secs()).num(limit).num(OVERHEAD);
     let call = pages.iter().fold(call, |call, page| {
         let PageSize { hash, bytes, is_addition, stored, dies } = page;
@@ -124,7 +137,7 @@ pub async fn write(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn settle(redis: &Redis, mut reply: Reply, now: Timestamp, limit: u64) -> Result<(), Error> {
+async fn settle(redis: &Redis, mut reply: Reply, now: Timestamp, limit: u64) -> Result<(), Error> {
     for round in 1.. {
         let (_, Pairs(oldest)) = <(u64, Pairs<String, String>)>::from_reply(reply)?;
         if oldest.is_empty() {

@@ -19,15 +19,15 @@ use crate::{
         scripts::{EVICT, STORE},
     },
 };
-use upstash_rest::{Command, FromReply, Reply};
+use upstash_rest::Command;
 
 /// The work on the account that remains after [`PageWriter::put`].
 pub enum AccountDue<'a> {
     Nothing,
     /// The change of a page's size.
     Page(PageSize),
-    /// The account's reply, and the turn in which it came.
-    Reply(Turn<'a>, Result<Reply, upstash_rest::Error>),
+    /// The page is in the account, whose sum is this. The turn may write the pages of other requests.
+    Sum(Turn<'a>, Option<u64>),
 }
 
 /// Stores pages for one isolate.
@@ -59,25 +59,24 @@ impl<'a> PageWriter<'a> {
         let life = entry.dies.since(now);
         let keeps_lease =
             entry.render == lease.id && !lease.has_variants && entry.vary.is_empty() && life > lease.duration * 2;
-        let end = end(redis.keys(), lease).num(life.as_millis().max(1)).arg(entry.vary.to_text()).arg(&entry.variant);
-        let end = end.num(MAX_VARIANTS).num(u8::from(keeps_lease)).arg_concat(&[&head, &body]);
-        let size = |bytes, is_addition| {
-            let hash = lease.key.hash().to_owned();
-            PageSize { hash, bytes, is_addition, stored: now, dies: entry.dies }
-        };
         // The size of a variant depends on the other variants, so it is known after the store only.
-        let turn = (entry.vary.is_empty() && end.is_text()).then(|| account.begin(now)).flatten();
-        if let Some(turn) = turn {
-            account.push(size(i64::try_from(bytes).unwrap_or(i64::MAX), false));
-            let calls = [end, account::command(redis, &turn.take(), now, limit)];
-            let mut replies = redis.pipeline(&calls).await?.into_iter();
-            let mut next = || replies.next().unwrap_or(Err(upstash_rest::Error::UnexpectedType));
-            let (stored, accounted) = (next()?, next());
-            let (is_stored, ..) = <(bool, i64, bool)>::from_reply(stored)?;
-            return Ok((is_stored, AccountDue::Reply(turn, accounted)));
-        }
-        let (is_stored, bytes, is_addition) = <(bool, i64, bool)>::from_reply(redis.reply(&end).await?)?;
-        let due = if is_stored { AccountDue::Page(size(bytes, is_addition)) } else { AccountDue::Nothing };
+        let turn = entry.vary.is_empty().then(|| account.begin(now)).flatten();
+        let [units, dies] = account::entry(bytes as u64, entry.dies);
+        let end = end(redis.keys(), lease, turn.is_some()).num(life.as_millis().max(1)).arg(entry.vary.to_text());
+        let end = end.arg(&entry.variant).num(MAX_VARIANTS).num(u8::from(keeps_lease));
+        let end = end.num(units).num(now.as_millis()).num(dies).arg_concat(&[&head, &body]);
+        let (is_stored, bytes, is_addition, sum): Ended = redis.run(end).await?;
+        let due = match turn {
+            Some(turn) => AccountDue::Sum(turn, sum),
+            None if is_stored => AccountDue::Page(PageSize {
+                hash: lease.key.hash().to_owned(),
+                bytes,
+                is_addition,
+                stored: now,
+                dies: entry.dies,
+            }),
+            None => AccountDue::Nothing,
+        };
         Ok((is_stored, due))
     }
 
@@ -94,8 +93,10 @@ impl<'a> PageWriter<'a> {
                 let Some(turn) = account.begin(now) else { return Ok(()) };
                 turn
             }
-            AccountDue::Reply(turn, reply) => {
-                account::settle(redis, reply?, now, limit).await?;
+            AccountDue::Sum(turn, sum) => {
+                if sum.is_some_and(|sum| account::is_nearly_full(sum, limit)) {
+                    account::write(redis, &[], now, limit).await?;
+                }
                 turn
             }
         };
@@ -126,7 +127,7 @@ pub async fn store(
 /// # Errors
 /// [`Error::Redis`].
 pub async fn release(redis: &Redis, lease: &Lease) -> Result<(), Error> {
-    Ok(redis.run(without_page(end(redis.keys(), lease).num(0)).arg("")).await?)
+    Ok(redis.run(without_page(end(redis.keys(), lease, false).num(0)).arg("")).await?)
 }
 
 /// Releases the lease and stores a hit-for-miss note: no request waits for the page for two minutes.
@@ -135,8 +136,8 @@ pub async fn release(redis: &Redis, lease: &Lease) -> Result<(), Error> {
 /// [`Error::Redis`].
 pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) -> Result<(), Error> {
     let note = page.encode(lease.stamp());
-    let end = without_page(end(redis.keys(), lease).num(HIT_FOR_MISS.as_millis())).arg(note);
-    let (_, bytes, _): (bool, i64, bool) = redis.run(end).await?;
+    let end = without_page(end(redis.keys(), lease, false).num(HIT_FOR_MISS.as_millis())).arg(note);
+    let (_, bytes, ..): Ended = redis.run(end).await?;
     if bytes < 0 {
         // A stored page was deleted. The time and the limit do not matter for it.
         let (hash, never) = (lease.key.hash().to_owned(), Timestamp::from_millis(0));
@@ -164,10 +165,14 @@ pub(super) async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str
     Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }
 
-fn end(keys: Keys, lease: &Lease) -> Command {
+/// The reply of the script: whether the page is stored, its bytes, whether they are an addition, and the account's sum.
+type Ended = (bool, i64, bool, Option<u64>);
+
+/// Without `accounts`, the script leaves the account alone, whose key all pages share.
+fn end(keys: Keys, lease: &Lease, accounts: bool) -> Command {
     let hash = lease.key.hash();
-    let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
-    Command::script(&STORE, of_page.into_iter().chain([keys.purged(), keys.latest_purge()]))
+    let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged(), keys.latest_purge()];
+    Command::script(&STORE, of_page.into_iter().chain(accounts.then(|| keys.pages())))
         .arg(lease.key.item().map_or("", ItemId::as_str))
         .arg(hash)
         .arg(&lease.id)
@@ -175,5 +180,5 @@ fn end(keys: Keys, lease: &Lease) -> Command {
 
 /// Empty arguments in the place of a page.
 fn without_page(end: Command) -> Command {
-    end.arg("").arg("").num(0).num(0)
+    end.arg("").arg("").num(0).num(0).num(0).num(0).num(0)
 }

@@ -105,7 +105,7 @@ pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678
 pub static RESCALE: Script = lua!("rescale", "a2e6d87448fa2325939e389a36494ac7cba2abfb");
 
 /// Ends a render: stores the page, and ends the lease.
-pub static STORE: Script = lua!("store", "d1a16fe1d34e6dbca33939c35b789484f16cd99c");
+pub static STORE: Script = lua!("store", "6fbf7a343094f702997dfa8977c871ef40d9e22a");
 
 /// Records that sessions were seen, and the items that they viewed.
 pub static TOUCH: Script = lua!("touch", "03c42e1cdf77e3b2ef9e335a9226e564ff0c2a28");

@@ -1,27 +1,30 @@
 #!lua flags=allow-key-locking
 -- Ends a render: stores the page, and ends the lease.
--- It stores nothing if the lease is lost or the page was purged since. The caller adds the page to the account.
--- KEYS cache:{hash} variants:{hash} render:{hash} purged: purged:latest
+-- It stores nothing if the lease is lost or the page was purged since.
+-- KEYS cache:{hash} variants:{hash} render:{hash} purged: purged:latest [stored:]
+--   stored: = add the page to the account of page sizes. Without it, and for variants, the caller does that.
 -- ARGV item ('' = none), hash, lease id, time to live (ms), headers that it varies by, variant, most variants,
 --   keep the lease (1 = the page outlives it and there are no variants, so the page's own line ends it),
+--   its size in units, when it is stored, when it dies and its size as in `account`,
 --   entry ('' = nothing to store, 'unstorable …' = hit-for-miss note)
--- returns {1 if the page is stored, bytes, 1 if these bytes come in addition to the other variants}
+-- returns {1 if the page is stored, bytes, 1 if these bytes come in addition to the other variants,
+--   bytes of all pages in the account or nil}
 --   A page that was deleted has -1 bytes.
-local page, variants, lease, purged, latest = unpack(KEYS)
+local page, variants, lease, purged, latest, stored = unpack(KEYS)
 local item, hash, lease_id, ttl, vary, variant = unpack(ARGV)
-local most, keeps, entry = tonumber(ARGV[7]), ARGV[8] == '1', ARGV[9]
+local most, keeps, units, stored_at, dies, entry = tonumber(ARGV[7]), ARGV[8] == '1', unpack(ARGV, 9, 12)
 
 local holder, newest = unpack(redis.call('MGET', lease, latest), 1, 2)
-if holder ~= lease_id then return {0, 0, 0} end
+if holder ~= lease_id then return {0, 0, 0, false} end
 if string.sub(entry, 1, 10) == 'unstorable' then
   -- The note keeps the lease from other requests for a while. The stored page is deleted, because it is out of date.
   redis.call('SET', lease, entry, 'PX', ttl)
-  return {0, redis.call('DEL', page, variants) > 0 and -1 or 0, 0}
+  return {0, redis.call('DEL', page, variants) > 0 and -1 or 0, 0, false}
 end
 
 local function give_up()
   redis.call('DEL', lease)
-  return {0, 0, 0}
+  return {0, 0, 0, false}
 end
 local stamp, tags = string.match(entry, '^edgefront/3 (%d+) %d+ %d+ %d+ %x* ([^\n]*)\n')
 if not stamp then return give_up() end
@@ -39,7 +42,13 @@ end
 if vary == '' then
   redis.call('SET', page, entry, 'PX', ttl)
   if not keeps then redis.call('DEL', lease, variants) end
-  return {1, #entry, 0}
+  local total = false
+  if stored then
+    local sum, before = unpack(redis.call('ZMSCORE', stored, '', '~' .. hash), 1, 2)
+    total = (tonumber(sum) or 0) + units - (before and (before + 2 ^ 53) % 2 ^ 22 or 0)
+    redis.call('ZADD', stored, string.format('%.0f', total), '', stored_at, hash, dies, '~' .. hash)
+  end
+  return {1, #entry, 0, total and total * 64}
 end
 
 -- The other variants stay if the same headers select them.
@@ -63,4 +72,4 @@ redis.call('HSET', variants, variant, entry)
 ttl = math.max(tonumber(ttl), redis.call('PTTL', variants))
 redis.call('PEXPIRE', variants, ttl)
 redis.call('SET', page, index, 'PX', ttl)
-return {1, size, adds}
+return {1, size, adds, false}
