@@ -3,7 +3,10 @@
 //! The identifier of a roll-up is the start of its period. Redis refuses an identifier that is not newer than the last
 //! one. So a doubled or repeated run changes nothing, and no script is needed.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use serde::Serialize;
 
@@ -104,11 +107,18 @@ async fn store(redis: &Redis, key: &str, limit: u32, samples: &BTreeMap<u64, Tra
             sample.fields().fold(add, |add, (name, value)| add.arg(name).arg(value))
         })
         .collect();
-    for reply in redis.pipeline(&commands).await? {
+    let mut refused = BTreeMap::new();
+    for (reply, at) in redis.pipeline(&commands).await?.into_iter().zip(samples.keys()) {
         match reply {
-            Err(upstash_rest::Error::Refused { code }) if code == "ERR" => {}
+            Err(error @ upstash_rest::Error::Refused { .. }) => drop(refused.insert(*at, error)),
             reply => drop(reply?),
         }
     }
-    Ok(())
+    let Some((first, _)) = refused.first_key_value() else { return Ok(()) };
+    // Redis does not say in a code why it refused a sample. It is harmless if another run has appended that period; of the
+    // sums, a later one will do.
+    let mut present = BTreeSet::new();
+    read_after(redis, key, *first..u64::MAX, |entry| drop(present.insert(entry.at))).await?;
+    refused.retain(|at, _| !present.contains(at) && (limit > 1 || present.is_empty()));
+    refused.into_values().next().map_or(Ok(()), |error| Err(error.into()))
 }

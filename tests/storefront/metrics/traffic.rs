@@ -232,6 +232,7 @@ mod roll_up {
         metrics::traffic::{LatencyKind, Metric, TrafficSample, read_series, read_totals, roll_up},
         ports::time::{Clock, Timestamp},
     };
+    use edgefront_gateway::Fault;
     use futures_util::future::join;
     use serde_json::json;
 
@@ -303,6 +304,19 @@ mod roll_up {
         roll_up(&store.redis, later).await.unwrap();
         assert_eq!(lengths().await, [6, 2, 1]);
         assert_eq!(sums(&store, later).await[1..], [[63; 3]; 3]);
+    }
+
+    /// Redis refuses an old identifier with the same code.
+    #[tokio::test]
+    async fn a_minute_that_is_not_stored_is_an_error() {
+        let (store, now) = store().await;
+        for minutes in [4, 3, 2] {
+            enter(&store, now - Duration::from_mins(minutes), 1).await;
+        }
+        store.gateway.set_fault(Some(Fault::HalfPipeline));
+        let error = roll_up(&store.redis, now).await.unwrap_err();
+        assert!(error.to_string().contains("refused"), "{error}");
+        assert_eq!(store.raw(&["XLEN", "traffic:minutes"]).await, 2);
     }
 
     #[tokio::test]
