@@ -100,7 +100,7 @@ impl App {
         let traffic = Rc::new(TrafficCounters::new(config.traffic_interval));
         let (pages, rows) =
             (page_cache::PageMemory::new(config.page.memory), row_cache::RowMemory::new(config.row_memory));
-        let location = page_cache::LocationPages::new(None, config.page.location, traffic.clone());
+        let location = page_cache::LocationPages::new(None, config.page.location, traffic.clone(), fetch.clone());
         let activity = Rc::new(Activity::new(&config.session));
         let (limits, circuit) = (RateLimits::default(), CircuitBreaker::default());
         Self {

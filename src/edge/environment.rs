@@ -60,7 +60,7 @@ pub fn app() -> Result<Rc<App>, ConfigErrors> {
         let database = binding(DATABASE).map(|database| Rc::new(D1(database)) as _);
         let app = App::new(config, Rc::new(PlatformFetch), Rc::new(PlatformClock), Rc::new(html::Rewriter), database);
         let wait = app.config.page.location;
-        let location = LocationPages::new(Some(Rc::new(CacheApi)), wait, app.traffic.clone());
+        let location = LocationPages::new(Some(Rc::new(CacheApi)), wait, app.traffic.clone(), app.fetch.clone());
         Ok(Rc::new(App {
             limits: rate_limit::of(env),
             location,

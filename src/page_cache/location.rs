@@ -13,6 +13,7 @@ use super::{key::PageKey, policy::VaryFields, selecting::SelectingHeaders, store
 use crate::{
     metrics::traffic::{Metric, TrafficCounters},
     ports::{
+        fetch::Fetch,
         location_cache::{LocationCache, NoAnswer},
         time::Timestamp,
     },
@@ -31,6 +32,8 @@ pub struct LocationPages {
     /// `PAGE_LOCATION_MS`: how long a lookup waits for the cache.
     wait: Duration,
     traffic: Rc<TrafficCounters>,
+    /// Holds the bodies of the pages that are found.
+    fetch: Rc<dyn Fetch>,
     failures: Cell<u32>,
     paused_until: Cell<Option<Timestamp>>,
 }
@@ -38,9 +41,14 @@ pub struct LocationPages {
 impl LocationPages {
     /// Without a cache, or with a `wait` of zero, nothing is found and nothing is stored.
     #[must_use]
-    pub fn new(cache: Option<Rc<dyn LocationCache>>, wait: Duration, traffic: Rc<TrafficCounters>) -> Self {
+    pub fn new(
+        cache: Option<Rc<dyn LocationCache>>,
+        wait: Duration,
+        traffic: Rc<TrafficCounters>,
+        fetch: Rc<dyn Fetch>,
+    ) -> Self {
         let cache = cache.filter(|_| !wait.is_zero());
-        Self { cache, wait, traffic, failures: Cell::default(), paused_until: Cell::default() }
+        Self { cache, wait, traffic, fetch, failures: Cell::default(), paused_until: Cell::default() }
     }
 
     /// The location's copy of a page for a request with the headers `selecting`, if it is newer than the caller's `own`.
@@ -50,7 +58,7 @@ impl LocationPages {
         selecting: &SelectingHeaders,
         own: Option<&StoredPage>,
         now: Timestamp,
-    ) -> Option<StoredPage> {
+    ) -> Option<Rc<StoredPage>> {
         let cache = self.usable(now)?;
         let known = own.map(|page| page.render.as_str()).unwrap_or_default();
         let mut value = self.checked(cache.get(key.hash(), known, self.wait).await, now)??;
@@ -59,12 +67,13 @@ impl LocationPages {
             let name = name(key, &selecting.variant(&fields)?);
             value = self.checked(cache.get(&name, known, self.wait).await, now)??;
         }
-        let page = StoredPage::decode(&value, key, selecting)?;
-        let is_newer = own.is_none_or(|own| own.render != page.render && own.stored <= page.stored);
-        if is_newer {
-            self.traffic.count(Metric::LocationHit);
+        let mut page = StoredPage::decode(&value, key, selecting)?;
+        if own.is_some_and(|own| own.render == page.render || own.stored > page.stored) {
+            return None;
         }
-        Some(page).filter(|_| is_newer)
+        self.traffic.count(Metric::LocationHit);
+        page.hold(&*self.fetch);
+        Some(Rc::new(page))
     }
 
     /// Stores a page that Redis has.

@@ -118,7 +118,7 @@ async fn store(redis: &Redis, key: &str, limit: u32, samples: &BTreeMap<u64, Tra
     // Redis does not say in a code why it refused a sample. It is harmless if another run has appended that period; of the
     // sums, a later one will do.
     let mut present = BTreeSet::new();
-    read_after(redis, key, *first..u64::MAX, |entry| drop(present.insert(entry.at))).await?;
+    read_after(redis, key, *first..u64::MAX, |entry| present.extend([entry.at])).await?;
     refused.retain(|at, _| !present.contains(at) && (limit > 1 || present.is_empty()));
     refused.into_values().next().map_or(Ok(()), |error| Err(error.into()))
 }

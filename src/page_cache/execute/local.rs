@@ -58,10 +58,9 @@ pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: R
         let mut held = held;
         // Another isolate of the location may have the page's successor.
         if !held.is_fresh(now)
-            && let Some(mut newer) = app.location.find(&key, &selecting, Some(&held), now).await
+            && let Some(newer) = app.location.find(&key, &selecting, Some(&held), now).await
         {
-            newer.hold(&*app.fetch);
-            held = Rc::new(newer);
+            held = newer;
         }
         match look_up(&app.redis, &key, &selecting, Some(&held), now).await {
             Ok(LookupResult { entry: Some(mut page), .. }) => {

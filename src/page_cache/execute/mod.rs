@@ -218,12 +218,7 @@ impl PageRequest {
         if own.as_ref().is_some_and(|page| page.is_fresh(now)) {
             return own;
         }
-        let found = app.location.find(&self.key, &self.selecting, own.as_deref(), now).await;
-        let found = found.map(|mut page| {
-            page.hold(&*app.fetch);
-            Rc::new(page)
-        });
-        found.or(own)
+        app.location.find(&self.key, &self.selecting, own.as_deref(), now).await.or(own)
     }
 
     /// Runs steps until one of them answers.

@@ -15,7 +15,7 @@ mod served;
 mod stampede;
 mod streams;
 
-use crate::support::Shop;
+use crate::support::{Asked, Shop};
 
 /// Puts `item` at the head of the ranking.
 pub async fn make_popular(shop: &Shop, item: &str) {
@@ -28,6 +28,16 @@ pub async fn store_page(shop: &Shop, item: &str) {
     let answer = shop.visit(&format!("/products/{item}")).await;
     assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; stored");
     shop.settled().await;
+}
+
+/// The visitor's name at a storefront with sessions: the value of the cookie `sid`.
+pub fn name(asked: &Asked) -> &str {
+    asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or("guest")
+}
+
+/// Visits the mug's page with these cookies.
+pub async fn visit(shop: &Shop, cookies: &str) -> reqwest::Response {
+    shop.get("/products/mug").header("cookie", cookies).send().await.unwrap()
 }
 
 /// Our member of `Cache-Status`.

@@ -10,7 +10,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use http::Method;
 
-use super::{cache_status, header, is_hit, make_popular};
+use super::{cache_status, header, is_hit, make_popular, name, visit};
 use crate::support::{Asked, Reply, Shop, eventually, scenarios};
 
 scenarios! {
@@ -32,11 +32,6 @@ scenarios! {
 
 const SURROGATE_CONTROL: &str = r#"content="ESI/1.0""#;
 const CAPABILITY: &str = r#"edgefront="ESI/1.0""#;
-
-/// The visitor's name: the value of the cookie `sid`.
-fn name(asked: &Asked) -> &str {
-    asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or("guest")
-}
 
 /// A page with ESI.
 fn template(body: impl Into<String>) -> Reply {
@@ -69,10 +64,6 @@ async fn open(shop: &Shop, rule: impl Fn(&Asked) -> Reply + Send + 'static) {
     shop.origin.answer_with(rule);
     assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
     shop.settled().await;
-}
-
-async fn visit(shop: &Shop, cookies: &str) -> reqwest::Response {
-    shop.get("/products/mug").header("cookie", cookies).send().await.unwrap()
 }
 
 /// The requests to the origin from number `first` on, in the order of their paths.

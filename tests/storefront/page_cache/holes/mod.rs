@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use http::Method;
 use serde_json::json;
 
-use super::{cache_status, header, is_hit, make_popular};
+use super::{cache_status, header, is_hit, make_popular, name, visit};
 use crate::{
     routes::api::log_in,
     support::{Asked, Reply, Shop, eventually, scenarios},
@@ -42,11 +42,6 @@ scenarios! {
     concurrent_visitors_get_their_own_parts,
 }
 
-/// The visitor's name: the value of the cookie `sid`.
-fn name(asked: &Asked) -> &str {
-    asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or("guest")
-}
-
 /// A storefront that shows the visitor on each page. It says nothing about caching but `Vary: Cookie`.
 fn storefront(asked: &Asked) -> Reply {
     show(asked).header("vary", "Cookie")
@@ -77,10 +72,6 @@ async fn open(shop: &Shop) {
     shop.origin.answer_with(storefront);
     assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
     shop.settled().await;
-}
-
-async fn visit(shop: &Shop, cookies: &str) -> reqwest::Response {
-    shop.get("/products/mug").header("cookie", cookies).send().await.unwrap()
 }
 
 /// The paths that the origin was asked for after the first request.
