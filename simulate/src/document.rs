@@ -16,6 +16,9 @@ const FILE: &str = "docs/simulation.md";
 const SCALING: &str = "docs/scaling.md";
 const BEGIN: &str = "<!-- cargo xtask simulate --write-docs -->";
 const END: &str = "<!-- end of the simulation -->";
+/// Around the table that the test of the simulation writes.
+const VALIDATION: &str = "<!-- table: validation -->";
+const TABLE_END: &str = "<!-- end -->";
 /// Traffic of the runs that compare settings.
 const COMPARED: f64 = 100_000.0;
 /// Traffic of the runs that compare a sample with the whole.
@@ -29,7 +32,9 @@ pub fn write(summaries: &[Summary], seed: u64) -> Result<(), String> {
     for (name, svg) in plot::charts(summaries).map_err(|cause| cause.to_string())? {
         save(&format!("docs/{name}"), &svg)?;
     }
-    let mut page = [INTRODUCTION, "\n## Settings\n\n", SETTINGS, "\n", &settings(seed)?].concat();
+    let page = fs::read_to_string(FILE).map_err(|cause| format!("{FILE}: {cause}"))?;
+    let introduction = with_validation(&page).ok_or_else(|| format!("{FILE} lacks {VALIDATION} or {TABLE_END}"))?;
+    let mut page = [&introduction, "\n## Settings\n\n", SETTINGS, "\n", &settings(seed)?].concat();
     for table in &TABLES {
         page.extend(["\n## ", table.title, "\n\n![", table.title, "](", table.chart, ")\n"]);
         for layout in Layout::ALL {
@@ -52,6 +57,13 @@ fn replace_between_markers(text: &str, content: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some([before, BEGIN, "\n", content, END, after].concat())
+}
+
+/// The introduction with the table that a test has written into the present `page`.
+fn with_validation(page: &str) -> Option<String> {
+    let (_, rest) = page.split_once(VALIDATION)?;
+    let (table, _) = rest.split_once(TABLE_END)?;
+    Some(INTRODUCTION.replace(VALIDATION, &[VALIDATION, table.trim_end_matches('\n')].concat()))
 }
 
 fn save(path: &str, text: &str) -> Result<(), String> {
@@ -129,8 +141,10 @@ with its limits in bytes, batches and pace of background writes, traffic counter
 wasm. [One table](../simulate/src/costs.rs) lists the commands of each step; tests compare most of them with a real server.
 
 `cargo xtask test simulation` sends the requests of a small run to edgefront, in front of a Valkey with the gateway, and fails if commands or hit
-ratio differ by more than 10 % ([the test](../tests/storefront/system/simulation.rs)). It counted
-6,123 commands simulated and 6,452 real, a hit ratio of 43.5 % simulated and 44.4 % real (24 November 2026).
+ratio differ by more than 10 %. [The test](../tests/storefront/system/simulation.rs) also compares the figures of this table with its own:
+
+<!-- table: validation -->
+<!-- end -->
 
 ## Assumptions
 

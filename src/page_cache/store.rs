@@ -27,7 +27,7 @@ pub enum AccountDue<'a> {
     /// The change of a page's size.
     Page(PageSize),
     /// The page is in the account, whose sum is this. The turn may write the pages of other requests.
-    Sum(Turn<'a>, Option<u64>),
+    Sum(Turn<'a>, i64),
 }
 
 /// Stores pages for one isolate.
@@ -65,9 +65,9 @@ impl<'a> PageWriter<'a> {
         let end = end(redis.keys(), lease, turn.is_some()).num(life.as_millis().max(1)).arg(entry.vary.to_text());
         let end = end.arg(&entry.variant).num(MAX_VARIANTS).num(u8::from(keeps_lease));
         let end = end.num(units).num(now.as_millis()).num(dies).arg_concat(&[&head, &body]);
-        let (is_stored, bytes, is_addition, sum): Ended = redis.run(end).await?;
+        let (is_stored, bytes, is_addition): Ended = redis.run(end).await?;
         let due = match turn {
-            Some(turn) => AccountDue::Sum(turn, sum),
+            Some(turn) => AccountDue::Sum(turn, bytes),
             None if is_stored => AccountDue::Page(PageSize {
                 hash: lease.key.hash().to_owned(),
                 bytes,
@@ -94,7 +94,7 @@ impl<'a> PageWriter<'a> {
                 turn
             }
             AccountDue::Sum(turn, sum) => {
-                if sum.is_some_and(|sum| account::is_nearly_full(sum, limit)) {
+                if account::is_nearly_full(sum.unsigned_abs(), limit) {
                     account::write(redis, &[], now, limit).await?;
                 }
                 turn
@@ -137,7 +137,7 @@ pub async fn release(redis: &Redis, lease: &Lease) -> Result<(), Error> {
 pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) -> Result<(), Error> {
     let note = page.encode(lease.stamp());
     let end = without_page(end(redis.keys(), lease, false).num(HIT_FOR_MISS.as_millis())).arg(note);
-    let (_, bytes, ..): Ended = redis.run(end).await?;
+    let (_, bytes, _): Ended = redis.run(end).await?;
     if bytes < 0 {
         // A stored page was deleted. The time and the limit do not matter for it.
         let (hash, never) = (lease.key.hash().to_owned(), Timestamp::from_millis(0));
@@ -165,8 +165,8 @@ pub(super) async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str
     Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }
 
-/// The reply of the script: whether the page is stored, its bytes, whether they are an addition, and the account's sum.
-type Ended = (bool, i64, bool, Option<u64>);
+/// The reply of the script: whether the page is stored, its bytes or those of all pages, and whether they are an addition.
+type Ended = (bool, i64, bool);
 
 /// Without `accounts`, the script leaves the account alone, whose key all pages share.
 fn end(keys: Keys, lease: &Lease, accounts: bool) -> Command {

@@ -102,22 +102,27 @@ impl Committed {
         holder: Holder,
         report: &mut RefreshReport,
     ) {
-        let rows = batch.rows.len() as u64;
-        match reply.and_then(<(u64, u64, Option<f64>, Pairs<Option<f64>, Option<f64>>)>::from_reply) {
-            Ok((removed, lost, earliest, again)) => {
-                let counter = if batch.source_failed { &mut report.failed } else { &mut report.refreshed };
-                *counter += rows.saturating_sub(removed + lost);
-                report.removed += removed;
-                report.lost += lost;
+        match reply.and_then(Vec::<Option<f64>>::from_reply).as_deref() {
+            Ok([earliest, rows @ ..]) => {
                 self.earliest_due = earliest.map(Timestamp::from_score);
-                self.kept.extend(batch.rows.iter().zip(again).filter_map(|(row, (due, period))| {
-                    let lease = Lease { begins: Timestamp::from_score(due?), holder };
-                    Some(LeasedRow { row: row.leased.row.clone(), lease, period })
-                }));
+                for (row, again) in batch.rows.iter().zip(rows.chunks(2)) {
+                    let counter = match again {
+                        [None, Some(-2.0)] => &mut report.lost,
+                        [None, Some(_)] => &mut report.removed,
+                        _ if batch.source_failed => &mut report.failed,
+                        _ => &mut report.refreshed,
+                    };
+                    *counter += 1;
+                    if let &[Some(due), period] = again {
+                        let lease = Lease { begins: Timestamp::from_score(due), holder };
+                        self.kept.push(LeasedRow { row: row.leased.row.clone(), lease, period });
+                    }
+                }
             }
+            Ok([]) => {}
             Err(error) => {
-                report.failed += rows;
-                report.cause.get_or_insert_with(|| error.into());
+                report.failed += batch.rows.len() as u64;
+                report.cause.get_or_insert_with(|| error.clone().into());
             }
         }
     }
@@ -129,7 +134,7 @@ fn commit_command(keys: Keys, rows: &[RowCommit<'_>], terms: CommitTerms) -> Com
     let command = Command::script(&COMMIT, schedule_keys.chain(copies))
         .num(terms.began)
         .num(terms.keep_by.unwrap_or(Timestamp::from_millis(0)))
-        .num(terms.holder);
+        .arg(format!("{:03}", terms.holder.0));
     rows.iter().fold(command, |command, row| {
         command
             .arg(row.leased.row.as_str())

@@ -17,17 +17,11 @@ pub(super) const LEASE: Duration = Duration::from_secs(30);
 /// Three digits below a millisecond at the end of each lease, drawn at random. They identify the refresh that holds it:
 /// two crons may begin in the same millisecond, and a row may be scheduled anew between their leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Holder(u16);
+pub(super) struct Holder(pub u16);
 
 impl Holder {
     pub fn draw() -> Result<Self, Error> {
         Ok(Self(u16::from_ne_bytes(random::bytes()?) % 1000))
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:03}", self.0)
     }
 }
 
@@ -38,20 +32,9 @@ pub(super) struct Lease {
     pub holder: Holder,
 }
 
-impl Lease {
-    pub fn end(self) -> Timestamp {
-        self.begins + LEASE
-    }
-
-    /// Returns whether a refresh that begins now ends before the lease, even if the source is silent.
-    pub fn suffices(self, now: Timestamp) -> bool {
-        now + SOURCE_TIMEOUT < self.end()
-    }
-}
-
 impl fmt::Display for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.end(), self.holder)
+        write!(f, "{}{:03}", self.begins + LEASE, self.holder.0)
     }
 }
 

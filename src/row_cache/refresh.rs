@@ -62,7 +62,8 @@ pub struct RefreshReport {
 /// commit. The run keeps the rows that are due again before its end, so they need no script for their next lease.
 ///
 /// # Errors
-/// [`Error::Redis`]: the leased rows are due again within 30 s. A failing source is not an error; the report counts it.
+/// [`Error::Redis`]: the leased rows are due again within 30 s, the kept rows 30 s late. A failing source is not an error;
+/// the report counts it.
 pub async fn refresh_due(
     redis: &Redis,
     source: &RowSource<'_>,
@@ -83,12 +84,16 @@ pub async fn refresh_until(
     due_by: Timestamp,
 ) -> Result<(RefreshReport, Option<Timestamp>), Error> {
     let (mut report, holder) = (RefreshReport::default(), Holder::draw()?);
-    let EarliestDue(mut earliest) = redis.run(earliest_due_command(redis.keys())).await?;
+    let (mut earliest, mut is_known) = (None, false);
     // The rows that this run keeps. Only it refreshes them, until the leases end that begin when they are due.
     let mut kept = Vec::<LeasedRow>::new();
     let next = |kept: &[LeasedRow], earliest| kept.iter().map(|row| row.lease.begins).chain(earliest).min();
     let mut not_before = budget.now();
-    while let Some(due) = next(&kept, earliest).filter(|due| *due <= due_by) {
+    loop {
+        if !is_known {
+            EarliestDue(earliest) = redis.run(earliest_due_command(redis.keys())).await?;
+        }
+        let Some(due) = next(&kept, earliest).filter(|due| *due <= due_by) else { break };
         let (now, limit) = (budget.now(), round_limit(source, budget));
         if limit == 0 {
             report.unfinished = !budget.is_over() || now.since(due) > UNFINISHED_AFTER;
@@ -103,17 +108,21 @@ pub async fn refresh_until(
         let interval = budget.pace(rounds).max(MIN_ROUND_INTERVAL);
         // Includes the rows that become due before the next round can begin.
         let by = due_by.min(now + interval);
-        let mut leased: Vec<_> = kept.extract_if(.., |row| row.lease.begins <= by).take(limit).collect();
-        // After a delay, rows wait until the run's own lease has ended, and are due for every run.
-        let late = leased.extract_if(.., |row| !row.lease.suffices(now)).map(|row| row.lease.end());
-        earliest = late.chain(earliest).min();
+        let mut leased = Vec::new();
+        kept.retain(|row| {
+            let is_due = row.lease.begins <= by && leased.len() < limit;
+            if is_due {
+                leased.push(row.clone());
+            }
+            !is_due
+        });
         if leased.len() < limit && earliest.is_some_and(|due| due <= by) {
             let selection = RowSelection::Due { by, limit: limit - leased.len() };
             leased.extend(lease(redis, selection, Lease { begins: now, holder }).await?);
         }
         not_before = if leased.len() < limit { now + interval } else { now };
-        if leased.is_empty() {
-            EarliestDue(earliest) = redis.run(earliest_due_command(redis.keys())).await?;
+        is_known = !leased.is_empty();
+        if !is_known {
             continue;
         }
         let terms = CommitTerms { began: now, keep_by: Some(due_by), holder };

@@ -3,10 +3,7 @@
 //! The identifier of a roll-up is the start of its period. Redis refuses an identifier that is not newer than the last
 //! one. So a doubled or repeated run changes nothing, and no script is needed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
@@ -55,7 +52,7 @@ pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpRepor
         return Ok(Some(RollUpReport::default()));
     }
     let mut minutes = BTreeMap::<u64, TrafficSample>::new();
-    read_after(redis, keys::TRAFFIC, since..until, |entry| {
+    read_after(redis, keys::TRAFFIC, since..until, &mut |entry| {
         totals.merge(&entry.sample);
         minutes.entry(entry.at / MINUTE * MINUTE).or_default().merge(&entry.sample);
     })
@@ -67,7 +64,7 @@ pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpRepor
     let mut hours = BTreeMap::<u64, TrafficSample>::new();
     let (from, to) = (since / HOUR * HOUR, until / HOUR * HOUR);
     if from < to {
-        read_after(redis, keys::TRAFFIC_MINUTES, from..to, |entry| {
+        read_after(redis, keys::TRAFFIC_MINUTES, from..to, &mut |entry| {
             hours.entry(entry.at / HOUR * HOUR).or_default().merge(&entry.sample);
         })
         .await?;
@@ -86,7 +83,7 @@ pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpRepor
 /// [`Error::Redis`].
 pub async fn read_totals(redis: &Redis) -> Result<TrafficSample, Error> {
     let (mut totals, since) = read_rolled_totals(redis).await?;
-    read_after(redis, keys::TRAFFIC, since..u64::MAX, |entry| totals.merge(&entry.sample)).await?;
+    read_after(redis, keys::TRAFFIC, since..u64::MAX, &mut |entry| totals.merge(&entry.sample)).await?;
     Ok(totals)
 }
 
@@ -107,18 +104,18 @@ async fn store(redis: &Redis, key: &str, limit: u32, samples: &BTreeMap<u64, Tra
             sample.fields().fold(add, |add, (name, value)| add.arg(name).arg(value))
         })
         .collect();
-    let mut refused = BTreeMap::new();
+    let mut refused = Vec::new();
     for (reply, at) in redis.pipeline(&commands).await?.into_iter().zip(samples.keys()) {
         match reply {
-            Err(error @ upstash_rest::Error::Refused { .. }) => drop(refused.insert(*at, error)),
+            Err(error @ upstash_rest::Error::Refused { .. }) => refused.push((*at, error)),
             reply => drop(reply?),
         }
     }
-    let Some((first, _)) = refused.first_key_value() else { return Ok(()) };
+    let Some((first, _)) = refused.first() else { return Ok(()) };
     // Redis does not say in a code why it refused a sample. It is harmless if another run has appended that period; of the
     // sums, a later one will do.
-    let mut present = BTreeSet::new();
-    read_after(redis, key, *first..u64::MAX, |entry| present.extend([entry.at])).await?;
-    refused.retain(|at, _| !present.contains(at) && (limit > 1 || present.is_empty()));
-    refused.into_values().next().map_or(Ok(()), |error| Err(error.into()))
+    let mut present = Vec::new();
+    read_after(redis, key, *first..u64::MAX, &mut |entry| present.push(entry.at)).await?;
+    refused.retain(|(at, _)| !present.contains(at) && (limit > 1 || present.is_empty()));
+    refused.pop().map_or(Ok(()), |(_, error)| Err(error.into()))
 }

@@ -42,13 +42,13 @@ pub(super) async fn read_after(
     redis: &Redis,
     key: &str,
     time: Range<u64>,
-    mut visit: impl FnMut(Entry),
+    visit: &mut dyn FnMut(Entry),
 ) -> Result<(), Error> {
     let (mut start, end) = (time.start.to_string(), (time.end - 1).to_string());
     loop {
         let read = Command::read("XRANGE").arg(key).arg(start.as_str()).arg(end.as_str()).arg("COUNT").num(BATCH);
         let entries: Entries = redis.run(read).await?;
-        entries.iter().map(parse).for_each(&mut visit);
+        entries.iter().map(parse).for_each(&mut *visit);
         match entries.last() {
             Some((id, _)) if entries.len() == BATCH => start = format!("({id}"),
             _ => return Ok(()),

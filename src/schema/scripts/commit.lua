@@ -8,8 +8,8 @@
 --      holder: the digits of the refresher below a millisecond, at the end of its leases
 --      period: of a kept row, as returned here; '' = read it from delay:
 --      json: '' = the source failed: keep the old copy; 'gone' = it has no such row
--- returns {rows removed, leases lost, when the first row is due that is not kept or nil, (due  period)* of the rows as a
---   flat list, nil if the row is not kept}
+-- returns a flat list: when the first row is due that is not kept or nil, (due  period)* of the rows
+--   A row that is not kept has no due time, and instead of the period -1 if it was removed, -2 if its lease was lost.
 local schedule, delay = KEYS[1], KEYS[2]
 local now, keep_by, holder, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], 30
 
@@ -35,16 +35,16 @@ end
 if found < #rows then leases = redis.call('ZMSCORE', schedule, unpack(rows)) end
 if not are_known then periods = redis.call('ZMSCORE', delay, unpack(rows)) end
 
-local changes, gone, copies, kept, lost = {}, {}, {}, {}, 0
+local changes, gone, copies, reply = {}, {}, {}, {}
 for i, row in ipairs(rows) do
   local mine, json = ARGV[i * 4 + 1], ARGV[i * 4 + 3]
   local due, every = tonumber(leases[i]), math.min(tonumber(periods[i]) or 0, 31536000)
-  kept[2 * i - 1], kept[2 * i] = false, false
+  reply[2 * i], reply[2 * i + 1] = false, false
   if due ~= tonumber(mine) then
-    lost = lost + 1
+    reply[2 * i + 1] = '-2'
     if due then first = math.min(first or due, due) end
   elseif json == 'gone' or every <= 0 then
-    gone[#gone + 1], copies[#copies + 1] = row, KEYS[i + 2]
+    gone[#gone + 1], copies[#copies + 1], reply[2 * i + 1] = row, KEYS[i + 2], '-1'
   else
     -- Three periods: a copy outlives a missed cron.
     if json ~= '' then redis.call('SET', KEYS[i + 2], json, 'PX', string.format('%.0f', math.max(every * 3, 60) * 1000)) end
@@ -52,7 +52,7 @@ for i, row in ipairs(rows) do
     due = now + (json ~= '' and every or math.min(math.max(every, 1), lease))
     local score = string.format('%.3f', due)
     if due <= keep_by and every <= lease then
-      kept[2 * i - 1], kept[2 * i] = score, string.format('%.17g', every)
+      reply[2 * i], reply[2 * i + 1] = score, string.format('%.17g', every)
       score = string.format('%.3f', due + lease) .. holder
     else
       first = math.min(first or due, due)
@@ -67,4 +67,5 @@ if #gone > 0 then
   redis.call('ZREM', delay, unpack(gone))
   redis.call('DEL', unpack(copies))
 end
-return {#gone, lost, first and string.format('%.3f', first), kept}
+reply[1] = first and string.format('%.3f', first)
+return reply

@@ -57,7 +57,7 @@ pub static CART_WRITE: Script = lua!("cart_write", "3112dd84c743911fed7f57412b00
 pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");
 
 /// Ends the leases of rows, stores their new copies, and sets when the rows are due again.
-pub static COMMIT: Script = lua!("commit", "3dee63cf7acb295d2583a1f5a0a875b7dd57b774");
+pub static COMMIT: Script = lua!("commit", "fe27cd192d6c795e330c7c6852c2c39466a16c3e");
 
 /// Counts a reported view of an item that is in the ranking, once per idempotency key.
 pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
@@ -105,7 +105,7 @@ pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678
 pub static RESCALE: Script = lua!("rescale", "a2e6d87448fa2325939e389a36494ac7cba2abfb");
 
 /// Ends a render: stores the page, and ends the lease.
-pub static STORE: Script = lua!("store", "6fbf7a343094f702997dfa8977c871ef40d9e22a");
+pub static STORE: Script = lua!("store", "39a2769fbd375eccbc7da77bc089299281301622");
 
 /// Records that sessions were seen, and the items that they viewed.
 pub static TOUCH: Script = lua!("touch", "03c42e1cdf77e3b2ef9e335a9226e564ff0c2a28");

@@ -7,24 +7,23 @@
 --   keep the lease (1 = the page outlives it and there are no variants, so the page's own line ends it),
 --   its size in units, when it is stored, when it dies and its size as in `account`,
 --   entry ('' = nothing to store, 'unstorable …' = hit-for-miss note)
--- returns {1 if the page is stored, bytes, 1 if these bytes come in addition to the other variants,
---   bytes of all pages in the account or nil}
---   A page that was deleted has -1 bytes.
+-- returns {1 if the page is stored, bytes, 1 if these bytes come in addition to the other variants}
+--   A page that was deleted has -1 bytes. If the script adds the page to the account, bytes are those of all pages.
 local page, variants, lease, purged, latest, stored = unpack(KEYS)
 local item, hash, lease_id, ttl, vary, variant = unpack(ARGV)
 local most, keeps, units, stored_at, dies, entry = tonumber(ARGV[7]), ARGV[8] == '1', unpack(ARGV, 9, 12)
 
 local holder, newest = unpack(redis.call('MGET', lease, latest), 1, 2)
-if holder ~= lease_id then return {0, 0, 0, false} end
+if holder ~= lease_id then return {0, 0, 0} end
 if string.sub(entry, 1, 10) == 'unstorable' then
   -- The note keeps the lease from other requests for a while. The stored page is deleted, because it is out of date.
   redis.call('SET', lease, entry, 'PX', ttl)
-  return {0, redis.call('DEL', page, variants) > 0 and -1 or 0, 0, false}
+  return {0, redis.call('DEL', page, variants) > 0 and -1 or 0, 0}
 end
 
 local function give_up()
   redis.call('DEL', lease)
-  return {0, 0, 0, false}
+  return {0, 0, 0}
 end
 local stamp, tags = string.match(entry, '^edgefront/3 (%d+) %d+ %d+ %d+ %x* ([^\n]*)\n')
 if not stamp then return give_up() end
@@ -42,13 +41,11 @@ end
 if vary == '' then
   redis.call('SET', page, entry, 'PX', ttl)
   if not keeps then redis.call('DEL', lease, variants) end
-  local total = false
-  if stored then
-    local sum, before = unpack(redis.call('ZMSCORE', stored, '', '~' .. hash), 1, 2)
-    total = (tonumber(sum) or 0) + units - (before and (before + 2 ^ 53) % 2 ^ 22 or 0)
-    redis.call('ZADD', stored, string.format('%.0f', total), '', stored_at, hash, dies, '~' .. hash)
-  end
-  return {1, #entry, 0, total and total * 64}
+  if not stored then return {1, #entry, 0} end
+  local sum, before = unpack(redis.call('ZMSCORE', stored, '', '~' .. hash), 1, 2)
+  sum = (sum or 0) + units - (before and (before + 2 ^ 53) % 2 ^ 22 or 0)
+  redis.call('ZADD', stored, string.format('%.0f', sum), '', stored_at, hash, dies, '~' .. hash)
+  return {1, sum * 64, 0}
 end
 
 -- The other variants stay if the same headers select them.
@@ -72,4 +69,4 @@ redis.call('HSET', variants, variant, entry)
 ttl = math.max(tonumber(ttl), redis.call('PTTL', variants))
 redis.call('PEXPIRE', variants, ttl)
 redis.call('SET', page, index, 'PX', ttl)
-return {1, size, adds, false}
+return {1, size, adds}

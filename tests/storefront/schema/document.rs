@@ -42,6 +42,21 @@ pub fn hold(path: &str, name: &str, table: &str) {
     }
 }
 
+/// As [`hold`], for measured figures: a number may differ by the part `tolerance`.
+pub fn hold_near(path: &str, name: &str, table: &str, tolerance: f64) {
+    let document = read(path);
+    let (_, rest) = document.split_once(&format!("<!-- table: {name} -->\n")).expect("the mark before the table");
+    let (present, _) = rest.split_once("<!-- end -->").expect("the mark after the table");
+    let is_near = |(one, other): (&str, &str)| match (one.trim().parse::<f64>(), other.trim().parse::<f64>()) {
+        (Ok(one), Ok(other)) => (one / other - 1.0).abs() <= tolerance,
+        _ => one == other,
+    };
+    let [cells, others] = [present, table].map(|table| table.split('|').collect::<Vec<_>>());
+    if cells.len() != others.len() || !cells.into_iter().zip(others).all(is_near) {
+        hold(path, name, table);
+    }
+}
+
 /// Writes text as code.
 pub fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{text}`") }

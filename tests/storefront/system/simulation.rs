@@ -27,7 +27,10 @@ use edgefront_simulate::{
 use http::{Method, header};
 
 use super::commands::Counted;
-use crate::support::{Reply, Store, TestOrigin};
+use crate::{
+    schema::document,
+    support::{Reply, Store, TestOrigin},
+};
 
 /// The variables of both. The ranking matters for some items, and nothing depends on the time of the half-life.
 const VARIABLES: [(&str, &str); 3] =
@@ -117,10 +120,15 @@ async fn the_simulation_counts_what_a_real_server_counts() {
     }
     let commands = counted.assert_at_most(&replay.store, "the replayed visits", 1, f64::INFINITY).await;
     let hits = f64::from(replay.hits) / f64::from(replay.pages);
-    for (what, simulated, real) in [("commands", usage.commands, commands), ("hit ratio", tally.hit_ratio(), hits)] {
+    let figures = [("commands", usage.commands, commands), ("hit ratio, %", tally.hit_ratio() * 100.0, hits * 100.0)];
+    let rows = figures.map(|(what, simulated, real)| {
         println!("{what}: {simulated:.3} simulated, {real:.3} real");
         assert!((simulated / real - 1.0).abs() <= TOLERANCE, "{what}: {simulated} simulated, {real} real");
-    }
+        let digits = usize::from(real < 100.0);
+        [what.to_owned(), format!("{simulated:.digits$}"), format!("{real:.digits$}")]
+    });
+    // Chance decides which views trim a list.
+    document::hold_near("docs/simulation.md", "validation", &document::table(["", "simulated", "real"], rows), 0.01);
 }
 
 #[test]
