@@ -106,8 +106,8 @@ pub(super) async fn place_order(
 pub(super) const CHECK_FIELDS: &str = "Some details are missing or incorrect. Please check the marked fields.";
 pub(super) const RESEND: &str = "We could not confirm your order. Please place it again: it will not be ordered twice.";
 /// The session has ended, or the visitor has emptied the cart in another tab.
-const NO_CART: &str = "Your order was not placed, because your cart is empty. If your session has ended, please sign in and add the items \
-    again in a new tab. The details that you entered stay on this page.";
+const NO_CART: &str = "Your order was not placed, because your cart is empty. If your session has ended, please sign in again in a new tab. \
+    The details that you entered stay on this page.";
 const OUT_OF_STOCK: &str = "Some items are not available in this quantity. Please edit your cart.";
 const STOCK_CHANGED: &str = "The stock changed while you placed your order. Please place it again.";
 

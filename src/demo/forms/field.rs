@@ -67,12 +67,18 @@ impl FormField {
 /// True if `text` has a character that nobody sees. With `joiners`, a joiner between two characters beyond ASCII counts
 /// as visible: it changes the letters of Persian and Hindi, and combines emoji.
 fn has_invisible(text: &str, joiners: bool) -> bool {
-    let is_joined = |neighbour: Option<char>| neighbour.is_some_and(|it| !it.is_ascii() && !is_invisible(it));
-    text.char_indices().any(|(at, character)| {
-        let (before, rest) = (text.get(..at).unwrap_or_default(), text.get(at..).unwrap_or_default());
-        let joins = || is_joined(before.chars().next_back()) && is_joined(rest.chars().nth(1));
-        is_invisible(character) && !(joiners && matches!(character, '\u{200c}' | '\u{200d}') && joins())
-    })
+    let mut last = ' ';
+    let mut is_joining = false;
+    for character in text.chars() {
+        if joiners && !is_joining && !last.is_ascii() && matches!(character, '\u{200c}' | '\u{200d}') {
+            is_joining = true;
+        } else if is_invisible(character) || (is_joining && character.is_ascii()) {
+            return true;
+        } else {
+            (last, is_joining) = (character, false);
+        }
+    }
+    is_joining
 }
 
 /// Control characters, the replacement character for invalid UTF-8, and characters that have no width or change the
