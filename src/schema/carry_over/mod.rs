@@ -5,8 +5,8 @@
 
 use upstash_rest::{Client, Command, Error, Script, script};
 
-/// Keys that one call looks at. On a laptop, a call takes 10 ms, during which the database waits.
-const KEYS_PER_CALL: u32 = 5000;
+/// Keys that one call looks at. A call takes about 10 ms, in which the database answers nothing else.
+const KEYS_PER_CALL: u32 = 2000;
 
 static MOVE: Script = script!("carry-over", include_str!("move.lua"), "2b560752cdb4993c48c7588e5a4d46e2c576a95b");
 
