@@ -36,6 +36,7 @@ const REASONS = {
   vary: () => 'The page varies on a request header that the shop does not get.',
   'vary-star': () => 'The page has Vary: *, so no other request may get it.',
   'too-large': () => 'The page is larger than PAGE_MAX_BYTES.',
+  busy: () => 'The isolate was rendering and storing as many pages as its memory allows. Explain the URL again.',
   unstorable: () => 'The latest response of the shop must not be stored by a shared cache.',
   'origin-down': () => 'The page is not cached, and the shop does not respond. Check ORIGIN_URL and the shop.',
 };
