@@ -19,7 +19,7 @@ pub enum SharedNames {
     Tags,
 }
 
-/// What has been done until now.
+/// The progress until now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CarryOverProgress {
     /// Keys that were looked at, about.

@@ -2,7 +2,7 @@
 -- (viewed:{pages}). It finds the keys itself, so it cannot declare them: it needs one server, and on Upstash it locks the
 -- database while it runs.
 --
--- What isolates wrote under the former names in the meantime is added to what is there, so no run loses anything.
+-- Values that isolates wrote under the former names in the meantime are added, so no run loses anything.
 -- ARGV tags | book, cursor (0 at first), keys to look at
 -- returns the next cursor (0 = all keys were looked at), moved keys
 local to_tags, cursor, count = ARGV[1] == 'tags', ARGV[2], ARGV[3]
