@@ -134,7 +134,7 @@ fn commit_command(keys: Keys, rows: &[RowCommit<'_>], terms: CommitTerms) -> Com
     let command = Command::script(&COMMIT, schedule_keys.chain(copies))
         .num(terms.began)
         .num(terms.keep_by.unwrap_or(Timestamp::from_millis(0)))
-        .arg(format!("{:03}", terms.holder.0));
+        .arg(terms.holder.to_string());
     rows.iter().fold(command, |command, row| {
         command
             .arg(row.leased.row.as_str())

@@ -11,17 +11,23 @@ use crate::{
 };
 use upstash_rest::Command;
 
-/// Three times the timeout of the source, so a lease ends only after the death of its holder.
+/// Three times the timeout of the source, so a lease ends only after the death of its holder. `commit.lua` has it, too.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
 
 /// Three digits below a millisecond at the end of each lease, drawn at random. They identify the refresh that holds it:
 /// two crons may begin in the same millisecond, and a row may be scheduled anew between their leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Holder(pub u16);
+pub(super) struct Holder(u16);
 
 impl Holder {
     pub fn draw() -> Result<Self, Error> {
         Ok(Self(u16::from_ne_bytes(random::bytes()?) % 1000))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:03}", self.0)
     }
 }
 
@@ -34,7 +40,7 @@ pub(super) struct Lease {
 
 impl fmt::Display for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{:03}", self.begins + LEASE, self.holder.0)
+        write!(f, "{}{}", self.begins + LEASE, self.holder)
     }
 }
 
@@ -82,7 +88,7 @@ pub(super) async fn lease(redis: &Redis, selection: RowSelection<'_>, lease: Lea
     let command = Command::script(&CLAIM, [keys.schedule(), keys.delay()])
         // The book's code writes scores finer than a millisecond: a row that is due within this millisecond is due.
         .num(due_by + Duration::from_millis(1))
-        .arg(lease.to_string())
+        .num(lease)
         .num(limit)
         .arg(free_by)
         .args(rows.iter().map(RowId::as_str));

@@ -41,7 +41,7 @@ use upstash_rest::Command;
 
 /// The shortest period in seconds: ten refreshes a second.
 const MIN_PERIOD: f64 = 0.1;
-/// The longest period in seconds: a year of 365 days.
+/// The longest period in seconds: a year of 365 days. `commit.lua` has it, too.
 const MAX_PERIOD: f64 = 31_536_000.0;
 
 /// The refresh schedule of a row.
@@ -140,7 +140,7 @@ impl Schedule {
     }
 
     /// The lifetime of a copy: three periods, and at least a minute. So copies outlive a missed cron, and a dead cron
-    /// does not leave old stock in place forever.
+    /// does not leave old stock in place forever. `commit.lua` sets it, and the age of a copy is computed from it.
     fn lifetime(&self) -> Duration {
         (self.period() * 3).max(Duration::from_mins(1))
     }

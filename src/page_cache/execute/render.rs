@@ -152,7 +152,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
             collect(app, request, page, *response, directives).await
         }
         Exchanged::Storable { mut page, validated: None, response, directives } => {
-            let Some(_passage) = admit(app, &response) else {
+            let Some(_passage) = admit(app, content_length(response.headers())) else {
                 return Ok(not_storable(Reason::Busy, response, directives));
             };
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
@@ -191,11 +191,11 @@ async fn collect(
     response: Response,
     directives: OriginDirectives,
 ) -> Result<RenderOutcome, Error> {
-    let Some(passage) = admit(app, &response) else {
+    let content_length = content_length(response.headers());
+    let Some(passage) = admit(app, content_length) else {
         return Ok(not_storable(Reason::Busy, Box::new(response), directives));
     };
     let (head, body) = response.into_parts();
-    let content_length = content_length(&head.headers);
     let limit = app.config.page.max_bytes;
     let collected = match content_length {
         // A body that is known to be too large is passed on at once.
@@ -227,10 +227,10 @@ async fn collect(
     }
 }
 
-/// Admits the body of `response` to this program's memory.
-fn admit(app: &App, response: &Response) -> Option<Passage> {
-    let (length, now) = (content_length(response.headers()), app.clock.now());
-    app.pages.transit.admit(length, now, now + app.config.origin.timeout)
+/// Admits a page of `bytes`, if its length is known, to this program's memory.
+pub(super) fn admit(app: &App, bytes: Option<usize>) -> Option<Passage> {
+    let now = app.clock.now();
+    app.pages.transit.admit(bytes, now, now + app.config.origin.timeout)
 }
 
 fn not_storable(reason: Reason, response: Box<Response>, directives: OriginDirectives) -> RenderOutcome {

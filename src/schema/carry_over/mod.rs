@@ -24,7 +24,7 @@ pub enum SharedNames {
 pub struct CarryOverProgress {
     /// Keys that were looked at, about.
     pub seen: u64,
-    /// Keys of the database at the begin.
+    /// Keys of the database at the beginning.
     pub total: u64,
     /// Keys that have moved.
     pub moved: u64,
@@ -33,7 +33,7 @@ pub struct CarryOverProgress {
 /// The reason why keys are left. Those that have moved stay moved; the next run moves the rest.
 #[derive(Debug, thiserror::Error)]
 pub enum CarryOverError {
-    /// A Redis Cluster needs tags from the begin, so nothing is to be moved there.
+    /// A Redis Cluster needs tags from the beginning, so nothing is to be moved there.
     #[error("the database is a Redis Cluster, where all keys have tags already")]
     Cluster,
     #[error(transparent)]

@@ -49,6 +49,16 @@ async fn overlap(visitor: &Browser, regions: &Regions, second: reqwest::RequestB
     [first, second.await]
 }
 
+/// The orders in which the answers to two requests may arrive.
+const ORDERS: [[usize; 2]; 2] = [[0, 1], [1, 0]];
+
+/// The answers arrive in this order.
+fn receive(visitor: &mut Browser, answers: &[Answer; 2], order: [usize; 2]) {
+    for index in order {
+        visitor.store(&answers[index].cookies);
+    }
+}
+
 /// A visitor with the cookies of two cart writes that overlapped. The replicas have executed the first one.
 async fn visitor_with_two_cookies(regions: &Regions) -> Browser {
     let mut visitor = visitor(regions).await;
@@ -62,12 +72,10 @@ async fn visitor_with_two_cookies(regions: &Regions) -> Browser {
 #[tokio::test]
 async fn after_overlapping_changes_the_last_one_is_seen_everywhere_in_either_order_of_arrival() {
     let regions = Regions::start(&[], IMPATIENT).await;
-    for order in [[0, 1], [1, 0]] {
+    for order in ORDERS {
         let mut visitor = visitor(&regions).await;
         let answers = overlap(&visitor, &regions, put(&regions.far[1], "mug", 3)).await;
-        for index in order {
-            visitor.store(&answers[index].cookies);
-        }
+        receive(&mut visitor, &answers, order);
         for far in &regions.far {
             assert_eq!(visitor.without_token().quantity(far).await, json!(2), "the replica has the first change");
         }
@@ -86,25 +94,21 @@ async fn after_overlapping_changes_the_last_one_is_seen_everywhere_in_either_ord
 async fn a_login_and_a_logout_that_overlap_with_a_cart_write_are_seen_everywhere() {
     let regions = Regions::start(&[], IMPATIENT).await;
     let [_, other] = &regions.far;
-    for order in [[0, 1], [1, 0]] {
+    for order in ORDERS {
         let mut visitor = visitor(&regions).await;
         let login = with_json(other.request(Method::POST, "/_edge/v1/sessions"), &json!({"user": "ada"}));
         let answers = overlap(&visitor, &regions, login.bearer_auth(SERVICE_KEY)).await;
-        for index in order {
-            visitor.store(&answers[index].cookies);
-        }
+        receive(&mut visitor, &answers, order);
         for reader in regions.all() {
             let seen = (visitor.user(reader).await, visitor.quantity(reader).await);
             assert_eq!(seen, (json!("ada"), json!(2)), "order of arrival {order:?}");
         }
     }
-    for order in [[0, 1], [1, 0]] {
+    for order in ORDERS {
         let mut visitor = visitor(&regions).await;
         let session = visitor.cookies["__Host-session"].clone();
         let answers = overlap(&visitor, &regions, other.request(Method::DELETE, "/_edge/v1/session")).await;
-        for index in order {
-            visitor.store(&answers[index].cookies);
-        }
+        receive(&mut visitor, &answers, order);
         // A copy of the cookie, as another tab has it.
         visitor.cookies.insert("__Host-session".to_owned(), session);
         for reader in regions.all() {
@@ -139,15 +143,13 @@ async fn requests_that_merge_at_the_same_time_leave_one_cookie() {
 async fn a_merge_that_overlaps_with_a_change_does_not_hide_it() {
     let regions = Regions::start(&[], IMPATIENT).await;
     let [far, other] = &regions.far;
-    for order in [[0, 1], [1, 0]] {
+    for order in ORDERS {
         let mut visitor = visitor_with_two_cookies(&regions).await;
         let (merge, change) = (visitor.ask(far.get("/_edge/v1/session")), visitor.ask(put(other, "mug", 4)));
         let merge = merge.await;
         catch_up(&regions, &visitor, 3).await;
         let answers = [merge, change.await];
-        for index in order {
-            visitor.store(&answers[index].cookies);
-        }
+        receive(&mut visitor, &answers, order);
         for reader in regions.all() {
             assert_eq!(visitor.quantity(reader).await, json!(4), "order of arrival {order:?}");
         }
