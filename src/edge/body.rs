@@ -27,8 +27,6 @@ use crate::ports::{
 
 /// A body of at most this length is read in one piece, bytes: one promise instead of a reader.
 const PIECE: u64 = 64 << 10;
-/// The size of one read of a long body, bytes.
-const CHUNK: u32 = 32 << 10;
 
 /// The body of a request with these headers.
 pub fn of_request(request: Message, headers: &HeaderMap) -> Body {
@@ -138,13 +136,18 @@ struct Chunks {
 
 impl Chunks {
     fn ask(&mut self) {
-        let size = self.left.and_then(|left| u32::try_from(left).ok()).map_or(CHUNK, |left| left.min(CHUNK));
-        self.next = (size > 0).then(|| glue::read(&self.reader, size).into());
+        let left = self.left.map_or(u32::MAX, |left| u32::try_from(left).unwrap_or(u32::MAX));
+        self.next = (left > 0).then(|| glue::read(&self.reader, left).into());
     }
 
-    fn came(&mut self, chunk: &Uint8Array) {
-        self.left = self.left.map(|left| left.saturating_sub(chunk.length().into()));
+    /// Copies the bytes of a read and asks for the next. None: the stream has ended.
+    fn take(&mut self, read: &JsValue) -> Option<Bytes> {
+        let chunk = glue::chunk(read)?;
+        let bytes = chunk.to_vec();
+        glue::reuse(&chunk);
+        self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
         self.ask();
+        Some(bytes.into())
     }
 }
 
@@ -172,11 +175,11 @@ impl Stream for PlatformStream {
         *next = None;
         // The platform logs why a stream ended early. Here it only matters that the body is truncated.
         let Ok(chunk) = chunk else { return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))) };
-        let chunk = match stream {
-            Self::Chunks(chunks) => glue::chunk(&chunk).inspect(|chunk| chunks.came(chunk)),
-            _ => Some(Uint8Array::new(&chunk)),
+        let bytes = match stream {
+            Self::Chunks(chunks) => chunks.take(&chunk),
+            _ => Some(Uint8Array::new(&chunk).to_vec().into()),
         };
-        Poll::Ready(chunk.map(|chunk| Ok(chunk.to_vec().into())))
+        Poll::Ready(bytes.map(Ok))
     }
 }
 

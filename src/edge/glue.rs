@@ -43,7 +43,10 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn reader(stream: &web_sys::ReadableStream) -> Result<Reader, JsValue>;
     pub fn read(reader: &Reader, size: u32) -> Promise;
+    /// The bytes of a read, until [`reuse`]; none at the stream's end.
     pub fn chunk(read: &JsValue) -> Option<Uint8Array>;
+    /// Gives the buffer of a read to the next one. The bytes must be copied by then.
+    pub fn reuse(chunk: &Uint8Array);
     pub fn cancel(reader: &Reader);
 
     #[wasm_bindgen(js_name = listenExchanges)]

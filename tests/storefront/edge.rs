@@ -24,6 +24,7 @@ scenarios! {
     each_set_cookie_stays_one,
     a_slow_head_is_given_up_and_a_slow_body_is_not,
     many_requests_are_under_way_at_once,
+    long_pages_of_one_moment_do_not_mix,
     a_visitor_who_leaves_harms_nobody,
     visitors_of_one_moment_share_a_request_to_redis,
     a_visitor_who_leaves_takes_nobodys_answer_along,
@@ -106,6 +107,34 @@ async fn many_requests_are_under_way_at_once(shop: &Shop) {
     shop.origin.release();
     for (path, answer) in paths.iter().zip(answers) {
         assert_eq!(answer.text().await.unwrap(), format!("{path} end"));
+    }
+}
+
+/// Reads of bodies reuse their buffers. Every second body has an unknown length, and every third visitor leaves.
+async fn long_pages_of_one_moment_do_not_mix(shop: &Shop) {
+    const LENGTH: usize = 100_000;
+    let page = |path: &str| path.bytes().cycle().take(LENGTH).collect::<Vec<_>>();
+    shop.origin.answer_with(move |asked| {
+        let mut bytes = page(&asked.path);
+        let reply = if asked.path.ends_with(['0', '2', '4', '6', '8']) {
+            let rest = bytes.split_off(LENGTH / 2);
+            Reply::then_held(bytes, rest)
+        } else {
+            Reply::html(bytes)
+        };
+        reply.header("content-type", "text/html").header("cache-control", "public, max-age=600")
+    });
+    let visit = async |number: usize| {
+        let path = format!("/pages/{number}");
+        if number.is_multiple_of(3) {
+            let visit = shop.get(&path).send();
+            drop(tokio::time::timeout(Duration::from_millis(number as u64 % 7), visit).await);
+        }
+        let answer = shop.visit(&path).await.bytes().await.unwrap();
+        assert!(answer == page(&path), "{path} has all of its bytes and no other");
+    };
+    for round in 0..4 {
+        join_all((0..32).map(|number| visit(round * 32 + number))).await;
     }
 }
 
