@@ -13,7 +13,10 @@ use futures_util::{future::join_all, stream};
 use http::Method;
 
 use super::{cache_status, header, is_hit, stored_pages};
-use crate::support::{Reply, Shop, scenarios};
+use crate::{
+    routes::api::log_in,
+    support::{Reply, Shop, scenarios},
+};
 
 scenarios! {
     &[];
@@ -97,14 +100,20 @@ async fn a_slow_page_that_breaks_off_is_not_stored(shop: &Shop) {
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
 
-/// A body of unknown length counts 128 KiB, and all together may have 16 MiB.
+/// A body of unknown length counts 128 KiB, and all together may have 16 MiB. The origin is not asked again for a
+/// visitor who is signed in.
 async fn a_page_for_which_the_isolate_has_no_memory_passes_unstored(shop: &Shop) {
     const ADMITTED: usize = 128;
     shop.origin.answer(Reply::then_held("first ", "last").header("cache-control", "max-age=60"));
+    shop.store.raw(&["ZADD", "viewed:", "-100", "mug"]).await;
+    let ada = log_in(shop, "ada").await;
     shop.origin.hold();
     let visit = async |number: usize| shop.visit(&format!("/pages/{number}")).await;
     let mut answers = join_all((0..ADMITTED).map(visit)).await;
     answers.push(visit(ADMITTED).await);
+    let popular = shop.get("/products/mug").header("cookie", ada.cookie.as_deref().unwrap());
+    answers.push(popular.send().await.unwrap());
+    assert_eq!(shop.origin.count(), answers.len());
     shop.origin.release();
     for (number, answer) in answers.into_iter().enumerate() {
         let end = if number < ADMITTED { "stored" } else { "detail=busy" };
