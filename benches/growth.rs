@@ -151,9 +151,10 @@ impl Database {
         // A lease of zero length: the lookup only reads.
         let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale, session: None };
         let (_, lookup) = Lookup::new(keys, page, &selecting, *now, terms).expect("random bits");
-        let [user, seen] = sessions::check_commands(keys, token);
-        let replies: Vec<Reply> = self.redis.all(&[lookup, user, seen]).await.expect("Redis answers");
-        assert_eq!(replies.len(), 3);
+        let mut commands = sessions::check_commands(keys, token, *now, &config.session);
+        commands.push(lookup);
+        let replies: Vec<Reply> = self.redis.all(&commands).await.expect("Redis answers");
+        assert_eq!(replies.len(), commands.len());
         let touch = SessionTouch { token: token.clone(), item: Some(item.clone()), at: *now };
         sessions::touch(&self.redis, &touch, &config.session).await.expect("Redis answers");
     }

@@ -20,7 +20,10 @@ const origin = http.createServer((request, response) => {
 		let left = LARGE_BODY;
 		const chunk = Buffer.alloc(64 << 10);
 		const send = () => {
-			for (; left > 0; left -= chunk.length) if (!response.write(chunk)) return response.once("drain", send);
+			while (left > 0) {
+				left -= chunk.length;
+				if (!response.write(chunk)) return response.once("drain", send);
+			}
 			response.end();
 		};
 		return send();
@@ -30,8 +33,9 @@ const origin = http.createServer((request, response) => {
 });
 await new Promise((resolve) => origin.listen(0, "127.0.0.1", resolve));
 const configuration = `${directory}/config.capnp`;
-const text = readFileSync(configuration, "utf8");
-writeFileSync(configuration, text.replaceAll("http://origin.invalid", `http://127.0.0.1:${origin.address().port}`));
+const text = readFileSync(configuration, "utf8").replaceAll("http://origin.invalid", `http://127.0.0.1:${origin.address().port}`);
+// The platform limits V8's heap; a workerd without this flag lets garbage grow for longer.
+writeFileSync(configuration, text.replace("sockets = [", 'v8Flags = ["--max-heap-size=128"],\n  sockets = ['));
 
 const worker = spawn(workerd, ["serve", "config.capnp", "--control-fd=1", "--inspector-addr=127.0.0.1:0"], {
 	cwd: directory,

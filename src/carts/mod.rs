@@ -19,5 +19,5 @@ mod write;
 pub use cart::{Cart, CartLine};
 pub use change::{CartChange, CartChanges};
 pub use quantity::Quantity;
-pub use read::{read, read_commands, read_with_viewed_items};
+pub use read::{read, read_command, read_with_viewed_items};
 pub use write::{CartWriteOutcome, CartWriteRequest, change, write};

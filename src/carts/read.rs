@@ -1,6 +1,6 @@
 //! Reads a session and its cart.
 
-use upstash_rest::Command;
+use upstash_rest::{Command, FromReply};
 
 use super::Cart;
 use crate::{
@@ -10,18 +10,13 @@ use crate::{
     sessions::{self, Session},
 };
 
-/// The three reads of [`read`]: those of [`sessions::check_commands`], and the cart.
-///
-/// A caller sends them with its own reads in one pipeline.
+/// Reads the cart of the session of `token`. The reply is for [`Cart::from_pairs`].
 #[must_use]
-pub fn read_commands(keys: Keys, token: &Token) -> [Command; 3] {
-    let [user, last_seen] = sessions::check_commands(keys, token);
-    [user, last_seen, Command::read("HGETALL").arg(keys.shard_of(token).cart(token))]
+pub fn read_command(keys: Keys, token: &Token) -> Command {
+    Command::read("HGETALL").arg(keys.shard_of(token).cart(token))
 }
 
 /// The session of `token` and its cart; `None` if the session is not live.
-///
-/// One pipeline, because the reads are independent.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -31,9 +26,10 @@ pub async fn read(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<(Session, Cart)>, Error> {
-    let (login_value, last_seen, cart) = redis.all(&read_commands(redis.keys(), token)).await?;
-    let session = sessions::from_check(token, login_value, last_seen, now, config);
-    Ok(session.map(|session| (session, Cart::from_pairs(cart))))
+    let own = vec![read_command(redis.keys(), token)];
+    let Some((session, own)) = sessions::check_with(redis, token, now, config, own).await? else { return Ok(None) };
+    let (cart,) = FromReply::from_reply(own)?;
+    Ok(Some((session, Cart::from_pairs(cart))))
 }
 
 /// As [`read`], with the items that the session viewed last, newest first.
@@ -46,9 +42,9 @@ pub async fn read_with_viewed_items(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<(Session, Cart, Vec<ItemId>)>, Error> {
-    let [user, last_seen, cart] = read_commands(redis.keys(), token);
-    let commands = [user, last_seen, cart, sessions::viewed_items_command(redis.keys(), token)];
-    let (login_value, last_seen, cart, viewed): (_, _, _, Vec<String>) = redis.all(&commands).await?;
-    let session = sessions::from_check(token, login_value, last_seen, now, config);
-    Ok(session.map(|session| (session, Cart::from_pairs(cart), sessions::parse_viewed_items(&viewed))))
+    let keys = redis.keys();
+    let own = vec![read_command(keys, token), sessions::viewed_items_command(keys, token)];
+    let Some((session, own)) = sessions::check_with(redis, token, now, config, own).await? else { return Ok(None) };
+    let (cart, viewed): (_, Vec<String>) = FromReply::from_reply(own)?;
+    Ok(Some((session, Cart::from_pairs(cart), sessions::parse_viewed_items(&viewed))))
 }

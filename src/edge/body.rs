@@ -21,7 +21,7 @@ use super::{
     task::Settled,
 };
 use crate::ports::{
-    fetch::{Body, ByteStream, content_length},
+    fetch::{Body, ByteStream, Prefixed, content_length},
     held::{Content, HeldBytes},
 };
 
@@ -105,6 +105,12 @@ fn write_stream(mut stream: Box<dyn ByteStream>) -> JsValue {
         Some(PlatformStream::Long { stream, .. }) => return stream.into(),
         _ => {}
     }
+    if let Some(Prefixed { read, rest }) = stream.as_any().downcast_mut()
+        && let Some(PlatformStream::Chunks(chunks)) = rest.as_any().downcast_mut()
+        && let Some(stream) = chunks.pass_on(read.as_deref().unwrap_or_default())
+    {
+        return stream;
+    }
     let chunks = stream.map(|chunk| match chunk {
         Ok(chunk) => Ok(Uint8Array::from(chunk.as_ref()).into()),
         Err(error) => Err(js_sys::Error::new(&error.to_string()).into()),
@@ -127,28 +133,51 @@ enum PlatformStream {
 }
 
 struct Chunks {
+    stream: web_sys::ReadableStream,
     reader: Reader,
-    /// Bytes that are still missing, if known. After the last byte, no read asks for the end of the stream.
+    /// Bytes that are still missing, if known; 0 when the stream has ended. After the last byte, no read asks for the end.
     left: Option<u64>,
-    /// The read in progress. None: the stream has ended.
-    next: Option<Settled>,
+    /// The read in progress.
+    read: Option<Settled>,
 }
 
 impl Chunks {
-    fn ask(&mut self) {
-        let left = self.left.map_or(u32::MAX, |left| u32::try_from(left).unwrap_or(u32::MAX));
-        self.next = (left > 0).then(|| glue::read(&self.reader, left).into());
-    }
-
-    /// Copies the bytes of a read and asks for the next. None: the stream has ended.
-    fn take(&mut self, read: &JsValue) -> Option<Bytes> {
-        let chunk = glue::chunk(read)?;
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.has_ended() {
+            return Poll::Ready(None);
+        }
+        let most = self.left.and_then(|left| u32::try_from(left).ok()).unwrap_or(u32::MAX);
+        let read = self.read.get_or_insert_with(|| glue::read(&self.reader, most).into());
+        let read = std::task::ready!(read.poll_unpin(context));
+        self.read = None;
+        let chunk = read.map(|read| glue::chunk(&read));
+        let Ok(Some(chunk)) = chunk else {
+            self.left = Some(0);
+            return Poll::Ready(chunk.is_err().then(|| Err(broken_off())));
+        };
         let bytes = chunk.to_vec();
         glue::reuse(&chunk);
         self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
-        self.ask();
-        Some(bytes.into())
+        Poll::Ready(Some(Ok(bytes.into())))
     }
+
+    const fn has_ended(&self) -> bool {
+        matches!(self.left, Some(0))
+    }
+
+    /// The platform's stream of `first` and the rest, which then does not enter wasm. None during a read.
+    fn pass_on(&mut self, first: &[u8]) -> Option<JsValue> {
+        if self.read.is_some() {
+            return None;
+        }
+        self.left = Some(0);
+        Some(glue::pass_on(&self.reader, &self.stream, first))
+    }
+}
+
+/// The platform logs why a stream ended early. Here it only matters that the body is truncated.
+fn broken_off() -> io::Error {
+    io::ErrorKind::UnexpectedEof.into()
 }
 
 impl Stream for PlatformStream {
@@ -160,34 +189,27 @@ impl Stream for PlatformStream {
             Self::Short(message) => *stream = Self::Piece(Some(message.array_buffer().into())),
             Self::Long { stream: body, left } => {
                 let reader = glue::reader(body).map_err(|_| io::ErrorKind::InvalidData)?;
-                let mut chunks = Chunks { reader, left: *left, next: None };
-                chunks.ask();
-                *stream = Self::Chunks(chunks);
+                *stream = Self::Chunks(Chunks { stream: body.clone(), reader, left: *left, read: None });
             }
             Self::Piece(_) | Self::Chunks(_) => {}
         }
-        let next = match stream {
-            Self::Piece(next) | Self::Chunks(Chunks { next, .. }) => next,
-            Self::Short(_) | Self::Long { .. } => return Poll::Ready(None),
+        let piece = match stream {
+            Self::Chunks(chunks) => return chunks.poll_next(context),
+            Self::Piece(Some(piece)) => std::task::ready!(piece.poll_unpin(context)),
+            Self::Piece(None) | Self::Short(_) | Self::Long { .. } => return Poll::Ready(None),
         };
-        let Some(chunk) = next else { return Poll::Ready(None) };
-        let chunk = std::task::ready!(chunk.poll_unpin(context));
-        *next = None;
-        // The platform logs why a stream ended early. Here it only matters that the body is truncated.
-        let Ok(chunk) = chunk else { return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))) };
-        let bytes = match stream {
-            Self::Chunks(chunks) => chunks.take(&chunk),
-            _ => Some(Uint8Array::new(&chunk).to_vec().into()),
-        };
-        Poll::Ready(bytes.map(Ok))
+        *stream = Self::Piece(None);
+        Poll::Ready(Some(piece.map_or_else(|_| Err(broken_off()), |piece| Ok(Uint8Array::new(&piece).to_vec().into()))))
     }
 }
 
 /// A dropped reader cancels the stream.
 impl Drop for PlatformStream {
     fn drop(&mut self) {
-        if let Self::Chunks(Chunks { reader, next: Some(_), .. }) = self {
-            glue::cancel(reader);
+        if let Self::Chunks(chunks) = self
+            && !chunks.has_ended()
+        {
+            glue::cancel(&chunks.reader);
         }
     }
 }

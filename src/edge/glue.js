@@ -142,6 +142,24 @@ export async function cancel(reader) {
 	}
 }
 
+/** A stream of `first`, and of what `reader` has not read from `stream`. The platform copies the rest by itself. */
+export function passOn(reader, stream, first) {
+	const { readable, writable } = new IdentityTransformStream();
+	const begin = new Uint8Array(first);
+	reader.releaseLock();
+	const copy = async () => {
+		const writer = writable.getWriter();
+		if (begin.length > 0) await writer.write(begin);
+		writer.releaseLock();
+		await stream.pipeTo(writable);
+	};
+	// The visitor may leave, or the origin break off.
+	copy()
+		.catch((cause) => stream.cancel(cause))
+		.catch(() => {});
+	return readable;
+}
+
 /** Resolves after the events that have arrived before have run. */
 export function turn() {
 	const over = new Promise((resolve) => setTimeout(resolve, 0));

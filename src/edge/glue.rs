@@ -48,6 +48,9 @@ extern "C" {
     /// Gives the buffer of a read to the next one. The bytes must be copied by then.
     pub fn reuse(chunk: &Uint8Array);
     pub fn cancel(reader: &Reader);
+    /// A stream of `first`, and of what `reader` has not read from `stream`.
+    #[wasm_bindgen(js_name = passOn)]
+    pub fn pass_on(reader: &Reader, stream: &web_sys::ReadableStream, first: &[u8]) -> JsValue;
 
     #[wasm_bindgen(js_name = listenExchanges)]
     pub fn listen_exchanges(call: JsValue);

@@ -241,9 +241,9 @@ fn trimmed(read: BytesMut) -> Bytes {
 }
 
 /// The bytes already read, then the rest of the stream.
-struct Prefixed {
-    read: Option<Bytes>,
-    rest: Box<dyn ByteStream>,
+pub struct Prefixed {
+    pub read: Option<Bytes>,
+    pub rest: Box<dyn ByteStream>,
 }
 
 impl Stream for Prefixed {

@@ -1,5 +1,7 @@
 //! The facts about a visitor that the origin gets as `Edge-*` request headers.
 
+use std::iter;
+
 use super::visit::Visit;
 use crate::{
     carts::{self, Cart},
@@ -98,21 +100,18 @@ impl VisitorContext {
     /// As [`VisitorContext::read`], for a request that buys a piece of `sale`. One pipeline reads everything; the
     /// sharded layout needs a second request for the reservation.
     async fn read_buyer(visit: &Visit, token: &Token, sale: &RowId) -> Result<Self, Error> {
-        let redis = &visit.app.redis;
-        let mut commands = Vec::from(carts::read_commands(redis.keys(), token));
-        commands.extend(flash_sale::held_for(redis.keys(), sale, token, visit.now));
-        let mut replies = redis.pipeline(&commands).await?.into_iter();
-        let check = Reply::List(replies.by_ref().take(3).collect::<Result<_, _>>()?);
-        let (user, seen, cart) = FromReply::from_reply(check)?;
-        let session = sessions::from_check(token, user, seen, visit.now, &visit.app.config.session);
-        let cart = if session.is_some() { Cart::from_pairs(cart) } else { Cart::default() };
-        let user = session.as_ref().and_then(|session| session.user.as_ref());
-        let held: Option<Reservation> = match (replies.next(), user) {
-            (Some(held), _) => FromReply::from_reply(held?)?,
-            (None, Some(user)) => flash_sale::held_by(redis, sale, token, user, visit.now).await?,
+        let (redis, now, config) = (&visit.app.redis, visit.now, &visit.app.config.session);
+        let cart = carts::read_command(redis.keys(), token);
+        let own = iter::once(cart).chain(flash_sale::held_for(redis.keys(), sale, token, now)).collect();
+        let found = sessions::check_with(redis, token, now, config, own).await?;
+        let Some((session, own)) = found else { return Ok(Self { cart: Some(Cart::default()), ..None.into() }) };
+        let mut own = Vec::<Reply>::from_reply(own)?.into_iter();
+        let cart = Cart::from_pairs(FromReply::from_reply(own.next().unwrap_or(Reply::Nil))?);
+        let held: Option<Reservation> = match (own.next(), &session.user) {
+            (Some(held), _) => FromReply::from_reply(held)?,
+            (None, Some(user)) => flash_sale::held_by(redis, sale, token, user, now).await?,
             (None, None) => None,
         };
-        let reservation = held.filter(|_| session.is_some()).map(|reservation| (sale.clone(), reservation));
-        Ok(Self { cart: Some(cart), reservation, ..session.into() })
+        Ok(Self { cart: Some(cart), reservation: held.map(|held| (sale.clone(), held)), ..Some(session).into() })
     }
 }

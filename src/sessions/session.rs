@@ -1,6 +1,8 @@
 //! A live session, and the check that a token has one.
 
-use upstash_rest::Command;
+use std::iter;
+
+use upstash_rest::{Command, FromReply, Reply};
 
 use crate::{
     config::SessionConfig,
@@ -26,19 +28,38 @@ impl Session {
     }
 }
 
-/// The two reads that decide whether the session of `token` is live: its user and its last activity.
+/// The reads that decide whether the session of `token` is live: its user, and its last activity unless the session is
+/// [young](is_young).
 ///
-/// A caller sends them with its own reads in one pipeline and passes the replies to [`from_check`].
+/// A caller sends them first in a pipeline with its own reads, and passes all replies to [`split_check`].
 #[must_use]
-pub fn check_commands(keys: Keys, token: &Token) -> [Command; 2] {
+pub fn check_commands(keys: Keys, token: &Token, now: Timestamp, config: &SessionConfig) -> Vec<Command> {
     let shard = keys.shard_of(token);
-    [
-        Command::read("HGET").arg(shard.login()).arg(token.as_str()),
-        Command::read("ZSCORE").arg(shard.recent()).arg(token.as_str()),
-    ]
+    let read = |command, key| Command::read(command).arg(key).arg(token.as_str());
+    let last_seen = || read("ZSCORE", shard.recent());
+    let last_seen = (!is_young(token, now, config)).then(last_seen);
+    iter::once(read("HGET", shard.login())).chain(last_seen).collect()
 }
 
-/// The session that the replies to [`check_commands`] describe. `last_seen` is in Unix seconds.
+/// The session that the replies to [`check_commands`] describe, and the replies to the caller's own reads.
+///
+/// # Errors
+/// [`Error::Redis`], also for one of the replies.
+pub fn split_check(
+    replies: impl IntoIterator<Item = Result<Reply, upstash_rest::Error>>,
+    token: &Token,
+    now: Timestamp,
+    config: &SessionConfig,
+) -> Result<(Option<Session>, Vec<Reply>), Error> {
+    let replies: Vec<_> = replies.into_iter().collect::<Result<_, _>>()?;
+    let mut replies = replies.into_iter();
+    let login_value = FromReply::from_reply(replies.next().unwrap_or(Reply::Nil))?;
+    let last_seen = (!is_young(token, now, config)).then(|| replies.next()).flatten();
+    let last_seen = FromReply::from_reply(last_seen.unwrap_or(Reply::Nil))?;
+    Ok((from_check(token, login_value, last_seen, now, config), replies.collect()))
+}
+
+/// The session of `token` with its value in `login:`, and with its score in `recent:` (Unix seconds).
 ///
 /// `None` if the session has ended or was idle longer than [`SessionConfig::idle`], or if its user id is not valid. Without
 /// `last_seen`, the session must be [young](is_young).
@@ -84,8 +105,7 @@ pub(crate) fn start_if_young(token: &Token, now: Timestamp, config: &SessionConf
     if is_young(token, now, config) { token.began().to_string() } else { String::new() }
 }
 
-/// The session of `token`; `None` if it is not live. One pipeline of reads: only [`touch`](fn@super::touch) records
-/// activity.
+/// The session of `token`; `None` if it is not live. Only [`touch`](fn@super::touch) records activity.
 ///
 /// # Errors
 /// [`Error::Redis`].
@@ -95,8 +115,24 @@ pub async fn check(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<Session>, Error> {
-    let (login_value, last_seen) = redis.all(&check_commands(redis.keys(), token)).await?;
-    Ok(from_check(token, login_value, last_seen, now, config))
+    Ok(check_with(redis, token, now, config, Vec::new()).await?.map(|(session, _)| session))
+}
+
+/// As [`check`], with the list of the replies to `own`. One pipeline, because the reads are independent.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn check_with(
+    redis: &Redis,
+    token: &Token,
+    now: Timestamp,
+    config: &SessionConfig,
+    own: Vec<Command>,
+) -> Result<Option<(Session, Reply)>, Error> {
+    let mut commands = check_commands(redis.keys(), token, now, config);
+    commands.extend(own);
+    let (session, own) = split_check(redis.pipeline(&commands).await?, token, now, config)?;
+    Ok(session.map(|session| (session, Reply::List(own))))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The items that a session viewed last.
 
-use upstash_rest::Command;
+use upstash_rest::{Command, FromReply};
 
-use super::{Session, check_commands, from_check};
+use super::{Session, check_with};
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
@@ -28,8 +28,6 @@ pub fn parse_viewed_items(names: &[String]) -> Vec<ItemId> {
 
 /// The session of `token` and the items that it viewed last, newest first; `None` if it is not live.
 ///
-/// One pipeline, because the reads are independent.
-///
 /// # Errors
 /// [`Error::Redis`].
 pub async fn read_viewed_items(
@@ -38,9 +36,8 @@ pub async fn read_viewed_items(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Option<(Session, Vec<ItemId>)>, Error> {
-    let [user, last_seen] = check_commands(redis.keys(), token);
-    let (login_value, last_seen, names): (_, _, Vec<String>) =
-        redis.all(&[user, last_seen, viewed_items_command(redis.keys(), token)]).await?;
-    let session = from_check(token, login_value, last_seen, now, config);
-    Ok(session.map(|session| (session, parse_viewed_items(&names))))
+    let own = vec![viewed_items_command(redis.keys(), token)];
+    let Some((session, own)) = check_with(redis, token, now, config, own).await? else { return Ok(None) };
+    let (names,): (Vec<String>,) = FromReply::from_reply(own)?;
+    Ok(Some((session, parse_viewed_items(&names))))
 }

@@ -18,6 +18,7 @@ use crate::support::{Reply, Shop, eventually, scenarios};
 scenarios! {
     &[("ORIGIN_TIMEOUT", "1")];
     a_large_answer_passes_with_its_length,
+    a_page_that_turns_out_too_large_passes_whole,
     a_body_goes_up_while_the_answer_comes_down,
     a_compressed_answer_passes_as_it_is,
     an_answer_without_a_body_has_none,
@@ -41,6 +42,26 @@ async fn a_large_answer_passes_with_its_length(shop: &Shop) {
     assert_eq!(answer.headers()["content-length"], LARGE.to_string());
     let bytes = answer.bytes_stream().map(|chunk| chunk.expect("a chunk").len() as u64);
     assert_eq!(bytes.fold(0, async |sum, length| sum + length).await, LARGE);
+}
+
+/// Its length is unknown, so edgefront begins to read it, and passes the rest on.
+async fn a_page_that_turns_out_too_large_passes_whole(shop: &Shop) {
+    let first: Bytes = (0..=255).cycle().take(6 << 20).collect();
+    let rest: Bytes = (0..=255).rev().cycle().take(6 << 20).collect();
+    let reply = Reply::then_held(first.clone(), rest.clone()).header("content-type", "text/html");
+    shop.origin.answer(reply.header("cache-control", "public, max-age=600"));
+    let mut visits = Vec::new();
+    for path in ["/a", "/b", "/c"] {
+        let answer = shop.visit(path).await;
+        assert_eq!(answer.headers()["cache-status"], "edgefront; fwd=uri-miss; detail=too-large");
+        visits.push(answer);
+    }
+    let mut visits = visits.into_iter();
+    // Leaves in the middle of the body.
+    drop(visits.next());
+    for answer in visits {
+        assert!(answer.bytes().await.unwrap() == [&first[..], &rest[..]].concat());
+    }
 }
 
 async fn a_body_goes_up_while_the_answer_comes_down(shop: &Shop) {

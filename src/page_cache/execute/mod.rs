@@ -62,7 +62,6 @@ use crate::{
     proxy::{Visit, failure},
     sessions::{self, Session},
 };
-use upstash_rest::{FromReply, Reply};
 
 /// A request that the cache may answer.
 struct PageRequest {
@@ -181,7 +180,8 @@ impl PageRequest {
         let command = if is_near { app.redis.near(command) } else { command };
         let mut commands = vec![command.expecting(app.config.page.max_bytes)];
         let in_pipeline = token.filter(|token| !keys.reaches_shared(token));
-        commands.extend(in_pipeline.into_iter().flat_map(|token| sessions::check_commands(keys, token)));
+        let check = |token| sessions::check_commands(keys, token, self.visit.now, &app.config.session);
+        commands.extend(in_pipeline.into_iter().flat_map(check));
         let replies = app.redis.pipeline(&commands).await;
         app.circuit.record(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
@@ -192,16 +192,15 @@ impl PageRequest {
         if let Some(page) = &mut lookup.entry {
             page.hold(&*app.fetch);
         }
-        let check = match in_pipeline {
-            Some(_) => Some(FromReply::from_reply(Reply::List(replies.collect::<Result<_, _>>()?))?),
-            None => lookup.session.take(),
+        let (now, config) = (self.visit.now, &app.config.session);
+        let (session, lacks_session) = match (in_pipeline, token, lookup.session.take()) {
+            (Some(token), ..) => (sessions::split_check(replies, token, now, config)?.0, false),
+            (None, Some(token), Some((user, seen))) => (sessions::from_check(token, user, seen, now, config), false),
+            (None, token, _) => (None, token.is_some()),
         };
-        let session = token.zip(check.clone()).and_then(|(token, (user, seen)): (_, (Option<String>, _))| {
-            sessions::from_check(token, user, seen, self.visit.now, &app.config.session)
-        });
         let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
         let is_new = number(lookup.entry.as_deref()) != number(held.as_deref());
-        Ok(Found { lookup, session, lacks_session: token.is_some() && check.is_none(), epoch, is_new, is_near })
+        Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near })
     }
 
     async fn check_session(&self) -> Result<Option<Session>, Error> {

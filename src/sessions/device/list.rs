@@ -1,9 +1,9 @@
 //! Lists the devices of a user.
 
-use upstash_rest::Command;
+use upstash_rest::{Command, FromReply};
 
 use super::{
-    super::{check_commands, from_check},
+    super::{check_with, from_check},
     DeviceLabel,
 };
 use crate::{
@@ -36,8 +36,10 @@ pub async fn list_devices(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Vec<Device>, Error> {
-    let (login_value, last_seen): (_, Option<f64>) = redis.all(&check_commands(redis.keys(), token)).await?;
-    let Some(session) = from_check(token, login_value, last_seen, now, config) else { return Ok(Vec::new()) };
+    let last_seen = Command::read("ZSCORE").arg(redis.keys().shard_of(token).recent()).arg(token.as_str());
+    let found = check_with(redis, token, now, config, vec![last_seen]).await?;
+    let Some((session, own)) = found else { return Ok(Vec::new()) };
+    let (last_seen,): (Option<f64>,) = FromReply::from_reply(own)?;
     let mut devices = match session.user {
         Some(user) => devices_of_user(redis, &user, now, config).await?,
         None => Vec::new(),
