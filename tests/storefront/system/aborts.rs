@@ -16,7 +16,7 @@ use crate::{
 
 const ROUNDS: usize = 12;
 /// Clients of each kind. All of them and the first call fit into two batches.
-const CLIENTS: usize = 8;
+const CLIENTS: usize = 4;
 
 /// Those who stay and those who leave each add one mug in each round.
 #[tokio::test]

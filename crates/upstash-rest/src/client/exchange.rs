@@ -78,7 +78,7 @@ impl Client {
                     let terms = Terms { sharing: batch.sharing(), until };
                     let response = self.exchange("/pipeline", body.into(), terms, &*batch).await;
                     let result = response.and_then(ResponseBody::list);
-                    batch.distribute(result)
+                    batch.distribute(result, self.transport.now())
                 })
                 .await
             }

@@ -1,6 +1,6 @@
 //! Batching: concurrent callers share requests.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use edgefront_gateway::Fault;
 use futures_util::{
@@ -28,6 +28,18 @@ async fn concurrent_calls_share_a_request() {
     assert_eq!(numbers, (1..=18).collect());
     // The first has nothing to wait for and is sent alone; 16 share one request, and one is left.
     assert_eq!(db.counts(), (3, 18));
+}
+
+#[tokio::test]
+async fn fewer_calls_share_a_request_to_a_redis_that_is_far_away() {
+    let db = Database::new().await;
+    db.watch.start_clock();
+    db.gateway.set_fault(Some(Fault::Slow(Duration::from_millis(20))));
+    assert_eq!(db.client.run::<u64>(incr()).await, Ok(1));
+    let numbers = join_all((0..17).map(|_| db.client.run::<u64>(incr()))).await;
+    assert!(numbers.iter().all(Result::is_ok), "{numbers:?}");
+    // The first of these is sent alone, and 8 share a request, twice.
+    assert_eq!(db.counts(), (1 + 3, 18));
 }
 
 #[tokio::test]
