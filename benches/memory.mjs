@@ -42,6 +42,7 @@ const worker = spawn(workerd, ["serve", "config.capnp", "--control-fd=1", "--ins
 	stdio: ["ignore", "pipe", "ignore"],
 });
 process.on("exit", () => worker.kill());
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 const ports = await new Promise((resolve) => {
 	let output = "";
 	worker.stdout.on("data", (data) => {

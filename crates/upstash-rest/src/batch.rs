@@ -31,12 +31,14 @@ use crate::{
 
 /// Callers per batch. Redis runs their commands one after the other, so the last caller waits for all.
 const MAX_CALLERS: usize = 16;
-/// The same if the last exchange took [`FAR`] or longer. The callers of a batch get their replies at the same moment, so
+/// The same if Redis is [`FAR`] away or farther. The callers of a batch get their replies at the same moment, so
 /// their next calls share a batch again. With few large batches, the program often only waits. With Redis 5 ms away and
 /// 32 connections, 8 gave 11 to 20 % more session checks than 16, and 5 % fewer without that latency.
 const MAX_CALLERS_FAR: usize = 8;
-/// See [`MAX_CALLERS_FAR`].
+/// See [`MAX_CALLERS_FAR`] and [`Queue::distance`].
 const FAR: Duration = Duration::from_millis(4);
+/// A longer exchange moves [`Queue::distance`] by this part of the difference.
+const SLOWNESS: u32 = 16;
 /// Bytes of commands up to which others may join: some six pages of 20 KB, but never two calls that carry a thousand
 /// keys each, which run better side by side.
 const MAX_BATCH_BYTES: usize = 128 << 10;
@@ -114,8 +116,20 @@ struct Queue {
     /// The latest deadline among them. A platform may stop a leader without dropping it, so its batch stays in the
     /// count. After this moment the count is void.
     in_flight_until: Cell<Duration>,
-    /// Redis is [`FAR`] away.
-    is_far: Cell<bool>,
+    /// The duration of the short exchanges among the latest: that of the network. A busy program makes others longer.
+    distance: Cell<Duration>,
+}
+
+impl Queue {
+    fn note_exchange(&self, duration: Duration) {
+        let distance = self.distance.get();
+        let longer = duration.saturating_sub(distance) / SLOWNESS;
+        self.distance.set(duration.min(distance + longer));
+    }
+
+    const fn max_callers(&self) -> usize {
+        if self.distance.get().as_millis() >= FAR.as_millis() { MAX_CALLERS_FAR } else { MAX_CALLERS }
+    }
 }
 
 /// Calls that are sent together.
@@ -216,7 +230,7 @@ impl Batch {
     fn has_room(&self, call: &EncodedCall, now: Duration) -> bool {
         now.saturating_sub(self.opened) < JOIN_WINDOW
             && self.sync.suits(&call.sync)
-            && self.waiters.borrow().len() + 1 < if self.queue.is_far.get() { MAX_CALLERS_FAR } else { MAX_CALLERS }
+            && self.waiters.borrow().len() + 1 < self.queue.max_callers()
             && self.json.borrow().len() + call.json.len() <= MAX_BATCH_BYTES
             && self.expected_bytes.get() + call.expected_bytes <= MAX_REPLY_BYTES
     }
@@ -233,7 +247,9 @@ impl Batch {
 
     /// Gives each follower its part of the result that arrived at `now`, and returns the leader's.
     pub fn distribute(&self, result: CallResult, now: Duration) -> CallResult {
-        self.queue.is_far.set(self.sent.get().is_some_and(|sent| now.saturating_sub(sent) >= FAR));
+        if let Some(sent) = self.sent.get() {
+            self.queue.note_exchange(now.saturating_sub(sent));
+        }
         let waiters = self.waiters.take();
         let expected: usize = waiters.iter().map(|waiter| waiter.commands).sum();
         let mut leader = match result {
