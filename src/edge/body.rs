@@ -1,5 +1,5 @@
 //! Converts bodies in both directions. A body that is only passed on stays the platform's own stream: its bytes never
-//! enter wasm.
+//! enter wasm. If edgefront has read the beginning, the platform copies the rest.
 
 use std::{
     any::Any,
@@ -135,7 +135,8 @@ enum PlatformStream {
 struct Chunks {
     stream: web_sys::ReadableStream,
     reader: Reader,
-    /// Bytes that are still missing, if known; 0 when the stream has ended. After the last byte, no read asks for the end.
+    /// Bytes still missing, if known. 0: the stream has ended, failed or was passed on. After the last byte, no read asks
+    /// for the end.
     left: Option<u64>,
     /// The read in progress.
     read: Option<Settled>,
@@ -165,7 +166,7 @@ impl Chunks {
         matches!(self.left, Some(0))
     }
 
-    /// The platform's stream of `first` and the rest, which then does not enter wasm. None during a read.
+    /// The platform's stream of `first` and the rest, which does not enter wasm. None while a read is pending.
     fn pass_on(&mut self, first: &[u8]) -> Option<JsValue> {
         if self.read.is_some() {
             return None;

@@ -110,27 +110,27 @@ export function reader(stream) {
 	return stream.getReader({ mode: "byob" });
 }
 
-/** The size of a buffer that reads fill, bytes. */
+/** The size of a read buffer, bytes. */
 const BUFFER = 32 << 10;
-/** Buffers that no read uses. V8 frees buffers late: without these, a burst of long bodies leaves tens of megabytes. */
-const spareBuffers = [];
-const MAX_SPARE = 32;
+/** Read buffers, at most 1 MB. V8 frees buffers late: without the pool, a burst of long bodies leaves tens of megabytes. */
+const bufferPool = [];
+const MAX_POOLED = 32;
 
 /** Reads the next bytes of a stream, at most `size`. A buffer gets all available bytes; the default read gets 4 KB. */
 export function read(reader, size) {
-	const buffer = spareBuffers.pop() ?? new ArrayBuffer(BUFFER);
+	const buffer = bufferPool.pop() ?? new ArrayBuffer(BUFFER);
 	return reader.read(new Uint8Array(buffer, 0, Math.min(size, BUFFER)));
 }
 
-/** The bytes of a read, until `reuse`; undefined at the stream's end. */
+/** The bytes of a read, valid until `reuse`; undefined at the stream's end. */
 export function chunk({ value, done }) {
 	if (!done) return value;
 	if (value) reuse(value);
 }
 
-/** Gives the buffer of a read to the next one. Nobody may hold its bytes any longer: they may become another visitor's. */
+/** Returns a read's buffer to the pool. Copy its bytes first: the next read, perhaps another visitor's, overwrites them. */
 export function reuse({ buffer }) {
-	if (buffer.byteLength === BUFFER && spareBuffers.length < MAX_SPARE) spareBuffers.push(buffer);
+	if (buffer.byteLength === BUFFER && bufferPool.length < MAX_POOLED) bufferPool.push(buffer);
 }
 
 /** Cancels a stream. */
@@ -142,9 +142,13 @@ export async function cancel(reader) {
 	}
 }
 
-/** A stream of `first`, and of what `reader` has not read from `stream`. The platform copies the rest by itself. */
+/**
+ * Returns a stream of `first` and then the rest of `stream`. Releases `reader`, which must have no pending read. The
+ * platform copies the rest, so it does not enter wasm.
+ */
 export function passOn(reader, stream, first) {
 	const { readable, writable } = new IdentityTransformStream();
+	// A copy: `first` is a view of wasm's memory, valid only during this call.
 	const begin = new Uint8Array(first);
 	reader.releaseLock();
 	const copy = async () => {
@@ -153,7 +157,7 @@ export function passOn(reader, stream, first) {
 		writer.releaseLock();
 		await stream.pipeTo(writable);
 	};
-	// The visitor may leave, or the origin break off.
+	// Fails if the visitor leaves or the origin breaks off. Then the origin's connection is released.
 	copy()
 		.catch((cause) => stream.cancel(cause))
 		.catch(() => {});

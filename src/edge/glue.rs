@@ -43,12 +43,12 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn reader(stream: &web_sys::ReadableStream) -> Result<Reader, JsValue>;
     pub fn read(reader: &Reader, size: u32) -> Promise;
-    /// The bytes of a read, until [`reuse`]; none at the stream's end.
+    /// The bytes of a read, valid until [`reuse`]; None at the stream's end.
     pub fn chunk(read: &JsValue) -> Option<Uint8Array>;
-    /// Gives the buffer of a read to the next one. The bytes must be copied by then.
+    /// Returns a read's buffer to the pool. Copy its bytes first: the next read, perhaps another visitor's, overwrites them.
     pub fn reuse(chunk: &Uint8Array);
     pub fn cancel(reader: &Reader);
-    /// A stream of `first`, and of what `reader` has not read from `stream`.
+    /// Returns a stream of `first` and then the rest of `stream`. Releases `reader`, which must have no pending read.
     #[wasm_bindgen(js_name = passOn)]
     pub fn pass_on(reader: &Reader, stream: &web_sys::ReadableStream, first: &[u8]) -> JsValue;
 

@@ -106,7 +106,7 @@ impl VisitorContext {
         let found = sessions::check_with(redis, token, now, config, own).await?;
         let Some((session, own)) = found else { return Ok(Self { cart: Some(Cart::default()), ..None.into() }) };
         let mut own = Vec::<Reply>::from_reply(own)?.into_iter();
-        let cart = Cart::from_pairs(FromReply::from_reply(own.next().unwrap_or(Reply::Nil))?);
+        let cart = Cart::from_pairs(FromReply::from_reply(own.next().ok_or(upstash_rest::Error::UnexpectedType)?)?);
         let held: Option<Reservation> = match (own.next(), &session.user) {
             (Some(held), _) => FromReply::from_reply(held)?,
             (None, Some(user)) => flash_sale::held_by(redis, sale, token, user, now).await?,

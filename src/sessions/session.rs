@@ -31,7 +31,7 @@ impl Session {
 /// The reads that decide whether the session of `token` is live: its user, and its last activity unless the session is
 /// [young](is_young).
 ///
-/// A caller sends them first in a pipeline with its own reads, and passes all replies to [`split_check`].
+/// A caller puts them first in a pipeline, then its own reads, and passes all replies to [`split_check`].
 #[must_use]
 pub fn check_commands(keys: Keys, token: &Token, now: Timestamp, config: &SessionConfig) -> Vec<Command> {
     let shard = keys.shard_of(token);
@@ -53,13 +53,13 @@ pub fn split_check(
 ) -> Result<(Option<Session>, Vec<Reply>), Error> {
     let replies: Vec<_> = replies.into_iter().collect::<Result<_, _>>()?;
     let mut replies = replies.into_iter();
-    let login_value = FromReply::from_reply(replies.next().unwrap_or(Reply::Nil))?;
-    let last_seen = (!is_young(token, now, config)).then(|| replies.next()).flatten();
-    let last_seen = FromReply::from_reply(last_seen.unwrap_or(Reply::Nil))?;
+    let mut next = || replies.next().ok_or(upstash_rest::Error::UnexpectedType);
+    let login_value = FromReply::from_reply(next()?)?;
+    let last_seen = if is_young(token, now, config) { None } else { FromReply::from_reply(next()?)? };
     Ok((from_check(token, login_value, last_seen, now, config), replies.collect()))
 }
 
-/// The session of `token` with its value in `login:`, and with its score in `recent:` (Unix seconds).
+/// The session of `token`. `login_value`: its value in `login:`. `last_seen`: its score in `recent:`, Unix seconds.
 ///
 /// `None` if the session has ended or was idle longer than [`SessionConfig::idle`], or if its user id is not valid. Without
 /// `last_seen`, the session must be [young](is_young).
@@ -79,7 +79,7 @@ pub fn from_check(
 }
 
 /// Returns whether the session of `token` began at most half of [`SessionConfig::idle`] ago. Then `login:` alone decides
-/// whether it is live, and a script need not read `recent:`, because commands are billed.
+/// whether it is live, and a check does not read `recent:`, because commands are billed.
 ///
 /// The answer is that of [`from_check`], whatever the clocks of the isolates show. The token and the first score in
 /// `recent:` have the same moment of one clock, and scores only grow. So the last activity is not before the start, and
@@ -118,7 +118,7 @@ pub async fn check(
     Ok(check_with(redis, token, now, config, Vec::new()).await?.map(|(session, _)| session))
 }
 
-/// As [`check`], with the list of the replies to `own`. One pipeline, because the reads are independent.
+/// As [`check`]. The same pipeline runs the caller's reads `own`, whose replies come as a list if the session is live.
 ///
 /// # Errors
 /// [`Error::Redis`].

@@ -25,7 +25,7 @@ scenarios! {
     each_set_cookie_stays_one,
     a_slow_head_is_given_up_and_a_slow_body_is_not,
     many_requests_are_under_way_at_once,
-    long_pages_of_one_moment_do_not_mix,
+    concurrent_long_pages_do_not_mix,
     a_visitor_who_leaves_harms_nobody,
     visitors_of_one_moment_share_a_request_to_redis,
     a_visitor_who_leaves_takes_nobodys_answer_along,
@@ -44,7 +44,7 @@ async fn a_large_answer_passes_with_its_length(shop: &Shop) {
     assert_eq!(bytes.fold(0, async |sum, length| sum + length).await, LARGE);
 }
 
-/// Its length is unknown, so edgefront begins to read it, and passes the rest on.
+/// Its length is unknown, so edgefront begins to read it. When it exceeds the limit, edgefront passes the rest on.
 async fn a_page_that_turns_out_too_large_passes_whole(shop: &Shop) {
     let first: Bytes = (0..=255).cycle().take(6 << 20).collect();
     let rest: Bytes = (0..=255).rev().cycle().take(6 << 20).collect();
@@ -131,8 +131,8 @@ async fn many_requests_are_under_way_at_once(shop: &Shop) {
     }
 }
 
-/// Reads of bodies reuse their buffers. Every second body has an unknown length, and every third visitor leaves.
-async fn long_pages_of_one_moment_do_not_mix(shop: &Shop) {
+/// Reads reuse their buffers. Half of the bodies have no known length, and a third of the visitors leave once.
+async fn concurrent_long_pages_do_not_mix(shop: &Shop) {
     const LENGTH: usize = 100_000;
     let page = |path: &str| path.bytes().cycle().take(LENGTH).collect::<Vec<_>>();
     shop.origin.answer_with(move |asked| {

@@ -46,7 +46,7 @@ pub async fn list_devices(
     };
     // A session without an entry in the user's list: a guest's, or one that other code of the book wrote.
     if devices.iter().all(|device| device.token != *token) {
-        let last_seen = Timestamp::from_score(last_seen.unwrap_or_default());
+        let last_seen = last_seen.map_or_else(|| token.began(), Timestamp::from_score);
         devices.insert(0, Device { token: token.clone(), last_seen, label: None });
     }
     Ok(devices)

@@ -100,8 +100,8 @@ async fn a_slow_page_that_breaks_off_is_not_stored(shop: &Shop) {
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
 
-/// A body of unknown length counts 128 KiB, and all together may have 16 MiB. The origin is not asked again for a
-/// visitor who is signed in.
+/// A body of unknown length counts as 128 KiB, and all together may have 16 MiB. A signed-in visitor's request reaches the
+/// origin once.
 async fn a_page_for_which_the_isolate_has_no_memory_passes_unstored(shop: &Shop) {
     const ADMITTED: usize = 128;
     shop.origin.answer(Reply::then_held("first ", "last").header("cache-control", "max-age=60"));

@@ -40,7 +40,7 @@ async fn fewer_calls_share_a_request_to_a_redis_that_is_far_away() {
     }
     let numbers = join_all((0..17).map(|_| db.client.run::<u64>(incr()))).await;
     assert!(numbers.iter().all(Result::is_ok), "{numbers:?}");
-    // The first of these is sent alone, and 8 share a request, twice.
+    // The first of the 17 is sent alone. The other 16 share two requests.
     assert_eq!(db.counts(), (5 + 3, 5 + 17));
 }
 
