@@ -119,6 +119,7 @@ pub async fn check(
 }
 
 /// As [`check`]. The same pipeline runs the caller's reads `own`, whose replies come as a list if the session is live.
+/// The caller reads that list: a copy of this function for each type of replies would add 2.6 KB to the Worker.
 ///
 /// # Errors
 /// [`Error::Redis`].

@@ -146,8 +146,8 @@ impl SharedRender {
 
     /// Answers with a response that cannot be stored. If the visitor has an identity, edgefront repeats the request
     /// with cookies and user, because the origin may give another response. It drops the first response: its
-    /// `Set-Cookie` would replace the visitor's session at the origin. A page that only lacks
-    /// room has passed all other checks: it is for everybody, unless it has holes, which the visitor's own request fills.
+    /// `Set-Cookie` would replace the visitor's session at the origin. A page that only [lacks room](Reason::lacks_room) is
+    /// not repeated, unless it has holes, which the visitor's own request fills.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
         let NotStored { response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
@@ -164,7 +164,7 @@ impl SharedRender {
         };
         let sent_all = app.config.page.forward == Forward::All;
         let has_holes = || app.config.page.holes.of_path(page.key.path()).next().is_some();
-        let may_be_personal = !matches!(reason, Reason::Busy | Reason::TooLarge) || has_holes();
+        let may_be_personal = !reason.lacks_room() || has_holes();
         let has_user = || session.as_ref().is_some_and(|session| session.user.is_some());
         let repeats = reason.may_change_with_headers(sent_all)
             || may_be_personal && (page.cookies.identify() || has_user())

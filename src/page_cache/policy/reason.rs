@@ -167,6 +167,13 @@ impl Reason {
         !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie | Self::Busy)
     }
 
+    /// Returns whether the response passed all checks of its content, and only its size or the moment keeps it from being
+    /// stored. So it is for everybody.
+    #[must_use]
+    pub const fn lacks_room(self) -> bool {
+        matches!(self, Self::TooLarge | Self::Busy)
+    }
+
     /// Returns whether the origin may give another response if it gets all headers of the visitor's request.
     /// `sent_all`: it has them already.
     #[must_use]

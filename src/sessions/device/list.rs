@@ -1,9 +1,9 @@
 //! Lists the devices of a user.
 
-use upstash_rest::{Command, FromReply};
+use upstash_rest::Command;
 
 use super::{
-    super::{check_with, from_check},
+    super::{check, from_check},
     DeviceLabel,
 };
 use crate::{
@@ -36,16 +36,15 @@ pub async fn list_devices(
     now: Timestamp,
     config: &SessionConfig,
 ) -> Result<Vec<Device>, Error> {
-    let last_seen = Command::read("ZSCORE").arg(redis.keys().shard_of(token).recent()).arg(token.as_str());
-    let found = check_with(redis, token, now, config, vec![last_seen]).await?;
-    let Some((session, own)) = found else { return Ok(Vec::new()) };
-    let (last_seen,): (Option<f64>,) = FromReply::from_reply(own)?;
+    let Some(session) = check(redis, token, now, config).await? else { return Ok(Vec::new()) };
     let mut devices = match session.user {
         Some(user) => devices_of_user(redis, &user, now, config).await?,
         None => Vec::new(),
     };
     // A session without an entry in the user's list: a guest's, or one that other code of the book wrote.
     if devices.iter().all(|device| device.token != *token) {
+        let read = Command::read("ZSCORE").arg(redis.keys().shard_of(token).recent()).arg(token.as_str());
+        let last_seen: Option<f64> = redis.run(read).await?;
         let last_seen = last_seen.map_or_else(|| token.began(), Timestamp::from_score);
         devices.insert(0, Device { token: token.clone(), last_seen, label: None });
     }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use edgefront_gateway::{Fault, FaultScope};
 
 use super::{cache_status, header, make_popular, store_page, stored_pages};
-use crate::support::{Reply, Shop, eventually, scenarios};
+use crate::{
+    routes::api::log_in,
+    support::{Reply, Shop, eventually, scenarios},
+};
 
 scenarios! {
     &[("REDIS_TIMEOUT_MS", "2000"), ("PAGE_MEMORY", "0")];
@@ -98,4 +101,10 @@ async fn a_page_that_is_too_large_is_served_and_not_stored(shop: &Shop) {
     assert_eq!(answer.bytes().await.unwrap().len(), 3 << 20);
     shop.settled().await;
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
+    // The page is for everybody, so the origin is asked once for a signed-in visitor, too.
+    make_popular(shop, "pan").await;
+    let (ada, before) = (log_in(shop, "ada").await, shop.origin.count());
+    let answer = shop.get("/products/pan").header("cookie", ada.cookie.unwrap()).send().await.unwrap();
+    assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=too-large");
+    assert_eq!((answer.bytes().await.unwrap().len(), shop.origin.count() - before), (3 << 20, 1));
 }
