@@ -52,8 +52,9 @@ pub async fn change(
 
 /// Changes a cart: all changes in one step, or none. Removing an item that is not in the cart is not an error.
 ///
-/// A script, because the write depends on the session and on the content of the cart. It is repeatable after a lost
-/// reply, except with a [`CartChange::Add`], which must not add twice.
+/// A script, because the write depends on the session and on the content of the cart. It is not repeated after a lost
+/// reply: a second execution would add twice, or undo a write that another request made between the two. Only a guest's
+/// first write is, if it adds nothing, because nobody else knows its token.
 ///
 /// A session of another layout than `SHARDS` stays where it is. If it has ended, a second request starts the guest's
 /// session in the layout of new sessions.
@@ -115,7 +116,8 @@ async fn write_once(
         command = command.args([operation, item]).num(quantity.get());
     }
     let adds = request.changes.iter().any(|change| matches!(change, CartChange::Add(..)));
-    let command = if adds { command } else { command.repeatable() }.synced();
+    let is_repeatable = request.token.is_none() && !adds;
+    let command = if is_repeatable { command.repeatable() } else { command }.synced();
     let reply: Option<(String, String, Pairs<String, String>)> = redis.run(command).await?;
     let Some((outcome, login_value, cart)) = reply else {
         return Ok(CartWriteOutcome { session: None, created: false, cart: Cart::default() });

@@ -19,6 +19,8 @@ scenarios! {
     &[("ORIGIN_TIMEOUT", "1")];
     a_large_answer_passes_with_its_length,
     a_page_that_turns_out_too_large_passes_whole,
+    a_page_that_breaks_off_after_it_was_too_large_does_not_seem_whole,
+    a_visitor_who_leaves_a_page_that_is_too_large_ends_it_at_the_origin,
     a_body_goes_up_while_the_answer_comes_down,
     a_compressed_answer_passes_as_it_is,
     an_answer_without_a_body_has_none,
@@ -62,6 +64,29 @@ async fn a_page_that_turns_out_too_large_passes_whole(shop: &Shop) {
     for answer in visits {
         assert!(answer.bytes().await.unwrap() == [&first[..], &rest[..]].concat());
     }
+}
+
+async fn a_page_that_breaks_off_after_it_was_too_large_does_not_seem_whole(shop: &Shop) {
+    let reply = Reply::truncated(vec![7; 12 << 20]).chunked();
+    shop.origin.answer(reply.header("cache-control", "public, max-age=600"));
+    let answer = shop.visit("/page").await;
+    assert_eq!(answer.headers()["cache-status"], "edgefront; fwd=uri-miss; detail=too-large");
+    assert!(answer.bytes().await.is_err());
+    shop.origin.answer(Reply::html("whole"));
+    assert_eq!(shop.visit("/page").await.text().await.unwrap(), "whole");
+}
+
+async fn a_visitor_who_leaves_a_page_that_is_too_large_ends_it_at_the_origin(shop: &Shop) {
+    let reply = Reply::zeros(1 << 40).chunked().header("content-type", "text/html");
+    shop.origin.answer(reply.header("cache-control", "public, max-age=600"));
+    let mut answer = shop.visit("/page").await;
+    assert_eq!(answer.headers()["cache-status"], "edgefront; fwd=uri-miss; detail=too-large");
+    for _ in 0..100 {
+        answer.chunk().await.unwrap().expect("it is endless");
+    }
+    assert_eq!(shop.origin.sending(), 1);
+    drop(answer);
+    eventually("the origin is told", async || shop.origin.sending() == 0).await;
 }
 
 async fn a_body_goes_up_while_the_answer_comes_down(shop: &Shop) {

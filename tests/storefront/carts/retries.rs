@@ -44,6 +44,20 @@ async fn an_add_that_was_executed_before_its_reply_was_lost_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn a_quantity_that_was_set_before_its_reply_was_lost_is_not_set_again() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let token = log_in(&app).await;
+    add(&app, &token, "mug", 1).await;
+    let received = store.gateway.received();
+    store.gateway.set_fault(Some(Fault::LoseReply));
+    assert!(matches!(try_set(&app, Some(&token), "mug", 3).await, Err(Error::Redis(_))));
+    store.gateway.set_fault(None);
+    assert_eq!(store.gateway.received(), received + 1, "between two executions, another request may write");
+    assert_eq!(read(&app, &token).await.unwrap(), expected(&[("mug", 3)]));
+}
+
+#[tokio::test]
 async fn a_guests_first_write_is_resent_and_starts_one_session() {
     let store = Store::new().await;
     let app = store.app(&[]);

@@ -49,6 +49,8 @@ struct State {
     asked: Mutex<Vec<Asked>>,
     received: AtomicU64,
     sent: Arc<AtomicU64>,
+    /// Its other references are bodies of [`Reply::zeros`].
+    sending: Arc<()>,
     /// Requests after this number are held.
     held: watch::Sender<usize>,
 }
@@ -67,6 +69,7 @@ impl TestOrigin {
             asked: Mutex::default(),
             received: AtomicU64::new(0),
             sent: Arc::default(),
+            sending: Arc::default(),
             held: watch::Sender::new(usize::MAX),
         });
         let for_server = state.clone();
@@ -117,6 +120,11 @@ impl TestOrigin {
     /// Bytes of [`Reply::zeros`] that have been made.
     pub fn sent(&self) -> u64 {
         self.state.sent.load(Ordering::SeqCst)
+    }
+
+    /// Number of [`Reply::zeros`] that have neither ended nor been given up.
+    pub fn sending(&self) -> usize {
+        Arc::strong_count(&self.state.sending) - 1
     }
 
     /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its
@@ -188,6 +196,7 @@ pub struct Reply {
     headers: HeaderMap,
     delay: Duration,
     content: Content,
+    hides_length: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -202,7 +211,8 @@ enum Content {
 
 impl Reply {
     fn new(content: Content) -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), delay: Duration::ZERO, content }
+        let (headers, delay) = (HeaderMap::new(), Duration::ZERO);
+        Self { status: StatusCode::OK, headers, delay, content, hides_length: false }
     }
 
     /// 200 with `body` as HTML.
@@ -233,6 +243,12 @@ impl Reply {
     /// So many zeros, made while they are sent.
     pub fn zeros(length: u64) -> Self {
         Self::new(Content::Zeros(length))
+    }
+
+    /// Without a `Content-Length`.
+    pub fn chunked(mut self) -> Self {
+        self.hides_length = true;
+        self
     }
 
     /// Closes the connection without an answer.
@@ -286,8 +302,9 @@ impl Reply {
                 length = Some(total);
                 let chunk = Bytes::from(vec![0; 64 << 10]);
                 let chunks = stream::iter(0..total.div_ceil(chunk.len() as u64)).map(Ok);
-                let sent = state.sent.clone();
+                let (sent, sending) = (state.sent.clone(), state.sending.clone());
                 stream_body(chunks.map_ok(move |number| {
+                    let _body = &sending;
                     let left = total - number * chunk.len() as u64;
                     sent.fetch_add(left.min(chunk.len() as u64), Ordering::SeqCst);
                     chunk.slice(..chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX)))
@@ -297,7 +314,7 @@ impl Reply {
         let mut response = Response::new(body);
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
-        if let Some(length) = length {
+        if let Some(length) = length.filter(|_| !self.hides_length) {
             response.headers_mut().insert("content-length", length.into());
         }
         response

@@ -1,9 +1,12 @@
-//! The histories of shared carts and flash sales are linearizable, while Redis is killed and concurrent clients give
-//! up requests. `cargo xtask soak` does the same for minutes, in workerd.
+//! The histories of shared carts and flash sales are linearizable, while Redis is killed, replies are lost, and
+//! concurrent clients give up requests. `cargo xtask soak` does the same for minutes, in workerd.
 
 use std::{env, fs, process, sync::Arc, thread, time::Duration};
 
-use edgefront_gateway::server::{Server, ServerOptions};
+use edgefront_gateway::{
+    Fault, FaultScope,
+    server::{Server, ServerOptions},
+};
 use edgefront_models::histories::{
     clients::{self, Histories},
     stock::PIECES,
@@ -15,16 +18,19 @@ use crate::support::{Reply, SERVICE_KEY, Shop, Store, client};
 
 const KILLS: u32 = 3;
 const BETWEEN_KILLS: Duration = Duration::from_millis(2200);
-/// Longer than the Worker waits for Redis: no request is repeated after the restart.
-const DOWNTIME: Duration = Duration::from_millis(500);
+/// Shorter than the Worker waits for Redis, so that some requests are repeated after the restart.
+const DOWNTIME: Duration = Duration::from_millis(200);
+/// Of so many requests to Redis, the reply to one is lost.
+const LOST_REPLY_EVERY: u32 = 7;
 
 #[tokio::test]
-async fn shared_carts_and_sales_are_linearizable_while_redis_is_killed() {
+async fn shared_carts_and_sales_are_linearizable_while_redis_is_killed_and_replies_are_lost() {
     let directory = env::temp_dir().join(format!("edgefront-linearizable-{}", process::id()));
     fs::create_dir_all(&directory).expect("a directory");
     let options = ServerOptions { dir: Some(directory.clone()), databases: 1, ..ServerOptions::default() };
     let mut server = Server::start(options).expect("a server");
     let store = Store::on(&server.url()).await;
+    store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Every(LOST_REPLY_EVERY));
     let variables = [("ROWS_URL", "{origin}/rows"), ("REDIS_TIMEOUT_MS", "300"), ("FLASH_HOLD", "3600")];
     let shop = Shop::native_on(store, &variables);
     shop.origin.answer_with(|asked| {
