@@ -62,6 +62,8 @@ impl Order {
         if let Some(OrderedReservation { sale, id }) = &self.reservation {
             let user = match (user, token) {
                 (None, Some(token)) => {
+                    // A read region may not know a new session.
+                    redis.catch_up().await?;
                     sessions::check(redis, token, now, config).await?.and_then(|session| session.user)
                 }
                 _ => user.cloned(),

@@ -113,7 +113,7 @@ pub enum Step {
 #[must_use]
 pub fn next_step(known: &Known) -> Step {
     if let PageState::Unstorable(reason) = known.state {
-        return Step::Bypass(reason);
+        return if known.only_if_cached { Step::Timeout(ForwardReason::UriMiss) } else { Step::Bypass(reason) };
     }
     if let Some(reason) = known.wait.and_then(|wait| wait.unstorable) {
         return Step::Bypass(reason);
@@ -289,6 +289,11 @@ mod tests {
                 "hit for miss",
                 Known { state: PageState::Unstorable(Reason::Private), ..MISS },
                 Step::Bypass(Reason::Private),
+            ),
+            (
+                "hit for miss, only if cached",
+                Known { state: PageState::Unstorable(Reason::Private), only_if_cached: true, ..MISS },
+                Step::Timeout(ForwardReason::UriMiss),
             ),
         ] {
             assert_eq!(next_step(&near(known)), expected, "{name}");

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use upstash_rest::TransportError;
 
 use super::headers::remove;
@@ -13,8 +13,9 @@ use crate::{
     metrics::traffic::LatencyKind,
     ports::{
         error::Error,
-        fetch::{FetchError, Request, Response},
+        fetch::{Body, FetchError, Request, Response},
         home::Home,
+        time::Timestamp,
     },
 };
 
@@ -26,11 +27,17 @@ const CLIENT: HeaderName = HeaderName::from_static("edge-tier-client");
 const HELD: HeaderName = HeaderName::from_static("edge-tier-held");
 /// The edge tier confirms its copy after a response.
 const CONFIRM: HeaderName = HeaderName::from_static("edge-tier-confirm");
+/// The last [`PageChange`] that the edge tier knows: milliseconds, and `1` after a request that changed the page.
+const CHANGED: HeaderName = HeaderName::from_static("edge-tier-changed");
 /// The response is a stored page, for the edge tier to answer with: `same` or `new`, then the milliseconds since Redis
 /// confirmed it.
 pub const PAGE: HeaderName = HeaderName::from_static("edge-tier-page");
 /// In a response: [`FromHome::lacks_redis`].
 const WITHOUT_REDIS: HeaderName = HeaderName::from_static("edge-tier-without-redis");
+/// The path of [batches](batch) and [probes](probe).
+pub const PATH: &str = "/_edge/tier";
+/// The address of this path. The binding needs no host.
+const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
 /// The platform sets it.
 const ADDRESS: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
@@ -41,6 +48,14 @@ pub struct EdgeAsk {
     pub held: Option<u64>,
     /// No visitor waits for the page or sees it.
     pub is_confirmation: bool,
+}
+
+/// A change of a page that passed an isolate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageChange {
+    pub at: Timestamp,
+    /// A visitor's request changed the page, so the origin alone has the new one for a moment. Otherwise it was purged.
+    pub by_request: bool,
 }
 
 /// Marks a request that the edge tier passes on. It has counted the request in the rate limits of visitors, and two
@@ -72,6 +87,9 @@ pub fn mark_without_redis(headers: &mut HeaderMap) {
 
 /// Sends a request to the home tier, at most once. With `ask`, the response may be a stored page.
 ///
+/// A request without an answer in time does not open the circuit by itself: a client or the origin may have sent a body
+/// slowly. A [`probe`] decides.
+///
 /// # Errors
 /// [`Error::Home`], at once while the circuit is open.
 pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Result<Response, Error> {
@@ -84,13 +102,20 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
         headers.insert(HELD, held.map_or(HeaderValue::from_static(""), HeaderValue::from));
         headers.extend(is_confirmation.then_some((CONFIRM, HeaderValue::from_static(""))));
     }
+    if let Some(PageChange { at, by_request }) = request.extensions().get() {
+        let change = HeaderValue::try_from(format!("{} {}", at.as_millis(), u8::from(*by_request)));
+        request.headers_mut().extend(change.ok().map(|change| (CHANGED, change)));
+    }
     let config = &app.config;
     let deadline = config.origin.timeout + config.page.wait + config.redis.timeout;
     let began = app.clock.now();
     let response = exchange(&**home, request, deadline).await;
-    let (now, outcome) = (app.clock.now(), response.as_ref().map(drop));
-    app.traffic.record(LatencyKind::Home, now.since(began));
-    app.circuit.record(&outcome.map_err(|error| TransportError::from(error.clone()).into()), now);
+    app.traffic.record(LatencyKind::Home, app.clock.now().since(began));
+    match &response {
+        Ok(_) => app.circuit.record(&Ok(()), app.clock.now()),
+        Err(FetchError::Timeout) => probe(app).await,
+        Err(_) => {}
+    }
     let mut response = response.map_err(Error::Home)?;
     let lacks_redis = response.headers_mut().remove(WITHOUT_REDIS).is_some();
     response.extensions_mut().insert(FromHome { lacks_redis });
@@ -116,9 +141,19 @@ pub fn refusal() -> Response {
     response
 }
 
-/// Asks a silent home tier whether it is back; an answer closes the circuit.
-pub async fn probe(app: &App, mut request: Request) {
+/// A batch of views, touches and counts for the home tier.
+#[must_use]
+pub fn batch(lines: String) -> Request {
+    let mut request = Request::new(Body::from(lines));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::from_static(ADDRESS_OF_BATCHES);
+    request
+}
+
+/// Asks the home tier for a sign of life: an empty batch. An answer closes the circuit.
+pub async fn probe(app: &App) {
     let (Some(home), Ok(key)) = (&app.home, app.keyring.tier_key()) else { return };
+    let mut request = batch(String::new());
     request.headers_mut().insert(KEY, key);
     let outcome = home.send(request, app.config.redis.timeout).await.map(drop);
     app.circuit.record(&outcome.map_err(|error| TransportError::from(error).into()), app.clock.now());
@@ -131,6 +166,7 @@ pub fn accept(app: &App, request: &mut Request) -> bool {
     let address = headers.remove(CLIENT);
     let held = headers.get(HELD).map(|render| render.to_str().ok().and_then(|render| render.parse().ok()));
     let ask = held.map(|held| EdgeAsk { held, is_confirmation: headers.contains_key(CONFIRM) });
+    let change = headers.get(CHANGED).and_then(|change| read_change(change.to_str().ok()?));
     clean(headers);
     headers.remove(ADDRESS);
     headers.extend(address.map(|address| (ADDRESS, address)));
@@ -139,5 +175,13 @@ pub fn accept(app: &App, request: &mut Request) -> bool {
     if let Some(ask) = ask {
         extensions.insert(ask);
     }
+    if let Some(change) = change {
+        extensions.insert(change);
+    }
     is_from_edge
+}
+
+fn read_change(text: &str) -> Option<PageChange> {
+    let (at, by_request) = text.split_once(' ')?;
+    Some(PageChange { at: Timestamp::from_millis(at.parse().ok()?), by_request: by_request == "1" })
 }

@@ -4,13 +4,12 @@
 use std::rc::Rc;
 
 use http::{HeaderValue, header};
-use upstash_rest::{Command, SyncScope};
+use upstash_rest::SyncScope;
 
 use crate::{
     App,
     ports::fetch::{Request, Response},
     proxy::home::EdgeAsk,
-    schema::keys::JOBS,
     sessions::{SyncCause, SyncCookies},
 };
 
@@ -37,30 +36,42 @@ impl VisitorSync {
         self.scope.clone()
     }
 
-    /// Merges the cookies if there are several: a write without effect returns a token that is later than theirs. Without
-    /// an answer from Redis, the cookies stay for the next request. To be called in the scope.
+    /// Merges the cookies if there are several. Without an answer from Redis, the cookies stay for the next request, and
+    /// this request reads nothing from Redis: its reads could show an earlier state. To be called in the scope.
     pub async fn merge(&mut self, app: &App, request: &mut Request) {
-        if !self.carried.are_several() || app.circuit.is_open() {
+        if !self.carried.must_merge() {
             return;
         }
-        // No job has an empty name.
-        let write = Command::write("HDEL").arg(JOBS).arg("").repeatable().synced();
-        let outcome = app.redis.reply(&write).await.map(drop);
-        app.circuit.record(&outcome, app.clock.now());
-        self.merged = self.scope.take_written();
+        if !app.circuit.is_open() {
+            let outcome = app.redis.catch_up().await;
+            app.circuit.record(&outcome, app.clock.now());
+            self.merged = self.scope.take_written();
+        }
+        if self.merged.is_none() {
+            self.scope.refuse_reads();
+            // The merge's own write changes nothing.
+            let _is_lost = self.scope.take_lost_write();
+        }
         // The response has cookies, so the edge tier cannot make it from a stored page.
         request.extensions_mut().remove::<EdgeAsk>();
     }
 
-    /// Sets the cookie, if the request changed the visitor's session or cart, or merged several cookies.
+    /// Sets the cookie, if the request changed the visitor's session or cart, or merged several cookies. After a change
+    /// without an answer, another cookie makes the next request merge.
     pub fn end(self, app: &App, response: &mut Response) {
-        let (token, cause) = match (self.scope.take_written(), self.merged) {
-            (Some(token), _) => (token, SyncCause::Change),
-            (None, Some(token)) => (token, SyncCause::Merge),
-            (None, None) => return,
-        };
         let headers = response.headers_mut();
-        if let Err(error) = app.keyring.set_sync(headers, &token, &self.carried, cause) {
+        let token = match (self.scope.take_written(), self.merged) {
+            (Some(token), _) => Some((token, SyncCause::Change)),
+            (None, Some(token)) => Some((token, SyncCause::Merge)),
+            (None, None) => None,
+        };
+        let is_lost = self.scope.take_lost_write();
+        if token.is_none() && !is_lost {
+            return;
+        }
+        let set = token.map_or(Ok(()), |(token, cause)| app.keyring.set_sync(headers, &token, &self.carried, cause));
+        let outcome = set.and_then(|()| if is_lost { app.keyring.mark_lost_change(headers) } else { Ok(()) });
+        if let Err(error) = outcome {
             return log::warn!("read regions: {error}");
         }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

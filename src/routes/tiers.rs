@@ -3,7 +3,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 
 use super::{flush, handle};
 use crate::{
@@ -12,15 +12,12 @@ use crate::{
     ports::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,
-        fetch::{Body, Collected, Request, Response},
+        fetch::{Collected, Request, Response},
         time::Timestamp,
     },
     proxy::home,
 };
 
-/// The address of batches and probes, without a host of its own.
-const ADDRESS: &str = "https://home.invalid/_edge/tier";
-const PATH: &str = "/_edge/tier";
 /// Time that a batch of the edge tier waits for further activity.
 pub const WINDOW: Duration = Duration::from_secs(1);
 /// Longest time that one request sends batches.
@@ -34,7 +31,7 @@ pub async fn handle_from_edge(app: &Rc<App>, mut request: Request) -> Answer {
         log::warn!("a request without the edge tier's key is refused: both tiers need the same SESSION_KEYS");
         return home::refusal().into();
     }
-    if request.uri().path() == PATH {
+    if request.uri().path() == home::PATH {
         return receive(app, request).await;
     }
     let mut answer = handle(app, request).await;
@@ -75,7 +72,7 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
     }
     if app.circuit.state(now) == (Circuit::Open { probe: true }) {
         let app = app.clone();
-        tasks.push(Box::pin(async move { home::probe(&app, post(String::new())).await }));
+        tasks.push(Box::pin(async move { home::probe(&app).await }));
     }
     tasks
 }
@@ -90,16 +87,9 @@ async fn send_batches(app: Rc<App>) {
         if batch.is_empty() {
             break;
         }
-        if let Err(error) = home::send(&app, post(batch), None).await {
+        if let Err(error) = home::send(&app, home::batch(batch), None).await {
             log::warn!("a batch of views is lost: {error}");
         }
     }
     app.activity.end_carrying();
-}
-
-fn post(body: String) -> Request {
-    let mut request = Request::new(Body::from(body));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = http::Uri::from_static(ADDRESS);
-    request
 }

@@ -4,9 +4,9 @@ use std::{cell::RefCell, ops::Deref, rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use upstash_rest::{Alarm, Client, Credentials, ExchangeTerms, Transport, TransportError, Wake};
+use upstash_rest::{Alarm, Client, Command, Credentials, ExchangeTerms, Transport, TransportError, Wake};
 
-use super::keys::Keys;
+use super::keys::{JOBS, Keys};
 use crate::ports::{fetch::Fetch, histogram::Histogram, time::Clock};
 
 /// A client of the database, with the layout of its keys.
@@ -59,6 +59,19 @@ impl Redis {
         let latencies = Rc::<RefCell<Histogram>>::default();
         let transport = PlatformTransport { fetch, clock: self.clock.clone(), latencies: latencies.clone() };
         Self { client: self.client.through(Rc::new(transport)), latencies, ..self }
+    }
+
+    /// Lets the later reads of this [scope](Client::in_scope) see every change until now: a write without effect, whose
+    /// token is later than theirs. Without a scope, no request.
+    ///
+    /// # Errors
+    /// Any [`Error`](upstash_rest::Error).
+    pub async fn catch_up(&self) -> Result<(), upstash_rest::Error> {
+        if self.scope().is_none() {
+            return Ok(());
+        }
+        // No job has an empty name.
+        self.reply(&Command::write("HDEL").arg(JOBS).arg("").repeatable().synced()).await.map(drop)
     }
 
     /// Takes the durations of the requests since the last call.

@@ -14,7 +14,14 @@ use upstash_rest::Command;
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, keys::Keys, redis::Redis, scripts::REAP, shard::Shard, token::Token},
+    schema::{
+        ids::UserId,
+        keys::Keys,
+        redis::Redis,
+        scripts::{END_LOGINS, REAP},
+        shard::Shard,
+        token::Token,
+    },
 };
 
 /// Number of sessions that one call of the script ends. The call blocks Redis for 1 to 2 ms if each session has a cart.
@@ -60,6 +67,14 @@ impl ReapCounts {
         let add = |sum: Self, (sessions, carts)| Self { sessions: sum.sessions + sessions, carts: sum.carts + carts };
         replies.into_iter().fold(Self::default(), add)
     }
+}
+
+/// The script call that makes tokens of `user` in one shard worthless. Replies with these tokens; [`reap`] then deletes
+/// the data of their sessions. `own` is the caller's token if it is in this shard, or empty; `selection` is the script's
+/// argument.
+pub(super) fn end_logins_command(shard: Shard, user: &UserId, own: &str, selection: &str) -> Command {
+    let keys = [shard.login(), shard.sessions(user), shard.devices(user)];
+    Command::script(&END_LOGINS, keys).args([user.as_str(), own, selection]).repeatable().synced()
 }
 
 /// Ends `targets` in one request; no targets cost no request. If all are of one `user`, removes them from the user's

@@ -12,12 +12,14 @@
 //! - **Several cookies** are merged by the next request: the token of one more write is later than all of them. It gets a
 //!   name that depends on the merged names. Concurrent requests that merge the same cookies so leave one, and each of
 //!   their tokens is late enough.
+//! - **A change without a response** may have been executed, and its token is not known. It sets a cookie that makes the
+//!   next request merge, even if it is the only one: a mark in place of the token.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, header};
 
 use super::{Keyring, cookie};
-use crate::ports::error::Error;
+use crate::ports::{error::Error, random};
 
 /// Ten minutes: the time for which a visitor's reads wait for the last change, if a replica has not executed it. No
 /// replica is so far behind.
@@ -28,6 +30,9 @@ const MAX_TOKEN_BYTES: usize = 512;
 
 /// Number of these cookies that a request considers. The other ones follow with later requests.
 const MAX_COOKIES: usize = 8;
+
+/// The beginning of a mark. No base64 begins so.
+const MARK: u8 = b'!';
 
 /// Characters of an id, of 6 bits each.
 const ID_CHARS: usize = 11;
@@ -48,6 +53,7 @@ pub struct SyncCookies {
     names: String,
     count: usize,
     token: Option<HeaderValue>,
+    has_mark: bool,
 }
 
 impl SyncCookies {
@@ -59,8 +65,8 @@ impl SyncCookies {
 
     /// Returns whether the request must merge its cookies. Forged cookies alone have nothing to merge.
     #[must_use]
-    pub const fn are_several(&self) -> bool {
-        self.token.is_some() && self.count > 1
+    pub const fn must_merge(&self) -> bool {
+        self.has_mark || self.token.is_some() && self.count > 1
     }
 }
 
@@ -73,7 +79,12 @@ impl Keyring {
         for (name, value) in cookie::pairs_of(headers, cookie::is_sync).take(MAX_COOKIES) {
             // A name that is not UTF-8 is not edgefront's, and is not deleted.
             let Ok(name) = std::str::from_utf8(name) else { continue };
-            cookies.token = cookies.token.or_else(|| self.verify_sync(value));
+            if value.first() == Some(&MARK) {
+                cookies.has_mark = cookies.has_mark || self.verify_sync(value).is_some();
+            } else {
+                let decoded = || HeaderValue::from_bytes(&URL_SAFE_NO_PAD.decode(self.verify_sync(value)?).ok()?).ok();
+                cookies.token = cookies.token.or_else(decoded);
+            }
             cookies.names += name;
             cookies.names.push(';');
             cookies.count += 1;
@@ -96,26 +107,41 @@ impl Keyring {
             return Err(Error::Platform("invalid cookie".to_owned()));
         }
         let token = URL_SAFE_NO_PAD.encode(token);
-        let mac = self.sign(cookie::SYNC, &token)?;
-        let id = match cause {
+        for name in carried.names.split_terminator(';') {
+            add(headers, &[name, "=; Max-Age=0; ", cookie::ATTRIBUTES]);
+        }
+        let naming = match cause {
             // Changes in one pipeline have the same token, and so one cookie.
             SyncCause::Change => &token,
             SyncCause::Merge => &carried.names,
         };
-        let id = self.sign(cookie::SYNC_ID, id)?;
-        for name in carried.names.split_terminator(';') {
-            add(headers, &[name, "=; Max-Age=0; ", cookie::ATTRIBUTES]);
-        }
         // The last one, because a change in the same pipeline as a former one has that one's name.
+        self.add_sync(headers, &token, naming)
+    }
+
+    /// Adds a mark to the headers of a response.
+    ///
+    /// # Errors
+    /// As [`Keyring::pair`].
+    pub fn mark_lost_change(&self, headers: &mut HeaderMap) -> Result<(), Error> {
+        // Random, so that a merge of an earlier mark does not delete this one.
+        let mark = format!("{}{:016x}", char::from(MARK), u64::from_le_bytes(random::bytes()?));
+        self.add_sync(headers, &mark, &mark)
+    }
+
+    /// Adds a cookie with `value`, whose name depends on `naming`.
+    fn add_sync(&self, headers: &mut HeaderMap, value: &str, naming: &str) -> Result<(), Error> {
+        let (mac, id) = (self.sign(cookie::SYNC, value)?, self.sign(cookie::SYNC_ID, naming)?);
         let id = id.get(..ID_CHARS).unwrap_or_default();
-        add(headers, &[cookie::SYNC_ID, id, "=", &token, ".", &mac, SYNC_FOR, cookie::ATTRIBUTES]);
+        add(headers, &[cookie::SYNC_ID, id, "=", value, ".", &mac, SYNC_FOR, cookie::ATTRIBUTES]);
         Ok(())
     }
 
-    fn verify_sync(&self, value: &[u8]) -> Option<HeaderValue> {
-        let (token, mac) = std::str::from_utf8(value).ok()?.split_once('.')?;
-        let is_genuine = token.len() <= MAX_TOKEN_BYTES * 4 / 3 + 3 && self.is_signed(cookie::SYNC, token, mac);
-        HeaderValue::from_bytes(&URL_SAFE_NO_PAD.decode(token).ok()?).ok().filter(|_| is_genuine)
+    /// The value without its MAC, if that is valid.
+    fn verify_sync<'a>(&self, value: &'a [u8]) -> Option<&'a str> {
+        let (value, mac) = std::str::from_utf8(value).ok()?.split_once('.')?;
+        let is_genuine = value.len() <= MAX_TOKEN_BYTES * 4 / 3 + 3 && self.is_signed(cookie::SYNC, value, mac);
+        is_genuine.then_some(value)
     }
 }
 
@@ -218,19 +244,36 @@ mod tests {
             name(lines.last().unwrap()).to_owned()
         };
         let both = format!("{one}; {other}");
-        assert!(read(&both).are_several() && !read(&one).are_several());
+        assert!(read(&both).must_merge() && !read(&one).must_merge());
         assert_eq!(merge(&both, "4"), merge(&both, "5"));
         let names = [merge(&both, "4"), merge(&format!("{one}; {third}"), "4"), name(&change("4")).to_owned()];
         assert!(names[0] != names[1] && names[0] != names[2] && names[1] != names[2], "{names:?}");
     }
 
     #[test]
+    fn a_mark_alone_demands_a_merge_and_hides_no_token() {
+        let mark = || {
+            let mut headers = HeaderMap::new();
+            old().mark_lost_change(&mut headers).unwrap();
+            let line = headers[header::SET_COOKIE].to_str().unwrap().to_owned();
+            line.split_once(';').unwrap().0.to_owned()
+        };
+        let (one, other) = (mark(), mark());
+        assert_ne!(name(&one), name(&other));
+        assert!(read(&one).must_merge() && read(&one).token().is_none());
+        let both = read(&format!("{one}; {}", change("1")));
+        assert_eq!(both.token().unwrap(), "1");
+        assert_eq!(lines("2", &both, SyncCause::Merge).len(), 3, "both are deleted");
+        assert!(!read(&one.replace('!', "!!")).must_merge(), "forged");
+    }
+
+    #[test]
     fn forged_cookies_merge_nothing_and_a_request_considers_eight() {
         let forged: Vec<_> = (0..9).map(|number| format!("__Host-session-sync-{number}=x.y")).collect();
-        assert!(!read(&forged.join("; ")).are_several());
+        assert!(!read(&forged.join("; ")).must_merge());
         let genuine = change("1");
         let before = |count: usize| read(&format!("{}; {genuine}", forged[..count].join("; ")));
-        assert!(before(7).are_several());
+        assert!(before(7).must_merge());
         assert_eq!(before(8).token(), None);
         assert_eq!(lines("1", &before(9), SyncCause::Merge).len(), 9);
     }

@@ -25,20 +25,42 @@ use crate::command::Command;
 pub struct SyncScope {
     token: RefCell<Option<HeaderValue>>,
     has_written: Cell<bool>,
+    has_lost_write: Cell<bool>,
+    refuses_reads: Cell<bool>,
 }
 
 impl SyncScope {
     /// A scope that begins with the token of the user's last write, if there is one.
     #[must_use]
     pub fn new(token: Option<HeaderValue>) -> Self {
-        Self { token: token.into(), has_written: Cell::default() }
+        Self { token: token.into(), ..Self::default() }
+    }
+
+    /// The token that reads of this scope send.
+    #[must_use]
+    pub fn token(&self) -> Option<HeaderValue> {
+        self.token.borrow().clone()
+    }
+
+    /// Fails all later calls of this scope that only read, with [`TransportError::Unreachable`]: the user's last token is
+    /// not known.
+    ///
+    /// [`TransportError::Unreachable`]: crate::TransportError::Unreachable
+    pub fn refuse_reads(&self) {
+        self.refuses_reads.set(true);
+    }
+
+    /// Returns whether a write had no response since the last call. It may have been executed.
+    #[must_use]
+    pub fn take_lost_write(&self) -> bool {
+        self.has_lost_write.take()
     }
 
     /// The token of the last write in this scope; None if nothing was written since the last call. Later calls still
     /// send the token.
     #[must_use]
     pub fn take_written(&self) -> Option<HeaderValue> {
-        if self.has_written.take() { self.token.borrow().clone() } else { None }
+        if self.has_written.take() { self.token() } else { None }
     }
 }
 
@@ -80,7 +102,7 @@ struct ScopedCall {
 impl CallSync {
     pub fn of(commands: &[Command], scope: Option<Rc<SyncScope>>) -> Self {
         let Some(scope) = scope else { return Self::default() };
-        let token = scope.token.borrow().clone();
+        let token = scope.token();
         let only_reads = commands.iter().all(Command::is_read);
         let is_synced = commands.iter().any(Command::is_synced);
         Self(Some(Rc::new(ScopedCall { scope, token, only_reads, is_synced })))
@@ -89,6 +111,18 @@ impl CallSync {
     /// Returns whether all commands read. False without a scope.
     pub fn only_reads(&self) -> bool {
         self.0.as_ref().is_some_and(|call| call.only_reads)
+    }
+
+    /// Returns whether the scope fails this call.
+    pub fn is_refused(&self) -> bool {
+        self.0.as_ref().is_some_and(|call| call.only_reads && call.scope.refuses_reads.get())
+    }
+
+    /// Notes that the call had no response.
+    pub fn lose(&self) {
+        if let Some(ScopedCall { scope, is_synced: true, .. }) = self.0.as_deref() {
+            scope.has_lost_write.set(true);
+        }
     }
 
     /// Returns whether two calls may share a request.

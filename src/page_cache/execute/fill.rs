@@ -70,7 +70,8 @@ fn facts(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
         return Source::Ready(Contents::new());
     };
     let (app, now) = (visit.app.clone(), visit.now);
-    let kept = app.pages.facts.get(&token, now);
+    let sync = app.redis.scope().and_then(|scope| scope.token());
+    let kept = app.pages.facts.get(&token, sync.as_ref(), now);
     if let Some(kept) = kept.filter(|_| !cookie::has_changed(request.headers())) {
         return Source::Ready(of_facts(&page.holes, &kept));
     }
@@ -81,7 +82,7 @@ fn facts(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
                 let facts =
                     found.map(|(session, cart)| SessionFacts { user: session.user, pieces: cart.total_quantity() });
                 let facts = Rc::new(facts.unwrap_or_default());
-                app.pages.facts.keep(&token, facts.clone(), now);
+                app.pages.facts.keep(&token, facts.clone(), sync, now);
                 of_facts(&holes, &facts)
             }
             Err(error) => {

@@ -18,7 +18,7 @@ use crate::{
 /// and under the URLs in its response's `Location` and `Content-Location`. This isolate drops them before the response,
 /// Redis drops them after it.
 pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
-    let (app, now) = (visit.app.clone(), visit.now);
+    let app = visit.app.clone();
     let is_safe = request.method().is_safe();
     let url = request.uri().to_string();
     let mut answer = bypass(&visit, Reason::Method, request).await;
@@ -26,6 +26,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     // A response whose ESI is refused was a success at the origin.
     let is_refused = answer.response.extensions().get() == Some(&Processed::Refused);
     if !is_safe && (status.is_success() || status.is_redirection() || is_refused) {
+        let now = app.clock.now();
         let keys = changed(&url, &answer.response, &app.config.page.urls);
         for key in &keys {
             app.pages.forget(key.hash(), now);

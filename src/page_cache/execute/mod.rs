@@ -59,7 +59,7 @@ use crate::{
         fetch::{FetchError, Request, Response},
         time::Timestamp,
     },
-    proxy::{Visit, failure},
+    proxy::{Visit, failure, home::PageChange},
     sessions::{self, Session},
 };
 
@@ -98,6 +98,9 @@ struct Miss {
 /// Answers a GET or HEAD for a page.
 pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, request: Request) -> Answer {
     let (app, now) = (visit.app.clone(), visit.now);
+    if let Some(change) = request.extensions().get::<PageChange>() {
+        app.pages.learn_change(key.hash(), *change, now);
+    }
     let forward = &app.config.page.forward;
     let cookies = LazyCell::new(|| VisitorCookies::of(request.headers(), &app.config.page.cookies));
     let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), forward, &cookies));

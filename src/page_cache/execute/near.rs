@@ -52,6 +52,8 @@ fn lacks_redis(response: &Response) -> bool {
 /// isolate stands in.
 pub(super) async fn answer(page: PageRequest) -> Answer {
     let app = page.visit.app.clone();
+    // Isolates of the home tier that it did not pass do not know it.
+    let change = app.pages.last_change(page.key.hash(), page.visit.now);
     let (method, headers) = (page.request.method(), page.request.headers());
     let is_get = *method == Method::GET;
     if app.pages.must_confirm_unstorable(page.key.hash(), page.visit.now) {
@@ -62,6 +64,9 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     let ask = is_get.then(|| EdgeAsk { held: held.as_ref().map(|page| page.render_number()), is_confirmation: false });
     let epoch = app.pages.epoch(app.clock.now());
     let mut request = Request::new(Body::Empty);
+    if let Some(change) = change {
+        request.extensions_mut().insert(change);
+    }
     request.method_mut().clone_from(method);
     request.uri_mut().clone_from(page.request.uri());
     request.headers_mut().clone_from(headers);

@@ -176,9 +176,11 @@ impl LocalCopies {
         is_one(&self.all_voided) || self.voided.get(hash).is_some_and(is_one)
     }
 
-    /// Returns whether the page was voided within the last five minutes. No replica is so far behind.
-    pub fn has_changed(&self, hash: &str, now: Timestamp) -> bool {
-        self.voided(hash, |voided| now.is_within(CHANGED_FOR, voided.at))
+    /// When the page was voided, if within the last five minutes. No replica is so far behind.
+    pub fn changed(&self, hash: &str, now: Timestamp) -> Option<Timestamp> {
+        let all = self.all_voided.at;
+        let last = self.voided.get(hash).map_or(all, |voided| voided.at.max(all));
+        now.is_within(CHANGED_FOR, last).then_some(last)
     }
 
     /// Bytes of the bodies of all copies.
@@ -348,7 +350,7 @@ mod tests {
     fn an_invalidation_is_remembered_for_five_minutes() {
         let mut copies = LocalCopies::new(TTL);
         let later = START + CHANGED_FOR;
-        let changed = |copies: &LocalCopies, now| ["a", "b"].map(|hash| copies.has_changed(hash, now));
+        let changed = |copies: &LocalCopies, now| ["a", "b"].map(|hash| copies.changed(hash, now).is_some());
         assert_eq!(changed(&copies, START), [false, false]);
         copies.forget("a", START);
         assert_eq!((changed(&copies, START), changed(&copies, later)), ([true, false], [false, false]));

@@ -4,6 +4,8 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
+use http::HeaderValue;
+
 use crate::{
     ports::time::Timestamp,
     schema::{ids::UserId, token::Token},
@@ -24,30 +26,36 @@ pub struct SessionFacts {
 /// See the [module](self).
 #[derive(Default)]
 pub struct FactMemory {
-    known: RefCell<HashMap<Token, (Rc<SessionFacts>, Timestamp)>>,
+    known: RefCell<HashMap<Token, Known>>,
+}
+
+struct Known {
+    facts: Rc<SessionFacts>,
+    read: Timestamp,
+    /// The sync token that the read sent: a read region may have replied with an earlier state to another one.
+    sync: Option<HeaderValue>,
 }
 
 impl FactMemory {
-    /// The facts that Redis returned a moment ago.
+    /// The facts that Redis returned a moment ago to a read with the sync token `sync`.
     #[must_use]
-    pub fn get(&self, token: &Token, now: Timestamp) -> Option<Rc<SessionFacts>> {
+    pub fn get(&self, token: &Token, sync: Option<&HeaderValue>, now: Timestamp) -> Option<Rc<SessionFacts>> {
         let known = self.known.borrow();
-        known
-            .get(token)
-            .filter(|(_, read)| *read <= now && now.since(*read) < CHANGED_FOR)
-            .map(|(facts, _)| facts.clone())
+        let known = known.get(token)?;
+        let is_current = known.read <= now && now.since(known.read) < CHANGED_FOR && known.sync.as_ref() == sync;
+        is_current.then(|| known.facts.clone())
     }
 
-    /// Keeps facts that Redis returned to a request at `asked`.
-    pub fn keep(&self, token: &Token, facts: Rc<SessionFacts>, asked: Timestamp) {
+    /// Keeps facts that Redis returned to a read at `read` with the sync token `sync`.
+    pub fn keep(&self, token: &Token, facts: Rc<SessionFacts>, sync: Option<HeaderValue>, read: Timestamp) {
         let mut known = self.known.borrow_mut();
         if known.len() >= MAX_SESSIONS {
-            known.retain(|_, (_, read)| asked.since(*read) < CHANGED_FOR);
+            known.retain(|_, known| read.since(known.read) < CHANGED_FOR);
             if known.len() >= MAX_SESSIONS {
                 known.clear();
             }
         }
-        known.insert(token.clone(), (facts, asked));
+        known.insert(token.clone(), Known { facts, read, sync });
     }
 
     /// Drops the facts of a session that may have changed.
@@ -68,15 +76,27 @@ mod tests {
         let memory = FactMemory::default();
         let token = Token::parse("AGr9hsAAAQIDBAUGBwgJCgsMDQ4P").unwrap();
         let facts = Rc::new(SessionFacts { user: None, pieces: 3 });
-        memory.keep(&token, facts.clone(), START);
-        assert_eq!(memory.get(&token, START), Some(facts.clone()));
-        assert_eq!(memory.get(&token, START + CHANGED_FOR), None);
+        memory.keep(&token, facts.clone(), None, START);
+        assert_eq!(memory.get(&token, None, START), Some(facts.clone()));
+        assert_eq!(memory.get(&token, None, START + CHANGED_FOR), None);
         assert_eq!(
-            memory.get(&token, Timestamp::from_millis(START.as_millis() - 1)),
+            memory.get(&token, None, Timestamp::from_millis(START.as_millis() - 1)),
             None,
             "a clock that was set back"
         );
         memory.forget(&token);
-        assert_eq!(memory.get(&token, START), None);
+        assert_eq!(memory.get(&token, None, START), None);
+    }
+
+    #[test]
+    fn facts_are_for_reads_with_the_same_sync_token() {
+        let memory = FactMemory::default();
+        let token = Token::parse("AGr9hsAAAQIDBAUGBwgJCgsMDQ4P").unwrap();
+        let facts = Rc::new(SessionFacts { user: None, pieces: 3 });
+        let sync = HeaderValue::from_static("2");
+        memory.keep(&token, facts.clone(), None, START);
+        assert_eq!(memory.get(&token, Some(&sync), START), None);
+        memory.keep(&token, facts.clone(), Some(sync.clone()), START);
+        assert_eq!((memory.get(&token, Some(&sync), START), memory.get(&token, None, START)), (Some(facts), None));
     }
 }

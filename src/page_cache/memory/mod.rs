@@ -27,7 +27,7 @@ use super::account::PageAccount;
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
 };
-use crate::{config::rules::UrlRules, ports::time::Timestamp, schema::ids::ItemId};
+use crate::{config::rules::UrlRules, ports::time::Timestamp, proxy::home::PageChange, schema::ids::ItemId};
 
 /// Hit-for-miss after a personal render: how long other personal requests skip the lookup. Short, because another
 /// visitor's response may be storable.
@@ -227,7 +227,26 @@ impl PageMemory {
     /// Returns whether this isolate has voided the page in the last minutes. A read region may still have it.
     #[must_use]
     pub fn has_changed(&self, hash: &str, now: Timestamp) -> bool {
-        self.copies.borrow().has_changed(hash, now)
+        self.copies.borrow().changed(hash, now).is_some()
+    }
+
+    /// The last change of the page that this isolate knows.
+    #[must_use]
+    pub fn last_change(&self, hash: &str, now: Timestamp) -> Option<PageChange> {
+        let at = self.copies.borrow().changed(hash, now)?;
+        Some(PageChange { at, by_request: self.unstorable(hash, now) == Some(Reason::Invalidated) })
+    }
+
+    /// Learns of a change that passed another isolate. This isolate's copies and its next lookups could be older.
+    pub fn learn_change(&self, hash: &str, PageChange { at, by_request }: PageChange, now: Timestamp) {
+        if self.copies.borrow().changed(hash, now).is_some_and(|known| known >= at) {
+            return;
+        }
+        if by_request {
+            self.note_unstorable(hash, Reason::Invalidated, now);
+        } else {
+            self.forget(hash, at);
+        }
     }
 
     /// Bytes of the bodies of all copies.

@@ -1,18 +1,16 @@
 //! Ends devices of a user. The response waits for the end of their logins; their carts and views are deleted after it.
 
-use upstash_rest::Command;
-
 use super::{
     super::{
         Session, check, log_out,
-        reap::{ReapTarget, reap},
+        reap::{ReapTarget, end_logins_command, reap},
     },
     DeviceId,
 };
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, redis::Redis, scripts::END_LOGINS, shard::Shard, token::Token},
+    schema::{ids::UserId, redis::Redis, shard::Shard, token::Token},
 };
 
 /// Which devices to log out.
@@ -66,9 +64,8 @@ pub async fn log_out_devices(
     };
     let current_shard = redis.keys().shard_of(token);
     let end = |shard: Shard| {
-        let keys = [shard.login(), shard.sessions(&user), shard.devices(&user)];
         let own = if shard == current_shard { token.as_str() } else { "" };
-        Command::script(&END_LOGINS, keys).args([user.as_str(), own, argument]).repeatable().synced()
+        end_logins_command(shard, &user, own, argument)
     };
     let calls: Vec<_> = redis.keys().shards().filter(|shard| !is_current || *shard == current_shard).map(end).collect();
     let tokens: Vec<Vec<String>> = redis.all(&calls).await?;

@@ -50,12 +50,20 @@ impl Client {
 
     /// Runs independent commands.
     pub(super) async fn run_all_as(&self, commands: &[Command], form: ScriptForm, until: Duration) -> CallResult {
+        let sync = CallSync::of(commands, self.scope.get());
+        if sync.is_refused() {
+            return Err(TransportError::Unreachable.into());
+        }
         let send = async || self.send("/pipeline", self.encode(commands, form)?, until).await;
         let first = match form {
             ScriptForm::Hash => self.send_shared(self.encode(commands, form)?, until).await,
             ScriptForm::Source => send().await,
         };
-        retry_once(first, commands.iter().all(Command::is_repeatable), send()).await
+        let result = retry_once(first, commands.iter().all(Command::is_repeatable), send()).await;
+        if result.as_ref().is_err_and(Error::is_transient) {
+            sync.lose();
+        }
+        result
     }
 
     /// Runs commands as a transaction.

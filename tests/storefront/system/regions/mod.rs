@@ -6,6 +6,7 @@ mod overlap;
 use std::time::{Duration, Instant};
 
 use edgefront::schema::redis::Redis;
+use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
 use serde_json::json;
 use upstash_rest::Command;
@@ -62,6 +63,36 @@ async fn a_login_a_cart_write_and_a_logout_are_seen_at_once_through_every_locati
         }
         regions.replicate();
     }
+}
+
+#[tokio::test]
+async fn a_service_ends_the_sessions_that_its_region_does_not_know_yet() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, other] = &regions.far;
+    regions.stop_replication();
+    let mut visitor = Browser::default();
+    visitor.log_in(far, "ada").await;
+    let end = other.request(Method::DELETE, "/_edge/v1/users/ada/sessions").bearer_auth(SERVICE_KEY);
+    assert_eq!(Browser::default().send(end).await, (200, json!({"ended": 1}).to_string()));
+    regions.replicate();
+    for reader in regions.all() {
+        assert_eq!(visitor.user(reader).await, json!(null));
+    }
+}
+
+#[tokio::test]
+async fn a_change_whose_reply_was_lost_is_seen_by_the_next_request() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, other] = &regions.far;
+    let mut visitor = Browser::default();
+    visitor.log_in(far, "ada").await;
+    regions.stop_replication();
+    far.store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
+    let write = with_json(far.request(Method::PUT, "/_edge/v1/cart/items/mug"), &json!({"quantity": 2}));
+    assert_eq!(visitor.send(write).await.0, 503);
+    assert_eq!(visitor.sync_names().len(), 2, "one demands a merge");
+    assert_eq!(visitor.quantity(other).await, json!(2));
+    assert_eq!(visitor.sync_names().len(), 1);
 }
 
 #[tokio::test]

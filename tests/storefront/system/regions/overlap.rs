@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgefront_gateway::Fault;
+use edgefront_gateway::{Fault, FaultScope};
 use futures_util::future::join_all;
 use http::Method;
 use proptest::{
@@ -181,6 +181,19 @@ async fn without_redis_the_cookies_stay_and_pages_are_answered() {
     assert_eq!((status, page.as_str()), (200, "page"));
     assert_eq!(visitor.cookies, before);
     far.store.gateway.set_fault(None);
+}
+
+#[tokio::test]
+async fn a_request_that_could_not_merge_shows_no_earlier_state() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, _] = &regions.far;
+    let mut visitor = visitor_with_two_cookies(&regions).await;
+    // Both attempts of the merge. The reads after them would be answered.
+    far.store.gateway.set_fault_for(Fault::Refuse, FaultScope::Next(2));
+    let before = visitor.cookies.clone();
+    assert_eq!(visitor.send(far.get("/_edge/v1/cart")).await.0, 503);
+    assert_eq!(visitor.cookies, before);
+    assert_eq!(visitor.quantity(far).await, json!(3));
 }
 
 #[tokio::test]

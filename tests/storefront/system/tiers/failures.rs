@@ -1,7 +1,10 @@
 //! Two tiers while the home tier, Redis or the origin fails.
 
+use std::convert::Infallible;
+
+use bytes::Bytes;
 use edgefront_gateway::Fault;
-use futures_util::future::join_all;
+use futures_util::{future::join_all, stream};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -93,6 +96,26 @@ async fn without_redis_a_confirmation_reaches_no_origin_and_drops_no_copy() {
         assert_eq!(hops(&tiers).await, expected);
     }
     assert_eq!(shop.origin.count(), 1);
+}
+
+/// The home tier answers, but not these requests, because their clients do not send the bodies.
+#[tokio::test]
+async fn slow_uploads_do_not_open_the_circuit() {
+    let variables =
+        [("PAGE_MEMORY", "0"), ("ORIGIN_TIMEOUT", "1"), ("PAGE_WAIT_MS", "0"), ("REDIS_TIMEOUT_MS", "1000")];
+    let (tiers, _shop) = tiers(&variables).await;
+    let one = &tiers.edge[0];
+    open(&tiers).await;
+    let uploads = (0..3).map(|_| {
+        let body = stream::pending::<Result<Bytes, Infallible>>();
+        let request = Visitor::new(one).request(Method::POST, "/cart/items").header("content-type", "application/json");
+        request.body(reqwest::Body::wrap_stream(body)).send()
+    });
+    for answer in join_all(uploads).await {
+        assert_eq!(answer.unwrap().status(), 503);
+    }
+    let answer = visit(one, "/products/mug").await;
+    assert!(is_hit(&answer) && !cache_status(&answer).contains("detail"), "{answer:?}");
 }
 
 #[tokio::test]

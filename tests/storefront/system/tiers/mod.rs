@@ -67,6 +67,27 @@ async fn a_hot_page_never_leaves_the_location() {
 }
 
 #[tokio::test]
+async fn a_change_that_passed_here_is_seen_here_though_this_home_isolate_does_not_know_it() {
+    for (path, purges) in [("/products/mug", false), ("/_edge/v1/purge", true)] {
+        let (tiers, shop) = tiers(&[("PAGE_MEMORY", "3600")]).await;
+        open(&tiers).await;
+        tiers.set_home_fault("elsewhere").await;
+        assert_eq!(at(&tiers.edge[0], Method::POST, path).send().await.unwrap().status(), 204);
+        tiers.set_home_fault("").await;
+        if purges {
+            purge(&shop.store.aside, &[Purge::All], PurgeMode::Hard).await.unwrap();
+        }
+        shop.origin.answer(Reply::html("changed"));
+        for _ in 0..2 {
+            assert_eq!(visit(&tiers.edge[0], "/products/mug").await.text().await.unwrap(), "changed", "{path}");
+        }
+        tiers.home.settled().await;
+        let of_others = visit(&tiers.home, "/products/mug").await;
+        assert_eq!(of_others.text().await.unwrap(), "changed", "the isolate has learned it");
+    }
+}
+
+#[tokio::test]
 async fn conditions_ranges_and_head_are_answered_at_the_edge() {
     let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "3600")]).await;
     open(&tiers).await;
