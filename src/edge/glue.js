@@ -222,13 +222,18 @@ export function exchange(number, address, head, body, millis, limit, isShared, i
 	// Not a later instance of wasm: it has its own numbers.
 	const tell = deliver;
 	const signal = AbortSignal.timeout(millis);
-	const read = (response) => {
+	const check = (length) => {
+		if (length > limit) throw new RangeError("the response is too long");
+	};
+	const read = async (response) => {
 		const { status, headers } = response;
-		if (Number(headers.get("content-length")) > limit) throw new RangeError("the response is too long");
+		check(Number(headers.get("content-length")));
 		const token = headers.get("upstash-sync-token") ?? undefined;
-		return isShort
-			? response.text().then((text) => tell(number, status, token, text, undefined))
-			: response.arrayBuffer().then((bytes) => tell(number, status, token, undefined, new Uint8Array(bytes)));
+		const text = isShort ? await response.text() : undefined;
+		const bytes = isShort ? undefined : new Uint8Array(await response.arrayBuffer());
+		// A compressed or chunked response did not tell its length.
+		check((text ?? bytes).length);
+		tell(number, status, token, text, bytes);
 	};
 	const answer = fetch(address, { method: "POST", headers: headersOf(head), body, signal, redirect: "manual" });
 	const end = answer.then(read).catch((error) => tell(number, error?.name === "TimeoutError" ? 1 : 0));

@@ -304,7 +304,8 @@ impl Stream for Copied {
                 let is_over = match &mut *self.copy.borrow_mut() {
                     Copying::Growing { read, .. } => {
                         read.extend_from_slice(chunk);
-                        read.len() > self.limit
+                        // Without a reader, the copy would only take memory.
+                        read.len() > self.limit || Rc::strong_count(&self.copy) == 1
                     }
                     Copying::Whole(_) | Copying::Lost => false,
                 };

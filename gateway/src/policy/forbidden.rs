@@ -38,8 +38,8 @@ pub(super) fn error_text(command: &Command) -> Option<String> {
 
 /// Returns whether XREAD or XREADGROUP has the option BLOCK. After STREAMS, `BLOCK` is the name of a stream.
 fn has_block_option(command: &Command) -> bool {
-    let mut options = command.args.iter().take_while(|arg| !arg.eq_ignore_ascii_case(b"STREAMS"));
-    options.any(|arg| arg.eq_ignore_ascii_case(b"BLOCK"))
+    let mut options = command.stream_options().take_while(|(_, word)| !word.eq_ignore_ascii_case(b"STREAMS"));
+    options.any(|(_, word)| word.eq_ignore_ascii_case(b"BLOCK"))
 }
 
 #[cfg(test)]

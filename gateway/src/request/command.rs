@@ -44,6 +44,23 @@ impl Command {
         self.args.get(index).map_or(&[], Vec::as_slice)
     }
 
+    /// The words of XREAD or XREADGROUP that may be names of options, with their indices. The names of a group and its
+    /// consumer are left out.
+    pub(crate) fn stream_options(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut names_left = 0;
+        self.args.iter().map(Vec::as_slice).enumerate().filter(move |(_, word)| {
+            let is_option = names_left == 0;
+            names_left = if !is_option {
+                names_left - 1
+            } else if word.eq_ignore_ascii_case(b"GROUP") {
+                2
+            } else {
+                0
+            };
+            is_option
+        })
+    }
+
     /// Size of name and arguments, in bytes. Above 10 MiB, `args` has the name only.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -143,6 +143,8 @@ impl Upstream {
             let query = Command::from_words(&["COMMAND", "LIST", "FILTERBY", "ACLCAT", "read"]);
             match self.run([&query]).await?.pop() {
                 Some(Value::Array(names)) => Ok(names.into_iter().filter_map(into_text).collect()),
+                // The server is busy or loading. It is asked again.
+                Some(Value::ServerError(error)) if error.code() != "ERR" => Err(UpstreamError::Unreachable),
                 _ => Ok(HashSet::new()),
             }
         };

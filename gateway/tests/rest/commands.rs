@@ -148,6 +148,7 @@ async fn what_belongs_to_a_connection_or_the_server_is_refused_unsent() {
         ("WAIT", r#"["WAIT",1,0]"#),
         ("XREAD", r#"["XREAD","COUNT",1,"block",0,"STREAMS","s","$"]"#),
         ("XREADGROUP", r#"["XREADGROUP","GROUP","g","c","BLOCK",0,"STREAMS","s",">"]"#),
+        ("XREADGROUP", r#"["XREADGROUP","group","streams","c","BLOCK",0,"STREAMS","s",">"]"#),
         ("CONFIG", r#"["CONFIG","SET","dir","/"]"#),
         ("SHUTDOWN", r#"["SHUTDOWN"]"#),
     ];
@@ -160,4 +161,6 @@ async fn what_belongs_to_a_connection_or_the_server_is_refused_unsent() {
     assert_eq!(rest.gateway.counts().commands, 0);
     let a_stream_called_block = r#"["XREAD","COUNT",1,"STREAMS","BLOCK","0"]"#;
     assert_eq!(rest.command(a_stream_called_block).await, r#"{"result":null}"#);
+    let a_group_called_block = r#"["XREADGROUP","GROUP","block","block","STREAMS","s",">"]"#;
+    assert!(rest.command(a_group_called_block).await.starts_with(r#"{"error":"NOGROUP"#));
 }

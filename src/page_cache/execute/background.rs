@@ -93,7 +93,11 @@ pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
             }
             log_error(writer.settle(due).await);
         }
-        Err(error) => log::warn!("page cache: a page was not stored: {error}"),
+        Err(error) => {
+            log::warn!("page cache: a page was not stored: {error}");
+            // Other requests for the page would wait for this lease.
+            log_error(store::release(&app.redis, lease).await);
+        }
     }
 }
 

@@ -186,6 +186,9 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
 
 /// The visitor's own content. Pages of the same visitor, concurrent or within two seconds, share one request to the
 /// origin. A visitor who changed something a moment ago shares nothing: another isolate may have seen the change.
+///
+/// The request ends with the page that sent it, if the visitor leaves that page. So another page waits for it only for a
+/// quarter of `HOLES_WAIT_MS`: the platform may end work without dropping it.
 async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotFilled> {
     if cookie::has_changed(own.headers()) {
         return fetch(app, own).await?.without_cookie().map(|(content, _)| content);
@@ -207,14 +210,18 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
         },
         Role::Join(page) => {
             let mut pause = FIRST_PAUSE;
-            while app.clock.now() < until {
+            let patience = now + app.config.page.holes_wait / 4;
+            loop {
+                let now = app.clock.now();
                 if let Some(content) = page.result() {
                     return content;
+                }
+                if now >= patience || !page.is_valid(now) {
+                    return fetch(app, own).await?.without_cookie().map(|(content, _)| content);
                 }
                 app.clock.sleep(pause).await;
                 pause = next_pause(pause);
             }
-            Err(NotFilled::Late)
         }
     }
 }

@@ -40,7 +40,8 @@ impl OwnPage {
         self.result.get().cloned()
     }
 
-    fn is_valid(&self, now: Timestamp) -> bool {
+    /// Returns whether the content may still be used or expected.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
         self.asked <= now && now < self.until.get()
     }
 }
@@ -131,6 +132,9 @@ impl OwnPageGuard<'_> {
 
 impl Drop for OwnPageGuard<'_> {
     fn drop(&mut self) {
+        if self.page.result.get().is_none() {
+            self.page.until.set(self.page.asked);
+        }
         if self.page.bytes.get() == 0 && self.is_listed() {
             self.pages.pages.borrow_mut().remove(&self.identity);
         }
@@ -185,7 +189,11 @@ mod tests {
     fn concurrent_callers_share_one_request_and_later_ones_send_their_own() {
         let pages = OwnPages::default();
         let guard = send(&pages, "ada", START);
-        drop(send(&pages, "bob", START));
+        let left = send(&pages, "bob", START);
+        let Role::Join(of_left) = join(&pages, "bob", START) else { panic!("the second caller joins") };
+        assert!(of_left.is_valid(START));
+        drop(left);
+        assert!(!of_left.is_valid(START), "nobody sends it any more");
         let Role::Join(joined) = join(&pages, "ada", START) else { panic!("the second caller joins") };
         assert!(matches!(join(&pages, "ada", START + 20 * SECOND), Role::Send(_)), "the request was given up");
         assert!(joined.result().is_none());

@@ -17,6 +17,7 @@ scenarios! {
     who_has_the_lease_learns_it_though_the_reply_was_lost,
     a_page_that_breaks_off_is_no_page,
     a_failed_render_does_not_keep_the_next_from_being_stored,
+    a_page_that_redis_did_not_take_lets_the_next_visitor_render,
     a_page_that_is_too_large_is_served_and_not_stored,
 }
 
@@ -90,6 +91,18 @@ async fn a_failed_render_does_not_keep_the_next_from_being_stored(shop: &Shop) {
         shop.settled().await;
     }
     shop.origin.answer(Reply::html("page"));
+    assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
+}
+
+async fn a_page_that_redis_did_not_take_lets_the_next_visitor_render(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.store.load_scripts().await;
+    // The lookup and the release are answered, the store is not.
+    shop.store.gateway.set_fault_for(Fault::Refuse, FaultScope::Every(2));
+    assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
+    shop.settled().await;
+    shop.store.gateway.set_fault(None);
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
     assert_eq!(cache_status(&shop.visit("/products/mug").await), "edgefront; fwd=uri-miss; stored");
 }
 

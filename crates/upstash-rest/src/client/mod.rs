@@ -39,7 +39,7 @@ pub struct Client {
     credentials: Credentials,
     deadline: Duration,
     /// Upstash's token for reading one's own writes: the client sends the last one that it received.
-    sync_token: RefCell<Option<HeaderValue>>,
+    sync_token: Rc<RefCell<Option<HeaderValue>>>,
     /// The scope of the calls, for all handles. Its token counts instead.
     scope: CurrentScope,
     /// Scripts that only read are sent as `EVALSHA_RO`, for all handles.
@@ -57,7 +57,7 @@ impl Client {
             transport,
             credentials,
             deadline,
-            sync_token: RefCell::default(),
+            sync_token: Rc::default(),
             scope: CurrentScope::default(),
             has_read_regions: Rc::default(),
             meter: Rc::default(),

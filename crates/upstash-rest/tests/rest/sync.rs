@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use edgefront_gateway::Fault;
+use edgefront_gateway::{Fault, FaultScope};
 use futures_util::future::{join, join3};
 use http::HeaderValue;
-use upstash_rest::{Command, SyncScope};
+use upstash_rest::{Command, SyncScope, TransportError};
 
 use crate::support::{Database, get, incr, unused_database};
 
@@ -100,4 +100,26 @@ async fn a_user_reads_their_write_from_a_replica_that_lags_and_others_do_not_wai
     let elsewhere = SyncScope::new(ada.take_written()).into();
     let other = db.client.with_deadline(crate::support::DEADLINE);
     assert_eq!(other.in_scope(Some(elsewhere), other.run(get())).await, Ok(Some(1_u64)));
+}
+
+#[tokio::test]
+async fn the_handles_of_a_client_read_each_others_writes() {
+    let db = Database::new().await;
+    db.gateway.set_fault(Some(Fault::StaleReads(unused_database())));
+    let other = db.client.with_deadline(crate::support::DEADLINE);
+    let reply: u64 = db.client.run(incr()).await.unwrap();
+    assert_eq!(other.run(get()).await, Ok(Some(reply)));
+}
+
+#[tokio::test]
+async fn a_scope_knows_a_lost_write_and_can_refuse_reads() {
+    let db = Database::new().await;
+    let ada = scope();
+    db.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
+    assert!(db.client.in_scope(Some(ada.clone()), db.client.run::<u64>(incr().synced())).await.is_err());
+    assert_eq!((ada.take_written(), ada.take_lost_write(), ada.take_lost_write()), (None, true, false));
+    ada.refuse_reads();
+    let read = db.client.in_scope(Some(ada.clone()), db.client.run::<Option<u64>>(get())).await;
+    assert_eq!(read, Err(TransportError::Unreachable.into()));
+    assert_eq!(run(&db, &ada, incr().synced()).await, Some(2), "writes pass");
 }

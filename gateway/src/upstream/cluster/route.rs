@@ -31,8 +31,8 @@ impl Route {
             "BITOP" | "LMPOP" | "MEMORY" | "OBJECT" | "SINTERCARD" | "XGROUP" | "XINFO" | "ZDIFF" | "ZINTER"
             | "ZINTERCARD" | "ZMPOP" | "ZUNION" => arg(2),
             "XREAD" | "XREADGROUP" => {
-                let streams = command.args.iter().position(|arg| arg.eq_ignore_ascii_case(b"STREAMS"));
-                streams.and_then(|index| arg(index + 1))
+                let streams = command.stream_options().find(|(_, word)| word.eq_ignore_ascii_case(b"STREAMS"));
+                streams.and_then(|(index, _)| arg(index + 1))
             }
             _ => arg(1),
         };
@@ -84,6 +84,7 @@ mod tests {
             ("EVALSHA 0123 2 foo bar x", foo),
             ("EVAL return_1 0 foo", Route::AnyNode),
             ("XREAD COUNT 1 STREAMS foo 0", foo),
+            ("XREADGROUP GROUP streams c STREAMS foo >", foo),
             ("OBJECT ENCODING foo", foo),
             ("ZUNION 2 foo bar", foo),
             ("PING", Route::AnyNode),

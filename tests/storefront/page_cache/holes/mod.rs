@@ -34,6 +34,7 @@ scenarios! {
     a_page_that_cannot_fill_the_holes_leaves_the_shared_content,
     content_that_comes_with_a_cookie_is_left_to_the_browser,
     concurrent_pages_of_a_visitor_share_one_request,
+    a_page_does_not_wait_for_the_request_of_a_page_that_the_visitor_left,
     content_is_kept_for_its_visitor_only,
     content_that_the_origin_forbids_to_store_is_not_kept,
     a_change_by_the_visitor_shows_on_the_next_page,
@@ -224,6 +225,23 @@ async fn concurrent_pages_of_a_visitor_share_one_request(shop: &Shop) {
         assert_eq!(format!("<h1>/products/mug</h1>{}", page.text().await.unwrap()), page_of(name));
     }
     assert_eq!(asked_later(shop), ["/basket"; 2]);
+}
+
+async fn a_page_does_not_wait_for_the_request_of_a_page_that_the_visitor_left(shop: &Shop) {
+    open(shop).await;
+    shop.origin.hold();
+    let mut pages = Vec::new();
+    for _ in 0..2 {
+        let mut page = visit(shop, "sid=ada").await;
+        assert_eq!(page.chunk().await.unwrap().unwrap(), "<h1>/products/mug</h1>");
+        pages.push(page);
+        eventually("the first page's request arrives", async || asked_later(shop).len() == 1).await;
+    }
+    let second = pages.pop().unwrap();
+    drop(pages);
+    eventually("the second page sends its own", async || asked_later(shop).len() == 2).await;
+    shop.origin.release();
+    assert_eq!(format!("<h1>/products/mug</h1>{}", second.text().await.unwrap()), page_of("ada"));
 }
 
 async fn content_is_kept_for_its_visitor_only(shop: &Shop) {

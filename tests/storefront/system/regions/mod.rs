@@ -5,14 +5,15 @@ mod overlap;
 
 use std::time::{Duration, Instant};
 
-use edgefront::schema::redis::Redis;
+use edgefront::{ports::time::Timestamp, schema::redis::Redis};
 use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use upstash_rest::Command;
 
 use self::browser::Browser;
 use crate::{
+    orders::flash_sale,
     page_cache::{header as header_of, make_popular},
     routes::api::with_json,
     schema::document,
@@ -78,6 +79,29 @@ async fn a_service_ends_the_sessions_that_its_region_does_not_know_yet() {
     for reader in regions.all() {
         assert_eq!(visitor.user(reader).await, json!(null));
     }
+}
+
+#[tokio::test]
+async fn an_order_of_a_session_that_its_region_does_not_know_yet_confirms_the_reservation() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, other] = &regions.far;
+    let sale =
+        json!({"id": "pan", "sale_starts_at": 1, "sale_ends_at": 4_102_444_800_u64, "sale_pieces": 1, "sale_sold": 0});
+    let due = Timestamp::from_millis(4_102_444_800_000);
+    flash_sale::put(&regions.home.store, "pan", &sale, due).await;
+    regions.stop_replication();
+    let mut visitor = Browser::default();
+    visitor.log_in(far, "ada").await;
+    let held = visitor.api(far, Method::POST, "/flash/pan/reservations", None).await;
+    let token = visitor.cookies["__Host-session"].split_once('.').expect("a MAC").0.to_owned();
+    let reservation = json!({"sale": "pan", "id": held["reservation"]["id"]});
+    let order =
+        json!({"order_id": "A-1", "items": [{"id": "pan", "quantity": 1}], "token": token, "reservation": reservation});
+    let report = other.request(Method::POST, "/_edge/v1/orders").bearer_auth(SERVICE_KEY);
+    assert_eq!(Browser::default().send(with_json(report, &order)).await, (204, String::new()));
+    let counts = regions.home.get("/_edge/v1/flash/pan/holds").bearer_auth(SERVICE_KEY);
+    let counts: Value = serde_json::from_str(&Browser::default().send(counts).await.1).unwrap();
+    assert_eq!([&counts["sold"], &counts["held"]], [1, 0]);
 }
 
 #[tokio::test]
