@@ -48,9 +48,8 @@ struct State {
     rule: Mutex<Rule>,
     asked: Mutex<Vec<Asked>>,
     received: AtomicU64,
+    /// Each [`Reply::zeros`] that is being sent has a reference.
     sent: Arc<AtomicU64>,
-    /// Its other references are bodies of [`Reply::zeros`].
-    sending: Arc<()>,
     /// Requests after this number are held.
     held: watch::Sender<usize>,
 }
@@ -69,7 +68,6 @@ impl TestOrigin {
             asked: Mutex::default(),
             received: AtomicU64::new(0),
             sent: Arc::default(),
-            sending: Arc::default(),
             held: watch::Sender::new(usize::MAX),
         });
         let for_server = state.clone();
@@ -124,7 +122,7 @@ impl TestOrigin {
 
     /// Number of [`Reply::zeros`] that have neither ended nor been given up.
     pub fn sending(&self) -> usize {
-        Arc::strong_count(&self.state.sending) - 1
+        Arc::strong_count(&self.state.sent) - 1
     }
 
     /// Until [`TestOrigin::release`], requests are noted and not answered, and a [`Reply::then_held`] waits for its
@@ -302,9 +300,8 @@ impl Reply {
                 length = Some(total);
                 let chunk = Bytes::from(vec![0; 64 << 10]);
                 let chunks = stream::iter(0..total.div_ceil(chunk.len() as u64)).map(Ok);
-                let (sent, sending) = (state.sent.clone(), state.sending.clone());
+                let sent = state.sent.clone();
                 stream_body(chunks.map_ok(move |number| {
-                    let _body = &sending;
                     let left = total - number * chunk.len() as u64;
                     sent.fetch_add(left.min(chunk.len() as u64), Ordering::SeqCst);
                     chunk.slice(..chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX)))
