@@ -92,6 +92,10 @@ async fn send_batches(app: Rc<App>) {
         if !(is_answered && app.activity.has_full_batch()) {
             app.clock.sleep(WINDOW).await;
         }
+        // Nothing is sent through an open circuit, so a batch that was taken would be lost.
+        if app.circuit.is_open() {
+            break;
+        }
         let batch = app.activity.take_carried(&app.limits.views).await + &app.traffic.take_carried();
         if batch.is_empty() {
             break;

@@ -133,6 +133,33 @@ async fn a_request_sends_a_bounded_number_of_batches_and_the_next_one_the_rest()
 }
 
 #[tokio::test]
+async fn an_open_circuit_keeps_the_activity_until_the_home_tier_answers_again() {
+    at_the_edge(async |edge| {
+        edge.record(500);
+        edge.answer().await;
+        edge.home.is_silent.set(true);
+        for _ in 0..3 {
+            edge.visit("/about").await;
+        }
+        assert!(edge.app.circuit.is_open());
+        for _ in 0..4 {
+            edge.steps.advance(SECOND).await;
+        }
+        edge.home.is_silent.set(false);
+        edge.steps.advance(SECOND).await;
+        // The probe of this request closes the circuit.
+        edge.answer().await;
+        assert!(!edge.app.circuit.is_open());
+        edge.answer().await;
+        // The full batches, and the rest.
+        edge.steps.advance(SECOND).await;
+        edge.steps.advance(SECOND).await;
+        assert_eq!(edge.received(), 500);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_silent_home_tier_costs_at_most_a_batch_a_second() {
     at_the_edge(async |edge| {
         edge.record(1_000);
