@@ -22,6 +22,9 @@ use crate::{
 pub const WINDOW: Duration = Duration::from_secs(1);
 /// Longest time that one request sends batches.
 const MAX_TIME: Duration = Duration::from_secs(15);
+/// The most batches of one request. A Worker calls other Workers at most 32 times for a request (Cloudflare, Service
+/// bindings, Limits). The rest is for the request itself and for probes.
+const MAX_BATCHES: usize = 24;
 /// The longest batch, bytes.
 const BATCH_LIMIT: usize = 1 << 20;
 
@@ -77,17 +80,29 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
     tasks
 }
 
-/// Sends one batch after another until nothing is left. A batch without an answer is not sent again, because the home
-/// tier may have received it.
+/// Sends one batch after another until nothing is left, full ones without a pause. A batch without an answer is not sent
+/// again, because the home tier may have received it. The next batch then waits for the pause.
 async fn send_batches(app: Rc<App>) {
     let end = app.clock.now() + MAX_TIME;
-    while app.clock.now() < end {
-        app.clock.sleep(WINDOW).await;
+    let mut is_answered = false;
+    for _ in 0..MAX_BATCHES {
+        if app.clock.now() >= end {
+            break;
+        }
+        if !(is_answered && app.activity.has_full_batch()) {
+            app.clock.sleep(WINDOW).await;
+        }
+        // Nothing is sent through an open circuit, so a batch that was taken would be lost.
+        if app.circuit.is_open() {
+            break;
+        }
         let batch = app.activity.take_carried(&app.limits.views).await + &app.traffic.take_carried();
         if batch.is_empty() {
             break;
         }
-        if let Err(error) = home::send(&app, home::batch(batch), None).await {
+        let answer = home::send(&app, home::batch(batch), None).await;
+        is_answered = answer.is_ok();
+        if let Err(error) = answer {
             log::warn!("a batch of views is lost: {error}");
         }
     }

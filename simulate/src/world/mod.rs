@@ -387,6 +387,8 @@ impl World {
         self.isolates[home].receive(&batch);
         let wakes = self.isolates[home].write(now);
         self.wake(home, wakes);
-        self.at(now + EDGE_BATCH_WINDOW, Event::Carry { isolate });
+        let is_full = self.isolates[isolate].activity.has_full_batch();
+        let pause = if is_full { Duration::ZERO } else { EDGE_BATCH_WINDOW };
+        self.at(now + pause, Event::Carry { isolate });
     }
 }

@@ -218,6 +218,12 @@ impl Activity {
         self.pending.borrow().is_empty()
     }
 
+    /// Returns whether a full batch waits to be written.
+    #[must_use]
+    pub fn has_full_batch(&self) -> bool {
+        self.pending.borrow().full_batches(self.pace.borrow().batch_size()) > 0
+    }
+
     /// Drops the views that another isolate has counted within the last minute. The platform answers from memory, so
     /// asking one view after another costs little.
     async fn check_view_limit(&self, view_limit: &RateLimit) {

@@ -190,7 +190,8 @@ pub const fn thin(count: u32, weight: u32, random: u32) -> Option<u32> {
 /// The usual time of an exchange, and the recent one, in milliseconds.
 #[derive(Debug, Clone, Default)]
 struct Latency {
-    /// The shortest recent time. It grows slowly, because the round trip to Redis may become longer for good.
+    /// The shortest recent time. It grows slowly, by at least 1 ms for each longer exchange, because the round trip to
+    /// Redis may become longer for good.
     usual: Option<u64>,
     recent: u64,
 }
@@ -206,7 +207,7 @@ enum Speed {
 impl Latency {
     fn note(&mut self, latency: Duration) -> Speed {
         let millis = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX).min(MAX_LATENCY);
-        let usual = self.usual.map_or(millis, |usual| millis.min(usual + millis.saturating_sub(usual) / 128));
+        let usual = self.usual.map_or(millis, |usual| millis.min(usual + millis.saturating_sub(usual).div_ceil(128)));
         self.recent = if self.usual.is_some() { self.recent.midpoint(millis) } else { millis };
         self.usual = Some(usual);
         let slow = (usual * SLOW_FACTOR + SLOW_MARGIN).min(ALWAYS_SLOW);
@@ -288,6 +289,19 @@ mod tests {
             pace.observe(answered(400), at(second));
         }
         assert_eq!(pace.level(), MAX_LEVEL);
+    }
+
+    #[test]
+    fn the_pace_recovers_if_redis_stays_a_little_slower() {
+        let mut pace = Pace::default();
+        pace.observe(answered(10), START);
+        for _ in 0..MAX_LEVEL {
+            pace.observe(REFUSED, START);
+        }
+        for second in 1..200 {
+            pace.observe(answered(130), at(second));
+        }
+        assert_eq!(pace.level(), 0);
     }
 
     #[test]

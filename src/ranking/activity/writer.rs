@@ -20,7 +20,7 @@ const BATCH_DEADLINE: Duration = Duration::from_secs(5);
 /// Shortest time that a pipeline waits for further activity, unless it is full.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 /// Longest time in which the task of one request starts pipelines, also for the activity of other requests. It exceeds
-/// the longest interval. A Worker has 30 s after its response (`waitUntil`).
+/// the longest interval. A Worker has 30 s after its response (`waitUntil`), which includes the last pipeline.
 const MAX_WRITE_TIME: Duration = Duration::from_secs(17);
 /// A lease outlives the rate limit's answers and one pipeline.
 const WRITER_LEASE: Duration = BATCH_DEADLINE.saturating_mul(2);
@@ -30,8 +30,7 @@ impl Activity {
     fn pause(&self, now: Timestamp) -> Duration {
         let pace = self.pace.borrow();
         if pace.level() == 0 {
-            let is_full = self.pending.borrow().full_batches(pace.batch_size()) > 0;
-            return if is_full { Duration::ZERO } else { MIN_PAUSE };
+            return if self.has_full_batch() { Duration::ZERO } else { MIN_PAUSE };
         }
         // Without random bits, all isolates have the same interval.
         let random = random::bytes().map_or(128, |[byte]| byte);
@@ -88,7 +87,7 @@ impl Writer<'_> {
                 continue;
             }
             self.activity.check_view_limit(&self.view_limit).await;
-            let is_answered = self.send_batches().await;
+            let is_answered = self.send_batches(end).await;
             written.set(Some(self.clock.now()));
             if !is_answered {
                 break;
@@ -97,21 +96,30 @@ impl Writer<'_> {
         writer_lease.set(None);
     }
 
-    /// Sends what is pending now, one pipeline after another. Returns false after a failure.
-    async fn send_batches(&self) -> bool {
-        let size = self.activity.pace.borrow().batch_size();
-        let batches = self.activity.pending.borrow().full_batches(size).max(1);
+    /// Sends what is pending now, one pipeline after another. It leaves the rest when the pace is reduced, so that one
+    /// interval raises the pace by one level, and at `end`. Returns false after a failure.
+    async fn send_batches(&self, end: Timestamp) -> bool {
+        let Activity { pace, pending, writer_lease, .. } = self.activity;
+        let size = pace.borrow().batch_size();
+        let batches = pending.borrow().full_batches(size).max(1);
         for _ in 0..batches {
             let begin = self.clock.now();
+            if begin > end {
+                break;
+            }
+            writer_lease.set(Some(begin + WRITER_LEASE));
             let result = self.send_batch().await;
             let is_refused = result == Err(Error::Redis(upstash_rest::Error::Quota));
             let latency = matches!(result, Ok(1..)).then(|| self.clock.now().since(begin));
-            self.observe(latency, is_refused);
+            let change = self.observe(latency, is_refused);
             if let Err(error) = result {
                 let level = self.activity.pace().level();
                 let fate = if is_refused { "waits" } else { "is lost" };
                 log::warn!("a batch of views {fate}, and the pace is at level {level}: {error}");
                 return false;
+            }
+            if change == Change::Raised {
+                break;
             }
         }
         true

@@ -159,7 +159,8 @@ impl Client {
     ///
     /// # Errors
     /// Any [`Error`] of the request as a whole. The error of a command stands in its place in the list, which is as
-    /// long as `commands`.
+    /// long as `commands`. If only some scripts are sent again, the error of their request stands in their places,
+    /// because the other commands have been executed.
     pub async fn pipeline(&self, commands: &[Command]) -> Result<Vec<Result<Reply, Error>>, Error> {
         if commands.is_empty() {
             return Ok(Vec::new());
@@ -175,7 +176,10 @@ impl Client {
             if again.is_empty() {
                 break;
             }
-            let late = self.run_all_as(&again, ScriptForm::Source, until).await?;
+            let late = match self.run_all_as(&again, ScriptForm::Source, until).await {
+                Err(error) if again.len() < commands.len() => vec![Err(error); again.len()],
+                late => late?,
+            };
             let places = replies.iter_mut().zip(refused).filter(|(_, is_refused)| *is_refused);
             places.zip(late).for_each(|((place, _), late)| *place = late);
         }

@@ -2,14 +2,16 @@
 //! that the server has not seen it.
 
 use bytes::Bytes;
+use edgefront_gateway::{Fault, FaultScope};
 use futures_util::future::{join, join_all};
-use upstash_rest::{Command, Script, cmd, script};
+use upstash_rest::{Command, Error, FromReply, Script, cmd, script};
 
-use crate::support::{DEADLINE, Database, database_without, incr, refused};
+use crate::support::{DEADLINE, Database, LOST, database_without, incr, refused};
 
 static TWICE: Script = script!("twice", "return ARGV[1] .. ARGV[1]", "10c9e9c3f46da585b3f3125ba6f06f6ac55c2b4b");
 static THRICE: Script = script!("thrice", "return ARGV[1] .. ARGV[1] .. ARGV[1]");
 static FOURFOLD: Script = script!("fourfold", "return ARGV[1] .. ARGV[1] .. ARGV[1] .. ARGV[1]");
+static FIVEFOLD: Script = script!("fivefold", "return ARGV[1] .. ARGV[1] .. ARGV[1] .. ARGV[1] .. ARGV[1]");
 static VISIT: Script = script!("visit", include_str!("visit.lua"));
 static LOADED: Script = script!("loaded", "return 'loaded'");
 /// It writes, so Redis refuses its read-only form.
@@ -37,6 +39,24 @@ async fn in_a_pipeline_only_the_unknown_script_is_sent_again() {
     let replies: (u64, String, u64) = db.client.all(&[incr(), call(&THRICE, "a"), incr()]).await.unwrap();
     assert_eq!(replies, (1, "aaa".to_owned(), 2));
     assert_eq!(db.counts(), (2, 4));
+}
+
+/// The first request has executed the other commands, so their replies count.
+#[tokio::test]
+async fn in_a_pipeline_an_error_of_the_second_request_belongs_to_the_unknown_script_alone() {
+    let db = Database::new().await;
+    let commands = [incr(), call(&FIVEFOLD, "a"), incr()];
+    let number = |reply: Result<_, Error>| reply.and_then(u64::from_reply);
+    for (number_before, fault, error) in [(0, Fault::quota(), Error::Quota), (2, Fault::Refuse, LOST)] {
+        db.gateway.set_fault_for(fault, FaultScope::Every(2));
+        let replies = db.client.pipeline(&commands).await.expect("the replies of the first request");
+        let [first, script, last] = <[_; 3]>::try_from(replies).unwrap();
+        assert_eq!((number(first), number(last)), (Ok(number_before + 1), Ok(number_before + 2)));
+        assert_eq!(script, Err(error));
+    }
+    db.gateway.set_fault_for(Fault::quota(), FaultScope::Every(2));
+    let alone = db.client.pipeline(&[call(&FIVEFOLD, "a")]).await;
+    assert_eq!(alone, Err(Error::Quota), "nothing was executed");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Two tiers: isolates near the visitors, and a home tier beside Redis.
 
+mod batches;
 mod failures;
 
 use std::io::{Read, Write};

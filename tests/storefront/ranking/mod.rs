@@ -1,5 +1,8 @@
 //! The ranking: counting, reading, rescaling.
 
+/// The background writes of views and touches.
+mod activity;
+
 use std::time::Duration;
 
 use edgefront::{
