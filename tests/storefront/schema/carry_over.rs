@@ -1,15 +1,18 @@
 //! The move of the shared keys, `cargo xtask carry-over`.
 
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    orders::flash_sale::FlashSales,
-    ports::error::{Error, Refusal},
+    orders::{Order, flash_sale::FlashSales, insights},
+    ports::{
+        error::{Error, Refusal},
+        time::Timestamp,
+    },
     ranking,
     schema::{
         self,
-        carry_over::{CarryOverError, SharedNames},
+        carry_over::{CarryOverError, HalfLives, SharedNames},
         families::{FAMILIES, FamilyRow, Group},
         ids::ItemId,
     },
@@ -44,9 +47,13 @@ const KEYS: [&[&str]; 15] = [
     &["SET", "traffic:", "untouched"],
 ];
 
+const WEEK: Duration = Duration::from_hours(168);
+/// The defaults.
+const HALF_LIVES: HalfLives = HalfLives { ranking: Duration::from_mins(5), insights: WEEK };
+
 /// Moves all keys. Returns how many moved.
 async fn carry_over(store: &Store, names: SharedNames) -> u64 {
-    schema::carry_over::carry_over(&store.aside, names, |_| ()).await.expect("a server").moved
+    schema::carry_over::carry_over(&store.aside, names, HALF_LIVES, |_| ()).await.expect("a server").moved
 }
 
 /// Every key with a value that shows its content.
@@ -167,6 +174,95 @@ async fn what_both_names_have_is_added_up() {
     assert_eq!(store.raw(&["ZSCORE", "stored:{pages}", ""]).await, "6");
 }
 
+/// A shop between the deployment of step 3 and the first call: isolates of step 2 and 3.
+fn isolates(store: &Store) -> [Rc<App>; 2] {
+    ["1, 4", "4, 1"].map(|known| store.app(&[("SHARDS", "4"), ("SHARDS_KNOWN", known)]))
+}
+
+/// Counts orders of these items by visitors who had viewed a lamp, the first one with this number.
+async fn learn(app: &App, numbers: std::ops::Range<u32>, items: &[&str], now: Timestamp) {
+    let lines: Vec<_> = items.iter().map(|id| json!({"id": id, "quantity": 1})).collect();
+    for number in numbers {
+        let order = json!({"order_id": number, "items": lines}).to_string();
+        let order = Order::parse(&order, &app.config.cart).unwrap();
+        let viewed = [ItemId::parse("lamp").unwrap()];
+        assert!(insights::learn(&app.redis, &order, &viewed, now, &app.config.insights).await.unwrap());
+    }
+}
+
+/// What a shop knows of the mug: its orders, the score of the pan, and the orders after views of the lamp.
+async fn known(app: &App, now: Timestamp) -> (f64, f64, f64) {
+    let [mug, lamp] = ["mug", "lamp"].map(|id| ItemId::parse(id).unwrap());
+    let (redis, config) = (&app.redis, &app.config.insights);
+    let orders = insights::item_stats(redis, &mug, now, config).await.unwrap().orders;
+    let together = insights::bought_together(redis, &mug, 10, now, config).await.unwrap();
+    let pan = together.iter().find(|other| other.item.as_str() == "pan").map_or(0.0, |pan| pan.score);
+    (orders, pan, insights::bought_by_viewers(redis, &lamp, 10, now, config).await.unwrap().orders)
+}
+
+#[tokio::test]
+async fn orders_that_both_names_have_are_added_up() {
+    // The names that have more orders need not have more items.
+    for (first, second) in [(8, 1), (1, 8)] {
+        let store = Store::book().await;
+        let ([before, after], now) = (isolates(&store), Timestamp::from_millis(1_795_000_000_000));
+        learn(&before, 0..first, &["mug", "pan"], now).await;
+        learn(&after, first..9, &["mug", "pan"], now).await;
+        assert_eq!(first + second, 9);
+        carry_over(&store, SharedNames::Tags).await;
+        assert_eq!(known(&after, now).await, (9.0, 1.0, 9.0));
+        // The number of items stays right.
+        learn(&after, 9..10, &["mug", "pan", "cup"], now).await;
+        let meta = store.raw(&["HGET", "bought:{orders}mug", ""]).await;
+        assert!(meta.as_str().unwrap().ends_with(" 1 10 2"), "{meta}");
+        assert_eq!(carry_over(&store, SharedNames::Tags).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn counts_of_an_earlier_half_life_decay_before_they_are_added() {
+    let store = Store::book().await;
+    let ([before, after], now) = (isolates(&store), Timestamp::from_millis(1_795_000_000_000));
+    learn(&before, 0..8, &["mug", "pan"], now).await;
+    learn(&after, 8..9, &["mug", "pan"], now + WEEK * 2).await;
+    carry_over(&store, SharedNames::Tags).await;
+    assert_eq!(known(&after, now + WEEK * 2).await, (3.0, 1.0, 3.0));
+    assert!(store.raw(&["TTL", "bought:{orders}mug"]).await.as_u64().unwrap() > 0);
+    // An isolate of the former step, whose clock is behind.
+    learn(&before, 9..13, &["mug", "pan"], now).await;
+    carry_over(&store, SharedNames::Tags).await;
+    assert_eq!(known(&after, now + WEEK * 2).await, (4.0, 1.0, 4.0));
+}
+
+#[tokio::test]
+async fn views_of_an_earlier_half_life_decay_before_they_are_added() {
+    let store = filled().await;
+    for command in [&["ZADD", "viewed:{pages}", "-1", "mug"][..], &["SET", "rescaled:{pages}", "1795000600"]] {
+        store.raw(command).await;
+    }
+    carry_over(&store, SharedNames::Tags).await;
+    let moved = content(&store).await;
+    assert_eq!(at(&moved, "viewed:{pages}"), &json!(["mug", "-3.25", "cup", "-1.25"]));
+    assert_eq!(at(&moved, "rescaled:{pages}"), "1795000600");
+    // Counts without a marker are of now.
+    store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
+    carry_over(&store, SharedNames::Tags).await;
+    assert_eq!(store.raw(&["ZSCORE", "viewed:{pages}", "mug"]).await, "-4.25");
+}
+
+/// Older versions wrote a JSON string.
+#[tokio::test]
+async fn insights_in_an_older_form_give_way_to_newer_ones() {
+    let (text, hash) = (r#"{"began":1,"orders":1,"items":{}}"#, ["", "1795000000 1 2 1", "cup", "1"]);
+    for (older, newer) in [("bought:mug", "bought:{orders}mug"), ("bought:{orders}mug", "bought:mug")] {
+        let store = Store::book().await;
+        store.raw(&["SET", older, text]).await;
+        store.raw(&[&["HSET", newer][..], &hash].concat()).await;
+        carry_over(&store, SharedNames::Tags).await;
+        assert_eq!(content(&store).await, [("bought:{orders}mug".to_owned(), json!(hash))]);
+    }
+}
+
 #[tokio::test]
 async fn a_sale_moves_with_its_reservations_and_sells_no_piece_twice() {
     let store = Store::book().await;
@@ -216,7 +312,7 @@ async fn a_run_that_breaks_off_is_finished_by_the_next_one_although_replies_are_
     let store = Store::book().await;
     store_pages(&store, 12_000).await;
     let calls = Cell::new(0);
-    let broken = schema::carry_over::carry_over(&store.redis, SharedNames::Tags, |progress| {
+    let broken = schema::carry_over::carry_over(&store.redis, SharedNames::Tags, HALF_LIVES, |progress| {
         assert!(progress.seen <= progress.total);
         calls.set(calls.get() + 1);
         // The third call is executed, but neither it nor its repetition is answered.
@@ -237,13 +333,13 @@ async fn a_single_lost_reply_does_not_stop_it() {
     let store = Store::book().await;
     store_pages(&store, 6000).await;
     store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Every(3));
-    schema::carry_over::carry_over(&store.redis, SharedNames::Tags, |_| ()).await.unwrap();
+    schema::carry_over::carry_over(&store.redis, SharedNames::Tags, HALF_LIVES, |_| ()).await.unwrap();
     assert_eq!(count(&store, "cache:{pages}*").await, 6000);
 }
 
 #[tokio::test]
 async fn a_cluster_has_nothing_to_move() {
     let store = Store::spread().await;
-    let outcome = schema::carry_over::carry_over(&store.aside, SharedNames::Tags, |_| ()).await;
+    let outcome = schema::carry_over::carry_over(&store.aside, SharedNames::Tags, HALF_LIVES, |_| ()).await;
     assert!(matches!(outcome, Err(CarryOverError::Cluster)));
 }
