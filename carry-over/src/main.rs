@@ -26,7 +26,8 @@ const GUIDE: &str = "docs/scaling.md, \"Change SHARDS in a running shop\"";
 ///
 /// Deploy `SHARDS_KNOWN` with the new first number, then run the command at once: until then, the new isolates see no
 /// ranking, no pages and no rows. Run it again when the former isolates are gone, until it says that nothing was left.
-/// Counts that both names have are added up, and the next run finishes a run that broke off.
+/// Schedule and unschedule no rows meanwhile. Counts that both names have are added up, and the next run finishes a run
+/// that broke off.
 #[derive(Parser)]
 #[command(name = "cargo xtask carry-over", bin_name = "cargo xtask carry-over")]
 struct CarryOverArguments {

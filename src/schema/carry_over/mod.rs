@@ -10,7 +10,7 @@ use upstash_rest::{Client, Command, Error, Script, script};
 /// Keys that one call looks at. A call takes about 10 ms, in which the database answers nothing else.
 const KEYS_PER_CALL: u32 = 2000;
 
-static MOVE: Script = script!("carry-over", include_str!("move.lua"), "7ce3bc2598d0277b0b0902d4cac93f608d1ab08a");
+static MOVE: Script = script!("carry-over", include_str!("move.lua"), "1307295e8d17350920e939e70e4816217d6851f2");
 
 /// The names that the shared keys get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

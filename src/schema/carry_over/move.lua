@@ -16,9 +16,6 @@ local tags = {
   order = '{orders}', bought = '{orders}', ['led-to'] = '{orders}',
 }
 
--- How two sorted sets become one.
-local aggregates = {schedule = 'MIN', delay = 'MIN'}
-
 local function rename(family, name, tag)
   tag = tag or tags[family]
   local plain, tagged = family .. ':' .. name, family .. ':' .. tag .. name
@@ -82,6 +79,12 @@ local function add_insights(from, to)
   prolong(to, ttl)
 end
 
+-- The schedule of rows. The value of the new names stays, because an isolate of the new layout wrote it.
+local function add_rows(from, to)
+  local rows = call('ZRANGE', from, 0, -1, 'WITHSCORES')
+  for i = 1, #rows, 2 do call('ZADD', to, 'NX', rows[i + 1], rows[i]) end
+end
+
 -- The account of page sizes. The empty member is the sum; a member with ~ has a size in its last 22 bits. A page that
 -- both accounts name counts once.
 local function add_account(from, to)
@@ -111,21 +114,33 @@ local function move_order(from, to)
   if not stays then call('DEL', from) end
 end
 
+-- If the sale has another window under each name, deletes the earlier one, which is over, with its holds.
+local function drop_earlier_window(name)
+  local from, to = rename('flash', name)
+  local held_from, held_to = rename('held', name)
+  local window_from, window_to = tonumber(call('HGET', from, 'window')), tonumber(call('HGET', to, 'window'))
+  if not window_from or not window_to or window_from == window_to then return end
+  if window_from < window_to then call('DEL', from, held_from) else call('DEL', to, held_to) end
+end
+
+-- A sale. An order that both names have is sold once.
 local function add_sale(from, to)
-  local fields = call('HGETALL', from)
+  local fields, sold = call('HGETALL', from), 0
   for i = 1, #fields, 2 do
-    if fields[i] == 'sold' then
-      call('HINCRBY', to, 'sold', fields[i + 1])
-    elseif fields[i] ~= 'upkeep' then
-      call('HSETNX', to, fields[i], fields[i + 1])
+    local field = fields[i]
+    if field ~= 'sold' and field ~= 'upkeep' and call('HSETNX', to, field, fields[i + 1]) == 1 and field:find('^order:') then
+      sold = sold + 1
     end
   end
+  call('HINCRBY', to, 'sold', sold)
   -- The next reservation counts the holds of both.
   call('HDEL', to, 'upkeep')
+  prolong(to, call('PTTL', from))
 end
 
 local function move(family, name, tag)
   local from, to = rename(family, name, tag)
+  if family == 'flash' or family == 'held' then drop_earlier_window(name) end
   if call('EXISTS', from) == 0 then return end
   if family == 'order' then return move_order(from, to) end
   moved = moved + 1
@@ -134,11 +149,15 @@ local function move(family, name, tag)
     add_account(from, to)
   elseif family == 'flash' then
     add_sale(from, to)
+  elseif family == 'schedule' or family == 'delay' then
+    add_rows(from, to)
   elseif family == 'bought' or family == 'led-to' then
     add_insights(from, to)
   elseif kind_of(from) == 'zset' then
-    call('ZUNIONSTORE', to, 2, from, to, 'AGGREGATE', aggregates[family] or 'MAX')
-    prolong(to, call('PTTL', from))
+    -- ZUNIONSTORE removes the expiry of `to`.
+    local ttl = math.max(call('PTTL', from), call('PTTL', to))
+    call('ZUNIONSTORE', to, 2, from, to, 'AGGREGATE', 'MAX')
+    prolong(to, ttl)
   elseif name == 'latest' then
     if tonumber(call('GET', from)) > tonumber(call('GET', to)) then call('SET', to, call('GET', from)) end
   end

@@ -4,12 +4,13 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    orders::{Order, flash_sale::FlashSales, insights},
+    orders::{Customer, Order, flash_sale::FlashSales, insights},
     ports::{
         error::{Error, Refusal},
         time::Timestamp,
     },
     ranking,
+    row_cache::{self, Schedule},
     schema::{
         self,
         carry_over::{CarryOverError, HalfLives, SharedNames},
@@ -21,7 +22,7 @@ use edgefront_gateway::{Fault, FaultScope};
 use serde_json::{Value, json};
 use upstash_rest::Command;
 
-use super::shards::{MINUTE, log_in};
+use super::shards::{MINUTE, log_in, user};
 use crate::{
     orders::flash_sale::put as put_row,
     support::{Store, row},
@@ -260,6 +261,77 @@ async fn insights_in_an_older_form_give_way_to_newer_ones() {
         store.raw(&[&["HSET", newer][..], &hash].concat()).await;
         carry_over(&store, SharedNames::Tags).await;
         assert_eq!(content(&store).await, [("bought:{orders}mug".to_owned(), json!(hash))]);
+    }
+}
+
+#[tokio::test]
+async fn a_row_keeps_the_schedule_that_the_new_isolates_gave_it() {
+    let store = Store::book().await;
+    let ([before, after], pan) = (isolates(&store), row("pan"));
+    let now = after.clock.now();
+    row_cache::schedule(&before.redis, &pan, 5.0, now - MINUTE).await.unwrap();
+    row_cache::schedule(&before.redis, &row("mug"), 5.0, now).await.unwrap();
+    row_cache::schedule(&after.redis, &pan, 60.0, now).await.unwrap();
+    carry_over(&store, SharedNames::Tags).await;
+    assert_eq!(row_cache::schedule_of(&after.redis, &pan).await, Ok(Some(Schedule { every: 60.0, next: now })));
+    assert_eq!(row_cache::schedule_of(&after.redis, &row("mug")).await, Ok(Some(Schedule { every: 5.0, next: now })));
+}
+
+#[tokio::test]
+async fn an_order_that_is_reported_again_before_the_move_is_sold_once() {
+    let store = Store::book().await;
+    let ([before, after], ada) = (isolates(&store), user("ada"));
+    let now = after.clock.now();
+    let report = async |app: &App, order: &str| {
+        let reservation = json!({"sale": "pan", "id": "1795000000.bTcyZTNiM2Y4YWI3NDkxOQ"});
+        let order = json!({"order_id": order, "items": [{"id": "pan", "quantity": 1}], "reservation": reservation});
+        let order = Order::parse(&order.to_string(), &app.config.cart).unwrap();
+        let customer = Customer { token: None, user: Some(&ada) };
+        order.settle(&app.redis, customer, now, &app.config.session).await.unwrap();
+    };
+    report(&before, "A-1").await;
+    report(&before, "A-2").await;
+    report(&after, "A-2").await;
+    report(&after, "A-3").await;
+    carry_over(&store, SharedNames::Tags).await;
+    assert_eq!(store.raw(&["HGET", "flash:{rows}pan", "sold"]).await, "3");
+}
+
+#[tokio::test]
+async fn the_later_window_of_a_sale_stays_alone_with_its_holds() {
+    for (from, to) in [("1", "2"), ("2", "1")] {
+        let store = Store::book().await;
+        for (tag, window) in [("", from), ("{rows}", to)] {
+            let (user, sale) = (format!("user-{window}"), format!("flash:{tag}pan"));
+            let (hold, order) = (format!("hold:{user}"), format!("order:{window}"));
+            store.raw(&["HSET", &sale, "window", window, "sold", "1", &hold, "id", &order, "bob"]).await;
+            store.raw(&["ZADD", &format!("held:{tag}pan"), "9", &user]).await;
+        }
+        carry_over(&store, SharedNames::Tags).await;
+        let expected = [
+            ("flash:{rows}pan".to_owned(), json!(["window", "2", "sold", "1", "hold:user-2", "id", "order:2", "bob"])),
+            ("held:{rows}pan".to_owned(), json!(["user-2", "9"])),
+        ];
+        assert_eq!(content(&store).await, expected);
+    }
+}
+
+/// `sold` must outlive the sale, or its pieces are sold again.
+#[tokio::test]
+async fn a_key_that_both_names_have_lives_as_long_as_the_longer_one() {
+    for (from, to) in [("1000", "2000"), ("2000", "1000")] {
+        let store = Store::book().await;
+        for (tag, ttl) in [("", from), ("{rows}", to)] {
+            let (sale, held) = (format!("flash:{tag}pan"), format!("held:{tag}pan"));
+            store.raw(&["HSET", &sale, "window", "1"]).await;
+            store.raw(&["ZADD", &held, "9", "ada"]).await;
+            store.raw(&["EXPIRE", &sale, ttl]).await;
+            store.raw(&["EXPIRE", &held, ttl]).await;
+        }
+        carry_over(&store, SharedNames::Tags).await;
+        for key in ["flash:{rows}pan", "held:{rows}pan"] {
+            assert!(store.raw(&["TTL", key]).await.as_u64().unwrap() > 1900, "{key}");
+        }
     }
 }
 
