@@ -8,8 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::{Parser, ValueEnum};
-use edgefront::schema::carry_over::{CarryOverError, CarryOverProgress, SharedNames, carry_over};
+use clap::{Parser, ValueEnum, value_parser};
+use edgefront::{
+    config::variables::{INSIGHTS_HALF_LIFE, RANKING_HALF_LIFE},
+    schema::carry_over::{CarryOverError, CarryOverProgress, HalfLives, SharedNames, carry_over},
+};
 use upstash_rest::{Client, Credentials, Error, ReqwestTransport};
 use xtask::{failure::Failure, runner};
 
@@ -23,7 +26,8 @@ const GUIDE: &str = "docs/scaling.md, \"Change SHARDS in a running shop\"";
 ///
 /// Deploy `SHARDS_KNOWN` with the new first number, then run the command at once: until then, the new isolates see no
 /// ranking, no pages and no rows. Run it again when the former isolates are gone, until it says that nothing was left.
-/// No run loses anything: what both names have is added up, and the next run finishes a run that broke off.
+/// Schedule and unschedule no rows meanwhile. Counts that both names have are added up, and the next run finishes a run
+/// that broke off.
 #[derive(Parser)]
 #[command(name = "cargo xtask carry-over", bin_name = "cargo xtask carry-over")]
 struct CarryOverArguments {
@@ -36,6 +40,14 @@ struct CarryOverArguments {
     /// The token of the database. Prefer the environment variable: other users of this machine can read arguments.
     #[arg(long, value_name = "TOKEN", env = "UPSTASH_REDIS_REST_TOKEN", hide_env_values = true)]
     token: String,
+    /// `RANKING_HALF_LIFE` of the Worker.
+    #[arg(long, value_name = "SECONDS", env = RANKING_HALF_LIFE.name, default_value = RANKING_HALF_LIFE.default)]
+    #[arg(value_parser = value_parser!(u64).range(RANKING_HALF_LIFE.min..))]
+    ranking_half_life: u64,
+    /// `INSIGHTS_HALF_LIFE` of the Worker.
+    #[arg(long, value_name = "SECONDS", env = INSIGHTS_HALF_LIFE.name, default_value = INSIGHTS_HALF_LIFE.default)]
+    #[arg(value_parser = value_parser!(u64).range(INSIGHTS_HALF_LIFE.min..))]
+    insights_half_life: u64,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -69,7 +81,11 @@ fn main() -> ExitCode {
 async fn run(arguments: CarryOverArguments) -> Result<(), Failure> {
     let client = connect(&arguments)?;
     let (started, mut reported) = (Instant::now(), Instant::now());
-    let outcome = carry_over(&client, arguments.names.into(), |progress| {
+    let half_lives = HalfLives {
+        ranking: Duration::from_secs(arguments.ranking_half_life),
+        insights: Duration::from_secs(arguments.insights_half_life),
+    };
+    let outcome = carry_over(&client, arguments.names.into(), half_lives, |progress| {
         if reported.elapsed() >= REPORT_EVERY {
             reported = Instant::now();
             println!("...  {}", describe(progress));

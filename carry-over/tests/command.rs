@@ -47,6 +47,16 @@ async fn the_command_moves_the_keys_and_says_when_nothing_is_left() {
     assert!(succeed(&["tags"], &url).contains("ok   1 keys moved; about 1 of 1 looked at"));
     assert_eq!(post(r#"["KEYS","*"]"#).await, r#"{"result":["viewed:{pages}"]}"#);
     assert!(succeed(&["tags"], &url).contains("Nothing was left."));
+    for command in [
+        r#"["SET","rescaled:{pages}","1795000000"]"#,
+        r#"["ZADD","viewed:","-1","mug"]"#,
+        r#"["SET","rescaled:","1795000060"]"#,
+    ] {
+        post(command).await;
+    }
+    succeed(&["tags", "--ranking-half-life", "30"], &url);
+    assert_eq!(post(r#"["ZSCORE","viewed:{pages}","mug"]"#).await, r#"{"result":"-3.25"}"#, "a quarter of 9, and 1");
+    post(r#"["DEL","rescaled:{pages}"]"#).await;
     // Back again, as after a change of mind.
     assert!(succeed(&["book"], &url).contains("Run this again"));
     assert_eq!(post(r#"["KEYS","*"]"#).await, r#"{"result":["viewed:"]}"#);
@@ -60,5 +70,7 @@ async fn the_command_moves_the_keys_and_says_when_nothing_is_left() {
 fn a_missing_or_wrong_argument_is_named() {
     assert!(fail(run(&["tags"], None, TOKEN)).contains("--url <URL>"));
     assert!(fail(run(&[], Some("http://127.0.0.1:1"), TOKEN)).contains("<NAMES>"));
+    let zero = ["tags", "--insights-half-life", "0"];
+    assert!(fail(run(&zero, Some("http://127.0.0.1:1"), TOKEN)).contains("--insights-half-life"));
     assert!(fail(run(&["tags"], Some("name.upstash.io"), TOKEN)).contains("must begin with https://"));
 }

@@ -9,6 +9,7 @@ use crate::{
         keys::{Keys, ORDER_TTL},
         redis::Redis,
         scripts::BUY,
+        shard::Shard,
         token::Token,
     },
     sessions,
@@ -91,13 +92,18 @@ impl Order {
     /// - The window of the sale. The storefront may repeat an old order while the user holds a piece of the next window,
     ///   and the order must not take that piece.
     ///
+    /// In the book's layout, the first report sets neither fact. It sets the field `cart` of the book's `order:{order}`,
+    /// and an order with this field leaves no cart of a shard.
+    ///
     /// One pipeline, because each HSETNX alone decides. No request in the book's layout: the scripts check both.
     async fn effects(&self, redis: &Redis, token: Option<&Token>) -> Result<Effects, Error> {
         let keys = redis.keys();
-        let shard = token.map(|token| ("shard".to_owned(), keys.shard_of(token).name()));
+        let own = token.map_or(Shard::BOOK, |token| keys.shard_of(token));
+        let shard = token.map(|_| ("shard".to_owned(), own.name()));
         let reserved = self.reservation.as_ref();
         let window = reserved.map(|reserved| (keys.flash_sale(&reserved.sale), reserved.id.window().to_owned()));
-        if !keys.is_sharded() || (shard.is_none() && window.is_none()) {
+        let is_books_layout = !keys.is_sharded() && own == Shard::BOOK;
+        if is_books_layout || (shard.is_none() && window.is_none()) {
             return Ok(Effects { cart: true, sale: true });
         }
         let key = keys.order(&self.id);
@@ -109,13 +115,17 @@ impl Order {
         let expire = Command::write("EXPIRE").arg(&key).num(ORDER_TTL).repeatable();
         let mut commands: Vec<_> = shard.iter().chain(&window).map(set).collect();
         commands.extend([expire, get(&shard), get(&window)]);
+        if own != Shard::BOOK {
+            commands.push(Command::read("HGET").arg(Shard::BOOK.cart_order(&self.id)).arg("cart"));
+        }
         let mut replies =
             redis.pipeline(&commands).await?.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().rev();
         let mut is_first = |fact: Option<(String, String)>| -> Result<bool, Error> {
             let first = Option::<String>::from_reply(replies.next().ok_or(upstash_rest::Error::UnexpectedType)?)?;
             Ok(first == fact.map(|(_, value)| value))
         };
-        Ok(Effects { sale: is_first(window)?, cart: is_first(shard)? })
+        let left_no_book_cart = own == Shard::BOOK || is_first(None)?;
+        Ok(Effects { sale: is_first(window)?, cart: is_first(shard)? && left_no_book_cart })
     }
 
     /// Removes the bought quantities from the cart. It does not check the session: a session that has ended has no

@@ -75,7 +75,9 @@ pub async fn schedule(redis: &Redis, row: &RowId, every: f64, now: Timestamp) ->
 
 /// Loads a scheduled row now, because the caller has changed it in the source. A row that is not scheduled stays so.
 ///
-/// Two requests: the row becomes due, which ends a refresh under way that may have read the old row; then [`refresh()`].
+/// Two requests and the query: the row becomes due, which ends a refresh under way that may have read the old row; then
+/// [`refresh()`]. If the refresh loses its lease, both run once more. A cron run that gives the row back at its end
+/// changes when the row is due, and so ends the lease.
 ///
 /// # Errors
 /// As [`refresh()`].
@@ -85,9 +87,16 @@ pub async fn refresh_now(
     row: &RowId,
     now: Timestamp,
 ) -> Result<RefreshReport, Error> {
-    let due = Command::write("ZADD").arg(redis.keys().schedule()).arg("XX").num(now).arg(row.as_str()).repeatable();
-    redis.run::<()>(due).await?;
-    refresh(redis, source, std::slice::from_ref(row), now).await
+    let mut is_repeated = false;
+    loop {
+        let due = Command::write("ZADD").arg(redis.keys().schedule()).arg("XX").num(now).arg(row.as_str()).repeatable();
+        redis.run::<()>(due).await?;
+        let report = refresh(redis, source, std::slice::from_ref(row), now).await?;
+        if report.lost == 0 || is_repeated {
+            return Ok(report);
+        }
+        is_repeated = true;
+    }
 }
 
 /// Unschedules `row` and deletes its copy.

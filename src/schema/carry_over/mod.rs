@@ -3,12 +3,14 @@
 //! `cargo xtask carry-over` runs this code; the Worker does not contain it. "Change `SHARDS` in a running shop" in
 //! `docs/scaling.md` says when.
 
+use std::time::Duration;
+
 use upstash_rest::{Client, Command, Error, Script, script};
 
 /// Keys that one call looks at. A call takes about 10 ms, in which the database answers nothing else.
 const KEYS_PER_CALL: u32 = 2000;
 
-static MOVE: Script = script!("carry-over", include_str!("move.lua"), "2b560752cdb4993c48c7588e5a4d46e2c576a95b");
+static MOVE: Script = script!("carry-over", include_str!("move.lua"), "1307295e8d17350920e939e70e4816217d6851f2");
 
 /// The names that the shared keys get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,15 @@ pub enum SharedNames {
     Book,
     /// With hash tags: `viewed:{pages}`.
     Tags,
+}
+
+/// The half-lives of the Worker. Counts of both names are brought to the same half-life before they are added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HalfLives {
+    /// `RANKING_HALF_LIFE`.
+    pub ranking: Duration,
+    /// `INSIGHTS_HALF_LIFE`.
+    pub insights: Duration,
 }
 
 /// The progress until now.
@@ -48,6 +59,7 @@ pub enum CarryOverError {
 pub async fn carry_over(
     client: &Client,
     names: SharedNames,
+    half_lives: HalfLives,
     mut report: impl FnMut(CarryOverProgress),
 ) -> Result<CarryOverProgress, CarryOverError> {
     if is_cluster(client).await? {
@@ -56,7 +68,12 @@ pub async fn carry_over(
     let total = client.run(Command::read("DBSIZE").reply_as::<u64>()).await?;
     let (mut progress, mut cursor) = (CarryOverProgress { total, ..CarryOverProgress::default() }, "0".to_owned());
     loop {
-        let call = Command::script(&MOVE, [] as [&str; 0]).arg(names.argument()).arg(&cursor).num(KEYS_PER_CALL);
+        let call = Command::script(&MOVE, [] as [&str; 0])
+            .arg(names.argument())
+            .arg(&cursor)
+            .num(KEYS_PER_CALL)
+            .num(half_lives.ranking.as_secs())
+            .num(half_lives.insights.as_secs());
         let (next, moved): (String, u64) = client.run(call.repeatable()).await?;
         progress.moved += moved;
         progress.seen = total.min(progress.seen + u64::from(KEYS_PER_CALL));

@@ -131,6 +131,24 @@ async fn a_run_without_time_gives_its_rows_back() {
     assert_eq!(stock.due_in("mug").await, Some(5.0));
 }
 
+/// A run that gives the mug back makes it due in four seconds, and so ends the lease of the other refresh.
+#[tokio::test]
+async fn a_row_that_a_run_gives_back_during_another_refresh_is_loaded_all_the_same() {
+    let stock = mug().await;
+    stock.origin.hold();
+    stock.put("mug", 2);
+    let (redis, source, id, now) = (&stock.app.redis, stock.source(), row("mug"), stock.now());
+    let give_back = async {
+        eventually("the source is asked", async || stock.origin.count() == 1).await;
+        let begins = (now + Duration::from_secs(4)).to_string();
+        stock.store.raw(&["ZADD", "schedule:", "XX", "LT", &begins, "mug"]).await;
+        stock.origin.release();
+    };
+    let report = join(row_cache::refresh_now(redis, &source, &id, now), give_back).await.0;
+    assert_eq!((report.unwrap().refreshed, stock.copied("mug").await), (1, json!(2)));
+    assert_eq!(stock.due_in("mug").await, Some(1.0));
+}
+
 /// The script finds the lease of the mug behind the other rows.
 #[tokio::test]
 async fn kept_rows_and_rows_with_long_periods_are_refreshed_in_one_run() {

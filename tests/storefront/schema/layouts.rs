@@ -273,7 +273,7 @@ async fn an_order_leaves_one_cart_even_if_sessions_of_two_layouts_report_it() {
     let text = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2}]}"#;
     let order = Order::parse(text, &config.cart).unwrap();
     let tokens = [put(&change.old, None, "mug", 5).await, put(&change.new, None, "mug", 5).await];
-    for app in [&change.new, &change.old, &change.new] {
+    for app in [&change.before, &change.new, &change.old, &change.new] {
         for token in &tokens {
             let customer = Customer { token: Some(token), user: None };
             order.settle(&app.redis, customer, now, &config.session).await.unwrap();
@@ -281,6 +281,27 @@ async fn an_order_leaves_one_cart_even_if_sessions_of_two_layouts_report_it() {
     }
     assert_eq!(lines(&change.new, &tokens[0]).await, Some(json!({"mug": 3})));
     assert_eq!(lines(&change.new, &tokens[1]).await, Some(json!({"mug": 5})));
+}
+
+/// The shop repeats the report when the customer has another session, in another layout.
+#[tokio::test]
+async fn an_order_from_before_the_change_leaves_no_second_cart_at_any_step() {
+    for (shards, known) in [("1", "1, 4"), ("4", "1, 4"), ("4", "4, 1"), ("4", "")] {
+        let change = Change::start(&[]).await;
+        let (now, config) = (change.new.clock.now(), &change.new.config);
+        let text = r#"{"order_id":"A-1","items":[{"id":"mug","quantity":2}]}"#;
+        let order = Order::parse(text, &config.cart).unwrap();
+        let report = async |app: &Rc<App>, token: &Token| {
+            let customer = Customer { token: Some(token), user: None };
+            order.settle(&app.redis, customer, now, &config.session).await.unwrap();
+        };
+        let first = put(&change.before, None, "mug", 5).await;
+        report(&change.before, &first).await;
+        let later = put(&change.new, None, "mug", 5).await;
+        report(&change.store.app(&[("SHARDS", shards), ("SHARDS_KNOWN", known)]), &later).await;
+        let left = [lines(&change.old, &first).await, lines(&change.old, &later).await];
+        assert_eq!(left, [Some(json!({"mug": 3})), Some(json!({"mug": 5}))], "{shards} of {known}");
+    }
 }
 
 #[tokio::test]
