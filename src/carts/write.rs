@@ -53,14 +53,14 @@ pub async fn change(
 /// Changes a cart: all changes in one step, or none. Removing an item that is not in the cart is not an error.
 ///
 /// A script, because the write depends on the session and on the content of the cart. It is not repeated after a lost
-/// reply: a second execution would add twice, or undo a write that another request made between the two. Only a guest's
-/// first write is, if it adds nothing, because nobody else knows its token.
+/// reply: a second execution would add twice, or undo what another request wrote after the first one. A guest's first
+/// write that only sets quantities is repeated, because nobody else knows its token.
 ///
 /// A session of another layout than `SHARDS` stays where it is. If it has ended, a second request starts the guest's
 /// session in the layout of new sessions.
 ///
 /// # Errors
-/// Nothing is changed after any of them.
+/// Nothing is changed, except that [`Error::Redis`] may mean that the reply was lost.
 /// - [`Error::Invalid`] for an [`CartChange::Add`] of 0.
 /// - [`Error::CartFull`] if an item would be one more than
 ///   [`CartConfig::max_lines`](crate::config::CartConfig::max_lines).

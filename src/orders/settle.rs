@@ -92,10 +92,11 @@ impl Order {
     /// - The window of the sale. The storefront may repeat an old order while the user holds a piece of the next window,
     ///   and the order must not take that piece.
     ///
-    /// In the book's layout, the first report sets neither fact. It sets the field `cart` of the book's `order:{order}`,
-    /// and an order with this field leaves no cart of a shard.
+    /// In the book's layout, the first report of a session without a shard sets neither fact. It sets the field `cart` of
+    /// the book's `order:{order}`, and an order with this field leaves no cart of a shard.
     ///
-    /// One pipeline, because each HSETNX alone decides. No request in the book's layout: the scripts check both.
+    /// One pipeline, because each HSETNX alone decides. No request for a session without a shard in the book's layout: the
+    /// scripts check both.
     async fn effects(&self, redis: &Redis, token: Option<&Token>) -> Result<Effects, Error> {
         let keys = redis.keys();
         let own = token.map_or(Shard::BOOK, |token| keys.shard_of(token));

@@ -53,7 +53,7 @@ impl CircuitBreaker {
             Ok(_) => self.timeouts.set(0),
             Err(upstash_rest::Error::Transport(TransportError::Timeout)) => {
                 self.timeouts.set(self.timeouts.get().saturating_add(1));
-                // Not later: a late timeout of a request from before must not delay the next probe.
+                // Only the timeout that opens the circuit sets the next probe: later ones must not delay it.
                 if self.timeouts.get() == MAX_TIMEOUTS {
                     self.probe_at.set(Some(now + PROBE_INTERVAL));
                 }

@@ -37,17 +37,19 @@ impl VisitorSync {
     }
 
     /// Merges the cookies if there are several. Without an answer from Redis, the cookies stay for the next request, and
-    /// this request reads nothing from Redis: its reads could show an earlier state. To be called in the scope.
+    /// this request reads nothing from a read region: its reads could show an earlier state. To be called in the scope.
     pub async fn merge(&mut self, app: &App, request: &mut Request) {
         if !self.carried.must_merge() {
             return;
         }
+        let mut is_answered = false;
         if !app.circuit.is_open() {
             let outcome = app.redis.catch_up().await;
             app.circuit.record(&outcome, app.clock.now());
+            is_answered = outcome.is_ok();
             self.merged = self.scope.take_written();
         }
-        if self.merged.is_none() {
+        if !is_answered {
             self.scope.refuse_reads();
             // The merge's own write changes nothing.
             let _is_lost = self.scope.take_lost_write();
@@ -70,7 +72,8 @@ impl VisitorSync {
             return;
         }
         let set = token.map_or(Ok(()), |(token, cause)| app.keyring.set_sync(headers, &token, &self.carried, cause));
-        let outcome = set.and_then(|()| if is_lost { app.keyring.mark_lost_change(headers) } else { Ok(()) });
+        let outcome =
+            set.and_then(|()| if is_lost { app.keyring.mark_lost_change(headers, &self.carried) } else { Ok(()) });
         if let Err(error) = outcome {
             return log::warn!("read regions: {error}");
         }

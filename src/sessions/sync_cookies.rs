@@ -53,7 +53,8 @@ pub struct SyncCookies {
     names: String,
     count: usize,
     token: Option<HeaderValue>,
-    has_mark: bool,
+    /// The names of those with a mark, each with `;` after it.
+    marks: String,
 }
 
 impl SyncCookies {
@@ -66,7 +67,7 @@ impl SyncCookies {
     /// Returns whether the request must merge its cookies. Forged cookies alone have nothing to merge.
     #[must_use]
     pub const fn must_merge(&self) -> bool {
-        self.has_mark || self.token.is_some() && self.count > 1
+        !self.marks.is_empty() || self.token.is_some() && self.count > 1
     }
 }
 
@@ -80,7 +81,10 @@ impl Keyring {
             // A name that is not UTF-8 is not edgefront's, and is not deleted.
             let Ok(name) = std::str::from_utf8(name) else { continue };
             if value.first() == Some(&MARK) {
-                cookies.has_mark = cookies.has_mark || self.verify_sync(value).is_some();
+                if self.verify_sync(value).is_some() {
+                    cookies.marks += name;
+                    cookies.marks.push(';');
+                }
             } else {
                 let decoded = || HeaderValue::from_bytes(&URL_SAFE_NO_PAD.decode(self.verify_sync(value)?).ok()?).ok();
                 cookies.token = cookies.token.or_else(decoded);
@@ -107,9 +111,7 @@ impl Keyring {
             return Err(Error::Platform("invalid cookie".to_owned()));
         }
         let token = URL_SAFE_NO_PAD.encode(token);
-        for name in carried.names.split_terminator(';') {
-            add(headers, &[name, "=; Max-Age=0; ", cookie::ATTRIBUTES]);
-        }
+        delete(headers, &carried.names);
         let naming = match cause {
             // Changes in one pipeline have the same token, and so one cookie.
             SyncCause::Change => &token,
@@ -119,11 +121,12 @@ impl Keyring {
         self.add_sync(headers, &token, naming)
     }
 
-    /// Adds a mark to the headers of a response.
+    /// Replaces the `carried` marks by a new one, in the headers of a response.
     ///
     /// # Errors
     /// As [`Keyring::pair`].
-    pub fn mark_lost_change(&self, headers: &mut HeaderMap) -> Result<(), Error> {
+    pub fn mark_lost_change(&self, headers: &mut HeaderMap, carried: &SyncCookies) -> Result<(), Error> {
+        delete(headers, &carried.marks);
         // Random, so that a merge of an earlier mark does not delete this one.
         let mark = format!("{}{:016x}", char::from(MARK), u64::from_le_bytes(random::bytes()?));
         self.add_sync(headers, &mark, &mark)
@@ -142,6 +145,13 @@ impl Keyring {
         let (value, mac) = std::str::from_utf8(value).ok()?.split_once('.')?;
         let is_genuine = value.len() <= MAX_TOKEN_BYTES * 4 / 3 + 3 && self.is_signed(cookie::SYNC, value, mac);
         is_genuine.then_some(value)
+    }
+}
+
+/// Deletes the cookies of these names, each with `;` after it.
+fn delete(headers: &mut HeaderMap, names: &str) {
+    for name in names.split_terminator(';') {
+        add(headers, &[name, "=; Max-Age=0; ", cookie::ATTRIBUTES]);
     }
 }
 
@@ -254,7 +264,7 @@ mod tests {
     fn a_mark_alone_demands_a_merge_and_hides_no_token() {
         let mark = || {
             let mut headers = HeaderMap::new();
-            old().mark_lost_change(&mut headers).unwrap();
+            old().mark_lost_change(&mut headers, &SyncCookies::default()).unwrap();
             let line = headers[header::SET_COOKIE].to_str().unwrap().to_owned();
             line.split_once(';').unwrap().0.to_owned()
         };
@@ -264,6 +274,9 @@ mod tests {
         let both = read(&format!("{one}; {}", change("1")));
         assert_eq!(both.token().unwrap(), "1");
         assert_eq!(lines("2", &both, SyncCause::Merge).len(), 3, "both are deleted");
+        let mut headers = HeaderMap::new();
+        old().mark_lost_change(&mut headers, &both).unwrap();
+        assert_eq!(headers.get_all(header::SET_COOKIE).iter().count(), 2, "the mark is replaced, the token stays");
         assert!(!read(&one.replace('!', "!!")).must_merge(), "forged");
     }
 

@@ -38,6 +38,9 @@ pub(crate) use protocol::{Decoder, ReplyScope};
 pub(crate) use push::PushConnection;
 pub(crate) use value::{ServerError, Value};
 
+/// The codes of errors that pass by themselves.
+const TEMPORARY_ERRORS: [&str; 5] = ["BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
+
 /// Redis as one place to send commands to.
 pub(crate) struct Upstream {
     backend: Backend,
@@ -143,8 +146,10 @@ impl Upstream {
             let query = Command::from_words(&["COMMAND", "LIST", "FILTERBY", "ACLCAT", "read"]);
             match self.run([&query]).await?.pop() {
                 Some(Value::Array(names)) => Ok(names.into_iter().filter_map(into_text).collect()),
-                // The server is busy or loading. It is asked again.
-                Some(Value::ServerError(error)) if error.code() != "ERR" => Err(UpstreamError::Unreachable),
+                // The server is asked again.
+                Some(Value::ServerError(error)) if TEMPORARY_ERRORS.contains(&error.code()) => {
+                    Err(UpstreamError::Unreachable)
+                }
                 _ => Ok(HashSet::new()),
             }
         };

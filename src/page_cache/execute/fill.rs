@@ -187,11 +187,12 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
 /// The visitor's own content. Pages of the same visitor, concurrent or within two seconds, share one request to the
 /// origin. A visitor who changed something a moment ago shares nothing: another isolate may have seen the change.
 ///
-/// The request ends with the page that sent it, if the visitor leaves that page. So another page waits for it only for a
-/// quarter of `HOLES_WAIT_MS`: the platform may end work without dropping it.
+/// If the visitor leaves the page that sent the request, the platform may end it without dropping its guard. So another
+/// page that has waited a quarter of `HOLES_WAIT_MS` sends a request of its own, and takes what comes first.
 async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotFilled> {
+    let alone = async |own| fetch(app, own).await?.without_cookie().map(|(content, _)| content);
     if cookie::has_changed(own.headers()) {
-        return fetch(app, own).await?.without_cookie().map(|(content, _)| content);
+        return alone(own).await;
     }
     let now = app.clock.now();
     let until = now + app.config.page.holes_wait;
@@ -209,18 +210,28 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
             }
         },
         Role::Join(page) => {
-            let mut pause = FIRST_PAUSE;
-            let patience = now + app.config.page.holes_wait / 4;
-            loop {
-                let now = app.clock.now();
-                if let Some(content) = page.result() {
-                    return content;
+            let shared = Box::pin(async {
+                let mut pause = FIRST_PAUSE;
+                loop {
+                    if let Some(content) = page.result() {
+                        return Some(content);
+                    }
+                    if !page.is_valid(app.clock.now()) {
+                        return None;
+                    }
+                    app.clock.sleep(pause).await;
+                    pause = next_pause(pause);
                 }
-                if now >= patience || !page.is_valid(now) {
-                    return fetch(app, own).await?.without_cookie().map(|(content, _)| content);
-                }
-                app.clock.sleep(pause).await;
-                pause = next_pause(pause);
+            });
+            let patience = app.clock.sleep(app.config.page.holes_wait / 4);
+            let shared = match select(shared, patience).await {
+                Either::Left((Some(content), _)) => return content,
+                Either::Left((None, _)) => return alone(own).await,
+                Either::Right(((), shared)) => shared,
+            };
+            match select(shared, Box::pin(alone(own))).await {
+                Either::Left((Some(content), _)) | Either::Right((content, _)) => content,
+                Either::Left((None, alone)) => alone.await,
             }
         }
     }

@@ -52,7 +52,7 @@ fn lacks_redis(response: &Response) -> bool {
 /// isolate stands in.
 pub(super) async fn answer(page: PageRequest) -> Answer {
     let app = page.visit.app.clone();
-    // Isolates of the home tier that it did not pass do not know it.
+    // An isolate of the home tier knows only the changes that passed through itself.
     let change = app.pages.last_change(page.key.hash(), page.visit.now);
     let (method, headers) = (page.request.method(), page.request.headers());
     let is_get = *method == Method::GET;

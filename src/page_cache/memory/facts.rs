@@ -32,7 +32,7 @@ pub struct FactMemory {
 struct Known {
     facts: Rc<SessionFacts>,
     read: Timestamp,
-    /// The sync token that the read sent: a read region may have replied with an earlier state to another one.
+    /// The sync token that the read sent: a read without it may have got an earlier state from a read region.
     sync: Option<HeaderValue>,
 }
 

@@ -96,8 +96,8 @@ impl Writer<'_> {
         writer_lease.set(None);
     }
 
-    /// Sends what is pending now, one pipeline after another. It leaves the rest when the pace is reduced, so that one
-    /// interval raises the pace by one level, and at `end`. Returns false after a failure.
+    /// Sends what is pending now, one pipeline after another. It stops after the level rises, so that the level
+    /// rises at most once in an interval, and at `end`. Returns false after a failure.
     async fn send_batches(&self, end: Timestamp) -> bool {
         let Activity { pace, pending, writer_lease, .. } = self.activity;
         let size = pace.borrow().batch_size();

@@ -16,7 +16,7 @@ use edgefront::{
 
 use super::{
     PIECES,
-    state::{Items, NO_RANKING, State, log_out_devices, reap, seen, take_out, written},
+    state::{Items, NO_RANKING, State, end_logins, log_out_devices, reap, seen, take_out, written},
     world::{Deed, Doing},
 };
 
@@ -84,7 +84,7 @@ impl<'a> Model<'a> {
                 doing.expected = Some(new.clone());
             }
             Deed::LogOut(token) => reap(&mut next, token.as_str(), ""),
-            Deed::LogOutUser(_) if step == 0 => {}
+            Deed::LogOutUser(user) if step == 0 => end_logins(&mut next, user.as_str(), |_| true),
             Deed::LogOutUser(user) => {
                 for token in doing.history[0].lists.get(user.as_str()).into_iter().flatten() {
                     reap(&mut next, token, user.as_str());

@@ -158,22 +158,20 @@ pub fn reap(state: &mut State, token: &str, whose: &str) {
     state.abandoned.extend(cart.map(|cart| (user.unwrap_or_else(|| whose.to_owned()), cart)));
 }
 
+/// Ends those logins of `user` whose tokens `ends` accepts.
+pub fn end_logins(state: &mut State, user: &str, ends: impl Fn(&str) -> bool) {
+    let is_one = |token: &String, owner: &String| owner == user && ends(token);
+    let ended = state.login.iter().filter(|(token, owner)| is_one(token, owner));
+    state.ended.extend(ended.map(|(token, owner)| (token.clone(), owner.clone())));
+    state.login.retain(|token, owner| !is_one(token, owner));
+}
+
 /// Ends the logins of `user` and deletes their data. `own` is the session that asks.
 pub fn log_out_devices(state: &mut State, user: Option<&str>, own: &str, all: bool, history: &[State]) {
     match (history, user) {
         ([], _) | (_, None) => {}
         (_, Some("")) => reap(state, own, ""),
-        ([_], Some(user)) => {
-            let ends = |token: &String, owner: &String| owner == user && (all || token != own);
-            state.ended.extend(
-                state
-                    .login
-                    .iter()
-                    .filter(|(token, owner)| ends(token, owner))
-                    .map(|(token, owner)| (token.clone(), owner.clone())),
-            );
-            state.login.retain(|token, owner| !ends(token, owner));
-        }
+        ([_], Some(user)) => end_logins(state, user, |token| all || token != own),
         ([_, listed, ..], Some(user)) => {
             let mut ended = listed.lists.get(user).cloned().unwrap_or_default();
             if all {
