@@ -20,7 +20,7 @@ const KILLS: u32 = 3;
 const BETWEEN_KILLS: Duration = Duration::from_millis(2200);
 /// Shorter than the Worker waits for Redis, so that some requests are repeated after the restart.
 const DOWNTIME: Duration = Duration::from_millis(200);
-/// Of so many requests to Redis, the reply to one is lost.
+/// The distance between two lost replies, in requests to Redis.
 const LOST_REPLY_EVERY: u32 = 7;
 
 #[tokio::test]

@@ -15,6 +15,10 @@ use crate::{
     support::{Reply, eventually},
 };
 
+/// No copy answers by itself, and the edge tier waits 2 s for the home tier.
+const SHORT_WAITS: [(&str, &str); 4] =
+    [("PAGE_MEMORY", "0"), ("ORIGIN_TIMEOUT", "1"), ("PAGE_WAIT_MS", "0"), ("REDIS_TIMEOUT_MS", "1000")];
+
 #[tokio::test]
 async fn without_the_home_tier_the_edge_serves_its_copies_and_says_why() {
     let (tiers, shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
@@ -101,9 +105,7 @@ async fn without_redis_a_confirmation_reaches_no_origin_and_drops_no_copy() {
 /// The home tier answers, but not these requests, because their clients do not send the bodies.
 #[tokio::test]
 async fn slow_uploads_do_not_open_the_circuit() {
-    let variables =
-        [("PAGE_MEMORY", "0"), ("ORIGIN_TIMEOUT", "1"), ("PAGE_WAIT_MS", "0"), ("REDIS_TIMEOUT_MS", "1000")];
-    let (tiers, _shop) = tiers(&variables).await;
+    let (tiers, _shop) = tiers(&SHORT_WAITS).await;
     let one = &tiers.edge[0];
     open(&tiers).await;
     let uploads = (0..3).map(|_| {
@@ -120,9 +122,7 @@ async fn slow_uploads_do_not_open_the_circuit() {
 
 #[tokio::test]
 async fn a_silent_home_tier_opens_the_circuit_and_a_probe_closes_it() {
-    let variables =
-        [("PAGE_MEMORY", "0"), ("ORIGIN_TIMEOUT", "1"), ("PAGE_WAIT_MS", "0"), ("REDIS_TIMEOUT_MS", "1000")];
-    let (tiers, _shop) = tiers(&variables).await;
+    let (tiers, _shop) = tiers(&SHORT_WAITS).await;
     let one = &tiers.edge[0];
     open(&tiers).await;
     tiers.set_home_fault("silent").await;
