@@ -140,11 +140,7 @@ pub fn next_step(known: &Known) -> Step {
         return Step::RenderPersonal(reason);
     }
     let stops_waiting = known.wait.is_some_and(|wait| wait.is_over);
-    if known.has_lease || reason == ForwardReason::Request || stops_waiting {
-        Step::RenderShared(reason)
-    } else {
-        Step::Wait(reason)
-    }
+    if known.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }
 }
 
 #[cfg(test)]
@@ -223,7 +219,8 @@ mod tests {
             ("other variants", Known { has_variants: true, ..MISS }, Step::Wait(ForwardReason::VaryMiss)),
             ("stale, lease", with_lease(STALE), Step::RenderShared(ForwardReason::Stale)),
             ("stale", STALE, Step::Wait(ForwardReason::Stale)),
-            ("no-cache never waits", NO_CACHE, Step::RenderShared(ForwardReason::Request)),
+            ("no-cache, lease", with_lease(NO_CACHE), Step::RenderShared(ForwardReason::Request)),
+            ("no-cache", NO_CACHE, Step::Wait(ForwardReason::Request)),
             ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");

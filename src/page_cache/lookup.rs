@@ -98,7 +98,7 @@ pub enum LeaseRequest {
     /// The page is not fresh, and it was stored before or its item's rank is below this limit. For pages that state no
     /// freshness.
     IfPopular(u64),
-    /// Always: the client wants the origin to validate the page.
+    /// Always: the client reloads the page.
     Always,
 }
 

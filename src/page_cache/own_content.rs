@@ -36,6 +36,8 @@ pub enum NotFilled {
     NotHtml,
     #[error("the page that fills them broke off, or exceeds PAGE_MAX_BYTES")]
     Body,
+    #[error("other pages take the isolate's memory")]
+    Busy,
     #[error("the page that fills them: {0}")]
     Html(#[from] HtmlError),
 }
@@ -44,7 +46,7 @@ impl NotFilled {
     /// Returns whether the browser can get the content by a request of its own.
     #[must_use]
     pub const fn is_open_to_browser(&self) -> bool {
-        matches!(self, Self::Late | Self::Cookie(_))
+        matches!(self, Self::Late | Self::Cookie(_) | Self::Busy)
     }
 }
 

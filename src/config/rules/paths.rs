@@ -24,19 +24,21 @@ impl PathPatterns {
     /// Returns whether the list contains a pattern for a spelling of `path`.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
-        // The spelling of nearly every request: without allocation.
+        // The spelling of nearly every request: without lists.
         if !path.contains(['%', '\\', ';'])
             && !path.contains("//")
             && !path.bytes().any(|byte| byte.is_ascii_uppercase())
         {
-            return self.0.contains(path);
+            return self.contains_with_or_without_slash(path.trim_end_matches('/'));
         }
         let segments = segments(path);
-        let names = |segments: &[String]| {
-            let path = format!("/{}", segments.join("/"));
-            self.0.contains(&path) || self.0.contains(&format!("{path}/"))
-        };
+        let names = |segments: &[String]| self.contains_with_or_without_slash(&format!("/{}", segments.join("/")));
         names(&segments) || names(&resolved(segments))
+    }
+
+    /// Returns whether the list contains a pattern for `path`, which has no slash at its end, or for `path` with one.
+    fn contains_with_or_without_slash(&self, path: &str) -> bool {
+        self.0.contains(path) || self.0.contains(&format!("{path}/"))
     }
 
     /// The paths as they were configured, in lower case.
@@ -75,6 +77,7 @@ mod tests {
     fn no_spelling_of_a_path_evades_its_rule() {
         let rules = PathPatterns::parse("/admin/*, /Checkout").unwrap();
         for path in [
+            "/admin",
             "/admin/",
             "/admin/orders",
             "//admin/x",
@@ -87,6 +90,7 @@ mod tests {
             "/admin/..%2Fa",
             "/.%2Fadmin/x",
             "/checkout",
+            "/checkout/",
             "/Checkout",
             "/checkout;jsessionid=1",
         ] {

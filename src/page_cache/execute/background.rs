@@ -9,7 +9,7 @@ use crate::{
         hit_for_miss::Unstorable,
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, look_up},
-        policy::freshness::Popularity,
+        policy::{VaryFields, freshness::Popularity},
         selecting::SelectingHeaders,
         store::{self, PageWriter},
         stored_page::StoredPage,
@@ -33,19 +33,16 @@ impl BackgroundRender {
         Box::pin(async move {
             let Self { app, key, selecting, lease, popularity } = self;
             let _guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
-            let vary = stored.as_ref().map(|page| page.vary.clone()).unwrap_or_default();
-            let request = RenderRequest {
-                stored: stored.as_deref(),
-                stamp: lease.stamp(),
-                ..RenderRequest::in_background(&key, &selecting, popularity, vary)
-            };
+            let unstored = RenderRequest::in_background(&key, &selecting, popularity, VaryFields::default());
+            let sent = stored.as_ref().map_or(unstored.sent, |page| Some(page.vary.clone()));
+            let request = RenderRequest { sent, stored: stored.as_deref(), stamp: lease.stamp(), ..unstored };
             match render(&app, &request).await {
-                Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !page.status.is_server_error() => {
-                    store_page(&app, &lease, *page).await;
+                // Where nothing is stored, an error that the origin lets caches store is a page, too.
+                Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() => store_page(&app, &lease, *page).await,
+                Ok(outcome) if outcome.is_failure() => {
+                    log::warn!("page cache: a background render failed: error of the origin");
                 }
-                Ok(outcome) if outcome.is_server_error() => {
-                    log::warn!("page cache: a background render failed: server error of the origin");
-                }
+                Ok(RenderOutcome::Complete { page, .. }) => store_page(&app, &lease, *page).await,
                 Ok(RenderOutcome::NotStorable { why, .. }) => {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());

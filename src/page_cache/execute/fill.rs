@@ -9,6 +9,7 @@ use std::{cell::LazyCell, rc::Rc};
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
+use super::render::admit;
 use crate::{
     App, carts,
     page_cache::{
@@ -16,13 +17,13 @@ use crate::{
         cache_status::CacheStatus,
         decide::{FIRST_PAUSE, next_pause},
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
-        memory::{Role, SessionFacts},
+        memory::{Role, SessionFacts, UNKNOWN},
         own_content::{self, Identity, NotFilled, OwnContent},
         policy::CacheControl,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
-    ports::fetch::{Collected, Request, Response},
+    ports::fetch::{Collected, Request, Response, content_length},
     proxy::{self, Visit},
     sessions::cookie,
 };
@@ -264,7 +265,14 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
         return Err(NotFilled::NotHtml);
     }
     let page = &app.config.page;
-    let Ok(Collected::Whole(body)) = body.collect(page.max_bytes).await else { return Err(NotFilled::Body) };
+    let length = content_length(&head.headers);
+    let Some(mut passage) = admit(app, length) else { return Err(NotFilled::Busy) };
+    let first_limit = if length.is_some() { page.max_bytes } else { page.max_bytes.min(UNKNOWN) };
+    let collected = match body.collect(first_limit).await {
+        Ok(Collected::TooLarge(body)) if passage.grow(page.max_bytes) => body.collect(page.max_bytes).await,
+        collected => collected,
+    };
+    let Ok(Collected::Whole(body)) = collected else { return Err(NotFilled::Body) };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     let content = own_content::read(&*app.html, &page.holes, &body).await?;
     Ok(OwnPage {

@@ -1,5 +1,7 @@
 //! Unsafe requests: they bypass the cache, and void the pages that they changed (RFC 9111 §4.4).
 
+use std::time::Duration;
+
 use http::header;
 use url::Url;
 
@@ -14,9 +16,15 @@ use crate::{
     proxy::{Visit, esi::Processed},
 };
 
+/// Redis deadline of the second attempt. No visitor waits, and nobody repeats the write.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL
 /// and under the URLs in its response's `Location` and `Content-Location`. This isolate drops them before the response,
 /// Redis drops them after it.
+///
+/// A write to one of `PATHS_PERSONAL` changes only what belongs to its visitor: a basket, an account. So it voids no page
+/// that its response merely names. Otherwise each addition to a basket would void the page of the item.
 pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = visit.app.clone();
     let is_safe = request.method().is_safe();
@@ -36,11 +44,14 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
             return answer;
         }
         answer.background.push(Box::pin(async move {
-            if let Err(error) = store::invalidate(&app.redis, &keys).await {
-                log::warn!("page cache: {error}");
+            let mut evicted = store::invalidate(&app.redis, &keys).await;
+            if let Err(error) = &evicted {
+                log::warn!("page cache: pages were not voided, trying again: {error}");
+                evicted = store::invalidate(&app.redis.with_deadline(RETRY_TIMEOUT), &keys).await;
             }
-            for key in &keys {
-                app.pages.forget(key.hash(), app.clock.now());
+            match evicted {
+                Ok(()) => keys.iter().for_each(|key| app.pages.forget(key.hash(), app.clock.now())),
+                Err(error) => log::error!("page cache: pages stay stored although a write has changed them: {error}"),
             }
         }));
     }
@@ -50,7 +61,9 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
 /// The pages under the request's URL and under those of `Location` and `Content-Location` with the same origin.
 fn changed(url: &str, response: &Response, rules: &UrlRules) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
-    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter_map(|name| {
+    let is_shared = !rules.personal_paths.contains(target.path());
+    let names = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| is_shared);
+    let named = names.filter_map(|name| {
         let text = response.headers().get(name)?.to_str().ok()?;
         target.join(text).ok().filter(|named| named.origin() == target.origin())
     });

@@ -144,7 +144,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         return local::serve_without_redis(page).await;
     }
     let is_near =
-        app.redis.has_read_regions() && !page.directives.is_validated() && !app.pages.has_changed(page.key.hash(), now);
+        app.redis.has_read_regions() && !page.directives.is_reload() && !app.pages.has_changed(page.key.hash(), now);
     match page.look_up(true, is_near).await {
         Ok(found) => page.answer_found(found).await,
         Err(error) => {
@@ -159,7 +159,7 @@ impl PageRequest {
     /// read region.
     async fn look_up(&self, with_session: bool, is_near: bool) -> Result<Found, Error> {
         let app = &self.visit.app;
-        let lease_request = if self.directives.is_validated() {
+        let lease_request = if self.directives.is_reload() {
             LeaseRequest::Always
         } else if app.pages.is_unpopular(self.key.hash(), self.visit.now) {
             let limit = if self.key.by_popularity().is_ok() { app.config.page.rank_limit } else { 0 };
@@ -169,7 +169,7 @@ impl PageRequest {
         };
         let keys = app.redis.keys();
         let token = self.visit.token.as_ref().filter(|_| with_session);
-        let only_if_stale = self.cookies.strictest < CookieKind::Unknown && !self.directives.is_validated();
+        let only_if_stale = self.cookies.strictest < CookieKind::Unknown && !self.directives.is_reload();
         let in_script = token.filter(|token| keys.reaches_shared(token)).map(|token| {
             let is_young = sessions::is_young(token, self.visit.now, &app.config.session);
             SessionRead { token, only_if_stale, is_young }
@@ -312,9 +312,15 @@ impl PageRequest {
         let allowed = lookup.entry.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
         let stored = allowed.map(|page| page.state(now));
         let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
+        // The page varies on a header of this request that a shared render does not send.
+        let varies_on_withheld = !lookup.vary.is_empty() && self.selecting.variant(&lookup.vary).is_none();
         let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
+        // Requests that reload a page at the same time share one render (RFC 9111 §4: collapsed requests).
+        let is_of_wait = |page: &StoredPage| wait.is_some() && page.stored >= self.visit.now && page.is_fresh(now);
+        let has_rendered = allowed.is_some_and(|page| is_of_wait(page));
+        let reuse = |stored| if has_rendered { Reuse::Fresh } else { self.directives.reuse(stored) };
         Known {
-            stored: stored.as_ref().map(|stored| self.directives.reuse(stored)),
+            stored: stored.as_ref().map(reuse),
             has_variants: !lookup.vary.is_empty(),
             state: lookup.state,
             has_lease: lookup.lease.is_some(),
@@ -325,7 +331,7 @@ impl PageRequest {
                 || has_user
                 || asks_less
                 || app.pages.is_unpopular(hash, self.visit.now),
-            must_be_personal: allowed.is_none() && self.cookies.identify(),
+            must_be_personal: allowed.is_none() && (self.cookies.identify() || varies_on_withheld),
             only_if_cached: self.directives.only_if_cached(),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),

@@ -1,7 +1,7 @@
 //! Shared renders. The request to the origin has no cookies and no identity, but the validators of the stored page. The
 //! body is collected before the response, so that the page has an `ETag` and a truncated body is an error, not half a
 //! page. A body that takes longer than a second is streamed to the visitor and copied on the way. A truncated body is
-//! never stored. A page with ESI is never streamed.
+//! never stored. A page with ESI or with rules for holes is never streamed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ use crate::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        memory::Passage,
+        memory::{Passage, UNKNOWN},
         policy::{Reason, VaryFields, conditional, freshness::Popularity},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
@@ -36,7 +36,8 @@ pub struct RenderRequest<'a> {
     pub key: &'a PageKey,
     pub selecting: &'a SelectingHeaders,
     /// The selecting headers that the origin gets; None for all. An origin that states no freshness may not name every
-    /// header that it varies on. So it gets only headers that it has named before.
+    /// header that it varies on. So it gets only headers that it has named before. The same holds for a page that was
+    /// stored before: a header of one client must not decide about the page of all.
     pub sent: Option<VaryFields>,
     /// The stored page, for validation.
     pub stored: Option<&'a StoredPage>,
@@ -87,15 +88,15 @@ pub enum RenderOutcome {
 }
 
 impl RenderOutcome {
-    /// Returns whether the origin answered with a server error.
+    /// Returns whether the origin failed for a while: a server error, or a refusal because of the load (RFC 9110 §15.5.9,
+    /// RFC 8470 §5.2, RFC 6585 §4). Such a response does not replace a page.
     #[must_use]
-    pub fn is_server_error(&self) -> bool {
-        match self {
-            Self::Complete { page, .. } => page.status.is_server_error(),
-            Self::Streaming { response, .. } | Self::NotStorable { response, .. } => {
-                response.status().is_server_error()
-            }
-        }
+    pub fn is_failure(&self) -> bool {
+        let status = match self {
+            Self::Complete { page, .. } => page.status,
+            Self::Streaming { response, .. } | Self::NotStorable { response, .. } => response.status(),
+        };
+        status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
     }
 }
 
@@ -173,14 +174,21 @@ async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
 
 /// Finds the holes that the rules demand.
 async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
-    let rules: Vec<_> = app.config.page.holes.of_path(key.path()).collect();
-    if rules.is_empty() || page.status != StatusCode::OK || !is_html(&page.headers) {
+    if !may_have_holes(app, key, page) {
         return;
     }
+    let rules: Vec<_> = app.config.page.holes.of_path(key.path()).collect();
     match holes::find(&*app.html, &rules, &page.body.read()).await {
         Ok(holes) => page.holes = holes::joined(holes, std::mem::take(&mut page.holes)),
         Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
     }
+}
+
+/// Returns whether rules demand holes in the page.
+fn may_have_holes(app: &App, key: &PageKey, page: &StoredPage) -> bool {
+    app.config.page.holes.of_path(key.path()).next().is_some()
+        && page.status == StatusCode::OK
+        && is_html(&page.headers)
 }
 
 /// Collects the body within [`COLLECT_TIMEOUT`], or streams it.
@@ -192,16 +200,33 @@ async fn collect(
     directives: OriginDirectives,
 ) -> Result<RenderOutcome, Error> {
     let content_length = content_length(response.headers());
-    let Some(passage) = admit(app, content_length) else {
+    let Some(mut passage) = admit(app, content_length) else {
         return Ok(not_storable(Reason::Busy, Box::new(response), directives));
     };
     let (head, body) = response.into_parts();
     let limit = app.config.page.max_bytes;
+    // The visitor's content must be in the holes from the first byte on.
+    let is_patient = request.in_background || may_have_holes(app, request.key, &page);
+    let patience = async {
+        if is_patient {
+            return std::future::pending().await;
+        }
+        app.clock.sleep(COLLECT_TIMEOUT).await;
+    };
+    let mut patience = std::pin::pin!(patience);
     let collected = match content_length {
         // A body that is known to be too large is passed on at once.
         Some(length) if length > limit => Ok(InTime::Collected(Collected::TooLarge(body))),
-        _ if request.in_background => body.collect(limit).await.map(InTime::Collected),
-        _ => body.collect_within(limit, app.clock.sleep(COLLECT_TIMEOUT)).await,
+        Some(_) => body.collect_within(limit, patience.as_mut()).await,
+        None => body.collect_within(limit.min(UNKNOWN), patience.as_mut()).await,
+    };
+    let is_unknown = content_length.is_none();
+    let collected = match collected {
+        Ok(InTime::Collected(Collected::TooLarge(body)) | InTime::Slow(body)) if is_unknown && !passage.grow(limit) => {
+            return Ok(not_storable(Reason::Busy, Box::new(Response::from_parts(head, body)), directives));
+        }
+        Ok(InTime::Collected(Collected::TooLarge(body))) if is_unknown => body.collect_within(limit, patience).await,
+        collected => collected,
     };
     match collected {
         Ok(InTime::Collected(Collected::Whole(body))) if content_length.is_none_or(|length| length == body.len()) => {
@@ -218,7 +243,10 @@ async fn collect(
             set_stored_headers(&mut page);
             let mut response = Response::new(body);
             *response.status_mut() = page.status;
-            response.headers_mut().clone_from(&page.headers);
+            *response.headers_mut() = page.visible_headers();
+            // Age at the arrival (RFC 9111 §5.1).
+            let age = Some(page.age(app.clock.now())).filter(|age| *age > 0);
+            response.headers_mut().extend(age.map(|age| (header::AGE, HeaderValue::from(age))));
             let length = content_length.map(|length| (header::CONTENT_LENGTH, HeaderValue::from(length)));
             response.headers_mut().extend(length);
             let page = Box::new(StreamingPage { page: *page, content_length, copy, _passage: passage });
@@ -239,7 +267,7 @@ fn not_storable(reason: Reason, response: Box<Response>, directives: OriginDirec
     RenderOutcome::NotStorable { response, directives, why }
 }
 
-/// Removes headers that the cache computes for each response, and adds headers that a cache must send.
+/// Removes headers that the cache computes for each response, and adds the `Date` that a cache must send.
 fn set_stored_headers(page: &mut StoredPage) {
     let headers = &mut page.headers;
     for name in ["content-length", "age", "cache-status"] {
@@ -250,10 +278,6 @@ fn set_stored_headers(page: &mut StoredPage) {
         let date = HeaderValue::try_from(httpdate::fmt_http_date(system_time(page.stored)));
         headers.extend(date.ok().map(|date| (header::DATE, date)));
     }
-    // Default if the origin sets no `Cache-Control`: browsers validate each time, because a purge cannot reach their
-    // copies. The ETag keeps the validation cheap.
-    let default = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
 }
 
 /// Adds an `ETag` to a 200 without one.

@@ -1,5 +1,7 @@
 //! A render for all visitors, while one visitor waits.
 
+use std::rc::Rc;
+
 use http::{HeaderMap, StatusCode, header};
 
 use super::{
@@ -8,11 +10,12 @@ use super::{
     render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
 };
 use crate::{
+    App,
     config::Forward,
     page_cache::{
         cache_status::CacheStatus,
         hit_for_miss::Unstorable,
-        lookup::{Lease, LookupResult},
+        lookup::{Lease, LookupResult, PageState},
         memory::RenderGuard,
         policy::{ForwardReason, Reason},
         store,
@@ -31,24 +34,29 @@ use crate::{
 /// Renders the page. The holder of the lease stores it.
 pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
-    let Found { lookup: LookupResult { entry: stored, lease, vary, .. }, session, .. } = found;
+    let Found { lookup: LookupResult { entry: stored, lease, vary, state, .. }, session, .. } = found;
+    let is_usable = match &stored {
+        Some(stored) => stored.is_fresh(page.visit.now),
+        None => !vary.is_empty(),
+    };
+    let is_known = state == PageState::Shared;
     let guard =
         lease.as_ref().map(|_| app.pages.start_render(page.key.hash(), page.visit.now + app.config.origin.timeout));
     let accepts_gzip = miss.popularity.is_err() && stored.is_none() && accepts_gzip(page.request.headers());
     let request = RenderRequest {
         key: &page.key,
         selecting: &page.selecting,
-        sent: miss.popularity.is_ok().then_some(vary),
+        sent: (is_known || miss.popularity.is_ok()).then_some(vary),
         stored: stored.as_deref(),
         popularity: miss.popularity,
         stamp: lease.as_ref().map_or(0, Lease::stamp),
-        no_cache: page.directives.is_validated(),
+        no_cache: page.directives.is_reload(),
         in_background: false,
         accepts_gzip,
     };
     let outcome = render_page(&app, &request).await;
     let now = app.clock.now();
-    let failed = outcome.as_ref().map_or(true, RenderOutcome::is_server_error);
+    let failed = outcome.as_ref().map_or(true, RenderOutcome::is_failure);
     if failed {
         app.pages.note_failure(page.key.hash(), now);
         let disconnected = outcome.is_err();
@@ -59,8 +67,11 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return answer;
         }
     }
-    let render = SharedRender { page, lease, guard, miss, now };
+    let render = SharedRender { page, lease, guard, miss, now, is_usable };
     match outcome {
+        Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
+            Box::pin(render.forward_personally(*page, session)).await
+        }
         Ok(RenderOutcome::Complete { page, not_modified }) => render.complete(*page, not_modified),
         Ok(RenderOutcome::Streaming { response, page }) => render.stream(*response, *page),
         Ok(RenderOutcome::NotStorable { response, directives, why }) if failed => {
@@ -83,6 +94,8 @@ struct SharedRender {
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
+    /// Others can get a stored page: this URL's, or another variant.
+    is_usable: bool,
 }
 
 /// A response that cannot be stored.
@@ -105,13 +118,18 @@ impl SharedRender {
     fn complete(self, page: StoredPage, not_modified: bool) -> Answer {
         let status = self.status(not_modified.then_some(StatusCode::NOT_MODIFIED));
         let mut answer = self.page.respond_with(&page, status, self.now);
-        let (app, guard) = (self.page.visit.app.clone(), self.guard);
-        answer.background.extend(self.lease.map(|lease| -> BackgroundTask {
-            Box::pin(async move {
-                store_page(&app, &lease, page).await;
-                drop(guard);
-            })
-        }));
+        answer.background.extend(storing(self.page.visit.app.clone(), self.lease, self.guard, page));
+        answer
+    }
+
+    /// Stores a page that its visitor may not get, and forwards the visitor's own request: since the stored page, the
+    /// origin has withdrawn its declaration that the page is shared, or the page has lost its holes.
+    async fn forward_personally(self, rendered: StoredPage, session: Option<Session>) -> Answer {
+        let status = CacheStatus::not_stored(self.miss.reason, Reason::Cookie);
+        let Self { page, lease, guard, .. } = self;
+        let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
+        let mut answer = proxy::forward(&page.visit, session.into(), page.request, &mut observe).await;
+        answer.background.extend(storing(page.visit.app, lease, guard, rendered));
         answer
     }
 
@@ -152,13 +170,16 @@ impl SharedRender {
         let NotStored { response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, .. } = self;
+        let Self { page, lease, miss, guard: _guard, is_usable, .. } = self;
         let app = page.visit.app.clone();
         let ended = if was_compressed && reason == Reason::Encoding {
             // Only the coding prevents the store. Without it, the page can be stored.
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
+        } else if is_usable {
+            // One client's reload or variant must not take the page from the others.
+            lease.map(|lease| release(&app, lease))
         } else {
             note_unstorable(&page, lease, why)
         };
@@ -197,6 +218,15 @@ impl SharedRender {
         let lacks_popularity = matches!(reason, Reason::NoItem | Reason::Parameters | Reason::Unpopular);
         CacheStatus::not_stored(if lacks_popularity { ForwardReason::Bypass } else { self.miss.reason }, reason)
     }
+}
+
+/// Stores a page after its response, if this request holds the lease.
+fn storing(app: Rc<App>, lease: Option<Lease>, guard: Option<RenderGuard>, page: StoredPage) -> Option<BackgroundTask> {
+    let lease = lease?;
+    Some(Box::pin(async move {
+        store_page(&app, &lease, page).await;
+        drop(guard);
+    }))
 }
 
 /// Notes that the page cannot be stored: in the isolate, and in Redis for the waiting requests of other isolates.

@@ -13,7 +13,10 @@ use std::{
 
 use http::{HeaderValue, header};
 
-use super::super::{selecting::SelectingHeaders, stored_page::StoredPage};
+use super::super::{
+    selecting::{MAX_VARIANTS, SelectingHeaders},
+    stored_page::StoredPage,
+};
 use crate::ports::{fetch::PreparedBody, time::Timestamp};
 
 /// Largest number of copies.
@@ -22,6 +25,8 @@ const MAX_COPIES: usize = 2_000;
 const MAX_BYTES: usize = 12 << 20;
 /// Largest body of a copy, bytes.
 const MAX_BODY: usize = 1 << 20;
+/// Largest sum of the variants of one page, bytes. The oldest variant gives way.
+const MAX_BYTES_OF_PAGE: usize = MAX_BYTES / 4;
 /// A copy's key, headers and names, bytes.
 const OVERHEAD: usize = 1 << 10;
 /// For this time after the isolate has voided a page, it reads the page from the primary. No replica is so far behind.
@@ -123,11 +128,10 @@ impl LocalCopies {
             self.age();
         }
         let copies = self.young.pages.get(hash).or_else(|| self.old.pages.get(hash))?;
-        let is_for = |copy: &&Rc<LocalCopy>| {
-            let StoredPage { vary, variant, .. } = copy.entry.as_ref();
-            vary.is_empty() || selecting.variant(vary).is_some_and(|name| name == *variant)
-        };
-        copies.iter().find(is_for).filter(|copy| now < copy.entry.dies).cloned()
+        // All copies of a page vary on the same headers.
+        let vary = &copies.first()?.entry.vary;
+        let variant = if vary.is_empty() { Some(String::new()) } else { selecting.variant(vary) }?;
+        copies.iter().find(|copy| copy.entry.variant == variant && now < copy.entry.dies).cloned()
     }
 
     /// As [`LocalCopies::get`], if the copy was confirmed within the TTL.
@@ -156,7 +160,10 @@ impl LocalCopies {
             copy.confirmed.set(epoch.at);
             copy.confirming.set(false);
         } else {
-            copies.retain(|other| other.entry.variant != entry.variant && other.entry.vary == entry.vary);
+            copies.retain(|copy| {
+                let other = &copy.entry;
+                other.variant != entry.variant && other.vary == entry.vary && epoch.at < other.dies
+            });
             let mut headers = entry.visible_headers();
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(entry.body.len()));
             let prepared = Rc::new(PreparedBody::new(entry.body.clone(), headers));
@@ -166,6 +173,11 @@ impl LocalCopies {
                 confirmed: Cell::new(epoch.at),
                 confirming: Cell::new(false),
             }));
+            // The list moves between the generations as a whole, so one page with many variants would push out all others.
+            let is_over = |copies: &[_]| copies.len() > MAX_VARIANTS || bytes(copies) > MAX_BYTES_OF_PAGE;
+            while copies.len() > 1 && is_over(&copies) {
+                copies.remove(0);
+            }
         }
         self.young.put(hash, copies);
         self.age();
@@ -307,6 +319,23 @@ mod tests {
         }
         assert!(copies.get("1", &request("1"), START).is_none());
         assert!(copies.get("199", &request("1"), START).is_some());
+    }
+
+    #[test]
+    fn the_variants_of_a_page_are_bounded_and_push_out_no_other_page() {
+        let mut copies = LocalCopies::new(TTL);
+        keep(&mut copies, "b", vec![1; 10]);
+        for (body, kept) in [(10, MAX_VARIANTS), (MAX_BODY, MAX_BYTES_OF_PAGE / size(MAX_BODY))] {
+            for number in 0..100 {
+                let mut page = entry(b"", vec![0; body]);
+                page.variant = format!("foo={number}\n");
+                let epoch = copies.epoch(START);
+                copies.keep("a", Rc::new(page), epoch);
+            }
+            assert_eq!(copies.young.pages["a"].len(), kept);
+        }
+        assert!(copies.get("a", &request("99"), START).is_some(), "the newest stays");
+        assert!(copies.get("b", &request("1"), START).is_some());
     }
 
     #[test]

@@ -22,7 +22,11 @@ use std::{
 
 pub use self::copies::{LocalHit, LookupEpoch};
 use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, transit::Transit};
-pub use self::{facts::SessionFacts, own_pages::Role, transit::Passage};
+pub use self::{
+    facts::SessionFacts,
+    own_pages::Role,
+    transit::{Passage, UNKNOWN},
+};
 use super::account::PageAccount;
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
@@ -341,7 +345,8 @@ mod tests {
     #[test]
     fn no_copy_is_kept_while_redis_does_not_know_of_an_unsafe_request() {
         let memory = PageMemory::new(Duration::from_secs(5));
-        let page = Rc::new(StoredPage { vary: VaryFields::from_text(""), ..entry(b"", Vec::new()) });
+        let page =
+            Rc::new(StoredPage { vary: VaryFields::default(), variant: String::new(), ..entry(b"", Vec::new()) });
         let has_copy =
             || memory.copies.borrow_mut().get("a", &LazyCell::new(SelectingHeaders::default), START).is_some();
         memory.forget("a", START);

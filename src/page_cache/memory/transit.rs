@@ -9,8 +9,8 @@ use crate::ports::time::Timestamp;
 /// Largest sum of all pages in transit, bytes. The memory of wasm grows to about three times as much: a body is copied
 /// while it grows, and encoded for Redis.
 const LIMIT: usize = 16 << 20;
-/// The size that counts for a body of unknown length, bytes.
-const UNKNOWN: usize = 128 << 10;
+/// The size that counts for a body of unknown length, bytes. A longer body must [grow](Passage::grow).
+pub const UNKNOWN: usize = 128 << 10;
 /// The size that counts at least for a page, bytes: its headers, and the state of its render.
 const LEAST: usize = 8 << 10;
 
@@ -58,6 +58,22 @@ pub struct Passage {
     passing: Rc<RefCell<Passing>>,
 }
 
+impl Passage {
+    /// Lets the page have `bytes`. Returns whether the other pages leave room for it.
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let mut passing = self.passing.borrow_mut();
+        let more = bytes.saturating_sub(self.page.bytes);
+        let own = passing.pages.iter().position(|page| *page == self.page);
+        let Some(own) = own.filter(|_| passing.bytes + more <= LIMIT || passing.bytes == self.page.bytes) else {
+            return false;
+        };
+        self.page.bytes += more;
+        passing.bytes += more;
+        passing.pages[own] = self.page;
+        true
+    }
+}
+
 impl Drop for Passage {
     fn drop(&mut self) {
         let mut passing = self.passing.borrow_mut();
@@ -86,6 +102,17 @@ mod tests {
             drop(admitted);
             assert!(transit.admit(bytes, START, until).is_some(), "the pages have passed");
         }
+    }
+
+    #[test]
+    fn a_page_grows_while_there_is_room() {
+        let until = START + Duration::from_secs(30);
+        let transit = Transit::default();
+        let mut pages: Vec<_> = (0..17).map(|_| transit.admit(None, START, until).unwrap()).collect();
+        let grown: Vec<_> = pages.iter_mut().map(|page| page.grow(1 << 20)).collect();
+        assert_eq!(grown.iter().filter(|grows| **grows).count(), 15, "the rest takes 256 KiB");
+        drop(pages);
+        assert_eq!((transit.0.borrow().bytes, transit.0.borrow().pages.len()), (0, 0));
     }
 
     #[test]

@@ -60,10 +60,10 @@ impl RequestDirectives {
         self.control.has("no-store")
     }
 
-    /// Returns whether the client wants the origin to validate the response.
+    /// Returns whether the client accepts no stored response, however fresh it is: a reload.
     #[must_use]
-    pub const fn is_validated(&self) -> bool {
-        self.validated
+    pub fn is_reload(&self) -> bool {
+        self.validated || self.control.seconds("max-age") == Some(0)
     }
 
     /// The permitted use of `stored` for this request.
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn pragma_counts_only_without_cache_control() {
         let pragma = (header::PRAGMA, HeaderValue::from_static("no-cache"));
-        assert!(RequestDirectives::of(&[pragma.clone()].into_iter().collect()).is_validated());
+        assert!(RequestDirectives::of(&[pragma.clone()].into_iter().collect()).is_reload());
         let both = [pragma, (header::CACHE_CONTROL, HeaderValue::from_static("max-age=5"))];
-        assert!(!RequestDirectives::of(&both.into_iter().collect()).is_validated());
+        assert!(!RequestDirectives::of(&both.into_iter().collect()).is_reload());
     }
 
     // §4.2.4, RFC 5861 §4

@@ -2,8 +2,11 @@
 
 use http::{HeaderMap, HeaderName, header};
 
-/// Header names from `Vary`: lower case, sorted, unique. `accept-encoding` is left out: the origin always gets
-/// `identity`, and the platform compresses.
+/// Headers that select no page: the URL determines their value, or every shared render sends the same one. The platform
+/// compresses for the visitor, so the origin always gets `identity`.
+const SAME_FOR_A_URL: [&str; 4] = ["accept-encoding", "host", "x-forwarded-host", "x-forwarded-proto"];
+
+/// Header names from `Vary`: lower case, sorted, unique, without [`SAME_FOR_A_URL`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VaryFields(Vec<String>);
 
@@ -23,7 +26,7 @@ impl VaryFields {
 
     /// Adds a name in lower case.
     pub fn insert(&mut self, field: String) {
-        if field != "accept-encoding"
+        if !SAME_FOR_A_URL.contains(&field.as_str())
             && let Err(index) = self.0.binary_search(&field)
         {
             self.0.insert(index, field);
@@ -71,6 +74,7 @@ mod tests {
     #[test]
     fn names_are_lower_case_sorted_and_unique() {
         assert_eq!(vary(&["Foo, Accept-Encoding", "accept,FOO"]).as_deref(), Some("accept,foo"));
+        assert_eq!(vary(&["X-Forwarded-Proto, host"]).as_deref(), Some(""), "the URL says it");
         assert_eq!(vary(&[]).as_deref(), Some(""));
         assert_eq!(vary(&["accept, *"]), None);
         assert_eq!(vary(&["not a name"]), None);

@@ -1,6 +1,6 @@
 //! A page as it is stored. [`encoding`] is its form in Redis.
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     holes::{self, Hole},
@@ -76,9 +76,14 @@ impl StoredPage {
     }
 
     /// The headers for visitors. A page with holes is not the same page for each visitor, so each use must be validated.
+    ///
+    /// If the origin sets no `Cache-Control`, browsers validate each time, because a purge cannot reach their copies. The
+    /// ETag keeps the validation cheap. This default is not stored: the origin's 304 would confirm it as its own words.
     #[must_use]
     pub fn visible_headers(&self) -> HeaderMap {
         let mut headers = self.headers.clone();
+        let default = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
         if !self.holes.is_empty() {
             headers.insert(header::CACHE_CONTROL, holes::CACHE_CONTROL);
             for name in holes::OTHER_CACHING {
@@ -149,8 +154,6 @@ impl StoredPage {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     /// Stored at …123 s, fresh for 300 s, then stale for 60 s.

@@ -2,7 +2,8 @@
 -- Deletes stored pages and takes them out of the account of page sizes.
 -- KEYS stored: (cache:H variants:H render:H)*
 -- ARGV (H stored)*     stored: when the page was stored, as `account` returned it. A page that was stored again since
---                      stays. '' = delete the page and its render lease in any case
+--                      stays. '' = delete the page in any case
+-- The render lease goes with the page: a stored page may have ended its lease only by naming it (`store`).
 -- returns how many of the pages were in the account
 local stored = KEYS[1]
 
@@ -19,7 +20,7 @@ for i = 2, #asked, 2 do
     local page, variants, lease = unpack(KEYS, i * 1.5 - 1, i * 1.5 + 1)
     keys[#keys + 1] = page
     keys[#keys + 1] = variants
-    if read == '' then keys[#keys + 1] = lease end
+    keys[#keys + 1] = lease
     if at or size then
       gone[#gone + 1] = asked[i]
       gone[#gone + 1] = asked[i + 1]

@@ -69,7 +69,7 @@ pub static DEVICES: Script = lua!("devices", "53d2b4a70149386ef9c3d5691840e4f80e
 pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4523f6ffff55a");
 
 /// Deletes stored pages and takes them out of the account of page sizes.
-pub static EVICT: Script = lua!("evict", "1bf02050057b650ea60befaaa92a76bdd1edaaf1");
+pub static EVICT: Script = lua!("evict", "3790a7d7393607375c9a7044639c49095c8a35a5");
 
 /// Reads a flash sale as one visitor sees it, and reserves a piece if the caller asks for one.
 pub static FLASH: Script = lua!("flash", "a743afc514f5b6aa9e76224be40acdf5584b4c50");

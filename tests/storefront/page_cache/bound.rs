@@ -98,6 +98,12 @@ async fn pages_that_are_visited_outlive_a_flood(shop: &Shop) {
     assert!(is_hit(&shop.visit("/hot").await));
     assert!(is_hit(&shop.visit("/flood?page=39").await), "the last of the flood");
     assert!(!is_hit(&shop.visit("/flood?page=0").await), "the first made room");
+    shop.settled().await;
+    // A page may end its lease by naming it, so the lease must go with the page.
+    let leases: Vec<String> = serde_json::from_value(shop.store.raw(&["KEYS", "render:*"]).await).unwrap();
+    for lease in leases {
+        assert_eq!(shop.store.raw(&["EXISTS", &lease.replace("render:", "cache:")]).await, 1, "{lease}");
+    }
 }
 
 fn page(number: usize) -> PageKey {

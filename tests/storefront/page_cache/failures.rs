@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use edgefront_gateway::{Fault, FaultScope};
+use http::Method;
 
 use super::{cache_status, header, make_popular, store_page, stored_pages};
 use crate::{
@@ -19,6 +20,7 @@ scenarios! {
     a_failed_render_does_not_keep_the_next_from_being_stored,
     a_page_that_redis_did_not_take_lets_the_next_visitor_render,
     a_page_that_is_too_large_is_served_and_not_stored,
+    a_write_that_redis_missed_voids_its_page_all_the_same,
 }
 
 async fn without_redis_pages_come_from_the_origin(shop: &Shop) {
@@ -120,4 +122,13 @@ async fn a_page_that_is_too_large_is_served_and_not_stored(shop: &Shop) {
     let answer = shop.get("/products/pan").header("cookie", ada.cookie.unwrap()).send().await.unwrap();
     assert_eq!(cache_status(&answer), "edgefront; fwd=uri-miss; detail=too-large");
     assert_eq!((answer.bytes().await.unwrap().len(), shop.origin.count() - before), (3 << 20, 1));
+}
+
+async fn a_write_that_redis_missed_voids_its_page_all_the_same(shop: &Shop) {
+    store_page(shop, "mug").await;
+    shop.store.load_scripts().await;
+    shop.store.gateway.set_fault_for(Fault::Refuse, FaultScope::Next(1));
+    shop.request(Method::POST, "/products/mug").body("x").send().await.unwrap();
+    shop.settled().await;
+    assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }

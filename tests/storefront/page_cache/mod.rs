@@ -9,6 +9,7 @@ mod holes;
 mod items;
 mod location;
 mod memory;
+mod one_client;
 mod purge;
 pub mod rfc9111;
 mod served;

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::{join, join_all};
 
-use super::{cache_status, is_hit, make_popular, store_page, stored_pages};
+use super::{cache_status, header, is_hit, make_popular, store_page, stored_pages};
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
@@ -14,6 +14,8 @@ scenarios! {
     a_cold_page_is_rendered_once_for_20_visitors,
     a_visit_that_waited_for_a_stale_page_says_so,
     a_visit_that_waited_for_another_variant_says_so,
+    reloads_at_the_same_time_share_a_render,
+    a_304_keeps_a_silent_page_fresh,
 }
 
 /// Waits until the only stored page is stale; the first line of its value says when.
@@ -48,15 +50,20 @@ async fn an_expired_page_is_rendered_once_for_200_visitors(shop: &Shop) {
 }
 
 async fn a_failing_origin_is_not_asked_at_every_visit_of_a_stale_page(shop: &Shop) {
-    store_page(shop, "mug").await;
-    until_stale(shop).await;
-    shop.origin.answer(Reply::html("broken").with_status(500));
-    for _ in 0..5 {
-        let answer = shop.visit("/products/mug").await;
-        assert_eq!((answer.status().as_u16(), is_hit(&answer)), (200, true));
-        shop.settled().await;
+    for (item, status) in [("mug", 500), ("cup", 429)] {
+        shop.store.raw(&["FLUSHDB"]).await;
+        shop.origin.answer(Reply::html("page"));
+        store_page(shop, item).await;
+        until_stale(shop).await;
+        shop.origin.answer(Reply::html("broken").with_status(status));
+        let before = shop.origin.count();
+        for _ in 0..5 {
+            let answer = shop.visit(&format!("/products/{item}")).await;
+            assert_eq!((answer.status().as_u16(), is_hit(&answer)), (200, true), "{status}");
+            shop.settled().await;
+        }
+        assert_eq!(shop.origin.count(), before + 1, "{status}");
     }
-    assert_eq!(shop.origin.count(), 2);
 }
 
 async fn a_cold_page_is_rendered_once_for_20_visitors(shop: &Shop) {
@@ -123,4 +130,45 @@ async fn statuses_of_a_render_and_waiting_visits(shop: &Shop, visits: usize) -> 
         assert!(is_expected, "{status}");
     }
     statuses
+}
+
+async fn reloads_at_the_same_time_share_a_render(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer(Reply::html("old").header("cache-control", "max-age=60"));
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    shop.origin.answer(Reply::html("new").header("cache-control", "max-age=60"));
+    shop.origin.hold();
+    let reload = async |control: &'static str| {
+        shop.get("/products/mug").header("cache-control", control).send().await.unwrap().text().await.unwrap()
+    };
+    let release = async {
+        eventually("the origin renders", async || shop.origin.count() == 2).await;
+        let before = shop.store.counts().commands;
+        let others = join_all((0..20).map(|_| reload("max-age=0")));
+        let waiting = async {
+            eventually("a reload has looked the page up", async || shop.store.counts().commands > before).await;
+            shop.origin.release();
+        };
+        join(others, waiting).await.0
+    };
+    let (first, others) = join(reload("no-cache"), release).await;
+    assert_eq!((first.as_str(), others), ("new", vec!["new".to_owned(); 20]));
+    shop.settled().await;
+    // Reloads that came after the first render had begun share the second one.
+    assert!(shop.origin.count() <= 3, "{} renders for 21 reloads", shop.origin.count() - 1);
+    assert!(is_hit(&shop.visit("/products/mug").await), "a reload stores the page");
+}
+
+async fn a_304_keeps_a_silent_page_fresh(shop: &Shop) {
+    shop.origin.answer(Reply::html("page").header("etag", "\"a\""));
+    store_page(shop, "mug").await;
+    until_stale(shop).await;
+    shop.origin.answer(Reply::status(304).header("etag", "\"a\""));
+    assert!(is_hit(&shop.visit("/products/mug").await));
+    shop.settled().await;
+    let answer = shop.visit("/products/mug").await;
+    assert!(is_hit(&answer), "{}", cache_status(&answer));
+    assert_eq!(header(&answer, "cache-control"), "no-cache", "for browsers");
+    assert_eq!(shop.origin.count(), 2);
 }

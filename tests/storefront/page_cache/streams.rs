@@ -100,10 +100,10 @@ async fn a_slow_page_that_breaks_off_is_not_stored(shop: &Shop) {
     assert_eq!(stored_pages(shop).await, Vec::<String>::new());
 }
 
-/// A body of unknown length counts as 128 KiB, and all together may have 16 MiB. A signed-in visitor's request reaches the
-/// origin once.
+/// A slow body of unknown length counts as `PAGE_MAX_BYTES`, and all together may have 16 MiB. A signed-in visitor's request
+/// reaches the origin once.
 async fn a_page_for_which_the_isolate_has_no_memory_passes_unstored(shop: &Shop) {
-    const ADMITTED: usize = 128;
+    const ADMITTED: usize = 16;
     shop.origin.answer(Reply::then_held("first ", "last").header("cache-control", "max-age=60"));
     shop.store.raw(&["ZADD", "viewed:", "-100", "mug"]).await;
     let ada = log_in(shop, "ada").await;

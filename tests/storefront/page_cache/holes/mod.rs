@@ -4,8 +4,12 @@ mod facts;
 mod itself;
 mod late;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
+use futures_util::future::join;
 use http::Method;
 use serde_json::json;
 
@@ -41,6 +45,8 @@ scenarios! {
     a_page_after_a_change_never_joins_a_request_from_before_it,
     other_cookies_and_pages_without_holes_stay_personal,
     concurrent_visitors_get_their_own_parts,
+    a_slow_page_with_holes_is_sent_when_they_are_known,
+    a_page_that_lost_its_holes_is_its_visitors_own,
 }
 
 /// A storefront that shows the visitor on each page. It says nothing about caching but `Vary: Cookie`.
@@ -342,4 +348,28 @@ async fn concurrent_visitors_get_their_own_parts(shop: &Shop) {
     for (name, body) in names.iter().zip(futures_util::future::join_all(visits).await) {
         assert_eq!(body, page_of(name));
     }
+}
+
+async fn a_slow_page_with_holes_is_sent_when_they_are_known(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    let reply = Reply::then_held("<div id=mini>guest</div>", "rest").header("content-type", "text/html");
+    shop.origin.answer(reply.header("cache-control", "public, max-age=60"));
+    shop.origin.hold();
+    let release = async {
+        eventually("the origin is asked", async || shop.origin.count() == 1).await;
+        // Longer than a visitor waits for a page without holes.
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        shop.origin.release();
+    };
+    let (answer, ()) = join(visit(shop, ""), release).await;
+    assert_eq!(header(&answer, "cache-control"), "private, no-cache", "no browser keeps the guest's page");
+}
+
+async fn a_page_that_lost_its_holes_is_its_visitors_own(shop: &Shop) {
+    open(shop).await;
+    shop.origin.answer_with(|asked| Reply::html(format!("no holes for {}", name(asked))));
+    let reload = shop.get("/products/mug").header("cookie", "sid=ada").header("cache-control", "no-cache");
+    assert_eq!(reload.send().await.unwrap().text().await.unwrap(), "no holes for ada");
+    shop.settled().await;
+    assert_eq!(visit(shop, "").await.text().await.unwrap(), "no holes for guest");
 }

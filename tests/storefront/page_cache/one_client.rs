@@ -1,0 +1,93 @@
+//! One client's request neither changes nor takes away the page that the others get.
+
+use super::{
+    cache_status, is_hit, make_popular,
+    rfc9111::{ask, fresh, status},
+};
+use crate::support::{Reply, Shop, scenarios};
+
+scenarios! {
+    &[("PAGE_MEMORY", "0"), ("PATHS_PERSONAL", "/basket/*")];
+    a_known_page_is_rendered_without_the_headers_of_the_client_that_reloads_it,
+    a_reload_that_gets_no_page_leaves_the_stored_one,
+    a_variant_that_cannot_be_stored_leaves_the_others,
+    a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request,
+    headers_that_the_url_determines_select_no_variant,
+    a_basket_voids_no_page_that_its_response_names,
+    a_page_from_redis_is_no_more_declared_shared_than_the_origins_response,
+}
+
+const RELOAD: (&str, &str) = ("cache-control", "no-cache");
+
+async fn a_known_page_is_rendered_without_the_headers_of_the_client_that_reloads_it(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.header("user-agent") {
+        "scanner" => Reply::html("go away").with_status(403),
+        _ => fresh("page", "public, max-age=60"),
+    });
+    assert_eq!(status(shop, "/page", &[]).await, "fwd=uri-miss; stored");
+    let scanner = [RELOAD, ("user-agent", "scanner")];
+    assert_eq!(ask(shop, "/page", &scanner).await, ("fwd=request; stored".to_owned(), "page".to_owned()));
+    assert!(is_hit(&shop.visit("/page").await));
+}
+
+async fn a_reload_that_gets_no_page_leaves_the_stored_one(shop: &Shop) {
+    for reply in [fresh("yours", "private"), Reply::html("busy").with_status(429), Reply::status(404)] {
+        shop.origin.answer(fresh("page", "max-age=60"));
+        ask(shop, "/page", &[]).await;
+        shop.origin.answer(reply);
+        assert!(!status(shop, "/page", &[RELOAD]).await.contains("stored"));
+        let (status, body) = ask(shop, "/page", &[]).await;
+        assert!(status.starts_with("hit") && body == "page", "{status}: {body}");
+    }
+}
+
+async fn a_variant_that_cannot_be_stored_leaves_the_others(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.header("accept-language") {
+        "xx" => fresh("no such language", "no-store"),
+        language => fresh(language, "max-age=60").header("vary", "accept-language"),
+    });
+    let german = [("accept-language", "de")];
+    ask(shop, "/page", &german).await;
+    assert_eq!(status(shop, "/page", &[("accept-language", "xx")]).await, "fwd=vary-miss; detail=no-store");
+    assert!(status(shop, "/page", &german).await.starts_with("hit"));
+    assert_eq!(status(shop, "/page", &[("accept-language", "fr")]).await, "fwd=vary-miss; stored");
+}
+
+async fn a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request(shop: &Shop) {
+    shop.origin
+        .answer_with(|asked| fresh(asked.header("x-requested-with"), "max-age=60").header("vary", "x-requested-with"));
+    ask(shop, "/page", &[]).await;
+    let before = shop.origin.count();
+    assert_eq!(ask(shop, "/page", &[("x-requested-with", "script")]).await.1, "script");
+    assert_eq!(shop.origin.count(), before + 1);
+    assert_eq!(ask(shop, "/page", &[]).await.1, "");
+}
+
+async fn headers_that_the_url_determines_select_no_variant(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=60").header("vary", "Host, X-Forwarded-Proto, X-Forwarded-Host"));
+    assert_eq!(status(shop, "/page", &[]).await, "fwd=uri-miss; stored");
+    assert!(status(shop, "/page", &[]).await.starts_with("hit"));
+}
+
+async fn a_basket_voids_no_page_that_its_response_names(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    for (path, is_voided) in [("/basket/add", false), ("/reviews/add", true)] {
+        shop.origin.answer(Reply::html("page"));
+        shop.visit("/products/mug").await;
+        shop.settled().await;
+        shop.origin.answer(Reply::status(302).header("location", "/products/mug"));
+        shop.request(http::Method::POST, path).body("x").send().await.unwrap();
+        shop.settled().await;
+        let answer = shop.visit("/products/mug").await;
+        assert_eq!(!is_hit(&answer), is_voided, "{path}: {}", cache_status(&answer));
+    }
+}
+
+async fn a_page_from_redis_is_no_more_declared_shared_than_the_origins_response(shop: &Shop) {
+    shop.origin.answer_with(|asked| {
+        Reply::html(asked.header("cookie").to_owned()).header("expires", "Fri, 01 Jan 2100 00:00:00 GMT")
+    });
+    ask(shop, "/page", &[]).await;
+    assert!(status(shop, "/page", &[]).await.starts_with("hit"));
+    assert_eq!(ask(shop, "/page", &[("cookie", "own=1")]).await.1, "own=1");
+}
