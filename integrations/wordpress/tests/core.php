@@ -121,6 +121,15 @@ test('a response of one visitor is not shared', function (): void {
     equals('private, no-store', $share(null, 404));
 });
 
+test('a 304 confirms that a page is shared, unless it belongs to one visitor', function (): void {
+    foreach ([[null, 'public, max-age=60, stale-while-revalidate=30'], ['the user', 'private, no-store']] as [$cause, $expected]) {
+        $edge = visitor();
+        $edge->share(60, 30);
+        $cause && $edge->touch($cause);
+        equals($expected, $edge->finish(304, [])['Cache-Control']);
+    }
+});
+
 $api = new Api();
 $service = fn (): Service => new Service($api->url, 'the service key', 3, [0, 0]);
 

@@ -200,8 +200,10 @@ export class Edge {
     const own = this.directives(status);
     const isPersonal = [...names.map((name) => name.toLowerCase()), ...Object.keys(own)].some((name) => PERSONAL.includes(name));
     if (this.#share === null && !isPersonal) return own;
+    // A 304 confirms the stored page, which takes over its headers.
+    const succeeded = status === 200 || status === 304;
     const cause = (isPersonal && 'it has a directive about its visitor') || (this.#touched && `it depends on ${this.#touched}`)
-      || (setsCookie && 'it sets a cookie') || (status !== 200 && `its status is ${status}`);
+      || (setsCookie && 'it sets a cookie') || (!succeeded && `its status is ${status}`);
     if (cause && this.#share) console.warn(`edgefront: a response is not shared: ${cause}`);
     return { ...own, 'cache-control': cause ? 'private, no-store' : this.#share, 'cdn-cache-control': null };
   }

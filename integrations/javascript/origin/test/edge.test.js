@@ -84,6 +84,16 @@ test('a response of one visitor is not shared', (t) => {
   assert.equal(share(() => {}, new Response('', { status: 500 })), 'private, no-store');
 });
 
+test('a 304 confirms that a page is shared, unless it belongs to one visitor', (t) => {
+  t.mock.method(console, 'warn', () => {});
+  for (const [cause, expected] of [[null, 'public, max-age=60, stale-while-revalidate=30'], ['the user', 'private, no-store']]) {
+    const edge = visitor({ 'edge-session': 'none' });
+    edge.share({ maxAge: 60, stale: 30 });
+    if (cause) edge.touch(cause);
+    assert.equal(finish(edge, new Response(null, { status: 304 })).headers.get('cache-control'), expected);
+  }
+});
+
 test('an error of the server claims no order and no login', () => {
   const edge = visitor({ 'edge-session': 'none' });
   edge.login('ada');

@@ -87,6 +87,16 @@ test('an Express shop with Passport keeps the contract', async (t) => {
   assert.match(report, /links name https:\/\/shop.example/);
 });
 
+test('Express confirms a shared page with a 304 that is shared', async (t) => {
+  const url = await listen(t, expressShop());
+  // `no-store` stops fetch from adding `no-cache`, with which Express would send the page again.
+  const get = (headers) => fetch(`${url}/products/mug`, { cache: 'no-store', headers: { 'edge-key': KEY, 'edge-shared': '1', 'cache-control': 'max-age=0', ...headers } });
+  const page = await get({});
+  const confirmed = await get({ 'if-none-match': page.headers.get('etag') });
+  assert.deepEqual([confirmed.status, confirmed.headers.get('cache-control')], [304, page.headers.get('cache-control')]);
+  assert.match(page.headers.get('cache-control'), /^public/);
+});
+
 test('Express does not share a response that touched the session or the user', async (t) => {
   t.mock.method(console, 'warn', () => {});
   const url = await listen(t, expressShop());

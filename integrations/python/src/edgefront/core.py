@@ -180,7 +180,8 @@ class Edge:
         """The headers of the response with the directives."""
         for finisher in self.finishers:
             finisher()
-        if status != 200:
+        # A 304 confirms the stored page, which takes over its headers.
+        if status not in (200, 304):
             self.touch(f"its status {status}")
         own = self.directives(status)
         names = {name.lower() for name, _ in own}

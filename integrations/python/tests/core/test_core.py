@@ -157,6 +157,11 @@ def test_a_page_of_one_visitor_is_not_shared():
     assert share(response=[("Edge-Login", "ada")]) == "private, no-store"
 
 
+def test_a_304_confirms_that_a_page_is_shared():
+    assert share(status=304) == "public, max-age=300, stale-while-revalidate=60"
+    assert share(lambda edge: edge.touch("the session"), status=304) == "private, no-store"
+
+
 def test_a_page_of_an_error_is_not_shared():
     assert share(status=404) == "private, no-store"
 

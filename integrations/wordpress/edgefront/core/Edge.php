@@ -280,7 +280,8 @@ final class Edge
         $cause = $isPersonal ? 'it has a directive about its visitor' : null;
         $cause = $cause ?? ($this->touched !== null ? "it depends on $this->touched" : null);
         $cause = $cause ?? (preg_grep('/^set-cookie:/i', $lines) ? 'it sets a cookie' : null);
-        $cause = $cause ?? ($status !== 200 ? "its status is $status" : null);
+        // A 304 confirms the stored page, which takes over its headers.
+        $cause = $cause ?? (!in_array($status, [200, 304], true) ? "its status is $status" : null);
         if ($cause !== null && $this->share !== null) {
             error_log("edgefront: a response is not shared: $cause");
         }
