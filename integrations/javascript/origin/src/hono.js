@@ -17,7 +17,10 @@ export function edgefront({ key, exempt = [], service = null, load = null }) {
       return edge.user === null || !load ? null : load(edge.user);
     });
     await next();
-    c.res = finish(edge, c.res);
+    const finished = finish(edge, c.res);
+    // Otherwise Hono copies the headers of the old response over the new ones.
+    if (finished !== c.res) c.res = undefined;
+    c.res = finished;
     for (const names of edge.purges) service?.purge(names);
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { admit, Edge, edgefront, finish, Keys, Refused } from '../src/index.js';
+import { admit, Edge, finish, Keys, Refused } from '../src/index.js';
 import { KEY } from './support.js';
 
 const keys = new Keys(KEY);
@@ -112,13 +112,4 @@ test('ids have the characters that edgefront accepts', () => {
     assert.equal(accepts((edge) => edge.tags(`a${character}`)), graphic && character !== ',', character);
     assert.equal(accepts((edge) => edge.item(`a${character}`)), /[A-Za-z0-9]/.test(character) || '-._~'.includes(character), character);
   }
-});
-
-test('a login is never declared shared', async () => {
-  const handler = edgefront({ key: KEY }, (_, edge) => {
-    edge.login('ada');
-    return new Response('', { headers: { 'cache-control': 'public, max-age=60', 'cdn-cache-control': 'max-age=60' } });
-  });
-  const response = await handler(new Request('http://127.0.0.1/', { headers: { 'edge-key': KEY, 'edge-session': 'none' } }));
-  assert.deepEqual([response.headers.get('cache-control'), response.headers.get('cdn-cache-control')], ['private, no-store', null]);
 });
