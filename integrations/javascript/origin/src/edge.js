@@ -91,6 +91,7 @@ export class Edge {
   #tags = new Set();
   #share = null;
   #touched = null;
+  #service = null;
 
   /** Reads `[name, value]` pairs. Throws `Refused`. */
   static read(headers, keys) {
@@ -174,7 +175,14 @@ export class Edge {
 
   /** Purges `{ items, tags, urls }` after the response. Call it after the commit. */
   purge(names) {
-    this.purges.push(names);
+    if (this.#service) this.#service.purge(names);
+    else this.purges.push(names);
+  }
+
+  /** Sends the collected purges. `purge` then sends at once, because no response follows. */
+  sendPurges(service) {
+    this.#service = service;
+    for (const names of this.purges.splice(0)) service?.purge(names);
   }
 
   /**

@@ -32,6 +32,7 @@ export class Edge {
   share(options?: ShareOptions): void;
   touch(cause: string): void;
   purge(names: Names): void;
+  sendPurges(service: Service | null): void;
   directives(status?: number): Record<string, string>;
   finish(response: { status: number; names: string[]; setsCookie: boolean }): Record<string, string | null>;
 }

@@ -6,7 +6,7 @@ import { Hono } from 'hono';
 
 import * as forHono from '../src/hono.js';
 import { edgefront } from '../src/index.js';
-import { KEY } from './support.js';
+import { api, KEY } from './support.js';
 
 const SERVERS = {
   'a fetch-style server': edgefront,
@@ -47,5 +47,39 @@ for (const [name, server] of Object.entries(SERVERS)) {
     const response = await handle(request());
     assert.deepEqual([response.status, response.headers.getSetCookie()], [201, ['a=1', 'b=2']]);
     assert.deepEqual(['vary', 'content-type'].map((header) => response.headers.get(header)), ['accept', 'text/html']);
+  });
+
+  test(`${name}: a purge is sent after the response`, async (t) => {
+    const { calls, service } = await api(t);
+    const handle = server({ key: KEY, service }, (_, edge) => {
+      edge.purge({ items: ['mug'] });
+      edge.purge({ items: ['mug'] });
+      assert.equal(edge.purges.length, 2);
+      return new Response('');
+    });
+    await handle(request());
+    await service.flush();
+    assert.deepEqual(calls.map(({ body }) => body), [{ items: ['mug'] }]);
+  });
+
+  test(`${name}: a purge is sent if the handler fails after it`, async (t) => {
+    t.mock.method(console, 'error', () => {});
+    const { calls, service } = await api(t);
+    for (const failure of [new Error('after the commit'), 'after the commit']) {
+      const handle = server({ key: KEY, service }, (_, edge) => { edge.purge({ items: ['mug'] }); throw failure; });
+      await Promise.allSettled([handle(request())]);
+      await service.flush();
+    }
+    assert.deepEqual(calls.map(({ body }) => body), [{ items: ['mug'] }, { items: ['mug'] }]);
+  });
+
+  test(`${name}: a purge after the response is sent at once`, async (t) => {
+    const { calls, service } = await api(t);
+    let late;
+    const handle = server({ key: KEY, service }, (_, edge) => { late = edge; return new Response(''); });
+    await handle(request());
+    late.purge({ items: ['mug'] });
+    await service.flush();
+    assert.deepEqual(calls.map(({ body }) => body), [{ items: ['mug'] }]);
   });
 }
