@@ -103,6 +103,21 @@ test('a saved post is purged once, with its lists', function () use ($post): voi
     equals(true, in_array('lists', $calls[0]['body']['tags'], true) && (bool) preg_grep('/^term-/', $calls[0]['body']['tags']));
 });
 
+test('a post that leaves a term purges the list of that term', function () use ($post): void {
+    [$moved, $removed, $deleted] = run('return array_map(fn () => wp_insert_term(uniqid("term-"), "category")["term_id"], [1, 2, 3]);');
+    $tags = function (string $code): array {
+        run("$code; return 1;");
+        return purged('tags');
+    };
+    $tags("wp_set_post_categories($post, [$moved, $removed, $deleted])");
+    $found = $tags("wp_set_post_categories($post, [$removed, $deleted])");
+    equals(['lists', "term-$moved"], array_values(array_intersect($found, ['lists', "term-$moved"])));
+    equals(true, in_array("term-$removed", $tags("wp_remove_object_terms($post, $removed, 'category')"), true));
+    equals(true, in_array("term-$deleted", $tags("wp_delete_term($deleted, 'category')"), true));
+    // No post has this term.
+    equals(["term-$moved", 'lists'], $tags("wp_delete_term($moved, 'category')"));
+});
+
 test('a draft revision is not purged', function () use ($post): void {
     run("_wp_put_post_revision($post); return 1;");
     equals([], purged('items'));
@@ -136,6 +151,24 @@ test('a failed purge is tried again by a cron event, and ends', function () use 
     $api->calls();
     run("wp_update_post(['ID' => $post, 'post_content' => 'Again']); return 1;");
     equals([(string) $post], purged('items'));
+});
+
+test('names that come while the last try fails are not dropped', function () use ($api, $post): void {
+    $api->answer(array_fill(0, 6, 503));
+    run("wp_update_post(['ID' => $post, 'post_content' => 'Last try']); return 1;");
+    $waiting = run('
+        $waiting = get_option("edgefront_waiting");
+        update_option("edgefront_waiting", ["tries" => 4] + $waiting);
+        add_filter("pre_update_option_edgefront_last_purge", function ($value) {
+            update_option("edgefront_waiting", ["names" => ["items" => ["other"]], "all" => null, "tries" => 0]);
+            return $value;
+        });
+        do_action("edgefront_retry");
+        return get_option("edgefront_waiting");
+    ');
+    equals(['other'], $waiting['names']['items'] ?? null);
+    run('do_action("edgefront_retry"); return 1;');
+    equals(true, in_array('other', purged('items'), true));
 });
 
 test('a new password ends the sessions at edgefront', function () use ($api, $other): void {
