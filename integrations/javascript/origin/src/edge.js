@@ -132,8 +132,13 @@ export class Edge {
     this.#headers.set('edge-login', checked(USER, 'user', user));
   }
 
-  logout({ everywhere = false } = {}) {
-    this.#headers.set('edge-logout', everywhere ? 'all' : '1');
+  /**
+   * Ends the visitor's session, all sessions of its user, or all sessions of the named `user`. The last call counts. A named
+   * user wins over a login, because edgefront would execute the login only.
+   */
+  logout({ everywhere = false, user } = {}) {
+    if (user !== undefined) this.#headers.set('edge-logout', `user=${checked(USER, 'user', user)}`);
+    else if (this.user === null || this.#headers.get('edge-logout') !== `user=${this.user}`) this.#headers.set('edge-logout', everywhere ? 'all' : '1');
   }
 
   order(orderId, items, reservation) {
@@ -195,7 +200,8 @@ export class Edge {
     if (this.#tags.size > 0) headers.set('edge-tags', [...this.#tags].join(', '));
     if (this.#operations.length > 0) headers.set('edge-cart', json(this.#operations));
     if (status >= 500) ['edge-login', 'edge-cart', 'edge-order'].forEach((name) => headers.delete(name));
-    if (headers.has('edge-login')) headers.delete('edge-logout');
+    const namesUser = headers.get('edge-logout')?.startsWith('user=');
+    if (headers.has('edge-login')) headers.delete(namesUser ? 'edge-login' : 'edge-logout');
     if (this.shared) PERSONAL.forEach((name) => headers.delete(name));
     return Object.fromEntries(headers);
   }

@@ -25,7 +25,7 @@ export class Edge {
     clear(): void;
   };
   login(user: string | number): void;
-  logout(options?: { everywhere?: boolean }): void;
+  logout(options?: { everywhere?: boolean; user?: string | number }): void;
   order(orderId: string | number, items: Record<string, number>, reservation?: Reservation): void;
   item(item: string | number): void;
   tags(...tags: string[]): void;

@@ -48,7 +48,7 @@ test('a shared render has no visitor and no directive about one', () => {
 
 test('values that edgefront would ignore are errors', () => {
   for (const call of [
-    (edge) => edge.login('a\r\nEdge-Login: b'), (edge) => edge.item('a/b'), (edge) => edge.item('mug\n'), (edge) => edge.tags('a,b'),
+    (edge) => edge.login('a\r\nEdge-Login: b'), (edge) => edge.logout({ user: 'a,b' }), (edge) => edge.item('a/b'), (edge) => edge.item('mug\n'), (edge) => edge.tags('a,b'),
     (edge) => edge.tags(...Array.from({ length: 33 }, (_, i) => `t${i}`)), (edge) => edge.cart.add('mug', 0), (edge) => edge.cart.add('mug', 1.5),
     (edge) => edge.order('A 1', { mug: 1 }), (edge) => edge.order('A-1', {}),
   ]) {
@@ -67,6 +67,24 @@ test('directives are one line each', () => {
   assert.deepEqual(edge.directives(), {
     'edge-login': '7', 'edge-cart': '[{"op":"set","id":"mug","quantity":0}]', 'edge-order': '{"order_id":"A-1","items":[{"id":"mug","quantity":2}]}',
   });
+});
+
+test('a logout may name a user, and then wins over a login', () => {
+  const edge = visitor({ 'edge-session': 'user', 'edge-user': 'ada' });
+  edge.logout({ user: 7 });
+  assert.deepEqual(edge.directives(), { 'edge-logout': 'user=7' });
+  // edgefront would execute the login only, and the sessions of the user would stay.
+  edge.login(7);
+  assert.deepEqual(edge.directives(), { 'edge-logout': 'user=7' });
+  edge.logout();
+  assert.deepEqual(edge.directives(), { 'edge-login': '7' });
+});
+
+test("a logout of the visitor's user includes the visitor's session", () => {
+  const edge = visitor({ 'edge-session': 'user', 'edge-user': 'ada' });
+  edge.logout({ user: 'ada' });
+  edge.logout();
+  assert.deepEqual(edge.directives(), { 'edge-logout': 'user=ada' });
 });
 
 test('a response of one visitor is not shared', (t) => {

@@ -1,5 +1,5 @@
 <?php
-// Each change purges the pages that show it: collected, and sent once after the response.
+// Each change purges the pages that show it: collected, and sent once after the response, with the ends of sessions.
 declare(strict_types=1);
 
 defined('ABSPATH') || exit;
@@ -14,11 +14,16 @@ function edgefront_purge(array $names): void
     $service = edgefront_service();
     if ($service !== null) {
         $service->purge($names);
-        has_action('shutdown', 'edgefront_flush') || add_action('shutdown', 'edgefront_flush', 100, 0);
+        edgefront_flush_at_end();
     }
 }
 
-/** Sends the purges. What fails is tried again by a cron event, at most five times. */
+function edgefront_flush_at_end(): void
+{
+    has_action('shutdown', 'edgefront_flush') || add_action('shutdown', 'edgefront_flush', 100, 0);
+}
+
+/** Sends what was collected. What fails is tried again by a cron event, at most five times. */
 function edgefront_flush(int $tries = 0): void
 {
     // The visitor does not wait for edgefront.
@@ -35,10 +40,12 @@ function edgefront_flush(int $tries = 0): void
     // Many names, for example of an import: one purge of all pages replaces them.
     $isAll = isset($failed['all']) || isset($waiting['all']) || count($names, COUNT_RECURSIVE) > EDGEFRONT_MAX_WAITING;
     if ($tries >= EDGEFRONT_TRIES) {
-        error_log('edgefront: a purge was given up after ' . EDGEFRONT_TRIES . ' tries');
+        $stay = isset($failed['users']) ? '. The sessions of these users stay: ' . implode(', ', $failed['users']) : '';
+        error_log('edgefront: a purge was given up after ' . EDGEFRONT_TRIES . " tries$stay");
         return;
     }
-    update_option(EDGEFRONT_WAITING, ['names' => $isAll ? [] : $names, 'all' => $isAll ?: null, 'tries' => $tries], false);
+    $kept = $isAll ? array_intersect_key($names, ['users' => true]) : $names;
+    update_option(EDGEFRONT_WAITING, ['names' => $kept, 'all' => $isAll ?: null, 'tries' => $tries], false);
     wp_next_scheduled('edgefront_retry') || wp_schedule_single_event(time() + 60, 'edgefront_retry');
 }
 
@@ -50,6 +57,7 @@ add_action('edgefront_retry', function (): void {
     }
     delete_option(EDGEFRONT_WAITING);
     isset($waiting['all']) ? $service->purgeAll() : $service->purge($waiting['names']);
+    array_map([$service, 'endSessionsLater'], $waiting['names']['users'] ?? []);
     edgefront_flush($waiting['tries'] + 1);
 });
 
@@ -83,7 +91,7 @@ function edgefront_purge_all(): void
     $service = edgefront_service();
     if ($service !== null) {
         $service->purgeAll();
-        has_action('shutdown', 'edgefront_flush') || add_action('shutdown', 'edgefront_flush', 100, 0);
+        edgefront_flush_at_end();
     }
 }
 
