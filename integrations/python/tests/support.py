@@ -76,10 +76,12 @@ def asgi_server(app):
 
 
 class Api:
-    """edgefront's service API: it records the calls, and answers with the next of `statuses`, then with 200."""
+    """edgefront's service API: it records the calls, and answers with the next of `statuses`, then with 200. It answers
+    while `gate` is set."""
 
     def __init__(self):
-        self.calls, self.statuses = [], []
+        self.calls, self.statuses, self.gate = [], [], threading.Event()
+        self.gate.set()
         api = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -87,6 +89,7 @@ class Api:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 call = (self.command, self.path, json.loads(body or "null"))
                 api.calls.append((*call, self.headers["Authorization"]))
+                api.gate.wait(60)
                 status = api.statuses.pop(0) if api.statuses else 200
                 self.send_response(status)
                 if status == 302:

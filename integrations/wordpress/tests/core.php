@@ -80,6 +80,24 @@ test('directives are one line each', function (): void {
     ], $edge->directives());
 });
 
+test('a logout may name a user, and then wins over a login', function (): void {
+    $edge = visitor(['Edge-Session' => 'user', 'Edge-User' => '5']);
+    $edge->logout(false, 7);
+    equals(['Edge-Logout' => 'user=7'], $edge->directives());
+    // edgefront would execute the login only, and the sessions of the user would stay.
+    $edge->login(7);
+    equals(['Edge-Logout' => 'user=7'], $edge->directives());
+    $edge->logout();
+    equals(['Edge-Login' => '7'], $edge->directives());
+});
+
+test("a logout of the visitor's user includes the visitor's session", function (): void {
+    $edge = visitor(['Edge-Session' => 'user', 'Edge-User' => '5']);
+    $edge->logout(false, 5);
+    $edge->logout();
+    equals(['Edge-Logout' => 'user=5'], $edge->directives());
+});
+
 test('an error of the server claims no order and no login', function (): void {
     $edge = visitor();
     $edge->login(7);
@@ -121,6 +139,15 @@ test('a response of one visitor is not shared', function (): void {
     equals('private, no-store', $share(null, 404));
 });
 
+test('a 304 confirms that a page is shared, unless it belongs to one visitor', function (): void {
+    foreach ([[null, 'public, max-age=60, stale-while-revalidate=30'], ['the user', 'private, no-store']] as [$cause, $expected]) {
+        $edge = visitor();
+        $edge->share(60, 30);
+        $cause && $edge->touch($cause);
+        equals($expected, $edge->finish(304, [])['Cache-Control']);
+    }
+});
+
 $api = new Api();
 $service = fn (): Service => new Service($api->url, 'the service key', 3, [0, 0]);
 
@@ -145,6 +172,20 @@ test('a failed purge is tried three times, and its names are returned', function
     $edgefront->purge(['items' => ['mug']]);
     equals(['items' => ['mug']], $edgefront->flush());
     equals(3, count($api->calls()));
+});
+
+test('the ends of sessions are collected, and the users after a failure are returned', function () use ($api, $service): void {
+    $edgefront = $service();
+    $users = fn (): array => array_map(fn (array $call): string => explode('/', $call['path'])[4], $api->calls());
+    array_map([$edgefront, 'endSessionsLater'], [5, 6, 5, 7]);
+    equals([], $users());
+    $api->answer([200, 503, 503, 503]);
+    equals(['users' => ['6', '7']], $edgefront->flush());
+    equals(['5', '6', '6', '6'], $users());
+    equals([], $edgefront->flush());
+    $api->answer([503]);
+    equals(false, $edgefront->endSessions(5, false));
+    equals(['5'], $users());
 });
 
 test('a refusal is not retried, and no redirect gets the key', function () use ($api, $service): void {

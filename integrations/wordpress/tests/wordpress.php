@@ -103,6 +103,21 @@ test('a saved post is purged once, with its lists', function () use ($post): voi
     equals(true, in_array('lists', $calls[0]['body']['tags'], true) && (bool) preg_grep('/^term-/', $calls[0]['body']['tags']));
 });
 
+test('a post that leaves a term purges the list of that term', function () use ($post): void {
+    [$moved, $removed, $deleted] = run('return array_map(fn () => wp_insert_term(uniqid("term-"), "category")["term_id"], [1, 2, 3]);');
+    $tags = function (string $code): array {
+        run("$code; return 1;");
+        return purged('tags');
+    };
+    $tags("wp_set_post_categories($post, [$moved, $removed, $deleted])");
+    $found = $tags("wp_set_post_categories($post, [$removed, $deleted])");
+    equals(['lists', "term-$moved"], array_values(array_intersect($found, ['lists', "term-$moved"])));
+    equals(true, in_array("term-$removed", $tags("wp_remove_object_terms($post, $removed, 'category')"), true));
+    equals(true, in_array("term-$deleted", $tags("wp_delete_term($deleted, 'category')"), true));
+    // No post has this term.
+    equals(["term-$moved", 'lists'], $tags("wp_delete_term($moved, 'category')"));
+});
+
 test('a draft revision is not purged', function () use ($post): void {
     run("_wp_put_post_revision($post); return 1;");
     equals([], purged('items'));
@@ -138,10 +153,68 @@ test('a failed purge is tried again by a cron event, and ends', function () use 
     equals([(string) $post], purged('items'));
 });
 
-test('a new password ends the sessions at edgefront', function () use ($api, $other): void {
-    run("wp_update_user(['ID' => $other, 'user_pass' => 'another password']); return 1;");
+test('names that come while the last try fails are not dropped', function () use ($api, $post): void {
+    $api->answer(array_fill(0, 6, 503));
+    run("wp_update_post(['ID' => $post, 'post_content' => 'Last try']); return 1;");
+    $waiting = run('
+        $waiting = get_option("edgefront_waiting");
+        update_option("edgefront_waiting", ["tries" => 4] + $waiting);
+        add_filter("pre_update_option_edgefront_last_purge", function ($value) {
+            update_option("edgefront_waiting", ["names" => ["items" => ["other"]], "all" => null, "tries" => 0]);
+            return $value;
+        });
+        do_action("edgefront_retry");
+        return get_option("edgefront_waiting");
+    ');
+    equals(['other'], $waiting['names']['items'] ?? null);
+    run('do_action("edgefront_retry"); return 1;');
+    equals(true, in_array('other', purged('items'), true));
+});
+
+/** Runs PHP in the shop as a visitor. Returns the header Edge-Logout, Edge-Login, and the users whose sessions the API has ended. */
+function changed(string $code, string $session = 'none', array $more = []): array
+{
+    global $api;
+    $api->calls();
+    $response = request('/contract/run', $session, ['Content-Type: text/plain', ...$more], "$code; return 1;");
+    equals('1', $response['body']);
+    $calls = array_filter($api->calls(), fn (array $call): bool => $call['method'] === 'DELETE');
+    $users = array_map(fn (array $call): int => (int) explode('/', $call['path'])[4], array_values($calls));
+    return [header_of($response, 'Edge-Logout'), header_of($response, 'Edge-Login'), $users];
+}
+
+// `visitor-1` keeps the password, with which the tests sign in.
+$third = run('return wp_insert_user(["user_login" => uniqid("visitor-"), "user_pass" => uniqid()]);');
+
+test('a new password names the user in the response', function () use ($user, $other, $third): void {
+    $change = fn (int $id): string => "wp_update_user(['ID' => $id, 'user_pass' => uniqid()])";
+    equals(["user=$other", null, []], changed($change($other)));
+    equals(["user=$other", null, []], changed($change($other), 'user', ["Edge-User: $user"]));
+    equals(["user=$other", null, []], changed("reset_password(get_userdata($other), uniqid())"));
+    // A response names one user.
+    equals(["user=$other", null, [$third]], changed("{$change($other)}; {$change($third)}"));
+});
+
+test('a visitor with a new password stays signed in', function () use ($other): void {
+    $code = "wp_update_user(['ID' => $other, 'user_pass' => uniqid()])";
+    equals([null, (string) $other, [$other]], changed($code, 'user', ["Edge-User: $other"]));
+});
+
+test('the visitor signs in again if the sessions cannot end before the login', function () use ($api, $other): void {
+    $api->answer([503]);
+    $code = "wp_update_user(['ID' => $other, 'user_pass' => uniqid()])";
+    // No retry: the visitor waits.
+    equals(["user=$other", null, [$other]], changed($code, 'user', ["Edge-User: $other"]));
+});
+
+test('the end of sessions is tried again by a cron event, also beside a purge of all pages', function () use ($api, $third, $other): void {
+    $reset = fn (int $id): string => "reset_password(get_userdata($id), uniqid())";
+    $api->answer(array_fill(0, 6, 503));
+    run("edgefront_purge_all(); {$reset($other)}; {$reset($third)}; return 1;");
+    $api->calls();
+    run('do_action("edgefront_retry"); return 1;');
     $calls = array_map(fn (array $call): string => "$call[method] $call[path]", $api->calls());
-    equals(["DELETE /_edge/v1/users/$other/sessions"], $calls);
+    equals(["DELETE /_edge/v1/users/$third/sessions", 'POST /_edge/v1/purge'], $calls);
 });
 
 test('the status page shows the settings and no key', function () use ($api): void {

@@ -91,6 +91,7 @@ export class Edge {
   #tags = new Set();
   #share = null;
   #touched = null;
+  #service = null;
 
   /** Reads `[name, value]` pairs. Throws `Refused`. */
   static read(headers, keys) {
@@ -131,8 +132,13 @@ export class Edge {
     this.#headers.set('edge-login', checked(USER, 'user', user));
   }
 
-  logout({ everywhere = false } = {}) {
-    this.#headers.set('edge-logout', everywhere ? 'all' : '1');
+  /**
+   * Ends the visitor's session, all sessions of its user, or all sessions of the named `user`. The last call counts. A named
+   * user wins over a login, because edgefront would execute the login only.
+   */
+  logout({ everywhere = false, user } = {}) {
+    if (user !== undefined) this.#headers.set('edge-logout', `user=${checked(USER, 'user', user)}`);
+    else if (this.user === null || this.#headers.get('edge-logout') !== `user=${this.user}`) this.#headers.set('edge-logout', everywhere ? 'all' : '1');
   }
 
   order(orderId, items, reservation) {
@@ -174,7 +180,14 @@ export class Edge {
 
   /** Purges `{ items, tags, urls }` after the response. Call it after the commit. */
   purge(names) {
-    this.purges.push(names);
+    if (this.#service) this.#service.purge(names);
+    else this.purges.push(names);
+  }
+
+  /** Sends the collected purges. `purge` then sends at once, because no response follows. */
+  sendPurges(service) {
+    this.#service = service;
+    for (const names of this.purges.splice(0)) service?.purge(names);
   }
 
   /**
@@ -187,7 +200,8 @@ export class Edge {
     if (this.#tags.size > 0) headers.set('edge-tags', [...this.#tags].join(', '));
     if (this.#operations.length > 0) headers.set('edge-cart', json(this.#operations));
     if (status >= 500) ['edge-login', 'edge-cart', 'edge-order'].forEach((name) => headers.delete(name));
-    if (headers.has('edge-login')) headers.delete('edge-logout');
+    const namesUser = headers.get('edge-logout')?.startsWith('user=');
+    if (headers.has('edge-login')) headers.delete(namesUser ? 'edge-login' : 'edge-logout');
     if (this.shared) PERSONAL.forEach((name) => headers.delete(name));
     return Object.fromEntries(headers);
   }
@@ -200,8 +214,10 @@ export class Edge {
     const own = this.directives(status);
     const isPersonal = [...names.map((name) => name.toLowerCase()), ...Object.keys(own)].some((name) => PERSONAL.includes(name));
     if (this.#share === null && !isPersonal) return own;
+    // A 304 confirms the stored page, which takes over its headers.
+    const succeeded = status === 200 || status === 304;
     const cause = (isPersonal && 'it has a directive about its visitor') || (this.#touched && `it depends on ${this.#touched}`)
-      || (setsCookie && 'it sets a cookie') || (status !== 200 && `its status is ${status}`);
+      || (setsCookie && 'it sets a cookie') || (!succeeded && `its status is ${status}`);
     if (cause && this.#share) console.warn(`edgefront: a response is not shared: ${cause}`);
     return { ...own, 'cache-control': cause ? 'private, no-store' : this.#share, 'cdn-cache-control': null };
   }

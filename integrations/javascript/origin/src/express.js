@@ -40,7 +40,8 @@ export function edgefront({ key, exempt = [], service = null }) {
       }
       return writeHead.call(res, status, ...more.filter((value) => typeof value === 'string'));
     };
-    res.once('finish', () => { for (const names of edge.purges) service?.purge(names); });
+    // If the visitor has left, `close` comes without `finish`.
+    for (const end of ['finish', 'close']) res.once(end, () => edge.sendPurges(service));
     next();
   };
 }

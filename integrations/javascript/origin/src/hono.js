@@ -16,9 +16,16 @@ export function edgefront({ key, exempt = [], service = null, load = null }) {
       edge.touch('the user');
       return edge.user === null || !load ? null : load(edge.user);
     });
-    await next();
-    c.res = finish(edge, c.res);
-    for (const names of edge.purges) service?.purge(names);
+    try {
+      await next();
+      const finished = finish(edge, c.res);
+      // Otherwise Hono copies the headers of the old response over the new ones.
+      if (finished !== c.res) c.res = undefined;
+      c.res = finished;
+    } finally {
+      // A handler may throw after its commit.
+      edge.sendPurges(service);
+    }
   };
 }
 

@@ -25,13 +25,14 @@ export class Edge {
     clear(): void;
   };
   login(user: string | number): void;
-  logout(options?: { everywhere?: boolean }): void;
+  logout(options?: { everywhere?: boolean; user?: string | number }): void;
   order(orderId: string | number, items: Record<string, number>, reservation?: Reservation): void;
   item(item: string | number): void;
   tags(...tags: string[]): void;
   share(options?: ShareOptions): void;
   touch(cause: string): void;
   purge(names: Names): void;
+  sendPurges(service: Service | null): void;
   directives(status?: number): Record<string, string>;
   finish(response: { status: number; names: string[]; setsCookie: boolean }): Record<string, string | null>;
 }

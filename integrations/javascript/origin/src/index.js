@@ -15,9 +15,12 @@ export function edgefront({ key, exempt = [], service = null }, handler) {
   return async (request, ...more) => {
     const admitted = admit(request, keys, exempt);
     if (admitted instanceof Response) return admitted;
-    const response = finish(admitted.edge, await handler(admitted.request, admitted.edge, ...more));
-    for (const names of admitted.edge.purges) service?.purge(names);
-    return response;
+    try {
+      return finish(admitted.edge, await handler(admitted.request, admitted.edge, ...more));
+    } finally {
+      // A handler may throw after its commit.
+      admitted.edge.sendPurges(service);
+    }
   };
 }
 

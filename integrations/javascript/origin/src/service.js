@@ -2,8 +2,8 @@
 
 import { isItem, isTag } from './edge.js';
 
-/** Characters of names in one call. edgefront accepts a body of 16 KiB. */
-const MAX_LENGTH = 12_000;
+/** Bytes of names in one call. edgefront accepts a body of 16 KiB. */
+const MAX_BYTES = 12_000;
 /** If more names wait, one soft purge of all pages replaces them. */
 const MAX_WAITING = 5_000;
 const TIMEOUT = 5_000;
@@ -103,14 +103,16 @@ function* bodies(names) {
     yield { all: true, soft: true };
     return;
   }
-  let [body, length] = [{}, 0];
+  let [body, size] = [{}, 0];
   for (const [kind, name] of names) {
-    if (length + name.length > MAX_LENGTH) {
+    // UTF-8: a character has up to four bytes.
+    const length = new TextEncoder().encode(JSON.stringify(name)).length + 1;
+    if (size + length > MAX_BYTES && size > 0) {
       yield body;
-      [body, length] = [{}, 0];
+      [body, size] = [{}, 0];
     }
     (body[kind] ??= []).push(name);
-    length += JSON.stringify(name).length + 1;
+    size += length;
   }
   yield body;
 }

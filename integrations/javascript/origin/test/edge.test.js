@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { admit, Edge, edgefront, finish, Keys, Refused } from '../src/index.js';
+import { admit, Edge, finish, Keys, Refused } from '../src/index.js';
 import { KEY } from './support.js';
 
 const keys = new Keys(KEY);
@@ -48,7 +48,7 @@ test('a shared render has no visitor and no directive about one', () => {
 
 test('values that edgefront would ignore are errors', () => {
   for (const call of [
-    (edge) => edge.login('a\r\nEdge-Login: b'), (edge) => edge.item('a/b'), (edge) => edge.item('mug\n'), (edge) => edge.tags('a,b'),
+    (edge) => edge.login('a\r\nEdge-Login: b'), (edge) => edge.logout({ user: 'a,b' }), (edge) => edge.item('a/b'), (edge) => edge.item('mug\n'), (edge) => edge.tags('a,b'),
     (edge) => edge.tags(...Array.from({ length: 33 }, (_, i) => `t${i}`)), (edge) => edge.cart.add('mug', 0), (edge) => edge.cart.add('mug', 1.5),
     (edge) => edge.order('A 1', { mug: 1 }), (edge) => edge.order('A-1', {}),
   ]) {
@@ -69,6 +69,24 @@ test('directives are one line each', () => {
   });
 });
 
+test('a logout may name a user, and then wins over a login', () => {
+  const edge = visitor({ 'edge-session': 'user', 'edge-user': 'ada' });
+  edge.logout({ user: 7 });
+  assert.deepEqual(edge.directives(), { 'edge-logout': 'user=7' });
+  // edgefront would execute the login only, and the sessions of the user would stay.
+  edge.login(7);
+  assert.deepEqual(edge.directives(), { 'edge-logout': 'user=7' });
+  edge.logout();
+  assert.deepEqual(edge.directives(), { 'edge-login': '7' });
+});
+
+test("a logout of the visitor's user includes the visitor's session", () => {
+  const edge = visitor({ 'edge-session': 'user', 'edge-user': 'ada' });
+  edge.logout({ user: 'ada' });
+  edge.logout();
+  assert.deepEqual(edge.directives(), { 'edge-logout': 'user=ada' });
+});
+
 test('a response of one visitor is not shared', (t) => {
   t.mock.method(console, 'warn', () => {});
   const share = (prepare, response = new Response('')) => {
@@ -82,6 +100,16 @@ test('a response of one visitor is not shared', (t) => {
   assert.equal(share((edge) => edge.cart.add('mug')), 'private, no-store');
   assert.equal(share(() => {}, new Response('', { headers: { 'set-cookie': 'a=b' } })), 'private, no-store');
   assert.equal(share(() => {}, new Response('', { status: 500 })), 'private, no-store');
+});
+
+test('a 304 confirms that a page is shared, unless it belongs to one visitor', (t) => {
+  t.mock.method(console, 'warn', () => {});
+  for (const [cause, expected] of [[null, 'public, max-age=60, stale-while-revalidate=30'], ['the user', 'private, no-store']]) {
+    const edge = visitor({ 'edge-session': 'none' });
+    edge.share({ maxAge: 60, stale: 30 });
+    if (cause) edge.touch(cause);
+    assert.equal(finish(edge, new Response(null, { status: 304 })).headers.get('cache-control'), expected);
+  }
 });
 
 test('an error of the server claims no order and no login', () => {
@@ -102,13 +130,4 @@ test('ids have the characters that edgefront accepts', () => {
     assert.equal(accepts((edge) => edge.tags(`a${character}`)), graphic && character !== ',', character);
     assert.equal(accepts((edge) => edge.item(`a${character}`)), /[A-Za-z0-9]/.test(character) || '-._~'.includes(character), character);
   }
-});
-
-test('a login is never declared shared', async () => {
-  const handler = edgefront({ key: KEY }, (_, edge) => {
-    edge.login('ada');
-    return new Response('', { headers: { 'cache-control': 'public, max-age=60', 'cdn-cache-control': 'max-age=60' } });
-  });
-  const response = await handler(new Request('http://127.0.0.1/', { headers: { 'edge-key': KEY, 'edge-session': 'none' } }));
-  assert.deepEqual([response.headers.get('cache-control'), response.headers.get('cdn-cache-control')], ['private, no-store', null]);
 });

@@ -12,7 +12,7 @@ import passport from 'passport';
 import * as forExpress from '../src/express.js';
 import * as forHono from '../src/hono.js';
 import { edgefront, rows } from '../src/index.js';
-import { contract, KEY, listen, OPTIONS, PASSWORD, ROWS, shop, USERS } from './support.js';
+import { api, contract, KEY, listen, OPTIONS, PASSWORD, ROWS, shop, USERS } from './support.js';
 
 /** `session-unknown` does not apply to a shop without a session of its own. */
 const WITHOUT_SESSIONS = /26 hold, 0 broken, 1 not checked\n$/;
@@ -87,6 +87,16 @@ test('an Express shop with Passport keeps the contract', async (t) => {
   assert.match(report, /links name https:\/\/shop.example/);
 });
 
+test('Express confirms a shared page with a 304 that is shared', async (t) => {
+  const url = await listen(t, expressShop());
+  // `no-store` stops fetch from adding `no-cache`, with which Express would send the page again.
+  const get = (headers) => fetch(`${url}/products/mug`, { cache: 'no-store', headers: { 'edge-key': KEY, 'edge-shared': '1', 'cache-control': 'max-age=0', ...headers } });
+  const page = await get({});
+  const confirmed = await get({ 'if-none-match': page.headers.get('etag') });
+  assert.deepEqual([confirmed.status, confirmed.headers.get('cache-control')], [304, page.headers.get('cache-control')]);
+  assert.match(page.headers.get('cache-control'), /^public/);
+});
+
 test('Express does not share a response that touched the session or the user', async (t) => {
   t.mock.method(console, 'warn', () => {});
   const url = await listen(t, expressShop());
@@ -94,4 +104,27 @@ test('Express does not share a response that touched the session or the user', a
   for (const kind of ['user', 'session']) assert.equal((await get(`/mistake/${kind}`)).headers.get('cache-control'), 'private, no-store', kind);
   assert.match((await get('/products/mug')).headers.get('cache-control'), /^public, max-age=60/);
   assert.match(await (await get('/account')).text(), /192\.0\.2\.7/);
+});
+
+test('Express sends the purges of a visitor who left before the response', async (t) => {
+  const { calls, service } = await api(t);
+  const app = express();
+  let leave;
+  const purged = new Promise((resolve) => {
+    app.use(forExpress.edgefront({ key: KEY, service }));
+    app.post('/stock', async (req, res) => {
+      req.edge.purge({ items: ['before'] });
+      leave();
+      await once(res, 'close');
+      req.edge.purge({ items: ['after'] });
+      resolve();
+    });
+  });
+  const url = await listen(t, app);
+  const visitor = new AbortController();
+  leave = () => visitor.abort();
+  await assert.rejects(fetch(`${url}/stock`, { method: 'POST', headers: { 'edge-key': KEY }, signal: visitor.signal }), { name: 'AbortError' });
+  await purged;
+  await service.flush();
+  assert.deepEqual(calls.flatMap(({ body }) => body.items), ['before', 'after']);
 });

@@ -1,21 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { edgefront, Service } from '../src/index.js';
-import { KEY, listen } from './support.js';
-
-/** edgefront's service API. It answers with the next of `statuses`, then with 200. */
-async function api(t, statuses = []) {
-  const calls = [];
-  const url = await listen(t, async (req, res) => {
-    let body = '';
-    for await (const chunk of req) body += chunk;
-    calls.push({ method: req.method, path: req.url, key: req.headers.authorization, body: body && JSON.parse(body) });
-    const status = statuses.shift() ?? 200;
-    res.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end('{}');
-  });
-  return { calls, url, service: new Service({ url, key: 'the service key', pauses: [0, 0, 0] }) };
-}
+import { api } from './support.js';
 
 const quiet = (t) => ['error', 'warn'].map((name) => t.mock.method(console, name, () => {}));
 
@@ -63,15 +49,11 @@ test('an invalid name is logged, many names are split, too many purge all pages'
   assert.deepEqual(calls.at(-1).body, { all: true, soft: true });
 });
 
-test('a purge of a request is sent after its response', async (t) => {
+test('the bodies of a purge are split by their bytes', async (t) => {
   const { calls, service } = await api(t);
-  const handler = edgefront({ key: KEY, service }, (_, edge) => {
-    edge.purge({ items: ['mug'] });
-    edge.purge({ items: ['mug'] });
-    assert.equal(calls.length, 0);
-    return new Response('');
-  });
-  await handler(new Request('http://127.0.0.1/', { headers: { 'edge-key': KEY } }));
+  // 3 bytes for each character.
+  service.purge({ urls: Array.from({ length: 100 }, (_, i) => `/${'茶'.repeat(100)}${i}`) });
   await service.flush();
-  assert.deepEqual(calls.map(({ body }) => body), [{ items: ['mug'] }]);
+  assert.equal(calls.flatMap(({ body }) => body.urls).length, 100);
+  for (const { body } of calls) assert.ok(Buffer.byteLength(JSON.stringify(body)) <= 16 * 1024);
 });

@@ -5,6 +5,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { promisify } from 'node:util';
 
+import { Service } from '../src/index.js';
+
 export const KEY = 'the key of the test origin';
 export const PASSWORD = 'test-account-password-1';
 export const USERS = new Map([['1', { id: '1', name: 'ada' }], ['2', { id: '2', name: 'bob' }]]);
@@ -35,6 +37,19 @@ export async function listen(t, listener) {
   await once(server, 'listening');
   t.after(() => { server.closeAllConnections(); server.close(); });
   return `http://127.0.0.1:${server.address().port}`;
+}
+
+/** edgefront's service API. It answers with the next of `statuses`, then with 200. */
+export async function api(t, statuses = []) {
+  const calls = [];
+  const url = await listen(t, async (req, res) => {
+    let body = '';
+    for await (const chunk of req) body += chunk;
+    calls.push({ method: req.method, path: req.url, key: req.headers.authorization, body: body && JSON.parse(body) });
+    const status = statuses.shift() ?? 200;
+    res.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end('{}');
+  });
+  return { calls, url, service: new Service({ url, key: 'the service key', pauses: [0, 0, 0] }) };
 }
 
 /** The shop for a fetch-style server. It has no session of its own. */

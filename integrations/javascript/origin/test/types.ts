@@ -3,6 +3,7 @@ import { edgefront, Service, type Edge } from '../src/index.js';
 const service = new Service({ url: 'https://shop.example', key: 'x' });
 const handler = edgefront({ key: process.env['ORIGIN_KEY'], service }, (_: Request, edge: Edge) => {
   edge.cart.add('mug', 2);
+  edge.logout({ user: 7 });
   edge.share({ maxAge: 60 });
   return new Response(edge.user);
 });

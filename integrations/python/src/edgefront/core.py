@@ -138,9 +138,14 @@ class Edge:
         """`Edge-Login`: starts a session of this user."""
         self._login = _checked(_USER, "user", user)
 
-    def logout(self, everywhere: bool = False) -> None:
-        """`Edge-Logout`: ends the visitor's session, or all sessions of its user."""
-        self._logout = "all" if everywhere else "1"
+    def logout(self, everywhere: bool = False, user: object = None) -> None:
+        """`Edge-Logout`: ends the visitor's session, all sessions of its user, or all sessions of the named `user`. A
+        response has one `Edge-Logout`: the last call counts. A named user wins over a login, because edgefront would
+        execute the login only."""
+        if user is not None:
+            self._logout = f"user={_checked(_USER, 'user', user)}"
+        elif self.user is None or self._logout != f"user={self.user}":
+            self._logout = "all" if everywhere else "1"
 
     def order(
         self, order_id: object, items: Mapping[Any, int], reservation: Mapping[str, Any] | None = None
@@ -180,7 +185,8 @@ class Edge:
         """The headers of the response with the directives."""
         for finisher in self.finishers:
             finisher()
-        if status != 200:
+        # A 304 confirms the stored page, which takes over its headers.
+        if status not in (200, 304):
             self.touch(f"its status {status}")
         own = self.directives(status)
         names = {name.lower() for name, _ in own}
@@ -222,7 +228,8 @@ class Edge:
         is_error = status >= 500
         if self._order is not None and not is_error:
             headers.append(("Edge-Order", self._order))
-        if self._login is not None and not is_error:
+        names_user = self._logout is not None and self._logout.startswith("user=")
+        if self._login is not None and not is_error and not names_user:
             headers.append(("Edge-Login", self._login))
         elif self._logout is not None:
             headers.append(("Edge-Logout", self._logout))

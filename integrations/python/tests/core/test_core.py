@@ -109,6 +109,24 @@ def test_directives_are_one_line_each():
     ]
 
 
+def test_a_logout_may_name_a_user():
+    edge = visitor(Edge_Session="user", Edge_User="ada")
+    edge.logout(user=7)
+    assert edge.directives() == [("Edge-Logout", "user=7")]
+    # edgefront would execute the login only, and the sessions of the user would stay.
+    edge.login(7)
+    assert edge.directives() == [("Edge-Logout", "user=7")]
+    edge.logout()
+    assert edge.directives() == [("Edge-Login", "7")]
+
+
+def test_a_logout_of_the_visitors_user_includes_the_visitors_session():
+    edge = visitor(Edge_Session="user", Edge_User="ada")
+    edge.logout(user="ada")
+    edge.logout()
+    assert edge.directives() == [("Edge-Logout", "user=ada")]
+
+
 def test_a_response_without_edgefront_has_no_directive():
     edge = Edge()
     edge.login("ada")
@@ -120,6 +138,7 @@ def test_a_response_without_edgefront_has_no_directive():
     [
         lambda edge: edge.login("a\r\nEdge-Login: b"),
         lambda edge: edge.login("ü"),
+        lambda edge: edge.logout(user="a,b"),
         lambda edge: edge.item("a/b"),
         lambda edge: edge.item("x" * 65),
         lambda edge: edge.item("mug\n"),
@@ -155,6 +174,11 @@ def test_a_page_of_one_visitor_is_not_shared():
     assert share(lambda edge: edge.touch("the session")) == "private, no-store"
     assert share(lambda edge: edge.cart.add("mug")) == "private, no-store"
     assert share(response=[("Edge-Login", "ada")]) == "private, no-store"
+
+
+def test_a_304_confirms_that_a_page_is_shared():
+    assert share(status=304) == "public, max-age=300, stale-while-revalidate=60"
+    assert share(lambda edge: edge.touch("the session"), status=304) == "private, no-store"
 
 
 def test_a_page_of_an_error_is_not_shared():

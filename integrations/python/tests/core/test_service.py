@@ -83,3 +83,34 @@ def test_too_many_names_become_one_purge_of_all_pages(api):
 def test_a_user_is_quoted(api):
     assert service(api).end_sessions("ada/x@shop.example")
     assert api.calls[0][:2] == ("DELETE", "/_edge/v1/users/ada%2Fx%40shop.example/sessions")
+
+
+def test_a_call_for_later_does_not_wait_and_is_retried(api):
+    api.statuses = [503]
+    api.gate.clear()
+    edgefront = service(api)
+    edgefront.end_sessions("ada", later=True)
+    edgefront.report_order({"order_id": "A-1"}, later=True)
+    edgefront.purge([("items", "mug")])
+    assert not edgefront.flush(0)
+    api.gate.set()
+    assert edgefront.flush()
+    calls = [(method, path.removeprefix("/_edge/v1")) for method, path, *_ in api.calls]
+    assert len(calls) == 4
+    assert set(calls) == {("DELETE", "/users/ada/sessions"), ("POST", "/orders"), ("POST", "/purge")}
+
+
+def test_a_call_without_retries_is_sent_once(api):
+    api.statuses = [503]
+    assert not service(api).end_sessions("ada", retries=False)
+    assert len(api.calls) == 1
+
+
+def test_the_number_of_waiting_calls_is_bounded(api, caplog):
+    api.gate.clear()
+    edgefront = service(api)
+    accepted = [edgefront.end_sessions(number, later=True) for number in range(5_002)]
+    assert accepted[0] and not accepted[-1] and "was dropped" in caplog.text
+    edgefront._calls.clear()
+    api.gate.set()
+    assert edgefront.flush()

@@ -34,6 +34,9 @@ def shop(api, tmp_path_factory):
     Product.objects.create(slug="mug", stock=3, price="4.50")
     User.objects.create_user("ada", password=PASSWORD)
     User.objects.create_user("bob", password=PASSWORD)
+    # Their passwords change.
+    User.objects.create_user("carol", password=PASSWORD)
+    User.objects.create_user("dave", password=PASSWORD)
     return Shop(api)
 
 

@@ -125,6 +125,65 @@ def test_a_new_password_ends_the_sessions_at_edgefront(shop):
     assert response["Edge-Login"] == str(bob.pk)
 
 
+def test_the_visitor_signs_in_again_if_the_sessions_cannot_end_before_the_login(shop):
+    carol = shop.users["carol"]
+    shop.flush()
+    shop.api.statuses = [503]
+    response = shop.visitor("user", carol).post("/reset/", {"name": "carol", "password": PASSWORD})
+    assert (response["Edge-Logout"], "Edge-Login" in response) == (f"user={carol.pk}", False)
+    assert response["Cache-Control"] == "private, no-store"
+    # No retry: the visitor waits.
+    assert len(shop.api.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "session,form,header",
+    [
+        (("none", None), {}, "user=carol"),
+        (("user", "bob"), {}, "user=carol"),
+        # The response ends the session of the visitor, who is another user.
+        (("user", "bob"), {"logout": 1}, "1"),
+        (("user", "carol"), {"logout": 1}, "user=carol"),
+    ],
+)
+def test_a_reset_of_a_password_names_the_user_in_the_response(shop, session, form, header):
+    carol = shop.users["carol"]
+    state, name = session
+    shop.flush()
+    response = shop.visitor(state, shop.users.get(name)).post("/reset/", {"name": "carol", "password": PASSWORD, **form})
+    assert response["Edge-Logout"] == header.replace("carol", str(carol.pk))
+    # The header has one value: the API ends the sessions that it cannot name.
+    flush_only(shop)
+    assert ended(shop) == ([] if "user" in header else [carol.pk])
+
+
+def test_a_login_after_a_reset_begins_after_the_end_of_the_sessions(shop):
+    carol = shop.users["carol"]
+    shop.flush()
+    response = shop.visitor().post("/reset/", {"name": "carol", "password": PASSWORD, "login": 1})
+    assert (response["Edge-Login"], ended(shop)) == (str(carol.pk), [carol.pk])
+
+
+def test_the_api_ends_the_sessions_of_further_users(shop):
+    dave, carol = shop.users["dave"], shop.users["carol"]
+    shop.flush()
+    response = shop.visitor().post("/reset/", {"name": ["dave", "carol"], "password": PASSWORD})
+    flush_only(shop)
+    assert (response["Edge-Logout"], ended(shop)) == (f"user={dave.pk}", [carol.pk])
+
+
+def test_a_new_password_outside_of_a_request_does_not_wait_for_edgefront(shop):
+    carol = shop.users["carol"]
+    shop.flush()
+    shop.api.gate.clear()
+    try:
+        set_password(carol, PASSWORD)
+    finally:
+        shop.api.gate.set()
+    flush_only(shop)
+    assert ended(shop) == [carol.pk]
+
+
 def test_a_login_in_the_shop_ends_with_edgefronts_session(shop):
     client = shop.visitor("unknown")
     client.force_login(shop.users["ada"])
@@ -182,6 +241,16 @@ def settings_of_edgefront(shop):
     from django.test import override_settings
 
     return lambda **values: override_settings(EDGEFRONT={**settings.EDGEFRONT, **values})
+
+
+def set_password(user, password):
+    user.set_password(password)
+    user.save()
+
+
+def ended(shop):
+    """The users whose sessions the API has ended."""
+    return [int(path.split("/")[4]) for method, path, *_ in shop.api.calls if method == "DELETE"]
 
 
 def flush_only(shop):

@@ -1,5 +1,6 @@
 """The Django shop behind a running edgefront, which `cargo xtask test --integrations` starts."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -45,19 +46,27 @@ def eventually(condition):
         assert time.monotonic() < end
 
 
-def test_a_save_purges_its_page_a_login_moves_the_cart_and_an_order_counts(shop):
+@contextlib.contextmanager
+def behind_edgefront():
+    """Starts the shop. Returns edgefront's address."""
     from django.conf import settings
     from django.core.wsgi import get_wsgi_application
     from django.test import override_settings
-    from shop.models import Product
-
-    from edgefront.django.conf import configuration
 
     url = os.environ.get("EDGEFRONT_URL")
     assert url, "run: cargo xtask test --integrations"
     values = {**settings.EDGEFRONT, "URL": url, "SERVICE_KEY": os.environ["EDGEFRONT_SERVICE_KEY"]}
     port = int(os.environ["EDGEFRONT_ORIGIN_PORT"])
     with override_settings(EDGEFRONT=values), wsgi_server(get_wsgi_application(), port):
+        yield url
+
+
+def test_a_save_purges_its_page_a_login_moves_the_cart_and_an_order_counts(shop):
+    from shop.models import Product
+
+    from edgefront.django.conf import configuration
+
+    with behind_edgefront() as url:
         visitor = Visitor(url)
 
         def page():
@@ -82,3 +91,16 @@ def test_a_save_purges_its_page_a_login_moves_the_cart_and_an_order_counts(shop)
         assert visitor.submit("/checkout/", pay="1")[0] == 302
         assert visitor.api("/cart")["quantity"] == 0
         eventually(lambda: visitor.api("/items/mug/stats")["orders"] > 0)
+
+
+def test_a_new_password_ends_the_other_sessions_and_a_reset_ends_all(shop):
+    carol = str(shop.users["carol"].pk)
+    with behind_edgefront() as url:
+        first, second, stranger = Visitor(url), Visitor(url), Visitor(url)
+        for visitor in (first, second):
+            visitor.submit("/login/", username="carol", password=PASSWORD)
+            assert visitor.api("/session")["user"] == carol
+        first.send("/reset/", name="carol", password=PASSWORD)
+        assert [visitor.api("/session")["user"] for visitor in (first, second)] == [carol, None]
+        stranger.send("/reset/", name="carol", password=PASSWORD)
+        assert first.api("/session")["user"] is None

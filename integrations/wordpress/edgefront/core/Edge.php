@@ -168,10 +168,26 @@ final class Edge
         $this->headers['Edge-Login'] = self::checked(self::USER, 'user', $user);
     }
 
-    /** `Edge-Logout`: ends the visitor's session, or all sessions of its user. */
-    public function logout(bool $everywhere = false): void
+    /**
+     * `Edge-Logout`: ends the visitor's session, all sessions of its user, or all sessions of the named user. The last call
+     * counts. A named user wins over a login, because edgefront would execute the login only.
+     *
+     * @param string|int|null $user
+     */
+    public function logout(bool $everywhere = false, $user = null): void
     {
-        $this->headers['Edge-Logout'] = $everywhere ? 'all' : '1';
+        if ($user !== null) {
+            $this->headers['Edge-Logout'] = 'user=' . self::checked(self::USER, 'user', $user);
+        } elseif ($this->user === null || ($this->headers['Edge-Logout'] ?? null) !== "user=$this->user") {
+            $this->headers['Edge-Logout'] = $everywhere ? 'all' : '1';
+        }
+    }
+
+    /** Returns whether the response can name this user in `Edge-Logout`. It names one user, and starts no session. @param string|int $user */
+    public function canLogOut($user): bool
+    {
+        $isFree = in_array($this->headers['Edge-Logout'] ?? null, [null, "user=$user"], true) && !isset($this->headers['Edge-Login']);
+        return $this->verified && !$this->shared && $isFree && !headers_sent();
     }
 
     /** `Edge-Item`: the item that the page shows. @param string|int $item */
@@ -264,7 +280,8 @@ final class Edge
             unset($headers['Edge-Login'], $headers['Edge-Cart'], $headers['Edge-Order']);
         }
         if (isset($headers['Edge-Login'])) {
-            unset($headers['Edge-Logout']);
+            $namesUser = str_starts_with($headers['Edge-Logout'] ?? '', 'user=');
+            unset($headers[$namesUser ? 'Edge-Login' : 'Edge-Logout']);
         }
         return $this->shared ? array_diff_key($headers, array_flip(self::PERSONAL)) : $headers;
     }
@@ -280,7 +297,8 @@ final class Edge
         $cause = $isPersonal ? 'it has a directive about its visitor' : null;
         $cause = $cause ?? ($this->touched !== null ? "it depends on $this->touched" : null);
         $cause = $cause ?? (preg_grep('/^set-cookie:/i', $lines) ? 'it sets a cookie' : null);
-        $cause = $cause ?? ($status !== 200 ? "its status is $status" : null);
+        // A 304 confirms the stored page, which takes over its headers.
+        $cause = $cause ?? (!in_array($status, [200, 304], true) ? "its status is $status" : null);
         if ($cause !== null && $this->share !== null) {
             error_log("edgefront: a response is not shared: $cause");
         }

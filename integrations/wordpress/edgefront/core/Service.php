@@ -3,7 +3,7 @@ declare(strict_types=1);
 
 namespace Edgefront;
 
-/** Calls of edgefront's service API. Purges are collected; `flush` sends them. */
+/** Calls of edgefront's service API. Purges and the calls `…Later` are collected; `flush` sends them. */
 final class Service
 {
     /** Bytes of names in one call. edgefront accepts a body of 16 KiB. */
@@ -18,6 +18,8 @@ final class Service
     private array $pauses;
     /** @var array<string, array{string, string}> */
     private array $waiting = [];
+    /** The users whose sessions `flush` ends. @var array<string, string> */
+    private array $ending = [];
 
     /** @param float[] $pauses */
     public function __construct(string $url, string $key, float $timeout = 3, array $pauses = [0.2, 1])
@@ -53,12 +55,18 @@ final class Service
         $this->waiting = ['all' => ['all', '']];
     }
 
-    /** Sends the purges. Returns the names that edgefront did not take, for a later try. */
+    /** Sends what was collected. Returns the names and `users` that edgefront did not take, for a later try. */
     public function flush(): array
     {
+        $users = array_values($this->ending);
+        $this->ending = [];
+        // One failure ends the calls: each one waits for edgefront.
+        while ($users !== [] && $this->endSessions($users[0])) {
+            array_shift($users);
+        }
         $names = isset($this->waiting['all']) ? [['all', '']] : array_values($this->waiting);
         $this->waiting = [];
-        $failed = [];
+        $failed = $users === [] ? [] : ['users' => $users];
         foreach (self::bodies($names) as $body) {
             if (!$this->send('POST', '/purge', $body)) {
                 $failed = array_merge_recursive($failed, $body);
@@ -67,10 +75,16 @@ final class Service
         return $failed;
     }
 
-    /** Ends all sessions of a user at edgefront. @param string|int $user */
-    public function endSessions($user): bool
+    /** Ends all sessions of a user at edgefront. Waits for the answer. @param string|int $user */
+    public function endSessions($user, bool $retries = true): bool
     {
-        return $this->send('DELETE', '/users/' . rawurlencode((string) $user) . '/sessions', null);
+        return $this->send('DELETE', '/users/' . rawurlencode((string) $user) . '/sessions', null, $retries);
+    }
+
+    /** Ends all sessions of a user at edgefront with the next `flush`. @param string|int $user */
+    public function endSessionsLater($user): void
+    {
+        $this->ending[(string) $user] = (string) $user;
     }
 
     /** Refreshes a row every `$every` seconds. 0 deletes its schedule and its copy. @param string|int $row */
@@ -85,9 +99,9 @@ final class Service
         return $this->exchange('GET', $path, null);
     }
 
-    private function send(string $method, string $path, ?array $body): bool
+    private function send(string $method, string $path, ?array $body, bool $retries = true): bool
     {
-        foreach (array_merge($this->pauses, [null]) as $pause) {
+        foreach (array_merge($retries ? $this->pauses : [], [null]) as $pause) {
             $status = $this->exchange($method, $path, $body);
             if ($status >= 200 && $status < 300) {
                 return true;

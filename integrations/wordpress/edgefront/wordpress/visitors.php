@@ -34,7 +34,14 @@ add_action('wp_logout', function (): void {
 
 // A new password ends the user's sessions at edgefront, before WordPress starts a new one.
 add_action('profile_update', function ($id, $old, $new): void {
-    if (($new['user_pass'] ?? $old->user_pass) !== $old->user_pass) {
+    if (($new['user_pass'] ?? $old->user_pass) === $old->user_pass) {
+        return;
+    }
+    // WordPress signs the current user in again. edgefront executes a login or a logout, not both. So the API ends the old
+    // sessions before the login. If it fails, they end with the response, and the visitor signs in again.
+    $isRenewed = edgefront()->verified && get_current_user_id() === (int) $id;
+    $service = $isRenewed ? edgefront_service() : null;
+    if ($service === null || !$service->endSessions($id, false)) {
         edgefront_end_sessions($id);
     }
 }, 10, 3);
@@ -43,10 +50,14 @@ add_action('after_password_reset', function ($user): void {
 });
 add_action('deleted_user', 'edgefront_end_sessions');
 
+/** Names the user in the response. If that is not possible, the API ends the sessions after the response. */
 function edgefront_end_sessions($id): void
 {
     $service = edgefront_service();
-    if ($service !== null) {
-        $service->endSessions($id);
+    if (edgefront()->canLogOut($id)) {
+        edgefront()->logout(false, $id);
+    } elseif ($service !== null) {
+        $service->endSessionsLater($id);
+        edgefront_flush_at_end();
     }
 }

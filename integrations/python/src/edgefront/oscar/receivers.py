@@ -85,6 +85,6 @@ def _report(order: Any, items: dict[int, int]) -> None:
     def send() -> None:
         service = configuration().service
         if service is not None:
-            service.report_order(report)
+            service.report_order(report, later=True)
 
     transaction.on_commit(send, robust=True)
