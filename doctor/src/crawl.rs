@@ -12,7 +12,7 @@ use super::{
     kinds::{self, Shape},
     links,
     robots::Robots,
-    shop::{NoPage, Page, Shop},
+    shop::{NoPage, Page, Shop, redirect},
     tell_tales::Traces,
     visitor::Visitors,
 };
@@ -164,12 +164,6 @@ fn edgefront_status(headers: &HeaderMap) -> Option<&str> {
     let values = headers.get_all("cache-status").iter().filter_map(|value| value.to_str().ok());
     let mut members = values.flat_map(|value| value.split(',')).map(str::trim);
     members.find(|member| member.split(';').next().is_some_and(|name| name.trim_end() == "edgefront"))
-}
-
-/// The target of a redirect.
-fn redirect(status: StatusCode, headers: &HeaderMap, url: &Url) -> Option<Url> {
-    let location = headers.get(header::LOCATION).filter(|_| status.is_redirection())?;
-    url.join(location.to_str().ok()?).ok()
 }
 
 /// The addresses that are known. The next one is of the kind with the fewest pages so far, so that a list without an

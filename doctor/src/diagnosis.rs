@@ -237,7 +237,10 @@ impl Diagnosis {
             notes.push(format!("the shop has traces of {} ({traces}); compare with --preset {0}", recognized.preset));
         }
         if self.examined.len() < sample.pages.len() {
-            notes.push(format!("{} pages did not answer again", sample.pages.len() - self.examined.len()));
+            let (count, all) = (sample.pages.len() - self.examined.len(), sample.pages.len());
+            notes.push(format!(
+                "{count} of {all} pages did not answer again, or answered 429 or an error; try a longer --pause"
+            ));
         }
         notes.extend(self.doubtful_login());
         let text = |value: &str| Value::String(value.to_owned());

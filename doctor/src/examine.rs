@@ -17,7 +17,7 @@ use super::{
     difference::{self, Difference},
     pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
-    shop::{Page, Shop},
+    shop::{Page, Shop, is_trouble},
     tokens::CsrfTokens,
     visitor::{self, Visitor, Visitors},
 };
@@ -69,7 +69,8 @@ pub struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    /// Examines a page. None if the shop does not answer.
+    /// Examines a page. None if the shop does not answer each request, or is in trouble: a page of errors beside a page
+    /// would look like a difference of two visitors.
     pub async fn examine(&self, url: &Url) -> Option<Examined> {
         let key = match PageKey::of_url(url.as_str(), &self.app.config.page.urls) {
             Ok(key) => key,
@@ -155,14 +156,14 @@ impl Examiner<'_> {
 
     /// The page for everybody. Its body lacks the holes, which edgefront fills for each visitor.
     async fn render(&self, key: &PageKey) -> Option<SharedRender> {
-        let mut render = render::for_everybody(&self.app, key).await.ok()?;
+        let mut render = render::for_everybody(&self.app, key).await?;
         render.body = self.without_holes(key, render.body).await;
         Some(render)
     }
 
     /// The page that a visitor gets from the shop, without the holes.
     async fn own_page(&self, key: &PageKey, url: &Url, cookies: &HeaderValue) -> Option<Page> {
-        let mut page = self.shop.get(url, Some(cookies)).await.ok()?;
+        let mut page = self.shop.get(url, Some(cookies)).await.ok().filter(|page| !is_trouble(page.status))?;
         page.body = self.without_holes(key, page.body).await;
         Some(page)
     }

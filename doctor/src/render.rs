@@ -10,13 +10,13 @@ use edgefront::{
         policy::VaryFields,
         render::{RenderOutcome, RenderRequest},
     },
-    ports::{error::Error, fetch::Collected, html::LolHtml},
+    ports::{fetch::Collected, html::LolHtml},
 };
 use http::{HeaderMap, StatusCode, header};
 
 use super::{
     settings::Settings,
-    shop::{Shop, SystemClock},
+    shop::{Shop, SystemClock, is_trouble},
 };
 use xtask::failure::Failure;
 
@@ -46,14 +46,11 @@ pub fn edgefront(settings: &Settings, shop: &Rc<Shop>) -> Result<Rc<App>, Failur
     Ok(Rc::new(App::new(settings.config()?, shop.clone(), Rc::new(SystemClock), Rc::new(LolHtml), None)))
 }
 
-/// Renders a page for everybody. Each item counts as popular.
-///
-/// # Errors
-/// When the shop does not answer.
-pub async fn for_everybody(app: &App, key: &PageKey) -> Result<SharedRender, Error> {
+/// Renders a page for everybody. Each item counts as popular. None if the shop does not answer, or is in trouble.
+pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
     let selecting = SelectingHeaders::default();
     let request = RenderRequest::in_background(key, &selecting, key.by_popularity(), VaryFields::default());
-    Ok(match edgefront::page_cache::render::render(app, &request).await? {
+    let render = match edgefront::page_cache::render::render(app, &request).await.ok()? {
         RenderOutcome::Complete { page, .. } => of_page(page, key),
         RenderOutcome::Streaming { response, page } => {
             // A background render waits for the body, so the page is complete.
@@ -72,7 +69,8 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Result<SharedRender, Err
             };
             not_stored(head.status, head.headers, body, why.reason, why.cause)
         }
-    })
+    };
+    (!is_trouble(render.status)).then_some(render)
 }
 
 /// Only the canonical spelling of an address is stored.

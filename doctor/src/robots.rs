@@ -1,20 +1,22 @@
 //! robots.txt (RFC 9309).
 
-use http::StatusCode;
 use robotstxt::DefaultMatcher;
 use url::Url;
 use xtask::failure::Failure;
 
-use super::shop::{NoPage, Shop};
+use super::shop::{self, NoPage, Shop};
 
 /// The doctor's name in robots.txt.
 pub const AGENT: &str = "edgefront-doctor";
+/// Redirects that are followed, to other hosts, too (§2.3.1.2).
+const MAX_REDIRECTS: u32 = 5;
 
 /// The rules of the shop.
 pub struct Robots(String);
 
 impl Robots {
-    /// Reads robots.txt. A client error means that there is none, so everything is allowed (§2.3.1.3).
+    /// Reads robots.txt. A client error or more than five redirects mean that there is none, so everything is allowed
+    /// (§2.3.1.2, §2.3.1.3).
     ///
     /// # Errors
     /// When the shop cannot be reached, or fails: everything is then forbidden (§2.3.1.4).
@@ -22,8 +24,13 @@ impl Robots {
         let mut url = start.clone();
         url.set_path("/robots.txt");
         url.set_query(None);
-        let page = shop.get(&url, None).await.map_err(|error: NoPage| error.failure(start))?;
-        if page.status.is_server_error() || page.status == StatusCode::TOO_MANY_REQUESTS {
+        let mut page = shop.get(&url, None).await.map_err(|error: NoPage| error.failure(start))?;
+        for _ in 0..MAX_REDIRECTS {
+            let Some(target) = shop::redirect(page.status, &page.headers, &url) else { break };
+            page = shop.get(&target, None).await.map_err(|error: NoPage| error.failure(&target))?;
+            url = target;
+        }
+        if shop::is_trouble(page.status) {
             let cause = format!("{url} answers {}, so no page may be requested (RFC 9309)", page.status);
             return Err(Failure::new(cause, "repair robots.txt, or delete it"));
         }

@@ -118,6 +118,17 @@ impl Shop {
     }
 }
 
+/// Returns whether a shop in trouble sent this status. Such a response says nothing about the page.
+pub fn is_trouble(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
+
+/// The target of a redirect.
+pub fn redirect(status: StatusCode, headers: &HeaderMap, url: &Url) -> Option<Url> {
+    let location = headers.get(header::LOCATION).filter(|_| status.is_redirection())?;
+    url.join(location.to_str().ok()?).ok()
+}
+
 impl Page {
     /// Returns whether the body is HTML.
     pub fn is_html(&self) -> bool {

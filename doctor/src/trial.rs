@@ -55,7 +55,9 @@ impl Trial<'_> {
             let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
                 Err(reason) => advise(&Refused { reason, kind, path: &page.path, set_cookies: &[], bytes: 0, config }),
                 Ok(key) => {
-                    let Ok(first) = render::for_everybody(&app, &key).await else { break };
+                    let Some(first) = render::for_everybody(&app, &key).await else {
+                        return Ok(not_verified(&page.url));
+                    };
                     let Err(NotStored { reason, .. }) = first.stored else {
                         return self.check_sharing(rules, settings, page).await;
                     };
@@ -99,7 +101,7 @@ impl Trial<'_> {
         let others = self.sample.iter().filter(|other| other.url != page.url).filter(is_affected);
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         for page in std::iter::once(page).chain(others) {
-            let Some(with_rules) = examiner.examine(&page.url).await else { continue };
+            let Some(with_rules) = examiner.examine(&page.url).await else { return Ok(not_verified(&page.url)) };
             let is_in_danger = with_rules.verdict.is_ok() && self.endangered.contains(&page.url);
             let differences = with_rules.unsafe_to_share().or_else(|| is_in_danger.then(Vec::new));
             if let Some(differences) = differences {
@@ -108,6 +110,13 @@ impl Trial<'_> {
         }
         Ok(Outcome::Works { rules, settings })
     }
+}
+
+/// The result without an answer of the shop for one of the compared pages.
+fn not_verified(url: &Url) -> Outcome {
+    Outcome::NoRule(format!(
+        "Not verified: {url} did not answer during the trial. Run the doctor again, with a longer --pause."
+    ))
 }
 
 /// The advice, with the rules that the page needs in any case.

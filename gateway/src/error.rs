@@ -39,7 +39,7 @@ impl ErrorResponse {
 const TEMPORARY: [&str; 5] = ["BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
 
 /// Returns whether the same command may succeed later, without a change of the command.
-fn is_temporary(text: &str) -> bool {
+pub(crate) fn is_temporary(text: &str) -> bool {
     text.split(' ').next().is_some_and(|code| TEMPORARY.contains(&code))
 }
 

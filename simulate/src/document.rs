@@ -35,8 +35,8 @@ pub fn write(summaries: &[Summary], seed: u64) -> Result<(), String> {
     let page = fs::read_to_string(FILE).map_err(|cause| format!("{FILE}: {cause}"))?;
     let introduction = with_validation(&page).ok_or_else(|| format!("{FILE} lacks {VALIDATION} or {TABLE_END}"))?;
     let mut page = [&introduction, "\n## Settings\n\n", SETTINGS, "\n", &settings(seed)?].concat();
-    for table in &TABLES {
-        page.extend(["\n## ", table.title, "\n\n![", table.title, "](", table.chart, ")\n"]);
+    for (table, chart) in TABLES.iter().zip(plot::NAMES) {
+        page.extend(["\n## ", table.title, "\n\n![", table.title, "](", chart, ")\n"]);
         for layout in Layout::ALL {
             page.extend(["\n", &capital(layout.name()), ":\n\n", &table.render(layout, summaries)]);
         }
@@ -160,7 +160,8 @@ ratio differ by more than 10 %. [The test](../tests/storefront/system/simulation
   A visitor stays with one isolate. The platform publishes none of these figures.
 - **`PAGE_TOTAL_BYTES`** is 256 MiB, so that the 10,000 popular pages fit. The default (64 MiB) holds 3,000 of them. All other
   variables have their defaults.
-- **Redis** has no limits here, so the tables show the load that it would have to carry. `--redis-commands N` gives it a limit.
+- **Redis** has no limits here, so the tables show the load that it would have to carry. With `--redis-commands N` it has
+  a limit, and a further table shows the requests that it does not answer in time.
 - **Prices** are those of [scaling](scaling.md#money): pay as you go; in a database with regions each region executes every write.
 ";
 

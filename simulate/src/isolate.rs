@@ -136,13 +136,13 @@ impl Isolate {
             Err(step) => step,
         };
         if step == FirstStep::WithoutRedis {
-            return self.answer_without_redis(&entry, now);
+            return self.answer_without_redis(&entry, view, now);
         }
         let timeout = self.shared.config.redis.timeout;
         let delay = self.shared.redis.borrow().delay();
         if delay + self.site.write > timeout {
             self.circuit.record::<()>(&Err(TransportError::Timeout.into()), now);
-            let served = self.answer_without_redis(&entry, now);
+            let served = self.answer_without_redis(&entry, view, now);
             return Served { wait: served.wait + timeout, ..served };
         }
         self.circuit.record(&Ok(()), now);
@@ -180,7 +180,7 @@ impl Isolate {
         self.pages.fallback(entry.page.hash(), &SelectingHeaders::default(), now)
     }
 
-    fn answer_without_redis(&self, entry: &Entry, now: Timestamp) -> Served {
+    fn answer_without_redis(&self, entry: &Entry, view: View, now: Timestamp) -> Served {
         if self.circuit.state(now) == (Circuit::Open { probe: true }) {
             let is_back = self.shared.redis.borrow().delay() + self.site.write <= self.shared.config.redis.timeout;
             if is_back {
@@ -191,12 +191,11 @@ impl Isolate {
         let is_usable = |copy: &Rc<StoredPage>| {
             copy.is_fresh(now) || RequestDirectives::default().allows_on_error(&copy.state(now), false)
         };
-        match copy.filter(is_usable) {
-            Some(copy) => {
-                Served { source: Source::Fallback, wait: Duration::ZERO, page: Some((copy, now)), confirm: false }
-            }
-            None => Served { source: Source::Forwarded, wait: self.ask_origin(now), page: None, confirm: false },
+        if let Some(copy) = copy.filter(is_usable) {
+            return Served { source: Source::Fallback, wait: Duration::ZERO, page: Some((copy, now)), confirm: false };
         }
+        self.shared.tally.borrow_mut().renders += view.weight;
+        Served { source: Source::Forwarded, wait: self.ask_origin(now), page: None, confirm: false }
     }
 
     /// Time that the origin takes for a request.

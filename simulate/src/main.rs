@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use edgefront_simulate::{
     document,
-    report::TABLES,
+    report::{FULL_REDIS, TABLES, Table},
     saturation,
     scenario::{Layout, Scenario},
     summary::Summary,
@@ -28,13 +28,17 @@ struct Arguments {
     /// A variable of edgefront, NAME=VALUE.
     #[arg(long = "var", value_parser = variable)]
     variables: Vec<(String, String)>,
-    /// Commands that Redis executes in a second. Without it, Redis has no limit, and the tables show what it would
-    /// need.
-    #[arg(long, default_value_t = f64::INFINITY)]
-    redis_commands: f64,
+    /// Commands that Redis executes in a second. A further table shows the requests that it does not answer in time.
+    /// Without it, Redis has no limit, and the tables show what it would need.
+    #[arg(long, value_name = "N", value_parser = above_zero)]
+    redis_commands: Option<f64>,
     /// Write docs/simulation.md and its charts.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "redis_commands")]
     write_docs: bool,
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number| *number > 0.0).ok_or_else(|| "not a number above 0".to_owned())
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
@@ -61,7 +65,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             scenario.seed = arguments.seed;
             scenario.simulated_requests = arguments.simulated;
             scenario.variables.clone_from(&arguments.variables);
-            scenario.platform.redis.commands = arguments.redis_commands;
+            scenario.platform.redis_commands = arguments.redis_commands.unwrap_or(f64::INFINITY);
             let summary = World::new(scenario)?.run();
             eprintln!(
                 "...  {}, {requests} requests/s: {:.1} s, {} simulated",
@@ -72,7 +76,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             summaries.push(summary);
         }
     }
-    for table in &TABLES {
+    let full_redis: Option<&Table> = arguments.redis_commands.map(|_| &FULL_REDIS);
+    for table in TABLES.iter().chain(full_redis) {
         println!("\n# {}", table.title);
         for layout in Layout::ALL {
             println!("\n## {}\n\n{}", layout.name(), table.render(layout, &summaries));
@@ -80,4 +85,18 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     }
     println!("\n# Where it saturates\n\n{}", saturation::table(&summaries));
     if arguments.write_docs { document::write(&summaries, arguments.seed) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_tables_are_those_of_a_redis_without_a_limit() {
+        let parse = |options: &[&str]| Arguments::try_parse_from(["simulate"].iter().chain(options));
+        assert!(parse(&["--write-docs"]).is_ok() && parse(&["--redis-commands", "100"]).is_ok());
+        for wrong in [&["--write-docs", "--redis-commands", "100"][..], &["--redis-commands", "0"]] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

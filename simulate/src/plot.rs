@@ -43,6 +43,9 @@ struct Line {
 /// A chart: the file's name in `docs/`, and its content.
 pub type Chart = (&'static str, String);
 
+/// The names of the charts in `docs/`: one for each of the [`TABLES`](crate::report::TABLES), in their order.
+pub const NAMES: [&str; 3] = ["simulation-hits.svg", "simulation-redis.svg", "simulation-times.svg"];
+
 /// All charts.
 ///
 /// # Errors
@@ -51,14 +54,10 @@ pub fn charts(summaries: &[Summary]) -> Result<Vec<Chart>, Box<dyn Error>> {
     let hits = Layout::ALL.map(|layout| hits(layout, summaries));
     let redis = redis(summaries);
     let times = Continent::ALL.map(|continent| times(continent, summaries));
-    [
-        ("simulation-hits.svg", hits.as_slice(), 3),
-        ("simulation-redis.svg", &redis, 3),
-        ("simulation-times.svg", &times, 3),
-    ]
-    .into_iter()
-    .map(|(name, panels, columns)| Ok((name, draw(panels, columns)?)))
-    .collect()
+    [(NAMES[0], hits.as_slice(), 3), (NAMES[1], &redis, 3), (NAMES[2], &times, 3)]
+        .into_iter()
+        .map(|(name, panels, columns)| Ok((name, draw(panels, columns)?)))
+        .collect()
 }
 
 fn line(name: &str, number: usize, points: Vec<(f64, f64)>) -> Line {

@@ -18,7 +18,6 @@ use crate::{
     catalogue::Item,
     costs,
     ranking::Ranking,
-    scenario::Limits,
     usage::{On, Usage},
 };
 
@@ -71,9 +70,11 @@ struct SessionModel {
 
 /// Work that Redis has not done yet.
 struct Load {
-    limits: Limits,
-    /// Commands and bytes at the last measurement.
-    measured: (Timestamp, f64, f64),
+    /// Commands that Redis executes in a second.
+    limit: f64,
+    /// Commands at the last measurement.
+    measured: (Timestamp, f64),
+    /// Seconds of work.
     backlog: f64,
     /// Most commands in a second.
     peak: f64,
@@ -104,8 +105,9 @@ pub struct Found {
 }
 
 impl RedisModel {
+    /// `limit` is the number of commands that Redis executes in a second.
     #[must_use]
-    pub fn new(ranking: Ranking, total_bytes: u64, limits: Limits, now: Timestamp) -> Self {
+    pub fn new(ranking: Ranking, total_bytes: u64, limit: f64, now: Timestamp) -> Self {
         let total_bytes = usize::try_from(total_bytes).unwrap_or(usize::MAX);
         Self {
             pages: FxHashMap::default(),
@@ -118,7 +120,7 @@ impl RedisModel {
             sessions: HashMap::new(),
             usage: Usage::default(),
             due: Vec::new(),
-            load: Load { limits, measured: (now, 0.0, 0.0), backlog: 0.0, peak: 0.0 },
+            load: Load { limit, measured: (now, 0.0), backlog: 0.0, peak: 0.0 },
         }
     }
 
@@ -303,19 +305,18 @@ impl RedisModel {
         Duration::from_secs_f64((self.load.backlog).min(60.0))
     }
 
-    /// Compares the commands and bytes of the last second with the limits.
+    /// Compares the commands of the last second with the limit.
     pub fn measure(&mut self, now: Timestamp) {
-        let Load { limits, measured: (before, commands, bytes), .. } = self.load;
+        let Load { limit, measured: (before, commands), .. } = self.load;
         let seconds = now.since(before).as_secs_f64();
         if seconds <= 0.0 {
             return;
         }
-        let done = [(self.usage.commands - commands, limits.commands), (self.usage.bytes - bytes, limits.bytes)];
-        // Seconds of work that were left over: a fluid queue.
-        let busy = done.map(|(asked, limit)| asked / seconds / limit).into_iter().fold(0.0, f64::max);
-        self.load.backlog = (self.load.backlog + (busy - 1.0) * seconds).max(0.0);
-        self.load.peak = self.load.peak.max(done[0].0 / seconds);
-        self.load.measured = (now, self.usage.commands, self.usage.bytes);
+        let rate = (self.usage.commands - commands) / seconds;
+        // A fluid queue.
+        self.load.backlog = (self.load.backlog + (rate / limit - 1.0) * seconds).max(0.0);
+        self.load.peak = self.load.peak.max(rate);
+        self.load.measured = (now, self.usage.commands);
     }
 
     /// Most commands in one second since the last call.
@@ -326,7 +327,7 @@ impl RedisModel {
     /// Forgets what was counted so far: the measurement begins.
     pub fn begin_measurement(&mut self, now: Timestamp) {
         self.usage = Usage::default();
-        self.load.measured = (now, 0.0, 0.0);
+        self.load.measured = (now, 0.0);
         self.load.peak = 0.0;
     }
 

@@ -11,15 +11,12 @@ struct Column {
 /// The tables of a layout; the first column of each is the traffic.
 pub struct Table {
     pub title: &'static str,
-    /// Its chart in `docs/`.
-    pub chart: &'static str,
     columns: &'static [Column],
 }
 
 pub const TABLES: [Table; 3] = [
     Table {
         title: "Where pages come from, and what Redis has to do",
-        chart: "simulation-hits.svg",
         columns: &[
             Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
             Column { head: "memory", text: |summary| percent(summary.tally.part(Source::Memory)) },
@@ -36,7 +33,6 @@ pub const TABLES: [Table; 3] = [
     },
     Table {
         title: "Hot keys, staleness, memory, cost",
-        chart: "simulation-redis.svg",
         columns: &[
             Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
             Column { head: "hottest key", text: |summary| summary.hottest().0 },
@@ -55,7 +51,6 @@ pub const TABLES: [Table; 3] = [
     },
     Table {
         title: "Response times of all requests by continent, p50 / p99 in ms",
-        chart: "simulation-times.svg",
         columns: &[
             Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
             Column { head: Continent::Africa.name(), text: |summary| times(summary, Continent::Africa) },
@@ -67,6 +62,17 @@ pub const TABLES: [Table; 3] = [
         ],
     },
 ];
+
+/// The effect of a Redis that is full.
+pub const FULL_REDIS: Table = Table {
+    title: "Without an answer of Redis in time",
+    columns: &[
+        Column { head: "requests/s", text: |summary| short(summary.scenario.requests_per_second) },
+        Column { head: "pages from an old copy", text: |summary| percent(summary.tally.part(Source::Fallback)) },
+        Column { head: "pages from the origin", text: |summary| percent(summary.tally.part(Source::Forwarded)) },
+        Column { head: "failed requests", text: |summary| percent(summary.tally.failed_part()) },
+    ],
+};
 
 impl Table {
     /// The table of one layout in Markdown.
@@ -132,7 +138,27 @@ pub fn short(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::{FULL_REDIS, short};
+    use crate::{
+        scenario::{Layout, Scenario},
+        world::World,
+    };
+
+    #[test]
+    fn the_table_shows_what_redis_does_not_answer_in_time() {
+        let row = |redis_commands: f64| {
+            let mut scenario = Scenario::new(Layout::OneTier, 100.0);
+            scenario.simulated_requests = 3_000.0;
+            scenario.platform.redis_commands = redis_commands;
+            let summary = World::new(scenario).unwrap().run();
+            let table = FULL_REDIS.render(Layout::OneTier, &[summary]);
+            let cells: Vec<_> = table.lines().nth(2).unwrap().split('|').map(|cell| cell.trim().to_owned()).collect();
+            cells[2..5].to_vec()
+        };
+        assert_eq!(row(f64::INFINITY), ["0.0 %"; 3]);
+        let full = row(100.0);
+        assert!(full.iter().all(|cell| cell != "0.0 %"), "{full:?}");
+    }
 
     #[test]
     fn a_number_has_three_digits_and_a_unit() {

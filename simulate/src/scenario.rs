@@ -91,14 +91,8 @@ pub struct Platform {
     pub isolate_life: Duration,
     /// Time that the location's cache takes to answer.
     pub location_cache: Duration,
-    pub redis: Limits,
-}
-
-/// The capacity of Redis in a second.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    pub commands: f64,
-    pub bytes: f64,
+    /// Commands that Redis executes in a second.
+    pub redis_commands: f64,
 }
 
 impl Scenario {
@@ -131,7 +125,7 @@ impl Scenario {
                 isolate_idle: Duration::from_secs(30),
                 isolate_life: Duration::from_mins(30),
                 location_cache: Duration::from_millis(3),
-                redis: Limits { commands: f64::INFINITY, bytes: f64::INFINITY },
+                redis_commands: f64::INFINITY,
             },
             variables: Vec::new(),
             duration: None,

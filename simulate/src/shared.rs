@@ -49,7 +49,7 @@ impl Shared {
             }
             Ranking::Exact(scores)
         };
-        let redis = RedisModel::new(ranking, config.page.total_bytes, scenario.platform.redis, START);
+        let redis = RedisModel::new(ranking, config.page.total_bytes, scenario.platform.redis_commands, START);
         Ok(Rc::new(Self {
             clock: VirtualClock::new(START),
             catalogue: RefCell::new(catalogue),

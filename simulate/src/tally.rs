@@ -100,6 +100,12 @@ impl Tally {
         self.pages.values().sum()
     }
 
+    /// The part of the requests that failed because Redis did not answer.
+    #[must_use]
+    pub fn failed_part(&self) -> f64 {
+        self.failures / self.requests.max(f64::MIN_POSITIVE)
+    }
+
     /// The part of the pages that the origin did not render.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {

@@ -4,7 +4,8 @@
 //!   bytes in every directory), [`stamp`] (what is up to date).
 //! - Installed programs: [`tools`] (wasm target, wasm-bindgen), [`npm`], [`redis`], [`wheel`] (pinned Python wheels),
 //!   [`schemathesis`], [`chromium`]; [`program`] checks that one runs.
-//! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`failure`].
+//! - Execution: [`runner`] (one command), [`steps`] (progress lines), [`process_group`] (child processes), [`file_lock`] (one
+//!   process at a time), [`failure`].
 //! - [`sample_visitors`]: visitors of the demo shop.
 //! - [`storefront`]: third-party storefronts for tests.
 //! - [`variables`]: the Worker's variables on the command line.
@@ -13,6 +14,7 @@ mod assets;
 pub mod bundle;
 pub mod chromium;
 pub mod failure;
+pub mod file_lock;
 pub mod npm;
 pub mod process_group;
 pub mod program;

@@ -3,7 +3,7 @@
 //! end all leave no process behind.
 
 use std::{
-    io,
+    io, mem,
     process::{ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -11,21 +11,24 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader, Lines},
+    io::{AsyncBufReadExt, BufReader},
     net::unix::pipe::Receiver,
-    process::{Child, Command},
+    process::{Child, ChildStdin, Command},
 };
 
 use crate::failure::Failure;
 
-/// Time between SIGTERM and SIGKILL. wrangler needs half a second to dispose of workerd.
+/// Time between SIGTERM and SIGKILL, and between the end of standard input and SIGTERM. wrangler needs half a second to
+/// dispose of workerd.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// A running process group and its output.
 pub struct ProcessGroup {
     leader: Child,
     id: Option<Pid>,
-    output: Lines<BufReader<Receiver>>,
+    output: BufReader<Receiver>,
+    /// The part of the next line that has arrived. A cancelled [`ProcessGroup::next_line`] leaves it here.
+    line: Vec<u8>,
 }
 
 impl ProcessGroup {
@@ -34,7 +37,20 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// When the program is missing, or the system refuses to start it.
-    pub fn start(mut command: Command) -> Result<Self, Failure> {
+    pub fn start(command: Command) -> Result<Self, Failure> {
+        Self::start_with_stdin(command, Stdio::null())
+    }
+
+    /// As [`ProcessGroup::start`], with a pipe to the standard input of the program, which ends itself when the pipe
+    /// closes. Dropping the group closes the pipe, and sends SIGTERM only if processes are left after the grace period.
+    ///
+    /// # Errors
+    /// As [`ProcessGroup::start`].
+    pub fn start_with_input(command: Command) -> Result<Self, Failure> {
+        Self::start_with_stdin(command, Stdio::piped())
+    }
+
+    fn start_with_stdin(mut command: Command, stdin: Stdio) -> Result<Self, Failure> {
         let program = command.as_std().get_program().display().to_string();
         let failed = |cause: io::Error| {
             Failure::new(
@@ -44,10 +60,10 @@ impl ProcessGroup {
         };
         let (reader, writer) = io::pipe().map_err(failed)?;
         let output = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
-        command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer).process_group(0);
+        command.stdin(stdin).stdout(writer.try_clone().map_err(failed)?).stderr(writer).process_group(0);
         let leader = command.spawn().map_err(failed)?;
         let id = leader.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Ok(Self { leader, id, output: BufReader::new(output).lines() })
+        Ok(Self { leader, id, output: BufReader::new(output), line: Vec::new() })
     }
 
     /// The process id of the leader; `None` after its end.
@@ -55,9 +71,22 @@ impl ProcessGroup {
         self.leader.id()
     }
 
-    /// The next line of output; `None` when all processes of the group have closed the pipe.
+    /// The pipe to the standard input; `None` without [`ProcessGroup::start_with_input`].
+    pub fn input(&mut self) -> Option<&mut ChildStdin> {
+        self.leader.stdin.as_mut()
+    }
+
+    /// The next line of output; `None` when all processes of the group have closed the pipe. Bytes that are not UTF-8
+    /// are replaced by U+FFFD. Cancelling the future loses nothing.
     pub async fn next_line(&mut self) -> Option<String> {
-        self.output.next_line().await.ok().flatten()
+        self.output.read_until(b'\n', &mut self.line).await.ok()?;
+        let line = mem::take(&mut self.line);
+        if line.is_empty() {
+            return None;
+        }
+        let line = line.strip_suffix(b"\n").unwrap_or(&line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        Some(String::from_utf8_lossy(line).into_owned())
     }
 
     /// Waits for the leader.
@@ -67,21 +96,32 @@ impl ProcessGroup {
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.leader.wait().await
     }
+
+    /// Waits for the end of all processes, at most for [`GRACE_PERIOD`]. Returns whether they have ended.
+    fn ends(&mut self, id: Pid) -> bool {
+        let deadline = Instant::now() + GRACE_PERIOD;
+        loop {
+            // The leader counts as a member until it is reaped.
+            let _ = self.leader.try_wait();
+            if test_kill_process_group(id).is_err() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
-        // A signal to a group without processes fails: then the group has ended.
-        let deadline = Instant::now() + GRACE_PERIOD;
-        let mut is_alive = kill_process_group(id, Signal::TERM).is_ok();
-        while is_alive && Instant::now() < deadline {
-            // The leader counts as a member until it is reaped.
-            let _ = self.leader.try_wait();
-            thread::sleep(Duration::from_millis(10));
-            is_alive = test_kill_process_group(id).is_ok();
+        if self.leader.stdin.take().is_some() && self.ends(id) {
+            return;
         }
-        if is_alive {
+        // A signal to a group without processes fails: then the group has ended.
+        if kill_process_group(id, Signal::TERM).is_ok() && !self.ends(id) {
             let _ = kill_process_group(id, Signal::KILL);
         }
     }
@@ -115,6 +155,8 @@ pub async fn run(command: Command, mut on_line: impl FnMut(&str)) -> Result<Resu
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt;
+
     use super::*;
 
     fn shell(script: &str) -> Command {
@@ -142,6 +184,37 @@ mod tests {
             run(shell("echo one; echo two >&2; echo three"), |line| lines.push(line.to_owned())).await.unwrap();
         assert_eq!(lines, ["one", "two", "three"]);
         assert_eq!(output.ok().unwrap(), "one\ntwo\nthree\n");
+    }
+
+    #[tokio::test]
+    async fn a_program_with_an_input_ends_itself_before_it_gets_a_signal() {
+        let file = std::env::temp_dir().join(format!("edgefront-input-{}", std::process::id()));
+        let mut script = shell("echo ready; cat > /dev/null; echo ended > \"$FILE\"");
+        script.env("FILE", &file);
+        let mut group = ProcessGroup::start_with_input(script).unwrap();
+        assert_eq!(group.next_line().await.as_deref(), Some("ready"));
+        drop(group);
+        assert_eq!(std::fs::read_to_string(&file).unwrap_or_default(), "ended\n");
+        std::fs::remove_file(file).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_not_utf8_does_not_end_the_output() {
+        let mut lines = Vec::new();
+        let output = run(shell(r"printf 'caf\351\r\n\nlast'"), |line| lines.push(line.to_owned())).await.unwrap();
+        assert_eq!(lines, ["caf\u{fffd}", "", "last"]);
+        assert!(output.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_read_loses_no_part_of_a_line() {
+        let mut group = ProcessGroup::start_with_input(shell("printf 'first '; read _; echo second")).unwrap();
+        while group.line.is_empty() {
+            let cancelled = tokio::time::timeout(Duration::from_millis(1), group.next_line()).await;
+            assert!(cancelled.is_err(), "no line is complete");
+        }
+        group.input().unwrap().write_all(b"\n").await.unwrap();
+        assert_eq!(group.next_line().await.as_deref(), Some("first second"));
     }
 
     #[tokio::test]

@@ -1,24 +1,21 @@
 //! The tools that turn the crate into a Worker: the wasm target of Rust, and wasm-bindgen. wasm-bindgen has the version
 //! that Cargo.lock pins for its library, because the tool refuses wasm of any other version.
 
-use std::{
-    fs::{self, File, TryLockError},
-    io, path,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{fs, path, path::PathBuf};
 
-use tokio::{process::Command, time};
+use tokio::process::Command;
 
 use crate::{
     failure::Failure,
-    program,
+    file_lock, program,
     steps::{self, Done, Step, run_step},
 };
 
 pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const DIRECTORY: &str = ".cache/tools";
 const BUILD_DIRECTORY: &str = ".cache/tools/target";
+/// One xtask at a time builds tools: the first to finish removes the shared build directory.
+const LOCK: &str = ".cache/tools/lock";
 
 /// The paths of the installed tools.
 pub struct Tools {
@@ -32,7 +29,7 @@ pub struct Tools {
 pub async fn install() -> Result<Tools, Failure> {
     let lock_file = fs::read_to_string("Cargo.lock").map_err(|cause| Failure::file("Cargo.lock", &cause))?;
     add_wasm_target().await?;
-    let _lock = lock_directory().await?;
+    let _lock = file_lock::lock(LOCK).await?;
     let version = locked_version(&lock_file, "wasm-bindgen")?;
     let tools = Tools { wasm_bindgen: install_crate("wasm-bindgen-cli", &version, "wasm-bindgen").await? };
     // Frees 500 MB that only the next change of version could use.
@@ -45,24 +42,10 @@ pub async fn install() -> Result<Tools, Failure> {
 /// # Errors
 /// When cargo fails.
 pub async fn install_program(package: &str, version: &str) -> Result<PathBuf, Failure> {
-    let _lock = lock_directory().await?;
+    let _lock = file_lock::lock(LOCK).await?;
     let path = install_crate(package, version, package).await?;
     let _ = fs::remove_dir_all(BUILD_DIRECTORY);
     Ok(path)
-}
-
-/// Waits until no other xtask builds tools in this directory: the first to finish removes the shared build directory.
-async fn lock_directory() -> Result<File, Failure> {
-    let path = format!("{DIRECTORY}/lock");
-    let failed = |cause: io::Error| Failure::file(&path, &cause);
-    let file = fs::create_dir_all(DIRECTORY).and_then(|()| File::create(&path)).map_err(failed)?;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => time::sleep(Duration::from_millis(100)).await,
-            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
-        }
-    }
 }
 
 /// rust-toolchain.toml also names the target, but not every rustup installs from there by itself.

@@ -42,6 +42,7 @@ pub(super) async fn check(
     let (answer, cookies) = submit_login(arguments, origin, login, &password).await?;
     report.add("login", judge_login(&answer, arguments.user.as_ref()));
     check_own_login(arguments, origin, (&cookies, &without_login), report).await?;
+    check_ended_login(arguments, origin, login, report).await?;
     Ok(cookies)
 }
 
@@ -126,9 +127,8 @@ async fn check_own_login(
     (cookies, without_login): (&Cookies, &Cookies),
     report: &mut Report,
 ) -> Result<(), Failure> {
-    const CLAUSES: [&str; 4] = ["session-none", "session-guest", "session-unknown", "session-other"];
     let (Some(account), Some(mark)) = (&arguments.account, arguments.mark()) else {
-        for clause in CLAUSES {
+        for clause in ["session-other", "session-unknown"] {
             report.add(clause, Outcome::not_checked(NO_LOGIN));
         }
         return Ok(());
@@ -149,17 +149,6 @@ async fn check_own_login(
     } else {
         report.add("session-other", Outcome::not_checked("needs --other-user"));
     }
-    for (clause, visitor) in [("session-none", Visitor::None), ("session-guest", Visitor::Guest)] {
-        let answer = origin.get(account, visitor).cookies(cookies).send().await?;
-        report.add(
-            clause,
-            if answer.shows(mark) {
-                Outcome::broken(format!("{account} keeps a login that edgefront has ended"), OWN_LOGIN_REMEDY)
-            } else {
-                Outcome::holds("a login of the origin ends with edgefront's session")
-            },
-        );
-    }
     report.add(
         "session-unknown",
         if own {
@@ -170,6 +159,37 @@ async fn check_own_login(
             Outcome::not_checked("the login sets no cookie, so the origin keeps no login of its own")
         },
     );
+    Ok(())
+}
+
+/// Checks that a login of the origin ends with the session of edgefront. Each probe gets a login of its own, because an
+/// origin that keeps its sessions on the server ends the login for all later requests.
+async fn check_ended_login(
+    arguments: &ContractArguments,
+    origin: &Origin,
+    login: &str,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    for (clause, visitor) in [("session-none", Visitor::None), ("session-guest", Visitor::Guest)] {
+        let (Some(account), Some(mark)) = (&arguments.account, arguments.mark()) else {
+            report.add(clause, Outcome::not_checked(NO_LOGIN));
+            continue;
+        };
+        let (_, cookies) = submit_login(arguments, origin, login, &arguments::password()?).await?;
+        let get = async |visitor| origin.get(account, visitor).cookies(&cookies).send().await;
+        report.add(
+            clause,
+            if !get(Visitor::Unknown).await?.shows(mark) {
+                Outcome::not_checked(format!(
+                    "{account} does not show {mark:?} to the login alone, so there is none to end"
+                ))
+            } else if get(visitor).await?.shows(mark) {
+                Outcome::broken(format!("{account} keeps a login that edgefront has ended"), OWN_LOGIN_REMEDY)
+            } else {
+                Outcome::holds("a login of the origin ends with edgefront's session")
+            },
+        );
+    }
     Ok(())
 }
 

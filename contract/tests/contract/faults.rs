@@ -21,6 +21,15 @@ fn clauses_without_their_options_are_listed_as_not_checked() {
 }
 
 #[test]
+fn an_origin_without_a_login_of_its_own_has_none_to_end() {
+    let run = Origin::start(Fault::NoOwnLogin).check(&[]);
+    assert_eq!(run.code, Some(0), "{}", run.output);
+    for clause in ["session-none", "session-guest", "session-unknown"] {
+        assert!(run.output.contains(&format!("not checked  {clause}")), "{}", run.output);
+    }
+}
+
+#[test]
 fn each_fault_breaks_its_clause() {
     let mut differences = Vec::new();
     for (fault, expected) in [
@@ -49,6 +58,7 @@ fn each_fault_breaks_its_clause() {
         (Fault::KeepsLogin, &["session-none", "session-guest"]),
         (Fault::EndsLogin, &["session-unknown"]),
         (Fault::OwnLoginWins, &["session-other"]),
+        (Fault::KeepsGuestLogin, &["session-guest"]),
         (Fault::NoLogout, &["logout"]),
         (Fault::OddLogout, &["logout"]),
         (Fault::InvalidCart, &["cart"]),

@@ -1,6 +1,16 @@
 //! An origin on a free port, and the command as a process.
 
-use std::{convert::Infallible, net::Ipv4Addr, process::Command, thread::JoinHandle};
+use std::{
+    collections::HashSet,
+    convert::Infallible,
+    net::Ipv4Addr,
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::JoinHandle,
+};
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response, header};
@@ -43,6 +53,9 @@ pub enum Fault {
     KeepsLogin,
     EndsLogin,
     OwnLoginWins,
+    /// Keeps logins on the server. Another `Edge-User` and `Edge-Session: none` end a login, `guest` does not.
+    KeepsGuestLogin,
+    NoOwnLogin,
     NoLogout,
     OddLogout,
     InvalidCart,
@@ -152,10 +165,11 @@ pub fn contract(arguments: &[&str], key: &str) -> Run {
 
 async fn accept(listener: TcpListener, fault: Fault, host: String) {
     let mut connections = JoinSet::new();
+    let shop = Arc::new(Shop { fault, host, logins: AtomicU32::new(0), ended: Mutex::default() });
     while let Ok((socket, _)) = listener.accept().await {
-        let host = host.clone();
+        let shop = shop.clone();
         connections.spawn(async move {
-            let service = service_fn(move |request| answer(request, fault, host.clone()));
+            let service = service_fn(move |request| answer(request, shop.clone()));
             // A client that disconnects ends only its own connection.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
         });
@@ -177,18 +191,22 @@ impl Asked {
     }
 }
 
-async fn answer(request: Request<Incoming>, fault: Fault, host: String) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(request: Request<Incoming>, shop: Arc<Shop>) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     let form = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
     let query = head.uri.query().unwrap_or_default().to_owned();
     let path = head.uri.path().to_owned();
     let asked = Asked { method: head.method, path, query, headers: head.headers, form };
-    Ok(Shop { fault, host }.answer(&asked))
+    Ok(shop.answer(&asked))
 }
 
 struct Shop {
     fault: Fault,
     host: String,
+    /// Number of logins so far. The cookie of each is `sid=ada-NUMBER`.
+    logins: AtomicU32,
+    /// The cookies of the logins that have ended.
+    ended: Mutex<HashSet<String>>,
 }
 
 type Reply = Response<Full<Bytes>>;
@@ -239,14 +257,26 @@ impl Shop {
 
     /// The user of the page.
     fn user(&self, asked: &Asked, is_believed: bool) -> Option<String> {
-        let own = asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=").map(str::to_owned));
+        let sid = asked.header("cookie").split("; ").find_map(|cookie| cookie.strip_prefix("sid=")).unwrap_or_default();
+        let is_alive = !self.ended.lock().unwrap().contains(sid);
+        let own = sid.split_once('-').map(|(user, _)| user.to_owned()).filter(|_| is_alive);
         if !is_believed {
             return self.has(Fault::Underscores).then(|| asked.header("edge_user").to_owned());
         }
         if asked.headers.contains_key("edge-shared") && !self.has(Fault::SharedUser) {
             return None;
         }
+        if self.has(Fault::KeepsGuestLogin) {
+            let ends = match asked.header("edge-session") {
+                "user" => own.as_deref().is_some_and(|own| own != asked.header("edge-user")),
+                session => session == "none",
+            };
+            if ends {
+                self.ended.lock().unwrap().insert(sid.to_owned());
+            }
+        }
         match asked.header("edge-session") {
+            "guest" if self.has(Fault::KeepsGuestLogin) => own,
             "user" if self.has(Fault::NoUser) => own,
             "user" if self.has(Fault::OwnLoginWins) && own.is_some() => own,
             "user" => Some(asked.header("edge-user").to_owned()),
@@ -277,7 +307,11 @@ impl Shop {
                     return reply(422, "wrong", &[private]);
                 }
                 let id = if self.has(Fault::InvalidUser) { "ada,bob" } else { "ada" };
-                let mut answer = reply(303, "", &[declared(Fault::PublicLogin), ("set-cookie", "sid=ada; HttpOnly")]);
+                let mut answer = reply(303, "", &[declared(Fault::PublicLogin)]);
+                if !self.has(Fault::NoOwnLogin) {
+                    let cookie = format!("sid=ada-{}; HttpOnly", self.logins.fetch_add(1, Ordering::Relaxed));
+                    answer.headers_mut().insert(header::SET_COOKIE, cookie.parse().unwrap());
+                }
                 if !self.has(Fault::NoLogin) {
                     answer.headers_mut().insert("edge-login", id.parse().unwrap());
                 }

@@ -23,6 +23,24 @@ fn robots_txt_is_obeyed() {
 }
 
 #[test]
+fn redirects_of_robots_txt_are_followed() {
+    // RFC 9309, section 2.3.1.2: at least five.
+    let shop = |redirects: usize| {
+        Shop::start(move |asked: &Asked| match asked.path.as_str() {
+            path if path.contains("robots") && asked.number < redirects => {
+                let target = format!("/robots-{}.txt", asked.number);
+                Reply::status(301).with("location", &target).with("content-type", "text/plain")
+            }
+            path if path.contains("robots") => robots(ROBOTS),
+            _ => Reply::html(book_links(5)),
+        })
+    };
+    for (redirects, pages) in [(1, 4), (5, 4), (6, 5)] {
+        assert_eq!(kind(&shop(redirects).examine(&[]), "/books/*/")["pages"], pages, "{redirects} redirects");
+    }
+}
+
+#[test]
 fn a_shop_that_forbids_everything_is_not_examined() {
     let shop = Shop::start(|_| robots("User-agent: *\nDisallow: /\n"));
     let run = doctor(&[&shop.url]);

@@ -1,5 +1,7 @@
 //! Shops that would show one visitor's page to another one, or take a visitor's own page away.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use super::support::{Asked, Reply, Shop, book_links, doctor, hits, kind};
@@ -242,6 +244,26 @@ fn a_clock_is_no_difference_of_visitors() {
     let report = Shop::start(page).examine(&["--login", "login=ann"]);
     let visitors = report["dangers"].to_string();
     assert!(!visitors.contains("get another one"), "{visitors}");
+}
+
+#[test]
+fn a_shop_in_trouble_leaks_nothing() {
+    for status in [429, 500, 503] {
+        // The crawl requests the page once. The examination requests it for each visitor.
+        let seen = AtomicUsize::new(0);
+        let shop = Shop::start(move |asked: &Asked| {
+            let page = Reply::html(book_links(8)).with("cache-control", PUBLIC);
+            let is_second = asked.path == "/books/1/" && seen.fetch_add(1, Ordering::SeqCst) == 2;
+            if is_second { Reply::status(status) } else { page }
+        });
+        let report = shop.examine(&[]);
+        assert_eq!((&report["dangers"], &report["pages"]), (&json!([]), &json!(8)), "{status}");
+        assert!(
+            report["notes"][0].as_str().unwrap().contains("1 of 9 pages did not answer again"),
+            "{}",
+            report["notes"]
+        );
+    }
 }
 
 fn sentence(report: &Value) -> &str {

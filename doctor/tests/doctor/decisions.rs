@@ -1,5 +1,7 @@
 //! Stored or not and why, the rules that change it, and the variables to paste.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 
 use super::support::{Asked, Reply, Shop, book_links, doctor, hits, kind};
@@ -76,6 +78,23 @@ fn a_session_cookie_is_dropped_where_the_page_does_not_depend_on_it() {
     let books = kind(&again, "/books/{item}/");
     assert_eq!((books["stored"].as_u64(), &again["dangers"]), (books["pages"].as_u64(), &json!([])));
     assert_eq!((hits(books, "with-analytics"), hits(books, "with-own-cookies")), (8, 0));
+}
+
+#[test]
+fn a_rule_that_could_not_be_tried_is_not_proposed() {
+    // The first page of the kind gets one request of the crawl and four of the examination. All later ones belong to
+    // the trial of the rules.
+    for answered in 5..9 {
+        let seen = AtomicUsize::new(0);
+        let shop = Shop::start(move |asked| {
+            let page = silent(asked, "");
+            let is_trial = asked.path == "/books/0/" && seen.fetch_add(1, Ordering::SeqCst) >= answered;
+            if is_trial { Reply::status(503) } else { page }
+        });
+        let books = kind(&shop.examine(&[]), "/books/*/").clone();
+        assert_eq!((&books["pages"], &books["rules"]), (&json!(8), &json!([])), "{answered}");
+        assert!(books["remedy"].as_str().unwrap().starts_with("Not verified: "), "{}", books["remedy"]);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{
     fault::{Fault, FaultInjector, FaultScope},
     handler::GatewayState,
     rate::CommandLimit,
-    region::Region,
+    region::{Region, RegionError},
     script::ScriptShas,
     stream::Streams,
     traffic::{Counts, LogEntry, TrafficRecorder},
@@ -67,8 +67,11 @@ impl Gateway {
 
         let region = match options.region {
             Some(region) => {
-                let started = Region::start(region, &upstream, &options.redis_url, options.redis_timeout).await;
-                Some(started.map_err(StartError::Region)?)
+                let started = Region::start(region, &upstream, options.redis_timeout).await;
+                Some(started.map_err(|error| match error {
+                    RegionError::NoReplica => StartError::NoReplica,
+                    RegionError::Other(cause) => StartError::Region(cause),
+                })?)
             }
             None => None,
         };

@@ -77,6 +77,11 @@ pub enum StartError {
     /// The region does not work: the primary is unreachable, or the replica does not receive its data.
     #[error("cannot work as a region: {0}; check that the primary is running, and the replica's masterauth")]
     Region(String),
+    /// [`RegionOptions::latency`] or [`RegionOptions::lag`] is given, but the primary is the Redis of the gateway.
+    #[error(
+        "latency and lag concern a replica, but the primary and the Redis URL name the same server: leave them out, or give the URL of a replica"
+    )]
+    NoReplica,
     /// The gateway cannot listen.
     #[error("cannot listen on {address}: {cause}; choose another address")]
     Listen {

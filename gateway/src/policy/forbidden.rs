@@ -18,13 +18,20 @@ const BLOCKING: [&str; 10] = [
 
 /// Commands that administer the server; some write files to its disk. A token grants access to data, not to the server.
 #[rustfmt::skip]
-const ADMINISTRATION: [&str; 20] = [
-    "ACL", "BGREWRITEAOF", "BGSAVE", "CLUSTER", "CONFIG", "DEBUG", "FAILOVER", "LATENCY", "MIGRATE", "MODULE",
-    "PFDEBUG", "PFSELFTEST", "REPLICAOF", "RESTORE-ASKING", "ROLE", "SAVE", "SHUTDOWN", "SLAVEOF", "SLOWLOG", "SWAPDB",
+const ADMINISTRATION: [&str; 21] = [
+    "ACL", "BGREWRITEAOF", "BGSAVE", "CLUSTER", "COMMANDLOG", "CONFIG", "DEBUG", "FAILOVER", "LATENCY", "MIGRATE",
+    "MODULE", "PFDEBUG", "PFSELFTEST", "REPLICAOF", "RESTORE-ASKING", "ROLE", "SAVE", "SHUTDOWN", "SLAVEOF", "SLOWLOG",
+    "SWAPDB",
 ];
+
+/// Words of HTTP. Redis takes them for the attack of a web page and closes the connection.
+const HTTP: [&str; 2] = ["HOST:", "POST"];
 
 /// Upstash's error text for a forbidden command; `None` for all others.
 pub(super) fn error_text(command: &Command) -> Option<String> {
+    if let Some(name) = closing_name(command) {
+        return Some(error::command_unavailable(name));
+    }
     let name = command.name();
     let is_script_debug = name == "SCRIPT" && command.arg(1).eq_ignore_ascii_case(b"DEBUG");
     if CONNECTION_STATE.contains(&name.as_str()) || is_script_debug {
@@ -34,6 +41,15 @@ pub(super) fn error_text(command: &Command) -> Option<String> {
     let is_unavailable =
         BLOCKING.contains(&name.as_str()) || ADMINISTRATION.contains(&name.as_str()) || is_blocking_read;
     is_unavailable.then(|| error::command_unavailable(&name))
+}
+
+/// The name of a command that closes the connection, although it may look like another to the gateway. Redis compares
+/// these names up to the first NUL; Redis 7.0 does so for QUIT, too.
+fn closing_name(command: &Command) -> Option<&'static str> {
+    let name = command.arg(0).split(|byte| *byte == 0).next().unwrap_or_default();
+    let is_followed = name.len() < command.arg(0).len();
+    let closing = HTTP.into_iter().chain(is_followed.then_some("QUIT"));
+    closing.into_iter().find(|closing| name.eq_ignore_ascii_case(closing.as_bytes()))
 }
 
 /// Returns whether XREAD or XREADGROUP has the option BLOCK. After STREAMS, `BLOCK` is the name of a stream.
@@ -49,7 +65,7 @@ mod tests {
     #[test]
     fn the_readme_names_every_forbidden_command() {
         let readme = include_str!("../../README.md");
-        for commands in [CONNECTION_STATE.as_slice(), &BLOCKING, &ADMINISTRATION] {
+        for commands in [CONNECTION_STATE.as_slice(), &BLOCKING, &ADMINISTRATION, &HTTP] {
             let listed = commands.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             assert!(readme.contains(&listed), "add to the table of refused commands in README.md: {listed}");
         }

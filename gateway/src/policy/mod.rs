@@ -31,31 +31,42 @@ pub(crate) enum Verdict {
     Rejected(ErrorResponse),
 }
 
-/// Decides about a command.
+/// Decides about each command.
 ///
 /// # Errors
-/// When the decision needs information from Redis and Redis does not reply. That concerns the read-only token, and
+/// When a decision needs information from Redis and Redis does not reply. That concerns the read-only token, and
 /// arguments longer than a key may be.
-pub(crate) async fn check(command: &Command, access: Access, upstream: &Upstream) -> Result<Verdict, UpstreamError> {
-    let bad_request = |text: String| Ok(Verdict::Rejected(ErrorResponse::bad_request(text)));
+pub(crate) async fn check(
+    commands: &[Command],
+    access: Access,
+    upstream: &Upstream,
+) -> Result<Vec<Verdict>, UpstreamError> {
+    let mut verdicts: Vec<_> = commands.iter().map(|command| check_form(command, upstream)).collect();
+    reject_long_keys(commands, &mut verdicts, upstream).await?;
+    if access == Access::ReadOnly {
+        for (command, verdict) in commands.iter().zip(&mut verdicts) {
+            if *verdict == Verdict::Permitted && !is_read_only(command, upstream).await? {
+                *verdict = Verdict::Rejected(not_permitted(&command.name()));
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+/// Decides as far as Redis need not be asked.
+fn check_form(command: &Command, upstream: &Upstream) -> Verdict {
     if let Some(text) = forbidden::error_text(command) {
-        return bad_request(text);
+        return Verdict::Rejected(ErrorResponse::bad_request(text));
     }
     // A cursor is valid on one server only.
     if upstream.is_cluster() && command.name() == "SCAN" {
-        return bad_request(error::command_unavailable("SCAN"));
+        return Verdict::Rejected(ErrorResponse::bad_request(error::command_unavailable("SCAN")));
     }
     let bytes = command.size();
     if bytes > MAX_COMMAND_BYTES {
-        return Ok(Verdict::Rejected(ErrorResponse::too_large(error::size_exceeded(bytes))));
+        return Verdict::Rejected(ErrorResponse::too_large(error::size_exceeded(bytes)));
     }
-    if let Some(bytes) = oversized_key(command, upstream).await? {
-        return bad_request(format!("ERR max key size exceeded. Limit: {MAX_KEY_BYTES} bytes, Actual: {bytes} bytes"));
-    }
-    if access == Access::ReadOnly && !is_read_only(command, upstream).await? {
-        return Ok(Verdict::Rejected(not_permitted(&command.name())));
-    }
-    Ok(Verdict::Permitted)
+    Verdict::Permitted
 }
 
 /// Decides about a command that opens a stream. SUBSCRIBE, PSUBSCRIBE and MONITOR are no `@read` commands, so the
@@ -79,15 +90,54 @@ fn not_permitted(name: &str) -> ErrorResponse {
     ))
 }
 
-/// The size in bytes of the longest argument, if one above the limit is a key. Only the server knows which arguments
-/// are keys. It is asked only if an argument is above the limit, and gets [`LONG_ARGUMENT`] instead of each of these.
-async fn oversized_key(command: &Command, upstream: &Upstream) -> Result<Option<usize>, UpstreamError> {
+/// Rejects the commands with a key above the limit. Only the server knows which arguments are keys, except those of
+/// scripts. It is asked only about commands with an argument above the limit, once for all of them, and gets
+/// [`LONG_ARGUMENT`] instead of each of these.
+async fn reject_long_keys(
+    commands: &[Command],
+    verdicts: &mut [Verdict],
+    upstream: &Upstream,
+) -> Result<(), UpstreamError> {
     let is_long = |arg: &&Vec<u8>| arg.len() > MAX_KEY_BYTES;
-    let Some(longest) = command.args.iter().filter(is_long).map(Vec::len).max() else {
-        return Ok(None);
-    };
     let shorten = |arg: &Vec<u8>| if is_long(&arg) { LONG_ARGUMENT.to_vec() } else { arg.clone() };
-    let shortened = Command::new(command.args.iter().map(shorten).collect());
-    let keys = upstream.key_arguments(&shortened).await?;
-    Ok(keys.iter().any(|key| key == LONG_ARGUMENT).then_some(longest))
+    let mut questions = Vec::new();
+    let mut asked = Vec::new();
+    for (command, verdict) in commands.iter().zip(verdicts) {
+        let Some(longest) = command.args.iter().filter(is_long).map(Vec::len).max() else { continue };
+        if *verdict != Verdict::Permitted {
+            continue;
+        }
+        match script_keys(command) {
+            Some(keys) if keys.iter().any(|key| is_long(&key)) => *verdict = long_key(longest),
+            Some(_) => {}
+            None => {
+                questions.push(Command::new(command.args.iter().map(shorten).collect()));
+                asked.push((verdict, longest));
+            }
+        }
+    }
+    if questions.is_empty() {
+        return Ok(());
+    }
+    for (keys, (verdict, longest)) in upstream.key_arguments(&questions).await?.iter().zip(asked) {
+        if keys.iter().any(|key| key == LONG_ARGUMENT) {
+            *verdict = long_key(longest);
+        }
+    }
+    Ok(())
+}
+
+/// The keys of a script or function; `None` for other commands, and if their number is wrong.
+fn script_keys(command: &Command) -> Option<&[Vec<u8>]> {
+    let scripts = ["EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO"];
+    if !scripts.contains(&command.name().as_str()) {
+        return None;
+    }
+    let count: usize = std::str::from_utf8(command.arg(2)).ok()?.parse().ok()?;
+    command.args.get(3..)?.get(..count)
+}
+
+fn long_key(bytes: usize) -> Verdict {
+    let text = format!("ERR max key size exceeded. Limit: {MAX_KEY_BYTES} bytes, Actual: {bytes} bytes");
+    Verdict::Rejected(ErrorResponse::bad_request(text))
 }

@@ -39,8 +39,8 @@ const FOLLOW_TIMEOUT: Duration = Duration::from_secs(30);
 /// Configuration of a region.
 #[derive(Clone, Debug)]
 pub struct RegionOptions {
-    /// The primary, in the form of [`Options::redis_url`](crate::Options::redis_url). The same URL: this is the
-    /// primary's region.
+    /// The primary, in the form of [`Options::redis_url`](crate::Options::redis_url). The same host and port: this is the
+    /// primary's region, which has no replica and so no latency and no lag.
     pub primary_url: String,
     /// Round trip between the regions: each forwarded request takes this much longer. Default: 0.
     pub latency: Duration,
@@ -61,6 +61,20 @@ impl RegionOptions {
     }
 }
 
+/// The reason why a region does not start.
+pub(crate) enum RegionError {
+    /// A latency or a lag is given, but the near server is the primary.
+    NoReplica,
+    /// The cause, which never contains the password.
+    Other(String),
+}
+
+impl From<String> for RegionError {
+    fn from(cause: String) -> Self {
+        Self::Other(cause)
+    }
+}
+
 /// The region of a gateway.
 pub(crate) struct Region {
     /// `None` in the primary's own region.
@@ -76,16 +90,16 @@ impl Region {
     ///
     /// # Errors
     /// With the cause, which never contains the password.
-    pub(crate) async fn start(
-        options: RegionOptions,
-        near: &Upstream,
-        near_url: &str,
-        timeout: Duration,
-    ) -> Result<Self, String> {
+    pub(crate) async fn start(options: RegionOptions, near: &Upstream, timeout: Duration) -> Result<Self, RegionError> {
         let RegionOptions { primary_url, latency, lag, sync_wait } = options;
-        let primary = if primary_url == near_url { None } else { Some(Upstream::new(&primary_url, timeout)?) };
-        if near.is_cluster() || primary.as_ref().is_some_and(Upstream::is_cluster) {
-            return Err("regions work with single servers, not with a Redis Cluster".to_owned());
+        let primary = Upstream::new(&primary_url, timeout)?;
+        if near.is_cluster() || primary.is_cluster() {
+            return Err("regions work with single servers, not with a Redis Cluster".to_owned().into());
+        }
+        let primary = (primary.host_and_port() != near.host_and_port()).then_some(primary);
+        let is_delayed = !latency.is_zero() || lag.is_some_and(|lag| !lag.is_zero());
+        if primary.is_none() && is_delayed {
+            return Err(RegionError::NoReplica);
         }
         let mut link = None;
         if let Some(primary) = &primary {

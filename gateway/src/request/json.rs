@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-use super::{MAX_COMMANDS, argument::ArgumentSeed, budget::Budget, command::Command};
+use super::{MAX_COMMANDS, argument::ArgumentSeed, budget::Budget, command::Command, surrogates};
 use crate::error::MAX_COMMAND_BYTES;
 
 /// Parses one command.
@@ -15,7 +15,7 @@ use crate::error::MAX_COMMAND_BYTES;
 /// # Errors
 /// With the text for the client.
 pub(super) fn command(body: &[u8]) -> Result<Command, String> {
-    parse(body, CommandSeed(&mut Budget::new()))
+    parse(body, |body| read(body, CommandSeed(&mut Budget::new())))
 }
 
 /// Parses a list of commands.
@@ -23,15 +23,22 @@ pub(super) fn command(body: &[u8]) -> Result<Command, String> {
 /// # Errors
 /// With the text for the client.
 pub(super) fn commands(body: &[u8]) -> Result<Vec<Command>, String> {
-    parse(body, CommandsSeed(Budget::new()))
+    parse(body, |body| read(body, CommandsSeed(Budget::new())))
 }
 
-fn parse<'de, S: DeserializeSeed<'de>>(body: &'de [u8], seed: S) -> Result<S::Value, String> {
+fn read<'de, S: DeserializeSeed<'de>>(body: &'de [u8], seed: S) -> serde_json::Result<S::Value> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value))
+}
+
+fn parse<T>(body: &[u8], read: impl Fn(&[u8]) -> serde_json::Result<T>) -> Result<T, String> {
     if body.trim_ascii().is_empty() {
         return Err("EOF".to_owned());
     }
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let parsed = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let parsed = read(body).or_else(|error| match surrogates::replace_lone(body) {
+        Some(body) => read(&body),
+        None => Err(error),
+    });
     parsed.map_err(|error| {
         if !error.is_data() {
             return format!("ERR failed to parse the request body at line {}, column {}", error.line(), error.column());

@@ -14,6 +14,9 @@ mod json;
 /// Arguments in JSON.
 mod argument;
 
+/// Half characters in JSON.
+mod surrogates;
+
 /// Bounds on a request.
 pub(crate) mod budget;
 

@@ -48,22 +48,38 @@ impl ServerCluster {
         self.servers.iter().map(Server::port).collect()
     }
 
+    /// Adds a server without slots. It joins by the server on the port `known`. Returns its port when it knows who
+    /// serves the slots, which takes 2 s. The others may learn of it some milliseconds later.
+    ///
+    /// # Errors
+    /// As [`ServerCluster::start`].
+    pub fn add_server(&mut self, known: u16) -> Result<u16, ServerError> {
+        let port = self.start_and_meet(known)?;
+        self.until(port, "CLUSTER INFO", "cluster_state:ok").map_err(ServerError::Join)?;
+        Ok(port)
+    }
+
+    fn start_and_meet(&mut self, known: u16) -> Result<u16, ServerError> {
+        let server = Server::start(ServerOptions { cluster: true, ..ServerOptions::default() })?;
+        let port = server.port();
+        self.notes.push(super::cluster_notes(port));
+        self.servers.push(server);
+        let meet = format!("CLUSTER MEET 127.0.0.1 {known} {}", super::bus_port(known));
+        self.say(port, &meet).map_err(ServerError::Join)?;
+        Ok(port)
+    }
+
     /// Adds a replica of the server on the port `primary`. Returns the replica's port when it has a copy of all data.
     ///
     /// # Errors
     /// As [`ServerCluster::start`].
     pub fn add_replica(&mut self, primary: u16) -> Result<u16, ServerError> {
-        let server = Server::start(ServerOptions { cluster: true, ..ServerOptions::default() })?;
-        let port = server.port();
-        self.notes.push(super::cluster_notes(port));
-        self.servers.push(server);
+        let port = self.start_and_meet(primary)?;
         self.replicate(port, primary).map_err(ServerError::Join)?;
         Ok(port)
     }
 
     fn replicate(&self, port: u16, primary: u16) -> io::Result<()> {
-        let meet = format!("CLUSTER MEET 127.0.0.1 {primary} {}", super::bus_port(primary));
-        self.say(port, &meet)?;
         let id = self.say(primary, "CLUSTER MYID")?;
         let id = id.lines().nth(1).unwrap_or_default().to_owned();
         // Fails until the server knows the primary.

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use tokio::{sync::OnceCell, time::Instant};
 
-use crate::{region::Position, request::Command};
+use crate::{error::is_temporary, region::Position, request::Command};
 
 /// A Redis Cluster: routing, redirects, retries.
 mod cluster;
@@ -37,9 +37,6 @@ use node::Node;
 pub(crate) use protocol::{Decoder, ReplyScope};
 pub(crate) use push::PushConnection;
 pub(crate) use value::{ServerError, Value};
-
-/// The codes of errors that pass by themselves.
-const TEMPORARY_ERRORS: [&str; 5] = ["BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
 
 /// Redis as one place to send commands to.
 pub(crate) struct Upstream {
@@ -147,23 +144,27 @@ impl Upstream {
             match self.run([&query]).await?.pop() {
                 Some(Value::Array(names)) => Ok(names.into_iter().filter_map(into_text).collect()),
                 // The server is asked again.
-                Some(Value::ServerError(error)) if TEMPORARY_ERRORS.contains(&error.code()) => {
-                    Err(UpstreamError::Unreachable)
-                }
+                Some(Value::ServerError(error)) if is_temporary(error.text()) => Err(UpstreamError::Unreachable),
                 _ => Ok(HashSet::new()),
             }
         };
         self.read_commands.get_or_try_init(load).await
     }
 
-    /// The arguments of a command that are keys, according to the server. Empty if the server does not know.
-    pub(crate) async fn key_arguments(&self, command: &Command) -> Result<Vec<Vec<u8>>, UpstreamError> {
-        let mut query = Command::from_words(&["COMMAND", "GETKEYS"]);
-        query.args.extend(command.args.iter().cloned());
-        match self.run([&query]).await?.pop() {
-            Some(Value::Array(keys)) => Ok(keys.into_iter().filter_map(into_bytes).collect()),
-            _ => Ok(Vec::new()),
-        }
+    /// For each command, the arguments that are keys, according to the server. Empty if the server does not know. Sent
+    /// as one pipeline.
+    pub(crate) async fn key_arguments(&self, commands: &[Command]) -> Result<Vec<Vec<Vec<u8>>>, UpstreamError> {
+        let query = |command: &Command| {
+            let mut query = Command::from_words(&["COMMAND", "GETKEYS"]);
+            query.args.extend(command.args.iter().cloned());
+            query
+        };
+        let queries: Vec<_> = commands.iter().map(query).collect();
+        let replies = self.run(&queries).await?.into_iter().map(|reply| match reply {
+            Value::Array(keys) => keys.into_iter().filter_map(into_bytes).collect(),
+            _ => Vec::new(),
+        });
+        Ok(replies.collect())
     }
 
     /// The server's place in its replication stream; `None` if the server does not say. Not for a cluster.

@@ -167,8 +167,28 @@ impl Node {
         commands: &[Command],
         deadline: Instant,
     ) -> Result<Vec<Value>, TransactionError> {
+        self.run_block(None, commands, deadline).await
+    }
+
+    /// As [`Node::run_transaction`], on a server that does not own the slot yet. ASKING before MULTI covers the whole
+    /// transaction.
+    pub(crate) async fn run_transaction_asking(
+        &self,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, TransactionError> {
+        let asking = Command::from_words(&["ASKING"]);
+        self.run_block(Some(&asking), commands, deadline).await
+    }
+
+    async fn run_block(
+        &self,
+        before: Option<&Command>,
+        commands: &[Command],
+        deadline: Instant,
+    ) -> Result<Vec<Value>, TransactionError> {
         let (multi, exec) = (Command::from_words(&["MULTI"]), Command::from_words(&["EXEC"]));
-        let block = iter::once(&multi).chain(commands).chain(iter::once(&exec));
+        let block = before.into_iter().chain(iter::once(&multi)).chain(commands).chain(iter::once(&exec));
         let batch = Batch { is_transaction: true, ..Batch::of(block) };
         let mut replies = self.send(batch, deadline).await?;
         match replies.pop() {

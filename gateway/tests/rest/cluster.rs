@@ -66,6 +66,14 @@ async fn a_transaction_and_a_script_have_one_slot_each() {
         let call = format!(r#"["EVALSHA","{sha}","1","a:{{{tag}}}"]"#);
         assert_eq!(rest.command(&call).await, format!(r#"{{"result":"a:{{{tag}}}"}}"#), "it is on every server");
     }
+    let library =
+        r##"["FUNCTION","LOAD","#!lua name=l\nredis.register_function('f', function(keys) return keys[1] end)"]"##;
+    assert_eq!(rest.command(library).await, r#"{"result":"l"}"#);
+    for tag in 0..4 {
+        let call = format!(r#"["FCALL","f","1","a:{{{tag}}}"]"#);
+        assert_eq!(rest.command(&call).await, format!(r#"{{"result":"a:{{{tag}}}"}}"#), "it is on every server");
+    }
+    assert_eq!(rest.command(r#"["FUNCTION","DELETE","l"]"#).await, r#"{"result":"OK"}"#);
     let exists = format!(r#"["SCRIPT","EXISTS","{sha}","0123456789012345678901234567890123456789"]"#);
     assert_eq!(rest.command(&exists).await, r#"{"result":[1,0]}"#);
 }
@@ -105,6 +113,36 @@ async fn a_slot_that_moves_is_followed() {
     assert_eq!(say(&cluster, source, "EXISTS a"), ":1");
     let gateway = Gateway::start(Options::new(cluster.url(), TOKEN)).await.expect("a gateway");
     assert_eq!(Rest { gateway }.command(r#"["KEYS","a"]"#).await, r#"{"result":["a"]}"#);
+}
+
+#[tokio::test]
+async fn commands_for_a_server_without_slots_keep_their_order_and_share_a_connection() {
+    let (mut cluster, rest) = rest().await;
+    let source = 2;
+    let known = cluster.ports()[source];
+    let port = cluster.add_server(known).expect("a server");
+    let target = 3;
+    // Fails until the servers know each other.
+    let importing = format!("CLUSTER SETSLOT 12182 IMPORTING {}", id(&cluster, source));
+    cluster.until(port, &importing, "+OK\r\n+OK").expect("it imports");
+    let migrating = format!("CLUSTER SETSLOT 12182 MIGRATING {}", id(&cluster, target));
+    cluster.until(known, &migrating, "+OK\r\n+OK").expect("it migrates");
+    let connections = || {
+        let info = say(&cluster, target, "INFO stats");
+        let count = info.split("total_connections_received:").nth(1).and_then(|rest| rest.lines().next());
+        count.and_then(|count| count.parse::<u32>().ok()).expect("a count")
+    };
+    let before = connections();
+
+    let pushes: Vec<_> = (0..50).map(|number| format!(r#"["RPUSH","new:{{foo}}","{number}"]"#)).collect();
+    let batch = format!("[{}]", pushes.join(","));
+    let lengths: Vec<_> = (1..=50).map(|length| format!(r#"{{"result":{length}}}"#)).collect();
+    let answer = rest.send("POST", "/pipeline", &[], batch.as_bytes()).await;
+    assert_eq!(answer.text(), format!("[{}]", lengths.join(",")));
+    let transaction = r#"[["RPUSH","new:{foo}","50"],["LLEN","new:{foo}"]]"#;
+    let answer = rest.send("POST", "/multi-exec", &[], transaction.as_bytes()).await;
+    assert_eq!(answer.text(), r#"[{"result":51},{"result":51}]"#);
+    assert_eq!(connections(), before + 2, "the gateway's and that of the count");
 }
 
 #[tokio::test]

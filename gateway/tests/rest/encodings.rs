@@ -43,6 +43,16 @@ async fn without_base64_invalid_utf8_is_replaced() {
 }
 
 #[tokio::test]
+async fn half_a_character_in_json_is_replaced_and_harms_no_other_command() {
+    let rest = rest().await;
+    let batch = br#"[["SET","k","a\ud83d"],["SET","pair","\ud83d\ude00"],["MGET","k","pair"]]"#;
+    let answer = rest.send("POST", "/pipeline", &[], batch).await;
+    let expected = "[{\"result\":\"OK\"},{\"result\":\"OK\"},{\"result\":[\"a\u{fffd}\",\"\u{1f600}\"]}]";
+    assert_eq!(answer.text(), expected);
+    assert_eq!(rest.send("POST", "/", &[], br#"["SET","k","\ud83d",null]"#).await.status, 400);
+}
+
+#[tokio::test]
 async fn resp2_answers_the_bytes_of_the_server() {
     let rest = rest().await;
     let resp2 = ["Upstash-Response-Format: resp2"];

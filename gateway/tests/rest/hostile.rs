@@ -57,6 +57,23 @@ async fn commands_in_flight_survive_the_errors_of_others() {
 }
 
 #[tokio::test]
+async fn words_of_http_do_not_close_the_shared_connection() {
+    let (_server, rest) = own_server().await;
+    let before = connections(&rest).await;
+    for name in ["POST", "post", "host:", "Host:", "POST\\u0000/", "host:\\u0000", "quit\\u0000"] {
+        let answer = rest.send("POST", "/", &[], format!(r#"["{name}","k"]"#).as_bytes()).await;
+        assert_eq!(answer.status, 400, "{name}");
+        assert!(answer.text().starts_with("{\"error\":\"ERR Command is not available: '"), "{}", answer.text());
+        let batch = format!(r#"[["INCR","n"],["{name}","k"]]"#);
+        assert_eq!(rest.send("POST", "/pipeline", &[], batch.as_bytes()).await.status, 200, "{name}");
+        assert_eq!(rest.send("POST", "/multi-exec", &[], batch.as_bytes()).await.status, 400, "{name}");
+    }
+    assert_eq!(rest.send("GET", "/host:/example.com", &[], b"").await.status, 400);
+    assert_eq!(rest.command(r#"["GET","n"]"#).await, r#"{"result":"7"}"#);
+    assert_eq!(connections(&rest).await, before, "the shared connection broke");
+}
+
+#[tokio::test]
 async fn statuses_and_errors_of_scripts_may_have_any_bytes() {
     let (_server, rest) = own_server().await;
     let before = connections(&rest).await;

@@ -1,6 +1,11 @@
 //! Sizes: a command, a result, a key, a pipeline, a body.
 
-use crate::support::{TOKEN, fresh_database, program, rest, send, start};
+use edgefront_gateway::{
+    Gateway, Options,
+    server::{Server, ServerOptions},
+};
+
+use crate::support::{Rest, TOKEN, fresh_database, program, rest, send, start};
 
 const MIB: usize = 1 << 20;
 
@@ -76,6 +81,30 @@ async fn a_key_of_32_kibibytes_fits_and_more_is_an_error() {
         let answer = rest.send("POST", "/", &[], body.as_bytes()).await;
         assert_eq!((answer.status, answer.text()), (status, expected), "{} bytes", body.len());
     }
+}
+
+#[tokio::test]
+async fn each_command_of_a_pipeline_is_checked_for_long_keys() {
+    let rest = rest().await;
+    let long = "k".repeat((32 << 10) + 1);
+    let body = format!(r#"[["SET","k","{long}"],["GET","{long}"],["STRLEN","k"],["DEL","a","{long}"],["DEL","k"]]"#);
+    let answer = rest.send("POST", "/pipeline", &[], body.as_bytes()).await;
+    let error = r#"{"error":"ERR max key size exceeded. Limit: 32768 bytes, Actual: 32769 bytes"}"#;
+    let expected = format!(r#"[{{"result":"OK"}},{error},{{"result":32769}},{error},{{"result":1}}]"#);
+    assert_eq!(answer.text(), expected);
+}
+
+#[tokio::test]
+async fn the_server_is_not_asked_for_the_keys_of_a_script() {
+    let server = Server::start(ServerOptions::default()).expect("a server");
+    let gateway = Gateway::start(Options::new(server.url(), TOKEN)).await.expect("a gateway");
+    let rest = Rest { gateway };
+    let long = "v".repeat((32 << 10) + 1);
+    let script = format!(r#"["EVAL","return redis.call('SET', KEYS[1], ARGV[1])","1","k","{long}"]"#);
+    assert_eq!(rest.command(&script).await, r#"{"result":"OK"}"#);
+    assert!(!rest.command(r#"["INFO","commandstats"]"#).await.contains("command|getkeys"));
+    rest.command(&format!(r#"["SET","k","{long}"]"#)).await;
+    assert!(rest.command(r#"["INFO","commandstats"]"#).await.contains("command|getkeys"));
 }
 
 #[tokio::test]

@@ -195,6 +195,18 @@ async fn a_gateway_that_shuts_down_leaves_its_replica_with_the_primary() {
 }
 
 #[tokio::test]
+async fn the_primary_has_no_latency_and_no_lag() {
+    let primary = server();
+    let second = Duration::from_secs(1);
+    for (latency, lag) in [(second, None), (Duration::ZERO, Some(second))] {
+        // Another spelling of the same server.
+        let region = RegionOptions { latency, lag, ..RegionOptions::new(format!("{}/0", primary.url())) };
+        let options = Options { region: Some(region), ..Options::new(primary.url(), TOKEN) };
+        assert!(matches!(Gateway::start(options).await, Err(StartError::NoReplica)));
+    }
+}
+
+#[tokio::test]
 async fn a_region_without_its_primary_does_not_start() {
     let (near, gone) = (server(), server());
     let primary = gone.url();

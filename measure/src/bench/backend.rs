@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use edgefront::schema::families;
 use edgefront_gateway::Fault;
 use redis::{RedisError, aio::MultiplexedConnection};
 use xtask::failure::Failure;
@@ -106,9 +107,9 @@ impl Backend {
             }
             cursor = next;
         }
-        // edgefront's index of the stored pages.
+        // edgefront's account of the stored pages.
         let mut unlink = redis::cmd("UNLINK");
-        unlink.arg(&["pages:", "dying:", "bytes:"]);
+        unlink.arg(families::STORED_PAGES.prefix());
         unlink.exec_async(&mut connection).await.map_err(|cause| redis_failure(&cause))
     }
 }

@@ -168,13 +168,13 @@ impl World {
             recorder = self.pick_home(city, weight);
         }
         let delay = shared.redis.borrow().delay();
-        let is_lost = delay + write > shared.config.redis.timeout.max(write * 2);
-        if is_lost {
+        let timeout = shared.config.redis.timeout.max(write * 2);
+        if delay + write > timeout {
             shared.tally.borrow_mut().failures += weight;
         }
         let mut redis = shared.redis.borrow_mut();
         redis.usage.request(costs::REQUEST_BYTES + costs::RESPONSE_BYTES, weight);
-        let mut wait = write + delay;
+        let mut wait = (write + delay).min(timeout);
         match action {
             Action::Add(_) if visitor.token.is_none() => {
                 visitor.token = Visitor::make_token(visitor.number);

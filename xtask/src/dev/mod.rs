@@ -21,8 +21,7 @@ pub mod tiers;
 mod wrangler;
 
 use std::{
-    env,
-    fs::{self, File, TryLockError},
+    env, fs,
     net::{Ipv4Addr, TcpListener},
     path::{self, Path, PathBuf},
     time::{Duration, Instant},
@@ -32,6 +31,7 @@ use edgefront_gateway::{Gateway, Options, server::Server};
 use tokio::try_join;
 use xtask::{
     failure::Failure,
+    file_lock::{self, FileLock},
     npm, redis,
     sample_visitors::SampleShop,
     steps::{Done, run_step},
@@ -227,17 +227,8 @@ fn check_port_is_free(port: u16) -> Result<(), Failure> {
     }
 }
 
-/// Keeps a second `dev` from writing to the same Redis files and the same D1 database. The system releases the lock
-/// when this process ends, even after a crash.
-fn lock_instance() -> Result<File, Failure> {
-    let file = fs::create_dir_all(".cache/dev")
-        .and_then(|()| File::create(LOCK))
-        .map_err(|cause| Failure::file(LOCK, &cause))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(Failure::new("another cargo xtask dev runs in this directory", "stop the other one first"))
-        }
-        Err(TryLockError::Error(cause)) => Err(Failure::file(LOCK, &cause)),
-    }
+/// Keeps a second `dev` from writing to the same Redis files and the same D1 database.
+fn lock_instance() -> Result<FileLock, Failure> {
+    file_lock::try_lock(LOCK)?
+        .ok_or_else(|| Failure::new("another cargo xtask dev runs in this directory", "stop the other one first"))
 }

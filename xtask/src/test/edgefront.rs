@@ -1,18 +1,15 @@
 //! A running edgefront for the tests of a package: the Worker in workerd, with an empty Redis. The test starts the shop
 //! behind it, at a port that is known before.
 
-use std::{path::PathBuf, process::Stdio};
+use std::path::PathBuf;
 
 use edgefront_gateway::{
     Gateway, Options,
     server::{Server, ServerOptions},
 };
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    process::{Child, Command},
-};
-use xtask::{failure::Failure, npm, storefront::free_port, worker};
+use tokio::{io::AsyncWriteExt, process::Command, task::JoinSet};
+use xtask::{failure::Failure, npm, process_group::ProcessGroup, storefront::free_port, worker};
 
 /// Starts Workers by lines of JSON, and ends with its standard input.
 const MINIFLARE: &str = "tests/storefront/support/miniflare.mjs";
@@ -27,7 +24,7 @@ const CART_ROUTES: &str = "/checkout, /checkout/, /contract/order";
 pub struct Edgefront {
     url: String,
     origin_port: u16,
-    _node: Child,
+    _node: JoinSet<()>,
     _gateway: Gateway,
     _server: Server,
 }
@@ -53,18 +50,15 @@ impl Edgefront {
             "ORIGIN_URL": format!("http://127.0.0.1:{origin_port}"),
             "CART_ROUTES": CART_ROUTES,
         });
-        let mut node = Command::new(npm::node()?);
-        node.arg(MINIFLARE).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut node = node.spawn().map_err(|cause| failed(&cause))?;
-        let (Some(stdin), Some(stdout)) = (&mut node.stdin, node.stdout.take()) else {
-            return Err(failed(&"no pipe to Node.js"));
-        };
+        let mut script = Command::new(npm::node()?);
+        script.arg(MINIFLARE);
+        let mut group = ProcessGroup::start_with_input(script)?;
         let line = json!({"id": 1, "bundle": worker::directory()?, "vars": variables});
-        stdin.write_all(format!("{line}\n").as_bytes()).await.map_err(|cause| failed(&cause))?;
-        let mut lines = BufReader::new(stdout).lines();
+        let input = group.input().ok_or_else(|| failed(&"no pipe to Node.js"))?;
+        input.write_all(format!("{line}\n").as_bytes()).await.map_err(|cause| failed(&cause))?;
         let mut log = String::new();
         let url = loop {
-            let line = lines.next_line().await.ok().flatten().ok_or_else(|| failed(&log))?;
+            let line = group.next_line().await.ok_or_else(|| failed(&log))?;
             let message: Value = serde_json::from_str(&line).unwrap_or_default();
             if let Some(url) = message["urls"][0].as_str() {
                 break url.to_owned();
@@ -73,9 +67,11 @@ impl Edgefront {
                 return Err(failed(&error));
             }
             log.push_str(&line);
+            log.push('\n');
         };
-        // A full pipe would block the Worker.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        // This task owns the group and reads its output, because a full pipe would block the Worker.
+        let mut node = JoinSet::new();
+        node.spawn(async move { while group.next_line().await.is_some() {} });
         Ok(Self { url, origin_port, _node: node, _gateway: gateway, _server: server })
     }
 

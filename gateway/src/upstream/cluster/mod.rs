@@ -115,19 +115,29 @@ impl Cluster {
             return Err(TransactionError::CrossSlot);
         }
         let mut slots = self.topology.slots();
+        let mut asked: Option<Arc<Node>> = None;
         let mut attempt = 0;
         loop {
             attempt += 1;
             // The server discards all commands when it redirects one, so a retry is safe.
-            let outcome = self.topology.node_for(&slots, route).run_transaction(commands, deadline).await;
+            let outcome = match asked.take() {
+                Some(importing) => importing.run_transaction_asking(commands, deadline).await,
+                None => self.topology.node_for(&slots, route).run_transaction(commands, deadline).await,
+            };
             let is_last = attempt == MAX_ATTEMPTS || Instant::now() >= deadline;
-            match outcome {
-                Err(TransactionError::Discarded(error)) if !is_last && Redirect::from_error(&error).is_some() => {}
-                Err(TransactionError::Upstream(UpstreamError::Unreachable)) if !is_last => {}
-                outcome => return outcome,
+            let redirect = match &outcome {
+                Err(TransactionError::Discarded(error)) => Redirect::from_error(error),
+                Err(TransactionError::Upstream(UpstreamError::Unreachable)) => Some(Redirect::TryAgain),
+                _ => None,
+            };
+            let Some(redirect) = redirect.filter(|_| !is_last) else { return outcome };
+            if let Redirect::Ask(address) = &redirect {
+                asked = self.topology.node_at(address);
             }
-            sleep(BACKOFF * (attempt - 1)).await;
-            slots = self.topology.refresh(&slots, deadline).await.unwrap_or(slots);
+            if asked.is_none() {
+                sleep(BACKOFF * (attempt - 1)).await;
+                slots = self.topology.refresh(&slots, deadline).await.unwrap_or(slots);
+            }
         }
     }
 
@@ -200,8 +210,8 @@ impl Cluster {
     ) -> RoutedCommand {
         let route = commands.get(rejected.index).map_or(Route::AnyNode, |command| Route::of(command));
         let (node, asking) = match redirect {
-            Redirect::Ask(address) => (self.topology.node_at(slots, address), true),
-            Redirect::Moved(address) => (self.topology.node_at(slots, address), false),
+            Redirect::Ask(address) => (self.topology.node_at(address), true),
+            Redirect::Moved(address) => (self.topology.node_at(address), false),
             // Each server has its own copy of the command.
             Redirect::TryAgain if route == Route::AllNodes => (None, false),
             Redirect::TryAgain => (Some(self.topology.node_for(slots, route)), rejected.asking),

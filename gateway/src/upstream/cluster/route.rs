@@ -23,6 +23,7 @@ impl Route {
         let arg = |index| Some(command.arg(index)).filter(|arg: &&[u8]| !arg.is_empty());
         let first_key = match command.name().as_str() {
             "DBSIZE" | "FLUSHALL" | "FLUSHDB" | "KEYS" | "SCRIPT" => return Self::AllNodes,
+            "FUNCTION" if changes_functions(command) => return Self::AllNodes,
             "COMMAND" | "ECHO" | "FUNCTION" | "INFO" | "LASTSAVE" | "LOLWUT" | "PING" | "PUBLISH" | "PUBSUB"
             | "RANDOMKEY" | "TIME" => return Self::AnyNode,
             "EVAL" | "EVALSHA" | "EVAL_RO" | "EVALSHA_RO" | "FCALL" | "FCALL_RO" => {
@@ -38,6 +39,12 @@ impl Route {
         };
         first_key.map_or(Self::AnyNode, |key| Self::Slot(key_slot(key)))
     }
+}
+
+/// Returns whether FUNCTION changes the libraries. Each server has libraries of its own.
+fn changes_functions(command: &Command) -> bool {
+    let changes = ["DELETE", "FLUSH", "LOAD", "RESTORE"];
+    changes.iter().any(|subcommand| command.arg(1).eq_ignore_ascii_case(subcommand.as_bytes()))
 }
 
 /// The slot of a key: CRC-16/XMODEM modulo 16,384. If the key has a hash tag (text between its first `{` and the next
@@ -91,6 +98,8 @@ mod tests {
             ("GET", Route::AnyNode),
             ("DBSIZE", Route::AllNodes),
             ("SCRIPT LOAD x", Route::AllNodes),
+            ("FUNCTION load x", Route::AllNodes),
+            ("FUNCTION LIST", Route::AnyNode),
         ] {
             let words: Vec<_> = command.split(' ').collect();
             assert_eq!(Route::of(&Command::from_words(&words)), expected, "{command}");

@@ -4,10 +4,10 @@
 use std::{
     collections::BTreeMap,
     iter,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use tokio::{sync::Mutex, time::Instant};
+use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
 use super::route::Route;
 use crate::{
@@ -20,8 +20,11 @@ pub(super) struct Topology {
     /// The configured server: the first to be asked for the slots, and the default when the owner of a slot is unknown.
     seed: Arc<Node>,
     slots: RwLock<Arc<SlotMap>>,
+    /// Servers that redirects have named and that are not among the owners in `slots`, such as a new server before its
+    /// first slot. All requests share their connections, too. A refresh empties the list.
+    newcomers: Mutex<Vec<Arc<Node>>>,
     /// Held while the slots are read, so that concurrent requests cause one CLUSTER SLOTS (single flight).
-    refreshing: Mutex<()>,
+    refreshing: AsyncMutex<()>,
 }
 
 /// A snapshot of the slots: last slot of each range → first slot of the range, and its owner.
@@ -44,7 +47,12 @@ impl SlotMap {
 impl Topology {
     /// The cluster of this server. Does not connect.
     pub(super) fn new(seed: Node) -> Self {
-        Self { seed: Arc::new(seed), slots: RwLock::default(), refreshing: Mutex::default() }
+        Self {
+            seed: Arc::new(seed),
+            slots: RwLock::default(),
+            newcomers: Mutex::default(),
+            refreshing: AsyncMutex::default(),
+        }
     }
 
     /// The configured server.
@@ -67,9 +75,22 @@ impl Topology {
     }
 
     /// The server at `host:port`, or `None` if that is no address.
-    pub(super) fn node_at(&self, slots: &SlotMap, address: &str) -> Option<Arc<Node>> {
+    pub(super) fn node_at(&self, address: &str) -> Option<Arc<Node>> {
         let (host, port) = address.rsplit_once(':')?;
-        Some(self.known_or_new_node(&slots.nodes(), host, port.parse().ok()?))
+        let port = port.parse().ok()?;
+        let mut newcomers = self.newcomers();
+        let owners = self.slots().nodes();
+        let known: Vec<_> = owners.iter().chain(newcomers.iter()).cloned().collect();
+        let node = self.known_or_new_node(&known, host, port);
+        let is_known = known.iter().chain(iter::once(&self.seed)).any(|known| Arc::ptr_eq(known, &node));
+        if !is_known {
+            newcomers.push(node.clone());
+        }
+        Some(node)
+    }
+
+    fn newcomers(&self) -> MutexGuard<'_, Vec<Arc<Node>>> {
+        self.newcomers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A known server keeps its connection. An empty host means the host of the seed.
@@ -94,7 +115,9 @@ impl Topology {
         for node in iter::once(self.seed.clone()).chain(current.nodes()) {
             match node.run([&query], deadline).await.map(|mut replies| replies.pop()) {
                 Ok(Some(Value::Array(ranges))) if !ranges.is_empty() => {
-                    let slots = Arc::new(self.parse(&current, &ranges));
+                    let mut newcomers = self.newcomers();
+                    let known = current.nodes().into_iter().chain(newcomers.drain(..)).collect();
+                    let slots = Arc::new(self.parse(known, &ranges));
                     *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots.clone();
                     return Ok(slots);
                 }
@@ -105,9 +128,8 @@ impl Topology {
         Err(cause)
     }
 
-    /// Parses the reply to CLUSTER SLOTS.
-    fn parse(&self, old: &SlotMap, ranges: &[Value]) -> SlotMap {
-        let mut known = old.nodes();
+    /// Parses the reply to CLUSTER SLOTS. The servers in `known` keep their connections.
+    fn parse(&self, mut known: Vec<Arc<Node>>, ranges: &[Value]) -> SlotMap {
         SlotMap(ranges.iter().filter_map(|range| self.parse_range(&mut known, range)).collect())
     }
 
@@ -144,10 +166,10 @@ mod tests {
             Value::Array(vec![Value::Int(first), Value::Int(last), Value::Array(owner)])
         };
         let ranges = [range(0, 9, "a"), range(10, 19, "b"), range(20, 29, "a"), range(30, 39, "b"), range(40, 49, "c")];
-        let slots = topology.parse(&SlotMap::default(), &ranges);
+        let slots = topology.parse(Vec::new(), &ranges);
         let hosts = |slots: &SlotMap| slots.nodes().iter().map(|node| node.host().to_owned()).collect::<Vec<_>>();
         assert_eq!(hosts(&slots), ["a", "b", "c"]);
-        let again = topology.parse(&slots, &ranges);
+        let again = topology.parse(slots.nodes(), &ranges);
         let kept = slots.nodes().iter().zip(again.nodes()).all(|(one, other)| Arc::ptr_eq(one, &other));
         assert!(kept && again.nodes().len() == 3, "connections are kept");
     }
