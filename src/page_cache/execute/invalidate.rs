@@ -62,8 +62,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
 fn changed(url: &str, response: &Response, rules: &UrlRules) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
     let is_shared = !rules.personal_paths.contains(target.path());
-    let names = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| is_shared);
-    let named = names.filter_map(|name| {
+    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| is_shared).filter_map(|name| {
         let text = response.headers().get(name)?.to_str().ok()?;
         target.join(text).ok().filter(|named| named.origin() == target.origin())
     });

@@ -61,15 +61,16 @@ pub struct Passage {
 impl Passage {
     /// Lets the page have `bytes`. Returns whether the other pages leave room for it.
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let mut passing = self.passing.borrow_mut();
+        let passing = &mut *self.passing.borrow_mut();
         let more = bytes.saturating_sub(self.page.bytes);
-        let own = passing.pages.iter().position(|page| *page == self.page);
-        let Some(own) = own.filter(|_| passing.bytes + more <= LIMIT || passing.bytes == self.page.bytes) else {
+        let is_alone = passing.bytes == self.page.bytes;
+        let Some(own) = passing.pages.iter_mut().find(|page| **page == self.page) else { return false };
+        if passing.bytes + more > LIMIT && !is_alone {
             return false;
-        };
-        self.page.bytes += more;
+        }
         passing.bytes += more;
-        passing.pages[own] = self.page;
+        own.bytes += more;
+        self.page = *own;
         true
     }
 }

@@ -78,7 +78,7 @@ impl StoredPage {
     /// The headers for visitors. A page with holes is not the same page for each visitor, so each use must be validated.
     ///
     /// If the origin sets no `Cache-Control`, browsers validate each time, because a purge cannot reach their copies. The
-    /// ETag keeps the validation cheap. This default is not stored: the origin's 304 would confirm it as its own words.
+    /// `ETag` keeps the validation cheap. This default is not stored: the origin's 304 would confirm it as its own words.
     #[must_use]
     pub fn visible_headers(&self) -> HeaderMap {
         let mut headers = self.headers.clone();
