@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::{metrics::event_log::redact, ports::time::Timestamp};
+use crate::{
+    metrics::event_log::redact,
+    ports::{sort, time::Timestamp},
+};
 
 /// Different kinds in one sample. Further kinds count as one kind for each class of status.
 const MAX_KINDS: usize = 64;
@@ -129,7 +132,7 @@ impl Errors {
     }
 
     fn bound_latest(&mut self) {
-        self.latest.sort_by_key(|event| std::cmp::Reverse(event.at));
+        sort::sort_by(&mut self.latest, |one, other| other.at.cmp(&one.at));
         self.latest.truncate(MAX_LATEST);
     }
 }

@@ -72,7 +72,9 @@ pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpRepor
     }
     // Last, because the next run begins at its identifier.
     totals.online = None;
-    store(redis, keys::TRAFFIC_TOTALS, 1, &BTreeMap::from([(until, totals)])).await?;
+    let mut sums = BTreeMap::new();
+    sums.insert(until, totals);
+    store(redis, keys::TRAFFIC_TOTALS, 1, &sums).await?;
     Ok(Some(RollUpReport { minutes: minutes.len(), hours: hours.len() }))
 }
 

@@ -6,7 +6,7 @@ use super::{
     stream::{Entry, read_newest},
 };
 use crate::{
-    ports::{error::Error, time::Timestamp},
+    ports::{error::Error, sort, time::Timestamp},
     schema::{keys, redis::Redis},
 };
 
@@ -96,7 +96,7 @@ pub async fn read_series(redis: &Redis, minutes: u64, now: Timestamp) -> Result<
         }
     }
     series.add_all(&read_newest(redis, keys::TRAFFIC, MAX_ENTRIES, since).await?);
-    series.online.sort_unstable();
+    sort::sort_by(&mut series.online, Ord::cmp);
     Ok(series)
 }
 

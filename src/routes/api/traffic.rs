@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{request::ApiRequest, respond};
 use crate::{
     metrics::traffic::{self, ErrorEvent, ErrorKind, LatencyKind, Metric, TrafficSample, TrafficSeries},
-    ports::{answer::Answer, histogram::Histogram},
+    ports::{answer::Answer, histogram::Histogram, sort},
     routes::problem::Problem,
 };
 
@@ -65,7 +65,7 @@ fn latencies(series: &TrafficSeries, totals: &TrafficSample) -> Map<String, Valu
 /// `[{status, route, cause, total, counts: […]}]`, the most frequent errors first.
 fn errors(series: &TrafficSeries, totals: &TrafficSample) -> Vec<Value> {
     let mut kinds: Vec<_> = totals.errors.counts().iter().collect();
-    kinds.sort_by_key(|(_, total)| std::cmp::Reverse(**total));
+    sort::sort_by(&mut kinds, |(_, one), (_, other)| other.cmp(one));
     let of_kind = |(kind, total): (&ErrorKind, &u64)| {
         let count = |bucket: &TrafficSample| bucket.errors.counts().get(kind).copied().unwrap_or_default();
         let counts: Vec<_> = series.buckets.iter().map(count).collect();
