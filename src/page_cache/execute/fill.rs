@@ -17,13 +17,13 @@ use crate::{
         cache_status::CacheStatus,
         decide::{FIRST_PAUSE, next_pause},
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
-        memory::{Role, SessionFacts, UNKNOWN},
+        memory::{Arrival, Role, SessionFacts},
         own_content::{self, Identity, NotFilled, OwnContent},
         policy::CacheControl,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
-    ports::fetch::{Collected, Request, Response, content_length},
+    ports::fetch::{Collected, InTime, Request, Response, content_length},
     proxy::{self, Visit},
     sessions::cookie,
 };
@@ -267,12 +267,12 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
     let page = &app.config.page;
     let length = content_length(&head.headers);
     let Some(mut passage) = admit(app, length) else { return Err(NotFilled::Busy) };
-    let first_limit = if length.is_some() { page.max_bytes } else { page.max_bytes.min(UNKNOWN) };
-    let collected = match body.collect(first_limit).await {
-        Ok(Collected::TooLarge(body)) if passage.grow(page.max_bytes) => body.collect(page.max_bytes).await,
-        collected => collected,
+    let arrival = passage.collect(body, length.is_some(), page.max_bytes, std::pin::pin!(std::future::pending())).await;
+    let body = match arrival {
+        Ok(Arrival::InTime(InTime::Collected(Collected::Whole(body)))) => body,
+        Ok(Arrival::NoRoom(_)) => return Err(NotFilled::Busy),
+        _ => return Err(NotFilled::Body),
     };
-    let Ok(Collected::Whole(body)) = collected else { return Err(NotFilled::Body) };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     let content = own_content::read(&*app.html, &page.holes, &body).await?;
     Ok(OwnPage {

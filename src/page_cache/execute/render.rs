@@ -17,7 +17,7 @@ use crate::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        memory::{Passage, UNKNOWN},
+        memory::{Arrival, Passage},
         policy::{Reason, VaryFields, conditional, freshness::Popularity},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
@@ -213,32 +213,27 @@ async fn collect(
         }
         app.clock.sleep(COLLECT_TIMEOUT).await;
     };
-    let mut patience = std::pin::pin!(patience);
-    let collected = match content_length {
+    let arrival = match content_length {
         // A body that is known to be too large is passed on at once.
-        Some(length) if length > limit => Ok(InTime::Collected(Collected::TooLarge(body))),
-        Some(_) => body.collect_within(limit, patience.as_mut()).await,
-        None => body.collect_within(limit.min(UNKNOWN), patience.as_mut()).await,
+        Some(length) if length > limit => Ok(Arrival::InTime(InTime::Collected(Collected::TooLarge(body)))),
+        length => passage.collect(body, length.is_some(), limit, std::pin::pin!(patience)).await,
     };
-    let is_unknown = content_length.is_none();
-    let collected = match collected {
-        Ok(InTime::Collected(Collected::TooLarge(body)) | InTime::Slow(body)) if is_unknown && !passage.grow(limit) => {
-            return Ok(not_storable(Reason::Busy, Box::new(Response::from_parts(head, body)), directives));
-        }
-        Ok(InTime::Collected(Collected::TooLarge(body))) if is_unknown => body.collect_within(limit, patience).await,
-        collected => collected,
-    };
-    match collected {
-        Ok(InTime::Collected(Collected::Whole(body))) if content_length.is_none_or(|length| length == body.len()) => {
+    match arrival {
+        Ok(Arrival::InTime(InTime::Collected(Collected::Whole(body))))
+            if content_length.is_none_or(|length| length == body.len()) =>
+        {
             page.body = body.into();
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
-        Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
-        Ok(InTime::Collected(Collected::TooLarge(body))) => {
+        Ok(Arrival::InTime(InTime::Collected(Collected::Whole(_)))) | Err(_) => Err(FetchError::Unreachable.into()),
+        Ok(Arrival::InTime(InTime::Collected(Collected::TooLarge(body)))) => {
             Ok(not_storable(Reason::TooLarge, Box::new(Response::from_parts(head, body)), directives))
         }
-        Ok(InTime::Slow(body)) => {
+        Ok(Arrival::NoRoom(body)) => {
+            Ok(not_storable(Reason::Busy, Box::new(Response::from_parts(head, body)), directives))
+        }
+        Ok(Arrival::InTime(InTime::Slow(body))) => {
             let (body, copy) = body.copied(limit);
             set_stored_headers(&mut page);
             let mut response = Response::new(body);

@@ -25,7 +25,7 @@ use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnP
 pub use self::{
     facts::SessionFacts,
     own_pages::Role,
-    transit::{Passage, UNKNOWN},
+    transit::{Arrival, Passage},
 };
 use super::account::PageAccount;
 use super::{

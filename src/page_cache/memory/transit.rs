@@ -2,15 +2,18 @@
 //! pages on their way to Redis. An isolate has 128 MB for everything, and a slow Redis or a crowd of visitors must not
 //! fill it.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, pin::Pin, rc::Rc};
 
-use crate::ports::time::Timestamp;
+use crate::ports::{
+    fetch::{Body, BodyError, Collected, InTime},
+    time::Timestamp,
+};
 
 /// Largest sum of all pages in transit, bytes. The memory of wasm grows to about three times as much: a body is copied
 /// while it grows, and encoded for Redis.
 const LIMIT: usize = 16 << 20;
-/// The size that counts for a body of unknown length, bytes. A longer body must [grow](Passage::grow).
-pub const UNKNOWN: usize = 128 << 10;
+/// The size that counts for a body of unknown length until it turns out to be longer, bytes.
+const UNKNOWN: usize = 128 << 10;
 /// The size that counts at least for a page, bytes: its headers, and the state of its render.
 const LEAST: usize = 8 << 10;
 
@@ -58,9 +61,40 @@ pub struct Passage {
     passing: Rc<RefCell<Passing>>,
 }
 
+/// The result of [`Passage::collect`].
+pub enum Arrival {
+    InTime(InTime),
+    /// The other pages leave no room for the body, which is still complete.
+    NoRoom(Body),
+}
+
 impl Passage {
+    /// As [`Body::collect_within`]. `is_known`: the page was admitted with its length. Otherwise, a body that is long or slow
+    /// needs room for `limit` bytes.
+    ///
+    /// # Errors
+    /// [`BodyError::Truncated`] if the stream fails before its end.
+    pub async fn collect(
+        &mut self,
+        body: Body,
+        is_known: bool,
+        limit: usize,
+        mut patience: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Arrival, BodyError> {
+        let first_limit = if is_known { limit } else { limit.min(UNKNOWN) };
+        Ok(match body.collect_within(first_limit, patience.as_mut()).await? {
+            InTime::Collected(Collected::TooLarge(body)) | InTime::Slow(body) if !is_known && !self.grow(limit) => {
+                Arrival::NoRoom(body)
+            }
+            InTime::Collected(Collected::TooLarge(body)) if !is_known => {
+                Arrival::InTime(body.collect_within(limit, patience).await?)
+            }
+            in_time => Arrival::InTime(in_time),
+        })
+    }
+
     /// Lets the page have `bytes`. Returns whether the other pages leave room for it.
-    pub fn grow(&mut self, bytes: usize) -> bool {
+    fn grow(&mut self, bytes: usize) -> bool {
         let passing = &mut *self.passing.borrow_mut();
         let more = bytes.saturating_sub(self.page.bytes);
         let is_alone = passing.bytes == self.page.bytes;
