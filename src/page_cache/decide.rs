@@ -61,6 +61,8 @@ pub struct Known {
     /// page shared.
     pub must_be_personal: bool,
     pub only_if_cached: bool,
+    /// The request accepts no stored page, so it asked for the lease of a fresh one, too.
+    pub is_reload: bool,
     /// The origin failed recently, and the stored page may replace its response.
     pub may_replace_error: bool,
     /// The wait for the render of another request. None before the first wait.
@@ -139,7 +141,9 @@ pub fn next_step(known: &Known) -> Step {
     if !known.is_exact || known.must_be_personal || !is_shared && known.is_personal {
         return Step::RenderPersonal(reason);
     }
-    let stops_waiting = known.wait.is_some_and(|wait| wait.is_over);
+    // A fresh page that only this request finds too old: nobody renders it.
+    let is_alone = reason == ForwardReason::Request && !known.is_reload;
+    let stops_waiting = is_alone || known.wait.is_some_and(|wait| wait.is_over);
     if known.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }
 }
 
@@ -178,12 +182,14 @@ mod tests {
         is_personal: false,
         must_be_personal: false,
         only_if_cached: false,
+        is_reload: false,
         may_replace_error: false,
         wait: None,
     };
     const UNPOPULAR: Known = Known { popularity: Err(Reason::Unpopular), ..MISS };
     const STALE: Known = Known { stored: Some(Reuse::Forward(ForwardReason::Stale)), ..MISS };
-    const NO_CACHE: Known = Known { stored: Some(Reuse::Forward(ForwardReason::Request)), ..MISS };
+    const TOO_OLD: Known = Known { stored: Some(Reuse::Forward(ForwardReason::Request)), ..MISS };
+    const NO_CACHE: Known = Known { is_reload: true, ..TOO_OLD };
     const WAITED: Waited = Waited { reason: ForwardReason::Stale, is_over: false, unstorable: None };
 
     #[test]
@@ -221,6 +227,7 @@ mod tests {
             ("stale", STALE, Step::Wait(ForwardReason::Stale)),
             ("no-cache, lease", with_lease(NO_CACHE), Step::RenderShared(ForwardReason::Request)),
             ("no-cache", NO_CACHE, Step::Wait(ForwardReason::Request)),
+            ("fresh and too old for the request", TOO_OLD, Step::RenderShared(ForwardReason::Request)),
             ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");

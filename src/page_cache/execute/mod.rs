@@ -333,6 +333,7 @@ impl PageRequest {
                 || app.pages.is_unpopular(hash, self.visit.now),
             must_be_personal: allowed.is_none() && (self.cookies.identify() || varies_on_withheld),
             only_if_cached: self.directives.only_if_cached(),
+            is_reload: self.directives.is_reload(),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,
