@@ -65,6 +65,8 @@ pub async fn change(
 /// - [`Error::CartFull`] if an item would be one more than
 ///   [`CartConfig::max_lines`](crate::config::CartConfig::max_lines).
 /// - [`Error::KeyReused`] if the same session used the idempotency key for another change.
+/// - [`Error::Conflict`] if a login replaced the session less than ten seconds ago: the visitor's next request carries
+///   the new token.
 /// - [`Error::Redis`].
 pub async fn write(
     redis: &Redis,
@@ -100,8 +102,13 @@ async fn write_once(
     config: &Config,
 ) -> Result<CartWriteOutcome, Error> {
     let (guest_token, shard) = (guest_token.as_ref(), redis.keys().shard_of(token));
+    let is_drawn = guest_token == Some(token);
     let mut keys = vec![shard.login(), shard.recent(), shard.cart(token), shard.cart(guest_token.unwrap_or(token))];
-    keys.extend(request.idempotency_key.map(|key| shard.idempotency(token.as_str(), key)));
+    // No login has replaced a token that was just drawn, and no request has used it.
+    if !is_drawn {
+        let names = [sessions::LOGIN_RETRY_KEY].into_iter().chain(request.idempotency_key);
+        keys.extend(names.map(|name| shard.idempotency(token.as_str(), name)));
+    }
     let mut command = Command::script(&CART_WRITE, keys)
         .args([token.as_str(), guest_token.map_or("", Token::as_str)])
         .num(now)
@@ -124,9 +131,10 @@ async fn write_once(
     };
     let created = match outcome.as_str() {
         // If the visitor had no token, an earlier execution started this session and its reply was lost.
-        "kept" => guest_token == Some(token),
+        "kept" => is_drawn,
         "created" => true,
         "full" => return Err(Error::CartFull { limit: config.cart.max_lines }),
+        "replaced" => return Err(Error::Conflict("you have just signed in: try again")),
         _ => return Err(Error::KeyReused),
     };
     let token = guest_token.filter(|_| created).unwrap_or(token);

@@ -20,6 +20,9 @@ use crate::{
 
 /// Time for which the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
 const LOGIN_RETRY_TTL: u64 = 600;
+/// The idempotency key, with the old token as its owner, under which the new token is found. No client can send this key,
+/// because an idempotency key holds no space.
+pub(crate) const LOGIN_RETRY_KEY: &str = "log in";
 
 /// A request to log a user in.
 #[derive(Debug, Clone, Copy)]
@@ -110,8 +113,7 @@ pub async fn log_in_with(
 fn once<'a>(request: &LoginRequest<'a>) -> Option<(&'a str, &'a str, u64)> {
     match (request.idempotency_key, request.old_token) {
         (Some(key), _) => Some((request.user.as_str(), key, IDEMPOTENCY_TTL)),
-        // No client can send this key, because an idempotency key holds no space.
-        (None, Some(old)) => Some((old.as_str(), "log in", LOGIN_RETRY_TTL)),
+        (None, Some(old)) => Some((old.as_str(), LOGIN_RETRY_KEY, LOGIN_RETRY_TTL)),
         (None, None) => None,
     }
 }

@@ -33,7 +33,7 @@ impl Sessions {
         *recorded = at.max(*recorded);
     }
 
-    /// The script `cart_write`. Returns whether it stored the idempotency key.
+    /// The script `cart_write`, more than ten seconds after a login. Returns whether it stored the idempotency key.
     pub(super) fn add(&self, state: &mut State, token: Option<Token>, is_noted: bool) -> Option<bool> {
         let lives = |token: &Token| {
             let is_live = self.live_user(state, *token, state.now).is_some();

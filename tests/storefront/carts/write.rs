@@ -4,7 +4,8 @@ use edgefront::{
     App,
     carts::{self, Cart, CartChange, CartWriteOutcome, CartWriteRequest},
     ports::error::Error,
-    schema::token::Token,
+    schema::{ids::UserId, token::Token},
+    sessions,
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -158,4 +159,21 @@ async fn lines_of_other_code_survive_a_list_of_changes() {
     write_all(&app, Some(&token), &changes).await.unwrap();
     assert_eq!(store.raw(&["HGET", &key, "a:b"]).await, "1");
     assert_eq!(read(&app, &token).await.unwrap(), expected(&[("cup", 1), ("mug", 2)]));
+}
+
+#[tokio::test]
+async fn a_write_with_a_token_that_a_login_has_just_replaced_is_refused() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let guest = try_set(&app, None, "mug", 1).await.unwrap().session.unwrap().token;
+    let ada = UserId::parse("ada").unwrap();
+    sessions::log_in(&app.redis, Some(&guest), &ada, app.clock.now(), &app.config.session).await.unwrap();
+    let refused = || Err(Error::Conflict("you have just signed in: try again"));
+    store.clock.advance(Duration::from_millis(9_999));
+    assert_eq!(try_add(&app, Some(&guest), "cup", 1, Some("key")).await, refused());
+    assert_eq!(change(&app, Some(&guest), CartChange::Clear).await, refused());
+    assert_eq!(store.raw(&["ZCARD", "recent:"]).await, 1);
+    // By now the visitor has the new cookie, or has never got it.
+    store.clock.advance(Duration::from_millis(1));
+    assert!(try_add(&app, Some(&guest), "cup", 1, Some("key")).await.unwrap().created);
 }
