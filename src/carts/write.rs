@@ -24,8 +24,8 @@ pub struct CartWriteRequest<'a> {
     pub idempotency_key: Option<&'a str>,
 }
 
-/// The result of a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of a write. The default is that of a write without a session and with nothing to put into a cart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CartWriteOutcome {
     /// The session of the cart. `None` if there was no live session and nothing to put into a cart.
     pub session: Option<Session>,
@@ -33,6 +33,11 @@ pub struct CartWriteOutcome {
     pub created: bool,
     /// The cart after the write.
     pub cart: Cart,
+    /// The additions to the cart: each [`CartChange::Add`], and in an empty cart also each [`CartChange::Set`] of an item.
+    /// A repetition adds nothing.
+    pub additions: usize,
+    /// The write put the first item into an empty cart.
+    pub starts_cart: bool,
 }
 
 /// Changes the cart of the session of `token`. As [`write()`], without an idempotency key.
@@ -127,21 +132,29 @@ async fn write_once(
     let command = if is_repeatable { command.repeatable() } else { command }.synced();
     let reply: Option<(String, String, Pairs<String, String>)> = redis.run(command).await?;
     let Some((outcome, login_value, cart)) = reply else {
-        return Ok(CartWriteOutcome { session: None, created: false, cart: Cart::default() });
+        return Ok(CartWriteOutcome::default());
     };
     let created = match outcome.as_str() {
         // If the visitor had no token, an earlier execution started this session and its reply was lost.
-        "kept" => is_drawn,
+        "kept" | "started" | "repeated" => is_drawn,
         "created" => true,
         "full" => return Err(Error::CartFull { limit: config.cart.max_lines }),
         "replaced" => return Err(Error::Conflict("you have just signed in: try again")),
         _ => return Err(Error::KeyReused),
     };
+    let (cart, was_empty) = (Cart::from_pairs(cart), created || outcome == "started");
+    let is_addition = |change: &&CartChange| match change {
+        CartChange::Add(..) => outcome != "repeated",
+        CartChange::Set(_, quantity) => was_empty && *quantity != Quantity::ZERO,
+        CartChange::Clear => false,
+    };
     let token = guest_token.filter(|_| created).unwrap_or(token);
     Ok(CartWriteOutcome {
         session: Session::from_login_value(token, &login_value),
         created,
-        cart: Cart::from_pairs(cart),
+        additions: request.changes.iter().filter(is_addition).count(),
+        starts_cart: was_empty && !cart.lines.is_empty(),
+        cart,
     })
 }
 

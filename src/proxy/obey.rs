@@ -96,7 +96,7 @@ pub(super) async fn obey(
         if let Some(changes) = directives.cart {
             let request = CartWriteRequest { token: token.as_ref(), changes: changes.as_slice(), idempotency_key };
             let write = carts::write(&app.redis, &request, *now, &app.config).await?;
-            app.traffic.count_cart_additions(&write.cart, &changes.added());
+            app.traffic.count_cart_write(&write);
             if let Some(session) = write.session.filter(|_| write.created) {
                 cookie = Some(app.keyring.set(&session.token)?);
             }

@@ -8,7 +8,8 @@
 --      operation: set (0 removes), add or clear; once_ttl and touch_every in seconds
 --      once:L: the token that a login drew in place of T; once:H: the idempotency key
 -- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
---      outcome: kept = the session is T's; created = it is F's; full, reused, replaced = nothing was written
+--      outcome: kept = the session is T's; started = the same, and its cart was empty; created = the session is F's;
+--               repeated = the idempotency key has taken effect before; full, reused, replaced = nothing was written
 local login, recent, replaced, once = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
 local token, fresh, now, idle_cutoff = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local max_lines, max_quantity, once_ttl = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
@@ -42,7 +43,7 @@ end
 asked = table.concat(asked, ',')
 if lives and once then
   local first = redis.call('GET', once)
-  if first then return answer(first == asked and 'kept' or 'reused', before) end
+  if first then return answer(first == asked and 'repeated' or 'reused', before) end
 end
 
 -- The cart after the operations, and the items that they name since the last clear.
@@ -92,4 +93,4 @@ end
 -- As `touch`: an activity is recorded once in this time.
 if now - seen >= touch_every then redis.call('ZADD', recent, 'GT', now, token) end
 if once then redis.call('SET', once, asked, 'EX', once_ttl) end
-return answer('kept', after)
+return answer(#before == 0 and 'started' or 'kept', after)

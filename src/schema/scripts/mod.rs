@@ -51,7 +51,7 @@ pub static ACCOUNT: Script = lua!("account", "d636346692118b3f370935531da137509b
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "80d5dbfbc9b0929ff902f5ac58b492148f3d2f84");
+pub static CART_WRITE: Script = lua!("cart_write", "67572ad6cbe27cbcf81c24f96d54ea765992b4e7");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");

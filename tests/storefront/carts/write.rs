@@ -2,7 +2,7 @@ use std::{rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    carts::{self, Cart, CartChange, CartWriteOutcome, CartWriteRequest},
+    carts::{self, CartChange, CartWriteOutcome, CartWriteRequest},
     ports::error::Error,
     schema::{ids::UserId, token::Token},
     sessions,
@@ -33,7 +33,7 @@ async fn a_removal_without_a_session_starts_none() {
     let app = store.app(&[]);
     let unknown = Token::new(app.clock.now()).unwrap();
     for token in [None, Some(&unknown)] {
-        let nothing = CartWriteOutcome { session: None, created: false, cart: Cart::default() };
+        let nothing = CartWriteOutcome::default();
         assert_eq!(change(&app, token, CartChange::Clear).await, Ok(nothing.clone()));
         assert_eq!(try_set(&app, token, "mug", 0).await, Ok(nothing.clone()));
         assert_eq!(try_set(&app, token, "mug", -5).await, Ok(nothing));
@@ -176,4 +176,27 @@ async fn a_write_with_a_token_that_a_login_has_just_replaced_is_refused() {
     // By now the visitor has the new cookie, or has never got it.
     store.clock.advance(Duration::from_millis(1));
     assert!(try_add(&app, Some(&guest), "cup", 1, Some("key")).await.unwrap().created);
+}
+
+#[tokio::test]
+async fn a_write_tells_its_additions_and_whether_it_starts_the_cart() {
+    let store = Store::new().await;
+    let app = store.app(&[("CART_MAX_QUANTITY", "1")]);
+    let told = |outcome: Result<CartWriteOutcome, Error>| outcome.map(|write| (write.additions, write.starts_cart));
+    let first = try_set(&app, None, "mug", 1).await.unwrap();
+    let token = first.session.clone().unwrap().token;
+    assert_eq!(told(Ok(first)), Ok((1, true)));
+    assert_eq!(told(try_add(&app, Some(&token), "mug", 1, None).await), Ok((1, false)), "the cart holds one already");
+    assert_eq!(told(try_set(&app, Some(&token), "cup", 1).await), Ok((0, false)), "it may have been there");
+    assert_eq!(told(change(&app, Some(&token), CartChange::Clear).await), Ok((0, false)));
+    assert_eq!(told(change(&app, Some(&token), CartChange::Clear).await), Ok((0, false)));
+    assert_eq!(told(try_set(&app, Some(&token), "mug", 1).await), Ok((1, true)));
+    change(&app, Some(&token), CartChange::Clear).await.unwrap();
+    for expected in [(1, true), (0, false)] {
+        assert_eq!(
+            told(try_add(&app, Some(&token), "mug", 1, Some("key")).await),
+            Ok(expected),
+            "the second repeats it"
+        );
+    }
 }
