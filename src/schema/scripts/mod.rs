@@ -84,7 +84,7 @@ pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "3e4ac1059996bf65625037
 pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
 
 /// Counts an order in the insights, once per order.
-pub static LEARN: Script = lua!("learn", "f78f6c8da32aeb472b8a659b87528d0b7312bbef");
+pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
 pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
