@@ -55,7 +55,7 @@ pub async fn log_in(
 /// user: then its views are deleted and its cart is recorded as abandoned.
 ///
 /// With an idempotency key, a user's login takes effect once per day. A repetition returns the same session while that
-/// is live. A form has no such key, so for ten minutes the old token serves as one. A visitor whose response was lost,
+/// is live, and starts another one later. A form has no such key, so for ten minutes the old token serves as one. A visitor whose response was lost,
 /// or who submitted twice, returns with the old token and gets the session that now holds their cart.
 ///
 /// A script, because the owner of the old session decides what moves. It is repeatable after a lost reply: the token is
@@ -102,7 +102,8 @@ pub async fn log_in_with(
         .num(now - config.idle)
         .num(config.max_age.as_secs())
         .arg(old_token.map_or("", Token::as_str))
-        .num(once_ttl.unwrap_or_default())
+        // A repetition does not find a session past its maximum age.
+        .num(once_ttl.unwrap_or_default().min(config.max_age.as_secs()))
         .arg(device);
     let token: String = redis.run(command.repeatable().synced()).await?;
     Token::parse(&token).ok_or(upstash_rest::Error::UnexpectedType.into())

@@ -67,7 +67,10 @@ impl Sessions {
     pub(super) fn log_in(&self, state: &mut State, old: Option<Token>, user: User) -> Option<()> {
         if let Some(old) = old {
             let known = state.followers[usize::from(old)];
-            let is_current = |known: &Token| state.sessions[usize::from(*known)].user == Some(user);
+            let is_current = |known: &Token| {
+                let Session { user: owner, seen, .. } = state.sessions[usize::from(*known)];
+                owner == Some(user) && seen.is_some_and(|seen| seen + IDLE >= state.now)
+            };
             if known.as_ref().is_some_and(is_current) && self.has(Rule::LoginOncePerOldToken) {
                 return Some(());
             }

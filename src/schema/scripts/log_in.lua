@@ -11,7 +11,8 @@ local once = KEYS[old == '' and 8 or 10]
 
 if once then
   local known = redis.call('GET', once)
-  if known and redis.call('HGET', login, known) == user then return known end
+  if known and redis.call('HGET', login, known) == user
+    and (tonumber(redis.call('ZSCORE', recent, known)) or 0) >= tonumber(idle_cutoff) then return known end
   redis.call('SET', once, new, 'EX', once_ttl)
 end
 

@@ -87,7 +87,7 @@ pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83
 pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
+pub static LOG_IN: Script = lua!("log_in", "6410a3d0f4a9a4eb085be907828dc410d7eaec85");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "71fb24a8aebfec9368b4ee111e4563022c85905c").readable(PAGE_READS);

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use edgefront::{carts, sessions};
 use edgefront_gateway::Fault;
 use serde_json::json;
@@ -113,4 +115,18 @@ async fn a_login_that_is_resent_after_a_lost_reply_starts_one_session() {
     assert_eq!(ada.len(), 1);
     assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", ada[0])]).await, json!(["mug", "2"]));
     assert_eq!(user_of(&app, &bob).await.as_deref(), Some("bob"));
+}
+
+#[tokio::test]
+async fn a_repeated_login_finds_no_idle_session() {
+    let store = Store::new().await;
+    let app = store.app(&[("SESSION_IDLE", "60")]);
+    let guest = guest(&app).await;
+    let ada = log_in(&app, Some(&guest), "ada").await;
+    store.clock.advance(Duration::from_mins(1));
+    assert_eq!(log_in(&app, Some(&guest), "ada").await, ada);
+    store.clock.advance(Duration::from_millis(1));
+    let next = log_in(&app, Some(&guest), "ada").await;
+    assert_ne!(next, ada);
+    assert_eq!(user_of(&app, &next).await.as_deref(), Some("ada"));
 }

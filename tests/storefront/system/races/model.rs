@@ -80,8 +80,8 @@ impl<'a> Model<'a> {
                 doing.expected = Some(self.touch(&mut next, token.as_str(), item.as_str(), now).to_owned());
             }
             Deed::Touch(_, item) => *next.ranking.entry(item.to_string()).or_default() -= 1.0,
-            Deed::LogIn(old, user) if self.followed_by(before, old.as_ref(), user.as_str()).is_some() => {
-                doing.expected = self.followed_by(before, old.as_ref(), user.as_str()).cloned();
+            Deed::LogIn(old, user) if self.followed_by(before, old.as_ref(), user.as_str(), now).is_some() => {
+                doing.expected = self.followed_by(before, old.as_ref(), user.as_str(), now).cloned();
             }
             Deed::LogIn(old, user) => {
                 let new = drawn.ok_or("a login draws a token")?;
@@ -179,9 +179,9 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The session of `user` that an earlier login with `old` began, if there still is one: this one is its retry.
-    fn followed_by(&self, before: &State, old: Option<&Token>, user: &str) -> Option<&String> {
-        self.followed.get(old?.as_str()).filter(|token| before.login.get(*token).is_some_and(|owner| owner == user))
+    /// The session of `user` that an earlier login with `old` began, if it is still live: this one is its retry.
+    fn followed_by(&self, before: &State, old: Option<&Token>, user: &str, now: Timestamp) -> Option<&String> {
+        self.followed.get(old?.as_str()).filter(|token| self.user(before, token, now) == Some(user))
     }
 
     /// The session that a login began in place of this one is just in use: a cart write must not start a guest's session.
