@@ -63,7 +63,7 @@ pub static COMMIT: Script = lua!("commit", "fe27cd192d6c795e330c7c6852c2c39466a1
 pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
 
 /// Lists the live sessions of a user, newest login first.
-pub static DEVICES: Script = lua!("devices", "53d2b4a70149386ef9c3d5691840e4f80e0f9296");
+pub static DEVICES: Script = lua!("devices", "0849f89d05994e6b6ca49ed611c6052e416da2fc");
 
 /// Ends logins of a user, so that their tokens are worthless at once.
 pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4523f6ffff55a");
@@ -87,7 +87,7 @@ pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83
 pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "6410a3d0f4a9a4eb085be907828dc410d7eaec85");
+pub static LOG_IN: Script = lua!("log_in", "8020e6420bd662d857f069763c2157cf6f715323");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "71fb24a8aebfec9368b4ee111e4563022c85905c").readable(PAGE_READS);

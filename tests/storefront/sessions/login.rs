@@ -130,3 +130,36 @@ async fn a_repeated_login_finds_no_idle_session() {
     assert_ne!(next, ada);
     assert_eq!(user_of(&app, &next).await.as_deref(), Some("ada"));
 }
+
+#[tokio::test]
+async fn ended_logins_do_not_hide_the_live_sessions_of_a_user() {
+    let store = Store::book().await;
+    let app = store.app(&[]);
+    let mut first = Vec::new();
+    for _ in 0..100 {
+        first.push(log_in(&app, None, "ada").await);
+        store.clock.advance(Duration::from_millis(1));
+    }
+    for _ in 0..100 {
+        log_out(&app, &log_in(&app, None, "ada").await).await;
+        store.clock.advance(Duration::from_millis(1));
+    }
+    // Each login looks at the newest ones or at the oldest ones.
+    let listed = store.raw(&["ZCARD", "sessions:ada"]).await.as_u64().unwrap();
+    assert!((100..160).contains(&listed), "{listed}");
+    // A cleanup leaves ended logins in the list, too.
+    for number in 0..100 {
+        store
+            .raw(&[
+                "ZADD",
+                "sessions:ada",
+                &(app.clock.now() + Duration::from_secs(9)).to_string(),
+                &format!("ended-{number}"),
+            ])
+            .await;
+    }
+    let (now, config) = (app.clock.now(), &app.config.session);
+    let latest = sessions::latest_login(&app.redis, &user("ada"), now, config).await.unwrap();
+    assert_eq!(latest.as_ref(), first.last());
+    assert_eq!(sessions::list_devices(&app.redis, &first[0], now, config).await.unwrap().len(), 100);
+}
