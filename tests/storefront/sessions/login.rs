@@ -163,3 +163,14 @@ async fn ended_logins_do_not_hide_the_live_sessions_of_a_user() {
     assert_eq!(latest.as_ref(), first.last());
     assert_eq!(sessions::list_devices(&app.redis, &first[0], now, config).await.unwrap().len(), 100);
 }
+
+#[tokio::test]
+async fn a_session_past_its_maximum_age_is_not_listed() {
+    let store = Store::new().await;
+    let app = store.app(&[("SESSION_MAX_AGE", "600")]);
+    log_in(&app, None, "ada").await;
+    store.clock.advance(Duration::from_mins(10));
+    let ada = log_in(&app, None, "ada").await;
+    let devices = sessions::list_devices(&app.redis, &ada, app.clock.now(), &app.config.session).await.unwrap();
+    assert_eq!(devices.into_iter().map(|device| device.token).collect::<Vec<_>>(), [ada]);
+}
