@@ -66,7 +66,7 @@ pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f
 pub static DEVICES: Script = lua!("devices", "0849f89d05994e6b6ca49ed611c6052e416da2fc");
 
 /// Ends logins of a user, so that their tokens are worthless at once.
-pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4523f6ffff55a");
+pub static END_LOGINS: Script = lua!("end_logins", "eebd1713d0aca0bd46a6c9590566b73d39d389d2");
 
 /// Deletes stored pages and takes them out of the account of page sizes.
 pub static EVICT: Script = lua!("evict", "1bf02050057b650ea60befaaa92a76bdd1edaaf1");
