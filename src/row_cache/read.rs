@@ -21,7 +21,7 @@ use upstash_rest::{Command, FromReply, Reply};
 pub struct CachedRow {
     /// A JSON object: column → value.
     pub json: Bytes,
-    /// Time since the copy was read from the source.
+    /// Time since the copy was read from the source, at most: the time of the query is part of it.
     pub age: Duration,
     /// The refresh period.
     pub period: Duration,
@@ -88,7 +88,7 @@ async fn read_or_load(
     if let (Some(source), false) = (source, missing.is_empty()) {
         let (loaded, _) = load(redis, source, &missing, LeaseReason::CopyMissing, now).await?;
         for (row, state) in rows.iter().zip(&mut states) {
-            state.fill_from(&loaded, row);
+            state.fill_from(&loaded, row, source.since(now));
         }
     }
     Ok(states)
@@ -101,12 +101,25 @@ impl RowState {
         if let Self::Cached(copy) = self { Some(copy) } else { None }
     }
 
-    /// Replaces a missing copy of `row` by the loaded row. Without an answer of the source it stays missing.
-    fn fill_from(&mut self, loaded: &LoadedRows, row: &RowId) {
+    /// The copy; None if there is no such row.
+    ///
+    /// # Errors
+    /// [`Error::NotYet`] if the copy is missing.
+    pub(super) fn into_copy(self) -> Result<Option<CachedRow>, Error> {
+        match self {
+            Self::Cached(copy) => Ok(Some(copy)),
+            Self::CopyMissing(_) => Err(Error::NotYet("row")),
+            Self::NotScheduled => Ok(None),
+        }
+    }
+
+    /// Replaces a missing copy of `row` by the row that was loaded `age` ago. Without an answer of the source it stays
+    /// missing.
+    fn fill_from(&mut self, loaded: &LoadedRows, row: &RowId, age: Duration) {
         let Self::CopyMissing(schedule) = self else { return };
         match loaded.get(row).cloned() {
             Some(Some(json)) => {
-                let (age, period, overdue) = (Duration::ZERO, schedule.period(), false);
+                let (period, overdue) = (schedule.period(), false);
                 *self = Self::Cached(CachedRow { json, age, period, overdue });
             }
             Some(None) => *self = Self::NotScheduled,

@@ -57,7 +57,7 @@ pub static CART_WRITE: Script = lua!("cart_write", "67572ad6cbe27cbcf81c24f96d54
 pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");
 
 /// Ends the leases of rows, stores their new copies, and sets when the rows are due again.
-pub static COMMIT: Script = lua!("commit", "fe27cd192d6c795e330c7c6852c2c39466a16c3e");
+pub static COMMIT: Script = lua!("commit", "14a600c118c0b823f0cd97fcd60a7ecc59ee2fef");
 
 /// Counts a reported view of an item that is in the ranking, once per idempotency key.
 pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
