@@ -1,6 +1,6 @@
 //! Reads copies of rows, with their age. A scheduled row without a copy is loaded at once.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -43,40 +43,16 @@ pub async fn read(
     row: &RowId,
     now: Timestamp,
 ) -> Result<Option<CachedRow>, Error> {
-    match read_or_load(redis, source, std::slice::from_ref(row), now).await?.pop() {
-        Some(RowState::Cached(copy)) => Ok(Some(copy)),
-        Some(RowState::CopyMissing(_)) => Err(Error::NotYet("row")),
-        Some(RowState::NotScheduled) | None => Ok(None),
-    }
+    read_many(redis, source, slice::from_ref(row), now).await?.pop().map_or(Ok(None), RowState::into_copy)
 }
 
-/// The states of `rows`, in the same order.
+/// The states of `rows`, in the same order. Loads the scheduled rows without a copy.
 ///
 /// One pipeline, as [`read`].
 ///
 /// # Errors
 /// [`Error::Redis`].
 pub async fn read_many(
-    redis: &Redis,
-    source: Option<&RowSource<'_>>,
-    rows: &[RowId],
-    now: Timestamp,
-) -> Result<Vec<RowState>, Error> {
-    read_or_load(redis, source, rows, now).await
-}
-
-/// A row in Redis.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RowState {
-    Cached(CachedRow),
-    /// The row is scheduled and has no copy yet: it is being loaded, or its source fails.
-    CopyMissing(Schedule),
-    /// The row is not scheduled, or its source no longer has it.
-    NotScheduled,
-}
-
-/// Reads the copies, and loads the scheduled rows without a copy.
-async fn read_or_load(
     redis: &Redis,
     source: Option<&RowSource<'_>>,
     rows: &[RowId],
@@ -92,6 +68,16 @@ async fn read_or_load(
         }
     }
     Ok(states)
+}
+
+/// A row in Redis.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowState {
+    Cached(CachedRow),
+    /// The row is scheduled and has no copy yet: it is being loaded, or its source fails.
+    CopyMissing(Schedule),
+    /// The row is not scheduled, or its source no longer has it.
+    NotScheduled,
 }
 
 impl RowState {
