@@ -3,10 +3,10 @@
 import { formatDuration, formatNumber, formatPercent, formatTime, plural } from './format.js';
 import { CACHEABLE, RESPONSES, SERVED, recentCounts, sumOf } from './series.js';
 
-/** Seconds without a heartbeat. The cron jobs write one every three minutes; /readyz uses the same limit. */
-const MAX_HEARTBEAT_AGE = 600;
-/** Seconds after which only the table of jobs shows a failure. */
-const RECENT_FAILURE = 900;
+/** Seconds without a heartbeat. The cron jobs write one at least every nine minutes; /readyz uses the same limit. */
+const MAX_HEARTBEAT_AGE = 1200;
+/** Seconds after which only the table of jobs shows a failure. A failing job fails again sooner; /metrics uses the same limit. */
+const RECENT_FAILURE = 600;
 /** Seconds that a row may be overdue. A cron run ends 5 s before the next one starts, so a refresh may wait for the next run. */
 const OVERDUE_GRACE = 30;
 

@@ -77,16 +77,6 @@ impl CartChanges {
     pub fn as_slice(&self) -> &[CartChange] {
         &self.0
     }
-
-    /// The quantity of each addition.
-    #[must_use]
-    pub fn added(&self) -> Vec<u32> {
-        let added = |change: &CartChange| match change {
-            CartChange::Add(_, quantity) => Some(quantity.get()),
-            CartChange::Set(..) | CartChange::Clear => None,
-        };
-        self.0.iter().filter_map(added).collect()
-    }
 }
 
 impl CartChange {
@@ -176,7 +166,6 @@ mod tests {
             matches!(changes.as_slice(), [CartChange::Clear, CartChange::Add(mug, _), CartChange::Set(seven, Quantity::ZERO)]
                 if (mug.as_str(), seven.as_str()) == ("mug", "7"))
         );
-        assert_eq!(changes.added(), [2]);
         assert_eq!(parse(&format!("[{}]", vec![one; 100].join(","))).unwrap().as_slice().len(), 100);
     }
 

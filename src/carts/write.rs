@@ -24,8 +24,8 @@ pub struct CartWriteRequest<'a> {
     pub idempotency_key: Option<&'a str>,
 }
 
-/// The result of a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of a write. The default is that of a write without a session and with nothing to put into a cart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CartWriteOutcome {
     /// The session of the cart. `None` if there was no live session and nothing to put into a cart.
     pub session: Option<Session>,
@@ -33,6 +33,11 @@ pub struct CartWriteOutcome {
     pub created: bool,
     /// The cart after the write.
     pub cart: Cart,
+    /// The additions to the cart: each [`CartChange::Add`], and in an empty cart also each [`CartChange::Set`] of an item.
+    /// A repetition adds nothing.
+    pub additions: usize,
+    /// The write put the first item into an empty cart.
+    pub starts_cart: bool,
 }
 
 /// Changes the cart of the session of `token`. As [`write()`], without an idempotency key.
@@ -65,6 +70,8 @@ pub async fn change(
 /// - [`Error::CartFull`] if an item would be one more than
 ///   [`CartConfig::max_lines`](crate::config::CartConfig::max_lines).
 /// - [`Error::KeyReused`] if the same session used the idempotency key for another change.
+/// - [`Error::Conflict`] if a login replaced the session less than ten seconds ago: the visitor's next request carries
+///   the new token.
 /// - [`Error::Redis`].
 pub async fn write(
     redis: &Redis,
@@ -100,8 +107,13 @@ async fn write_once(
     config: &Config,
 ) -> Result<CartWriteOutcome, Error> {
     let (guest_token, shard) = (guest_token.as_ref(), redis.keys().shard_of(token));
+    let is_drawn = guest_token == Some(token);
     let mut keys = vec![shard.login(), shard.recent(), shard.cart(token), shard.cart(guest_token.unwrap_or(token))];
-    keys.extend(request.idempotency_key.map(|key| shard.idempotency(token.as_str(), key)));
+    // No login has replaced a token that was just drawn, and no request has used it.
+    if !is_drawn {
+        let names = [sessions::LOGIN_RETRY_KEY].into_iter().chain(request.idempotency_key);
+        keys.extend(names.map(|name| shard.idempotency(token.as_str(), name)));
+    }
     let mut command = Command::script(&CART_WRITE, keys)
         .args([token.as_str(), guest_token.map_or("", Token::as_str)])
         .num(now)
@@ -120,20 +132,29 @@ async fn write_once(
     let command = if is_repeatable { command.repeatable() } else { command }.synced();
     let reply: Option<(String, String, Pairs<String, String>)> = redis.run(command).await?;
     let Some((outcome, login_value, cart)) = reply else {
-        return Ok(CartWriteOutcome { session: None, created: false, cart: Cart::default() });
+        return Ok(CartWriteOutcome::default());
     };
     let created = match outcome.as_str() {
         // If the visitor had no token, an earlier execution started this session and its reply was lost.
-        "kept" => guest_token == Some(token),
+        "kept" | "started" | "repeated" => is_drawn,
         "created" => true,
         "full" => return Err(Error::CartFull { limit: config.cart.max_lines }),
+        "replaced" => return Err(Error::Conflict("you have just signed in: try again")),
         _ => return Err(Error::KeyReused),
+    };
+    let (cart, was_empty) = (Cart::from_pairs(cart), created || outcome == "started");
+    let is_addition = |change: &&CartChange| match change {
+        CartChange::Add(..) => outcome != "repeated",
+        CartChange::Set(_, quantity) => was_empty && *quantity != Quantity::ZERO,
+        CartChange::Clear => false,
     };
     let token = guest_token.filter(|_| created).unwrap_or(token);
     Ok(CartWriteOutcome {
         session: Session::from_login_value(token, &login_value),
         created,
-        cart: Cart::from_pairs(cart),
+        additions: request.changes.iter().filter(is_addition).count(),
+        starts_cart: was_empty && !cart.lines.is_empty(),
+        cart,
     })
 }
 

@@ -16,6 +16,8 @@ use upstash_rest::{Command, Pairs, parse_f64};
 /// The crons count as silent after this time. They write the heartbeat with each report, and at least every ninth
 /// minute.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_mins(20);
+/// A failing job fails again within this time: the cleanup looks for the same kind of session every ninth minute.
+const FAILURE_LIFETIME: Duration = Duration::from_mins(10);
 /// The heartbeat's field in `jobs:`.
 const HEARTBEAT: &str = "heartbeat";
 
@@ -37,6 +39,13 @@ impl JobReport {
     /// True if the run found nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         self.done.values().all(|value| matches!(value.as_u64(), Some(0)) || *value == Value::Bool(false))
+    }
+
+    /// True if the run failed less than ten minutes ago. An older failure is over: later runs found nothing to do, and such
+    /// a run stores no report.
+    #[must_use]
+    pub fn is_failing(&self, now: Timestamp) -> bool {
+        self.error.is_some() && now.since(Timestamp::from_score(self.finished)) < FAILURE_LIFETIME
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     esi::Processed,
     failure::failure,
     fragments::{expanded, is_compressed},
-    obey::{Obeyed, check_limit, log_out_again, obey, obey_beside_order, settle},
+    obey::{Obeyed, check_limit, log_out_again, obey, obey_with_order},
     origin::fetch_personal,
     visit::{RequestHead, Visit},
     visitor::VisitorContext,
@@ -77,19 +77,16 @@ pub async fn finish(
     let item = directives.item.take();
     let mut background = Vec::new();
     let (cookie, failed) = if let Some(order) = directives.order.take() {
-        // The order comes first: a logout would record the bought cart as abandoned. It is accepted, so no limit and no
-        // failure of the other directives may replace the response.
-        background.push(settle(visit, *order, user.or(directives.user.as_ref())).await);
-        let (cookie, retry) = obey_beside_order(visit, directives, user, &head.headers).await;
-        background.extend(retry);
+        // The order is accepted, so no limit and no failure of the other directives may replace the response.
+        let (cookie, task) = obey_with_order(visit, *order, directives, user, &head.headers).await;
+        background.push(task);
         (cookie, None)
     } else if let Err(error) = check_limit(visit, &directives).await {
         (None, Some(error))
     } else {
-        let named = directives.named_logout().cloned();
-        let Obeyed { cookie, result } = obey(visit, directives, user, &head.headers, None).await;
-        if let (Err(Error::Redis(_)), Some(named)) = (&result, named) {
-            background.push(log_out_again(visit, named));
+        let Obeyed { cookie, result, .. } = obey(visit, &mut directives, user, &head.headers, None).await;
+        if let (Err(Error::Redis(_)), Some(named)) = (&result, directives.named_logout()) {
+            background.push(log_out_again(visit, named.clone()));
         }
         (cookie, result.err())
     };

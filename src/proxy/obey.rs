@@ -9,49 +9,28 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    carts::{self, CartWriteRequest},
+    carts::{self, CartChanges, CartWriteOutcome, CartWriteRequest},
     metrics::traffic::Metric,
     orders::{Customer, Order, insights},
     ports::{answer::BackgroundTask, error::Error, random},
-    schema::{hex, ids::UserId, redis::Redis},
+    schema::{
+        hex,
+        ids::{ItemId, UserId},
+        redis::Redis,
+        token::Token,
+    },
     sessions::{self, LoginRequest, cookie, device::DeviceLabel},
 };
 
 /// Redis deadline of background work. No visitor waits, and the origin does not repeat its directives.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Settles an order: the cart loses the bought lines, the insights learn. A failure does not undo the order: it is
-/// logged, and the returned background task tries once more.
-pub(super) async fn settle(visit: &Visit, order: Order, user: Option<&UserId>) -> BackgroundTask {
-    let (app, token, now, user) = (visit.app.clone(), visit.token.clone(), visit.now, user.cloned());
-    let customer = Customer { token: token.as_ref(), user: user.as_ref() };
-    let settled = order.settle(&app.redis, customer, now, &app.config.session).await;
-    Box::pin(async move {
-        let redis = app.redis.with_deadline(RETRY_TIMEOUT);
-        let settled = match settled {
-            Ok(viewed) => Ok(viewed),
-            Err(error) => {
-                log::error!("an order was not settled before the response, trying again: {error}");
-                let customer = Customer { token: token.as_ref(), user: user.as_ref() };
-                order.settle(&redis, customer, now, &app.config.session).await
-            }
-        };
-        let is_new = match settled {
-            Ok(viewed) => insights::learn(&redis, &order, &viewed, now, &app.config.insights).await,
-            Err(error) => Err(error),
-        };
-        match is_new {
-            Ok(true) => app.traffic.count(Metric::Order),
-            Ok(false) => {}
-            Err(error) => log::warn!("an order was not settled: {error}"),
-        }
-    })
-}
-
 /// The result of [`obey`].
 pub(super) struct Obeyed {
     /// The new cookie. A login that succeeded has one even if a later directive failed.
     pub cookie: Option<HeaderValue>,
+    /// The token after login or logout.
+    token: Option<Token>,
     /// The error of the first directive that failed. No later one was executed.
     pub result: Result<(), Error>,
 }
@@ -67,11 +46,11 @@ pub(super) async fn check_limit(visit: &Visit, directives: &OriginDirectives) ->
     }
 }
 
-/// Executes login or logout, then the changes of the resulting session's cart. With `idempotency_key`, the changes of
-/// one session's cart take effect once.
+/// Executes login or logout, then the changes of the resulting session's cart. Removes the executed ones from
+/// `directives`. With `idempotency_key`, the changes of one session's cart take effect once.
 pub(super) async fn obey(
     visit: &Visit,
-    directives: OriginDirectives,
+    directives: &mut OriginDirectives,
     user: Option<&UserId>,
     request: &HeaderMap,
     idempotency_key: Option<&str>,
@@ -79,56 +58,103 @@ pub(super) async fn obey(
     let Visit { app, now, .. } = visit;
     let (mut token, mut cookie) = (visit.token.clone(), None);
     let directives_executed = async {
-        if let Some(user) = directives.user {
+        if let Some(user) = &directives.user {
             let label = DeviceLabel::of(request);
-            let login =
-                LoginRequest { user: &user, old_token: token.as_ref(), label: label.as_ref(), idempotency_key: None };
+            let login = LoginRequest { user, old_token: token.as_ref(), label: label.as_ref(), idempotency_key: None };
             let new = sessions::log_in_with(&app.redis, &login, *now, &app.config.session).await?;
             cookie = Some(app.keyring.set(&new)?);
             token = Some(new);
-        } else if let Some(scope) = directives.logout {
-            log_out(&app.redis, visit, &scope, user).await?;
+        } else if let Some(scope) = &directives.logout {
+            log_out(&app.redis, visit, scope, user).await?;
             if scope.ends_own() {
                 cookie = Some(cookie::clear());
                 token = None;
             }
         }
-        if let Some(changes) = directives.cart {
-            let request = CartWriteRequest { token: token.as_ref(), changes: changes.as_slice(), idempotency_key };
-            let write = carts::write(&app.redis, &request, *now, &app.config).await?;
-            app.traffic.count_cart_additions(&write.cart, &changes.added());
+        (directives.user, directives.logout) = (None, None);
+        if let Some(changes) = &directives.cart {
+            let write = write_cart(&app.redis, visit, token.as_ref(), changes, idempotency_key).await?;
             if let Some(session) = write.session.filter(|_| write.created) {
                 cookie = Some(app.keyring.set(&session.token)?);
             }
+            directives.cart = None;
         }
         Ok(())
     };
     let result = directives_executed.await;
-    Obeyed { cookie, result }
+    Obeyed { cookie, token, result }
 }
 
-/// As [`obey`], for the other directives of a response with an order. The order stands, so the visitor gets the
-/// response even if Redis fails or refuses a directive: an error would say that the order was refused. The failure is
-/// logged. The returned background task tries a logout or the cart changes once more.
-pub(super) async fn obey_beside_order(
+/// Settles an order: the cart loses the bought lines, the insights learn. Then executes the other directives of the
+/// response. The order stands, so the visitor gets the response even if Redis fails or refuses a directive: an error
+/// would say that the order was refused. Failures are logged.
+///
+/// The returned background task tries once more what Redis did not answer: the order in the cart that the directives
+/// left, then a logout or the cart changes. A page that comes before that shows the bought lines.
+pub(super) async fn obey_with_order(
     visit: &Visit,
-    directives: OriginDirectives,
+    order: Order,
+    mut directives: OriginDirectives,
     user: Option<&UserId>,
     request: &HeaderMap,
-) -> (Option<HeaderValue>, Option<BackgroundTask>) {
+) -> (Option<HeaderValue>, BackgroundTask) {
+    let customer = user.or(directives.user.as_ref()).cloned();
+    let mut settled = settle(&visit.app.redis, visit, &order, customer.as_ref()).await;
+    if settled.is_err() && (directives.user.is_some() || directives.logout.is_some()) {
+        // A logout, or a login of another user, would record the bought cart as abandoned.
+        settled = settle(&visit.app.redis, visit, &order, customer.as_ref()).await;
+    }
     // No client can send this key, because an idempotency key holds no space.
     let key = random::bytes::<16>().ok().map(|bytes| format!("order {}", hex(&bytes)));
-    let again = directives.clone();
-    let Obeyed { cookie, result } = obey(visit, directives, user, request, key.as_deref()).await;
-    let Err(error) = result else { return (cookie, None) };
-    log::error!("the response to an order was sent, but not all of its other directives were executed: {error}");
-    let cookie = cookie.or_else(|| {
-        again.logout.as_ref().filter(|scope| again.user.is_none() && scope.ends_own()).map(|_| cookie::clear())
-    });
-    let is_unknown = matches!(error, Error::Redis(_));
-    let (visit, user) = (visit.clone(), user.cloned());
-    let retry = async move { retry(&visit, again, user.as_ref(), key.as_deref()).await };
-    (cookie, is_unknown.then(|| -> BackgroundTask { Box::pin(retry) }))
+    let Obeyed { mut cookie, token, result } = obey(visit, &mut directives, user, request, key.as_deref()).await;
+    if let Err(error) = &result {
+        log::error!("the response to an order was sent, but not all of its other directives were executed: {error}");
+        let ends_own = directives.user.is_none() && directives.logout.as_ref().is_some_and(LogoutScope::ends_own);
+        cookie = cookie.or_else(|| ends_own.then(cookie::clear));
+    }
+    let is_unknown = matches!(result, Err(Error::Redis(_)));
+    let (visit, user) = (Visit { token, ..visit.clone() }, user.cloned());
+    let task = async move {
+        let app = &visit.app;
+        let redis = app.redis.with_deadline(RETRY_TIMEOUT);
+        if let Err(error) = &settled {
+            log::error!("an order was not settled before the response, trying again: {error}");
+            settled = settle(&redis, &visit, &order, customer.as_ref()).await;
+        }
+        if is_unknown {
+            retry(&redis, &visit, &directives, user.as_ref(), key.as_deref()).await;
+        }
+        let is_new = match settled {
+            Ok(viewed) => insights::learn(&redis, &order, &viewed, visit.now, &app.config.insights).await,
+            Err(error) => Err(error),
+        };
+        match is_new {
+            Ok(true) => app.traffic.count(Metric::Order),
+            Ok(false) => {}
+            Err(error) => log::warn!("an order was not settled: {error}"),
+        }
+    };
+    (cookie, Box::pin(task))
+}
+
+/// Settles an order of the visitor's session.
+async fn settle(redis: &Redis, visit: &Visit, order: &Order, user: Option<&UserId>) -> Result<Vec<ItemId>, Error> {
+    let customer = Customer { token: visit.token.as_ref(), user };
+    order.settle(redis, customer, visit.now, &visit.app.config.session).await
+}
+
+/// Changes the cart of the session of `token`, and counts the change.
+async fn write_cart(
+    redis: &Redis,
+    visit: &Visit,
+    token: Option<&Token>,
+    changes: &CartChanges,
+    idempotency_key: Option<&str>,
+) -> Result<CartWriteOutcome, Error> {
+    let request = CartWriteRequest { token, changes: changes.as_slice(), idempotency_key };
+    let write = carts::write(redis, &request, visit.now, &visit.app.config).await?;
+    visit.app.traffic.count_cart_write(&write);
+    Ok(write)
 }
 
 /// Tries once more to end all sessions of a named user. The visitor gets an error, but cannot repeat the request: the
@@ -143,18 +169,20 @@ pub(super) fn log_out_again(visit: &Visit, user: UserId) -> BackgroundTask {
     })
 }
 
-/// Tries a logout once more, or the changes of an existing session's cart. Nothing else can follow the response: a new
-/// session would need a cookie.
-async fn retry(visit: &Visit, directives: OriginDirectives, user: Option<&UserId>, key: Option<&str>) {
-    let (app, now) = (&visit.app, visit.now);
-    let redis = app.redis.with_deadline(RETRY_TIMEOUT);
+/// Tries the directives that were not executed once more: a logout, or the changes of an existing session's cart. Nothing
+/// else can follow the response: a new session would need a cookie.
+async fn retry(
+    redis: &Redis,
+    visit: &Visit,
+    directives: &OriginDirectives,
+    user: Option<&UserId>,
+    idempotency_key: Option<&str>,
+) {
     let outcome = match directives {
         OriginDirectives { user: Some(_), .. } => return,
-        OriginDirectives { logout: Some(scope), .. } => log_out(&redis, visit, &scope, user).await,
+        OriginDirectives { logout: Some(scope), .. } => log_out(redis, visit, scope, user).await,
         OriginDirectives { cart: Some(changes), .. } if visit.token.is_some() => {
-            let changes = changes.as_slice();
-            let request = CartWriteRequest { token: visit.token.as_ref(), changes, idempotency_key: key };
-            carts::write(&redis, &request, now, &app.config).await.map(drop)
+            write_cart(redis, visit, visit.token.as_ref(), changes, idempotency_key).await.map(drop)
         }
         _ => return,
     };

@@ -1,6 +1,6 @@
 //! Commits leased rows: writes the copies and the next refresh times, and ends the leases.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
 
@@ -51,6 +51,8 @@ pub(super) struct CommitTerms {
     /// The refresh keeps the rows that are due again by then. None if it keeps no row.
     pub keep_by: Option<Timestamp>,
     pub holder: Holder,
+    /// Time since `began`. The source was read meanwhile, so a copy may be that old.
+    pub elapsed: Duration,
 }
 
 /// Other rows, after a commit.
@@ -134,7 +136,8 @@ fn commit_command(keys: Keys, rows: &[RowCommit<'_>], terms: CommitTerms) -> Com
     let command = Command::script(&COMMIT, schedule_keys.chain(copies))
         .num(terms.began)
         .num(terms.keep_by.unwrap_or(Timestamp::from_millis(0)))
-        .arg(terms.holder.to_string());
+        .arg(terms.holder.to_string())
+        .num(terms.elapsed.as_millis());
     rows.iter().fold(command, |command, row| {
         command
             .arg(row.leased.row.as_str())

@@ -4,10 +4,11 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
+    slice,
     time::Duration,
 };
 
-use super::{CachedRow, RowSource, RowState, read, read_many};
+use super::{CachedRow, RowSource, RowState, read_many};
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{ids::RowId, redis::Redis},
@@ -62,10 +63,10 @@ impl RowMemory {
         self.next_due.get().is_some_and(|(at, due)| now.since(at) <= LOOK_LIFETIME && due.is_none_or(|due| due > until))
     }
 
-    /// As [`read()`]; a recently read copy takes no request.
+    /// As [`read()`](super::read()); a recently read copy takes no request.
     ///
     /// # Errors
-    /// As [`read()`].
+    /// As [`read()`](super::read()).
     pub async fn read(
         &self,
         redis: &Redis,
@@ -73,13 +74,8 @@ impl RowMemory {
         row: &RowId,
         now: Timestamp,
     ) -> Result<Option<CachedRow>, Error> {
-        if let Some(copy) = self.recall(row, now) {
-            return Ok(Some(copy));
-        }
-        let start = self.start_read(now);
-        let copy = read(redis, source, row, now).await?;
-        self.remember(row, copy.as_ref(), &start);
-        Ok(copy)
+        let states = self.read_many(redis, source, slice::from_ref(row), now).await?;
+        states.into_iter().next().map_or(Ok(None), RowState::into_copy)
     }
 
     /// As [`read_many`]; recently read copies take no request.

@@ -1,6 +1,6 @@
 //! Reads copies of rows, with their age. A scheduled row without a copy is loaded at once.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -21,7 +21,7 @@ use upstash_rest::{Command, FromReply, Reply};
 pub struct CachedRow {
     /// A JSON object: column → value.
     pub json: Bytes,
-    /// Time since the copy was read from the source.
+    /// Time since the copy was read from the source, at most: the time of the query is part of it.
     pub age: Duration,
     /// The refresh period.
     pub period: Duration,
@@ -43,14 +43,10 @@ pub async fn read(
     row: &RowId,
     now: Timestamp,
 ) -> Result<Option<CachedRow>, Error> {
-    match read_or_load(redis, source, std::slice::from_ref(row), now).await?.pop() {
-        Some(RowState::Cached(copy)) => Ok(Some(copy)),
-        Some(RowState::CopyMissing(_)) => Err(Error::NotYet("row")),
-        Some(RowState::NotScheduled) | None => Ok(None),
-    }
+    read_many(redis, source, slice::from_ref(row), now).await?.pop().map_or(Ok(None), RowState::into_copy)
 }
 
-/// The states of `rows`, in the same order.
+/// The states of `rows`, in the same order. Loads the scheduled rows without a copy.
 ///
 /// One pipeline, as [`read`].
 ///
@@ -62,7 +58,16 @@ pub async fn read_many(
     rows: &[RowId],
     now: Timestamp,
 ) -> Result<Vec<RowState>, Error> {
-    read_or_load(redis, source, rows, now).await
+    let mut states = read_states(redis, rows, now).await?;
+    let is_missing = |(_, state): &(&RowId, &RowState)| matches!(state, RowState::CopyMissing(_));
+    let missing: Vec<_> = rows.iter().zip(&states).filter(is_missing).map(|(row, _)| row.clone()).collect();
+    if let (Some(source), false) = (source, missing.is_empty()) {
+        let (loaded, _) = load(redis, source, &missing, LeaseReason::CopyMissing, now).await?;
+        for (row, state) in rows.iter().zip(&mut states) {
+            state.fill_from(&loaded, row, source.since(now));
+        }
+    }
+    Ok(states)
 }
 
 /// A row in Redis.
@@ -75,25 +80,6 @@ pub enum RowState {
     NotScheduled,
 }
 
-/// Reads the copies, and loads the scheduled rows without a copy.
-async fn read_or_load(
-    redis: &Redis,
-    source: Option<&RowSource<'_>>,
-    rows: &[RowId],
-    now: Timestamp,
-) -> Result<Vec<RowState>, Error> {
-    let mut states = read_states(redis, rows, now).await?;
-    let is_missing = |(_, state): &(&RowId, &RowState)| matches!(state, RowState::CopyMissing(_));
-    let missing: Vec<_> = rows.iter().zip(&states).filter(is_missing).map(|(row, _)| row.clone()).collect();
-    if let (Some(source), false) = (source, missing.is_empty()) {
-        let (loaded, _) = load(redis, source, &missing, LeaseReason::CopyMissing, now).await?;
-        for (row, state) in rows.iter().zip(&mut states) {
-            state.fill_from(&loaded, row);
-        }
-    }
-    Ok(states)
-}
-
 impl RowState {
     /// The copy, if there is one.
     #[must_use]
@@ -101,12 +87,25 @@ impl RowState {
         if let Self::Cached(copy) = self { Some(copy) } else { None }
     }
 
-    /// Replaces a missing copy of `row` by the loaded row. Without an answer of the source it stays missing.
-    fn fill_from(&mut self, loaded: &LoadedRows, row: &RowId) {
+    /// The copy; None if there is no such row.
+    ///
+    /// # Errors
+    /// [`Error::NotYet`] if the copy is missing.
+    pub(super) fn into_copy(self) -> Result<Option<CachedRow>, Error> {
+        match self {
+            Self::Cached(copy) => Ok(Some(copy)),
+            Self::CopyMissing(_) => Err(Error::NotYet("row")),
+            Self::NotScheduled => Ok(None),
+        }
+    }
+
+    /// Replaces a missing copy of `row` by the row that was loaded `age` ago. Without an answer of the source it stays
+    /// missing.
+    fn fill_from(&mut self, loaded: &LoadedRows, row: &RowId, age: Duration) {
         let Self::CopyMissing(schedule) = self else { return };
         match loaded.get(row).cloned() {
             Some(Some(json)) => {
-                let (age, period, overdue) = (Duration::ZERO, schedule.period(), false);
+                let (period, overdue) = (schedule.period(), false);
                 *self = Self::Cached(CachedRow { json, age, period, overdue });
             }
             Some(None) => *self = Self::NotScheduled,

@@ -16,7 +16,7 @@ use crate::{
         database::{Database, Row},
         error::Error,
         fetch::{Body, Collected, Fetch, FetchError, Request, Response},
-        time::Clock,
+        time::{Clock, Timestamp},
     },
     schema::ids::{RowId, id_text},
 };
@@ -59,6 +59,11 @@ impl<'a> RowSource<'a> {
             RowsConfig::Url { url, key } => RowLocation::Url { fetch, url, key: key.as_ref() },
         };
         Self { location, clock }
+    }
+
+    /// Time since `moment`.
+    pub(super) fn since(&self, moment: Timestamp) -> Duration {
+        self.clock.now().since(moment)
     }
 
     /// Queries that `budget` still has for this source.

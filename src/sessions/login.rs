@@ -20,6 +20,9 @@ use crate::{
 
 /// Time for which the token of an ended session leads to the session that a login started instead: 600 s, for a retry.
 const LOGIN_RETRY_TTL: u64 = 600;
+/// The idempotency key, with the old token as its owner, under which the new token is found. No client can send this key,
+/// because an idempotency key holds no space.
+pub(crate) const LOGIN_RETRY_KEY: &str = "log in";
 
 /// A request to log a user in.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +55,7 @@ pub async fn log_in(
 /// user: then its views are deleted and its cart is recorded as abandoned.
 ///
 /// With an idempotency key, a user's login takes effect once per day. A repetition returns the same session while that
-/// is live. A form has no such key, so for ten minutes the old token serves as one. A visitor whose response was lost,
+/// is live, and starts another one later. A form has no such key, so for ten minutes the old token serves as one. A visitor whose response was lost,
 /// or who submitted twice, returns with the old token and gets the session that now holds their cart.
 ///
 /// A script, because the owner of the old session decides what moves. It is repeatable after a lost reply: the token is
@@ -99,7 +102,8 @@ pub async fn log_in_with(
         .num(now - config.idle)
         .num(config.max_age.as_secs())
         .arg(old_token.map_or("", Token::as_str))
-        .num(once_ttl.unwrap_or_default())
+        // A repetition does not find a session past its maximum age.
+        .num(once_ttl.unwrap_or_default().min(config.max_age.as_secs()))
         .arg(device);
     let token: String = redis.run(command.repeatable().synced()).await?;
     Token::parse(&token).ok_or(upstash_rest::Error::UnexpectedType.into())
@@ -110,8 +114,7 @@ pub async fn log_in_with(
 fn once<'a>(request: &LoginRequest<'a>) -> Option<(&'a str, &'a str, u64)> {
     match (request.idempotency_key, request.old_token) {
         (Some(key), _) => Some((request.user.as_str(), key, IDEMPOTENCY_TTL)),
-        // No client can send this key, because an idempotency key holds no space.
-        (None, Some(old)) => Some((old.as_str(), "log in", LOGIN_RETRY_TTL)),
+        (None, Some(old)) => Some((old.as_str(), LOGIN_RETRY_KEY, LOGIN_RETRY_TTL)),
         (None, None) => None,
     }
 }

@@ -1,6 +1,8 @@
 //! Log out: end one session, or all sessions of a user.
 
-use super::reap::{ReapTarget, end_logins_command, reap};
+use std::slice;
+
+use super::reap::{end, end_logins};
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
@@ -12,7 +14,7 @@ use crate::{
 /// # Errors
 /// [`Error::Redis`].
 pub async fn log_out(redis: &Redis, token: &Token, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
-    reap(redis, &[ReapTarget::logged_out(redis.keys(), token)], None, now - config.idle, config).await.map(drop)
+    end(redis, slice::from_ref(token), None, now, config).await.map(drop)
 }
 
 /// Ends all sessions of `user` and returns how many it ended.
@@ -23,9 +25,6 @@ pub async fn log_out(redis: &Redis, token: &Token, now: Timestamp, config: &Sess
 /// # Errors
 /// [`Error::Redis`].
 pub async fn log_out_user(redis: &Redis, user: &UserId, now: Timestamp, config: &SessionConfig) -> Result<u64, Error> {
-    let calls: Vec<_> = redis.keys().shards().map(|shard| end_logins_command(shard, user, "", "all")).collect();
-    let lists: Vec<Vec<String>> = redis.all(&calls).await?;
-    let tokens = lists.iter().flatten().filter_map(|token| Token::parse(token));
-    let targets: Vec<_> = tokens.map(|token| ReapTarget::logged_out(redis.keys(), &token)).collect();
-    Ok(reap(redis, &targets, Some(user), now - config.idle, config).await?.sessions)
+    let tokens = end_logins(redis, user, None, "all").await?;
+    end(redis, &tokens, Some(user), now, config).await
 }

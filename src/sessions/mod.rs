@@ -32,6 +32,7 @@ pub use device::{
     Device, DeviceSelection, EndedSessions, devices_of_user, latest_login, list_devices, log_out_devices,
 };
 pub use keyring::Keyring;
+pub(crate) use login::LOGIN_RETRY_KEY;
 pub use login::{LoginRequest, log_in, log_in_with};
 pub use logout::{log_out, log_out_user};
 pub(crate) use session::start_if_young;

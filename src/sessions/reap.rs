@@ -47,7 +47,7 @@ impl ReapTarget {
     }
 
     /// A session that ends in any case.
-    pub fn logged_out(keys: Keys, token: &Token) -> Self {
+    fn logged_out(keys: Keys, token: &Token) -> Self {
         let shard = keys.shard_of(token);
         let (viewed_key, cart_key) = (shard.viewed(token), shard.cart(token));
         Self { shard, viewed_key, cart_key, expected_score: String::new(), is_idle: false }
@@ -69,32 +69,47 @@ impl ReapCounts {
     }
 }
 
-/// The script call that makes tokens of `user` in one shard worthless. Replies with these tokens; [`reap`] then deletes
-/// the data of their sessions. `own` is the caller's token if it is in this shard, or empty; `selection` is the script's
-/// argument.
-pub(super) fn end_logins_command(shard: Shard, user: &UserId, own: &str, selection: &str) -> Command {
-    let keys = [shard.login(), shard.sessions(user), shard.devices(user)];
-    Command::script(&END_LOGINS, keys).args([user.as_str(), own, selection]).repeatable().synced()
+/// Makes tokens of `user` worthless in every shard, and returns them. [`end`] then deletes the data of their sessions.
+/// `selection` is the script's argument, and `own` the caller's token.
+///
+/// # Errors
+/// [`Error::Redis`]. The call is safe to repeat.
+pub(super) async fn end_logins(
+    redis: &Redis,
+    user: &UserId,
+    own: Option<&Token>,
+    selection: &str,
+) -> Result<Vec<Token>, Error> {
+    let of_own = own.map(|own| redis.keys().shard_of(own));
+    let call = |shard: Shard| {
+        let own = own.filter(|_| of_own == Some(shard)).map_or("", Token::as_str);
+        let keys = [shard.login(), shard.sessions(user), shard.devices(user)];
+        Command::script(&END_LOGINS, keys).args([user.as_str(), own, selection]).repeatable().synced()
+    };
+    let shards = redis.keys().shards().filter(|shard| selection != "own" || of_own == Some(*shard));
+    let tokens: Vec<Vec<String>> = redis.all(&shards.map(call).collect::<Vec<_>>()).await?;
+    Ok(tokens.iter().flatten().filter_map(|token| Token::parse(token)).collect())
 }
 
-/// Ends `targets` in one request; no targets cost no request. If all are of one `user`, removes them from the user's
-/// lists.
+/// Ends the sessions of `tokens` in any case, in one request; no tokens cost no request. If all are of one `user`,
+/// removes them from the user's lists. Returns how many sessions it ended.
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub(super) async fn reap(
+pub(super) async fn end(
     redis: &Redis,
-    targets: &[ReapTarget],
+    tokens: &[Token],
     user: Option<&UserId>,
-    idle_cutoff: Timestamp,
+    now: Timestamp,
     config: &SessionConfig,
-) -> Result<ReapCounts, Error> {
-    // Sessions of a logout end in any case.
-    let calls = reap_commands(targets, user, idle_cutoff, config.limit);
-    Ok(ReapCounts::sum(redis.all::<Vec<(u64, u64)>>(&calls).await?))
+) -> Result<u64, Error> {
+    let targets: Vec<_> = tokens.iter().map(|token| ReapTarget::logged_out(redis.keys(), token)).collect();
+    let calls = reap_commands(&targets, user, now - config.idle, config.limit);
+    Ok(ReapCounts::sum(redis.all::<Vec<(u64, u64)>>(&calls).await?).sessions)
 }
 
-/// The script calls that end `targets`, for one pipeline. `limit` is the largest number of sessions in their shard. Each replies with sessions ended and carts recorded.
+/// The script calls that end `targets`, for one pipeline. `limit` is the largest number of sessions in their
+/// shard. Each replies with sessions ended and carts recorded.
 ///
 /// A call is repeatable after a lost reply: the second execution does not find the sessions that the first ended.
 pub(super) fn reap_commands(

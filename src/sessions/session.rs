@@ -61,8 +61,8 @@ pub fn split_check(
 
 /// The session of `token`. `login_value`: its value in `login:`. `last_seen`: its score in `recent:`, Unix seconds.
 ///
-/// `None` if the session has ended or was idle longer than [`SessionConfig::idle`], or if its user id is not valid. Without
-/// `last_seen`, the session must be [young](is_young).
+/// `None` if the session has ended, was idle longer than [`SessionConfig::idle`] or is past [`SessionConfig::max_age`], or
+/// if its user id is not valid. Without `last_seen`, the session must be [young](is_young).
 #[must_use]
 pub fn from_check(
     token: &Token,
@@ -75,7 +75,8 @@ pub fn from_check(
         Some(last_seen) => Timestamp::from_score(last_seen) >= now - config.idle,
         None => is_young(token, now, config),
     };
-    Session::from_login_value(token, &login_value.filter(|_| is_live)?)
+    let is_past_age = token.began() + config.max_age <= now;
+    Session::from_login_value(token, &login_value.filter(|_| is_live && !is_past_age)?)
 }
 
 /// Returns whether the session of `token` began at most half of [`SessionConfig::idle`] ago. Then `login:` alone decides
@@ -162,5 +163,7 @@ mod tests {
             assert_eq!((is_live(Some(""), None, now), is_live(Some(""), Some(began), now)), (young, seen), "{now}");
             assert!(!is_live(None, None, now) && !is_live(None, Some(now), now), "the login has ended");
         }
+        let past_age = began + config.max_age;
+        assert!(is_live(Some(""), Some(past_age), past_age - moment) && !is_live(Some(""), Some(past_age), past_age));
     }
 }

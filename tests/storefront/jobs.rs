@@ -142,6 +142,7 @@ async fn a_failing_job_reports_its_error_and_stops_no_other() {
     assert_eq!(stock.copied("mug").await, 1);
     let cleanup = status(&stock).await.reports.remove("clean-sessions").unwrap();
     assert_eq!(cleanup.error.as_deref(), Some("redis: refused: WRONGTYPE"));
+    assert!(cleanup.is_failing(stock.now()));
 
     stock.store.raw(&["DEL", "recent:"]).await;
     store_idle_session(&stock).await;
@@ -323,4 +324,23 @@ async fn a_cleanup_stops_at_its_budget_and_the_next_one_continues() {
     }
     assert!(runs > 1, "the sessions need more requests than one run has");
     assert_eq!(stock.store.raw(&["EXISTS", "login:"]).await, 0);
+}
+
+/// The next runs find nothing to do, so they store no report.
+#[tokio::test]
+async fn a_failure_is_over_after_ten_minutes_without_another_one() {
+    let stock = Stock::new().await;
+    stock.store.raw(&["SET", "recent:", "a string of another program"]).await;
+    for _ in 0..2 {
+        next_minute(&stock, 0);
+        cron(&stock, EVERY_MINUTE).await;
+        let report = status(&stock).await.reports.remove("clean-sessions").unwrap();
+        // Until the job fails again.
+        assert!(report.is_failing(stock.now() + Duration::from_secs(599)));
+    }
+    stock.store.raw(&["DEL", "recent:"]).await;
+    next_minute(&stock, 0);
+    cron(&stock, EVERY_MINUTE).await;
+    stock.store.clock.advance(Duration::from_mins(1));
+    assert!(!status(&stock).await.reports["clean-sessions"].is_failing(stock.now()));
 }

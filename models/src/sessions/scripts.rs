@@ -33,7 +33,7 @@ impl Sessions {
         *recorded = at.max(*recorded);
     }
 
-    /// The script `cart_write`. Returns whether it stored the idempotency key.
+    /// The script `cart_write`, more than ten seconds after a login. Returns whether it stored the idempotency key.
     pub(super) fn add(&self, state: &mut State, token: Option<Token>, is_noted: bool) -> Option<bool> {
         let lives = |token: &Token| {
             let is_live = self.live_user(state, *token, state.now).is_some();
@@ -67,7 +67,10 @@ impl Sessions {
     pub(super) fn log_in(&self, state: &mut State, old: Option<Token>, user: User) -> Option<()> {
         if let Some(old) = old {
             let known = state.followers[usize::from(old)];
-            let is_current = |known: &Token| state.sessions[usize::from(*known)].user == Some(user);
+            let is_current = |known: &Token| {
+                let Session { user: owner, seen, .. } = state.sessions[usize::from(*known)];
+                owner == Some(user) && seen.is_some_and(|seen| seen + IDLE >= state.now)
+            };
             if known.as_ref().is_some_and(is_current) && self.has(Rule::LoginOncePerOldToken) {
                 return Some(());
             }

@@ -23,10 +23,12 @@ pub(in crate::demo) struct Catalogue<'a> {
 
 const CARDS_PER_PAGE: u32 = 24;
 
-/// SQL: the pieces of an inventory row that only the flash sale's own checkout may sell. `$now` is in Unix seconds.
+/// SQL: the pieces of an inventory row that only the flash sale's own checkout may sell. `$now` is in Unix seconds. A
+/// visitor who reserved a piece at the end of the sale may buy it later: the default `FLASH_HOLD` of 120 s, and
+/// [`GRACE`](crate::orders::flash_sale::GRACE).
 macro_rules! reserved_for_flash_sale {
     ($now:literal) => {
-        concat!("CASE WHEN ", $now, " < sale_ends_at THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END")
+        concat!("CASE WHEN ", $now, " < sale_ends_at + 150 THEN coalesce(sale_pieces - sale_sold, 0) ELSE 0 END")
     };
 }
 pub(in crate::demo) use reserved_for_flash_sale;

@@ -43,7 +43,7 @@ pub use sample::TrafficSample;
 pub use series::{TrafficSeries, read_series};
 
 use crate::{
-    carts::Cart,
+    carts::CartWriteOutcome,
     ports::{answer::BackgroundTask, time::Timestamp},
     ranking::activity::pace::Pace,
     schema::{keys, redis::Redis},
@@ -85,15 +85,11 @@ impl TrafficCounters {
         self.sample.borrow_mut().errors.record(at, kind, reason);
     }
 
-    /// Counts additions of `quantities` to a cart. If `cart` now holds nothing else, the additions started it.
-    pub fn count_cart_additions(&self, cart: &Cart, quantities: &[u32]) {
-        for _ in quantities {
-            self.count(Metric::CartAddition);
-        }
-        let added: u64 = quantities.iter().copied().map(u64::from).sum();
-        if added > 0 && cart.total_quantity() == added {
-            self.count(Metric::CartStart);
-        }
+    /// Counts the additions of a cart write, and the start of a cart.
+    pub fn count_cart_write(&self, write: &CartWriteOutcome) {
+        let counts = &mut self.sample.borrow_mut().counts;
+        counts.add(Metric::CartAddition, write.additions as u64);
+        counts.add(Metric::CartStart, write.starts_cart.into());
     }
 
     /// Returns whether counts wait for an entry.

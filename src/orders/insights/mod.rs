@@ -23,8 +23,8 @@ use self::half_life::HalfLife;
 use crate::{
     config::InsightsConfig,
     orders::Order,
-    ports::{error::Error, time::Timestamp},
-    schema::{ids::ItemId, keys, redis::Redis, scripts::LEARN},
+    ports::{error::Error, random, time::Timestamp},
+    schema::{hex, ids::ItemId, keys, redis::Redis, scripts::LEARN},
     sessions,
 };
 use upstash_rest::Command;
@@ -35,15 +35,16 @@ pub const MAX_BOUGHT_ITEMS: usize = 20;
 /// Viewed items of a visitor that count: all that a session stores.
 pub const MAX_VIEWED_ITEMS: usize = sessions::MAX_VIEWED_ITEMS;
 
-/// Counts `order`, whose visitor had viewed `viewed` (newest first). Returns false if the order was counted before,
-/// within [`keys::ORDER_TTL`].
+/// Counts `order`, whose visitor had viewed `viewed` (newest first). Returns false if another call has counted the order,
+/// within [`keys::ORDER_TTL`]. A random name of the call tells it from its own repetition after a lost reply.
 ///
 /// One script, because each count depends on the time of its last update, and because an order counts only once. The
 /// script calls two commands per key and 8 others: 64 for an order of 3 items with 25 viewed items. The first order of a
 /// half-life needs a third one per key, for its expiry.
 ///
 /// # Errors
-/// [`Error::Redis`]: the order may have been counted. The same call again is harmless.
+/// [`Error::Redis`]: the order may have been counted. The same call again is harmless. [`Error::Platform`] if the platform
+/// has no random bits.
 pub async fn learn(
     redis: &Redis,
     order: &Order,
@@ -62,6 +63,7 @@ pub async fn learn(
         .num(length)
         .num(config.keep)
         .num(keys::ORDER_TTL)
+        .arg(hex(&random::bytes::<8>()?))
         .args(bought.iter().map(|item| item.as_str()));
     Ok(redis.run(learn.repeatable()).await?)
 }

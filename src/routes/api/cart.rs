@@ -31,12 +31,7 @@ pub async fn set(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let quantity = Quantity::parse(&fields.take("quantity")?, &app.config.cart)?;
     fields.finish()?;
     let change = CartChange::Set(item, quantity);
-    let write = carts::change(&app.redis, token.as_ref(), &change, request.now, &app.config).await?;
-    // In an existing session the write may have changed an item that the cart held already.
-    if write.created {
-        app.traffic.count_cart_additions(&write.cart, &[quantity.get()]);
-    }
-    write_response(&request, write)
+    write_response(&request, carts::change(&app.redis, token.as_ref(), &change, request.now, &app.config).await?)
 }
 
 /// `{id, quantity}`: adds to the quantity. With an `Idempotency-Key`, a repeated request adds once.
@@ -48,9 +43,7 @@ pub async fn add(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     fields.finish()?;
     let (idempotency_key, change) = (request.idempotency_key()?, CartChange::Add(item, quantity));
     let write_request = CartWriteRequest { token: token.as_ref(), changes: slice::from_ref(&change), idempotency_key };
-    let write = carts::write(&app.redis, &write_request, request.now, &app.config).await?;
-    app.traffic.count_cart_additions(&write.cart, &[quantity.get()]);
-    write_response(&request, write)
+    write_response(&request, carts::write(&app.redis, &write_request, request.now, &app.config).await?)
 }
 
 /// Removes an item. A missing item is no error.
@@ -69,8 +62,9 @@ pub async fn clear(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     write_response(&request, carts::change(&app.redis, Some(&token), &change, request.now, &app.config).await?)
 }
 
-/// The cart after a write, with the cookie of the guest's session if the write started one.
+/// The cart after a write, with the cookie of the guest's session if the write started one. Counts the write.
 fn write_response(request: &ApiRequest<'_>, write: CartWriteOutcome) -> Result<Answer, Problem> {
+    request.app.traffic.count_cart_write(&write);
     let mut response = cart_response(&write.cart);
     if let Some(session) = write.session.filter(|_| write.created) {
         response.headers_mut().insert(header::SET_COOKIE, request.app.keyring.set(&session.token)?);

@@ -28,8 +28,8 @@ pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let reports = || jobs.reports.iter().map(|(job, report)| (format!("cron_job=\"{job}\""), report));
     let finished = reports().map(|(job, report)| (job, report.finished));
     exposition.gauge("job_last_run_timestamp_seconds", "When a job last did something or failed.", finished);
-    let failed = reports().map(|(job, report)| (job, u8::from(report.error.is_some())));
-    exposition.gauge("job_failed", "1 if that run failed.", failed);
+    let failed = reports().map(|(job, report)| (job, u8::from(report.is_failing(now))));
+    exposition.gauge("job_failed", "1 if that run failed, less than ten minutes ago.", failed);
     let mut response = respond::json_bytes(respond::NO_STORE, exposition.into_text().into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
     Ok(response.into())

@@ -1,14 +1,16 @@
 #!lua flags=allow-key-locking
 -- Changes a cart, and creates a guest's session if there is no live session.
 -- All operations take effect, or none.
--- KEYS login: recent: cart:T cart:F [once:H]
+-- KEYS login: recent: cart:T cart:F [once:L [once:H]]
 -- ARGV T F now idle_cutoff max_lines max_quantity once_ttl touch_every began (operation item quantity)*
 --      T: the visitor's token; F: a fresh token for a guest, '' = create no session
 --      began: the start of a young session: login: alone decides, and its last activity is not read; '' = not young
 --      operation: set (0 removes), add or clear; once_ttl and touch_every in seconds
+--      once:L: the token that a login drew in place of T; once:H: the idempotency key
 -- returns {outcome, user, cart as a flat list}; nil = there is no session, and nothing to change
---      outcome: kept = the session is T's; created = it is F's; full, reused = nothing was written
-local login, recent, once = KEYS[1], KEYS[2], KEYS[5]
+--      outcome: kept = the session is T's; started = the same, and its cart was empty; created = the session is F's;
+--               repeated = the idempotency key has taken effect before; full, reused, replaced = nothing was written
+local login, recent, replaced, once = KEYS[1], KEYS[2], KEYS[5], KEYS[6]
 local token, fresh, now, idle_cutoff = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local max_lines, max_quantity, once_ttl = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 local touch_every, seen = tonumber(ARGV[8]), ARGV[9]
@@ -21,10 +23,18 @@ for i = 10, #ARGV, 3 do
   puts = puts or ARGV[i] ~= 'clear' and tonumber(ARGV[i + 2]) > 0
   asked[#asked + 1] = ARGV[i] .. ' ' .. ARGV[i + 1] .. ' ' .. ARGV[i + 2]
 end
-if not lives and (not puts or fresh == '') then return false end
+if not lives then
+  -- A login has just replaced T. The cookie of its session is on the way to the visitor, and the cookie of a guest's
+  -- session would replace it. Later, T comes from a visitor who never got that cookie.
+  local follower = replaced and redis.call('GET', replaced)
+  local active = follower and redis.call('ZSCORE', recent, follower)
+  if active and now - active < 10 then return {'replaced', '', {}} end
+  if not puts or fresh == '' then return false end
+end
 
 local cart = lives and KEYS[3] or KEYS[4]
-local before = redis.call('HGETALL', cart)
+-- A token that was just drawn has no cart.
+local before = lives and redis.call('HGETALL', cart) or {}
 local function answer(outcome, content)
   return {outcome, lives and user or '', content}
 end
@@ -33,7 +43,7 @@ end
 asked = table.concat(asked, ',')
 if lives and once then
   local first = redis.call('GET', once)
-  if first then return answer(first == asked and 'kept' or 'reused', before) end
+  if first then return answer(first == asked and 'repeated' or 'reused', before) end
 end
 
 -- The cart after the operations, and the items that they name since the last clear.
@@ -83,4 +93,4 @@ end
 -- As `touch`: an activity is recorded once in this time.
 if now - seen >= touch_every then redis.call('ZADD', recent, 'GT', now, token) end
 if once then redis.call('SET', once, asked, 'EX', once_ttl) end
-return answer('kept', after)
+return answer(#before == 0 and 'started' or 'kept', after)

@@ -2,10 +2,11 @@
 -- Ends the leases of rows, stores their new copies, and sets when the rows are due again.
 -- A refresher that has lost a lease (it was too slow, or the row was scheduled again) writes nothing of that row.
 -- KEYS schedule: delay: (inv:{row})*
--- ARGV now  keep_by  holder  (row  lease_end  period  json)*
+-- ARGV now  keep_by  holder  elapsed  (row  lease_end  period  json)*
 --      keep_by: a row that is due again by then, with a period of at most a lease, stays with this refresher: its next
 --               lease begins when the row is due. 0 = the refresher keeps no row
 --      holder: the digits of the refresher below a millisecond, at the end of its leases
+--      elapsed: milliseconds since now: a copy may be that old
 --      period: of a kept row, as returned here; '' = read it from delay:
 --      json: '' = the source failed: keep the old copy; 'gone' = it has no such row
 -- The lease, the longest period and the lifetime of a copy are those of `row_cache` (LEASE, MAX_PERIOD, lifetime).
@@ -15,7 +16,7 @@ local schedule, delay = KEYS[1], KEYS[2]
 local now, keep_by, holder, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], 30
 
 local rows, place, periods, are_known = {}, {}, {}, true
-for i = 4, #ARGV, 4 do
+for i = 5, #ARGV, 4 do
   rows[#rows + 1] = ARGV[i]
   place[ARGV[i]] = #rows
   periods[#rows] = tonumber(ARGV[i + 2])
@@ -38,7 +39,7 @@ if not are_known then periods = redis.call('ZMSCORE', delay, unpack(rows)) end
 
 local changes, gone, copies, reply = {}, {}, {}, {}
 for i, row in ipairs(rows) do
-  local mine, json = ARGV[i * 4 + 1], ARGV[i * 4 + 3]
+  local mine, json = ARGV[i * 4 + 2], ARGV[i * 4 + 4]
   local due, every = tonumber(leases[i]), math.min(tonumber(periods[i]) or 0, 31536000)
   reply[2 * i], reply[2 * i + 1] = false, false
   if due ~= tonumber(mine) then
@@ -48,7 +49,8 @@ for i, row in ipairs(rows) do
     gone[#gone + 1], copies[#copies + 1], reply[2 * i + 1] = row, KEYS[i + 2], '-1'
   else
     -- Three periods: a copy outlives a missed cron.
-    if json ~= '' then redis.call('SET', KEYS[i + 2], json, 'PX', string.format('%.0f', math.max(every * 3, 60) * 1000)) end
+    local lifetime = math.max(1, math.max(every * 3, 60) * 1000 - ARGV[4])
+    if json ~= '' then redis.call('SET', KEYS[i + 2], json, 'PX', string.format('%.0f', lifetime)) end
     -- After a failure a row waits at least a second and at most a lease.
     due = now + (json ~= '' and every or math.min(math.max(every, 1), lease))
     local score = string.format('%.3f', due)

@@ -17,7 +17,12 @@ if device == 'all' or device == 'others' then
 elseif device ~= 'own' then
   local known = redis.call('HGETALL', devices)
   for i = 1, #known, 2 do
-    if known[i + 1]:sub(1, 16) == device then tokens[#tokens + 1] = known[i] end
+    local token = known[i]
+    -- The list may name tokens that have ended.
+    if known[i + 1]:sub(1, 16) == device
+      and (redis.call('HGET', login, token) == user or redis.call('HEXISTS', login, 'ended:' .. token) == 1) then
+      tokens[#tokens + 1] = token
+    end
   end
 end
 

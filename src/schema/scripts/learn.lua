@@ -2,16 +2,19 @@
 -- Counts an order in the insights, once per order.
 -- Every count belongs to the half-life that its key names. The script first decays it to the current half-life.
 -- KEYS order:O bought: rescaled:bought (bought:I)* (led-to:V)*
--- ARGV began half_life keep order_ttl I*
+-- ARGV began half_life keep order_ttl report I*
 --      began: the Unix second at which the current half-life began; half_life and order_ttl in seconds
 --      keep: how many totals stay
--- returns 1; 0 = this order was counted before
+--      report: names the report, also if its reply was lost and it comes again
+-- returns 1; 0 = another report of this order was counted before
 local order, totals, marker = KEYS[1], KEYS[2], KEYS[3]
 local began, half_life, keep, order_ttl = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local bought = {unpack(ARGV, 5)}
+local report, bought = ARGV[5], {unpack(ARGV, 6)}
 local most_partners, kept_partners, lifetime = 10000, 8000, 10
 
-if redis.call('HSETNX', order, 'insights', 1) == 0 then return 0 end
+if redis.call('HSETNX', order, 'insights', report) == 0 then
+  return redis.call('HGET', order, 'insights') == report and 1 or 0
+end
 redis.call('EXPIRE', order, order_ttl)
 
 -- Number of half-lives that have ended since the one that began at `since`. 0 if the caller's clock is behind.

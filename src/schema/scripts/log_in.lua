@@ -11,7 +11,8 @@ local once = KEYS[old == '' and 8 or 10]
 
 if once then
   local known = redis.call('GET', once)
-  if known and redis.call('HGET', login, known) == user then return known end
+  if known and redis.call('HGET', login, known) == user
+    and (tonumber(redis.call('ZSCORE', recent, known)) or 0) >= tonumber(idle_cutoff) then return known end
   redis.call('SET', once, new, 'EX', once_ttl)
 end
 
@@ -38,9 +39,9 @@ end
 redis.call('HSET', login, new, user)
 redis.call('ZADD', recent, now, new)
 
--- A logout does not know the user and leaves its token in the list. Drops ended tokens among the 100 oldest, so that
--- the list stays short.
-local mine, dead = redis.call('ZRANGE', sessions, 0, 99), {}
+-- A logout does not know the user and leaves its token in the list. Drops ended tokens among the 100 oldest or the 100
+-- newest, so that the list stays short. A random byte of the new token chooses.
+local mine, dead = redis.call(new:byte(12) % 2 == 0 and 'ZRANGE' or 'ZREVRANGE', sessions, 0, 99), {}
 if #mine > 0 then
   local users = redis.call('HMGET', login, unpack(mine))
   for i, token in ipairs(mine) do

@@ -51,22 +51,22 @@ pub static ACCOUNT: Script = lua!("account", "d636346692118b3f370935531da137509b
 pub static BUY: Script = lua!("buy", "a8532c75602040783a74ca15d9556f89ca8ae9a2");
 
 /// Changes a cart, and creates a guest's session if there is no live session.
-pub static CART_WRITE: Script = lua!("cart_write", "3112dd84c743911fed7f57412b00aa191d2d007b");
+pub static CART_WRITE: Script = lua!("cart_write", "67572ad6cbe27cbcf81c24f96d54ea765992b4e7");
 
 /// Leases rows to one refresher, so that no other refresher gets them until the lease ends.
 pub static CLAIM: Script = lua!("claim", "0eb880b580337787d0fb7d55ebcf7a3819eac96d");
 
 /// Ends the leases of rows, stores their new copies, and sets when the rows are due again.
-pub static COMMIT: Script = lua!("commit", "fe27cd192d6c795e330c7c6852c2c39466a16c3e");
+pub static COMMIT: Script = lua!("commit", "14a600c118c0b823f0cd97fcd60a7ecc59ee2fef");
 
 /// Counts a reported view of an item that is in the ranking, once per idempotency key.
 pub static COUNT_ONCE: Script = lua!("count_once", "b2de4343f07c31cd3cbfd2b64f4f65b78ee602d2");
 
 /// Lists the live sessions of a user, newest login first.
-pub static DEVICES: Script = lua!("devices", "53d2b4a70149386ef9c3d5691840e4f80e0f9296");
+pub static DEVICES: Script = lua!("devices", "0849f89d05994e6b6ca49ed611c6052e416da2fc");
 
 /// Ends logins of a user, so that their tokens are worthless at once.
-pub static END_LOGINS: Script = lua!("end_logins", "5b8ae40007afe5f2cf6e2a3484c4523f6ffff55a");
+pub static END_LOGINS: Script = lua!("end_logins", "eebd1713d0aca0bd46a6c9590566b73d39d389d2");
 
 /// Deletes stored pages and takes them out of the account of page sizes.
 pub static EVICT: Script = lua!("evict", "3790a7d7393607375c9a7044639c49095c8a35a5");
@@ -84,10 +84,10 @@ pub static FLASH_CONFIRM: Script = lua!("flash_confirm", "3e4ac1059996bf65625037
 pub static FLASH_HELD: Script = lua!("flash_held", "27f7acdc79e147e065f690d8cf83d2f6ae641d5d");
 
 /// Counts an order in the insights, once per order.
-pub static LEARN: Script = lua!("learn", "f78f6c8da32aeb472b8a659b87528d0b7312bbef");
+pub static LEARN: Script = lua!("learn", "f6d0597121f8130e6f328222e4eec5e935111329");
 
 /// Starts a user's session under a new token and ends the old session.
-pub static LOG_IN: Script = lua!("log_in", "f25eda01631b112aefed6d11a2b2d3a66acc4a2f");
+pub static LOG_IN: Script = lua!("log_in", "8020e6420bd662d857f069763c2157cf6f715323");
 
 /// Reads the stored page that a request selects, unless it is purged, and grants the lease to render it.
 pub static PAGE: Script = lua!("page", "71fb24a8aebfec9368b4ee111e4563022c85905c").readable(PAGE_READS);

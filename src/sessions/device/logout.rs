@@ -3,14 +3,14 @@
 use super::{
     super::{
         Session, check, log_out,
-        reap::{ReapTarget, end_logins_command, reap},
+        reap::{end, end_logins},
     },
     DeviceId,
 };
 use crate::{
     config::SessionConfig,
     ports::{error::Error, time::Timestamp},
-    schema::{ids::UserId, redis::Redis, shard::Shard, token::Token},
+    schema::{ids::UserId, redis::Redis, token::Token},
 };
 
 /// Which devices to log out.
@@ -62,14 +62,7 @@ pub async fn log_out_devices(
         DeviceSelection::One(_) if is_current => "own",
         DeviceSelection::One(id) => id.as_str(),
     };
-    let current_shard = redis.keys().shard_of(token);
-    let end = |shard: Shard| {
-        let own = if shard == current_shard { token.as_str() } else { "" };
-        end_logins_command(shard, &user, own, argument)
-    };
-    let calls: Vec<_> = redis.keys().shards().filter(|shard| !is_current || *shard == current_shard).map(end).collect();
-    let tokens: Vec<Vec<String>> = redis.all(&calls).await?;
-    let tokens: Vec<_> = tokens.iter().flatten().filter_map(|token| Token::parse(token)).collect();
+    let tokens = end_logins(redis, &user, Some(token), argument).await?;
     if tokens.is_empty() && matches!(selection, DeviceSelection::One(_)) {
         return Ok(None);
     }
@@ -84,7 +77,6 @@ impl EndedSessions {
     /// # Errors
     /// [`Error::Redis`].
     pub async fn delete_data(&self, redis: &Redis, now: Timestamp, config: &SessionConfig) -> Result<(), Error> {
-        let targets: Vec<_> = self.tokens.iter().map(|token| ReapTarget::logged_out(redis.keys(), token)).collect();
-        reap(redis, &targets, self.user.as_ref(), now - config.idle, config).await.map(drop)
+        end(redis, &self.tokens, self.user.as_ref(), now, config).await.map(drop)
     }
 }

@@ -2,9 +2,10 @@ use std::{rc::Rc, time::Duration};
 
 use edgefront::{
     App,
-    carts::{self, Cart, CartChange, CartWriteOutcome, CartWriteRequest},
+    carts::{self, CartChange, CartWriteOutcome, CartWriteRequest},
     ports::error::Error,
-    schema::token::Token,
+    schema::{ids::UserId, token::Token},
+    sessions,
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -32,7 +33,7 @@ async fn a_removal_without_a_session_starts_none() {
     let app = store.app(&[]);
     let unknown = Token::new(app.clock.now()).unwrap();
     for token in [None, Some(&unknown)] {
-        let nothing = CartWriteOutcome { session: None, created: false, cart: Cart::default() };
+        let nothing = CartWriteOutcome::default();
         assert_eq!(change(&app, token, CartChange::Clear).await, Ok(nothing.clone()));
         assert_eq!(try_set(&app, token, "mug", 0).await, Ok(nothing.clone()));
         assert_eq!(try_set(&app, token, "mug", -5).await, Ok(nothing));
@@ -158,4 +159,44 @@ async fn lines_of_other_code_survive_a_list_of_changes() {
     write_all(&app, Some(&token), &changes).await.unwrap();
     assert_eq!(store.raw(&["HGET", &key, "a:b"]).await, "1");
     assert_eq!(read(&app, &token).await.unwrap(), expected(&[("cup", 1), ("mug", 2)]));
+}
+
+#[tokio::test]
+async fn a_write_with_a_token_that_a_login_has_just_replaced_is_refused() {
+    let store = Store::new().await;
+    let app = store.app(&[]);
+    let guest = try_set(&app, None, "mug", 1).await.unwrap().session.unwrap().token;
+    let ada = UserId::parse("ada").unwrap();
+    sessions::log_in(&app.redis, Some(&guest), &ada, app.clock.now(), &app.config.session).await.unwrap();
+    let refused = || Err(Error::Conflict("you have just signed in: try again"));
+    store.clock.advance(Duration::from_millis(9_999));
+    assert_eq!(try_add(&app, Some(&guest), "cup", 1, Some("key")).await, refused());
+    assert_eq!(change(&app, Some(&guest), CartChange::Clear).await, refused());
+    assert_eq!(store.raw(&["ZCARD", "recent:"]).await, 1);
+    // By now the visitor has the new cookie, or has never got it.
+    store.clock.advance(Duration::from_millis(1));
+    assert!(try_add(&app, Some(&guest), "cup", 1, Some("key")).await.unwrap().created);
+}
+
+#[tokio::test]
+async fn a_write_tells_its_additions_and_whether_it_starts_the_cart() {
+    let store = Store::new().await;
+    let app = store.app(&[("CART_MAX_QUANTITY", "1")]);
+    let told = |outcome: Result<CartWriteOutcome, Error>| outcome.map(|write| (write.additions, write.starts_cart));
+    let first = try_set(&app, None, "mug", 1).await.unwrap();
+    let token = first.session.clone().unwrap().token;
+    assert_eq!(told(Ok(first)), Ok((1, true)));
+    assert_eq!(told(try_add(&app, Some(&token), "mug", 1, None).await), Ok((1, false)), "the cart holds one already");
+    assert_eq!(told(try_set(&app, Some(&token), "cup", 1).await), Ok((0, false)), "it may have been there");
+    assert_eq!(told(change(&app, Some(&token), CartChange::Clear).await), Ok((0, false)));
+    assert_eq!(told(change(&app, Some(&token), CartChange::Clear).await), Ok((0, false)));
+    assert_eq!(told(try_set(&app, Some(&token), "mug", 1).await), Ok((1, true)));
+    change(&app, Some(&token), CartChange::Clear).await.unwrap();
+    for expected in [(1, true), (0, false)] {
+        assert_eq!(
+            told(try_add(&app, Some(&token), "mug", 1, Some("key")).await),
+            Ok(expected),
+            "the second repeats it"
+        );
+    }
 }

@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 
 use edgefront::demo::FLASH_SALES;
 use futures_util::{StreamExt, stream};
-use http::Method;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use super::{
+    checkout::{buy, stock},
+    person::Person,
+};
 use crate::{
     routes::api::{Answer, Visitor, log_in, service},
     support::Shop,
@@ -297,4 +301,27 @@ async fn an_operator_adds_pieces() {
     shop.sql(&format!("UPDATE inventory SET sale_sold = 20 WHERE id = '{RUNNING}'")).await;
     assert_eq!(change(30, 19).await.status, 409, "20 pieces are sold");
     assert_eq!(change(30, 25).await.json["pieces"], 25);
+}
+
+#[tokio::test]
+async fn pieces_that_are_still_held_are_not_sold_after_the_end_of_the_sale() {
+    let shop = open().await;
+    let guest = Person::at(&shop);
+    // 25 of 40 pieces are for the sale. A reservation of its last second ends after 120 s, and the piece 30 s later.
+    for (seconds, status, left) in [(140, StatusCode::CONFLICT, 40), (160, StatusCode::SEE_OTHER, 20)] {
+        let end = async |seconds: u32| {
+            shop.sql(&format!(
+                "UPDATE inventory SET sale_starts_at = 1, sale_ends_at = unixepoch() - {seconds} WHERE id = '{RUNNING}'"
+            ))
+            .await;
+        };
+        end(1_000).await;
+        if left == 40 {
+            guest.add(RUNNING, 20).await;
+        }
+        let form = guest.get("/checkout").await;
+        end(seconds).await;
+        assert_eq!(buy(&guest, &form).await.status, status, "{seconds} s after the end");
+        assert_eq!(stock(&shop, RUNNING).await, left);
+    }
 }

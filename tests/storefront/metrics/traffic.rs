@@ -58,13 +58,14 @@ mod counts {
     use serde_json::{Value, json};
 
     use crate::{
-        routes::api::{Visitor, service},
+        routes::api::{Visitor, service, with_json},
         support::{Reply, Shop, eventually, scenarios},
     };
 
     scenarios!(&[("TRAFFIC_INTERVAL", "1"), ("REDIS_TIMEOUT_MS", "1000")];
         every_response_is_counted_by_its_origin,
         actions_of_visitors_are_counted,
+        a_cart_is_counted_however_its_first_item_comes,
         counts_of_a_failed_write_are_written_later,
         latencies_are_measured_by_kind,
         errors_are_counted_by_route_and_cause,
@@ -136,6 +137,25 @@ mod counts {
 
         let counts = ["views", "additions", "carts", "orders", "api"].map(|name| totals[name].as_u64().unwrap());
         assert_eq!(counts, [2, 4, 2, 0, 7], "{totals}");
+    }
+
+    async fn a_cart_is_counted_however_its_first_item_comes(shop: &Shop) {
+        shop.origin.answer(Reply::html("").header("edge-cart", r#"{"op":"set","id":"mug","quantity":1}"#));
+        shop.visit("/add").await;
+        let mut guest = Visitor::new(shop);
+        guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+        guest.delete("/cart").await;
+        guest.put("/cart/items/mug", &json!({"quantity": 1})).await;
+        for _ in ["first", "repeated"] {
+            let add = guest.request(Method::POST, "/cart/items").header("idempotency-key", "key");
+            let add = with_json(add, &json!({"id": "cup", "quantity": 1}));
+            assert_eq!(guest.send(add).await.status, 200);
+        }
+        shop.settled().await;
+
+        let totals = totals_with(shop, "api", 5).await;
+
+        assert_eq!(["additions", "carts"].map(|name| totals[name].as_u64().unwrap()), [4, 3], "{totals}");
     }
 
     async fn counts_of_a_failed_write_are_written_later(shop: &Shop) {

@@ -3,7 +3,7 @@
 pub mod flash_sale;
 mod insights;
 
-use edgefront_gateway::Fault;
+use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -233,4 +233,59 @@ async fn an_order_whose_reply_is_lost_is_settled_once() {
         "two of four mugs, although the script ran several times"
     );
     assert_eq!(shop.store.raw(&["HGET", "order:A-1", "cart"]).await, "1");
+}
+
+/// The origin answers with `reply`. From then on, the gateway does not execute the requests of `scope`.
+fn answer_and_fail(shop: &Shop, reply: Reply, scope: FaultScope) {
+    let gateway = shop.store.gateway.clone();
+    shop.origin.answer_with(move |_| {
+        gateway.set_fault_for(Fault::Refuse, scope);
+        reply.clone()
+    });
+}
+
+#[tokio::test]
+async fn an_order_that_is_settled_after_a_login_leaves_the_cart_of_the_new_session() {
+    let shop = Shop::book(&[]).await;
+    let guest = guest_with_cart(&shop).await;
+    shop.store.load_scripts().await;
+    // Two attempts before the response, each of which the client repeats.
+    let reply = Reply::html("welcome").header("edge-order", ORDER).header("edge-login", "ada");
+    answer_and_fail(&shop, reply, FaultScope::Next(4));
+    let response = check_out(&shop, &guest).await;
+    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    shop.settled().await;
+    assert_eq!(cart(&shop, cookie).await, json!([{"id": "mug", "quantity": 2}]));
+    assert_eq!(orders_with(&shop, "mug").await, "1");
+}
+
+#[tokio::test]
+async fn an_order_whose_first_attempt_fails_is_settled_before_a_logout() {
+    let shop = Shop::book(&[]).await;
+    let guest = guest_with_cart(&shop).await;
+    shop.store.load_scripts().await;
+    let reply = Reply::html("bye").header("edge-order", ORDER).header("edge-logout", "1");
+    answer_and_fail(&shop, reply, FaultScope::Next(2));
+    assert_eq!(check_out(&shop, &guest).await.status(), 200);
+    shop.settled().await;
+    let abandoned = shop.store.raw(&["XRANGE", "abandoned:", "-", "+"]).await;
+    assert_eq!(abandoned[0][1][5], r#"["mug","2"]"#, "bought items are not abandoned");
+    assert_eq!(orders_with(&shop, "mug").await, "1");
+}
+
+#[tokio::test]
+async fn a_cart_change_that_fails_between_an_order_and_a_login_reaches_the_new_session() {
+    let shop = Shop::book(&[]).await;
+    let guest = guest_with_cart(&shop).await;
+    shop.store.load_scripts().await;
+    let gift = r#"{"op":"add","id":"gift","quantity":1}"#;
+    let reply = Reply::html("welcome").header("edge-order", ORDER).header("edge-login", "ada");
+    // The order, the login, the cart.
+    answer_and_fail(&shop, reply.header("edge-cart", gift), FaultScope::Every(3));
+    let response = check_out(&shop, &guest).await;
+    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    shop.settled().await;
+    shop.store.gateway.set_fault(None);
+    let expected = json!([{"id": "gift", "quantity": 1}, {"id": "mug", "quantity": 2}]);
+    assert_eq!(cart(&shop, cookie).await, expected);
 }

@@ -16,6 +16,7 @@ scenarios! {
     a_guests_first_form_starts_a_session,
     every_change_is_done_before_the_answer,
     a_login_and_a_change_meet_in_one_answer,
+    a_change_during_a_login_does_not_sign_the_visitor_out,
     a_change_that_redis_did_not_see_is_not_claimed,
     a_cart_that_is_full_says_so,
     a_change_that_is_none_is_left_out,
@@ -141,6 +142,19 @@ async fn a_login_and_a_change_meet_in_one_answer(shop: &Shop) {
     let cookie = cookies[0].to_str().unwrap().split(';').next().unwrap();
     assert_eq!(told(shop, cookie, "/cart").await, json!({"mug": 4}), "the guest's two and the new ones");
     assert_eq!(shop.origin.last().header("edge-user"), "ada");
+}
+
+/// A second tab sends its form before the cookie of the login arrives.
+async fn a_change_during_a_login_does_not_sign_the_visitor_out(shop: &Shop) {
+    let guest = guest(shop).await;
+    shop.origin.answer(Reply::status(303).header("location", "/").header("edge-login", "ada"));
+    let answer = shop.request(Method::POST, "/login").header("cookie", &guest).send().await.unwrap();
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap();
+    for change in [FORM, r#"{"op":"set","id":"mug","quantity":0}"#] {
+        assert_eq!(send(shop, &guest, change).await, (StatusCode::CONFLICT, None), "{change}");
+    }
+    assert_eq!(send(shop, cookie, FORM).await, (StatusCode::SEE_OTHER, None));
+    assert_eq!(told(shop, cookie, "/cart").await, json!({"mug": 4}));
 }
 
 async fn a_change_that_redis_did_not_see_is_not_claimed(shop: &Shop) {

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use edgefront::{ports::error::Error, row_cache};
+use edgefront::{
+    ports::error::Error,
+    row_cache::{self, CachedRow},
+};
 use futures_util::future::join;
 use serde_json::{Value, json};
 
 use super::refreshed;
-use crate::support::{Reply, Stock, row};
+use crate::support::{Reply, Stock, eventually, row};
 
 /// Reads make up for a dead cron.
 #[tokio::test]
@@ -111,4 +114,26 @@ async fn a_read_takes_one_request_and_keeps_the_order_of_the_rows() {
     let quantity = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap()["quantity"].as_u64().unwrap();
     let found: Vec<_> = found.iter().map(|found| found.copy().map(|row| quantity(&row.json))).collect();
     assert_eq!(found, [Some(2), None, Some(1), Some(2)]);
+}
+
+#[tokio::test]
+async fn the_time_of_a_slow_query_is_part_of_the_age() {
+    let stock = Stock::new().await;
+    let query = Duration::from_secs(9);
+    let seconds = |row: Option<CachedRow>| row.unwrap().age.as_secs();
+    stock.put("mug", 1);
+    stock.schedule("mug", 5.0).await;
+    Box::pin(stock.refresh_while(async { stock.store.clock.advance(query) })).await;
+    assert_eq!(seconds(stock.read("mug").await), 9);
+    // Without a copy, the reader waits for the query.
+    stock.store.raw(&["DEL", "inv:mug"]).await;
+    stock.origin.hold();
+    let meanwhile = async {
+        eventually("the source is asked again", async || stock.origin.count() == 2).await;
+        stock.store.clock.advance(query);
+        stock.origin.release();
+    };
+    let (row, ()) = Box::pin(join(stock.read("mug"), meanwhile)).await;
+    assert_eq!(seconds(row), 9);
+    assert_eq!(seconds(stock.read("mug").await), 9);
 }

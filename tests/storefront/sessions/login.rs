@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use edgefront::{carts, sessions};
 use edgefront_gateway::Fault;
 use serde_json::json;
@@ -113,4 +115,62 @@ async fn a_login_that_is_resent_after_a_lost_reply_starts_one_session() {
     assert_eq!(ada.len(), 1);
     assert_eq!(store.raw(&["HGETALL", &format!("cart:{}", ada[0])]).await, json!(["mug", "2"]));
     assert_eq!(user_of(&app, &bob).await.as_deref(), Some("bob"));
+}
+
+#[tokio::test]
+async fn a_repeated_login_finds_no_idle_session() {
+    let store = Store::new().await;
+    let app = store.app(&[("SESSION_IDLE", "60")]);
+    let guest = guest(&app).await;
+    let ada = log_in(&app, Some(&guest), "ada").await;
+    store.clock.advance(Duration::from_mins(1));
+    assert_eq!(log_in(&app, Some(&guest), "ada").await, ada);
+    store.clock.advance(Duration::from_millis(1));
+    let next = log_in(&app, Some(&guest), "ada").await;
+    assert_ne!(next, ada);
+    assert_eq!(user_of(&app, &next).await.as_deref(), Some("ada"));
+}
+
+#[tokio::test]
+async fn ended_logins_do_not_hide_the_live_sessions_of_a_user() {
+    let store = Store::book().await;
+    let app = store.app(&[]);
+    let mut first = Vec::new();
+    for _ in 0..100 {
+        first.push(log_in(&app, None, "ada").await);
+        store.clock.advance(Duration::from_millis(1));
+    }
+    for _ in 0..100 {
+        log_out(&app, &log_in(&app, None, "ada").await).await;
+        store.clock.advance(Duration::from_millis(1));
+    }
+    // Each login looks at the newest ones or at the oldest ones.
+    let listed = store.raw(&["ZCARD", "sessions:ada"]).await.as_u64().unwrap();
+    assert!((100..160).contains(&listed), "{listed}");
+    // A cleanup leaves ended logins in the list, too.
+    for number in 0..100 {
+        store
+            .raw(&[
+                "ZADD",
+                "sessions:ada",
+                &(app.clock.now() + Duration::from_secs(9)).to_string(),
+                &format!("ended-{number}"),
+            ])
+            .await;
+    }
+    let (now, config) = (app.clock.now(), &app.config.session);
+    let latest = sessions::latest_login(&app.redis, &user("ada"), now, config).await.unwrap();
+    assert_eq!(latest.as_ref(), first.last());
+    assert_eq!(sessions::list_devices(&app.redis, &first[0], now, config).await.unwrap().len(), 100);
+}
+
+#[tokio::test]
+async fn a_session_past_its_maximum_age_is_not_listed() {
+    let store = Store::new().await;
+    let app = store.app(&[("SESSION_MAX_AGE", "600")]);
+    log_in(&app, None, "ada").await;
+    store.clock.advance(Duration::from_mins(10));
+    let ada = log_in(&app, None, "ada").await;
+    let devices = sessions::list_devices(&app.redis, &ada, app.clock.now(), &app.config.session).await.unwrap();
+    assert_eq!(devices.into_iter().map(|device| device.token).collect::<Vec<_>>(), [ada]);
 }

@@ -11,6 +11,7 @@ use edgefront::{
     ports::time::Timestamp,
     schema::ids::ItemId,
 };
+use edgefront_gateway::{Fault, FaultScope};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -107,6 +108,17 @@ async fn concurrent_reports_of_one_order_count_it_once() {
     assert_eq!(counted.into_iter().filter(|counted| *counted).count(), 1);
     assert_about(orders_of(&store, "mug", START).await, 1.0);
     assert_about(by_viewers(&store, "mug", START).await.orders, 1.0);
+}
+
+#[tokio::test]
+async fn an_order_whose_reply_was_lost_is_told_as_new_and_counted_once() {
+    let store = Store::new().await;
+    // Loads the script, so that the fault hits its execution.
+    store.load_scripts().await;
+    store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Next(1));
+    assert!(learn(&store, "1", &["mug"], &[], START).await);
+    assert!(!learn(&store, "1", &["mug"], &[], START).await, "another report");
+    assert_about(orders_of(&store, "mug", START).await, 1.0);
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ scenarios!(&[("SESSION_IDLE", "600")];
     a_guest_sees_one_session_and_an_anonymous_visitor_none,
     one_device_is_logged_out_by_another,
     a_device_can_log_itself_out,
+    a_device_that_has_logged_out_is_not_found,
     a_visitor_cannot_log_out_another_users_device,
     all_other_devices_are_logged_out,
     all_devices_are_logged_out,
@@ -149,6 +150,14 @@ async fn a_device_can_log_itself_out(shop: &Shop) {
     assert_eq!(phone.cookie, None);
     assert!(is_logged_in(&other).await);
     assert_cleaned_up(shop, &[own]).await;
+}
+
+async fn a_device_that_has_logged_out_is_not_found(shop: &Shop) {
+    let mut phone = log_in_from(shop, "ada", "The phone").await;
+    let mut library = log_in_from(shop, "ada", "The library").await;
+    let path = format!("/sessions/{}", id_of(&mut phone, "The library").await);
+    library.delete("/session").await;
+    assert_eq!(phone.delete(&path).await.status, 404);
 }
 
 async fn a_visitor_cannot_log_out_another_users_device(shop: &Shop) {

@@ -1,13 +1,16 @@
 //! `/jobs`: the state of the jobs, and a run on request.
 
+use std::time::SystemTime;
+
 use http::Method;
 use serde_json::json;
 
 use super::{Visitor, devices::token, service};
-use crate::support::{Shop, scenarios};
+use crate::support::{SERVICE_KEY, Shop, scenarios};
 
 scenarios!(&[];
     a_job_runs_and_its_report_is_stored,
+    a_job_whose_failure_is_old_has_not_failed,
 );
 
 async fn a_job_runs_and_its_report_is_stored(shop: &Shop) {
@@ -35,5 +38,18 @@ async fn a_job_runs_and_its_report_is_stored(shop: &Shop) {
     }
     for job in ["", "tidy-up", "clean%2Dsessions%00"] {
         assert_eq!(service(shop, Method::POST, &format!("/jobs/{job}"), None).await.status, 404, "{job}");
+    }
+}
+
+async fn a_job_whose_failure_is_old_has_not_failed(shop: &Shop) {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    for (job, age) in [("rescale", 60), ("roll-up", 660)] {
+        let report = json!({"started": now - age, "finished": now - age, "error": "redis: timeout", "done": {}});
+        shop.store.raw(&["HSET", "jobs:", job, &report.to_string()]).await;
+    }
+    let metrics = shop.get("/_edge/v1/metrics").bearer_auth(SERVICE_KEY).send().await.unwrap().text().await.unwrap();
+    for (job, failed) in [("rescale", 1), ("roll-up", 0)] {
+        let line = format!("edgefront_job_failed{{cron_job=\"{job}\"}} {failed}\n");
+        assert!(metrics.contains(&line), "{line}{metrics}");
     }
 }

@@ -1,7 +1,10 @@
 //! A naive model: the effect of each request on the state, as maps, one request after another. After each request, the
 //! state of Redis must be the state that the model expects, and the invariants must hold.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use edgefront::{
     config::Config,
@@ -19,6 +22,9 @@ use super::{
     state::{Items, NO_RANKING, State, end_logins, log_out_devices, reap, seen, take_out, written},
     world::{Deed, Doing},
 };
+
+/// The answer to a cart write during a login.
+const JUST_SIGNED_IN: &str = "you have just signed in: try again";
 
 pub struct Model<'a> {
     pub config: &'a Config,
@@ -74,8 +80,8 @@ impl<'a> Model<'a> {
                 doing.expected = Some(self.touch(&mut next, token.as_str(), item.as_str(), now).to_owned());
             }
             Deed::Touch(_, item) => *next.ranking.entry(item.to_string()).or_default() -= 1.0,
-            Deed::LogIn(old, user) if self.followed_by(before, old.as_ref(), user.as_str()).is_some() => {
-                doing.expected = self.followed_by(before, old.as_ref(), user.as_str()).cloned();
+            Deed::LogIn(old, user) if self.followed_by(before, old.as_ref(), user.as_str(), now).is_some() => {
+                doing.expected = self.followed_by(before, old.as_ref(), user.as_str(), now).cloned();
             }
             Deed::LogIn(old, user) => {
                 let new = drawn.ok_or("a login draws a token")?;
@@ -111,6 +117,7 @@ impl<'a> Model<'a> {
                         self.touched(&mut next, token.as_str(), now);
                         written(&next, token.as_str())
                     }
+                    None if self.is_just_replaced(before, token, now) => JUST_SIGNED_IN.to_owned(),
                     None => "nobody".to_owned(),
                 });
             }
@@ -172,9 +179,15 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The session of `user` that an earlier login with `old` began, if there still is one: this one is its retry.
-    fn followed_by(&self, before: &State, old: Option<&Token>, user: &str) -> Option<&String> {
-        self.followed.get(old?.as_str()).filter(|token| before.login.get(*token).is_some_and(|owner| owner == user))
+    /// The session of `user` that an earlier login with `old` began, if it is still live: this one is its retry.
+    fn followed_by(&self, before: &State, old: Option<&Token>, user: &str, now: Timestamp) -> Option<&String> {
+        self.followed.get(old?.as_str()).filter(|token| self.user(before, token, now) == Some(user))
+    }
+
+    /// The session that a login began in place of this one is just in use: a cart write must not start a guest's session.
+    fn is_just_replaced(&self, state: &State, token: &Token, now: Timestamp) -> bool {
+        let follower = self.followed.get(token.as_str()).and_then(|follower| state.recent.get(follower));
+        follower.is_some_and(|active| now.since(*active) < Duration::from_secs(10))
     }
 
     fn log_in(&self, next: &mut State, &Login { old, new, user }: &Login, now: Timestamp) {
@@ -204,6 +217,9 @@ impl<'a> Model<'a> {
         let lives = token.filter(|token| self.user(next, token.as_str(), now).is_some()).map(Token::as_str);
         let token = match (lives, drawn) {
             (Some(token), _) => token,
+            (None, _) if token.is_some_and(|token| self.is_just_replaced(next, token, now)) => {
+                return Ok(JUST_SIGNED_IN.to_owned());
+            }
             (None, _) if quantity == 0 => return Ok("nobody".to_owned()),
             (None, Some(drawn)) => drawn,
             (None, None) => return Err("a guest's first item draws a token".to_owned()),
