@@ -232,6 +232,7 @@ impl Isolate {
                 is_personal: view.is_signed_in || is_unpopular,
                 must_be_personal: false,
                 only_if_cached: view.is_confirmation,
+                is_reload: false,
                 may_replace_error: false,
                 wait: waited,
             };

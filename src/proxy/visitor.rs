@@ -102,14 +102,14 @@ impl VisitorContext {
     async fn read_buyer(visit: &Visit, token: &Token, sale: &RowId) -> Result<Self, Error> {
         let (redis, now, config) = (&visit.app.redis, visit.now, &visit.app.config.session);
         let cart = carts::read_command(redis.keys(), token);
-        let own = iter::once(cart).chain(flash_sale::held_for(redis.keys(), sale, token, now)).collect();
+        let own = iter::once(cart).chain(flash_sale::reservation_command(redis.keys(), sale, token, now)).collect();
         let found = sessions::check_with(redis, token, now, config, own).await?;
         let Some((session, own)) = found else { return Ok(Self { cart: Some(Cart::default()), ..None.into() }) };
         let mut own = Vec::<Reply>::from_reply(own)?.into_iter();
         let cart = Cart::from_pairs(FromReply::from_reply(own.next().ok_or(upstash_rest::Error::UnexpectedType)?)?);
         let held: Option<Reservation> = match (own.next(), &session.user) {
             (Some(held), _) => FromReply::from_reply(held)?,
-            (None, Some(user)) => flash_sale::held_by(redis, sale, token, user, now).await?,
+            (None, Some(user)) => flash_sale::read_reservation(redis, sale, token, user, now).await?,
             (None, None) => None,
         };
         Ok(Self { cart: Some(cart), reservation: held.map(|held| (sale.clone(), held)), ..Some(session).into() })

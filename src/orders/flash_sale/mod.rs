@@ -41,8 +41,6 @@ pub use self::{
     reservation::{Reservation, ReservationId, read_reservation, reservation_command},
     reserve::ReserveOutcome,
 };
-// The former names of the two, for `proxy`.
-pub use self::reservation::{read_reservation as held_by, reservation_command as held_for};
 use crate::{config::Config, ports::time::Timestamp, row_cache::RowSource, schema::redis::Redis};
 
 /// Grace period: how long a piece stays held after its reservation has expired. It covers a payment that begins in the
