@@ -39,8 +39,8 @@ pub const TRAFFIC: f64 = 1.0;
 pub const CART_WRITE: f64 = 4.0;
 /// An activity of a session that began ten seconds ago or earlier: `ZADD`.
 pub const CART_WRITE_SEEN: f64 = 1.0;
-/// The same script that creates the session of a guest: `EVALSHA`, `HGET`, `HGETALL`, `HSET` twice, `ZADD`.
-pub const CART_WRITE_GUEST: f64 = 6.0;
+/// The same script that creates the session of a guest: `EVALSHA`, `HGET`, `HSET` twice, `ZADD`.
+pub const CART_WRITE_GUEST: f64 = 5.0;
 /// `GET /session`: `HGET`, `HGETALL`. Sessions that began more than half of `SESSION_IDLE` ago take `ZSCORE`, too;
 /// simulated sessions are younger.
 pub const SESSION_CHECK: f64 = 2.0;

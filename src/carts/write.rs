@@ -70,8 +70,8 @@ pub async fn change(
 /// - [`Error::CartFull`] if an item would be one more than
 ///   [`CartConfig::max_lines`](crate::config::CartConfig::max_lines).
 /// - [`Error::KeyReused`] if the same session used the idempotency key for another change.
-/// - [`Error::Conflict`] if a login replaced the session less than ten seconds ago: the visitor's next request carries
-///   the new token.
+/// - [`Error::Conflict`] if a login replaced the session, and the new session was active in the last ten seconds: the
+///   visitor's next request carries the new token.
 /// - [`Error::Redis`].
 pub async fn write(
     redis: &Redis,

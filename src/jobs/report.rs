@@ -16,7 +16,7 @@ use upstash_rest::{Command, Pairs, parse_f64};
 /// The crons count as silent after this time. They write the heartbeat with each report, and at least every ninth
 /// minute.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_mins(20);
-/// A failing job fails again within this time: the cleanup looks for the same kind of session every ninth minute.
+/// A failing job reports again within this time; the slowest, `clean-sessions`, needs nine minutes.
 const FAILURE_LIFETIME: Duration = Duration::from_mins(10);
 /// The heartbeat's field in `jobs:`.
 const HEARTBEAT: &str = "heartbeat";

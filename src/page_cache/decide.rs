@@ -57,11 +57,12 @@ pub struct Known {
     /// The response may be this visitor's own: the request has cookies, a user or uncommon headers, or asks for a part
     /// of the page (HEAD, `Range`).
     pub is_personal: bool,
-    /// The visitor must not get a shared page: a cookie may identify the visitor, and the origin did not declare the
-    /// page shared.
+    /// The visitor must not get a shared render: a cookie may identify the visitor, and the origin did not declare the page
+    /// shared; or the page varies on a header that shared renders do not send; or this request's render could not be stored
+    /// a moment ago.
     pub must_be_personal: bool,
     pub only_if_cached: bool,
-    /// The request accepts no stored page, so it asked for the lease of a fresh one, too.
+    /// The request is a reload: it accepts no stored page, and requests the lease even of a fresh one.
     pub is_reload: bool,
     /// The origin failed recently, and the stored page may replace its response.
     pub may_replace_error: bool,
@@ -141,7 +142,7 @@ pub fn next_step(known: &Known) -> Step {
     if !known.is_exact || known.must_be_personal || !is_shared && known.is_personal {
         return Step::RenderPersonal(reason);
     }
-    // A fresh page that only this request finds too old: nobody renders it.
+    // Only this request's `max-age` or `min-fresh` refuses the page, so it does not wait for another render.
     let is_alone = reason == ForwardReason::Request && !known.is_reload;
     let stops_waiting = is_alone || known.wait.is_some_and(|wait| wait.is_over);
     if known.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }

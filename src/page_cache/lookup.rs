@@ -79,6 +79,13 @@ impl LookupResult {
     }
 }
 
+/// Returns whether other requests can still be served if this one's render cannot be stored: the page is fresh, or other
+/// variants are stored and this one is not. Then the render may not delete the page.
+#[must_use]
+pub fn others_have_page(stored: Option<&StoredPage>, has_variants: bool, now: Timestamp) -> bool {
+    stored.map_or(has_variants, |page| page.is_fresh(now))
+}
+
 /// The state of a page in Redis, besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageState {

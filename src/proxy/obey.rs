@@ -89,8 +89,8 @@ pub(super) async fn obey(
 /// response. The order stands, so the visitor gets the response even if Redis fails or refuses a directive: an error
 /// would say that the order was refused. Failures are logged.
 ///
-/// The returned background task tries once more what Redis did not answer: the order in the cart that the directives
-/// left, then a logout or the cart changes. A page that comes before that shows the bought lines.
+/// If Redis did not answer, the returned background task tries again: first the order, in the cart of the resulting session,
+/// then the logout or the cart changes. Until then, pages show the bought lines.
 pub(super) async fn obey_with_order(
     visit: &Visit,
     order: Order,

@@ -94,8 +94,11 @@ impl RowMemory {
         let unknown: Vec<_> = rows.iter().zip(&states).filter(is_unknown).map(|(row, _)| row.clone()).collect();
         let start = self.start_read(now);
         let found = read_many(redis, source, &unknown, now).await?;
+        let elapsed = source.map_or(Duration::ZERO, |source| source.since(now));
         for ((row, found), state) in unknown.iter().zip(found).zip(states.iter_mut().filter(|state| state.is_none())) {
-            self.remember(row, found.copy(), &start);
+            // `recall` adds the time since the start of the read.
+            let copy = found.copy().map(|copy| CachedRow { age: copy.age.saturating_sub(elapsed), ..copy.clone() });
+            self.remember(row, copy, &start);
             *state = Some(found);
         }
         Ok(states.into_iter().flatten().collect())
@@ -123,8 +126,8 @@ impl RowMemory {
         is_recent.then(|| CachedRow { age: copy.age + since_read, overdue: false, ..copy.clone() })
     }
 
-    fn remember(&self, row: &RowId, copy: Option<&CachedRow>, start: &ReadStart) {
-        let is_small = |copy: &&CachedRow| copy.json.len() <= MAX_ROW_BYTES;
+    fn remember(&self, row: &RowId, copy: Option<CachedRow>, start: &ReadStart) {
+        let is_small = |copy: &CachedRow| copy.json.len() <= MAX_ROW_BYTES;
         let Some(copy) = copy.filter(is_small).filter(|_| !self.lifetime.is_zero()) else { return };
         let mut rows = self.rows.borrow_mut();
         let is_outdated = rows.get(row).is_some_and(|entry| start.at < entry.read_at);
@@ -135,7 +138,7 @@ impl RowMemory {
             rows.retain(|_, entry| start.at.since(entry.read_at) < self.lifetime.min(entry.copy.period));
         }
         if rows.len() < MAX_ROWS {
-            rows.insert(row.clone(), MemoryEntry { copy: copy.clone(), read_at: start.at });
+            rows.insert(row.clone(), MemoryEntry { copy, read_at: start.at });
         }
     }
 }
@@ -153,7 +156,7 @@ mod tests {
 
     impl RowMemory {
         fn remember_at(&self, now: Timestamp, row: &RowId, copy: &CachedRow) {
-            self.remember(row, Some(copy), &self.start_read(now));
+            self.remember(row, Some(copy.clone()), &self.start_read(now));
         }
     }
 
@@ -209,11 +212,11 @@ mod tests {
         let mug = row("mug");
         let start = memory.start_read(START);
         memory.forget(std::slice::from_ref(&mug));
-        memory.remember(&mug, Some(&copy(9, LIFETIME)), &start);
+        memory.remember(&mug, Some(copy(9, LIFETIME)), &start);
         assert_eq!(memory.recall(&mug, START), None);
         let earlier = memory.start_read(START);
         memory.remember_at(START + LIFETIME / 4, &mug, &copy(8, LIFETIME));
-        memory.remember(&mug, Some(&copy(9, LIFETIME)), &earlier);
+        memory.remember(&mug, Some(copy(9, LIFETIME)), &earlier);
         assert_eq!(memory.recall(&mug, START + LIFETIME / 4).map(|copy| copy.json.len()), Some(8));
     }
 }

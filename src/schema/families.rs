@@ -210,7 +210,7 @@ families! {
     HOLDS: "held:" "{sale}", "zset" in Rows,
     expires "1 day after the last hold can end", written by "flash" "flash_cancel" "flash_confirm";
 
-    /// `insights` → the name of the report that counts in the insights. `flash:{sale}` → the window of the sale in which
+    /// `insights` → the id of the report that was counted. `flash:{sale}` → the window of the sale in which
     /// the order counts. With more than one shard also `shard` → the shard of the cart.
     ORDER: "order:" "{order}", "hash" in Orders,
     expires "14 days", written by "flash_confirm" "learn" "HSETNX";

@@ -54,9 +54,10 @@ pub async fn log_in(
 /// The old session ends, if it is live. Its views and its cart move to the new session, unless it belongs to another
 /// user: then its views are deleted and its cart is recorded as abandoned.
 ///
-/// With an idempotency key, a user's login takes effect once per day. A repetition returns the same session while that
-/// is live, and starts another one later. A form has no such key, so for ten minutes the old token serves as one. A visitor whose response was lost,
-/// or who submitted twice, returns with the old token and gets the session that now holds their cart.
+/// With an idempotency key, a user's login takes effect once per day. A repetition returns the same session while it is
+/// live. After that, it starts a new one. A form has no such key, so for ten minutes the old token serves as one. A visitor
+/// whose response was lost, or who submitted twice, returns with the old token and gets the session that now holds their
+/// cart.
 ///
 /// A script, because the owner of the old session decides what moves. It is repeatable after a lost reply: the token is
 /// drawn before the request, and the second execution finds nothing left to move.

@@ -86,7 +86,7 @@ pub fn from_check(
 /// `recent:` have the same moment of one clock, and scores only grow. So the last activity is not before the start, and
 /// the session was not idle for longer than half of the time. Every other end deletes the login: `reap` (a logout, a
 /// cleanup, the session limit) together with the score, `log_in` that of the session that it replaces, and `end_logins`
-/// without the score. [`SessionConfig::max_age`] is checked before Redis is asked.
+/// without the score. [`SessionConfig::max_age`] depends on the token alone.
 ///
 /// It differs in one case: if other code has deleted or lowered the score and left the login, the session may live until
 /// half of the idle time.

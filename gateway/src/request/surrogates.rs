@@ -1,4 +1,4 @@
-//! Lone surrogates in JSON, such as `"\\ud83d"`: half of a character that a client has cut in two. serde_json rejects
+//! Lone surrogates in JSON, such as `"\ud83d"`: half of a character that a client has cut in two. serde_json rejects
 //! them. Upstash stores U+FFFD instead.
 
 /// The escape of U+FFFD, as long as any other.

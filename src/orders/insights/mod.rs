@@ -36,7 +36,7 @@ pub const MAX_BOUGHT_ITEMS: usize = 20;
 pub const MAX_VIEWED_ITEMS: usize = sessions::MAX_VIEWED_ITEMS;
 
 /// Counts `order`, whose visitor had viewed `viewed` (newest first). Returns false if another call has counted the order,
-/// within [`keys::ORDER_TTL`]. A random name of the call tells it from its own repetition after a lost reply.
+/// within [`keys::ORDER_TTL`]. Each call has a random id, so the script recognizes its own repetition after a lost reply.
 ///
 /// One script, because each count depends on the time of its last update, and because an order counts only once. The
 /// script calls two commands per key and 8 others: 64 for an order of 3 items with 25 viewed items. The first order of a

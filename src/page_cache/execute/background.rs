@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use super::render::{RenderOutcome, RenderRequest, admit, render};
+use super::render::{RenderOutcome, RenderRequest, admit, is_failure, render};
 use crate::{
     App,
     page_cache::{
         hit_for_miss::Unstorable,
         key::PageKey,
-        lookup::{Lease, LookupResult, PageState, look_up},
-        policy::{VaryFields, freshness::Popularity},
+        lookup::{Lease, LookupResult, PageState, look_up, others_have_page},
+        policy::freshness::Popularity,
         selecting::SelectingHeaders,
         store::{self, PageWriter},
         stored_page::StoredPage,
@@ -33,20 +33,22 @@ impl BackgroundRender {
         Box::pin(async move {
             let Self { app, key, selecting, lease, popularity } = self;
             let _guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
-            let unstored = RenderRequest::in_background(&key, &selecting, popularity, VaryFields::default());
-            let sent = stored.as_ref().map_or(unstored.sent, |page| Some(page.vary.clone()));
-            let request = RenderRequest { sent, stored: stored.as_deref(), stamp: lease.stamp(), ..unstored };
+            let is_usable = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
+            let vary = stored.as_ref().map(|page| page.vary.clone());
+            let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);
+            (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
             match render(&app, &request).await {
                 // Where nothing is stored, an error that the origin lets caches store is a page, too.
-                Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() => store_page(&app, &lease, *page).await,
+                Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !is_failure(page.status) => {
+                    store_page(&app, &lease, *page).await;
+                }
                 Ok(outcome) if outcome.is_failure() => {
                     log::warn!("page cache: a background render failed: error of the origin");
                 }
-                Ok(RenderOutcome::Complete { page, .. }) => store_page(&app, &lease, *page).await,
                 Ok(RenderOutcome::NotStorable { why, .. }) => {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
-                    if reason.is_lasting() {
+                    if reason.is_lasting() && !is_usable {
                         app.pages.note_unstorable(key.hash(), *reason, app.clock.now());
                         log_error(store::note_unstorable(&app.redis, &lease, &why).await);
                     } else {

@@ -136,7 +136,8 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
         (None, PageState::Unstorable(reason)) => (false, reason.as_str(), look.cause),
         (None, _) => {
             let popularity = page.by_popularity().and_then(|()| popularity(config, look.rank));
-            let request = RenderRequest::in_background(&page, &selecting, popularity, look.vary);
+            let vary = Some(look.vary).filter(|_| look.state == PageState::Shared);
+            let request = RenderRequest::in_background(&page, &selecting, popularity, vary);
             match assess(app, &request).await {
                 Ok(None) => (true, "absent", String::new()),
                 Ok(Some(why)) => (false, why.reason.as_str(), why.cause),

@@ -265,9 +265,8 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
         return Err(NotFilled::NotHtml);
     }
     let page = &app.config.page;
-    let length = content_length(&head.headers);
-    let Some(mut passage) = admit(app, length) else { return Err(NotFilled::Busy) };
-    let arrival = passage.collect(body, length.is_some(), page.max_bytes, std::pin::pin!(std::future::pending())).await;
+    let Some(mut passage) = admit(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
+    let arrival = passage.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await;
     let body = match arrival {
         Ok(Arrival::InTime(InTime::Collected(Collected::Whole(body)))) => body,
         Ok(Arrival::NoRoom(_)) => return Err(NotFilled::Busy),

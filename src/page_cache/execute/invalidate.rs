@@ -7,7 +7,7 @@ use url::Url;
 
 use super::bypass::bypass;
 use crate::{
-    config::rules::UrlRules,
+    config::Config,
     page_cache::{key::PageKey, policy::Reason, store},
     ports::{
         answer::Answer,
@@ -23,8 +23,8 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 /// and under the URLs in its response's `Location` and `Content-Location`. This isolate drops them before the response,
 /// Redis drops them after it.
 ///
-/// A write to one of `PATHS_PERSONAL` changes only what belongs to its visitor: a basket, an account. So it voids no page
-/// that its response merely names. Otherwise each addition to a basket would void the page of the item.
+/// A write to one of `CART_ROUTES` changes a cart, so it voids no page that its response merely names. Otherwise each
+/// addition to a cart would void the page of the item, to which many shops redirect.
 pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = visit.app.clone();
     let is_safe = request.method().is_safe();
@@ -35,12 +35,12 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let is_refused = answer.response.extensions().get() == Some(&Processed::Refused);
     if !is_safe && (status.is_success() || status.is_redirection() || is_refused) {
         let now = app.clock.now();
-        let keys = changed(&url, &answer.response, &app.config.page.urls);
+        let keys = changed(&url, &answer.response, &app.config);
         for key in &keys {
             app.pages.forget(key.hash(), now);
             app.pages.note_unstorable(key.hash(), Reason::Invalidated, now);
         }
-        if app.home.is_some() {
+        if keys.is_empty() || app.home.is_some() {
             return answer;
         }
         answer.background.push(Box::pin(async move {
@@ -58,16 +58,18 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     answer
 }
 
-/// The pages under the request's URL and under those of `Location` and `Content-Location` with the same origin.
-fn changed(url: &str, response: &Response, rules: &UrlRules) -> Vec<PageKey> {
+/// The pages under the request's URL and, unless it is one of `CART_ROUTES`, under those of `Location` and
+/// `Content-Location` with the same origin.
+fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
-    let is_shared = !rules.personal_paths.contains(target.path());
-    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| is_shared).filter_map(|name| {
+    let is_of_cart = config.origin.is_cart_route(target.path());
+    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| !is_of_cart).filter_map(|name| {
         let text = response.headers().get(name)?.to_str().ok()?;
         target.join(text).ok().filter(|named| named.origin() == target.origin())
     });
     let urls: Vec<_> = std::iter::once(target.clone()).chain(named).collect();
-    let mut keys: Vec<_> = urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), rules).ok()).collect();
+    let mut keys: Vec<_> =
+        urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), &config.page.urls).ok()).collect();
     keys.dedup();
     keys
 }

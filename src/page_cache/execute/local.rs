@@ -6,6 +6,7 @@ use super::{
     PageRequest,
     bypass::{self, probe_redis},
     fill, near,
+    render::is_failure,
 };
 use crate::{
     App,
@@ -102,7 +103,7 @@ pub async fn serve_after_redis_failed(page: PageRequest) -> Answer {
     let copy = fallback(&page, &app);
     let head = RequestHead::of(&page.request);
     let mut answer = forward(page).await;
-    if let Some(copy) = copy.filter(|_| answer.response.status().is_server_error()) {
+    if let Some(copy) = copy.filter(|_| is_failure(answer.response.status())) {
         let status = CacheStatus::fallback(&copy, now, Reason::RedisDown);
         answer.response = respond(&copy, &head.method, &head.headers, status, now);
     }

@@ -45,7 +45,7 @@ use super::{
     key::PageKey,
     lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
     memory::LookupEpoch,
-    policy::{ForwardReason, Reason, RequestDirectives, Reuse, freshness::Popularity},
+    policy::{ForwardReason, Reason, RequestDirectives, Reuse, VaryFields, freshness::Popularity},
     respond::respond,
     selecting::SelectingHeaders,
     stored_page::StoredPage,
@@ -86,6 +86,8 @@ struct Found {
     is_new: bool,
     /// A read region replied.
     is_near: bool,
+    /// The render of the page that the first lookup of the request found; empty without one.
+    first_render: String,
 }
 
 /// The reason for asking the origin, and whether popularity admits a response without stated freshness.
@@ -203,7 +205,8 @@ impl PageRequest {
         };
         let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
         let is_new = number(lookup.entry.as_deref()) != number(held.as_deref());
-        Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near })
+        let first_render = lookup.entry.as_ref().map(|page| page.render.clone()).unwrap_or_default();
+        Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near, first_render })
     }
 
     async fn check_session(&self) -> Result<Option<Session>, Error> {
@@ -288,7 +291,7 @@ impl PageRequest {
                 Step::AskPrimary => {}
             }
             match self.look_up(false, false).await {
-                Ok(again) => found = Found { session: found.session, ..again },
+                Ok(again) => found = Found { session: found.session, first_render: found.first_render, ..again },
                 Err(error) => {
                     log::warn!("page cache: {error}");
                     return local::serve_after_redis_failed(self).await;
@@ -316,9 +319,10 @@ impl PageRequest {
         let varies_on_withheld = !lookup.vary.is_empty() && self.selecting.variant(&lookup.vary).is_none();
         let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
         // Requests that reload a page at the same time share one render (RFC 9111 §4: collapsed requests).
-        let is_of_wait = |page: &StoredPage| wait.is_some() && page.stored >= self.visit.now && page.is_fresh(now);
-        let has_rendered = allowed.is_some_and(|page| is_of_wait(page));
-        let reuse = |stored| if has_rendered { Reuse::Fresh } else { self.directives.reuse(stored) };
+        let is_of_wait = |page: &StoredPage| wait.is_some() && page.render != found.first_render && page.is_fresh(now);
+        let is_rendered_anew = allowed.is_some_and(|page| is_of_wait(page));
+        let reuse = |stored| if is_rendered_anew { Reuse::Fresh } else { self.directives.reuse(stored) };
+        let is_noted = || app.pages.unstorable_personal(&self.own_note(&lookup.vary), now).is_some();
         Known {
             stored: stored.as_ref().map(reuse),
             has_variants: !lookup.vary.is_empty(),
@@ -331,13 +335,19 @@ impl PageRequest {
                 || has_user
                 || asks_less
                 || app.pages.is_unpopular(hash, self.visit.now),
-            must_be_personal: allowed.is_none() && (self.cookies.identify() || varies_on_withheld),
+            must_be_personal: allowed.is_none() && (self.cookies.identify() || varies_on_withheld) || is_noted(),
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,
         }
+    }
+
+    /// The name of the isolate's note on a render that says nothing about the page that others get: that of this variant, or
+    /// that of a reload.
+    fn own_note(&self, vary: &VaryFields) -> String {
+        format!("{} {}", self.key.hash(), self.selecting.variant(vary).unwrap_or_default())
     }
 
     fn popularity(&self, lookup: &LookupResult) -> Popularity {

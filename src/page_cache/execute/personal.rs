@@ -1,12 +1,16 @@
 //! A render for one visitor.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    rc::Rc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use http::{Method, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, release},
+    render::is_failure,
 };
 use crate::{
     App,
@@ -20,6 +24,7 @@ use crate::{
             freshness::{Arrival, Popularity, freshness},
         },
         selecting::SelectingHeaders,
+        stored_page::StoredPage,
     },
     ports::{answer::Answer, fetch::Response, time::Timestamp},
     proxy::{self, OriginDirectives},
@@ -29,6 +34,7 @@ use crate::{
 pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
+    let stored = found.lookup.entry.map(Rc::<StoredPage>::from);
     // Popularity must not admit a response to another spelling or to one visitor.
     let limited =
         |popularity: Popularity| popularity.and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
@@ -49,7 +55,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         status.append_to(response);
     };
     let mut answer = proxy::forward(&visit, found.session.into(), request, &mut observe).await;
-    let failed = answer.response.status().is_server_error();
+    let failed = is_failure(answer.response.status());
     if let Err(reason) = shareable
         && !failed
     {
@@ -62,10 +68,12 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     }
     // If the origin states no freshness, a popular page is rendered for the visitors without such cookies.
     let is_for_others = matches!(shareable, Ok(()) | Err(Reason::Cookie));
-    let renders_again = is_for_others && is_get && key.is_exact() && !failed;
+    // A fresh page whose visitor reloads it is not rendered twice.
+    let is_stale = stored.as_ref().is_none_or(|stored| !stored.is_fresh(now));
+    let renders_again = is_for_others && is_get && key.is_exact() && !failed && is_stale;
     answer.background.extend(lease.map(|lease| {
         if renders_again {
-            BackgroundRender { app, key, selecting, lease, popularity: miss.popularity }.run(None)
+            BackgroundRender { app, key, selecting, lease, popularity: miss.popularity }.run(stored)
         } else {
             release(&app, lease)
         }

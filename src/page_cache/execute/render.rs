@@ -1,7 +1,7 @@
 //! Shared renders. The request to the origin has no cookies and no identity, but the validators of the stored page. The
 //! body is collected before the response, so that the page has an `ETag` and a truncated body is an error, not half a
 //! page. A body that takes longer than a second is streamed to the visitor and copied on the way. A truncated body is
-//! never stored. A page with ESI or with rules for holes is never streamed.
+//! never stored. A page with ESI or with rules for holes is only streamed if it exceeds `PAGE_MAX_BYTES`, unstored.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,6 +21,7 @@ use crate::{
         policy::{Reason, VaryFields, conditional, freshness::Popularity},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
+        visitor_cookies::VisitorCookies,
     },
     ports::{
         error::Error,
@@ -35,9 +36,9 @@ use crate::{
 pub struct RenderRequest<'a> {
     pub key: &'a PageKey,
     pub selecting: &'a SelectingHeaders,
-    /// The selecting headers that the origin gets; None for all. An origin that states no freshness may not name every
-    /// header that it varies on. So it gets only headers that it has named before. The same holds for a page that was
-    /// stored before: a header of one client must not decide about the page of all.
+    /// The selecting headers that the origin gets; None for all. An origin that states no freshness possibly omits names from
+    /// `Vary`. So it gets only headers that it has named before. A page that was stored before is rendered in the same way,
+    /// so that one client's headers cannot change everybody's page.
     pub sent: Option<VaryFields>,
     /// The stored page, for validation.
     pub stored: Option<&'a StoredPage>,
@@ -55,18 +56,18 @@ pub struct RenderRequest<'a> {
 
 impl<'a> RenderRequest<'a> {
     /// A request that no visitor waits for, without a stored page and without a lease. `vary`: the headers that the
-    /// origin has named.
+    /// origin has named; None if the page was never stored.
     #[must_use]
     pub fn in_background(
         key: &'a PageKey,
         selecting: &'a SelectingHeaders,
         popularity: Popularity,
-        vary: VaryFields,
+        vary: Option<VaryFields>,
     ) -> Self {
         Self {
             key,
             selecting,
-            sent: popularity.is_ok().then_some(vary),
+            sent: vary.or_else(|| popularity.is_ok().then(VaryFields::default)),
             stored: None,
             popularity,
             stamp: 0,
@@ -75,6 +76,12 @@ impl<'a> RenderRequest<'a> {
             accepts_gzip: false,
         }
     }
+}
+
+/// Returns whether the failure is temporary: a server error, or 408, 425 or 429 (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC
+/// 6585 §4).
+pub(super) fn is_failure(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }
 
 /// The outcome of a render.
@@ -88,15 +95,13 @@ pub enum RenderOutcome {
 }
 
 impl RenderOutcome {
-    /// Returns whether the origin failed for a while: a server error, or a refusal because of the load (RFC 9110 §15.5.9,
-    /// RFC 8470 §5.2, RFC 6585 §4). Such a response does not replace a page.
+    /// See [`is_failure`].
     #[must_use]
     pub fn is_failure(&self) -> bool {
-        let status = match self {
+        is_failure(match self {
             Self::Complete { page, .. } => page.status,
             Self::Streaming { response, .. } | Self::NotStorable { response, .. } => response.status(),
-        };
-        status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
+        })
     }
 }
 
@@ -113,6 +118,12 @@ impl StreamingPage {
     #[must_use]
     pub const fn item(&self) -> Option<&ItemId> {
         self.page.item.as_ref()
+    }
+
+    /// Returns whether a visitor with these cookies may get the page.
+    #[must_use]
+    pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+        self.page.may_be_served_to(cookies)
     }
 
     /// The page, once its body has been sent. None if the body was truncated or too large.
@@ -216,7 +227,7 @@ async fn collect(
     let arrival = match content_length {
         // A body that is known to be too large is passed on at once.
         Some(length) if length > limit => Ok(Arrival::InTime(InTime::Collected(Collected::TooLarge(body)))),
-        length => passage.collect(body, length.is_some(), limit, std::pin::pin!(patience)).await,
+        _ => passage.collect(body, limit, std::pin::pin!(patience)).await,
     };
     match arrival {
         Ok(Arrival::InTime(InTime::Collected(Collected::Whole(body))))

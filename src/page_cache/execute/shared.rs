@@ -15,7 +15,7 @@ use crate::{
     page_cache::{
         cache_status::CacheStatus,
         hit_for_miss::Unstorable,
-        lookup::{Lease, LookupResult, PageState},
+        lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
         policy::{ForwardReason, Reason},
         store,
@@ -35,10 +35,9 @@ use crate::{
 pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
     let Found { lookup: LookupResult { entry: stored, lease, vary, state, .. }, session, .. } = found;
-    let is_usable = match &stored {
-        Some(stored) => stored.is_fresh(page.visit.now),
-        None => !vary.is_empty(),
-    };
+    let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
+    // The note of a render that only this variant of the page, or only a reload, brings about.
+    let own_note = others_have_page.then(|| page.own_note(&vary));
     let is_known = state == PageState::Shared;
     let guard =
         lease.as_ref().map(|_| app.pages.start_render(page.key.hash(), page.visit.now + app.config.origin.timeout));
@@ -67,12 +66,16 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return answer;
         }
     }
-    let render = SharedRender { page, lease, guard, miss, now, is_usable };
+    let render = SharedRender { page, lease, guard, miss, now, own_note };
     match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
-            Box::pin(render.forward_personally(*page, session)).await
+            Box::pin(render.forward_personally(Some(*page), session)).await
         }
         Ok(RenderOutcome::Complete { page, not_modified }) => render.complete(*page, not_modified),
+        Ok(RenderOutcome::Streaming { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
+            drop(page);
+            Box::pin(render.forward_personally(None, session)).await
+        }
         Ok(RenderOutcome::Streaming { response, page }) => render.stream(*response, *page),
         Ok(RenderOutcome::NotStorable { response, directives, why }) if failed => {
             render.finish_failed(*response, directives, why.reason).await
@@ -94,8 +97,8 @@ struct SharedRender {
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
-    /// Others can get a stored page: this URL's, or another variant.
-    is_usable: bool,
+    /// The name of the isolate's note if the render cannot be stored and others still [have the page](others_have_page).
+    own_note: Option<String>,
 }
 
 /// A response that cannot be stored.
@@ -122,14 +125,18 @@ impl SharedRender {
         answer
     }
 
-    /// Stores a page that its visitor may not get, and forwards the visitor's own request: since the stored page, the
-    /// origin has withdrawn its declaration that the page is shared, or the page has lost its holes.
-    async fn forward_personally(self, rendered: StoredPage, session: Option<Session>) -> Answer {
+    /// Forwards the visitor's own request, and stores the page that this visitor may not get: since the stored page, the
+    /// origin has withdrawn its declaration that the page is shared, or the page has lost its holes. `rendered`: the page if
+    /// it is whole.
+    async fn forward_personally(self, rendered: Option<StoredPage>, session: Option<Session>) -> Answer {
         let status = CacheStatus::not_stored(self.miss.reason, Reason::Cookie);
         let Self { page, lease, guard, .. } = self;
         let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
         let mut answer = proxy::forward(&page.visit, session.into(), page.request, &mut observe).await;
-        answer.background.extend(storing(page.visit.app, lease, guard, rendered));
+        answer.background.extend(match rendered {
+            Some(rendered) => storing(page.visit.app, lease, guard, rendered),
+            None => lease.map(|lease| release(&page.visit.app, lease)),
+        });
         answer
     }
 
@@ -170,15 +177,18 @@ impl SharedRender {
         let NotStored { response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, is_usable, .. } = self;
+        let Self { page, lease, miss, guard: _guard, own_note, .. } = self;
         let app = page.visit.app.clone();
         let ended = if was_compressed && reason == Reason::Encoding {
             // Only the coding prevents the store. Without it, the page can be stored.
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
-        } else if is_usable {
-            // One client's reload or variant must not take the page from the others.
+        } else if let Some(own_note) = own_note {
+            // One client's reload or variant must not take the page from the others. But nobody waits for its lease again.
+            if reason.is_lasting() {
+                app.pages.note_unstorable_personal(&own_note, reason, page.visit.now);
+            }
             lease.map(|lease| release(&app, lease))
         } else {
             note_unstorable(&page, lease, why)

@@ -51,13 +51,15 @@ impl Transit {
         }
         passing.bytes += page.bytes;
         passing.pages.push(page);
-        Some(Passage { page, passing: self.0.clone() })
+        Some(Passage { page, is_known: bytes.is_some(), passing: self.0.clone() })
     }
 }
 
 /// A page in transit.
 pub struct Passage {
     page: Page,
+    /// The page was admitted with its length.
+    is_known: bool,
     passing: Rc<RefCell<Passing>>,
 }
 
@@ -69,24 +71,25 @@ pub enum Arrival {
 }
 
 impl Passage {
-    /// As [`Body::collect_within`]. `is_known`: the page was admitted with its length. Otherwise, a body that is long or slow
-    /// needs room for `limit` bytes.
+    /// As [`Body::collect_within`]. If the page was admitted without its length, a body that is long or slow needs room for
+    /// `limit` bytes.
     ///
     /// # Errors
     /// [`BodyError::Truncated`] if the stream fails before its end.
     pub async fn collect(
         &mut self,
         body: Body,
-        is_known: bool,
         limit: usize,
         mut patience: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Arrival, BodyError> {
-        let first_limit = if is_known { limit } else { limit.min(UNKNOWN) };
+        let first_limit = if self.is_known { limit } else { limit.min(UNKNOWN) };
         Ok(match body.collect_within(first_limit, patience.as_mut()).await? {
-            InTime::Collected(Collected::TooLarge(body)) | InTime::Slow(body) if !is_known && !self.grow(limit) => {
+            InTime::Collected(Collected::TooLarge(body)) | InTime::Slow(body)
+                if !self.is_known && !self.grow(limit) =>
+            {
                 Arrival::NoRoom(body)
             }
-            InTime::Collected(Collected::TooLarge(body)) if !is_known => {
+            InTime::Collected(Collected::TooLarge(body)) if !self.is_known => {
                 Arrival::InTime(body.collect_within(limit, patience).await?)
             }
             in_time => Arrival::InTime(in_time),

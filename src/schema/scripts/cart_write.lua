@@ -24,8 +24,8 @@ for i = 10, #ARGV, 3 do
   asked[#asked + 1] = ARGV[i] .. ' ' .. ARGV[i + 1] .. ' ' .. ARGV[i + 2]
 end
 if not lives then
-  -- A login has just replaced T. The cookie of its session is on the way to the visitor, and the cookie of a guest's
-  -- session would replace it. Later, T comes from a visitor who never got that cookie.
+  -- A login has just replaced T, and its cookie may not have arrived. A guest's cookie would overwrite it. After ten seconds
+  -- without activity of the new session, the visitor counts as one who never got it.
   local follower = replaced and redis.call('GET', replaced)
   local active = follower and redis.call('ZSCORE', recent, follower)
   if active and now - active < 10 then return {'replaced', '', {}} end

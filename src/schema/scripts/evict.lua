@@ -3,7 +3,8 @@
 -- KEYS stored: (cache:H variants:H render:H)*
 -- ARGV (H stored)*     stored: when the page was stored, as `account` returned it. A page that was stored again since
 --                      stays. '' = delete the page in any case
--- The render lease goes with the page: a stored page may have ended its lease only by naming it (`store`).
+-- The lease is deleted, too: `store` may leave it in place, because the stored page ends it by naming it. Without the page,
+-- it would block renders until it expires.
 -- returns how many of the pages were in the account
 local stored = KEYS[1]
 

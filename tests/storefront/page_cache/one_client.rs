@@ -7,13 +7,13 @@ use super::{
 use crate::support::{Reply, Shop, scenarios};
 
 scenarios! {
-    &[("PAGE_MEMORY", "0"), ("PATHS_PERSONAL", "/basket/*")];
+    &[("PAGE_MEMORY", "0"), ("CART_ROUTES", "/basket/*")];
     a_known_page_is_rendered_without_the_headers_of_the_client_that_reloads_it,
     a_reload_that_gets_no_page_leaves_the_stored_one,
     a_variant_that_cannot_be_stored_leaves_the_others,
     a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request,
     headers_that_the_url_determines_select_no_variant,
-    a_basket_voids_no_page_that_its_response_names,
+    a_cart_voids_no_page_that_its_response_names,
     a_page_from_redis_is_no_more_declared_shared_than_the_origins_response,
 }
 
@@ -69,7 +69,7 @@ async fn headers_that_the_url_determines_select_no_variant(shop: &Shop) {
     assert!(status(shop, "/page", &[]).await.starts_with("hit"));
 }
 
-async fn a_basket_voids_no_page_that_its_response_names(shop: &Shop) {
+async fn a_cart_voids_no_page_that_its_response_names(shop: &Shop) {
     make_popular(shop, "mug").await;
     for (path, is_voided) in [("/basket/add", false), ("/reviews/add", true)] {
         shop.origin.answer(Reply::html("page"));

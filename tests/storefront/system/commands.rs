@@ -249,6 +249,14 @@ async fn a_cart_write_and_a_session_check() {
     counted.assert_cost(&shop.store, "cart write", VISITS, CART_WRITE).await;
     counted.begin(&shop.store).await;
     for _ in 0..VISITS {
+        let request = shop.request(Method::PUT, "/_edge/v1/cart/items/mug").header("sec-fetch-site", "same-origin");
+        let request = request.header(header::CONTENT_TYPE, "application/json").body("{\"quantity\":1}");
+        assert_eq!(request.send().await.unwrap().status(), 200);
+    }
+    shop.settled().await;
+    counted.assert_cost(&shop.store, "cart write of a new guest", VISITS, costs::CART_WRITE_GUEST).await;
+    counted.begin(&shop.store).await;
+    for _ in 0..VISITS {
         shop.get("/_edge/v1/session").header(header::COOKIE, &cookie).send().await.unwrap();
     }
     shop.settled().await;
