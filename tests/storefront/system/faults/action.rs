@@ -98,7 +98,8 @@ impl Action {
                 }
                 match self {
                     PageHit => world.store.clock.advance(Duration::from_secs(10)),
-                    PageStale => world.store.clock.advance(Duration::from_secs(330)),
+                    // Freshness ends after 270 to 300 s, by chance; the page is served stale for 60 s more.
+                    PageStale => world.store.clock.advance(Duration::from_secs(315)),
                     _ => {}
                 }
             }
