@@ -1,7 +1,5 @@
 //! Obeys the origin's directives: order, login, logout, cart change.
 
-use std::time::Duration;
-
 use http::{HeaderMap, HeaderValue};
 
 use super::{
@@ -21,9 +19,6 @@ use crate::{
     },
     sessions::{self, LoginRequest, cookie, device::DeviceLabel},
 };
-
-/// Redis deadline of background work. No visitor waits, and the origin does not repeat its directives.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of [`obey`].
 pub(super) struct Obeyed {
@@ -116,7 +111,7 @@ pub(super) async fn obey_with_order(
     let (visit, user) = (Visit { token, ..visit.clone() }, user.cloned());
     let task = async move {
         let app = &visit.app;
-        let redis = app.redis.with_deadline(RETRY_TIMEOUT);
+        let redis = app.redis.for_retry();
         if let Err(error) = &settled {
             log::error!("an order was not settled before the response, trying again: {error}");
             settled = settle(&redis, &visit, &order, customer.as_ref()).await;
@@ -162,7 +157,7 @@ async fn write_cart(
 pub(super) fn log_out_again(visit: &Visit, user: UserId) -> BackgroundTask {
     let (app, now) = (visit.app.clone(), visit.now);
     Box::pin(async move {
-        let redis = app.redis.with_deadline(RETRY_TIMEOUT);
+        let redis = app.redis.for_retry();
         if let Err(error) = sessions::log_out_user(&redis, &user, now, &app.config.session).await {
             log::error!("the sessions of a named user (Edge-Logout) may live on: {error}");
         }

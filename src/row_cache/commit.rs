@@ -51,8 +51,6 @@ pub(super) struct CommitTerms {
     /// The refresh keeps the rows that are due again by then. None if it keeps no row.
     pub keep_by: Option<Timestamp>,
     pub holder: Holder,
-    /// Time since `began`. The source was read meanwhile, so a copy may be that old.
-    pub elapsed: Duration,
 }
 
 /// Other rows, after a commit.
@@ -67,11 +65,12 @@ pub(super) struct Committed {
 ///
 /// Each batch is a script, because it writes a row only if the row's lease is still its own. The batches share
 /// pipelines, because they are independent. The script is not repeated after a lost reply: the rows are due again when
-/// the lease ends.
+/// the lease ends. `elapsed`: the time since the refresh began. The source was read meanwhile, so a copy may be that old.
 pub(super) async fn commit(
     redis: &Redis,
     batches: &[CommitBatch<'_>],
     terms: CommitTerms,
+    elapsed: Duration,
     report: &mut RefreshReport,
 ) -> Result<Committed, Error> {
     // If all scripts fail, the rows are due again when their leases end.
@@ -86,7 +85,8 @@ pub(super) async fn commit(
         };
         let (sent, rest) = remaining.split_at(remaining.iter().take_while(fits).count());
         remaining = rest;
-        let commands: Vec<_> = sent.iter().map(|batch| commit_command(redis.keys(), &batch.rows, terms)).collect();
+        let command = |batch: &CommitBatch<'_>| commit_command(redis.keys(), &batch.rows, terms, elapsed);
+        let commands: Vec<_> = sent.iter().map(command).collect();
         for (reply, batch) in redis.pipeline(&commands).await?.into_iter().zip(sent) {
             committed.add(reply, batch, terms.holder, report);
         }
@@ -130,14 +130,14 @@ impl Committed {
     }
 }
 
-fn commit_command(keys: Keys, rows: &[RowCommit<'_>], terms: CommitTerms) -> Command {
+fn commit_command(keys: Keys, rows: &[RowCommit<'_>], terms: CommitTerms, elapsed: Duration) -> Command {
     let schedule_keys = [keys.schedule(), keys.delay()].into_iter();
     let copies = rows.iter().map(|row| keys.row(&row.leased.row));
     let command = Command::script(&COMMIT, schedule_keys.chain(copies))
         .num(terms.began)
         .num(terms.keep_by.unwrap_or(Timestamp::from_millis(0)))
         .arg(terms.holder.to_string())
-        .num(terms.elapsed.as_millis());
+        .num(elapsed.as_millis());
     rows.iter().fold(command, |command, row| {
         command
             .arg(row.leased.row.as_str())

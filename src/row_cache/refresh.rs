@@ -125,7 +125,7 @@ pub async fn refresh_until(
         if !is_known {
             continue;
         }
-        let terms = CommitTerms { began: now, keep_by: Some(due_by), holder, elapsed: Duration::ZERO };
+        let terms = CommitTerms { began: now, keep_by: Some(due_by), holder };
         let (_, committed) = load_and_commit(redis, source, &leased, terms, &mut report).await?;
         kept.extend(committed.kept);
         earliest = committed.earliest_due;
@@ -164,7 +164,7 @@ pub(super) async fn load(
 ) -> Result<(LoadedRows, RefreshReport), Error> {
     let (mut loaded, mut report) = (LoadedRows::new(), RefreshReport::default());
     for rows in rows.chunks(ROWS_PER_ROUND) {
-        let terms = CommitTerms { began: now, keep_by: None, holder: Holder::draw()?, elapsed: Duration::ZERO };
+        let terms = CommitTerms { began: now, keep_by: None, holder: Holder::draw()? };
         let own = Lease { begins: now, holder: terms.holder };
         let leased = lease(redis, RowSelection::Named { rows, reason }, own).await?;
         if !leased.is_empty() {
@@ -196,8 +196,8 @@ async fn load_and_commit(
             CommitBatch { rows: rows.collect(), source_failed: answer.is_err() }
         })
     });
-    let terms = CommitTerms { elapsed: source.since(terms.began), ..terms };
-    let committed = commit(redis, &batches.collect::<Vec<_>>(), terms, report).await?;
+    let elapsed = source.since(terms.began);
+    let committed = commit(redis, &batches.collect::<Vec<_>>(), terms, elapsed, report).await?;
 
     let mut loaded = LoadedRows::new();
     for (rows, answer) in chunks.zip(&answers) {

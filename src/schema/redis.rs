@@ -9,6 +9,9 @@ use upstash_rest::{Alarm, Client, Command, Credentials, ExchangeTerms, Transport
 use super::keys::{JOBS, Keys};
 use crate::ports::{fetch::Fetch, histogram::Histogram, time::Clock};
 
+/// The deadline of a second attempt.
+const RETRY_DEADLINE: Duration = Duration::from_secs(10);
+
 /// A client of the database, with the layout of its keys.
 pub struct Redis {
     client: Client,
@@ -51,6 +54,12 @@ impl Redis {
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         let (clock, latencies) = (self.clock.clone(), self.latencies.clone());
         Self { client: self.client.with_deadline(deadline), clock, keys: self.keys, latencies }
+    }
+
+    /// A handle for the second attempt of a change that nobody repeats, and for which no visitor waits.
+    #[must_use]
+    pub fn for_retry(&self) -> Self {
+        self.with_deadline(RETRY_DEADLINE)
     }
 
     /// The same database through another `fetch`, such as one with a budget. Its latencies are its own.

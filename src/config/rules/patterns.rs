@@ -26,6 +26,12 @@ impl Patterns {
         names.into_iter().map(Pattern::parse).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Returns whether the list has no pattern.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether the list contains a pattern for `name`.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {

@@ -1,7 +1,5 @@
 //! Unsafe requests: they bypass the cache, and void the pages that they changed (RFC 9111 §4.4).
 
-use std::time::Duration;
-
 use http::header;
 use url::Url;
 
@@ -15,9 +13,6 @@ use crate::{
     },
     proxy::{Visit, esi::Processed},
 };
-
-/// Redis deadline of the second attempt. No visitor waits, and nobody repeats the write.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Forwards a request with another method than GET and HEAD. A successful unsafe request voids the pages under its URL
 /// and under the URLs in its response's `Location` and `Content-Location`. This isolate drops them before the response,
@@ -47,7 +42,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
             let mut evicted = store::invalidate(&app.redis, &keys).await;
             if let Err(error) = &evicted {
                 log::warn!("page cache: pages were not voided, trying again: {error}");
-                evicted = store::invalidate(&app.redis.with_deadline(RETRY_TIMEOUT), &keys).await;
+                evicted = store::invalidate(&app.redis.for_retry(), &keys).await;
             }
             match evicted {
                 Ok(()) => keys.iter().for_each(|key| app.pages.forget(key.hash(), app.clock.now())),

@@ -1,5 +1,6 @@
 //! Answers a request for a page: gathers the facts, asks [`decide`](super::decide) for the step, and runs it.
 //!
+//! - `known`: the facts about a request after a lookup.
 //! - `local`: the isolate's copies, while they are confirmed or Redis is down.
 //! - `near`: the edge tier's part, and the pages that the home tier hands over to it.
 //! - `shared`: a render for everybody.
@@ -20,6 +21,7 @@ mod exchange;
 mod explain;
 mod fill;
 mod invalidate;
+mod known;
 mod local;
 mod near;
 mod personal;
@@ -28,7 +30,7 @@ mod shared;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};
 
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 
 use self::background::{BackgroundRender, confirm_unstorable, release};
 pub use self::{
@@ -39,13 +41,13 @@ pub use self::{
     near::HandedOver,
 };
 use super::{
-    admission::{is_plain, popularity},
+    admission::is_plain,
     cache_status::CacheStatus,
-    decide::{FIRST_PAUSE, FirstStep, Known, Step, Waited, first_step, next_pause, next_step},
+    decide::{FIRST_PAUSE, FirstStep, Step, Waited, first_step, next_pause, next_step},
     key::PageKey,
     lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted},
     memory::LookupEpoch,
-    policy::{ForwardReason, Reason, RequestDirectives, Reuse, VaryFields, freshness::Popularity},
+    policy::{ForwardReason, Reason, RequestDirectives, Reuse, freshness::Popularity},
     respond::respond,
     selecting::SelectingHeaders,
     stored_page::StoredPage,
@@ -86,8 +88,6 @@ struct Found {
     is_new: bool,
     /// A read region replied.
     is_near: bool,
-    /// The render of the page that the first lookup of the request found; empty without one.
-    first_render: String,
 }
 
 /// The reason for asking the origin, and whether popularity admits a response without stated freshness.
@@ -205,8 +205,7 @@ impl PageRequest {
         };
         let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
         let is_new = number(lookup.entry.as_deref()) != number(held.as_deref());
-        let first_render = lookup.entry.as_ref().map(|page| page.render.clone()).unwrap_or_default();
-        Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near, first_render })
+        Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near })
     }
 
     async fn check_session(&self) -> Result<Option<Session>, Error> {
@@ -232,10 +231,12 @@ impl PageRequest {
         let give_up = self.visit.now + app.config.page.wait;
         let mut pause = FIRST_PAUSE;
         let mut wait: Option<Waited> = None;
+        // The render of the stored page when the wait began.
+        let mut first_render = None;
         loop {
             let now = app.clock.now();
             self.learn_item(&found.lookup);
-            let known = self.known(&found, wait, now);
+            let known = self.known(&found, wait, first_render, now);
             let miss = |reason| Miss { reason, popularity: known.popularity };
             let step = next_step(&known);
             let serves = matches!(step, Step::Serve { .. } | Step::ServeOnError);
@@ -276,6 +277,7 @@ impl PageRequest {
                 Step::Wait(reason) => {
                     app.clock.sleep(pause).await;
                     let now = app.clock.now();
+                    first_render.get_or_insert(found.lookup.entry.as_ref().map_or(0, |page| page.render_number()));
                     let waited = wait.get_or_insert(Waited { reason, is_over: false, unstorable: None });
                     waited.is_over = now >= give_up;
                     // Single flight within the isolate: Redis is asked again when the local render ends.
@@ -291,7 +293,7 @@ impl PageRequest {
                 Step::AskPrimary => {}
             }
             match self.look_up(false, false).await {
-                Ok(again) => found = Found { session: found.session, first_render: found.first_render, ..again },
+                Ok(again) => found = Found { session: found.session, ..again },
                 Err(error) => {
                     log::warn!("page cache: {error}");
                     return local::serve_after_redis_failed(self).await;
@@ -307,51 +309,6 @@ impl PageRequest {
             self.key = self.key.naming(item);
             self.visit.app.pages.name(&self.key);
         }
-    }
-
-    /// The facts for [`next_step`].
-    fn known(&self, found: &Found, wait: Option<Waited>, now: Timestamp) -> Known {
-        let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
-        let allowed = lookup.entry.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
-        let stored = allowed.map(|page| page.state(now));
-        let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
-        // The page varies on a header of this request that a shared render does not send.
-        let varies_on_withheld = !lookup.vary.is_empty() && self.selecting.variant(&lookup.vary).is_none();
-        let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
-        // Requests that reload a page at the same time share one render (RFC 9111 §4: collapsed requests).
-        let is_of_wait = |page: &StoredPage| wait.is_some() && page.render != found.first_render && page.is_fresh(now);
-        let is_rendered_anew = allowed.is_some_and(|page| is_of_wait(page));
-        let reuse = |stored| if is_rendered_anew { Reuse::Fresh } else { self.directives.reuse(stored) };
-        let is_noted = || app.pages.unstorable_personal(&self.own_note(&lookup.vary), now).is_some();
-        Known {
-            stored: stored.as_ref().map(reuse),
-            has_variants: !lookup.vary.is_empty(),
-            state: lookup.state,
-            has_lease: lookup.lease.is_some(),
-            is_near: found.is_near,
-            popularity: self.popularity(lookup),
-            is_exact: self.key.is_exact(),
-            is_personal: self.has_personal_headers
-                || has_user
-                || asks_less
-                || app.pages.is_unpopular(hash, self.visit.now),
-            must_be_personal: allowed.is_none() && (self.cookies.identify() || varies_on_withheld) || is_noted(),
-            only_if_cached: self.directives.only_if_cached(),
-            is_reload: self.directives.is_reload(),
-            may_replace_error: app.pages.has_failed(hash, now)
-                && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
-            wait,
-        }
-    }
-
-    /// The name of the isolate's note on a render that says nothing about the page that others get: that of this variant, or
-    /// that of a reload.
-    fn own_note(&self, vary: &VaryFields) -> String {
-        format!("{} {}", self.key.hash(), self.selecting.variant(vary).unwrap_or_default())
-    }
-
-    fn popularity(&self, lookup: &LookupResult) -> Popularity {
-        self.key.by_popularity().and_then(|()| popularity(&self.visit.app.config.page, lookup.rank))
     }
 
     /// Serves the stored page. If this request holds the lease of a stale page, it is rendered again after the

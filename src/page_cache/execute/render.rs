@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     App,
+    config::rules::HoleRule,
     page_cache::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
@@ -185,21 +186,20 @@ async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
 
 /// Finds the holes that the rules demand.
 async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
-    if !may_have_holes(app, key, page) {
+    let rules = hole_rules(app, key, page);
+    if rules.is_empty() {
         return;
     }
-    let rules: Vec<_> = app.config.page.holes.of_path(key.path()).collect();
     match holes::find(&*app.html, &rules, &page.body.read()).await {
         Ok(holes) => page.holes = holes::joined(holes, std::mem::take(&mut page.holes)),
         Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
     }
 }
 
-/// Returns whether rules demand holes in the page.
-fn may_have_holes(app: &App, key: &PageKey, page: &StoredPage) -> bool {
-    app.config.page.holes.of_path(key.path()).next().is_some()
-        && page.status == StatusCode::OK
-        && is_html(&page.headers)
+/// The rules that demand holes in the page.
+fn hole_rules<'a>(app: &'a App, key: &PageKey, page: &StoredPage) -> Vec<&'a HoleRule> {
+    let may_have_holes = page.status == StatusCode::OK && is_html(&page.headers);
+    if may_have_holes { app.config.page.holes.of_path(key.path()).collect() } else { Vec::new() }
 }
 
 /// Collects the body within [`COLLECT_TIMEOUT`], or streams it.
@@ -217,7 +217,7 @@ async fn collect(
     let (head, body) = response.into_parts();
     let limit = app.config.page.max_bytes;
     // The visitor's content must be in the holes from the first byte on.
-    let is_patient = request.in_background || may_have_holes(app, request.key, &page);
+    let is_patient = request.in_background || !hole_rules(app, request.key, &page).is_empty();
     let patience = async {
         if is_patient {
             return std::future::pending().await;

@@ -72,8 +72,9 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             Box::pin(render.forward_personally(Some(*page), session)).await
         }
         Ok(RenderOutcome::Complete { page, not_modified }) => render.complete(*page, not_modified),
-        Ok(RenderOutcome::Streaming { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
-            drop(page);
+        Ok(RenderOutcome::Streaming { response, page }) if !page.may_be_served_to(&render.page.cookies) => {
+            // Ends the origin's connection and the copy.
+            drop((response, page));
             Box::pin(render.forward_personally(None, session)).await
         }
         Ok(RenderOutcome::Streaming { response, page }) => render.stream(*response, *page),

@@ -18,6 +18,8 @@ mod load;
 mod locations;
 /// Runs of the models in `models`, on the real scripts.
 mod models;
+/// The money that the commands cost.
+mod money;
 /// Properties of the parsers.
 mod parsers;
 /// The metrics for Prometheus, and the documents that name them.

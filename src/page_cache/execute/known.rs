@@ -1,0 +1,72 @@
+//! The facts about a request after a lookup.
+
+use http::{Method, header};
+
+use super::{Found, PageRequest};
+use crate::{
+    page_cache::{
+        admission::popularity,
+        decide::{Known, Waited},
+        lookup::LookupResult,
+        policy::{Reuse, VaryFields, freshness::Popularity},
+        stored_page::StoredPage,
+    },
+    ports::time::Timestamp,
+};
+
+impl PageRequest {
+    /// The facts for [`next_step`](crate::page_cache::decide::next_step). `first_render`: that of the stored page when the
+    /// wait began.
+    pub(super) fn known(
+        &self,
+        found: &Found,
+        wait: Option<Waited>,
+        first_render: Option<u64>,
+        now: Timestamp,
+    ) -> Known {
+        let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
+        let allowed = lookup.entry.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
+        let stored = allowed.map(|page| page.state(now));
+        let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
+        // The page varies on a header of this request that a shared render does not send.
+        let varies_on_withheld = !lookup.vary.is_empty() && self.selecting.variant(&lookup.vary).is_none();
+        let asks_less = *self.request.method() != Method::GET || self.request.headers().contains_key(header::RANGE);
+        // Requests that reload a page at the same time share one render (RFC 9111 §4: collapsed requests).
+        let is_of_wait = |page: &StoredPage| first_render.is_some_and(|first| first != page.render_number());
+        let is_rendered_anew = allowed.is_some_and(|page| is_of_wait(page) && page.is_fresh(now));
+        let reuse = |stored| if is_rendered_anew { Reuse::Fresh } else { self.directives.reuse(stored) };
+        let reuse = stored.as_ref().map(reuse);
+        let asks_origin = matches!(reuse, None | Some(Reuse::Forward(_)));
+        let is_noted = || app.pages.unstorable_personal(&self.own_note(&lookup.vary), now).is_some();
+        Known {
+            stored: reuse,
+            has_variants: !lookup.vary.is_empty(),
+            state: lookup.state,
+            has_lease: lookup.lease.is_some(),
+            is_near: found.is_near,
+            popularity: self.popularity(lookup),
+            is_exact: self.key.is_exact(),
+            is_personal: self.has_personal_headers
+                || has_user
+                || asks_less
+                || app.pages.is_unpopular(hash, self.visit.now),
+            must_be_personal: allowed.is_none() && (self.cookies.identify() || varies_on_withheld)
+                || asks_origin && is_noted(),
+            only_if_cached: self.directives.only_if_cached(),
+            is_reload: self.directives.is_reload(),
+            may_replace_error: app.pages.has_failed(hash, now)
+                && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
+            wait,
+        }
+    }
+
+    /// The name of the isolate's note on a render that says nothing about the page that others get: that of this variant, or
+    /// that of a reload.
+    pub(super) fn own_note(&self, vary: &VaryFields) -> String {
+        format!("{} {}", self.key.hash(), self.selecting.variant(vary).unwrap_or_default())
+    }
+
+    pub(super) fn popularity(&self, lookup: &LookupResult) -> Popularity {
+        self.key.by_popularity().and_then(|()| popularity(&self.visit.app.config.page, lookup.rank))
+    }
+}
