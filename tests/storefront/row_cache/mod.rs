@@ -4,7 +4,7 @@ mod address;
 mod kept;
 mod table;
 
-use std::{pin::pin, time::Duration};
+use std::{cell::Cell, pin::pin, time::Duration};
 
 use edgefront::{
     ports::error::Error,
@@ -243,18 +243,36 @@ async fn overlapping_refreshes_load_each_row_once() {
 /// The end of a lease identifies its holder. Two crons may begin in the same millisecond.
 #[tokio::test]
 async fn of_two_leases_in_one_millisecond_only_the_second_can_commit() {
+    // Once in a thousand times, both draw the same three digits.
+    for _ in 0..3 {
+        if two_leases_in_one_millisecond().await {
+            return;
+        }
+    }
+    panic!("all leases have the same digits");
+}
+
+/// Returns false if both leases have the same digits.
+async fn two_leases_in_one_millisecond() -> bool {
     let stock = Stock::new().await;
     stock.schedule("mug", 5.0).await;
+    let lease = async || stock.store.raw(&["ZSCORE", "schedule:", "mug"]).await;
+    let differ = Cell::new(false);
     let meanwhile = async {
+        let first = lease().await;
         stock.put("mug", 1);
         stock.schedule("mug", 5.0).await;
         let asked = eventually("the second refresh has leased the row", async || stock.origin.count() == 2);
         // The second refresh is dropped here.
         select(pin!(stock.refresh()), pin!(asked)).await;
+        differ.set(lease().await != first);
     };
     let report = Box::pin(stock.refresh_while(meanwhile)).await;
-    assert_eq!(report, RefreshReport { lost: 1, ..RefreshReport::default() });
-    assert_eq!(stock.due_in("mug").await, Some(30.0));
+    if differ.get() {
+        assert_eq!(report, RefreshReport { lost: 1, ..RefreshReport::default() });
+        assert_eq!(stock.due_in("mug").await, Some(30.0));
+    }
+    differ.get()
 }
 
 #[tokio::test]
