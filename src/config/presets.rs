@@ -89,7 +89,7 @@ mod tests {
     use super::{super::tests::read, *};
 
     /// The variables that a preset may set: they describe a storefront, and none is a secret or a limit.
-    const ALLOWED: [&str; 13] = [
+    const ALLOWED: [&str; 14] = [
         "CART_ROUTES",
         "COOKIES_DROPPED",
         "COOKIES_HOLES",
@@ -103,6 +103,7 @@ mod tests {
         "PATHS_PERSONAL",
         "QUERY_IGNORED",
         "QUERY_KEPT",
+        "WRITES_PERSONAL",
     ];
 
     #[test]

@@ -19,7 +19,7 @@ use super::{
         PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE,
         RANKING_KEEP, READ_REGIONS, REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE,
         SESSION_KEYS, SESSION_LIMIT, SESSION_MAX_AGE, SHARDS, SHARDS_KNOWN, SUBREQUESTS, TRAFFIC_INTERVAL,
-        UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable,
+        UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable, WRITES_PERSONAL,
     },
 };
 use crate::schema::keys::Keys;
@@ -173,7 +173,8 @@ impl Reader<'_> {
             kept: self.rules(&QUERY_KEPT, Patterns::parse),
         };
         let items = self.item_routes(&ITEM_ROUTES, "{item}");
-        UrlRules { items, query, personal_paths: self.rules(&PATHS_PERSONAL, PathPatterns::parse) }
+        let personal_paths = self.rules(&PATHS_PERSONAL, PathPatterns::parse);
+        UrlRules { items, query, personal_paths, personal_writes: self.rules(&WRITES_PERSONAL, PathPatterns::parse) }
     }
 
     fn cookie_rules(&mut self) -> CookieRules {

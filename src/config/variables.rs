@@ -101,6 +101,9 @@ variables! {
     CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
     /// Paths whose pages are never shared.
     PATHS_PERSONAL = text("", "paths separated by commas, in which * stands for any characters, such as /admin/*");
+    /// Paths whose writes change only what their visitor sees, such as product pages with a form that adds to the cart. A
+    /// write to any other path voids the stored page of its URL.
+    WRITES_PERSONAL = text("", "paths separated by commas, in which * stands for any characters, such as /product/*");
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);
     /// Query parameters that change a page, although `QUERY_IGNORED` names them.

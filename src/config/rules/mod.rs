@@ -25,4 +25,6 @@ pub struct UrlRules {
     pub query: QueryRules,
     /// `PATHS_PERSONAL`: pages at these paths are never shared.
     pub personal_paths: PathPatterns,
+    /// `WRITES_PERSONAL`: writes to these paths void no page.
+    pub personal_writes: PathPatterns,
 }

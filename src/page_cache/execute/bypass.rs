@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::near;
+use super::{near, noted::Noted};
 use crate::{
     App,
     page_cache::{cache_status::CacheStatus, policy::Reason},
@@ -10,15 +10,20 @@ use crate::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,
         error::Error,
-        fetch::Request,
+        fetch::{Request, Response},
     },
-    proxy::{self, Visit, VisitorContext},
+    proxy::{self, OriginDirectives, Visit, VisitorContext},
 };
 use upstash_rest::Command;
 
 /// Forwards the visitor's own request, with the visitor's facts from Redis. While Redis is down the origin gets an
 /// anonymous request.
 pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
+    bypass_with_note(visit, reason, request, None).await
+}
+
+/// As [`bypass`], for a page whose note the response can end.
+pub(super) async fn bypass_with_note(visit: &Visit, reason: Reason, request: Request, noted: Option<Noted>) -> Answer {
     if visit.app.home.is_some() {
         return near::pass(visit, request).await;
     }
@@ -26,25 +31,39 @@ pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
     if visit.token.is_some()
         && let Circuit::Open { probe } = visit.app.circuit.state(visit.now)
     {
-        let mut answer = forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request).await;
+        let mut answer = forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request, noted).await;
         answer.background.extend(probe.then(|| probe_redis(visit.app.clone())));
         return answer;
     }
     match VisitorContext::read(visit).await {
-        Ok(visitor) => forward(visit, reason, visitor, request).await,
+        Ok(visitor) => forward(visit, reason, visitor, request, noted).await,
         Err(error) => {
             if let Error::Redis(error) = &error {
                 visit.app.circuit.record::<()>(&Err(error.clone()), visit.app.clock.now());
             }
             log::warn!("session: {error}");
-            forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request).await
+            forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request, noted).await
         }
     }
 }
 
 /// Forwards the visitor's own request; `reason` goes into `Cache-Status`.
-pub(super) async fn forward(visit: &Visit, reason: Reason, visitor: VisitorContext, request: Request) -> Answer {
-    proxy::forward(visit, visitor, request, &mut |response, _| CacheStatus::bypass(reason).append_to(response)).await
+pub(super) async fn forward(
+    visit: &Visit,
+    reason: Reason,
+    visitor: VisitorContext,
+    request: Request,
+    mut noted: Option<Noted>,
+) -> Answer {
+    let mut observe = |response: &mut Response, directives: &OriginDirectives| {
+        if let Some(noted) = &mut noted {
+            noted.observe(response, directives);
+        }
+        CacheStatus::bypass(reason).append_to(response);
+    };
+    let mut answer = proxy::forward(visit, visitor, request, &mut observe).await;
+    answer.background.extend(noted.and_then(|noted| noted.end(&visit.app)));
+    answer
 }
 
 /// Checks whether Redis is back; an answer closes the circuit.

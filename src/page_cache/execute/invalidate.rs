@@ -19,7 +19,8 @@ use crate::{
 /// Redis drops them after it.
 ///
 /// A write to one of `CART_ROUTES` changes a cart, so it voids no page that its response merely names. Otherwise each
-/// addition to a cart would void the page of the item, to which many shops redirect.
+/// addition to a cart would void the page of the item, to which many shops redirect. A write to one of `WRITES_PERSONAL`
+/// voids no page at all.
 pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = visit.app.clone();
     let is_safe = request.method().is_safe();
@@ -53,10 +54,13 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     answer
 }
 
-/// The pages under the request's URL and, unless it is one of `CART_ROUTES`, under those of `Location` and
-/// `Content-Location` with the same origin.
+/// The pages that the write may have changed: those under the request's URL and, unless it is one of `CART_ROUTES`, under
+/// those of `Location` and `Content-Location` with the same origin. None for one of `WRITES_PERSONAL`.
 fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
+    if config.page.urls.personal_writes.contains(target.path()) {
+        return Vec::new();
+    }
     let is_of_cart = config.origin.is_cart_route(target.path());
     let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| !is_of_cart).filter_map(|name| {
         let text = response.headers().get(name)?.to_str().ok()?;

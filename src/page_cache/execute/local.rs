@@ -115,7 +115,7 @@ async fn forward(page: PageRequest) -> Answer {
         return page.gateway_timeout(None, CacheStatus::bypass(Reason::RedisDown));
     }
     let visitor = VisitorContext::without_redis(&page.visit);
-    bypass::forward(&page.visit, Reason::RedisDown, visitor, page.request).await
+    bypass::forward(&page.visit, Reason::RedisDown, visitor, page.request, None).await
 }
 
 /// The copy that may answer the request while Redis is down.

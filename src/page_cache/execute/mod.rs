@@ -10,6 +10,7 @@
 //!   too.
 //! - `esi`: the fragments of a shared render.
 //! - `bypass`: requests that bypass the cache.
+//! - `noted`: those for a page with a hit-for-miss note, which a response can end.
 //! - `fill`: the holes of a page, filled for one visitor.
 //! - `explain`: the decision for a URL, for operators.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
@@ -24,6 +25,7 @@ mod invalidate;
 mod known;
 mod local;
 mod near;
+mod noted;
 mod personal;
 pub mod render;
 mod shared;
@@ -32,7 +34,10 @@ use std::{cell::LazyCell, rc::Rc, time::Duration};
 
 use http::{HeaderValue, StatusCode, header};
 
-use self::background::{BackgroundRender, confirm_unstorable, release};
+use self::{
+    background::{BackgroundRender, confirm_unstorable, release},
+    noted::Noted,
+};
 pub use self::{
     bypass::bypass,
     explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
@@ -132,8 +137,11 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         && !is_edge
     {
         let must_confirm = app.pages.must_confirm_unstorable(key.hash(), now);
-        let confirm = must_confirm.then(|| confirm_unstorable(app.clone(), key, selecting.clone(), now));
-        let mut answer = bypass(&visit, reason, request).await;
+        let confirm = must_confirm.then(|| confirm_unstorable(app.clone(), key.clone(), selecting.clone(), now));
+        let is_personal = *has_personal_headers || visit.token.is_some();
+        let is_in_question = Noted::is_in_question(reason, &request, is_personal);
+        let noted = is_in_question.then(|| Noted::new(key, selecting.clone(), now));
+        let mut answer = bypass::bypass_with_note(&visit, reason, request, noted).await;
         answer.background.extend(confirm);
         return answer;
     }
@@ -270,7 +278,7 @@ impl PageRequest {
                     if matches!(known.state, PageState::Unstorable(_)) {
                         app.pages.note_unstorable(self.key.hash(), reason, now);
                     }
-                    return bypass::forward(&self.visit, reason, found.session.into(), self.request).await;
+                    return self.bypass(reason, found.session).await;
                 }
                 Step::RenderPersonal(reason) => return personal::render(self, found, miss(reason)).await,
                 Step::RenderShared(reason) => return shared::render(self, found, miss(reason)).await,
@@ -300,6 +308,15 @@ impl PageRequest {
                 }
             }
         }
+    }
+
+    /// Forwards the request for a page with a hit-for-miss note.
+    async fn bypass(self, reason: Reason, session: Option<Session>) -> Answer {
+        let Self { visit, key, selecting, has_personal_headers, request, .. } = self;
+        let is_personal = has_personal_headers || visit.token.is_some();
+        let is_in_question = Noted::is_in_question(reason, &request, is_personal);
+        let noted = is_in_question.then(|| Noted::new(key, selecting, visit.now));
+        bypass::forward(&visit, reason, session.into(), request, noted).await
     }
 
     /// Takes over the item that the stored page names: another isolate may have learned it first.

@@ -100,7 +100,7 @@ fn learn_item(
 
 /// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are
 /// this visitor's, and a shared render may have none.
-fn is_shareable(
+pub(super) fn is_shareable(
     response: &Response,
     directives: &OriginDirectives,
     heuristic: &Heuristic,

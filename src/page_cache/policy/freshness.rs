@@ -52,6 +52,12 @@ pub struct Heuristic {
     pub stale: Duration,
 }
 
+impl Heuristic {
+    /// Only responses that state their freshness are fresh.
+    pub const STATED_ONLY: Self =
+        Self { popularity: Err(Reason::NoItem), fresh: Duration::ZERO, stale: Duration::ZERO };
+}
+
 /// When a response arrived, and how long the origin took.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {

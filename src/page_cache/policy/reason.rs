@@ -167,6 +167,24 @@ impl Reason {
         !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie | Self::Busy)
     }
 
+    /// Returns whether status and headers of a response alone gave this reason.
+    #[must_use]
+    pub const fn is_in_head(self) -> bool {
+        matches!(
+            self,
+            Self::NoItem
+                | Self::Parameters
+                | Self::Status
+                | Self::SetCookie
+                | Self::Private
+                | Self::NoStore
+                | Self::NoCache
+                | Self::NotFresh
+                | Self::VaryStar
+                | Self::Personal
+        )
+    }
+
     /// Returns whether the response passed all checks of its content, and only its size or the moment keeps it from being
     /// stored. So it is for everybody.
     #[must_use]

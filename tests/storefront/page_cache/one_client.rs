@@ -7,13 +7,14 @@ use super::{
 use crate::support::{Reply, Shop, scenarios};
 
 scenarios! {
-    &[("PAGE_MEMORY", "0"), ("CART_ROUTES", "/basket/*")];
+    &[("PAGE_MEMORY", "0"), ("CART_ROUTES", "/basket/*"), ("WRITES_PERSONAL", "/products/*")];
     a_known_page_is_rendered_without_the_headers_of_the_client_that_reloads_it,
+    a_client_that_the_shop_blocks_keeps_the_page_from_nobody,
     a_reload_that_gets_no_page_leaves_the_stored_one,
     a_variant_that_cannot_be_stored_leaves_the_others,
     a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request,
     headers_that_the_url_determines_select_no_variant,
-    a_cart_voids_no_page_that_its_response_names,
+    a_write_to_the_cart_voids_no_page,
     a_page_from_redis_is_no_more_declared_shared_than_the_origins_response,
 }
 
@@ -28,6 +29,28 @@ async fn a_known_page_is_rendered_without_the_headers_of_the_client_that_reloads
     let scanner = [RELOAD, ("user-agent", "scanner")];
     assert_eq!(ask(shop, "/page", &scanner).await, ("fwd=request; stored".to_owned(), "page".to_owned()));
     assert!(is_hit(&shop.visit("/page").await));
+}
+
+async fn a_client_that_the_shop_blocks_keeps_the_page_from_nobody(shop: &Shop) {
+    let blocked = [
+        Reply::html("go away").with_status(403),
+        fresh("are you a person?", "max-age=60").header("set-cookie", "challenge=1"),
+        fresh("no shop for scanners", "no-store"),
+    ];
+    for (number, refusal) in blocked.into_iter().enumerate() {
+        let path = format!("/page/{number}");
+        shop.origin.answer_with(move |asked| match asked.header("user-agent") {
+            "scanner" => refusal.clone(),
+            _ => fresh("page", "public, max-age=60"),
+        });
+        let scanner = [("user-agent", "scanner")];
+        status(shop, &path, &scanner).await;
+        assert!(!status(shop, &path, &scanner).await.contains("stored"), "the note stays while it is right");
+        assert!(status(shop, &path, &[]).await.starts_with("fwd=bypass"));
+        shop.settled().await;
+        assert_eq!(status(shop, &path, &[]).await, "fwd=uri-miss; stored");
+        assert!(status(shop, &path, &scanner).await.starts_with("hit"));
+    }
 }
 
 async fn a_reload_that_gets_no_page_leaves_the_stored_one(shop: &Shop) {
@@ -69,9 +92,9 @@ async fn headers_that_the_url_determines_select_no_variant(shop: &Shop) {
     assert!(status(shop, "/page", &[]).await.starts_with("hit"));
 }
 
-async fn a_cart_voids_no_page_that_its_response_names(shop: &Shop) {
+async fn a_write_to_the_cart_voids_no_page(shop: &Shop) {
     make_popular(shop, "mug").await;
-    for (path, is_voided) in [("/basket/add", false), ("/reviews/add", true)] {
+    for (path, is_voided) in [("/basket/add", false), ("/products/mug", false), ("/reviews/add", true)] {
         shop.origin.answer(Reply::html("page"));
         shop.visit("/products/mug").await;
         shop.settled().await;
