@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{
     item_routes::ItemRoutes,
-    rules::{CookieRules, HoleRules, UrlRules},
+    rules::{CookieRules, HoleRules, PathPatterns, UrlRules},
     secret::Secret,
 };
 use crate::schema::keys::Keys;
@@ -138,23 +138,13 @@ pub struct OriginConfig {
     /// `ORIGIN_TIMEOUT`: how long the origin may take to send the head of its response.
     pub timeout: Duration,
     /// `CART_ROUTES`: requests to these paths carry the visitor's cart to the origin.
-    pub cart_routes: Vec<String>,
-    /// `LOGIN_ROUTES`: visitors sign in at or below these paths.
-    pub login_routes: Vec<String>,
+    pub cart_routes: PathPatterns,
+    /// `LOGIN_ROUTES` and the paths below them, where visitors sign in.
+    pub login_routes: PathPatterns,
     /// `DEMO_URL`: the address of the demo shop, without a slash at its end. None: the host of each request.
     pub site: Option<String>,
     /// `DEMO_MAIL`: where the demo shop sends its mail. None: it sends none.
     pub mail: Option<MailTarget>,
-}
-
-impl OriginConfig {
-    /// Returns whether `CART_ROUTES` names the path. A route that ends with `*` names every path that begins with it.
-    #[must_use]
-    pub fn is_cart_route(&self, path: &str) -> bool {
-        let names =
-            |route: &String| route == path || route.strip_suffix('*').is_some_and(|start| path.starts_with(start));
-        self.cart_routes.iter().any(names)
-    }
 }
 
 /// Where the demo shop sends its mail.

@@ -26,9 +26,9 @@ use crate::schema::keys::Keys;
 use upstash_rest::Credentials;
 
 /// More pages of the demo shop that show the visitor's cart.
-const DEMO_CART_ROUTES: [&str; 2] = ["/account", "/orders/*"];
+const DEMO_CART_ROUTES: &str = "/account, /orders/*";
 /// The demo shop's pages that reset a password. Their requests are limited like those that sign in.
-const DEMO_LOGIN_ROUTE: &str = "/reset";
+const DEMO_LOGIN_ROUTES: &str = "/reset";
 
 /// Reads all variables.
 ///
@@ -79,19 +79,15 @@ impl Reader<'_> {
         let flash =
             FlashConfig { hold: self.seconds(&FLASH_HOLD), checkout: self.item_routes(&FLASH_CHECKOUT, "{sale}") };
         let insights = InsightsConfig { half_life: self.seconds(&INSIGHTS_HALF_LIFE), keep: ranking.keep };
-        let mut origin = OriginConfig {
+        let origin = OriginConfig {
             url: self.origin_url(),
             key: self.secret_header(&ORIGIN_KEY),
             timeout: self.seconds(&ORIGIN_TIMEOUT),
-            cart_routes: self.paths(&CART_ROUTES),
-            login_routes: self.paths(&LOGIN_ROUTES),
+            cart_routes: self.cart_routes(),
+            login_routes: self.login_routes(),
             site: self.url(&DEMO_URL).map(|url| url.as_str().trim_end_matches('/').to_owned()),
             mail: self.mail(),
         };
-        if origin.url.is_none() {
-            origin.cart_routes.extend(DEMO_CART_ROUTES.map(str::to_owned));
-            origin.login_routes.push(DEMO_LOGIN_ROUTE.to_owned());
-        }
         let (rows, row_memory) = (self.rows(&origin), self.seconds(&ROW_MEMORY));
         let subrequests = self.number(&SUBREQUESTS);
         let traffic_interval = self.seconds(&TRAFFIC_INTERVAL);
@@ -256,13 +252,30 @@ impl Reader<'_> {
         })
     }
 
-    fn paths(&mut self, variable: &Variable) -> Vec<String> {
+    fn cart_routes(&mut self) -> PathPatterns {
+        let routes = self.routes(&CART_ROUTES, DEMO_CART_ROUTES);
+        self.path_patterns(&CART_ROUTES, &routes)
+    }
+
+    /// `LOGIN_ROUTES` and all paths below them.
+    fn login_routes(&mut self) -> PathPatterns {
+        let routes = self.routes(&LOGIN_ROUTES, DEMO_LOGIN_ROUTES);
+        let routes = routes.split(',').map(|route| route.trim().trim_end_matches('/'));
+        let routes: Vec<_> = routes.map(|route| format!("{route}, {route}/*")).collect();
+        self.path_patterns(&LOGIN_ROUTES, &routes.join(","))
+    }
+
+    /// The value of a variable, with `demo` if edgefront serves the demo shop.
+    fn routes(&self, variable: &Variable, demo: &str) -> String {
         let text = self.text(variable).unwrap_or_default();
-        let paths: Vec<_> = text.split(',').map(|path| path.trim().to_owned()).collect();
-        if paths.iter().any(|path| !path.starts_with('/') || path.contains(['?', '#', '{'])) {
-            self.refuse(variable, &text);
-        }
-        paths
+        if self.text(&ORIGIN_URL).is_none() { format!("{text}, {demo}") } else { text }
+    }
+
+    fn path_patterns(&mut self, variable: &Variable, text: &str) -> PathPatterns {
+        PathPatterns::parse(text).unwrap_or_else(|problem| {
+            self.wrong(variable, problem);
+            PathPatterns::default()
+        })
     }
 
     fn url(&mut self, variable: &Variable) -> Option<Url> {

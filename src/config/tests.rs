@@ -24,7 +24,7 @@ fn the_defaults_are_the_books() {
     assert_eq!(config.redis.credentials.url, "http://127.0.0.1:8079");
     assert!(config.origin.url.is_none() && config.rows.is_none());
     assert_eq!((config.page.memory.as_secs(), config.row_memory.as_secs()), (5, 1));
-    assert_eq!(config.origin.cart_routes, ["/cart", "/checkout", "/account", "/orders/*"]);
+    assert_eq!(config.origin.cart_routes.names().collect::<Vec<_>>(), ["/cart", "/checkout", "/account", "/orders/*"]);
     assert_eq!(config.page.urls, rules::UrlRules::default());
 }
 
@@ -77,6 +77,17 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
 }
 
 #[test]
+fn visitors_sign_in_at_or_below_login_routes() {
+    let routes = read(&[("LOGIN_ROUTES", "/login, /User/")]).unwrap().origin.login_routes;
+    for path in ["/login", "/Login/", "/login/again", "/%6cogin;a=b", "/user", "/reset"] {
+        assert!(routes.contains(path), "{path}");
+    }
+    for path in ["/", "/logins", "/a/login", "/a/..%2fb/login"] {
+        assert!(!routes.contains(path), "{path}");
+    }
+}
+
+#[test]
 fn a_message_says_what_is_wrong_and_what_to_set() {
     for (variable, value, message) in [
         ("SHARDS", "257", r#"SHARDS is "257": set a whole number of shards, 1 to 256"#),
@@ -86,7 +97,11 @@ fn a_message_says_what_is_wrong_and_what_to_set() {
             r#"SHARDS_KNOWN is "4, 16": set numbers of shards separated by commas, SHARDS among them, such as 1, 16"#,
         ),
         ("SESSION_IDLE", "59", r#"SESSION_IDLE is "59": set a whole number of seconds, at least 60"#),
-        ("CART_ROUTES", "cart", r#"CART_ROUTES is "cart": set paths separated by commas, such as /cart"#),
+        (
+            "CART_ROUTES",
+            "cart",
+            r#"CART_ROUTES has "cart": a path begins with / and has no ?, # or {, such as /admin/*"#,
+        ),
         ("SERVICE_KEY", "short-secret", "SERVICE_KEY has 12 characters: set at least 16 characters"),
     ] {
         assert_eq!(read(&[(variable, value)]).unwrap_err().to_string(), message);

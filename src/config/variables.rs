@@ -59,7 +59,7 @@ macro_rules! variables {
 const ADDRESS: &str = "an address that begins with http:// or https://";
 const NAMES: &str =
     "names separated by commas, in which * stands for any characters; + at the start adds to the default";
-const PATHS: &str = "paths separated by commas, such as /cart";
+const PATHS: &str = "paths separated by commas, in which * stands for any characters, such as /admin/*";
 
 variables! {
     /// Every variable of `wrangler.toml`, in its order, with the lines of its meaning.
@@ -100,10 +100,10 @@ variables! {
     /// The cookie of a double-submit CSRF protection, such as Django's. edgefront takes the protection over.
     CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
     /// Paths whose pages are never shared.
-    PATHS_PERSONAL = text("", "paths separated by commas, in which * stands for any characters, such as /admin/*");
+    PATHS_PERSONAL = text("", PATHS);
     /// Paths whose writes change only what their visitor sees, such as product pages with a form that adds to the cart. A
     /// write to any other path voids the stored page of its URL.
-    WRITES_PERSONAL = text("", "paths separated by commas, in which * stands for any characters, such as /product/*");
+    WRITES_PERSONAL = text("", PATHS);
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);
     /// Query parameters that change a page, although `QUERY_IGNORED` names them.
@@ -133,8 +133,8 @@ variables! {
     CART_MAX_LINES = Variable { max: u32::MAX as u64, ..number!("100", "items", 1) };
     /// Largest number of pieces of one item in a cart.
     CART_MAX_QUANTITY = Variable { max: u32::MAX as u64, ..number!("999", "pieces", 1) };
-    /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`. `/orders/*` stands for
-    /// all paths below `/orders/`. With the demo shop, edgefront adds `/account` and `/orders/*`.
+    /// Requests to these paths carry the visitor's cart to the origin, in the header `Edge-Cart`. With the demo shop,
+    /// edgefront adds `/account` and `/orders/*`.
     CART_ROUTES = text("/cart, /checkout", PATHS);
     /// The address of the demo shop, such as `https://shop.example`. Links in mails and canonical links name it. Empty:
     /// canonical links name the host of the request, and `DEMO_MAIL` stays empty.

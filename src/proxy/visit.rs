@@ -51,7 +51,7 @@ impl Visit {
             token: app.keyring.read(request.headers(), now),
             item: config.page.urls.items.item(path, query),
             network: ClientNetwork::of(request.headers()),
-            sends_cart: config.origin.is_cart_route(path) || sale.is_some(),
+            sends_cart: config.origin.cart_routes.contains(path) || sale.is_some(),
             sale,
             edge: request.extensions().get().copied(),
             is_part: false,

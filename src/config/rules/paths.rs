@@ -15,8 +15,9 @@ impl PathPatterns {
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.to_ascii_lowercase();
-        match text.split(',').map(str::trim).find(|path| !path.is_empty() && !path.starts_with('/')) {
-            Some(path) => Err(format!("has {path:?}: a path begins with /, such as /admin/*")),
+        let is_wrong = |path: &&str| !path.is_empty() && (!path.starts_with('/') || path.contains(['?', '#', '{']));
+        match text.split(',').map(str::trim).find(is_wrong) {
+            Some(path) => Err(format!("has {path:?}: a path begins with / and has no ?, # or {{, such as /admin/*")),
             None => Patterns::parse(&text).map(Self),
         }
     }
@@ -53,16 +54,14 @@ impl PathPatterns {
 
 /// The segments of a path in lower case, decoded, without what some origins ignore: empty segments, `.`, and parameters
 /// (`;a=b`, RFC 3986 §3.3).
-#[must_use]
-pub fn segments(path: &str) -> Vec<String> {
+fn segments(path: &str) -> Vec<String> {
     let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
     let segments = path.split(['/', '\\']).map(|name| name.split(';').next().unwrap_or_default().to_owned());
     segments.filter(|name| !matches!(name.as_str(), "" | ".")).collect()
 }
 
 /// Resolves `..` for an origin that decodes `%2f` first; the platform leaves it encoded.
-#[must_use]
-pub fn resolved(segments: Vec<String>) -> Vec<String> {
+fn resolved(segments: Vec<String>) -> Vec<String> {
     segments.into_iter().fold(Vec::new(), |mut resolved, name| {
         if name == ".." {
             resolved.pop();
@@ -97,6 +96,10 @@ mod tests {
             "/checkout/",
             "/Checkout",
             "/checkout;jsessionid=1",
+            "/%63heckout",
+            "/checkout%2f",
+            "/a%5c..%5ccheckout",
+            "/admin/..%2fa",
         ] {
             assert!(rules.contains(path), "{path}");
         }

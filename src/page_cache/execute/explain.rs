@@ -160,7 +160,7 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
 /// reservation with them.
 fn personal_route(app: &App, page: &PageKey) -> Option<&'static str> {
     let query = page.url().split_once('?').map(|(_, query)| query);
-    if app.config.origin.is_cart_route(page.path()) {
+    if app.config.origin.cart_routes.contains(page.path()) {
         Some("CART_ROUTES")
     } else if app.config.flash.checkout.item(page.path(), query).is_some() {
         Some("FLASH_CHECKOUT")

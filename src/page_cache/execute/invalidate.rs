@@ -61,7 +61,7 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     if config.page.urls.personal_writes.contains(target.path()) {
         return Vec::new();
     }
-    let is_of_cart = config.origin.is_cart_route(target.path());
+    let is_of_cart = config.origin.cart_routes.contains(target.path());
     let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| !is_of_cart).filter_map(|name| {
         let text = response.headers().get(name)?.to_str().ok()?;
         target.join(text).ok().filter(|named| named.origin() == target.origin())

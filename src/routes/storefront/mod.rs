@@ -1,7 +1,5 @@
 //! The storefront: every request outside `/_edge/`. Parse, ask the page cache, answer.
 
-mod login_routes;
-
 use std::rc::Rc;
 
 use http::{HeaderValue, Method};
@@ -44,10 +42,9 @@ pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
 /// Forwards a request with another method than GET and HEAD, within the rate limit of `LOGIN_ROUTES`.
 async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = &visit.app;
-    let is_login = |route: &String| login_routes::is_at(route, request.uri().path());
     if !request.method().is_safe()
         && request.extensions().get::<FromEdge>().is_none()
-        && app.config.origin.login_routes.iter().any(is_login)
+        && app.config.origin.login_routes.contains(request.uri().path())
         && let Err(error) = app.limits.logins.check("login", visit.network).await
     {
         let mut response = proxy::failure(app, &error, request.headers());
