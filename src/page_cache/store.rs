@@ -139,10 +139,10 @@ pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) ->
     let end = without_page(end(redis.keys(), lease, false).num(HIT_FOR_MISS.as_millis())).arg(note);
     let (_, bytes, _): Ended = redis.run(end).await?;
     if bytes < 0 {
-        // A stored page was deleted. The time and the limit do not matter for it.
+        // A stored page was deleted. The time does not matter for it, and no other page leaves for it.
         let (hash, never) = (lease.key.hash().to_owned(), Timestamp::from_millis(0));
         let deleted = PageSize { hash, bytes, is_addition: false, stored: never, dies: never };
-        account::write(redis, &[deleted], never, u64::from(u32::MAX)).await?;
+        account::write(redis, &[deleted], never, u64::MAX).await?;
     }
     Ok(())
 }

@@ -276,6 +276,19 @@ async fn what_is_deleted_counts_no_longer() {
 }
 
 #[tokio::test]
+async fn a_page_that_cannot_be_stored_evicts_no_other_page_whatever_the_account_holds() {
+    let at = Store::new().await;
+    for number in 0..2 {
+        assert!(put(&at, &page(number), USUAL).await);
+    }
+    let five_gigabytes = ((5_u64 << 30) / UNIT).to_string();
+    at.raw(&["ZADD", "stored:", &five_gigabytes, ""]).await;
+    step(&at, &Event::Unstorable(0)).await;
+    let there: Vec<_> = held(&at).await.pages.into_iter().map(|(hash, ..)| hash).collect();
+    assert_eq!(there, [page(1).hash()]);
+}
+
+#[tokio::test]
 async fn an_account_that_somebody_deleted_is_built_anew() {
     let at = Store::new().await;
     for number in 0..9 {
