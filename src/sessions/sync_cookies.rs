@@ -21,8 +21,8 @@ use http::{HeaderMap, HeaderValue, header};
 use super::{Keyring, cookie};
 use crate::ports::{error::Error, random};
 
-/// Ten minutes: the time for which a visitor's reads wait for the last change, if a replica has not executed it. No
-/// replica is so far behind.
+/// The time for which a visitor's reads wait for the last change, if a replica has not executed it:
+/// [`MAX_REPLICA_LAG`](crate::schema::redis::MAX_REPLICA_LAG).
 const SYNC_FOR: &str = "; Max-Age=600; ";
 
 /// The longest sync token that travels in a cookie. The gateway's have 61 bytes.
@@ -166,7 +166,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Secret, SessionConfig};
+    use crate::{
+        config::{Secret, SessionConfig},
+        schema::redis::MAX_REPLICA_LAG,
+    };
 
     fn keyring(keys: &[&str]) -> Keyring {
         let day = Duration::from_hours(24);
@@ -197,7 +200,8 @@ mod tests {
     fn change(token: &str) -> String {
         let [line] = lines(token, &SyncCookies::default(), SyncCause::Change).try_into().unwrap();
         let (pair, attributes) = line.split_once("; ").unwrap();
-        assert_eq!(attributes, "Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax");
+        let seconds = MAX_REPLICA_LAG.as_secs();
+        assert_eq!(attributes, format!("Max-Age={seconds}; Path=/; HttpOnly; Secure; SameSite=Lax"));
         pair.to_owned()
     }
 
