@@ -22,4 +22,5 @@ pub mod rate_limit;
 pub mod recent;
 pub mod sort;
 pub mod time;
+pub mod transit;
 pub mod writer_lease;

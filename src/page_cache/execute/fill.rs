@@ -17,13 +17,16 @@ use crate::{
         cache_status::CacheStatus,
         decide::{FIRST_PAUSE, next_pause},
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
-        memory::{Arrival, Role, SessionFacts},
+        memory::{Role, SessionFacts},
         own_content::{self, Identity, NotFilled, OwnContent},
         policy::CacheControl,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
-    ports::fetch::{Collected, InTime, Request, Response, content_length},
+    ports::{
+        fetch::{Request, Response, content_length},
+        transit::Passed,
+    },
     proxy::{self, Visit},
     sessions::cookie,
 };
@@ -266,10 +269,9 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
     }
     let page = &app.config.page;
     let Some(mut passage) = admit(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
-    let arrival = passage.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await;
-    let body = match arrival {
-        Ok(Arrival::InTime(InTime::Collected(Collected::Whole(body)))) => body,
-        Ok(Arrival::NoRoom(_)) => return Err(NotFilled::Busy),
+    let body = match passage.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await {
+        Ok(Passed::Whole(body)) => body,
+        Ok(Passed::NoRoom(_)) => return Err(NotFilled::Busy),
         _ => return Err(NotFilled::Body),
     };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();

@@ -5,13 +5,11 @@
 //! - [`facts`]: facts of sessions that fill holes.
 //! - [`notes`]: hit-for-miss notes, failed renders.
 //! - [`own_pages`]: visitors' own content from the origin, and the requests for it that are under way.
-//! - [`transit`]: the pages that are being rendered or stored.
 
 mod copies;
 mod facts;
 mod notes;
 mod own_pages;
-mod transit;
 
 use std::{
     cell::{LazyCell, RefCell},
@@ -21,12 +19,8 @@ use std::{
 };
 
 pub use self::copies::{LocalHit, LookupEpoch};
-use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, transit::Transit};
-pub use self::{
-    facts::SessionFacts,
-    own_pages::Role,
-    transit::{Arrival, Passage},
-};
+use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages};
+pub use self::{facts::SessionFacts, own_pages::Role};
 use super::account::PageAccount;
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
@@ -68,8 +62,6 @@ pub struct PageMemory {
     pub own_pages: OwnPages,
     /// Facts of sessions.
     pub facts: FactMemory,
-    /// The pages that are being rendered or stored.
-    pub transit: Transit,
 }
 
 /// The renders in progress, by the page's hash, and until when each counts at most.
@@ -92,7 +84,6 @@ impl PageMemory {
             account: PageAccount::default(),
             own_pages: OwnPages::default(),
             facts: FactMemory::default(),
-            transit: Transit::default(),
         }
     }
 

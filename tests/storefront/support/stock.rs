@@ -205,7 +205,7 @@ async fn whole(response: Response) -> Result<Response, FetchError> {
     let (head, body) = response.into_parts();
     let body = match body.collect(BODY).await {
         Ok(Collected::Whole(bytes)) => bytes.into(),
-        Ok(Collected::TooLarge(body)) => body,
+        Ok(Collected::TooLarge(body) | Collected::Slow(body)) => body,
         Err(_) => return Err(FetchError::Unreachable),
     };
     Ok(Response::from_parts(head, body))
