@@ -116,7 +116,7 @@ async fn refresh_rows(
         Trigger::Cron => (CRON_TIME, now + CRON_TIME),
         Trigger::Manual => (MANUAL_REFRESH_TIME, now),
     };
-    let (mut report, next_due) = row_cache::refresh_until(redis, &source, &budget.within(time), due_by).await?;
+    let (mut report, next_due) = row_cache::refresh_due(redis, &source, &budget.within(time), due_by).await?;
     app.jobs.rows.note_next_due(app.clock.now(), next_due);
     let error = report.cause.take();
     Ok(JobOutcome { done: json!(report), error })

@@ -104,24 +104,6 @@ impl<'a> PageWriter<'a> {
     }
 }
 
-/// Stores a page and completes the account. Returns whether the page is stored.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn store(
-    redis: &Redis,
-    lease: &Lease,
-    entry: &StoredPage,
-    now: Timestamp,
-    limit: u64,
-) -> Result<bool, Error> {
-    let account = PageAccount::default();
-    let writer = PageWriter { redis, account: &account, now, limit };
-    let (is_stored, due) = writer.put(lease, entry).await?;
-    writer.settle(due).await?;
-    Ok(is_stored)
-}
-
 /// Releases the lease without a page, so that the next request may render.
 ///
 /// # Errors

@@ -72,14 +72,6 @@ pub fn count_once_command(keys: Keys, item: &ItemId, key: &str) -> Command {
         .repeatable()
 }
 
-/// The rank of `item`; 0 is the most viewed item. None if the item does not rank.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn rank(redis: &Redis, item: &ItemId) -> Result<Option<u64>, Error> {
-    Ok(redis.run(Command::read("ZRANK").arg(redis.keys().ranking()).arg(item.as_str())).await?)
-}
-
 /// The `limit` most viewed items, best first. Leaves out members that are no [`ItemId`] (other programs wrote them);
 /// their ranks stay taken.
 ///

@@ -11,7 +11,7 @@ use super::{
     commit::{
         CommitBatch, CommitTerms, Committed, EarliestDue, ROWS_PER_COMMIT, RowCommit, commit, earliest_due_command,
     },
-    lease::{Holder, Lease, LeaseReason, LeasedRow, RowSelection, lease, release},
+    lease::{Holder, LeaseReason, LeasedRow, Lease, RowSelection, lease, release},
     source::RowSource,
 };
 use crate::{
@@ -50,7 +50,7 @@ pub struct RefreshReport {
 }
 
 /// Refreshes the rows that are due and sleeps until the next one, until no row is due by `due_by` or `budget` is used
-/// up.
+/// up. Also returns when the next row is due; None if no row is scheduled.
 ///
 /// So a row with a period of 5 s needs no daemon: a cron run works for nearly its whole minute. An idle run takes one
 /// command. It is safe to run twice: a row that one run has leased is not due for the other.
@@ -65,19 +65,6 @@ pub struct RefreshReport {
 /// [`Error::Redis`]: the leased rows are due again within 30 s, the kept rows 30 s late. A failing source is not an error;
 /// the report counts it.
 pub async fn refresh_due(
-    redis: &Redis,
-    source: &RowSource<'_>,
-    budget: &Budget,
-    due_by: Timestamp,
-) -> Result<RefreshReport, Error> {
-    Ok(refresh_until(redis, source, budget, due_by).await?.0)
-}
-
-/// As [`refresh_due`]; also returns when the next row is due, None if no row is scheduled.
-///
-/// # Errors
-/// As [`refresh_due`].
-pub async fn refresh_until(
     redis: &Redis,
     source: &RowSource<'_>,
     budget: &Budget,

@@ -92,7 +92,7 @@ pub async fn begin(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, key, old) = (request.app, request.idempotency_key()?, request.session_token());
     let config = &app.config.session;
     let login = LoginRequest { user: &user, old_token: old.as_ref(), label: label.as_ref(), idempotency_key: key };
-    let token = sessions::log_in_with(&app.redis, &login, request.now, config).await?;
+    let token = sessions::log_in(&app.redis, &login, request.now, config).await?;
     let cookie = app.keyring.pair(&token)?;
     let mut response: Response = respond::json(respond::NO_STORE, &json!({"token": token.as_str(), "cookie": cookie}));
     *response.status_mut() = StatusCode::CREATED;

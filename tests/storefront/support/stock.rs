@@ -119,7 +119,7 @@ impl Stock {
     /// Refreshes whatever comes to be due within `time`.
     pub async fn refresh_for(&self, time: Duration) -> RefreshReport {
         let budget = Budget::new(self.app.clock.clone(), time + Duration::from_mins(1), 1_000_000);
-        row_cache::refresh_due(&self.app.redis, &self.source(), &budget, self.now() + time).await.unwrap()
+        row_cache::refresh_due(&self.app.redis, &self.source(), &budget, self.now() + time).await.unwrap().0
     }
 
     /// Reads the copy of a row.

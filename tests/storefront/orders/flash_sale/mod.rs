@@ -69,7 +69,9 @@ impl Sale {
 
     /// A new session of `user`.
     pub async fn log_in(&self, user: &str) -> Token {
-        sessions::log_in(&self.app.redis, None, &user_id(user), self.now(), &self.app.config.session).await.unwrap()
+        crate::support::log_in(&self.app.redis, None, &user_id(user), self.now(), &self.app.config.session)
+            .await
+            .unwrap()
     }
 
     fn sales(&self) -> FlashSales<'_> {
