@@ -213,9 +213,6 @@ mod tests {
     fn a_token_is_read_as_it_was_set_and_no_other_text_is_one() {
         let (token, pair) = ("AAAx:1,BBB:2 \"=\"", change("AAAx:1,BBB:2 \"=\""));
         assert_eq!(read(&pair).token().unwrap(), token);
-        // As releases before the ids set it.
-        let former = pair.replace(name(&pair), cookie::SYNC);
-        assert_eq!(read(&former).token().unwrap(), token);
         let foreign = keyring(&["somebody else's, of 32 characters"]);
         let foreign = set_by(&foreign, "1", &read(""), SyncCause::Change).unwrap();
         let (text, mac) = pair.split_once('.').unwrap();
@@ -239,11 +236,11 @@ mod tests {
         let (one, other) = (change("1"), change("2"));
         assert_ne!(name(&one), name(&other));
         assert_eq!(one, change("1"), "changes in one pipeline share a cookie");
-        let carried = read(&format!("a=b; {one}; __Host-session-sync=x.y"));
+        let carried = read(&format!("a=b; {one}; __Host-session-sync-x=x.y"));
         assert_eq!(carried.token().unwrap(), "1");
         let deleted = |name: &str| format!("{name}=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax");
         let [first, second, last] = lines("2", &carried, SyncCause::Change).try_into().unwrap();
-        assert_eq!([first, second], [deleted(name(&one)), deleted(cookie::SYNC)]);
+        assert_eq!([first, second], [deleted(name(&one)), deleted("__Host-session-sync-x")]);
         assert_eq!(last.split_once(';').unwrap().0, other);
         // The cookie of the same token is deleted first, then set.
         let [first, last] = lines("1", &read(&one), SyncCause::Change).try_into().unwrap();
