@@ -5,8 +5,9 @@
 //! replaces the old one. A hit costs one move instead of a list update.
 
 use std::{
-    cell::{Cell, LazyCell},
+    cell::Cell,
     collections::{HashMap, hash_map::Entry as Slot},
+    ops::Deref,
     rc::Rc,
     time::Duration,
 };
@@ -118,10 +119,10 @@ impl LocalCopies {
     }
 
     /// The copy of a page for a request with the headers `selecting`.
-    pub fn get<F: FnOnce() -> SelectingHeaders>(
+    pub fn get(
         &mut self,
         hash: &str,
-        selecting: &LazyCell<SelectingHeaders, F>,
+        selecting: &impl Deref<Target = SelectingHeaders>,
         now: Timestamp,
     ) -> Option<Rc<LocalCopy>> {
         if let Some(copies) = self.old.take(hash) {
@@ -136,10 +137,10 @@ impl LocalCopies {
     }
 
     /// As [`LocalCopies::get`], if the copy was confirmed within the TTL.
-    pub fn hit<F: FnOnce() -> SelectingHeaders>(
+    pub fn hit(
         &mut self,
         hash: &str,
-        selecting: &LazyCell<SelectingHeaders, F>,
+        selecting: &impl Deref<Target = SelectingHeaders>,
         now: Timestamp,
     ) -> Option<LocalHit> {
         let copy = self.get(hash, selecting, now)?;
@@ -196,7 +197,7 @@ impl LocalCopies {
         now.is_within(MAX_REPLICA_LAG, last).then_some(last)
     }
 
-    /// Bytes of the bodies of all copies.
+    /// Bytes of all copies: their bodies, and [`OVERHEAD`] for each copy.
     pub const fn bytes(&self) -> usize {
         self.young.bytes + self.old.bytes
     }
@@ -259,6 +260,8 @@ const fn size(body: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::LazyCell;
+
     use super::{super::super::stored_page::tests::entry, *};
     use crate::{config::Forward, page_cache::visitor_cookies::VisitorCookies};
 
