@@ -30,9 +30,9 @@ pub enum Error {
     /// The flash sale has no piece for this visitor.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The thing exists, but has no copy yet: it is being loaded, or its source fails. Retry in some seconds.
-    #[error("there is no copy of the {0} yet")]
-    NotYet(&'static str),
+    /// The row exists, but has no copy yet: it is being loaded, or its source fails. Retry in some seconds.
+    #[error("there is no copy of the row yet")]
+    NotYet,
     /// Redis failed: retry later. A write may or may not have been executed.
     #[error("redis: {0}")]
     Redis(#[from] upstash_rest::Error),

@@ -34,7 +34,7 @@ use upstash_rest::{Command, Pairs};
 /// An item of the ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankedItem {
-    #[serde(rename = "id", serialize_with = "serialize_id")]
+    #[serde(rename = "id")]
     pub item: ItemId,
     /// 0 is the most viewed item.
     pub rank: u64,
@@ -44,10 +44,6 @@ pub struct RankedItem {
 
 /// A rescale remembers this many ranks. `rescale.lua` holds the same number.
 pub const REMEMBERED_RANKS: u32 = 100;
-
-fn serialize_id<S: serde::Serializer>(item: &ItemId, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(item.as_str())
-}
 
 /// Adds `views` to `item`. The caller knows that the item exists: its page was answered with status 200.
 #[must_use]

@@ -9,14 +9,14 @@ use url::Url;
 
 use super::{
     exchange::without_dropped_cookies,
-    render::{RenderRequest, system_time},
+    render::{RenderRequest, heuristic, system_time},
 };
 use crate::{
     App,
     page_cache::{
         holes::{Hole, HoleContent, IncludedHole},
         policy::{
-            Freshness, Heuristic, Reason, VaryFields,
+            Freshness, Reason, VaryFields,
             freshness::{Arrival, freshness},
         },
         stored_page::StoredPage,
@@ -163,7 +163,7 @@ impl Sender<'_> {
         }
         let config = &app.config.page;
         let headers = without_dropped_cookies(head.headers, &config.cookies, url.path());
-        let heuristic = Heuristic { popularity: Ok(()), fresh: config.ttl, stale: config.stale };
+        let heuristic = heuristic(config, Ok(()));
         let arrival = Arrival { at: system_time(arrived), delay: arrived.since(asked) };
         let freshness = match freshness(head.status, &headers, arrival, &heuristic) {
             // The page would have to be validated at each visit.

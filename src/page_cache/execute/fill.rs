@@ -25,6 +25,7 @@ use crate::{
     },
     ports::{
         fetch::{Request, Response, content_length},
+        html::escaped,
         transit::Passed,
     },
     proxy::{self, Visit},
@@ -100,16 +101,12 @@ fn facts(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
 /// The contents of holes for these facts. A guest, and an empty cart, leave the shared content.
 fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
     let text = |content: &HoleContent| match content {
+        // The id of a user may contain `&` and `<`.
         HoleContent::User => facts.user.as_ref().map(|user| escaped(user.as_str())),
         HoleContent::Cart => (facts.pieces > 0).then(|| facts.pieces.to_string()),
         HoleContent::Element { .. } | HoleContent::Include(_) => None,
     };
     holes.iter().enumerate().filter_map(|(index, hole)| Some((index, text(&hole.content)?.into()))).collect()
-}
-
-/// Text as the content of an HTML element. The id of a user may contain `&` and `<`.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 /// Elements of the origin's page, as the visitor sees them.

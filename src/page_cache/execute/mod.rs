@@ -17,6 +17,7 @@
 
 mod background;
 mod bypass;
+mod near;
 mod esi;
 mod exchange;
 mod explain;
@@ -24,7 +25,6 @@ mod fill;
 mod invalidate;
 mod known;
 mod local;
-mod near;
 mod noted;
 mod personal;
 pub mod render;
@@ -40,10 +40,10 @@ use self::{
 };
 pub use self::{
     bypass::bypass,
+    near::HandedOver,
     explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
     fill::own_content_for_browser,
     invalidate::forward_unsafe,
-    near::HandedOver,
 };
 use super::{
     admission::is_plain,
@@ -69,6 +69,7 @@ use crate::{
     proxy::{Visit, failure, home::PageChange},
     sessions::{self, Session},
 };
+use upstash_rest::next_reply;
 
 /// A request that the cache may answer.
 struct PageRequest {
@@ -198,7 +199,7 @@ impl PageRequest {
         let replies = app.redis.pipeline(&commands).await;
         app.circuit.record(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
-        let mut lookup = lookup.read(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
+        let mut lookup = lookup.read(next_reply(&mut replies)?)?;
         if is_near {
             lookup = lookup.not_older_than(held.as_deref());
         }

@@ -13,12 +13,12 @@ use super::{
 };
 use crate::{
     App,
-    config::rules::HoleRule,
+    config::{PageConfig, rules::HoleRule},
     page_cache::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        policy::{Reason, VaryFields, conditional, freshness::Popularity},
+        policy::{Heuristic, Reason, VaryFields, conditional, freshness::Popularity},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
@@ -290,6 +290,11 @@ fn set_etag(page: &mut StoredPage) {
         page.headers.insert(header::ETAG, etag);
         page.own_etag = true;
     }
+}
+
+/// The lifetimes of a response that states none.
+pub(super) const fn heuristic(config: &PageConfig, popularity: Popularity) -> Heuristic {
+    Heuristic { popularity, fresh: config.ttl, stale: config.stale }
 }
 
 pub(super) fn system_time(moment: Timestamp) -> SystemTime {

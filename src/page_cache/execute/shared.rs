@@ -227,8 +227,10 @@ impl SharedRender {
 
     /// A page that only lacks popularity is no miss: it bypasses the cache.
     fn not_stored_status(&self, reason: Reason) -> CacheStatus {
-        let lacks_popularity = matches!(reason, Reason::NoItem | Reason::Parameters | Reason::Unpopular);
-        CacheStatus::not_stored(if lacks_popularity { ForwardReason::Bypass } else { self.miss.reason }, reason)
+        CacheStatus::not_stored(
+            if reason.lacks_popularity() { ForwardReason::Bypass } else { self.miss.reason },
+            reason,
+        )
     }
 }
 
