@@ -69,7 +69,7 @@ pub struct App {
     pub database: Option<Rc<dyn Database>>,
     /// The platform's rate limits. Without bindings everything is allowed.
     pub limits: RateLimits,
-    /// The circuit breaker for Redis.
+    /// The circuit breaker for Redis; in the edge tier, for the home tier.
     pub circuit: CircuitBreaker,
     /// The isolate's memory of pages.
     pub pages: page_cache::PageMemory,

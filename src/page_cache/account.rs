@@ -14,7 +14,7 @@ use crate::{
     ports::{
         error::Error,
         time::Timestamp,
-        writer_lease::{Holder, WriterLease},
+        writer_lease::{LeaseHolder, WriterLease},
     },
     schema::{redis::Redis, scripts::ACCOUNT},
 };
@@ -65,7 +65,7 @@ impl PageAccount {
 /// The turn of one request to write the pages of all requests. It ends when it is dropped.
 pub struct Turn<'a> {
     account: &'a PageAccount,
-    holder: Holder,
+    holder: LeaseHolder,
 }
 
 impl Turn<'_> {

@@ -11,27 +11,27 @@ pub struct WriterLease {
     /// The start and the duration of the lease.
     held: Cell<Option<(Timestamp, Duration)>>,
     /// The last request that took the lease.
-    holder: Cell<Holder>,
+    holder: Cell<LeaseHolder>,
 }
 
 /// The request that took a lease.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Holder(u64);
+pub struct LeaseHolder(u64);
 
 impl WriterLease {
     /// Takes the lease for `duration`. None while another request has it.
-    pub fn try_take(&self, now: Timestamp, duration: Duration) -> Option<Holder> {
+    pub fn try_take(&self, now: Timestamp, duration: Duration) -> Option<LeaseHolder> {
         if self.held.get().is_some_and(|(start, duration)| now.is_within(duration, start)) {
             return None;
         }
-        let holder = Holder(self.holder.get().0 + 1);
+        let holder = LeaseHolder(self.holder.get().0 + 1);
         self.holder.set(holder);
         self.held.set(Some((now, duration)));
         Some(holder)
     }
 
     /// Extends the lease to `duration` from now. Returns false if it expired and another request took it.
-    pub fn renew(&self, holder: Holder, now: Timestamp, duration: Duration) -> bool {
+    pub fn renew(&self, holder: LeaseHolder, now: Timestamp, duration: Duration) -> bool {
         let is_own = self.holder.get() == holder;
         if is_own {
             self.held.set(Some((now, duration)));
@@ -40,7 +40,7 @@ impl WriterLease {
     }
 
     /// Ends the lease, unless it expired and another request took it.
-    pub fn release(&self, holder: Holder) {
+    pub fn release(&self, holder: LeaseHolder) {
         if self.holder.get() == holder {
             self.held.set(None);
         }

@@ -14,7 +14,7 @@ use crate::{
         circuit_breaker::Circuit,
         fetch::{Collected, Request, Response},
         time::Timestamp,
-        writer_lease::Holder,
+        writer_lease::LeaseHolder,
     },
     proxy::home,
 };
@@ -86,7 +86,7 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
 
 /// Sends one batch after another until nothing is left, full ones without a pause. A batch without an answer is not sent
 /// again, because the home tier may have received it. The next batch then waits for the pause.
-async fn send_batches(app: Rc<App>, holder: Holder) {
+async fn send_batches(app: Rc<App>, holder: LeaseHolder) {
     let end = app.clock.now() + MAX_TIME;
     let mut is_answered = false;
     for _ in 0..MAX_BATCHES {

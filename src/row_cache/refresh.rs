@@ -11,7 +11,7 @@ use super::{
     commit::{
         CommitBatch, CommitTerms, Committed, EarliestDue, ROWS_PER_COMMIT, RowCommit, commit, earliest_due_command,
     },
-    lease::{Holder, LeaseReason, LeasedRow, Lease, RowSelection, lease, release},
+    lease::{Holder, LeaseReason, LeasedRow, RowLease, RowSelection, lease, release},
     source::RowSource,
 };
 use crate::{
@@ -105,7 +105,7 @@ pub async fn refresh_due(
         });
         if leased.len() < limit && earliest.is_some_and(|due| due <= by) {
             let selection = RowSelection::Due { by, limit: limit - leased.len() };
-            leased.extend(lease(redis, selection, Lease { begins: now, holder }).await?);
+            leased.extend(lease(redis, selection, RowLease { begins: now, holder }).await?);
         }
         not_before = if leased.len() < limit { now + interval } else { now };
         is_known = !leased.is_empty();
@@ -152,7 +152,7 @@ pub(super) async fn load(
     let (mut loaded, mut report) = (LoadedRows::new(), RefreshReport::default());
     for rows in rows.chunks(ROWS_PER_ROUND) {
         let terms = CommitTerms { began: now, keep_by: None, holder: Holder::draw()? };
-        let own = Lease { begins: now, holder: terms.holder };
+        let own = RowLease { begins: now, holder: terms.holder };
         let leased = lease(redis, RowSelection::Named { rows, reason }, own).await?;
         if !leased.is_empty() {
             loaded.extend(load_and_commit(redis, source, &leased, terms, &mut report).await?.0);

@@ -21,7 +21,7 @@ use std::{
 use edgefront::{
     ports::{
         time::{Clock, Timestamp},
-        writer_lease::Holder,
+        writer_lease::LeaseHolder,
     },
     routes::EDGE_BATCH_WINDOW,
 };
@@ -61,7 +61,7 @@ enum Event {
     },
     /// An isolate of the edge tier sends a batch.
     Carry {
-        holder: Holder,
+        holder: LeaseHolder,
         isolate: usize,
     },
     Stored(Item),
@@ -380,7 +380,7 @@ impl World {
     }
 
     /// A batch from the edge tier to the home tier, as `routes::tiers` sends it.
-    fn carry(&mut self, isolate: usize, holder: Holder, now: Timestamp) {
+    fn carry(&mut self, isolate: usize, holder: LeaseHolder, now: Timestamp) {
         let batch = self.isolates[isolate].take_batch();
         if batch.is_empty() {
             self.isolates[isolate].activity.end_carrying(holder);

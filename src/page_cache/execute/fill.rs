@@ -9,7 +9,7 @@ use std::{cell::LazyCell, rc::Rc};
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::render::admit;
+use super::render::enter_transit;
 use crate::{
     App, carts,
     page_cache::{
@@ -198,7 +198,7 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
     let now = app.clock.now();
     let until = now + app.config.page.holes_wait;
     match app.pages.own_pages.join(Identity::of(&own), now, until) {
-        Role::Send(guard) => match fetch(app, own).await.and_then(OwnPage::without_cookie) {
+        Role::Send(guard) => match fetch(app, own).await.and_then(OriginPage::without_cookie) {
             Ok((content, true)) => {
                 let content = Rc::new(own_content::detached(&content));
                 guard.finish_and_keep(content.clone(), app.clock.now());
@@ -239,7 +239,7 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
 }
 
 /// The origin's page for holes, as a visitor sees it.
-struct OwnPage {
+struct OriginPage {
     content: OwnContent,
     /// The name of a cookie that the page sets, if the visitor does not have it yet.
     new_cookie: Option<String>,
@@ -247,7 +247,7 @@ struct OwnPage {
     may_be_kept: bool,
 }
 
-impl OwnPage {
+impl OriginPage {
     /// The content that needs no cookie, and whether an isolate may keep it.
     fn without_cookie(self) -> Result<(Rc<OwnContent>, bool), NotFilled> {
         self.new_cookie
@@ -255,7 +255,7 @@ impl OwnPage {
     }
 }
 
-async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
+async fn fetch(app: &Rc<App>, request: Request) -> Result<OriginPage, NotFilled> {
     let (path, sent) = (request.uri().path().to_owned(), request.headers().clone());
     let (head, body) = proxy::fetch_part(app, request).await.into_parts();
     if head.status != StatusCode::OK {
@@ -265,7 +265,7 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
         return Err(NotFilled::NotHtml);
     }
     let page = &app.config.page;
-    let Some(mut passage) = admit(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
+    let Some(mut passage) = enter_transit(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
     let body = match passage.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await {
         Ok(Passed::Whole(body)) => body,
         Ok(Passed::NoRoom(_)) => return Err(NotFilled::Busy),
@@ -273,7 +273,7 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
     };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     let content = own_content::read(&*app.html, &page.holes, &body).await?;
-    Ok(OwnPage {
+    Ok(OriginPage {
         new_cookie: own_content::new_cookie(page, &path, &sent, &cookies),
         cookies,
         // A page without any element may be a message that the shop shows instead.
@@ -295,6 +295,6 @@ pub async fn own_content_for_browser(
     let Some(own) = own_content::request(&app.config.page.holes, uri, headers) else {
         return Ok((OwnContent::new(), Vec::new()));
     };
-    let OwnPage { content, cookies, .. } = fetch(app, own).await?;
+    let OriginPage { content, cookies, .. } = fetch(app, own).await?;
     Ok((content, cookies))
 }

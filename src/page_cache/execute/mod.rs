@@ -17,7 +17,7 @@
 
 mod background;
 mod bypass;
-mod near;
+mod edge_tier;
 mod esi;
 mod exchange;
 mod explain;
@@ -40,7 +40,7 @@ use self::{
 };
 pub use self::{
     bypass::bypass,
-    near::HandedOver,
+    edge_tier::HandedOver,
     explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
     fill::own_content_for_browser,
     invalidate::forward_unsafe,
@@ -149,7 +149,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
     let page = PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request };
     if is_edge {
-        return near::answer(page).await;
+        return edge_tier::answer(page).await;
     }
     if step == FirstStep::WithoutRedis {
         return local::serve_without_redis(page).await;
@@ -337,7 +337,7 @@ impl PageRequest {
             return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();
         };
         let status = status(&page);
-        let handed = near::hand_over(&self.visit, &self.cookies, (&self.key, &page), status, found.epoch.began());
+        let handed = edge_tier::hand_over(&self.visit, &self.cookies, (&self.key, &page), status, found.epoch.began());
         let mut answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
         let page: Rc<StoredPage> = Rc::from(page);
         let app = &self.visit.app;

@@ -208,7 +208,7 @@ async fn collect(
     directives: OriginDirectives,
 ) -> Result<RenderOutcome, Error> {
     let content_length = content_length(response.headers());
-    let Some(mut passage) = admit(app, content_length) else {
+    let Some(mut passage) = enter_transit(app, content_length) else {
         return Ok(not_storable(Reason::Busy, Box::new(response), directives));
     };
     let (head, body) = response.into_parts();
@@ -257,7 +257,7 @@ async fn collect(
 }
 
 /// Admits a page of `bytes`, if its length is known, to this program's memory.
-pub(super) fn admit(app: &App, bytes: Option<usize>) -> Option<Passage> {
+pub(super) fn enter_transit(app: &App, bytes: Option<usize>) -> Option<Passage> {
     let now = app.clock.now();
     app.transit.admit(bytes, now, now + app.config.origin.timeout)
 }

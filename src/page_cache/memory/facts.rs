@@ -26,10 +26,10 @@ pub struct SessionFacts {
 /// See the [module](self).
 #[derive(Default)]
 pub struct FactMemory {
-    known: RefCell<HashMap<Token, Known>>,
+    known: RefCell<HashMap<Token, KeptFacts>>,
 }
 
-struct Known {
+struct KeptFacts {
     facts: Rc<SessionFacts>,
     read: Timestamp,
     /// The sync token that the read sent: a read without it may have got an earlier state from a read region.
@@ -55,7 +55,7 @@ impl FactMemory {
                 known.clear();
             }
         }
-        known.insert(token.clone(), Known { facts, read, sync });
+        known.insert(token.clone(), KeptFacts { facts, read, sync });
     }
 
     /// Drops the facts of a session that may have changed.

@@ -21,13 +21,13 @@ pub const MAX_INCLUDES: usize = 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
     /// In the page's order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TemplatePart>,
     /// Without repetitions.
     pub includes: Vec<Include>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum TemplatePart {
     Text(Bytes),
     /// The index of the include.
     Include(usize),
@@ -50,8 +50,8 @@ impl Template {
         let (mut page, mut places) = (BytesMut::new(), Vec::new());
         for part in &self.parts {
             match part {
-                Part::Text(text) => page.extend_from_slice(text),
-                Part::Include(index) => {
+                TemplatePart::Text(text) => page.extend_from_slice(text),
+                TemplatePart::Include(index) => {
                     let start = page.len();
                     page.extend_from_slice(fragments.get(*index).map_or(&[], |fragment| body(fragment)));
                     places.push((*index, start..page.len()));
@@ -63,7 +63,7 @@ impl Template {
 
     fn add(&mut self, include: Include) {
         let known = self.includes.iter().position(|own| *own == include);
-        self.parts.push(Part::Include(known.unwrap_or(self.includes.len())));
+        self.parts.push(TemplatePart::Include(known.unwrap_or(self.includes.len())));
         if known.is_none() {
             self.includes.push(include);
         }

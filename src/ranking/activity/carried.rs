@@ -9,7 +9,7 @@ use super::{
     pending::{Batch, PendingTouch, PendingView},
 };
 use crate::{
-    ports::{network::ClientNetwork, rate_limit::RateLimit, time::Timestamp, writer_lease::Holder},
+    ports::{network::ClientNetwork, rate_limit::RateLimit, time::Timestamp, writer_lease::LeaseHolder},
     schema::{ids::ItemId, token::Token},
     sessions::SessionTouch,
 };
@@ -31,12 +31,12 @@ fn text(source: ViewSource) -> &'static str {
 impl Activity {
     /// Lets the caller send the batches of this isolate until [`Activity::end_carrying`]; None while another request sends
     /// them.
-    pub fn begin_carrying(&self, now: Timestamp) -> Option<Holder> {
+    pub fn begin_carrying(&self, now: Timestamp) -> Option<LeaseHolder> {
         self.writer_lease.try_take(now, LEASE)
     }
 
     /// Lets the next request send batches.
-    pub fn end_carrying(&self, holder: Holder) {
+    pub fn end_carrying(&self, holder: LeaseHolder) {
         self.writer_lease.release(holder);
     }
 

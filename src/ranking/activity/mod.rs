@@ -41,7 +41,7 @@ use crate::{
         rate_limit::RateLimit,
         recent::RecentSet,
         time::Timestamp,
-        writer_lease::{Holder, WriterLease},
+        writer_lease::{LeaseHolder, WriterLease},
     },
     schema::{ids::ItemId, token::Token},
     sessions::{SessionTouch, TOUCH_EVERY, TouchOutcome},
@@ -243,7 +243,7 @@ impl Activity {
     }
 
     /// Takes the writer's lease for `duration` if activity is pending and no other request holds the lease.
-    fn acquire_writer_lease(&self, now: Timestamp, duration: Duration) -> Option<Holder> {
+    fn acquire_writer_lease(&self, now: Timestamp, duration: Duration) -> Option<LeaseHolder> {
         if self.is_idle() { None } else { self.writer_lease.try_take(now, duration) }
     }
 }

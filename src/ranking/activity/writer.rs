@@ -4,13 +4,13 @@ use std::{rc::Rc, time::Duration};
 
 use super::{
     Activity, ViewSource,
-    pace::{Change, Observation},
+    pace::{LevelChange, Observation},
     pending::{Batch, PendingTouch},
 };
 use crate::{
     ports::{
         answer::BackgroundTask, error::Error, random, rate_limit::RateLimit, sort, time::Clock, time::Timestamp,
-        writer_lease::Holder,
+        writer_lease::LeaseHolder,
     },
     ranking,
     schema::redis::Redis,
@@ -64,7 +64,7 @@ impl Activity {
 /// The holder of the writer's lease.
 struct Writer<'a> {
     activity: &'a Activity,
-    holder: Holder,
+    holder: LeaseHolder,
     redis: Redis,
     clock: Rc<dyn Clock>,
     view_limit: RateLimit,
@@ -90,7 +90,7 @@ impl Writer<'_> {
                 self.clock.sleep(pause).await;
             }
             // Visitors' calls come first: if Redis has refused one, this write waits for the longer interval.
-            if self.observe(None, false) == Change::Raised {
+            if self.observe(None, false) == LevelChange::Raised {
                 continue;
             }
             self.activity.check_view_limit(&self.view_limit).await;
@@ -127,7 +127,7 @@ impl Writer<'_> {
                 log::warn!("a batch of views {fate}, and the pace is at level {level}: {error}");
                 return false;
             }
-            if change == Change::Raised {
+            if change == LevelChange::Raised {
                 break;
             }
         }
@@ -135,7 +135,7 @@ impl Writer<'_> {
     }
 
     /// Adjusts the pace to what this isolate saw since the last time.
-    fn observe(&self, latency: Option<Duration>, is_refused: bool) -> Change {
+    fn observe(&self, latency: Option<Duration>, is_refused: bool) -> LevelChange {
         let Activity { pace, seen_troubles, .. } = self.activity;
         let now = self.redis.meter().troubles();
         let before = seen_troubles.replace(now);
