@@ -14,13 +14,13 @@ use std::{
 use edgefront::{
     carts::{self, CartChange, Quantity},
     config::{Config, rules::UrlRules},
-    page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders},
+    page_cache::{LeaseRequest, LeaseTerms, Lookup, PageKey, SelectingHeaders, Wanted},
     ports::{
         budget::Budget,
         time::{Clock, Timestamp},
     },
     schema::{ids::ItemId, keys::Keys, redis::Redis, token::Token},
-    sessions::{self, CleanupProbe, SessionTouch},
+    sessions::{self, CleanupProbe, SessionTouch, TouchOutcome},
 };
 use edgefront_gateway::server::{Server, ServerOptions};
 use upstash_rest::{Credentials, Reply};
@@ -150,13 +150,15 @@ impl Database {
         let (selecting, keys) = (SelectingHeaders::default(), self.redis.keys());
         // A lease of zero length: the lookup only reads.
         let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale, session: None };
-        let (_, lookup) = Lookup::new(keys, page, &selecting, *now, terms).expect("random bits");
+        let (_, lookup) =
+            Lookup::new(keys, page, Wanted { selecting: &selecting, held: None }, *now, terms).expect("random bits");
         let mut commands = sessions::check_commands(keys, token, *now, &config.session);
         commands.push(lookup);
         let replies: Vec<Reply> = self.redis.all(&commands).await.expect("Redis answers");
         assert_eq!(replies.len(), commands.len());
         let touch = SessionTouch { token: token.clone(), item: Some(item.clone()), at: *now };
-        sessions::touch(&self.redis, &touch, &config.session).await.expect("Redis answers");
+        let touch = sessions::touch_command(keys.shard_of(token), &[&touch], &config.session);
+        self.redis.run::<Vec<TouchOutcome>>(touch).await.expect("Redis answers");
     }
 
     async fn write_cart(&self, token: &Token, Inputs { now, config, item, quantity, .. }: &Inputs) {

@@ -26,7 +26,7 @@ use crate::{
     metrics::traffic::TrafficCounters,
     ports::{
         circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, home::Home, html::Html,
-        rate_limit::RateLimits, time::Clock,
+        rate_limit::RateLimits, time::Clock, transit::Transit,
     },
     ranking::activity::Activity,
     schema::redis::Redis,
@@ -69,10 +69,12 @@ pub struct App {
     pub database: Option<Rc<dyn Database>>,
     /// The platform's rate limits. Without bindings everything is allowed.
     pub limits: RateLimits,
-    /// The circuit breaker for Redis.
+    /// The circuit breaker for Redis; in the edge tier, for the home tier.
     pub circuit: CircuitBreaker,
     /// The isolate's memory of pages.
     pub pages: page_cache::PageMemory,
+    /// The pages and fragments that are being assembled, rendered or stored.
+    pub transit: Transit,
     /// The location's cache of pages.
     pub location: page_cache::LocationPages,
     /// The isolate's memory of idle jobs.
@@ -116,6 +118,7 @@ impl App {
             limits,
             circuit,
             pages,
+            transit: Transit::default(),
             location,
             jobs: jobs::JobMemory::default(),
             rows,

@@ -64,7 +64,7 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
             let (head, body) = response.into_parts();
             let body = match body.collect(usize::MAX).await {
                 Ok(Collected::Whole(body)) => body,
-                Ok(Collected::TooLarge(_)) | Err(_) => Bytes::new(),
+                _ => Bytes::new(),
             };
             not_stored(head.status, head.headers, body, why.reason, why.cause)
         }

@@ -108,7 +108,7 @@ async fn refresh_rows(
     let fetch = budget.fetch(app.fetch.clone());
     let database = app.database.clone().map(|database| budget.database(database));
     let Some(rows) = &app.config.rows else { return Ok(json!({}).into()) };
-    if trigger == Trigger::Cron && (now.as_secs() / 60).is_multiple_of(2) && app.rows.is_idle(now, now + MINUTE) {
+    if trigger == Trigger::Cron && (now.as_secs() / 60).is_multiple_of(2) && app.jobs.rows.is_idle(now, now + MINUTE) {
         return Ok(json!({}).into());
     }
     let source = RowSource::new(rows, &*fetch, database.as_deref(), &*app.clock);
@@ -116,8 +116,8 @@ async fn refresh_rows(
         Trigger::Cron => (CRON_TIME, now + CRON_TIME),
         Trigger::Manual => (MANUAL_REFRESH_TIME, now),
     };
-    let (mut report, next_due) = row_cache::refresh_until(redis, &source, &budget.within(time), due_by).await?;
-    app.rows.note_next_due(app.clock.now(), next_due);
+    let (mut report, next_due) = row_cache::refresh_due(redis, &source, &budget.within(time), due_by).await?;
+    app.jobs.rows.note_next_due(app.clock.now(), next_due);
     let error = report.cause.take();
     Ok(JobOutcome { done: json!(report), error })
 }

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{redis::Redis, shard::Shard},
@@ -15,7 +13,7 @@ use upstash_rest::Command;
 const ONLINE_WINDOW: Duration = Duration::from_mins(5);
 
 /// The data in Redis at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageStats {
     /// Live sessions, and sessions that have expired since the last cleanup.
     pub sessions: u64,

@@ -4,16 +4,18 @@
 //! While one request stores, the other stores of the isolate leave their pages to it: it writes them in batches, because
 //! commands are billed. 32 concurrent stores need one batch. The account lacks only pages whose store is under way.
 //! Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends before its
-//! batch, the account lacks its pages until they are stored again or expire.
+//! batch, or the batch fails, the account lacks its pages until they are stored again or expire. A failed batch is not
+//! repeated: meanwhile another isolate may have stored the same pages.
 
-use std::{
-    cell::{Cell, RefCell},
-    time::Duration,
-};
+use std::{cell::RefCell, time::Duration};
 
 use super::store::evict;
 use crate::{
-    ports::{error::Error, time::Timestamp},
+    ports::{
+        error::Error,
+        time::Timestamp,
+        writer_lease::{LeaseHolder, WriterLease},
+    },
     schema::{redis::Redis, scripts::ACCOUNT},
 };
 use upstash_rest::{Command, FromReply, Pairs, Reply};
@@ -45,7 +47,7 @@ pub struct PageSize {
 #[derive(Default)]
 pub struct PageAccount {
     pending: RefCell<Vec<PageSize>>,
-    writer_lease: Cell<Option<Timestamp>>,
+    writer_lease: WriterLease,
 }
 
 impl PageAccount {
@@ -56,17 +58,14 @@ impl PageAccount {
 
     /// The turn to write; None while another request has it.
     pub fn begin(&self, now: Timestamp) -> Option<Turn<'_>> {
-        if self.writer_lease.get().is_some_and(|end| now < end) {
-            return None;
-        }
-        self.writer_lease.set(Some(now + WRITER_LEASE));
-        Some(Turn { account: self })
+        self.writer_lease.try_take(now, WRITER_LEASE).map(|holder| Turn { account: self, holder })
     }
 }
 
 /// The turn of one request to write the pages of all requests. It ends when it is dropped.
 pub struct Turn<'a> {
     account: &'a PageAccount,
+    holder: LeaseHolder,
 }
 
 impl Turn<'_> {
@@ -94,12 +93,12 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.account.writer_lease.set(None);
+        self.account.writer_lease.release(self.holder);
     }
 }
 
-/// The score in `stored:` of `~` and the hash of a page that is in no other way in the account, as `account.lua` writes
-/// it: its size in units, and its death with its size.
+/// What `account.lua` would write for a page without variants: its size in units of 64 bytes, and the score of its
+/// member `~{hash}`.
 pub fn entry(bytes: u64, dies: Timestamp) -> [i64; 2] {
     const SINCE: u64 = 1_577_836_800;
     let units = bytes.saturating_add(OVERHEAD).div_ceil(64).min((1 << 22) - 1);

@@ -36,7 +36,7 @@ pub fn admit(request: &Request, rules: &UrlRules, memory: &PageMemory) -> Result
     Ok((key, directives))
 }
 
-/// Returns whether an item of this rank admits its page. None: the item has no views.
+/// `Ok` if an item of this rank admits its page. `rank` is None for an item without views.
 ///
 /// # Errors
 /// [`Reason::Unpopular`].
@@ -53,7 +53,7 @@ pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popu
     if asked.item() == shown.item() { popularity } else { shown.by_popularity().and(Err(Reason::Unpopular)) }
 }
 
-/// The text of an absolute URI.
+/// The URI as text.
 fn text(uri: &Uri) -> String {
     match (uri.scheme_str(), uri.authority(), uri.path_and_query()) {
         (Some(scheme), Some(authority), Some(rest)) => [scheme, "://", authority.as_str(), rest.as_str()].concat(),

@@ -118,8 +118,7 @@ impl PageKey {
     /// The path of the canonical URL.
     #[must_use]
     pub fn path(&self) -> &str {
-        let path = self.url().split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/");
-        path.split('?').next().unwrap_or_default()
+        path_of(self.url())
     }
 
     /// SHA-256 of the canonical URL, 64 hexadecimal digits.
@@ -161,12 +160,17 @@ fn own_parts<'a>(query: &'a str, rules: &'a QueryRules) -> impl Iterator<Item = 
     })
 }
 
+/// The path of an absolute URL.
+fn path_of(url: &str) -> &str {
+    let url = url.split('?').next().unwrap_or_default();
+    url.split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/")
+}
+
 /// Returns whether a URL has exactly this path and this query.
 fn is_exact(text: &str, path: &str, query: &str, rules: &QueryRules) -> bool {
     let text = text.split('#').next().unwrap_or_default();
-    let (before, own) = text.split_once('?').unwrap_or((text, ""));
-    let own_path = before.split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/");
-    own_path == path && own_parts(own, rules).collect::<Vec<_>>().join("&") == query
+    let own = text.split_once('?').map_or("", |(_, query)| query);
+    path_of(text) == path && own_parts(own, rules).collect::<Vec<_>>().join("&") == query
 }
 
 /// Normalizes percent-encoding (RFC 3986 §6.2.2): unreserved characters are plain, all others `%XX` in upper case. A

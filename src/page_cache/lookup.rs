@@ -71,7 +71,7 @@ pub struct LookupResult {
 }
 
 impl LookupResult {
-    /// The reply of a replica without a page that is older than the caller's copy: the replica is behind.
+    /// Drops a page that is older than the caller's copy: the replica is behind.
     #[must_use]
     pub fn not_older_than(self, held: Option<&StoredPage>) -> Self {
         let is_older = |page: &StoredPage| held.is_some_and(|held| page.stored < held.stored);
@@ -136,26 +136,12 @@ pub struct Wanted<'a> {
     pub held: Option<&'a StoredPage>,
 }
 
-impl<'a> From<&'a SelectingHeaders> for Wanted<'a> {
-    fn from(selecting: &'a SelectingHeaders) -> Self {
-        Self { selecting, held: None }
-    }
-}
-
-impl<'a> Wanted<'a> {
-    /// The render of the held copy, or `none` without one.
-    fn render(&self, none: &'a str) -> &'a str {
-        self.held.map_or(none, |page| &page.render)
-    }
-}
-
 /// A lookup that is under way; it decodes the reply.
 pub struct Lookup<'a> {
     page: &'a PageKey,
-    selecting: &'a SelectingHeaders,
+    wanted: Wanted<'a>,
     lease_id: String,
     duration: Duration,
-    held: Option<&'a StoredPage>,
     now: Timestamp,
 }
 
@@ -167,26 +153,42 @@ impl<'a> Lookup<'a> {
     pub fn new(
         keys: Keys,
         page: &'a PageKey,
-        wanted: impl Into<Wanted<'a>>,
+        wanted: Wanted<'a>,
         now: Timestamp,
         terms: LeaseTerms<'_>,
     ) -> Result<(Self, Command), Error> {
-        let wanted = wanted.into();
-        let Wanted { selecting, held } = wanted;
-        let LeaseTerms { duration, request, session } = terms;
         let lease_id = hex(&random::bytes::<8>()?);
+        let lookup = Self { page, wanted, lease_id, duration: terms.duration, now };
+        // Without a lease, the rank of a fresh page is not needed. `-` is no render, and with it the script reads no rank.
+        let command = lookup.command(keys, terms, if terms.duration.is_zero() { "-" } else { "" });
+        Ok((lookup, command))
+    }
+
+    /// The script's call. `no_render` stands for the render of the held copy if there is none. A repeated call finds the
+    /// lease of the first one.
+    fn command(&self, keys: Keys, terms: LeaseTerms<'_>, no_render: &str) -> Command {
+        let LeaseTerms { duration, request, session } = terms;
         let below = if let LeaseRequest::IfPopular(limit) = request { limit.to_string() } else { String::new() };
-        let command = call(keys, page, session, now)
-            .arg(&lease_id)
+        let hash = self.page.hash();
+        let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
+        let of_session = session.into_iter().flat_map(|SessionRead { token, is_young, .. }| {
+            let shard = keys.shard_of(token);
+            [Some(shard.login()), (!is_young).then(|| shard.recent())].into_iter().flatten()
+        });
+        let all = [keys.ranking()].into_iter().chain(of_page).chain([keys.purged(), keys.latest_purge()]);
+        Command::script(&PAGE, all.chain(of_session))
+            .arg(self.page.item().map_or("", ItemId::as_str))
+            .arg(hash)
+            .num(self.now.as_millis())
+            .arg(&self.lease_id)
             .num(duration.as_millis())
             .num(u8::from(request == LeaseRequest::Always))
             .arg(below)
-            // Without a lease, the rank of a fresh page is not needed. `-` is no render, and with it the script reads no rank.
-            .arg(wanted.render(if duration.is_zero() { "-" } else { "" }))
+            .arg(self.wanted.held.map_or(no_render, |page| &page.render))
             .arg(session.map_or("", |session| session.token.as_str()))
             .num(u8::from(session.is_some_and(|session| session.only_if_stale)))
-            .args(selecting.pairs());
-        Ok((Self { page, selecting, lease_id, duration, held, now }, command))
+            .args(self.wanted.selecting.pairs())
+            .repeatable()
     }
 
     /// Decodes the script's reply.
@@ -198,8 +200,8 @@ impl<'a> Lookup<'a> {
         type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, (String, Session));
         let (rank, entry, stamp, state, soft, (vary, session)) = Parts::from_reply(reply)?;
         let mut entry = match entry {
-            Some(value) if value.is_empty() => self.held.cloned(),
-            value => value.and_then(|value| StoredPage::decode(&value, self.page, self.selecting)),
+            Some(value) if value.is_empty() => self.wanted.held.cloned(),
+            value => value.and_then(|value| StoredPage::decode(&value, self.page, self.wanted.selecting)),
         };
         if let (Some(entry), Some(micros)) = (&mut entry, soft) {
             // The clock of Redis may be ahead of this one.
@@ -219,22 +221,6 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// The script's call with the arguments that every caller sends. A repeated call finds the lease of the first one.
-fn call(keys: Keys, page: &PageKey, session: Option<SessionRead<'_>>, now: Timestamp) -> Command {
-    let hash = page.hash();
-    let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
-    let of_session = session.into_iter().flat_map(|SessionRead { token, is_young, .. }| {
-        let shard = keys.shard_of(token);
-        [Some(shard.login()), (!is_young).then(|| shard.recent())].into_iter().flatten()
-    });
-    let all = [keys.ranking()].into_iter().chain(of_page).chain([keys.purged(), keys.latest_purge()]);
-    Command::script(&PAGE, all.chain(of_session))
-        .arg(page.item().map_or("", ItemId::as_str))
-        .arg(hash)
-        .num(now.as_millis())
-        .repeatable()
-}
-
 /// Looks a page up without a lease, in the nearest read region. If Redis still has the page `held`, it does not send the
 /// page again.
 ///
@@ -247,11 +233,10 @@ pub async fn look_up(
     held: Option<&StoredPage>,
     now: Timestamp,
 ) -> Result<LookupResult, Error> {
-    let render = Wanted { selecting, held }.render("");
-    let command = call(redis.keys(), page, None, now).arg("").num(0).num(0).arg("").arg(render).arg("").num(0);
-    let command = command.args(selecting.pairs());
-    let reply = redis.run(redis.near(command)).await?;
-    let lookup = Lookup { page, selecting, lease_id: String::new(), duration: Duration::ZERO, held, now };
+    let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale, session: None };
+    let wanted = Wanted { selecting, held };
+    let lookup = Lookup { page, wanted, lease_id: String::new(), duration: Duration::ZERO, now };
+    let reply = redis.run(redis.near(lookup.command(redis.keys(), terms, ""))).await?;
     let found = lookup.read(reply)?;
     Ok(if redis.has_read_regions() { found.not_older_than(held) } else { found })
 }

@@ -41,6 +41,7 @@ mod purge;
 mod respond;
 mod store;
 
+pub use account::PageAccount;
 pub use admission::admit;
 pub use cache_status::CacheStatus;
 pub use execute::{
@@ -50,11 +51,11 @@ pub use execute::{
 pub use hit_for_miss::{Unstorable, cookie_name};
 pub use key::PageKey;
 pub use location::LocationPages;
-pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, look_up};
+pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted, look_up};
 pub use memory::PageMemory;
 pub use own_content::{NotFilled, OwnContent, Visitor};
 pub use policy::{ForwardReason, Reason};
 pub use purge::{Purge, PurgeMode, purge};
 pub use selecting::SelectingHeaders;
-pub use store::{invalidate, note_unstorable, release, store};
+pub use store::{PageWriter, invalidate, note_unstorable, release};
 pub use stored_page::StoredPage;

@@ -104,24 +104,6 @@ impl<'a> PageWriter<'a> {
     }
 }
 
-/// Stores a page and completes the account. Returns whether the page is stored.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn store(
-    redis: &Redis,
-    lease: &Lease,
-    entry: &StoredPage,
-    now: Timestamp,
-    limit: u64,
-) -> Result<bool, Error> {
-    let account = PageAccount::default();
-    let writer = PageWriter { redis, account: &account, now, limit };
-    let (is_stored, due) = writer.put(lease, entry).await?;
-    writer.settle(due).await?;
-    Ok(is_stored)
-}
-
 /// Releases the lease without a page, so that the next request may render.
 ///
 /// # Errors
@@ -139,10 +121,10 @@ pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) ->
     let end = without_page(end(redis.keys(), lease, false).num(HIT_FOR_MISS.as_millis())).arg(note);
     let (_, bytes, _): Ended = redis.run(end).await?;
     if bytes < 0 {
-        // A stored page was deleted. The time and the limit do not matter for it.
+        // A stored page was deleted. The time does not matter for it, and no other page leaves for it.
         let (hash, never) = (lease.key.hash().to_owned(), Timestamp::from_millis(0));
         let deleted = PageSize { hash, bytes, is_addition: false, stored: never, dies: never };
-        account::write(redis, &[deleted], never, u64::from(u32::MAX)).await?;
+        account::write(redis, &[deleted], never, u64::MAX).await?;
     }
     Ok(())
 }

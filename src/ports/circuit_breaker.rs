@@ -1,4 +1,5 @@
-//! Circuit breaker for Redis: after several timeouts in a row, visitors stop waiting for it.
+//! Circuit breaker for Redis, and for the home tier in the edge tier: after several timeouts in a row, visitors stop
+//! waiting.
 
 use std::{cell::Cell, time::Duration};
 
@@ -11,7 +12,7 @@ const MAX_TIMEOUTS: u32 = 3;
 /// Time between two probes of an open circuit.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The state of one isolate's connection to Redis.
+/// The state of one isolate's connection to Redis or the home tier.
 #[derive(Debug, Default)]
 pub struct CircuitBreaker {
     /// Consecutive timeouts.
@@ -23,7 +24,7 @@ pub struct CircuitBreaker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Circuit {
     Closed,
-    /// Redis does not answer. With `probe`, the caller pings Redis after its response, alone in this interval.
+    /// The other side does not answer. With `probe`, the caller asks it after its response, alone in this interval.
     Open {
         probe: bool,
     },

@@ -30,9 +30,9 @@ pub enum Error {
     /// The flash sale has no piece for this visitor.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The thing exists, but has no copy yet: it is being loaded, or its source fails. Retry in some seconds.
-    #[error("there is no copy of the {0} yet")]
-    NotYet(&'static str),
+    /// The row exists, but has no copy yet: it is being loaded, or its source fails. Retry in some seconds.
+    #[error("there is no copy of the row yet")]
+    NotYet,
     /// Redis failed: retry later. A write may or may not have been executed.
     #[error("redis: {0}")]
     Redis(#[from] upstash_rest::Error),
@@ -45,6 +45,9 @@ pub enum Error {
     /// The ESI of the origin's page cannot be processed: see [`esi`](crate::proxy::esi).
     #[error("esi: {0}")]
     Esi(String),
+    /// The pages that pass at this moment leave no room in the isolate's memory: retry in some seconds.
+    #[error("too many pages pass at this moment")]
+    Busy,
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),

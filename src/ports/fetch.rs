@@ -120,48 +120,41 @@ pub trait ByteStream: Stream<Item = io::Result<Bytes>> + Unpin {
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-/// The reason why a body could not be read to its end.
+/// The body's stream failed before its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BodyError {
-    #[error("the body broke off")]
-    Truncated,
-}
+#[error("the body broke off")]
+pub struct Truncated;
 
-/// The result of [`Body::collect`].
+/// Resolves when the reader of a body stops waiting for it. One type for all readers: the Worker is smaller.
+pub type Patience<'a> = Pin<&'a mut dyn Future<Output = ()>>;
+
+/// The result of [`Body::collect_within`]. A body that is not whole is still complete: the bytes read so far, then the
+/// rest of the stream.
 pub enum Collected {
     /// The whole body.
     Whole(Bytes),
-    /// The body exceeds the limit. It is still complete: the bytes read so far, then the rest of the stream.
+    /// The body exceeds the limit.
     TooLarge(Body),
-}
-
-/// The result of [`Body::collect_within`].
-pub enum InTime {
-    Collected(Collected),
-    /// The time is over. The body is still complete: the bytes read so far, then the rest of the stream.
+    /// The time is over.
     Slow(Body),
 }
 
 impl Body {
-    /// Reads the body if it has at most `limit` bytes. A longer body is returned complete.
+    /// Reads the body if it has at most `limit` bytes, however long that takes.
     ///
     /// # Errors
-    /// [`BodyError::Truncated`] if the stream fails before its end.
-    pub async fn collect(self, limit: usize) -> Result<Collected, BodyError> {
-        Ok(match self.collect_within(limit, std::future::pending()).await? {
-            InTime::Collected(collected) => collected,
-            // Never reached: `pending` never resolves.
-            InTime::Slow(body) => Collected::TooLarge(body),
-        })
+    /// [`Truncated`].
+    pub async fn collect(self, limit: usize) -> Result<Collected, Truncated> {
+        self.collect_within(limit, std::pin::pin!(std::future::pending())).await
     }
 
     /// As [`Body::collect`], until `patience` resolves.
     ///
     /// # Errors
-    /// [`BodyError::Truncated`] if the stream fails before its end.
-    pub async fn collect_within(self, limit: usize, patience: impl Future<Output = ()>) -> Result<InTime, BodyError> {
-        let whole = |bytes| Ok(InTime::Collected(Collected::Whole(bytes)));
-        let too_large = |body| Ok(InTime::Collected(Collected::TooLarge(body)));
+    /// [`Truncated`].
+    pub async fn collect_within(self, limit: usize, mut patience: Patience<'_>) -> Result<Collected, Truncated> {
+        let whole = |bytes| Ok(Collected::Whole(bytes));
+        let too_large = |body| Ok(Collected::TooLarge(body));
         let mut stream = match self {
             Self::Empty => return whole(Bytes::new()),
             Self::Bytes(bytes) if bytes.len() > limit => return too_large(Self::Bytes(bytes)),
@@ -173,12 +166,11 @@ impl Body {
             Self::Stream(stream) => stream,
         };
         let mut read = BytesMut::new();
-        let mut patience = std::pin::pin!(patience);
         loop {
             let chunk = match select(stream.next(), patience.as_mut()).await {
                 Either::Left((None, _)) => return whole(trimmed(read)),
-                Either::Left((Some(chunk), _)) => chunk.map_err(|_| BodyError::Truncated)?,
-                Either::Right(_) => return Ok(InTime::Slow(Self::resumed(read, stream))),
+                Either::Left((Some(chunk), _)) => chunk.map_err(|_| Truncated)?,
+                Either::Right(_) => return Ok(Collected::Slow(Self::resumed(read, stream))),
             };
             if read.is_empty() {
                 // Nearly all pages arrive in one chunk, which is not copied.

@@ -57,8 +57,7 @@ pub enum HtmlError {
     NoRandomBits,
 }
 
-/// The elements of `html` that match `selectors`, in the order of their start tags. At most [`MAX_SELECTORS`]
-/// selectors.
+/// The elements of `html` that match `selectors`, in the order of their start tags.
 ///
 /// # Errors
 /// [`HtmlError`].
@@ -70,8 +69,11 @@ pub async fn elements(parser: &dyn Html, html: &Bytes, selectors: &[&str]) -> Re
     marks.elements(&marked, html)
 }
 
-/// Largest number of selectors in one search.
-pub const MAX_SELECTORS: usize = 100;
+/// Text as the content of an HTML element.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
 
 /// The texts that mark the places of elements. Their id is random, so that no page contains one.
 #[derive(Debug, Clone)]

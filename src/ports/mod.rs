@@ -1,5 +1,5 @@
-//! The interfaces to the platform: small traits and plain types. `edge` implements the traits in a Worker, the tests
-//! implement them natively.
+//! The interfaces to the platform, and helpers that know nothing about shops. `edge` implements the traits in a Worker,
+//! the tests implement them natively.
 
 pub mod answer;
 pub mod assets;
@@ -22,3 +22,5 @@ pub mod rate_limit;
 pub mod recent;
 pub mod sort;
 pub mod time;
+pub mod transit;
+pub mod writer_lease;

@@ -75,7 +75,7 @@ impl ProblemClass {
             },
             Error::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", "Conflict"),
             Error::KeyReused => Self::new(StatusCode::CONFLICT, "key-reused", "Idempotency key reused"),
-            Error::Redis(_) | Error::Database(_) | Error::NotYet(_) | Error::Home(_) => {
+            Error::Redis(_) | Error::Database(_) | Error::NotYet | Error::Home(_) | Error::Busy => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Temporarily unavailable")
             }
             Error::Origin(FetchError::Timeout) => {

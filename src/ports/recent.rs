@@ -55,7 +55,7 @@ impl RecentSet {
     }
 
     fn has_hash(&self, hash: u64, now: Timestamp) -> bool {
-        let is_recent = |last: &Timestamp| now.since(*last) < self.span;
+        let is_recent = |last: &Timestamp| now.is_within(self.span, *last);
         [&self.young, &self.old].iter().any(|moments| moments.get(&hash).is_some_and(is_recent))
     }
 
@@ -81,6 +81,7 @@ mod tests {
         assert!(!recent.is_repeated(&"a", START));
         assert!(recent.is_repeated(&"a", START + Duration::from_secs(9)));
         assert!(!recent.has(&"b", START) && !recent.is_repeated(&"a", START + Duration::from_secs(10)));
+        assert!(!recent.has(&"a", START), "the clock was set back");
     }
 
     #[test]

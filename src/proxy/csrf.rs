@@ -40,7 +40,7 @@ pub fn protect(headers: &mut HeaderMap, name: &str, uri: &Uri, is_safe: bool) {
     headers.extend(others.map(|others| (header::COOKIE, others)));
     if is_safe {
         add(headers, name);
-    } else if is_same_origin(headers, uri) {
+    } else if is_same_origin(uri, headers).unwrap_or_else(|| has_own_referer(uri, headers)) {
         add(headers, name);
         // edgefront has checked `Origin`. The origin would compare it with its own address, not with edgefront's.
         headers.remove(header::ORIGIN);
@@ -78,16 +78,31 @@ fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
 }
 
-/// Returns whether the browser proves that a page of this site sent the request. Without any of the three headers there
-/// is no proof.
-fn is_same_origin(headers: &HeaderMap, uri: &Uri) -> bool {
-    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
-    if let Some(site) = text(header::HeaderName::from_static("sec-fetch-site")) {
-        return site == "same-origin";
+/// Returns whether a page of this origin sent the request; None if the request does not say it.
+///
+/// The browser sets `Sec-Fetch-Site`, and no script can. `none` (the address bar, a bookmark) never comes with an unsafe
+/// method, so it counts like `same-site` and `cross-site`. A browser without `Sec-Fetch-Site` sends `Origin`. A repeated
+/// header proves nothing.
+#[must_use]
+pub fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> Option<bool> {
+    let sites = headers.get_all("sec-fetch-site");
+    if sites.iter().next().is_some() {
+        return Some(sites.iter().eq(["same-origin"]));
     }
-    let Ok(own) = Url::parse(&uri.to_string()) else { return false };
-    let claimed = text(header::ORIGIN).or_else(|| text(header::REFERER));
-    claimed.and_then(|claimed| Url::parse(claimed).ok()).is_some_and(|claimed| claimed.origin() == own.origin())
+    let origins = headers.get_all(header::ORIGIN);
+    origins.iter().next()?;
+    let own = Url::parse(&uri.to_string()).map(|url| url.origin());
+    Some(own.is_ok_and(|own| own.is_tuple() && origins.iter().eq([&own.ascii_serialization()])))
+}
+
+/// Returns whether the request proves by `Referer` that a page of this origin sent it.
+fn has_own_referer(uri: &Uri, headers: &HeaderMap) -> bool {
+    let origin = |text: &str| Url::parse(text).map(|url| url.origin());
+    let mut referers = headers.get_all(header::REFERER).iter();
+    let (Some(referer), None, Ok(own)) = (referers.next(), referers.next(), origin(&uri.to_string())) else {
+        return false;
+    };
+    referer.to_str().is_ok_and(|referer| origin(referer) == Ok(own))
 }
 
 #[cfg(test)]
@@ -123,6 +138,9 @@ mod tests {
             (&[("origin", "http://shop.example")], false),
             (&[("origin", "https://shop.example.evil")], false),
             (&[("origin", "null"), ("referer", "https://shop.example/")], false),
+            (&[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")], false),
+            (&[("origin", "https://shop.example"), ("origin", "https://evil.example")], false),
+            (&[("referer", "https://shop.example/"), ("referer", "https://evil.example/")], false),
             (&[("referer", "https://shop.example/catalogue/mug")], true),
             (&[("referer", "https://evil.example/https://shop.example/")], false),
             (&[], false),

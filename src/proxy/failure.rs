@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::esi::Processed;
 use crate::{
     App,
-    ports::{error::Error, fetch::Response, problem},
+    ports::{error::Error, fetch::Response, html::escaped, problem},
 };
 
 /// A page for a browser, a problem document (RFC 9457) for other clients.
@@ -41,7 +41,7 @@ fn show(app: &App, response: &mut Response, title: &str, text: &str) {
         return;
     }
     // The text quotes nothing from the request; escaping keeps it text.
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let text = escaped(text);
     let page = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><h1>{title}</h1><p>{text}</p></html>\n"
     );

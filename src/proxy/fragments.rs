@@ -3,14 +3,14 @@
 
 use std::rc::Rc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use url::Url;
 
 use super::{
     directives::OriginDirectives,
-    esi::{self, Include, Part, Processed},
+    esi::{self, Include, Processed, Template},
     failure::failure,
     forward::forward,
     visit::{RequestHead, Visit},
@@ -20,7 +20,8 @@ use crate::{
     App,
     ports::{
         error::Error,
-        fetch::{Body, Collected, FetchError, InTime, Request, Response, content_length},
+        fetch::{Body, FetchError, Request, Response, content_length},
+        transit::{Passage, Passed},
     },
 };
 
@@ -79,12 +80,14 @@ pub struct Fragment {
     pub body: Bytes,
     /// The lines of `Set-Cookie`.
     pub cookies: Vec<HeaderValue>,
+    /// None without a body.
+    _passage: Option<Passage>,
 }
 
 /// The fragment `src`, or `alt` in its place. `uri` and `headers` are those of the visitor's request for the page.
 ///
 /// # Errors
-/// [`Error::Esi`] without a fragment.
+/// [`Error::Esi`] without a fragment; [`Error::Busy`].
 pub async fn fetch_fragment(
     app: &Rc<App>,
     uri: &Uri,
@@ -108,28 +111,57 @@ async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -
     if head.status != StatusCode::OK {
         return Err(failed(&format_args!("status {}", head.status.as_u16())));
     }
-    let body = whole(app, &head.headers, body).await.map_err(|error| failed(&error))?;
-    Ok(Fragment { body, cookies: head.headers.get_all(header::SET_COOKIE).iter().cloned().collect() })
+    let (body, passage) = whole(app, &head.headers, body).await.map_err(|error| match error {
+        Error::Busy => Error::Busy,
+        error => failed(&error),
+    })?;
+    let cookies = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
+    Ok(Fragment { body, cookies, _passage: Some(passage) })
 }
 
-/// The whole body of a page or a fragment, as text.
+const TOO_LARGE: &str = "the body exceeds PAGE_MAX_BYTES";
+
+/// The whole body of a page or a fragment, as text. It counts as in transit until the guard is dropped.
 ///
 /// # Errors
-/// [`Error::Esi`] if it is too large, or is no text; [`Error::Origin`] if it is late or truncated.
-pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Error> {
+/// [`Error::Esi`] if it is too large, or is no text; [`Error::Origin`] if it is late or truncated; [`Error::Busy`].
+pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<(Bytes, Passage), Error> {
+    let refused = |cause: &str| Err(Error::Esi(cause.to_owned()));
     if is_compressed(headers) {
-        return Err(Error::Esi("the body is compressed".to_owned()));
+        return refused("the body is compressed");
     }
-    match body.collect_within(app.config.page.max_bytes, app.clock.sleep(app.config.origin.timeout)).await {
-        Ok(InTime::Collected(Collected::Whole(body)))
-            if content_length(headers).is_none_or(|length: usize| length == body.len()) =>
-        {
-            Ok(body)
-        }
-        Ok(InTime::Collected(Collected::TooLarge(_))) => Err(Error::Esi("the body exceeds PAGE_MAX_BYTES".to_owned())),
-        Ok(InTime::Slow(_)) => Err(FetchError::Timeout.into()),
-        Ok(InTime::Collected(Collected::Whole(_))) | Err(_) => Err(FetchError::Unreachable.into()),
+    let (limit, timeout, now) = (app.config.page.max_bytes, app.config.origin.timeout, app.clock.now());
+    let length: Option<usize> = content_length(headers);
+    if length.is_some_and(|length| length > limit) {
+        return refused(TOO_LARGE);
     }
+    let mut passage = app.transit.admit_fragment(length, now, now + timeout).ok_or(Error::Busy)?;
+    match passage.collect(body, limit, std::pin::pin!(app.clock.sleep(timeout))).await {
+        Ok(Passed::Whole(body)) if length.is_none_or(|length| length == body.len()) => Ok((body, passage)),
+        Ok(Passed::TooLarge(_)) => refused(TOO_LARGE),
+        Ok(Passed::NoRoom(_)) => Err(Error::Busy),
+        Ok(Passed::Slow(_)) => Err(FetchError::Timeout.into()),
+        Ok(Passed::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
+    }
+}
+
+/// The page with ESI at `url`, and what `fetch` finds for each of its includes.
+///
+/// # Errors
+/// As [`whole`]; [`Error::Esi`] if the page is refused; the errors of `fetch`.
+pub async fn with_fragments<F>(
+    app: &App,
+    url: &str,
+    headers: &HeaderMap,
+    body: Body,
+    fetch: impl AsyncFn(&Url, &Include) -> Result<F, Error>,
+) -> Result<(Template, Vec<F>), Error> {
+    let (template, _passage) = whole(app, headers, body).await?;
+    let url = Url::parse(url).map_err(|_| Error::Platform("a page's URL is invalid".to_owned()))?;
+    let template = esi::scan(&template, &url, app.config.origin.url.as_ref())?;
+    let found = join_all(template.includes.iter().map(|include| fetch(&url, include))).await;
+    let found = found.into_iter().collect::<Result<_, _>>()?;
+    Ok((template, found))
 }
 
 /// Returns whether the body of a response is no text.
@@ -166,36 +198,24 @@ async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result
         return refused("the response is a range of a page");
     }
     let (mut parts, body) = response.into_parts();
-    // A body that broke off is the page's failure.
-    let template = whole(&visit.app, &parts.headers, body).await?;
-    let url = Url::parse(&head.uri.to_string()).map_err(|_| Error::Esi("the page has no URL".to_owned()))?;
-    let template = esi::scan(&template, &url, visit.app.config.origin.url.as_ref())?;
-    let fetch = async |include: &Include| {
+    let fetch = async |_: &Url, include: &Include| {
         let fragment = fetch_fragment(&visit.app, &head.uri, &head.headers, &include.src, include.alt.as_deref()).await;
         match fragment {
             Err(error) if include.continue_on_error => {
                 log::warn!("{error}");
-                Ok(Fragment { body: Bytes::new(), cookies: Vec::new() })
+                Ok(Fragment { body: Bytes::new(), cookies: Vec::new(), _passage: None })
             }
             fragment => fragment,
         }
     };
-    let fragments: Vec<_> =
-        join_all(template.includes.iter().map(fetch)).await.into_iter().collect::<Result<_, _>>()?;
-    let mut page = BytesMut::new();
-    for part in &template.parts {
-        match part {
-            Part::Text(text) => page.extend_from_slice(text),
-            Part::Include(index) => {
-                page.extend_from_slice(fragments.get(*index).map_or(&[], |fragment| &fragment.body));
-            }
-        }
-    }
+    let url = head.uri.to_string();
+    let (template, fragments) = with_fragments(&visit.app, &url, &parts.headers, body, fetch).await?;
+    let (page, _) = template.assemble(&fragments, |fragment| &fragment.body);
     parts.headers.remove(header::CONTENT_LENGTH);
     let cookies = fragments.into_iter().flat_map(|fragment| fragment.cookies);
     for cookie in cookies {
         parts.headers.append(header::SET_COOKIE, cookie);
     }
     parts.extensions.insert(Processed::Expanded);
-    Ok(Response::from_parts(parts, page.freeze().into()))
+    Ok(Response::from_parts(parts, page.into()))
 }

@@ -26,6 +26,7 @@ pub mod origin;
 pub mod visit;
 pub mod visitor;
 
+pub use csrf::is_same_origin;
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;
 pub use forward::{finish, forward};

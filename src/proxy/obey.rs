@@ -56,7 +56,7 @@ pub(super) async fn obey(
         if let Some(user) = &directives.user {
             let label = DeviceLabel::of(request);
             let login = LoginRequest { user, old_token: token.as_ref(), label: label.as_ref(), idempotency_key: None };
-            let new = sessions::log_in_with(&app.redis, &login, *now, &app.config.session).await?;
+            let new = sessions::log_in(&app.redis, &login, *now, &app.config.session).await?;
             cookie = Some(app.keyring.set(&new)?);
             token = Some(new);
         } else if let Some(scope) = &directives.logout {

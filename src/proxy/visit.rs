@@ -30,7 +30,7 @@ pub struct Visit {
     /// The item that the URL names.
     pub item: Option<ItemId>,
     pub network: Option<ClientNetwork>,
-    /// The origin gets the visitor's cart (`CART_ROUTES`, `FLASH_CHECKOUT`).
+    /// The origin gets the visitor's cart (`CART_ROUTES`, `FLASH_CHECKOUT`), which no cache key contains.
     pub sends_cart: bool,
     /// The flash sale whose piece the visitor buys here (`FLASH_CHECKOUT`).
     pub sale: Option<RowId>,
@@ -56,12 +56,6 @@ impl Visit {
             edge: request.extensions().get().copied(),
             is_part: false,
         }
-    }
-
-    /// Returns whether the origin gets facts about the visitor that no cache key contains.
-    #[must_use]
-    pub const fn is_personal_route(&self) -> bool {
-        self.sends_cart
     }
 
     /// Records the session's activity, and a person's view of the item if its page has status 200. So invented item

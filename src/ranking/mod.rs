@@ -34,7 +34,7 @@ use upstash_rest::{Command, Pairs};
 /// An item of the ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankedItem {
-    #[serde(rename = "id", serialize_with = "serialize_id")]
+    #[serde(rename = "id")]
     pub item: ItemId,
     /// 0 is the most viewed item.
     pub rank: u64,
@@ -44,10 +44,6 @@ pub struct RankedItem {
 
 /// A rescale remembers this many ranks. `rescale.lua` holds the same number.
 pub const REMEMBERED_RANKS: u32 = 100;
-
-fn serialize_id<S: serde::Serializer>(item: &ItemId, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(item.as_str())
-}
 
 /// Adds `views` to `item`. The caller knows that the item exists: its page was answered with status 200.
 #[must_use]
@@ -70,14 +66,6 @@ pub fn count_once_command(keys: Keys, item: &ItemId, key: &str) -> Command {
         .arg(item.as_str())
         .num(IDEMPOTENCY_TTL)
         .repeatable()
-}
-
-/// The rank of `item`; 0 is the most viewed item. None if the item does not rank.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn rank(redis: &Redis, item: &ItemId) -> Result<Option<u64>, Error> {
-    Ok(redis.run(Command::read("ZRANK").arg(redis.keys().ranking()).arg(item.as_str())).await?)
 }
 
 /// The `limit` most viewed items, best first. Leaves out members that are no [`ItemId`] (other programs wrote them);

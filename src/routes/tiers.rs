@@ -14,6 +14,7 @@ use crate::{
         circuit_breaker::Circuit,
         fetch::{Collected, Request, Response},
         time::Timestamp,
+        writer_lease::LeaseHolder,
     },
     proxy::home,
 };
@@ -70,8 +71,11 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
     let mut tasks: Vec<BackgroundTask> = Vec::new();
     let has_something = !app.activity.is_idle() || app.traffic.has_counts();
     // While the circuit to the home tier is open, everything stays in its bounded queues.
-    if has_something && !app.circuit.is_open() && app.activity.begin_carrying(now) {
-        tasks.push(Box::pin(send_batches(app.clone())));
+    if has_something
+        && !app.circuit.is_open()
+        && let Some(holder) = app.activity.begin_carrying(now)
+    {
+        tasks.push(Box::pin(send_batches(app.clone(), holder)));
     }
     if app.circuit.state(now) == (Circuit::Open { probe: true }) {
         let app = app.clone();
@@ -82,7 +86,7 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
 
 /// Sends one batch after another until nothing is left, full ones without a pause. A batch without an answer is not sent
 /// again, because the home tier may have received it. The next batch then waits for the pause.
-async fn send_batches(app: Rc<App>) {
+async fn send_batches(app: Rc<App>, holder: LeaseHolder) {
     let end = app.clock.now() + MAX_TIME;
     let mut is_answered = false;
     for _ in 0..MAX_BATCHES {
@@ -106,5 +110,5 @@ async fn send_batches(app: Rc<App>) {
             log::warn!("a batch of views is lost: {error}");
         }
     }
-    app.activity.end_carrying();
+    app.activity.end_carrying(holder);
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     RefreshReport,
-    lease::{Holder, LEASE, Lease, LeasedRow},
+    lease::{Holder, LEASE, LeasedRow, RowLease},
 };
 use crate::{
     ports::{error::Error, time::Timestamp},
@@ -18,7 +18,7 @@ use upstash_rest::{Command, FromReply, Pairs, Reply};
 pub(super) const ROWS_PER_COMMIT: usize = 100;
 /// Bytes of rows in one request, to which the last call may add its own: Upstash accepts 10 MB.
 const MAX_REQUEST_BYTES: usize = 4 << 20;
-/// Redis stores this word of no source: a copy is a JSON object.
+/// Marks a row that the source does not have. No copy equals it, because a copy is a JSON object.
 const GONE: &[u8] = b"gone";
 
 /// The result of a refresh for one leased row.
@@ -116,7 +116,7 @@ impl Committed {
                     };
                     *counter += 1;
                     if let &[Some(due), period] = again {
-                        let lease = Lease { begins: Timestamp::from_score(due), holder };
+                        let lease = RowLease { begins: Timestamp::from_score(due), holder };
                         self.kept.push(LeasedRow { row: row.leased.row.clone(), lease, period });
                     }
                 }

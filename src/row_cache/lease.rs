@@ -33,12 +33,12 @@ impl fmt::Display for Holder {
 
 /// A lease, written as its end: a score of this century is exact to a quarter of a microsecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lease {
+pub(super) struct RowLease {
     pub begins: Timestamp,
     pub holder: Holder,
 }
 
-impl fmt::Display for Lease {
+impl fmt::Display for RowLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.begins + LEASE, self.holder)
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Lease {
 #[derive(Debug, Clone)]
 pub(super) struct LeasedRow {
     pub row: RowId,
-    pub lease: Lease,
+    pub lease: RowLease,
     /// The period in seconds, if this refresh has read it since the row was scheduled.
     pub period: Option<f64>,
 }
@@ -74,7 +74,11 @@ pub(super) enum LeaseReason {
 ///
 /// One script, because the times in `schedule:` decide which rows it leases, and the lease changes them. It is not
 /// repeated after a lost reply: the rows are due again when the lease ends.
-pub(super) async fn lease(redis: &Redis, selection: RowSelection<'_>, lease: Lease) -> Result<Vec<LeasedRow>, Error> {
+pub(super) async fn lease(
+    redis: &Redis,
+    selection: RowSelection<'_>,
+    lease: RowLease,
+) -> Result<Vec<LeasedRow>, Error> {
     let now = lease.begins;
     let (due_by, limit, rows, free_by) = match selection {
         RowSelection::Due { by, limit } => (by, limit, [].as_slice(), String::new()),

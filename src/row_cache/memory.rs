@@ -18,9 +18,6 @@ use crate::{
 const MAX_ROWS: usize = 1_000;
 const MAX_ROW_BYTES: usize = 4_000;
 
-/// Time for which a look at the schedule counts: until the second cron after it, which may be late.
-const LOOK_LIFETIME: Duration = Duration::from_secs(90);
-
 /// The isolate's memory of rows.
 pub struct RowMemory {
     /// `ROW_MEMORY`. A row with a shorter period is remembered for one period.
@@ -28,8 +25,6 @@ pub struct RowMemory {
     rows: RefCell<HashMap<RowId, MemoryEntry>>,
     /// Counts the calls of [`RowMemory::forget`].
     generation: Cell<u64>,
-    /// The last look at the schedule, and when the first row was due.
-    next_due: Cell<Option<(Timestamp, Option<Timestamp>)>>,
 }
 
 /// The start of a read from Redis. A reply of an earlier generation is not stored, because it may be older than the
@@ -49,18 +44,7 @@ impl RowMemory {
     /// An empty memory that answers from a copy for `lifetime`; zero turns it off.
     #[must_use]
     pub fn new(lifetime: Duration) -> Self {
-        Self { lifetime, rows: RefCell::default(), generation: Cell::default(), next_due: Cell::default() }
-    }
-
-    /// Notes when the first row is due; None if no row is scheduled.
-    pub fn note_next_due(&self, now: Timestamp, due: Option<Timestamp>) {
-        self.next_due.set(Some((now, due)));
-    }
-
-    /// Returns whether a recent look at the schedule showed that no row is due by `until`.
-    #[must_use]
-    pub fn is_idle(&self, now: Timestamp, until: Timestamp) -> bool {
-        self.next_due.get().is_some_and(|(at, due)| now.since(at) <= LOOK_LIFETIME && due.is_none_or(|due| due > until))
+        Self { lifetime, rows: RefCell::default(), generation: Cell::default() }
     }
 
     /// As [`read()`](super::read()); a recently read copy takes no request.

@@ -29,7 +29,7 @@ pub(crate) use commit::{EarliestDue, earliest_due_command};
 use lease::LEASE;
 pub use memory::RowMemory;
 pub use read::{CachedRow, RowState, read, read_many};
-pub use refresh::{RefreshReport, refresh, refresh_due, refresh_until};
+pub use refresh::{RefreshReport, refresh, refresh_due};
 pub use report::{LateRow, ScheduleReport, schedule_report};
 pub use source::RowSource;
 

@@ -14,7 +14,7 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{ids::RowId, redis::Redis},
 };
-use upstash_rest::{Command, FromReply, Reply};
+use upstash_rest::{Command, next_reply};
 
 /// The copy of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl RowState {
     pub(super) fn into_copy(self) -> Result<Option<CachedRow>, Error> {
         match self {
             Self::Cached(copy) => Ok(Some(copy)),
-            Self::CopyMissing(_) => Err(Error::NotYet("row")),
+            Self::CopyMissing(_) => Err(Error::NotYet),
             Self::NotScheduled => Ok(None),
         }
     }
@@ -168,10 +168,4 @@ pub(super) fn copy_age(schedule: Schedule, ttl: i64, now: Timestamp) -> Duration
         Ok(ttl) => schedule.lifetime().saturating_sub(Duration::from_millis(ttl)),
         Err(_) => now.since(schedule.next - schedule.period()),
     }
-}
-
-fn next_reply<T: FromReply>(
-    replies: &mut impl Iterator<Item = Result<Reply, upstash_rest::Error>>,
-) -> Result<T, Error> {
-    Ok(T::from_reply(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?)
 }

@@ -11,7 +11,7 @@ use super::{
     commit::{
         CommitBatch, CommitTerms, Committed, EarliestDue, ROWS_PER_COMMIT, RowCommit, commit, earliest_due_command,
     },
-    lease::{Holder, Lease, LeaseReason, LeasedRow, RowSelection, lease, release},
+    lease::{Holder, LeaseReason, LeasedRow, RowLease, RowSelection, lease, release},
     source::RowSource,
 };
 use crate::{
@@ -50,7 +50,7 @@ pub struct RefreshReport {
 }
 
 /// Refreshes the rows that are due and sleeps until the next one, until no row is due by `due_by` or `budget` is used
-/// up.
+/// up. Also returns when the next row is due; None if no row is scheduled.
 ///
 /// So a row with a period of 5 s needs no daemon: a cron run works for nearly its whole minute. An idle run takes one
 /// command. It is safe to run twice: a row that one run has leased is not due for the other.
@@ -65,19 +65,6 @@ pub struct RefreshReport {
 /// [`Error::Redis`]: the leased rows are due again within 30 s, the kept rows 30 s late. A failing source is not an error;
 /// the report counts it.
 pub async fn refresh_due(
-    redis: &Redis,
-    source: &RowSource<'_>,
-    budget: &Budget,
-    due_by: Timestamp,
-) -> Result<RefreshReport, Error> {
-    Ok(refresh_until(redis, source, budget, due_by).await?.0)
-}
-
-/// As [`refresh_due`]; also returns when the next row is due, None if no row is scheduled.
-///
-/// # Errors
-/// As [`refresh_due`].
-pub async fn refresh_until(
     redis: &Redis,
     source: &RowSource<'_>,
     budget: &Budget,
@@ -118,7 +105,7 @@ pub async fn refresh_until(
         });
         if leased.len() < limit && earliest.is_some_and(|due| due <= by) {
             let selection = RowSelection::Due { by, limit: limit - leased.len() };
-            leased.extend(lease(redis, selection, Lease { begins: now, holder }).await?);
+            leased.extend(lease(redis, selection, RowLease { begins: now, holder }).await?);
         }
         not_before = if leased.len() < limit { now + interval } else { now };
         is_known = !leased.is_empty();
@@ -165,7 +152,7 @@ pub(super) async fn load(
     let (mut loaded, mut report) = (LoadedRows::new(), RefreshReport::default());
     for rows in rows.chunks(ROWS_PER_ROUND) {
         let terms = CommitTerms { began: now, keep_by: None, holder: Holder::draw()? };
-        let own = Lease { begins: now, holder: terms.holder };
+        let own = RowLease { begins: now, holder: terms.holder };
         let leased = lease(redis, RowSelection::Named { rows, reason }, own).await?;
         if !leased.is_empty() {
             loaded.extend(load_and_commit(redis, source, &leased, terms, &mut report).await?.0);

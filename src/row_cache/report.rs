@@ -7,7 +7,7 @@ use crate::{
     ports::{error::Error, time::Timestamp},
     schema::{ids::RowId, redis::Redis},
 };
-use upstash_rest::{Command, FromReply, Pairs};
+use upstash_rest::{Command, FromReply, Pairs, next_reply};
 
 /// The head of the schedule.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,7 +21,7 @@ pub struct ScheduleReport {
 /// The schedule and the copy of one row; all times in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LateRow {
-    #[serde(rename = "id", serialize_with = "serialize_row")]
+    #[serde(rename = "id")]
     pub row: RowId,
     /// The period; None for a row without one, which its next refresh unschedules.
     pub every: Option<f64>,
@@ -32,10 +32,6 @@ pub struct LateRow {
     pub lateness: f64,
     /// The age of the copy; None without a copy.
     pub age: Option<f64>,
-}
-
-fn serialize_row<S: serde::Serializer>(row: &RowId, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(row.as_str())
 }
 
 /// Reports the first `limit` rows of the schedule.
@@ -61,7 +57,7 @@ pub async fn schedule_report(redis: &Redis, limit: u32, now: Timestamp) -> Resul
     let ttls = dues.iter().map(|(row, _)| Command::read("PTTL").arg(keys.row(row)));
     let commands: Vec<_> = [periods].into_iter().chain(ttls).collect();
     let mut replies = redis.pipeline(&commands).await?.into_iter();
-    let periods = Vec::<Option<f64>>::from_reply(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
+    let periods: Vec<Option<f64>> = next_reply(&mut replies)?;
     let mut rows = Vec::with_capacity(dues.len());
     for (((row, next), every), ttl) in dues.into_iter().zip(periods).zip(replies) {
         let every = every.filter(|every| *every > 0.0);

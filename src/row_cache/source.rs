@@ -158,7 +158,7 @@ async fn read_rows(response: Response) -> Result<Vec<Row>, Error> {
         Ok(Collected::Whole(body)) => {
             serde_json::from_slice(&body).map_err(|_| unexpected("a body that is not a JSON list of objects"))
         }
-        Ok(Collected::TooLarge(_)) => Err(unexpected("more than 4 MiB")),
+        Ok(Collected::TooLarge(_) | Collected::Slow(_)) => Err(unexpected("more than 4 MiB")),
         Err(_) => Err(FetchError::Unreachable.into()),
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, fmt};
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::ports::error::Error;
@@ -48,6 +49,12 @@ macro_rules! id {
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 

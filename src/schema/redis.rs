@@ -9,6 +9,9 @@ use upstash_rest::{Alarm, Client, Command, Credentials, ExchangeTerms, Transport
 use super::keys::{JOBS, Keys};
 use crate::ports::{fetch::Fetch, histogram::Histogram, time::Clock};
 
+/// No read replica is further behind the primary.
+pub const MAX_REPLICA_LAG: Duration = Duration::from_mins(10);
+
 /// The deadline of a second attempt.
 const RETRY_DEADLINE: Duration = Duration::from_secs(10);
 

@@ -16,15 +16,7 @@
 //! - The prefix `__Host-` makes browsers require `Secure` and `Path=/` and refuse `Domain`, so a sibling host cannot
 //!   plant a session.
 //!
-//! For example, the key `0123456789abcdef0123456789abcdef` signs a session that began at 2026-11-18 11:06:40 UTC
-//! (1,795,000,000 s) and whose random bytes are 0, 1, … 15:
-//!
-//! ```text
-//! token   AGr9hsAAAQIDBAUGBwgJCgsMDQ4P
-//! message __Host-session=AGr9hsAAAQIDBAUGBwgJCgsMDQ4P
-//! mac     0M45ZIIerpr0R9BVpBlgIRwS6_avMzUhRiAe04dityE
-//! cookie  __Host-session=AGr9hsAAAQIDBAUGBwgJCgsMDQ4P.0M45ZIIerpr0R9BVpBlgIRwS6_avMzUhRiAe04dityE
-//! ```
+//! `docs/api.md` has an example.
 
 use std::time::Duration;
 
@@ -33,13 +25,13 @@ use http::{HeaderMap, HeaderValue, header};
 /// The cookie's name.
 pub const NAME: &str = "__Host-session";
 
-/// Time for which isolates keep facts of a session for pages with holes.
+/// Lifetime of the cookie of a change, and the time for which isolates keep facts of a session for pages with holes.
 pub const CHANGED_FOR: Duration = Duration::from_secs(2);
 
 /// The name of the cookie of a visitor who changed something within [`CHANGED_FOR`].
 const CHANGED: &str = "__Host-session-changed";
 
-/// The name of the cookies with sync tokens before each got an id, and the name in their MACs.
+/// The name in the MACs of the cookies with sync tokens.
 pub(super) const SYNC: &str = "__Host-session-sync";
 
 /// The beginning of the names of the cookies with sync tokens. `sync_cookies` has their format.
@@ -91,7 +83,7 @@ fn is_own(name: &[u8]) -> bool {
 }
 
 pub(super) fn is_sync(name: &[u8]) -> bool {
-    name == SYNC.as_bytes() || name.starts_with(SYNC_ID.as_bytes())
+    name.starts_with(SYNC_ID.as_bytes())
 }
 
 /// The values of the request's session cookies, in order. A browser sends one.
@@ -141,7 +133,7 @@ mod tests {
     fn the_origin_gets_every_cookie_except_the_session_cookie() {
         let strip = |cookies: &[&str]| strip(&headers(cookies)).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(strip(&[]), None);
-        assert_eq!(strip(&["__Host-session=x", "__Host-session-changed=1", "__Host-session-sync=x.y"]), None);
+        assert_eq!(strip(&["__Host-session=x", "__Host-session-changed=1", "__Host-session-sync-=x.y"]), None);
         assert_eq!(strip(&["__Host-session-sync-=", "__Host-session-sync-a; __Host-session-sync-Zm9v_-0=x.y"]), None);
         assert_eq!(strip(&["__Host-session-sync2=x"]).as_deref(), Some("__Host-session-sync2=x"));
         assert_eq!(strip(&["__Host-session", " ; "]), None);

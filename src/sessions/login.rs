@@ -35,20 +35,6 @@ pub struct LoginRequest<'a> {
     pub idempotency_key: Option<&'a str>,
 }
 
-/// Logs `user` in, without a label or an idempotency key. As [`log_in_with`].
-///
-/// # Errors
-/// As [`log_in_with`].
-pub async fn log_in(
-    redis: &Redis,
-    old_token: Option<&Token>,
-    user: &UserId,
-    now: Timestamp,
-    config: &SessionConfig,
-) -> Result<Token, Error> {
-    log_in_with(redis, &LoginRequest { user, old_token, label: None, idempotency_key: None }, now, config).await
-}
-
 /// Starts a session of the user and returns its token.
 ///
 /// The old session ends, if it is live. Its views and its cart move to the new session, unless it belongs to another
@@ -67,7 +53,7 @@ pub async fn log_in(
 ///
 /// # Errors
 /// [`Error::Redis`]. [`Error::Platform`] if the platform has no random bits for a token.
-pub async fn log_in_with(
+pub async fn log_in(
     redis: &Redis,
     request: &LoginRequest<'_>,
     now: Timestamp,

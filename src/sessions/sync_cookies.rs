@@ -21,8 +21,8 @@ use http::{HeaderMap, HeaderValue, header};
 use super::{Keyring, cookie};
 use crate::ports::{error::Error, random};
 
-/// Ten minutes: the time for which a visitor's reads wait for the last change, if a replica has not executed it. No
-/// replica is so far behind.
+/// The time for which a visitor's reads wait for the last change, if a replica has not executed it:
+/// [`MAX_REPLICA_LAG`](crate::schema::redis::MAX_REPLICA_LAG).
 const SYNC_FOR: &str = "; Max-Age=600; ";
 
 /// The longest sync token that travels in a cookie. The gateway's have 61 bytes.
@@ -166,7 +166,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Secret, SessionConfig};
+    use crate::{
+        config::{Secret, SessionConfig},
+        schema::redis::MAX_REPLICA_LAG,
+    };
 
     fn keyring(keys: &[&str]) -> Keyring {
         let day = Duration::from_hours(24);
@@ -197,7 +200,8 @@ mod tests {
     fn change(token: &str) -> String {
         let [line] = lines(token, &SyncCookies::default(), SyncCause::Change).try_into().unwrap();
         let (pair, attributes) = line.split_once("; ").unwrap();
-        assert_eq!(attributes, "Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax");
+        let seconds = MAX_REPLICA_LAG.as_secs();
+        assert_eq!(attributes, format!("Max-Age={seconds}; Path=/; HttpOnly; Secure; SameSite=Lax"));
         pair.to_owned()
     }
 
@@ -209,9 +213,6 @@ mod tests {
     fn a_token_is_read_as_it_was_set_and_no_other_text_is_one() {
         let (token, pair) = ("AAAx:1,BBB:2 \"=\"", change("AAAx:1,BBB:2 \"=\""));
         assert_eq!(read(&pair).token().unwrap(), token);
-        // As releases before the ids set it.
-        let former = pair.replace(name(&pair), cookie::SYNC);
-        assert_eq!(read(&former).token().unwrap(), token);
         let foreign = keyring(&["somebody else's, of 32 characters"]);
         let foreign = set_by(&foreign, "1", &read(""), SyncCause::Change).unwrap();
         let (text, mac) = pair.split_once('.').unwrap();
@@ -235,11 +236,11 @@ mod tests {
         let (one, other) = (change("1"), change("2"));
         assert_ne!(name(&one), name(&other));
         assert_eq!(one, change("1"), "changes in one pipeline share a cookie");
-        let carried = read(&format!("a=b; {one}; __Host-session-sync=x.y"));
+        let carried = read(&format!("a=b; {one}; __Host-session-sync-x=x.y"));
         assert_eq!(carried.token().unwrap(), "1");
         let deleted = |name: &str| format!("{name}=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax");
         let [first, second, last] = lines("2", &carried, SyncCause::Change).try_into().unwrap();
-        assert_eq!([first, second], [deleted(name(&one)), deleted(cookie::SYNC)]);
+        assert_eq!([first, second], [deleted(name(&one)), deleted("__Host-session-sync-x")]);
         assert_eq!(last.split_once(';').unwrap().0, other);
         // The cookie of the same token is deleted first, then set.
         let [first, last] = lines("1", &read(&one), SyncCause::Change).try_into().unwrap();

@@ -7,8 +7,8 @@ use upstash_rest::{Command, FromReply, Reply};
 use super::session::start_if_young;
 use crate::{
     config::SessionConfig,
-    ports::{error::Error, random, time::Timestamp},
-    schema::{ids::ItemId, redis::Redis, scripts::TOUCH, shard::Shard, token::Token},
+    ports::{random, time::Timestamp},
+    schema::{ids::ItemId, scripts::TOUCH, shard::Shard, token::Token},
 };
 
 /// A session's last activity is updated at most once per this interval.
@@ -69,14 +69,4 @@ pub fn touch_command(shard: Shard, touches: &[&SessionTouch], config: &SessionCo
         let start = start_if_young(token, latest, config);
         command.arg(token.as_str()).num(*at).arg(item.as_ref().map_or("", ItemId::as_str)).arg(start)
     })
-}
-
-/// Records one activity.
-///
-/// # Errors
-/// [`Error::Redis`].
-pub async fn touch(redis: &Redis, touch: &SessionTouch, config: &SessionConfig) -> Result<TouchOutcome, Error> {
-    let shard = redis.keys().shard_of(&touch.token);
-    let outcomes: Vec<TouchOutcome> = redis.run(touch_command(shard, &[touch], config)).await?;
-    Ok(outcomes.first().copied().ok_or(upstash_rest::Error::UnexpectedType)?)
 }

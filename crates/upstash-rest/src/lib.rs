@@ -20,7 +20,7 @@ pub use client::{Client, Credentials, CredentialsError};
 pub use command::{Command, CommandList, Typed};
 pub use error::{Error, TransportError};
 pub use meter::{Attribution, Meter, Totals, Troubles, Usage};
-pub use reply::{Expiry, FromReply, Pairs, Reply, parse_f64};
+pub use reply::{Expiry, FromReply, Pairs, Reply, next_reply, parse_f64};
 pub use script::Script;
 pub use sync::SyncScope;
 #[cfg(all(feature = "reqwest", not(target_arch = "wasm32")))]

@@ -19,7 +19,10 @@ use std::{
 };
 
 use edgefront::{
-    ports::time::{Clock, Timestamp},
+    ports::{
+        time::{Clock, Timestamp},
+        writer_lease::LeaseHolder,
+    },
     routes::EDGE_BATCH_WINDOW,
 };
 
@@ -58,6 +61,7 @@ enum Event {
     },
     /// An isolate of the edge tier sends a batch.
     Carry {
+        holder: LeaseHolder,
         isolate: usize,
     },
     Stored(Item),
@@ -202,7 +206,7 @@ impl World {
                 let wakes = self.isolates[isolate].go_on();
                 self.wake(isolate, wakes);
             }
-            Event::Carry { isolate } => self.carry(isolate, now),
+            Event::Carry { isolate, holder } => self.carry(isolate, holder, now),
             Event::Stored(item) => self.end_render(item, now),
             Event::Wanted(item) => self.render_for_the_rest(item, now),
             Event::Purge => self.purge(now),
@@ -370,16 +374,16 @@ impl World {
         if self.homes.is_empty() {
             let wakes = self.isolates[isolate].write(now);
             self.wake(isolate, wakes);
-        } else if self.isolates[isolate].activity.begin_carrying(now) {
-            self.at(now + EDGE_BATCH_WINDOW, Event::Carry { isolate });
+        } else if let Some(holder) = self.isolates[isolate].activity.begin_carrying(now) {
+            self.at(now + EDGE_BATCH_WINDOW, Event::Carry { isolate, holder });
         }
     }
 
     /// A batch from the edge tier to the home tier, as `routes::tiers` sends it.
-    fn carry(&mut self, isolate: usize, now: Timestamp) {
+    fn carry(&mut self, isolate: usize, holder: LeaseHolder, now: Timestamp) {
         let batch = self.isolates[isolate].take_batch();
         if batch.is_empty() {
-            self.isolates[isolate].activity.end_carrying();
+            self.isolates[isolate].activity.end_carrying(holder);
             return;
         }
         let (city, weight) = (self.isolates[isolate].site().city, self.isolates[isolate].weight);
@@ -389,6 +393,6 @@ impl World {
         self.wake(home, wakes);
         let is_full = self.isolates[isolate].activity.has_full_batch();
         let pause = if is_full { Duration::ZERO } else { EDGE_BATCH_WINDOW };
-        self.at(now + pause, Event::Carry { isolate });
+        self.at(now + pause, Event::Carry { isolate, holder });
     }
 }

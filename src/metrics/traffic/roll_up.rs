@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     TrafficSample,
-    stream::{Entry, ONE_ENTRY, read_after, read_newest},
+    stream::{Entry, read_after, read_newest},
 };
 use crate::{
     metrics::storage,
@@ -42,7 +42,7 @@ pub struct RollUpReport {
 /// # Errors
 /// [`Error::Redis`]. The next run repeats the rest.
 pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpReport>, Error> {
-    let newest = read_newest(redis, keys::TRAFFIC, ONE_ENTRY, 0).await?;
+    let newest = read_newest(redis, keys::TRAFFIC, 1, 0).await?;
     if newest.first().is_none_or(|entry| now.since(Timestamp::from_millis(entry.at)) > IDLE_AFTER) {
         return Ok(None);
     }
@@ -91,7 +91,7 @@ pub async fn read_totals(redis: &Redis) -> Result<TrafficSample, Error> {
 
 /// The sums that are rolled up, and the end of their period, in milliseconds.
 async fn read_rolled_totals(redis: &Redis) -> Result<(TrafficSample, u64), Error> {
-    let rolled = read_newest(redis, keys::TRAFFIC_TOTALS, ONE_ENTRY, 0).await?;
+    let rolled = read_newest(redis, keys::TRAFFIC_TOTALS, 1, 0).await?;
     Ok(rolled.into_iter().next().map_or_else(Default::default, |Entry { at, sample }| (sample, at)))
 }
 

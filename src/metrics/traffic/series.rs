@@ -28,7 +28,8 @@ pub struct TrafficSeries {
 }
 
 impl TrafficSeries {
-    /// A series of the `minutes` before `now`. Up to an hour: 60 buckets of one second per minute, at least 5 s each. Up to a day: buckets of 15 minutes. Longer: buckets of an hour.
+    /// An empty series of the `minutes` before `now`. Up to an hour it has 60 buckets, but none shorter than 5 s. Up to a
+    /// day, a bucket has 15 minutes; beyond that, an hour.
     fn empty(minutes: u64, now: Timestamp) -> Self {
         let width = match minutes {
             ..=60 => minutes.max(MIN_BUCKET_SECONDS),

@@ -8,8 +8,6 @@ use upstash_rest::{Command, Pairs};
 
 /// Entries in one reply: at most about 2 MB.
 const BATCH: usize = 2_000;
-/// The number of entries for the newest one.
-pub(super) const ONE_ENTRY: u32 = 1;
 
 /// An entry of a stream.
 pub(super) struct Entry {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{FlashSale, Reservation, ReservationId};
+use super::{FlashSale, Reservation};
 use crate::{
     ports::{
         error::{Error, Refusal},
@@ -95,7 +95,7 @@ impl SaleReply {
         let reservation = self.reservation()?;
         let Some(fields) = self.sale else {
             let is_loading = self.outcome.is_copy_missing();
-            return Err(if is_loading { Error::NotYet("row") } else { Error::NotFound("flash sale") });
+            return Err(if is_loading { Error::NotYet } else { Error::NotFound("flash sale") });
         };
         let schedule = Schedule::new(Some(fields.every), Some(fields.due));
         Ok(FlashSale {
@@ -115,8 +115,7 @@ impl SaleReply {
 
     fn reservation(&self) -> Result<Option<Reservation>, upstash_rest::Error> {
         let (Some(id), Some(until)) = (&self.id, self.until) else { return Ok(None) };
-        let id = ReservationId::parse(id).ok_or(upstash_rest::Error::UnexpectedType)?;
-        Ok(Some(Reservation { id, until: Timestamp::from_score(until) }))
+        Reservation::read(id, until).map(Some)
     }
 }
 

@@ -66,7 +66,14 @@ fn command(layout: Keys, sale: &RowId, buyer: &Buyer<'_>, now: Timestamp) -> Com
 impl FromReply for Reservation {
     fn from_reply(reply: Reply) -> Result<Self, upstash_rest::Error> {
         let (id, until) = <(String, f64)>::from_reply(reply)?;
-        let id = ReservationId::parse(&id).ok_or(upstash_rest::Error::UnexpectedType)?;
+        Self::read(&id, until)
+    }
+}
+
+impl Reservation {
+    /// A reservation from the reply of a script: its id, and the Unix second of its end.
+    pub(super) fn read(id: &str, until: f64) -> Result<Self, upstash_rest::Error> {
+        let id = ReservationId::parse(id).ok_or(upstash_rest::Error::UnexpectedType)?;
         Ok(Self { id, until: Timestamp::from_score(until) })
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     schema::{ids::RowId, scripts::FLASH, token::Token},
     sessions::TOUCH_EVERY,
 };
-use upstash_rest::{Command, FromReply};
+use upstash_rest::{Command, next_reply};
 
 /// The result of [`FlashSales::reserve`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,6 @@ impl FlashSales<'_> {
     }
 
     async fn run_once(&self, commands: &[Command]) -> Result<SaleReply, Error> {
-        let reply = self.redis.pipeline(commands).await?.into_iter().next();
-        Ok(SaleReply::from_reply(reply.ok_or(upstash_rest::Error::UnexpectedType)??)?)
+        Ok(next_reply(&mut self.redis.pipeline(commands).await?.into_iter())?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::render::{RenderOutcome, RenderRequest, admit, is_failure, render};
+use super::render::{RenderOutcome, RenderRequest, enter_transit, is_failure, render};
 use crate::{
     App,
     page_cache::{
@@ -77,7 +77,7 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
 pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
-    let Some(_passage) = admit(app, Some(page.body.len())) else {
+    let Some(_passage) = enter_transit(app, Some(page.body.len())) else {
         log::warn!("page cache: a page was not stored: too many others are being rendered and stored");
         return log_error(store::release(&app.redis, lease).await);
     };

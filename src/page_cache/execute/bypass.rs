@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{near, noted::Noted};
+use super::{edge_tier, noted::Noted};
 use crate::{
     App,
     page_cache::{cache_status::CacheStatus, policy::Reason},
@@ -25,7 +25,7 @@ pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
 /// As [`bypass`], for a page whose note the response can end.
 pub(super) async fn bypass_with_note(visit: &Visit, reason: Reason, request: Request, noted: Option<Noted>) -> Answer {
     if visit.app.home.is_some() {
-        return near::pass(visit, request).await;
+        return edge_tier::pass(visit, request).await;
     }
     // Only a signed cookie costs a request to Redis.
     if visit.token.is_some()

@@ -3,31 +3,26 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::future::join_all;
+use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use url::Url;
 
 use super::{
     exchange::without_dropped_cookies,
-    render::{RenderRequest, system_time},
+    render::{RenderRequest, heuristic, system_time},
 };
 use crate::{
     App,
     page_cache::{
         holes::{Hole, HoleContent, IncludedHole},
         policy::{
-            Freshness, Heuristic, Reason, VaryFields,
+            Freshness, Reason, VaryFields,
             freshness::{Arrival, freshness},
         },
         stored_page::StoredPage,
     },
-    ports::{error::Error, fetch::Response, time::Timestamp},
-    proxy::{
-        self, directives,
-        esi::{self, Include, Part},
-        fragments,
-    },
+    ports::{error::Error, fetch::Response, time::Timestamp, transit::Passage},
+    proxy::{self, directives, esi::Include, fragments},
     schema::ids::Tag,
 };
 
@@ -37,7 +32,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// Gives `page` its body and holes. `response` is the origin's, with the ESI.
 ///
 /// # Errors
-/// [`Error::Esi`] if the page is refused, [`Error::Origin`] if its body is late or truncated.
+/// [`Error::Esi`] if the page is refused, [`Error::Origin`] if its body is late or truncated; [`Error::Busy`].
 pub async fn complete(
     app: &App,
     request: &RenderRequest<'_>,
@@ -45,32 +40,19 @@ pub async fn complete(
     response: Response,
 ) -> Result<(), Error> {
     let (head, body) = response.into_parts();
-    let template = fragments::whole(app, &head.headers, body).await?;
-    let url = Url::parse(request.key.url()).map_err(|_| Error::Platform("a page's URL is invalid".to_owned()))?;
-    let template = esi::scan(&template, &url, app.config.origin.url.as_ref())?;
-    let sender = Sender { app, request, vary: &page.vary, url: &url };
-    let found = join_all(template.includes.iter().map(|include| sender.fragment(include))).await;
-    let found: Vec<_> = found.into_iter().collect::<Result<_, _>>()?;
-    let mut body = BytesMut::new();
-    for part in &template.parts {
-        match part {
-            Part::Text(text) => body.extend_from_slice(text),
-            Part::Include(index) => {
-                let (Some(include), Some(fragment)) = (template.includes.get(*index), found.get(*index)) else {
-                    continue;
-                };
-                let start = body.len();
-                body.extend_from_slice(&fragment.body);
-                let Include { src, alt, .. } = include.clone();
-                let content = HoleContent::Include(IncludedHole { src, alt, is_private: fragment.is_private });
-                page.holes.push(Hole { range: start..body.len(), content });
-            }
-        }
-    }
+    let fetch =
+        async |url: &Url, include: &Include| Sender { app, request, vary: &page.vary, url }.fragment(include).await;
+    let (template, found) = fragments::with_fragments(app, request.key.url(), &head.headers, body, fetch).await?;
+    let (body, places) = template.assemble(&found, |fragment| &fragment.body);
     if body.len() > app.config.page.max_bytes {
         return Err(Error::Esi("the page with its fragments exceeds PAGE_MAX_BYTES".to_owned()));
     }
-    page.body = body.freeze().into();
+    page.holes.extend(places.into_iter().filter_map(|(index, range)| {
+        let (Include { src, alt, .. }, fragment) = (template.includes.get(index)?.clone(), found.get(index)?);
+        let content = HoleContent::Include(IncludedHole { src, alt, is_private: fragment.is_private });
+        Some(Hole { range, content })
+    }));
+    page.body = body.into();
     for fragment in found {
         fragment.limit(page);
     }
@@ -78,6 +60,7 @@ pub async fn complete(
 }
 
 /// A fragment for visitors without cookies.
+#[derive(Default)]
 struct SharedFragment {
     /// Empty if the fragment may not be shared, or failed and has no replacement.
     body: Bytes,
@@ -87,6 +70,8 @@ struct SharedFragment {
     tags: Vec<Tag>,
     /// The fragment failed at this time.
     failed: Option<Timestamp>,
+    /// None without a body.
+    _passage: Option<Passage>,
 }
 
 impl SharedFragment {
@@ -116,6 +101,8 @@ enum Missing {
     /// The origin answered one visitor.
     #[error("it may not be shared: {}", .0.as_str())]
     Private(Reason),
+    #[error("{}", Error::Busy)]
+    Busy,
     #[error("{0}")]
     Failed(String),
 }
@@ -142,12 +129,14 @@ impl Sender<'_> {
             None => None,
         };
         match replacement {
-            None if !is_private && !include.continue_on_error => return Err(Error::Esi(cause)),
+            None if !is_private && !include.continue_on_error => {
+                return Err(if matches!(missing, Missing::Busy) { Error::Busy } else { Error::Esi(cause) });
+            }
             _ if is_private => {}
             _ => log::warn!("{cause}"),
         }
-        let nothing = SharedFragment { body: Bytes::new(), is_private, limit: None, tags: Vec::new(), failed: None };
-        Ok(SharedFragment { is_private, failed, ..replacement.unwrap_or(nothing) })
+        let found = replacement.unwrap_or_default();
+        Ok(SharedFragment { is_private, failed, ..found })
     }
 
     async fn fetch(&self, path: &str) -> Result<SharedFragment, Missing> {
@@ -174,7 +163,7 @@ impl Sender<'_> {
         }
         let config = &app.config.page;
         let headers = without_dropped_cookies(head.headers, &config.cookies, url.path());
-        let heuristic = Heuristic { popularity: Ok(()), fresh: config.ttl, stale: config.stale };
+        let heuristic = heuristic(config, Ok(()));
         let arrival = Arrival { at: system_time(arrived), delay: arrived.since(asked) };
         let freshness = match freshness(head.status, &headers, arrival, &heuristic) {
             // The page would have to be validated at each visit.
@@ -188,8 +177,18 @@ impl Sender<'_> {
         if !fields.iter().all(|field| field == "cookie" || vary.contains(field)) {
             return Err(Missing::Private(Reason::Vary));
         }
-        let body = fragments::whole(app, &headers, body).await.map_err(|error| failed(&error))?;
+        let (body, passage) = fragments::whole(app, &headers, body).await.map_err(|error| match error {
+            Error::Busy => Missing::Busy,
+            error => failed(&error),
+        })?;
         let limit = freshness.stated.then_some((arrived, freshness));
-        Ok(SharedFragment { body, is_private: false, limit, tags: directives.tags, failed: None })
+        Ok(SharedFragment {
+            body,
+            is_private: false,
+            limit,
+            tags: directives.tags,
+            failed: None,
+            _passage: Some(passage),
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::render::{RenderOutcome, RenderRequest, system_time};
+use super::render::{RenderOutcome, RenderRequest, heuristic, system_time};
 use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
@@ -10,7 +10,7 @@ use crate::{
         admission::popularity_of_response,
         hit_for_miss::{self, Unstorable, cookie_name},
         policy::{
-            CacheControl, Freshness, Heuristic, Reason, VaryFields,
+            CacheControl, Freshness, Reason, VaryFields,
             freshness::{self, Arrival, Popularity},
             validation,
         },
@@ -112,7 +112,7 @@ impl OriginReply<'_> {
             return Err(Reason::Personal);
         }
         let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
-        let heuristic = Heuristic { popularity, fresh: config.ttl, stale: config.stale };
+        let heuristic = heuristic(config, popularity);
         let freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
         let freshness = freshness.jittered(random_fraction());
         let mut vary = VaryFields::of(&self.headers).ok_or(Reason::VaryStar)?;

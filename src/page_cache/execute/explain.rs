@@ -181,7 +181,7 @@ async fn assess(app: &App, request: &RenderRequest<'_>) -> Result<Option<Box<Uns
     let RenderOutcome::NotStorable { response, mut why, .. } = outcome else { return Ok(None) };
     // Popularity is judged before the status. For the operator, an error page is an error page.
     let status = response.status();
-    if status != StatusCode::OK && matches!(why.reason, Reason::NoItem | Reason::Parameters | Reason::Unpopular) {
+    if status != StatusCode::OK && why.reason.lacks_popularity() {
         why.reason = Reason::Status;
         why.cause = hit_for_miss::cause(why.reason, status, response.headers());
     }

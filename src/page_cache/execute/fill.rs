@@ -9,7 +9,7 @@ use std::{cell::LazyCell, rc::Rc};
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::render::admit;
+use super::render::enter_transit;
 use crate::{
     App, carts,
     page_cache::{
@@ -17,13 +17,17 @@ use crate::{
         cache_status::CacheStatus,
         decide::{FIRST_PAUSE, next_pause},
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
-        memory::{Arrival, Role, SessionFacts},
+        memory::{Role, SessionFacts},
         own_content::{self, Identity, NotFilled, OwnContent},
         policy::CacheControl,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
-    ports::fetch::{Collected, InTime, Request, Response, content_length},
+    ports::{
+        fetch::{Request, Response, content_length},
+        html::escaped,
+        transit::Passed,
+    },
     proxy::{self, Visit},
     sessions::cookie,
 };
@@ -97,16 +101,12 @@ fn facts(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
 /// The contents of holes for these facts. A guest, and an empty cart, leave the shared content.
 fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
     let text = |content: &HoleContent| match content {
+        // The id of a user may contain `&` and `<`.
         HoleContent::User => facts.user.as_ref().map(|user| escaped(user.as_str())),
         HoleContent::Cart => (facts.pieces > 0).then(|| facts.pieces.to_string()),
         HoleContent::Element { .. } | HoleContent::Include(_) => None,
     };
     holes.iter().enumerate().filter_map(|(index, hole)| Some((index, text(&hole.content)?.into()))).collect()
-}
-
-/// Text as the content of an HTML element. The id of a user may contain `&` and `<`.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 /// Elements of the origin's page, as the visitor sees them.
@@ -198,7 +198,7 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
     let now = app.clock.now();
     let until = now + app.config.page.holes_wait;
     match app.pages.own_pages.join(Identity::of(&own), now, until) {
-        Role::Send(guard) => match fetch(app, own).await.and_then(OwnPage::without_cookie) {
+        Role::Send(guard) => match fetch(app, own).await.and_then(OriginPage::without_cookie) {
             Ok((content, true)) => {
                 let content = Rc::new(own_content::detached(&content));
                 guard.finish_and_keep(content.clone(), app.clock.now());
@@ -239,7 +239,7 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
 }
 
 /// The origin's page for holes, as a visitor sees it.
-struct OwnPage {
+struct OriginPage {
     content: OwnContent,
     /// The name of a cookie that the page sets, if the visitor does not have it yet.
     new_cookie: Option<String>,
@@ -247,7 +247,7 @@ struct OwnPage {
     may_be_kept: bool,
 }
 
-impl OwnPage {
+impl OriginPage {
     /// The content that needs no cookie, and whether an isolate may keep it.
     fn without_cookie(self) -> Result<(Rc<OwnContent>, bool), NotFilled> {
         self.new_cookie
@@ -255,7 +255,7 @@ impl OwnPage {
     }
 }
 
-async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
+async fn fetch(app: &Rc<App>, request: Request) -> Result<OriginPage, NotFilled> {
     let (path, sent) = (request.uri().path().to_owned(), request.headers().clone());
     let (head, body) = proxy::fetch_part(app, request).await.into_parts();
     if head.status != StatusCode::OK {
@@ -265,16 +265,15 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OwnPage, NotFilled> {
         return Err(NotFilled::NotHtml);
     }
     let page = &app.config.page;
-    let Some(mut passage) = admit(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
-    let arrival = passage.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await;
-    let body = match arrival {
-        Ok(Arrival::InTime(InTime::Collected(Collected::Whole(body)))) => body,
-        Ok(Arrival::NoRoom(_)) => return Err(NotFilled::Busy),
+    let Some(mut passage) = enter_transit(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
+    let body = match passage.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await {
+        Ok(Passed::Whole(body)) => body,
+        Ok(Passed::NoRoom(_)) => return Err(NotFilled::Busy),
         _ => return Err(NotFilled::Body),
     };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     let content = own_content::read(&*app.html, &page.holes, &body).await?;
-    Ok(OwnPage {
+    Ok(OriginPage {
         new_cookie: own_content::new_cookie(page, &path, &sent, &cookies),
         cookies,
         // A page without any element may be a message that the shop shows instead.
@@ -296,6 +295,6 @@ pub async fn own_content_for_browser(
     let Some(own) = own_content::request(&app.config.page.holes, uri, headers) else {
         return Ok((OwnContent::new(), Vec::new()));
     };
-    let OwnPage { content, cookies, .. } = fetch(app, own).await?;
+    let OriginPage { content, cookies, .. } = fetch(app, own).await?;
     Ok((content, cookies))
 }

@@ -60,8 +60,8 @@ impl PageRequest {
         }
     }
 
-    /// The name of the isolate's note on a render that says nothing about the page that others get: that of this variant, or
-    /// that of a reload.
+    /// The key of the note after a render that concerns only this variant or this reload; others still get the stored
+    /// page.
     pub(super) fn own_note(&self, vary: &VaryFields) -> String {
         format!("{} {}", self.key.hash(), self.selecting.variant(vary).unwrap_or_default())
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{
     PageRequest,
     bypass::{self, probe_redis},
-    fill, near,
+    edge_tier, fill,
     render::is_failure,
 };
 use crate::{
@@ -33,7 +33,7 @@ use crate::{
 pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, cookies: &VisitorCookies) -> Answer {
     let LocalHit { entry: page, prepared, .. } = hit;
     let status = CacheStatus::hit(page, visit.now);
-    if let Some(response) = near::hand_over(visit, cookies, (key, page), status, hit.confirmed) {
+    if let Some(response) = edge_tier::hand_over(visit, cookies, (key, page), status, hit.confirmed) {
         return response.into();
     }
     // The platform accepts no body with some statuses (204), and an empty body needs no preparation.
@@ -51,7 +51,7 @@ pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, co
 /// Asks Redis whether it still has the page.
 pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<StoredPage>) -> BackgroundTask {
     if visit.app.home.is_some() {
-        return near::confirm(visit, key, selecting, held);
+        return edge_tier::confirm(visit, key, selecting, held);
     }
     let (app, now) = (visit.app.clone(), visit.now);
     Box::pin(async move {

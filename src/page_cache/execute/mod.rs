@@ -17,6 +17,7 @@
 
 mod background;
 mod bypass;
+mod edge_tier;
 mod esi;
 mod exchange;
 mod explain;
@@ -24,7 +25,6 @@ mod fill;
 mod invalidate;
 mod known;
 mod local;
-mod near;
 mod noted;
 mod personal;
 pub mod render;
@@ -40,10 +40,10 @@ use self::{
 };
 pub use self::{
     bypass::bypass,
+    edge_tier::HandedOver,
     explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
     fill::own_content_for_browser,
     invalidate::forward_unsafe,
-    near::HandedOver,
 };
 use super::{
     admission::is_plain,
@@ -69,6 +69,7 @@ use crate::{
     proxy::{Visit, failure, home::PageChange},
     sessions::{self, Session},
 };
+use upstash_rest::next_reply;
 
 /// A request that the cache may answer.
 struct PageRequest {
@@ -148,7 +149,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
     let page = PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request };
     if is_edge {
-        return near::answer(page).await;
+        return edge_tier::answer(page).await;
     }
     if step == FirstStep::WithoutRedis {
         return local::serve_without_redis(page).await;
@@ -198,7 +199,7 @@ impl PageRequest {
         let replies = app.redis.pipeline(&commands).await;
         app.circuit.record(&replies, app.clock.now());
         let mut replies = replies?.into_iter();
-        let mut lookup = lookup.read(replies.next().ok_or(upstash_rest::Error::UnexpectedType)??)?;
+        let mut lookup = lookup.read(next_reply(&mut replies)?)?;
         if is_near {
             lookup = lookup.not_older_than(held.as_deref());
         }
@@ -336,7 +337,7 @@ impl PageRequest {
             return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();
         };
         let status = status(&page);
-        let handed = near::hand_over(&self.visit, &self.cookies, (&self.key, &page), status, found.epoch.began());
+        let handed = edge_tier::hand_over(&self.visit, &self.cookies, (&self.key, &page), status, found.epoch.began());
         let mut answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
         let page: Rc<StoredPage> = Rc::from(page);
         let app = &self.visit.app;

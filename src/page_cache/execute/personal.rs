@@ -1,16 +1,13 @@
 //! A render for one visitor.
 
-use std::{
-    rc::Rc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{rc::Rc, time::Duration};
 
 use http::{Method, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, release},
-    render::is_failure,
+    render::{heuristic, is_failure, system_time},
 };
 use crate::{
     App,
@@ -42,7 +39,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let mut shareable = Err(Reason::Status);
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
         let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
-        let heuristic = Heuristic { popularity, fresh: app.config.page.ttl, stale: app.config.page.stale };
+        let heuristic = heuristic(&app.config.page, popularity);
         shareable = is_shareable(response, directives, &heuristic, &selecting, now);
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
@@ -110,7 +107,7 @@ pub(super) fn is_shareable(
     if directives.is_personal() {
         return Err(Reason::Personal);
     }
-    let arrival = Arrival { at: UNIX_EPOCH + Duration::from_millis(now.as_millis()), delay: Duration::ZERO };
+    let arrival = Arrival { at: system_time(now), delay: Duration::ZERO };
     let mut headers = response.headers().clone();
     headers.remove(header::SET_COOKIE);
     match freshness(response.status(), &headers, arrival, heuristic) {

@@ -13,21 +13,21 @@ use super::{
 };
 use crate::{
     App,
-    config::rules::HoleRule,
+    config::{PageConfig, rules::HoleRule},
     page_cache::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        memory::{Arrival, Passage},
-        policy::{Reason, VaryFields, conditional, freshness::Popularity},
+        policy::{Heuristic, Reason, VaryFields, conditional, freshness::Popularity},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
     ports::{
         error::Error,
-        fetch::{BodyCopy, Collected, FetchError, InTime, Response, content_length},
+        fetch::{BodyCopy, FetchError, Response, content_length},
         time::Timestamp,
+        transit::{Passage, Passed},
     },
     proxy::OriginDirectives,
     schema::ids::ItemId,
@@ -142,7 +142,7 @@ const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Asks the origin, and asks again if the response varies on a header that the origin did not get.
 ///
 /// # Errors
-/// [`Error::Origin`], also for a truncated body; [`Error::Esi`] if the page is refused; [`Error::Database`] of the demo
+/// [`Error::Origin`], also for a truncated body; [`Error::Esi`] if the page is refused; [`Error::Busy`]; [`Error::Database`] of the demo
 /// shop.
 pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutcome, Error> {
     let first = exchange(app, request, request.sent.as_ref()).await?;
@@ -164,10 +164,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
         Exchanged::Storable { page, validated: None, response, directives } if !directives.has_esi => {
             collect(app, request, page, *response, directives).await
         }
-        Exchanged::Storable { mut page, validated: None, response, directives } => {
-            let Some(_passage) = admit(app, content_length(response.headers())) else {
-                return Ok(not_storable(Reason::Busy, response, directives));
-            };
+        Exchanged::Storable { mut page, validated: None, response, .. } => {
             Box::pin(esi::complete(app, request, &mut page, *response)).await?;
             finish(app, request.key, &mut page).await;
             page.is_declared_shared |= page.has_includes();
@@ -211,7 +208,7 @@ async fn collect(
     directives: OriginDirectives,
 ) -> Result<RenderOutcome, Error> {
     let content_length = content_length(response.headers());
-    let Some(mut passage) = admit(app, content_length) else {
+    let Some(mut passage) = enter_transit(app, content_length) else {
         return Ok(not_storable(Reason::Busy, Box::new(response), directives));
     };
     let (head, body) = response.into_parts();
@@ -224,27 +221,25 @@ async fn collect(
         }
         app.clock.sleep(COLLECT_TIMEOUT).await;
     };
-    let arrival = match content_length {
+    let passed = match content_length {
         // A body that is known to be too large is passed on at once.
-        Some(length) if length > limit => Ok(Arrival::InTime(InTime::Collected(Collected::TooLarge(body)))),
+        Some(length) if length > limit => Ok(Passed::TooLarge(body)),
         _ => passage.collect(body, limit, std::pin::pin!(patience)).await,
     };
-    match arrival {
-        Ok(Arrival::InTime(InTime::Collected(Collected::Whole(body))))
-            if content_length.is_none_or(|length| length == body.len()) =>
-        {
+    match passed {
+        Ok(Passed::Whole(body)) if content_length.is_none_or(|length| length == body.len()) => {
             page.body = body.into();
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
-        Ok(Arrival::InTime(InTime::Collected(Collected::Whole(_)))) | Err(_) => Err(FetchError::Unreachable.into()),
-        Ok(Arrival::InTime(InTime::Collected(Collected::TooLarge(body)))) => {
+        Ok(Passed::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
+        Ok(Passed::TooLarge(body)) => {
             Ok(not_storable(Reason::TooLarge, Box::new(Response::from_parts(head, body)), directives))
         }
-        Ok(Arrival::NoRoom(body)) => {
+        Ok(Passed::NoRoom(body)) => {
             Ok(not_storable(Reason::Busy, Box::new(Response::from_parts(head, body)), directives))
         }
-        Ok(Arrival::InTime(InTime::Slow(body))) => {
+        Ok(Passed::Slow(body)) => {
             let (body, copy) = body.copied(limit);
             set_stored_headers(&mut page);
             let mut response = Response::new(body);
@@ -262,9 +257,9 @@ async fn collect(
 }
 
 /// Admits a page of `bytes`, if its length is known, to this program's memory.
-pub(super) fn admit(app: &App, bytes: Option<usize>) -> Option<Passage> {
+pub(super) fn enter_transit(app: &App, bytes: Option<usize>) -> Option<Passage> {
     let now = app.clock.now();
-    app.pages.transit.admit(bytes, now, now + app.config.origin.timeout)
+    app.transit.admit(bytes, now, now + app.config.origin.timeout)
 }
 
 fn not_storable(reason: Reason, response: Box<Response>, directives: OriginDirectives) -> RenderOutcome {
@@ -295,6 +290,11 @@ fn set_etag(page: &mut StoredPage) {
         page.headers.insert(header::ETAG, etag);
         page.own_etag = true;
     }
+}
+
+/// The lifetimes of a response that states none.
+pub(super) const fn heuristic(config: &PageConfig, popularity: Popularity) -> Heuristic {
+    Heuristic { popularity, fresh: config.ttl, stale: config.stale }
 }
 
 pub(super) fn system_time(moment: Timestamp) -> SystemTime {

@@ -216,18 +216,21 @@ impl SharedRender {
         answer
     }
 
-    /// Answers for an origin that sent no response.
+    /// Answers for a page without a response, or without room for it.
     fn fail(self, error: &Error) -> Answer {
         let mut response = failure(&self.page.visit.app, error, self.page.request.headers());
-        CacheStatus::not_stored(self.miss.reason, Reason::OriginDown).append_to(&mut response);
+        let reason = if *error == Error::Busy { Reason::Busy } else { Reason::OriginDown };
+        CacheStatus::not_stored(self.miss.reason, reason).append_to(&mut response);
         let background = self.lease.map(|lease| release(&self.page.visit.app, lease));
         Answer { response, background: background.into_iter().collect() }
     }
 
     /// A page that only lacks popularity is no miss: it bypasses the cache.
     fn not_stored_status(&self, reason: Reason) -> CacheStatus {
-        let lacks_popularity = matches!(reason, Reason::NoItem | Reason::Parameters | Reason::Unpopular);
-        CacheStatus::not_stored(if lacks_popularity { ForwardReason::Bypass } else { self.miss.reason }, reason)
+        CacheStatus::not_stored(
+            if reason.lacks_popularity() { ForwardReason::Bypass } else { self.miss.reason },
+            reason,
+        )
     }
 }
 

@@ -5,8 +5,9 @@
 //! replaces the old one. A hit costs one move instead of a list update.
 
 use std::{
-    cell::{Cell, LazyCell},
+    cell::Cell,
     collections::{HashMap, hash_map::Entry as Slot},
+    ops::Deref,
     rc::Rc,
     time::Duration,
 };
@@ -17,7 +18,10 @@ use super::super::{
     selecting::{MAX_VARIANTS, SelectingHeaders},
     stored_page::StoredPage,
 };
-use crate::ports::{fetch::PreparedBody, time::Timestamp};
+use crate::{
+    ports::{fetch::PreparedBody, time::Timestamp},
+    schema::redis::MAX_REPLICA_LAG,
+};
 
 /// Largest number of copies.
 const MAX_COPIES: usize = 2_000;
@@ -29,8 +33,6 @@ const MAX_BODY: usize = 1 << 20;
 const MAX_BYTES_OF_PAGE: usize = MAX_BYTES / 4;
 /// A copy's key, headers and names, bytes.
 const OVERHEAD: usize = 1 << 10;
-/// For this time after the isolate has voided a page, it reads the page from the primary. No replica is so far behind.
-const CHANGED_FOR: Duration = Duration::from_mins(5);
 /// Largest number of URLs with a remembered invalidation.
 const MAX_VOIDED: usize = 1_000;
 
@@ -117,10 +119,10 @@ impl LocalCopies {
     }
 
     /// The copy of a page for a request with the headers `selecting`.
-    pub fn get<F: FnOnce() -> SelectingHeaders>(
+    pub fn get(
         &mut self,
         hash: &str,
-        selecting: &LazyCell<SelectingHeaders, F>,
+        selecting: &impl Deref<Target = SelectingHeaders>,
         now: Timestamp,
     ) -> Option<Rc<LocalCopy>> {
         if let Some(copies) = self.old.take(hash) {
@@ -135,10 +137,10 @@ impl LocalCopies {
     }
 
     /// As [`LocalCopies::get`], if the copy was confirmed within the TTL.
-    pub fn hit<F: FnOnce() -> SelectingHeaders>(
+    pub fn hit(
         &mut self,
         hash: &str,
-        selecting: &LazyCell<SelectingHeaders, F>,
+        selecting: &impl Deref<Target = SelectingHeaders>,
         now: Timestamp,
     ) -> Option<LocalHit> {
         let copy = self.get(hash, selecting, now)?;
@@ -188,14 +190,14 @@ impl LocalCopies {
         is_one(&self.all_voided) || self.voided.get(hash).is_some_and(is_one)
     }
 
-    /// When the page was voided, if within the last five minutes. No replica is so far behind.
+    /// When the page was voided, if a replica may still have it.
     pub fn changed(&self, hash: &str, now: Timestamp) -> Option<Timestamp> {
         let all = self.all_voided.at;
         let last = self.voided.get(hash).map_or(all, |voided| voided.at.max(all));
-        now.is_within(CHANGED_FOR, last).then_some(last)
+        now.is_within(MAX_REPLICA_LAG, last).then_some(last)
     }
 
-    /// Bytes of the bodies of all copies.
+    /// Bytes of all copies: their bodies, and [`OVERHEAD`] for each copy.
     pub const fn bytes(&self) -> usize {
         self.young.bytes + self.old.bytes
     }
@@ -258,6 +260,8 @@ const fn size(body: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::LazyCell;
+
     use super::{super::super::stored_page::tests::entry, *};
     use crate::{config::Forward, page_cache::visitor_cookies::VisitorCookies};
 
@@ -378,7 +382,7 @@ mod tests {
     #[test]
     fn an_invalidation_is_remembered_for_five_minutes() {
         let mut copies = LocalCopies::new(TTL);
-        let later = START + CHANGED_FOR;
+        let later = START + MAX_REPLICA_LAG;
         let changed = |copies: &LocalCopies, now| ["a", "b"].map(|hash| copies.changed(hash, now).is_some());
         assert_eq!(changed(&copies, START), [false, false]);
         copies.forget("a", START);

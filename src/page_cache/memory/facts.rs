@@ -26,10 +26,10 @@ pub struct SessionFacts {
 /// See the [module](self).
 #[derive(Default)]
 pub struct FactMemory {
-    known: RefCell<HashMap<Token, Known>>,
+    known: RefCell<HashMap<Token, KeptFacts>>,
 }
 
-struct Known {
+struct KeptFacts {
     facts: Rc<SessionFacts>,
     read: Timestamp,
     /// The sync token that the read sent: a read without it may have got an earlier state from a read region.
@@ -42,7 +42,7 @@ impl FactMemory {
     pub fn get(&self, token: &Token, sync: Option<&HeaderValue>, now: Timestamp) -> Option<Rc<SessionFacts>> {
         let known = self.known.borrow();
         let known = known.get(token)?;
-        let is_current = known.read <= now && now.since(known.read) < CHANGED_FOR && known.sync.as_ref() == sync;
+        let is_current = now.is_within(CHANGED_FOR, known.read) && known.sync.as_ref() == sync;
         is_current.then(|| known.facts.clone())
     }
 
@@ -50,12 +50,12 @@ impl FactMemory {
     pub fn keep(&self, token: &Token, facts: Rc<SessionFacts>, sync: Option<HeaderValue>, read: Timestamp) {
         let mut known = self.known.borrow_mut();
         if known.len() >= MAX_SESSIONS {
-            known.retain(|_, known| read.since(known.read) < CHANGED_FOR);
+            known.retain(|_, known| read.is_within(CHANGED_FOR, known.read));
             if known.len() >= MAX_SESSIONS {
                 known.clear();
             }
         }
-        known.insert(token.clone(), Known { facts, read, sync });
+        known.insert(token.clone(), KeptFacts { facts, read, sync });
     }
 
     /// Drops the facts of a session that may have changed.

@@ -5,28 +5,17 @@
 //! - [`facts`]: facts of sessions that fill holes.
 //! - [`notes`]: hit-for-miss notes, failed renders.
 //! - [`own_pages`]: visitors' own content from the origin, and the requests for it that are under way.
-//! - [`transit`]: the pages that are being rendered or stored.
 
 mod copies;
 mod facts;
 mod notes;
 mod own_pages;
-mod transit;
 
-use std::{
-    cell::{LazyCell, RefCell},
-    collections::HashMap,
-    rc::Rc,
-    time::Duration,
-};
+use std::{cell::RefCell, collections::HashMap, ops::Deref, rc::Rc, time::Duration};
 
 pub use self::copies::{LocalHit, LookupEpoch};
-use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, transit::Transit};
-pub use self::{
-    facts::SessionFacts,
-    own_pages::Role,
-    transit::{Arrival, Passage},
-};
+use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages};
+pub use self::{facts::SessionFacts, own_pages::Role};
 use super::account::PageAccount;
 use super::{
     hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
@@ -41,8 +30,6 @@ const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Largest number of URLs with a remembered key. Parsing a URL takes as long as the rest of a local hit.
 const MAX_URLS: usize = 2_000;
-/// Largest number of remembered renders of a page. More than one at a time is rare, because it needs a lost lease.
-const MAX_RENDERS: usize = 8;
 /// Longest remembered URL, bytes.
 const MAX_URL: usize = 500;
 
@@ -68,12 +55,11 @@ pub struct PageMemory {
     pub own_pages: OwnPages,
     /// Facts of sessions.
     pub facts: FactMemory,
-    /// The pages that are being rendered or stored.
-    pub transit: Transit,
 }
 
-/// The renders in progress, by the page's hash, and until when each counts at most.
-type Renders = HashMap<String, Vec<Timestamp>>;
+/// The renders in progress, by the page's hash, and until when each counts at most. A page has one at a time, unless a
+/// lease was lost: then the last one counts.
+type Renders = HashMap<String, Timestamp>;
 
 impl PageMemory {
     /// An empty memory whose copies answer without Redis for `ttl`.
@@ -92,7 +78,6 @@ impl PageMemory {
             account: PageAccount::default(),
             own_pages: OwnPages::default(),
             facts: FactMemory::default(),
-            transit: Transit::default(),
         }
     }
 
@@ -203,10 +188,10 @@ impl PageMemory {
 
     /// The copy that may answer a request with the headers `selecting` without Redis.
     #[must_use]
-    pub fn hit<F: FnOnce() -> SelectingHeaders>(
+    pub fn hit(
         &self,
         hash: &str,
-        selecting: &LazyCell<SelectingHeaders, F>,
+        selecting: &impl Deref<Target = SelectingHeaders>,
         now: Timestamp,
     ) -> Option<LocalHit> {
         self.copies.borrow_mut().hit(hash, selecting, now)
@@ -216,7 +201,6 @@ impl PageMemory {
     /// is down.
     #[must_use]
     pub fn fallback(&self, hash: &str, selecting: &SelectingHeaders, now: Timestamp) -> Option<Rc<StoredPage>> {
-        let selecting = LazyCell::new(|| selecting.clone());
         self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.entry.clone())
     }
 
@@ -253,7 +237,7 @@ impl PageMemory {
         }
     }
 
-    /// Bytes of the bodies of all copies.
+    /// Bytes of all copies: their bodies, and 1 KB for each copy.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.copies.borrow().bytes()
@@ -276,7 +260,7 @@ impl PageMemory {
     /// Returns whether a request of this isolate renders the page now.
     #[must_use]
     pub fn is_rendering(&self, hash: &str, now: Timestamp) -> bool {
-        self.renders.borrow().get(hash).is_some_and(|renders| renders.iter().any(|until| now < *until))
+        self.renders.borrow().get(hash).is_some_and(|until| now < *until)
     }
 
     /// Marks the page as being rendered until the guard is dropped, and at most until `until`: the platform may end a
@@ -284,12 +268,7 @@ impl PageMemory {
     /// again.
     #[must_use]
     pub fn start_render(&self, hash: &str, until: Timestamp) -> RenderGuard {
-        let mut renders = self.renders.borrow_mut();
-        let of_page = renders.entry(hash.to_owned()).or_default();
-        if of_page.len() == MAX_RENDERS {
-            of_page.remove(0);
-        }
-        of_page.push(until);
+        self.renders.borrow_mut().insert(hash.to_owned(), until);
         RenderGuard { hash: hash.to_owned(), until, renders: self.renders.clone() }
     }
 }
@@ -304,11 +283,7 @@ pub struct RenderGuard {
 impl Drop for RenderGuard {
     fn drop(&mut self) {
         let mut renders = self.renders.borrow_mut();
-        let Some(of_page) = renders.get_mut(&self.hash) else { return };
-        if let Some(own) = of_page.iter().position(|until| *until == self.until) {
-            of_page.swap_remove(own);
-        }
-        if of_page.is_empty() {
+        if renders.get(&self.hash) == Some(&self.until) {
             renders.remove(&self.hash);
         }
     }
@@ -347,8 +322,7 @@ mod tests {
         let memory = PageMemory::new(Duration::from_secs(5));
         let page =
             Rc::new(StoredPage { vary: VaryFields::default(), variant: String::new(), ..entry(b"", Vec::new()) });
-        let has_copy =
-            || memory.copies.borrow_mut().get("a", &LazyCell::new(SelectingHeaders::default), START).is_some();
+        let has_copy = || memory.copies.borrow_mut().get("a", &&SelectingHeaders::default(), START).is_some();
         memory.forget("a", START);
         memory.note_unstorable("a", Reason::Invalidated, START);
         memory.keep("a", page.clone(), memory.epoch(START));
@@ -362,10 +336,11 @@ mod tests {
     fn a_render_ends_with_its_guard_or_its_deadline() {
         let memory = PageMemory::new(Duration::from_secs(5));
         let until = START + Duration::from_secs(30);
-        let guard = memory.start_render("a", until);
+        let earlier = memory.start_render("a", until);
         assert!(memory.is_rendering("a", START) && !memory.is_rendering("b", START));
         assert!(!memory.is_rendering("a", until));
-        drop(memory.start_render("a", until));
+        let guard = memory.start_render("a", until + Duration::from_secs(1));
+        drop(earlier);
         assert!(memory.is_rendering("a", START), "the end of another render");
         drop(guard);
         assert!(!memory.is_rendering("a", START));

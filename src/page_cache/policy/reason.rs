@@ -192,6 +192,12 @@ impl Reason {
         matches!(self, Self::TooLarge | Self::Busy)
     }
 
+    /// Returns whether popularity would admit the page: its item ranks too low, or no item is certain.
+    #[must_use]
+    pub const fn lacks_popularity(self) -> bool {
+        matches!(self, Self::NoItem | Self::Parameters | Self::Unpopular)
+    }
+
     /// Returns whether the origin may give another response if it gets all headers of the visitor's request.
     /// `sent_all`: it has them already.
     #[must_use]

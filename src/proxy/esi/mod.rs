@@ -4,7 +4,9 @@
 //! of ESI, so that no visitor reads markup. ESI is textual: the scanner knows nothing about HTML, and finds an element
 //! in a comment or a script, too.
 
-use bytes::Bytes;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 
 pub use self::scanner::scan;
@@ -19,13 +21,13 @@ pub const MAX_INCLUDES: usize = 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
     /// In the page's order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TemplatePart>,
     /// Without repetitions.
     pub includes: Vec<Include>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum TemplatePart {
     Text(Bytes),
     /// The index of the include.
     Include(usize),
@@ -42,9 +44,26 @@ pub struct Include {
 }
 
 impl Template {
+    /// The page with its fragments, of which there is one for each include. Also returns the place of each fragment: the
+    /// index of its include, and its bytes in the page.
+    pub fn assemble<F>(&self, fragments: &[F], body: impl Fn(&F) -> &Bytes) -> (Bytes, Vec<(usize, Range<usize>)>) {
+        let (mut page, mut places) = (BytesMut::new(), Vec::new());
+        for part in &self.parts {
+            match part {
+                TemplatePart::Text(text) => page.extend_from_slice(text),
+                TemplatePart::Include(index) => {
+                    let start = page.len();
+                    page.extend_from_slice(fragments.get(*index).map_or(&[], |fragment| body(fragment)));
+                    places.push((*index, start..page.len()));
+                }
+            }
+        }
+        (page.freeze(), places)
+    }
+
     fn add(&mut self, include: Include) {
         let known = self.includes.iter().position(|own| *own == include);
-        self.parts.push(Part::Include(known.unwrap_or(self.includes.len())));
+        self.parts.push(TemplatePart::Include(known.unwrap_or(self.includes.len())));
         if known.is_none() {
             self.includes.push(include);
         }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::uri::PathAndQuery;
 use url::Url;
 
-use super::{EsiError, Include, MAX_INCLUDES, Part, Template};
+use super::{EsiError, Include, MAX_INCLUDES, Template, TemplatePart};
 use crate::proxy::headers::prefix;
 
 /// Longest part of a page that a message quotes, bytes.
@@ -65,10 +65,10 @@ fn is_comment(text: &[u8]) -> bool {
 
 /// Returns whether a text begins with `prefix`, in any case.
 fn begins(text: &[u8], prefix: &[u8]) -> bool {
-    text.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix))
+    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// The text's begin, for a message.
+/// The beginning of the text, for a message.
 fn quote(text: &[u8]) -> String {
     let end = text.iter().position(|byte| *byte == b'>').map_or(text.len(), |end| end + 1);
     String::from_utf8_lossy(text.get(..end.min(MAX_QUOTE)).unwrap_or_default()).into_owned()
@@ -80,7 +80,7 @@ struct Scanner<'a> {
     /// The path of `ORIGIN_URL`, without a slash at its end.
     prefix: &'a str,
     at: usize,
-    /// The begin of the text that is not added yet.
+    /// The beginning of the text that is not added yet.
     text: usize,
     template: Template,
 }
@@ -106,7 +106,7 @@ impl<'a> Scanner<'a> {
 
     fn add_text(&mut self, end: usize) {
         if self.text < end {
-            self.template.parts.push(Part::Text(self.page.slice(self.text..end)));
+            self.template.parts.push(TemplatePart::Text(self.page.slice(self.text..end)));
         }
     }
 
@@ -225,7 +225,7 @@ impl<'a> Scanner<'a> {
         let below = url.path().strip_prefix(self.prefix).filter(|below| !is_relative && below.starts_with('/'));
         let path = below.unwrap_or(url.path());
         let path = url.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
-        // A URL would read two slashes as the begin of a host.
+        // A URL would read two slashes as the beginning of a host.
         let is_path = !path.starts_with("//") && path.parse::<PathAndQuery>().is_ok();
         if is_own && is_path { Ok(path) } else { Err(refused()) }
     }
@@ -245,9 +245,9 @@ mod tests {
     /// The page, with `{src|alt|c}` for an include.
     fn outline(page: &str) -> String {
         let Template { parts, includes } = scan_text(page).unwrap();
-        let part = |part: &Part| match part {
-            Part::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
-            Part::Include(index) => {
+        let part = |part: &TemplatePart| match part {
+            TemplatePart::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
+            TemplatePart::Include(index) => {
                 let Include { src, alt, continue_on_error } = &includes[*index];
                 format!(
                     "{{{src}|{}|{}}}",
@@ -366,7 +366,7 @@ mod tests {
             let page = parts.concat();
             let Ok(template) = scan_text(&page) else { return Ok(()) };
             for part in template.parts {
-                let Part::Text(text) = part else { continue };
+                let TemplatePart::Text(text) = part else { continue };
                 prop_assert!(!String::from_utf8_lossy(&text).contains("esi:"), "{}", page);
             }
         }

@@ -9,7 +9,7 @@ use super::{
     pending::{Batch, PendingTouch, PendingView},
 };
 use crate::{
-    ports::{network::ClientNetwork, rate_limit::RateLimit, time::Timestamp},
+    ports::{network::ClientNetwork, rate_limit::RateLimit, time::Timestamp, writer_lease::LeaseHolder},
     schema::{ids::ItemId, token::Token},
     sessions::SessionTouch,
 };
@@ -29,18 +29,15 @@ fn text(source: ViewSource) -> &'static str {
 }
 
 impl Activity {
-    /// Returns whether the caller sends the batches of this isolate from now on, until [`Activity::end_carrying`].
-    pub fn begin_carrying(&self, now: Timestamp) -> bool {
-        let is_free = self.writer_lease.get().is_none_or(|expires| expires <= now);
-        if is_free {
-            self.writer_lease.set(Some(now + LEASE));
-        }
-        is_free
+    /// Lets the caller send the batches of this isolate until [`Activity::end_carrying`]; None while another request sends
+    /// them.
+    pub fn begin_carrying(&self, now: Timestamp) -> Option<LeaseHolder> {
+        self.writer_lease.try_take(now, LEASE)
     }
 
     /// Lets the next request send batches.
-    pub fn end_carrying(&self) {
-        self.writer_lease.set(None);
+    pub fn end_carrying(&self, holder: LeaseHolder) {
+        self.writer_lease.release(holder);
     }
 
     /// Takes a batch of the activity whose views pass the rate limit.

@@ -36,7 +36,13 @@ use self::{
 };
 use crate::{
     config::SessionConfig,
-    ports::{network::ClientNetwork, rate_limit::RateLimit, recent::RecentSet, time::Timestamp},
+    ports::{
+        network::ClientNetwork,
+        rate_limit::RateLimit,
+        recent::RecentSet,
+        time::Timestamp,
+        writer_lease::{LeaseHolder, WriterLease},
+    },
     schema::{ids::ItemId, token::Token},
     sessions::{SessionTouch, TOUCH_EVERY, TouchOutcome},
 };
@@ -92,8 +98,8 @@ pub struct Activity {
     recent_visits: RefCell<RecentSet>,
     /// Views without a session, each a network and an item.
     recent_network_views: RefCell<RecentSet>,
-    /// The lease of the request that writes: if it expires, that request is gone, and another one may write.
-    writer_lease: Cell<Option<Timestamp>>,
+    /// The lease of the request that writes, or that sends batches to the home tier.
+    writer_lease: WriterLease,
     pace: RefCell<Pace>,
     /// The last write.
     written: Cell<Option<Timestamp>>,
@@ -110,7 +116,7 @@ impl Activity {
             pending: RefCell::default(),
             recent_visits: RefCell::new(RecentSet::new(TOUCH_EVERY, MAX_REMEMBERED)),
             recent_network_views: RefCell::new(RecentSet::new(config.view_window, MAX_REMEMBERED)),
-            writer_lease: Cell::default(),
+            writer_lease: WriterLease::default(),
             pace: RefCell::default(),
             written: Cell::default(),
             seen_troubles: Cell::default(),
@@ -237,12 +243,7 @@ impl Activity {
     }
 
     /// Takes the writer's lease for `duration` if activity is pending and no other request holds the lease.
-    fn acquire_writer_lease(&self, now: Timestamp, duration: Duration) -> bool {
-        let is_free = self.writer_lease.get().is_none_or(|expires| expires <= now);
-        let is_acquired = is_free && !self.pending.borrow().is_empty();
-        if is_acquired {
-            self.writer_lease.set(Some(now + duration));
-        }
-        is_acquired
+    fn acquire_writer_lease(&self, now: Timestamp, duration: Duration) -> Option<LeaseHolder> {
+        if self.is_idle() { None } else { self.writer_lease.try_take(now, duration) }
     }
 }

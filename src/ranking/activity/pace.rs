@@ -54,7 +54,7 @@ pub struct Observation {
 
 /// The effect of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum LevelChange {
     /// The level rose: wait for the new interval before the next write.
     Raised,
     Kept,
@@ -76,7 +76,7 @@ pub struct Pace {
 
 impl Pace {
     /// Adjusts the pace to what the isolate saw.
-    pub fn observe(&mut self, observation: Observation, now: Timestamp) -> Change {
+    pub fn observe(&mut self, observation: Observation, now: Timestamp) -> LevelChange {
         let speed = observation.latency.map_or(Speed::Calm, |latency| self.latency.note(latency));
         if observation.is_refused || observation.is_silent || speed == Speed::Slow {
             return self.raise(now);
@@ -87,21 +87,21 @@ impl Pace {
         self.lower(now)
     }
 
-    fn raise(&mut self, now: Timestamp) -> Change {
+    fn raise(&mut self, now: Timestamp) -> LevelChange {
         self.calm_since = Some(now);
         if std::mem::take(&mut self.fell_last) && self.hold() < MAX_HOLD {
             self.hold_doublings += 1;
         }
         if self.level == MAX_LEVEL {
-            return Change::Kept;
+            return LevelChange::Kept;
         }
         self.level += 1;
-        Change::Raised
+        LevelChange::Raised
     }
 
     /// Falls by one level for each calm time that has passed.
-    fn lower(&mut self, now: Timestamp) -> Change {
-        let mut change = Change::Kept;
+    fn lower(&mut self, now: Timestamp) -> LevelChange {
+        let mut change = LevelChange::Kept;
         while self.level > 0
             && let Some(since) = self.calm_since
             && now.since(since) >= self.calm_time()
@@ -112,7 +112,7 @@ impl Pace {
                 // The level fell twice in a row: Redis carries the lower level.
                 self.hold_doublings = self.hold_doublings.saturating_sub(1);
             }
-            change = Change::Lowered;
+            change = LevelChange::Lowered;
         }
         change
     }
@@ -250,14 +250,14 @@ mod tests {
             assert_eq!((pace.interval(128), pace.weight()), (Duration::from_millis(interval), weight));
             pace.observe(REFUSED, START);
         }
-        assert_eq!((pace.level(), pace.observe(SILENT, START)), (MAX_LEVEL, Change::Kept));
+        assert_eq!((pace.level(), pace.observe(SILENT, START)), (MAX_LEVEL, LevelChange::Kept));
         let counters = [0, 2, 300].map(|usual| pace.counter_interval(Duration::from_secs(usual)).as_secs());
         assert_eq!(counters, [0, 60, 300]);
     }
 
     #[test]
     fn the_steps_between_levels() {
-        use Change::{Kept, Lowered, Raised};
+        use LevelChange::{Kept, Lowered, Raised};
         for (level, observation, seconds, change) in [
             (0, CALM, 100, Kept),
             (0, REFUSED, 0, Raised),
@@ -311,7 +311,7 @@ mod tests {
         for second in 1..600 {
             // Redis carries level 4.
             let observation = if pace.level() < 4 { REFUSED } else { CALM };
-            if pace.observe(observation, at(second)) == Change::Lowered {
+            if pace.observe(observation, at(second)) == LevelChange::Lowered {
                 attempts.push(second);
             }
         }
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn an_isolate_without_requests_recovers() {
         let mut pace = pace_of_level(MAX_LEVEL);
-        assert_eq!(pace.observe(CALM, at(150)), Change::Lowered);
+        assert_eq!(pace.observe(CALM, at(150)), LevelChange::Lowered);
         assert_eq!(pace.level(), 0);
     }
 
@@ -358,8 +358,8 @@ mod tests {
                 let before = pace.level();
                 let latency = latency.map(Duration::from_millis);
                 let change = pace.observe(Observation { is_refused, is_silent, latency }, now);
-                prop_assert_eq!(change == Change::Raised, pace.level() == before + 1);
-                prop_assert_eq!(change == Change::Lowered, pace.level() < before);
+                prop_assert_eq!(change == LevelChange::Raised, pace.level() == before + 1);
+                prop_assert_eq!(change == LevelChange::Lowered, pace.level() < before);
                 prop_assert!(pace.level() <= MAX_LEVEL && pace.hold() <= MAX_HOLD);
                 let interval = pace.interval(random);
                 prop_assert!(interval >= MIN_INTERVAL && interval <= Duration::from_secs(16), "{:?}", interval);

@@ -4,11 +4,14 @@ use std::{rc::Rc, time::Duration};
 
 use super::{
     Activity, ViewSource,
-    pace::{Change, Observation},
+    pace::{LevelChange, Observation},
     pending::{Batch, PendingTouch},
 };
 use crate::{
-    ports::{answer::BackgroundTask, error::Error, random, rate_limit::RateLimit, sort, time::Clock, time::Timestamp},
+    ports::{
+        answer::BackgroundTask, error::Error, random, rate_limit::RateLimit, sort, time::Clock, time::Timestamp,
+        writer_lease::LeaseHolder,
+    },
     ranking,
     schema::redis::Redis,
     sessions::{self, TouchOutcome},
@@ -47,12 +50,12 @@ impl Activity {
         view_limit: &RateLimit,
         now: Timestamp,
     ) -> Option<BackgroundTask> {
-        self.acquire_writer_lease(now, WRITER_LEASE).then(|| -> BackgroundTask {
+        self.acquire_writer_lease(now, WRITER_LEASE).map(|holder| -> BackgroundTask {
             let activity = self.clone();
             let (redis, clock, view_limit) = (redis.clone(), clock.clone(), view_limit.clone());
             Box::pin(async move {
                 let redis = redis.with_deadline(BATCH_DEADLINE);
-                Writer { activity: &activity, redis, clock, view_limit }.write_all().await;
+                Writer { activity: &activity, holder, redis, clock, view_limit }.write_all().await;
             })
         })
     }
@@ -61,6 +64,7 @@ impl Activity {
 /// The holder of the writer's lease.
 struct Writer<'a> {
     activity: &'a Activity,
+    holder: LeaseHolder,
     redis: Redis,
     clock: Rc<dyn Clock>,
     view_limit: RateLimit,
@@ -68,7 +72,8 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Writes in the intervals of the [`pace`](super::pace) until nothing is pending. After [`MAX_WRITE_TIME`], and after
-    /// a failure, it leaves the rest to the next request: so no request repeats a write that Redis refused.
+    /// a failure, it leaves the rest to the next request: so no request repeats a write that Redis refused. If the lease
+    /// expired, it leaves the rest to its successor.
     async fn write_all(&self) {
         let Activity { pending, writer_lease, written, .. } = self.activity;
         let end = self.clock.now() + MAX_WRITE_TIME;
@@ -78,12 +83,14 @@ impl Writer<'_> {
             if now + pause > end {
                 break;
             }
-            writer_lease.set(Some(now + pause + WRITER_LEASE));
+            if !writer_lease.renew(self.holder, now, pause + WRITER_LEASE) {
+                break;
+            }
             if !pause.is_zero() {
                 self.clock.sleep(pause).await;
             }
             // Visitors' calls come first: if Redis has refused one, this write waits for the longer interval.
-            if self.observe(None, false) == Change::Raised {
+            if self.observe(None, false) == LevelChange::Raised {
                 continue;
             }
             self.activity.check_view_limit(&self.view_limit).await;
@@ -93,11 +100,11 @@ impl Writer<'_> {
                 break;
             }
         }
-        writer_lease.set(None);
+        writer_lease.release(self.holder);
     }
 
     /// Sends what is pending now, one pipeline after another. It stops after the level rises, so that the level
-    /// rises at most once in an interval, and at `end`. Returns false after a failure.
+    /// rises at most once in an interval, and at `end`. Returns false after a failure, and without the lease.
     async fn send_batches(&self, end: Timestamp) -> bool {
         let Activity { pace, pending, writer_lease, .. } = self.activity;
         let size = pace.borrow().batch_size();
@@ -107,7 +114,9 @@ impl Writer<'_> {
             if begin > end {
                 break;
             }
-            writer_lease.set(Some(begin + WRITER_LEASE));
+            if !writer_lease.renew(self.holder, begin, WRITER_LEASE) {
+                return false;
+            }
             let result = self.send_batch().await;
             let is_refused = result == Err(Error::Redis(upstash_rest::Error::Quota));
             let latency = matches!(result, Ok(1..)).then(|| self.clock.now().since(begin));
@@ -118,7 +127,7 @@ impl Writer<'_> {
                 log::warn!("a batch of views {fate}, and the pace is at level {level}: {error}");
                 return false;
             }
-            if change == Change::Raised {
+            if change == LevelChange::Raised {
                 break;
             }
         }
@@ -126,7 +135,7 @@ impl Writer<'_> {
     }
 
     /// Adjusts the pace to what this isolate saw since the last time.
-    fn observe(&self, latency: Option<Duration>, is_refused: bool) -> Change {
+    fn observe(&self, latency: Option<Duration>, is_refused: bool) -> LevelChange {
         let Activity { pace, seen_troubles, .. } = self.activity;
         let now = self.redis.meter().troubles();
         let before = seen_troubles.replace(now);

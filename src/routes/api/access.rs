@@ -5,9 +5,8 @@
 use http::{HeaderMap, Method, Uri, header};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use url::Url;
 
-use crate::routes::problem::Problem;
+use crate::{proxy::is_same_origin, routes::problem::Problem};
 
 /// The callers of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +32,10 @@ impl Access {
         service_key: Option<&str>,
     ) -> Result<(), Problem> {
         match self {
-            Self::Visitor if !method.is_safe() && !is_same_origin(uri, headers) => Err(Problem::CrossOrigin),
+            // A client without a proof may be anything that carries cookies.
+            Self::Visitor if !method.is_safe() && is_same_origin(uri, headers) != Some(true) => {
+                Err(Problem::CrossOrigin)
+            }
             Self::Service => match service_key {
                 None => Err(Problem::NoServiceKey),
                 Some(key) if has_key(headers, key) => Ok(()),
@@ -42,21 +44,6 @@ impl Access {
             Self::Open | Self::Visitor => Ok(()),
         }
     }
-}
-
-/// True if a page of this origin sent the request.
-///
-/// The browser sets `Sec-Fetch-Site`, and no script can. `none` (the address bar, a bookmark) never comes with an
-/// unsafe method, so it is refused like `same-site` and `cross-site`. A browser without `Sec-Fetch-Site` sends
-/// `Origin`. A client without either header may be anything that carries cookies, and is refused. A repeated header is
-/// refused, too.
-fn is_same_origin(uri: &Uri, headers: &HeaderMap) -> bool {
-    let sites = headers.get_all("sec-fetch-site");
-    if sites.iter().next().is_some() {
-        return sites.iter().eq(["same-origin"]);
-    }
-    let own = Url::parse(&uri.to_string()).map(|url| url.origin());
-    own.is_ok_and(|own| own.is_tuple() && headers.get_all(header::ORIGIN).iter().eq([&own.ascii_serialization()]))
 }
 
 /// True if the request carries `key`. Hashing both keys first makes the comparison take the same time for every key of
@@ -98,7 +85,7 @@ mod tests {
             assert!(check(Method::GET), "{sent:?}");
         }
         let local: Uri = "http://localhost:8787/".parse().unwrap();
-        assert!(is_same_origin(&local, &headers(&[("origin", "http://localhost:8787")])));
+        assert_eq!(is_same_origin(&local, &headers(&[("origin", "http://localhost:8787")])), Some(true));
     }
 
     #[test]

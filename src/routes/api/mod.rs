@@ -230,7 +230,7 @@ async fn collect(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     }
     match body.collect(BODY_LIMIT).await {
         Ok(Collected::Whole(body)) => Ok(body),
-        Ok(Collected::TooLarge(_)) => Err(too_large),
+        Ok(Collected::TooLarge(_) | Collected::Slow(_)) => Err(too_large),
         Err(broken) => Err(Problem::MalformedJson(broken.to_string())),
     }
 }

@@ -41,7 +41,7 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         Some(Value::Bool(true)) => purges.push(Purge::All),
         Some(_) => return Err(Error::invalid("all", "must be true").into()),
     }
-    let extent = match fields.take_optional("soft") {
+    let mode = match fields.take_optional("soft") {
         None | Some(Value::Bool(false)) => PurgeMode::Hard,
         Some(Value::Bool(true)) => PurgeMode::Soft,
         Some(_) => return Err(Error::invalid("soft", "must be true or false").into()),
@@ -54,7 +54,7 @@ pub async fn purge(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         // This isolate forgets its copies before and after, because a concurrent request may load a page that is being
         // purged.
         request.app.pages.forget_all(request.now);
-        page_cache::purge(&request.app.redis, &purges, extent).await?;
+        page_cache::purge(&request.app.redis, &purges, mode).await?;
         request.app.pages.forget_all(request.now);
     }
     Ok(respond::json(respond::NO_STORE, &json!({"purged": purges.len(), "skipped": skipped})).into())

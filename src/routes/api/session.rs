@@ -1,7 +1,5 @@
 //! `/session`, `/recent` and `POST /sessions`: the visitor's session, the items that it viewed, and login by a service.
 
-use std::time::Duration;
-
 use http::{StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
@@ -11,12 +9,12 @@ use crate::{
     carts,
     ports::{answer::Answer, fetch::Response},
     routes::problem::Problem,
-    schema::ids::{ItemId, UserId},
+    schema::{
+        ids::{ItemId, UserId},
+        redis::MAX_REPLICA_LAG,
+    },
     sessions::{self, LoginRequest, cookie, device::DeviceLabel},
 };
-
-/// Largest lag of a read replica of Redis: within this time after its start, a session may be missing there.
-const REPLICA_LAG: Duration = Duration::from_mins(1);
 
 #[derive(Serialize)]
 struct SessionJson<'a> {
@@ -34,10 +32,11 @@ struct CartSizeJson {
 /// `{user, guest, cart: {lines, quantity}}`. A visitor without a session is anonymous, which is no error.
 ///
 /// Clears the cookie of a session that has ended. No other route does: its response may be slower than a concurrent
-/// login and would clear the cookie of that login. The cookie stays within [`REPLICA_LAG`] of its start.
+/// login and would clear the cookie of that login. The cookie stays within [`MAX_REPLICA_LAG`] of the session's start: a
+/// replica may not know the session yet.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let token = request.session_token();
-    let may_lag = token.as_ref().is_some_and(|token| token.began() + REPLICA_LAG > request.now);
+    let may_lag = token.as_ref().is_some_and(|token| token.began() + MAX_REPLICA_LAG > request.now);
     let found = match token {
         Some(token) => carts::read(&request.app.redis, &token, request.now, &request.app.config.session).await?,
         None => None,
@@ -93,7 +92,7 @@ pub async fn begin(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let (app, key, old) = (request.app, request.idempotency_key()?, request.session_token());
     let config = &app.config.session;
     let login = LoginRequest { user: &user, old_token: old.as_ref(), label: label.as_ref(), idempotency_key: key };
-    let token = sessions::log_in_with(&app.redis, &login, request.now, config).await?;
+    let token = sessions::log_in(&app.redis, &login, request.now, config).await?;
     let cookie = app.keyring.pair(&token)?;
     let mut response: Response = respond::json(respond::NO_STORE, &json!({"token": token.as_str(), "cookie": cookie}));
     *response.status_mut() = StatusCode::CREATED;

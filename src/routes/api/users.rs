@@ -18,11 +18,11 @@ use crate::{
 
 #[derive(Serialize)]
 struct SessionsJson<'a> {
-    sessions: Vec<SessionJson<'a>>,
+    sessions: Vec<UserSessionJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct SessionJson<'a> {
+struct UserSessionJson<'a> {
     id: String,
     began: u64,
     seen: f64,
@@ -35,7 +35,7 @@ struct SessionJson<'a> {
     recent: Option<Vec<&'a str>>,
 }
 
-impl<'a> SessionJson<'a> {
+impl<'a> UserSessionJson<'a> {
     fn of(device: &'a Device) -> Self {
         Self {
             id: DeviceId::of(&device.token).to_string(),
@@ -51,7 +51,7 @@ impl<'a> SessionJson<'a> {
 /// `{sessions: [{id, began, seen, device}]}`, newest login first.
 pub async fn list(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let devices = devices(&request).await?;
-    let document = SessionsJson { sessions: devices.iter().map(SessionJson::of).collect() };
+    let document = SessionsJson { sessions: devices.iter().map(UserSessionJson::of).collect() };
     Ok(respond::json(respond::NO_STORE, &document).into())
 }
 
@@ -62,7 +62,8 @@ pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let found = carts::read_with_viewed_items(redis, &device.token, request.now, config).await?;
     let (_, cart, viewed) = found.ok_or(Error::NotFound("session"))?;
     let recent = viewed.iter().map(ItemId::as_str).collect();
-    let document = SessionJson { cart: Some(CartJson::of(&cart)), recent: Some(recent), ..SessionJson::of(&device) };
+    let document =
+        UserSessionJson { cart: Some(CartJson::of(&cart)), recent: Some(recent), ..UserSessionJson::of(&device) };
     Ok(respond::json(respond::NO_STORE, &document).into())
 }
 

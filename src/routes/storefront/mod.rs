@@ -29,7 +29,7 @@ pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     }
     let visit = Visit::of(app, &request, now);
     match page_cache::admit(&request, &app.config.page.urls, &app.pages) {
-        Ok((key, _)) if visit.is_personal_route() => {
+        Ok((key, _)) if visit.sends_cart => {
             let reason = key.by_popularity().err().unwrap_or(Reason::Personal);
             page_cache::bypass(&visit, reason, request).await
         }

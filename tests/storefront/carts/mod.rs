@@ -59,7 +59,7 @@ async fn add(app: &Rc<App>, token: &Token, name: &str, number: i64) -> Vec<(Stri
 
 async fn log_in(app: &Rc<App>) -> Token {
     let ada = UserId::parse("ada").unwrap();
-    sessions::log_in(&app.redis, None, &ada, app.clock.now(), &app.config.session).await.unwrap()
+    crate::support::log_in(&app.redis, None, &ada, app.clock.now(), &app.config.session).await.unwrap()
 }
 
 async fn log_out(app: &Rc<App>, token: &Token) {

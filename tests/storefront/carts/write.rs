@@ -5,7 +5,6 @@ use edgefront::{
     carts::{self, CartChange, CartWriteOutcome, CartWriteRequest},
     ports::error::Error,
     schema::{ids::UserId, token::Token},
-    sessions,
 };
 use futures_util::future::join_all;
 use serde_json::json;
@@ -167,7 +166,7 @@ async fn a_write_with_a_token_that_a_login_has_just_replaced_is_refused() {
     let app = store.app(&[]);
     let guest = try_set(&app, None, "mug", 1).await.unwrap().session.unwrap().token;
     let ada = UserId::parse("ada").unwrap();
-    sessions::log_in(&app.redis, Some(&guest), &ada, app.clock.now(), &app.config.session).await.unwrap();
+    crate::support::log_in(&app.redis, Some(&guest), &ada, app.clock.now(), &app.config.session).await.unwrap();
     let refused = || Err(Error::Conflict("you have just signed in: try again"));
     store.clock.advance(Duration::from_millis(9_999));
     assert_eq!(try_add(&app, Some(&guest), "cup", 1, Some("key")).await, refused());

@@ -9,8 +9,8 @@ use std::{
 use edgefront::{
     config::rules::UrlRules,
     page_cache::{
-        LeaseRequest, LeaseTerms, Lookup, PageKey, Purge, PurgeMode, Reason, SelectingHeaders, StoredPage, Unstorable,
-        invalidate, look_up, note_unstorable, policy::VaryFields, purge, store,
+        LeaseRequest, LeaseTerms, Lookup, PageAccount, PageKey, PageWriter, Purge, PurgeMode, Reason, SelectingHeaders,
+        StoredPage, Unstorable, Wanted, invalidate, look_up, note_unstorable, policy::VaryFields, purge,
     },
     ports::time::Timestamp,
 };
@@ -154,12 +154,16 @@ async fn put(at: &Store, page: &PageKey, Put { life, size, variant, limit }: Put
     let now =
         Timestamp::from_millis(1_795_000_000_000) + Duration::from_secs(3 * SECOND.fetch_add(1, Ordering::Relaxed));
     at.raw(&["DEL", &format!("render:{}", page.hash())]).await;
-    let selecting = SelectingHeaders::default();
-    let (lookup, command) = Lookup::new(at.redis.keys(), page, &selecting, now, TERMS).unwrap();
+    let wanted = Wanted { selecting: &SelectingHeaders::default(), held: None };
+    let (lookup, command) = Lookup::new(at.redis.keys(), page, wanted, now, TERMS).unwrap();
     let reply = at.redis.run(command).await.unwrap();
     let lease = lookup.read(reply).unwrap().lease.expect("nobody else renders it");
     let entry = entry(lease.stamp(), now, life, size, variant);
-    store(&at.redis, &lease, &entry, now, limit).await.unwrap()
+    let account = PageAccount::default();
+    let writer = PageWriter { redis: &at.redis, account: &account, now, limit };
+    let (is_stored, due) = writer.put(&lease, &entry).await.unwrap();
+    writer.settle(due).await.unwrap();
+    is_stored
 }
 
 #[tokio::test]
@@ -276,6 +280,19 @@ async fn what_is_deleted_counts_no_longer() {
 }
 
 #[tokio::test]
+async fn a_page_that_cannot_be_stored_evicts_no_other_page_whatever_the_account_holds() {
+    let at = Store::new().await;
+    for number in 0..2 {
+        assert!(put(&at, &page(number), USUAL).await);
+    }
+    let five_gigabytes = ((5_u64 << 30) / UNIT).to_string();
+    at.raw(&["ZADD", "stored:", &five_gigabytes, ""]).await;
+    step(&at, &Event::Unstorable(0)).await;
+    let there: Vec<_> = held(&at).await.pages.into_iter().map(|(hash, ..)| hash).collect();
+    assert_eq!(there, [page(1).hash()]);
+}
+
+#[tokio::test]
 async fn an_account_that_somebody_deleted_is_built_anew() {
     let at = Store::new().await;
     for number in 0..9 {
@@ -333,9 +350,10 @@ async fn step(at: &Store, event: &Event) {
         }
         Event::Invalidate(number) => invalidate(&at.redis, &[page(*number)]).await.unwrap(),
         Event::Unstorable(number) => {
-            let (page, selecting) = (page(*number), SelectingHeaders::default());
+            let page = page(*number);
+            let wanted = Wanted { selecting: &SelectingHeaders::default(), held: None };
             let now = Timestamp::from_millis(1_795_000_000_000);
-            let (lookup, command) = Lookup::new(at.redis.keys(), &page, &selecting, now, TERMS).unwrap();
+            let (lookup, command) = Lookup::new(at.redis.keys(), &page, wanted, now, TERMS).unwrap();
             let reply = at.redis.run(command).await.unwrap();
             if let Some(lease) = lookup.read(reply).unwrap().lease {
                 let why = Unstorable { reason: Reason::Private, cause: String::new(), item: None, tags: Vec::new() };

@@ -25,6 +25,7 @@ scenarios! {
     a_slow_page_passes_while_it_comes_and_is_stored_then,
     a_slow_page_that_breaks_off_is_not_stored,
     a_page_for_which_the_isolate_has_no_memory_passes_unstored,
+    a_page_with_esi_for_which_the_isolate_has_no_memory_is_not_assembled,
 }
 
 /// 200 MB, and what may be on the way at once: what is collected of a page before it is known to be too large, and the
@@ -123,4 +124,28 @@ async fn a_page_for_which_the_isolate_has_no_memory_passes_unstored(shop: &Shop)
     shop.settled().await;
     assert_eq!(stored_pages(shop).await.len(), ADMITTED);
     assert_eq!(cache_status(&visit(ADMITTED).await), "edgefront; fwd=uri-miss; stored");
+}
+
+/// Template and fragments are collected before a byte is sent, for all visitors and for one.
+async fn a_page_with_esi_for_which_the_isolate_has_no_memory_is_not_assembled(shop: &Shop) {
+    const FULL: usize = 16;
+    shop.origin.answer_with(|asked| {
+        let reply = Reply::then_held("first ", "last").header("cache-control", "max-age=60");
+        let has_esi = asked.path == "/esi";
+        if has_esi { reply.header("surrogate-control", r#"content="ESI/1.0""#) } else { reply }
+    });
+    shop.origin.hold();
+    let answers = join_all((0..FULL).map(async |number| shop.visit(&format!("/pages/{number}")).await)).await;
+    let shared = shop.visit("/esi").await;
+    assert_eq!(
+        (shared.status(), cache_status(&shared).as_str()),
+        (503.try_into().unwrap(), "edgefront; fwd=uri-miss; detail=busy")
+    );
+    assert_eq!(shop.request(Method::POST, "/esi").send().await.unwrap().status(), 503);
+    shop.origin.release();
+    for answer in answers {
+        assert_eq!(answer.text().await.unwrap(), "first last");
+    }
+    shop.settled().await;
+    assert_eq!(shop.visit("/esi").await.text().await.unwrap(), "first last");
 }

@@ -11,7 +11,6 @@ use edgefront::{
     },
     ranking::activity::Viewer,
     schema::{ids::UserId, redis::Redis, token::Token},
-    sessions,
 };
 use edgefront_gateway::{
     Fault, FaultScope,
@@ -120,7 +119,7 @@ async fn a_view_that_was_counted_beside_a_refused_script_counts_once() {
     let app = store.app(&[]);
     let now = app.clock.now();
     let user = UserId::parse("ada").unwrap();
-    let token = sessions::log_in(&app.redis, None, &user, now, &app.config.session).await.unwrap();
+    let token = crate::support::log_in(&app.redis, None, &user, now, &app.config.session).await.unwrap();
     let record = |token, name| app.activity.record_visit(Viewer { token, network: None }, Some(&item(name)), now);
     record(Some(&token), "cup");
     record(None, "mug");

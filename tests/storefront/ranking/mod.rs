@@ -53,8 +53,8 @@ async fn a_rescale_keeps_the_most_viewed_items() {
     store_views(&store, &items).await;
     assert_eq!(rescale(&store, NOON).await, RescaleReport { halvings: 1, trimmed: 5_000, forgotten: 0 });
     assert_eq!(store.raw(&["ZCARD", "viewed:"]).await, 20_000);
-    assert_eq!(ranking::rank(&store.redis, &item("item-0")).await.unwrap(), Some(0));
-    assert_eq!(ranking::rank(&store.redis, &item("item-19999")).await.unwrap(), Some(19_999));
+    assert_eq!(crate::support::rank(&store.redis, &item("item-0")).await.unwrap(), Some(0));
+    assert_eq!(crate::support::rank(&store.redis, &item("item-19999")).await.unwrap(), Some(19_999));
     assert_eq!(views(&store, "item-0").await, Some(15_000.0));
     assert_eq!(views(&store, "item-20000").await, None);
 }
@@ -77,7 +77,7 @@ async fn the_most_viewed_item_has_rank_0_and_an_unknown_item_has_none() {
     let store = Store::new().await;
     store_views(&store, &[("mug".to_owned(), 2), ("lamp".to_owned(), 1)]).await;
     for (id, rank) in [("mug", Some(0)), ("lamp", Some(1)), ("unknown", None)] {
-        assert_eq!(ranking::rank(&store.redis, &item(id)).await.unwrap(), rank, "{id}");
+        assert_eq!(crate::support::rank(&store.redis, &item(id)).await.unwrap(), rank, "{id}");
     }
 }
 

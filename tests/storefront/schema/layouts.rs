@@ -110,7 +110,7 @@ async fn a_login_whose_reply_was_lost_is_found_again_in_either_layout() {
     let guest = put(&change.old, None, "mug", 2).await;
     change.store.gateway.set_fault(Some(Fault::LoseReply));
     let (now, config) = (change.new.clock.now(), &change.new.config.session);
-    let lost = sessions::log_in(&change.old.redis, Some(&guest), &user("ada"), now, config).await;
+    let lost = crate::support::log_in(&change.old.redis, Some(&guest), &user("ada"), now, config).await;
     change.store.gateway.set_fault(None);
     assert!(lost.is_err());
     let ada = log_in(&change.new, Some(&guest), "ada").await;
@@ -137,8 +137,7 @@ async fn a_visitor_whose_session_has_ended_starts_in_the_new_layout() {
 
     let (token, ada) = (ended().await, user("ada"));
     let request = LoginRequest { user: &ada, old_token: Some(&token), label: None, idempotency_key: Some("key") };
-    let log_in =
-        async || sessions::log_in_with(&app.redis, &request, app.clock.now(), &app.config.session).await.unwrap();
+    let log_in = async || sessions::log_in(&app.redis, &request, app.clock.now(), &app.config.session).await.unwrap();
     assert_eq!(log_in().await, log_in().await);
     // Nothing to put into a cart: no session starts.
     let clear = carts::CartChange::Clear;

@@ -37,7 +37,7 @@ fn keys(app: &Rc<App>) -> Keys {
 }
 
 pub async fn log_in(app: &Rc<App>, old: Option<&Token>, name: &str) -> Token {
-    sessions::log_in(&app.redis, old, &user(name), app.clock.now(), &app.config.session).await.unwrap()
+    crate::support::log_in(&app.redis, old, &user(name), app.clock.now(), &app.config.session).await.unwrap()
 }
 
 pub async fn put(app: &Rc<App>, token: Option<&Token>, item: &str, quantity: u32) -> Token {
@@ -171,7 +171,7 @@ async fn a_login_with_an_idempotency_key_finds_its_session_again() {
     for key in ["a", "b", "c", "d", "e", "f"] {
         let ada = user("ada");
         let request = LoginRequest { user: &ada, old_token: None, label: None, idempotency_key: Some(key) };
-        let log_in = async || sessions::log_in_with(&app.redis, &request, now, config).await.unwrap();
+        let log_in = async || sessions::log_in(&app.redis, &request, now, config).await.unwrap();
         assert_eq!(log_in().await, log_in().await, "{key}");
     }
     assert_eq!(store.raw(&["HLEN", "login:"]).await, 6);

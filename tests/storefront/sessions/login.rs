@@ -82,7 +82,8 @@ async fn a_repeated_login_finds_its_session_by_the_old_token_for_the_same_user_o
     // Loads the script, so that the fault hits its execution.
     let bob = log_in(&app, None, "bob").await;
     store.gateway.set_fault(Some(Fault::LoseReply));
-    let lost = sessions::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
+    let lost =
+        crate::support::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
     store.gateway.set_fault(None);
     assert!(lost.is_err());
 
@@ -107,7 +108,8 @@ async fn a_login_that_is_resent_after_a_lost_reply_starts_one_session() {
     // Loads the script, so that the fault hits its execution.
     let bob = log_in(&app, None, "bob").await;
     store.gateway.set_fault(Some(Fault::LoseReply));
-    let lost = sessions::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
+    let lost =
+        crate::support::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
     store.gateway.set_fault(None);
     assert!(lost.is_err());
     assert_eq!(store.raw(&["ZCARD", "recent:"]).await, 2);

@@ -36,7 +36,7 @@ fn item(name: &str) -> ItemId {
 }
 
 async fn log_in(app: &Rc<App>, old_token: Option<&Token>, name: &str) -> Token {
-    sessions::log_in(&app.redis, old_token, &user(name), app.clock.now(), &app.config.session).await.unwrap()
+    crate::support::log_in(&app.redis, old_token, &user(name), app.clock.now(), &app.config.session).await.unwrap()
 }
 
 async fn log_out(app: &Rc<App>, token: &Token) {
@@ -52,7 +52,7 @@ async fn user_of(app: &Rc<App>, token: &Token) -> Option<String> {
 /// Records an activity at once, without the ranking.
 async fn touch(app: &Rc<App>, token: &Token, name: Option<&str>, at: Timestamp) -> TouchOutcome {
     let touch = SessionTouch { token: token.clone(), item: name.map(item), at };
-    sessions::touch(&app.redis, &touch, &app.config.session).await.unwrap()
+    crate::support::touch(&app.redis, &touch, &app.config.session).await.unwrap()
 }
 
 /// Records a view as the storefront does, and waits until it is written.

@@ -1,5 +1,7 @@
 //! Starts real parts for tests, each on a free port, each ended with the test. Nothing here stands in for Redis.
 
+/// Single calls that edgefront itself sends in other forms.
+mod calls;
 /// Time that a test moves.
 mod clock;
 /// A cluster of real servers.
@@ -29,6 +31,7 @@ mod store;
 /// edgefront in workerd.
 mod workerd;
 
+pub use calls::{log_in, rank, touch};
 pub use clock::TestClock;
 pub use fetch::NativeFetch;
 pub use origin::{Asked, Reply, TestOrigin};

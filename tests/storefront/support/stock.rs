@@ -119,7 +119,7 @@ impl Stock {
     /// Refreshes whatever comes to be due within `time`.
     pub async fn refresh_for(&self, time: Duration) -> RefreshReport {
         let budget = Budget::new(self.app.clock.clone(), time + Duration::from_mins(1), 1_000_000);
-        row_cache::refresh_due(&self.app.redis, &self.source(), &budget, self.now() + time).await.unwrap()
+        row_cache::refresh_due(&self.app.redis, &self.source(), &budget, self.now() + time).await.unwrap().0
     }
 
     /// Reads the copy of a row.
@@ -205,7 +205,7 @@ async fn whole(response: Response) -> Result<Response, FetchError> {
     let (head, body) = response.into_parts();
     let body = match body.collect(BODY).await {
         Ok(Collected::Whole(bytes)) => bytes.into(),
-        Ok(Collected::TooLarge(body)) => body,
+        Ok(Collected::TooLarge(body) | Collected::Slow(body)) => body,
         Err(_) => return Err(FetchError::Unreachable),
     };
     Ok(Response::from_parts(head, body))

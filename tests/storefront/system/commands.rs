@@ -8,7 +8,6 @@ use edgefront::{
     jobs::{self, EVERY_FIVE_MINUTES, EVERY_MINUTE},
     orders::flash_sale::FlashSales,
     schema::{ids::UserId, token::Token},
-    sessions,
 };
 use edgefront_gateway::server::{Server, ServerOptions};
 use edgefront_simulate::costs;
@@ -89,7 +88,7 @@ async fn log_in(store: &Store, shop_app: &std::rc::Rc<edgefront::App>, name: &st
     let user = UserId::parse(name).unwrap();
     // A minute ago, so that its activity is recorded.
     let now = shop_app.clock.now() - Duration::from_mins(1);
-    let token = sessions::log_in(&store.redis, None, &user, now, &shop_app.config.session).await.unwrap();
+    let token = crate::support::log_in(&store.redis, None, &user, now, &shop_app.config.session).await.unwrap();
     let cookie = shop_app.keyring.pair(&token).unwrap();
     (token, cookie)
 }

@@ -25,7 +25,6 @@ use edgefront::{
         ids::{ItemId, UserId},
         token::Token,
     },
-    sessions,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::{Value, json};
@@ -107,7 +106,7 @@ impl Load {
         let now = steps.now();
         let session = isolates[0].config.session.clone();
         let log_in = async |name: String| {
-            sessions::log_in(&store.aside, None, &UserId::parse(&name).unwrap(), now, &session).await.unwrap()
+            crate::support::log_in(&store.aside, None, &UserId::parse(&name).unwrap(), now, &session).await.unwrap()
         };
         let (mut readers, mut shoppers) = (Vec::new(), Vec::new());
         for reader in 0..READERS {

@@ -14,7 +14,6 @@ use edgefront::{
     },
     routes,
     schema::ids::UserId,
-    sessions,
 };
 use edgefront_simulate::{
     catalogue,
@@ -53,7 +52,7 @@ impl Replay {
             if !self.cookies.contains_key(&entry.visitor) {
                 let user = UserId::parse(&format!("user-{}", entry.visitor)).unwrap();
                 let now = self.app.clock.now();
-                let token = sessions::log_in(&self.store.redis, None, &user, now, &self.app.config.session).await;
+                let token = crate::support::log_in(&self.store.redis, None, &user, now, &self.app.config.session).await;
                 self.cookies.insert(entry.visitor, self.app.keyring.pair(&token.unwrap()).unwrap());
             }
         }

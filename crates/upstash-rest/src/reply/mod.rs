@@ -92,6 +92,14 @@ impl<T: FromReply> FromReply for Vec<T> {
     }
 }
 
+/// Decodes the next reply of a pipeline.
+///
+/// # Errors
+/// The command's error; [`Error::UnexpectedType`] for another type, or without a reply.
+pub fn next_reply<T: FromReply>(replies: &mut impl Iterator<Item = Result<Reply, Error>>) -> Result<T, Error> {
+    T::from_reply(replies.next().ok_or(Error::UnexpectedType)??)
+}
+
 /// The items of a list of a known length, in order. With one reader for all tuples, a Worker that uses 20 of them is
 /// 2.4 KB smaller gzipped.
 struct Items(vec::IntoIter<Reply>);

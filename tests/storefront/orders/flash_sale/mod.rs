@@ -69,7 +69,9 @@ impl Sale {
 
     /// A new session of `user`.
     pub async fn log_in(&self, user: &str) -> Token {
-        sessions::log_in(&self.app.redis, None, &user_id(user), self.now(), &self.app.config.session).await.unwrap()
+        crate::support::log_in(&self.app.redis, None, &user_id(user), self.now(), &self.app.config.session)
+            .await
+            .unwrap()
     }
 
     fn sales(&self) -> FlashSales<'_> {
@@ -185,11 +187,11 @@ async fn a_row_without_the_columns_of_a_sale_is_not_found() {
     // A copy that is not a JSON object counts as missing.
     for invalid in ["", "{not json", "\"text\"", "[1]", "7"] {
         sale.store.raw(&["SET", "inv:pan", invalid]).await;
-        assert_eq!(sale.read(None).await, Err(Error::NotYet("row")), "{invalid}");
+        assert_eq!(sale.read(None).await, Err(Error::NotYet), "{invalid}");
     }
     sale.store.raw(&["DEL", "inv:pan"]).await;
     sale.store.raw(&["RPUSH", "inv:pan", "another type"]).await;
-    assert_eq!(sale.read(None).await, Err(Error::NotYet("row")));
+    assert_eq!(sale.read(None).await, Err(Error::NotYet));
     // Invalid values in the other columns do not make the row invalid.
     let mut row = with("sale_sold", Value::Null);
     row["sale_price_cents"] = json!("free");
@@ -199,8 +201,8 @@ async fn a_row_without_the_columns_of_a_sale_is_not_found() {
     assert_eq!((found.left, found.price_cents, found.list_cents), (3, None, None));
     // Scheduled, without a copy and without a source: not yet. Not scheduled: not found.
     sale.store.raw(&["DEL", "inv:pan"]).await;
-    assert_eq!(sale.read(None).await, Err(Error::NotYet("row")));
-    assert_eq!(sale.reserve(&ada).await, Err(Error::NotYet("row")));
+    assert_eq!(sale.read(None).await, Err(Error::NotYet));
+    assert_eq!(sale.reserve(&ada).await, Err(Error::NotYet));
     sale.put(&row).await;
     sale.store.raw(&["ZREM", "schedule:", "pan"]).await;
     assert_eq!(sale.read(None).await, Err(Error::NotFound("flash sale")));

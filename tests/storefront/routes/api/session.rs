@@ -97,7 +97,7 @@ async fn a_retried_login_finds_the_session_of_the_first(shop: &Shop) {
 
 async fn the_cookie_of_an_ended_session_is_cleared(shop: &Shop) {
     let app = shop.store.app(&[]);
-    let old = Token::new(app.clock.now() - Duration::from_mins(2)).expect("a token");
+    let old = Token::new(app.clock.now() - Duration::from_mins(11)).expect("a token");
     let dead = app.keyring.pair(&old).expect("a cookie");
     for cookie in [&*dead, "__Host-session=forged", "a=1; __Host-session="] {
         let answer = Visitor::with_cookie(shop, cookie).get("/session").await;

@@ -9,7 +9,6 @@ use edgefront::{
     App,
     orders::flash_sale::FlashSales,
     ports::error::{Error, Refusal},
-    ranking,
     schema::{
         self,
         carry_over::{CarryOverError, HalfLives, SharedNames},
@@ -170,7 +169,7 @@ async fn a_sale_moves_with_its_reservations_and_sells_no_piece_twice() {
     assert_eq!(reserve(&after, &bob).await, Err(Error::Refused(Refusal::SoldOut)));
     assert!(matches!(reserve(&before, &bob).await, Err(Error::NotFound(_))));
     let mug = ItemId::parse("mug").unwrap();
-    assert_eq!(ranking::rank(&after.redis, &mug).await.unwrap(), Some(0));
+    assert_eq!(crate::support::rank(&after.redis, &mug).await.unwrap(), Some(0));
 }
 
 /// Stores pages under the book's names, more than one call looks at.

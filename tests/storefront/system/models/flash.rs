@@ -10,7 +10,6 @@ use edgefront::{
         ids::{OrderId, RowId, UserId},
         token::Token,
     },
-    sessions,
 };
 use edgefront_gateway::{Fault, FaultScope};
 use edgefront_models::{
@@ -86,7 +85,7 @@ impl Real<Flash> for World {
         let mut tokens = Vec::new();
         for number in 0..USERS.len() {
             let user = user(u8::try_from(number).expect("few users"));
-            let token = sessions::log_in(&app.redis, None, &user, began, &app.config.session).await;
+            let token = crate::support::log_in(&app.redis, None, &user, began, &app.config.session).await;
             tokens.push(token.expect("Redis answers"));
         }
         let world = Self { app, sale: row("pan"), began, tokens, reservations: Vec::new() };

@@ -81,7 +81,7 @@ impl World {
                 carts::write(redis, &request, now, config).await.map(drop)
             }
             Request::LogIn(old, user) => {
-                sessions::log_in(redis, old.as_ref(), user, now, &config.session).await.map(drop)
+                crate::support::log_in(redis, old.as_ref(), user, now, &config.session).await.map(drop)
             }
         };
         store.gateway.set_fault(None);
@@ -117,7 +117,7 @@ impl World {
             Action::Act(token) => self.activity = Some(SessionTouch { token: self.token(token), item: None, at: now }),
             Action::WriteActivity => {
                 let touch = self.activity.take().ok_or("no activity")?;
-                sessions::touch(redis, &touch, session).await.map_err(failed)?;
+                crate::support::touch(redis, &touch, session).await.map_err(failed)?;
             }
             Action::EvictIsolate => self.activity = None,
             Action::Add { token, is_reply_lost } => {

@@ -214,14 +214,14 @@ impl World {
             }
             Deed::Touch(token, item) => {
                 let sight = SessionTouch { token: token.clone(), item: Some(item.clone()), at: now };
-                let noted = sessions::touch(redis, &sight, session).await?;
+                let noted = crate::support::touch(redis, &sight, session).await?;
                 if matches!(noted, TouchOutcome::ViewCounts | TouchOutcome::GuestViewCounts) {
                     redis.run::<()>(ranking::count_command(redis.keys(), item, 1)).await?;
                 }
                 format!("{noted:?}")
             }
             Deed::LogIn(old, user) => {
-                let token = sessions::log_in(redis, old.as_ref(), user, now, session).await?;
+                let token = crate::support::log_in(redis, old.as_ref(), user, now, session).await?;
                 self.give(&token);
                 self.given.borrow_mut().users.insert(token.clone(), user.clone());
                 token.as_str().to_owned()
