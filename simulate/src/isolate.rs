@@ -233,6 +233,7 @@ impl Isolate {
                 must_be_personal: false,
                 only_if_cached: view.is_confirmation,
                 is_reload: false,
+                has_failed: false,
                 may_replace_error: false,
                 wait: waited,
             };

@@ -64,7 +64,9 @@ pub struct Known {
     pub only_if_cached: bool,
     /// The request is a reload: it accepts no stored page, and requests the lease even of a fresh one.
     pub is_reload: bool,
-    /// The origin failed recently, and the stored page may replace its response.
+    /// The origin failed to render this page a moment ago.
+    pub has_failed: bool,
+    /// The stored page may replace a failure of the origin.
     pub may_replace_error: bool,
     /// The wait for the render of another request. None before the first wait.
     pub wait: Option<Waited>,
@@ -132,7 +134,7 @@ pub fn next_step(known: &Known) -> Step {
     if known.only_if_cached {
         return Step::Timeout(reason);
     }
-    if known.may_replace_error {
+    if known.has_failed && known.may_replace_error {
         return Step::ServeOnError;
     }
     if known.is_near {
@@ -144,7 +146,8 @@ pub fn next_step(known: &Known) -> Step {
     }
     // Only this request's `max-age` or `min-fresh` refuses the page, so it does not wait for another render.
     let is_alone = reason == ForwardReason::Request && !known.is_reload;
-    let stops_waiting = is_alone || known.wait.is_some_and(|wait| wait.is_over);
+    // While the origin fails, no render ends with a page that is worth a wait.
+    let stops_waiting = is_alone || known.has_failed || known.wait.is_some_and(|wait| wait.is_over);
     if known.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }
 }
 
@@ -184,6 +187,7 @@ mod tests {
         must_be_personal: false,
         only_if_cached: false,
         is_reload: false,
+        has_failed: false,
         may_replace_error: false,
         wait: None,
     };
@@ -211,7 +215,7 @@ mod tests {
             ),
             ("stale, only if cached", Known { only_if_cached: true, ..STALE }, Step::Timeout(ForwardReason::Stale)),
             ("missing, only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
-            ("stale, origin fails", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
+            ("stale, origin fails", Known { has_failed: true, may_replace_error: true, ..STALE }, Step::ServeOnError),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
         }
@@ -230,6 +234,7 @@ mod tests {
             ("no-cache", NO_CACHE, Step::Wait(ForwardReason::Request)),
             ("fresh and too old for the request", TOO_OLD, Step::RenderShared(ForwardReason::Request)),
             ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
+            ("origin fails", Known { has_failed: true, ..MISS }, Step::RenderShared(ForwardReason::UriMiss)),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
         }
@@ -288,7 +293,7 @@ mod tests {
             ("may be served stale", Known { stored: Some(Reuse::Stale), ..MISS }, Step::AskPrimary),
             ("no-cache", NO_CACHE, Step::AskPrimary),
             ("fresh", Known { stored: Some(Reuse::Fresh), ..MISS }, Step::Serve { collapsed: None }),
-            ("failing origin", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
+            ("failing origin", Known { has_failed: true, may_replace_error: true, ..STALE }, Step::ServeOnError),
             ("only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
             (
                 "hit for miss",

@@ -12,10 +12,12 @@ use crate::{
 /// rule.
 const MAX_COOKIES: usize = 200;
 
-/// The judgement on the cookies of a request. The default is a visitor without cookies.
+/// The judgement on the cookies of a request. A request of a script for a part of the page counts like one with an unknown
+/// cookie: it gets a shared page only if the origin declares the page shared. The default is a visitor without cookies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisitorCookies {
-    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any.
+    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any, and
+    /// [`CookieKind::Unknown`] at least for a request for a part of the page.
     pub strictest: CookieKind,
     /// A cookie changes the holes of pages ([`CookieKind::Hole`]).
     pub in_holes: bool,
@@ -27,7 +29,7 @@ impl VisitorCookies {
     /// Judges the cookies of a request, except edgefront's own.
     #[must_use]
     pub fn of(headers: &HeaderMap, rules: &CookieRules) -> Self {
-        let mut strictest = CookieKind::Ignored;
+        let mut strictest = if asks_for_part(headers) { CookieKind::Unknown } else { CookieKind::Ignored };
         let mut varied: Vec<&str> = Vec::new();
         let mut in_holes = false;
         for (index, cookie) in cookie::of_origin(headers).enumerate() {
@@ -68,6 +70,21 @@ impl VisitorCookies {
     pub fn count_for_vary(&self) -> bool {
         self.strictest >= CookieKind::Unknown
     }
+}
+
+/// Headers of scripts that load a part of a page from the page's own URL: htmx, Next.js, Inertia, pjax, Turbo, Unpoly.
+const PART: [&str; 6] = ["hx-request", "rsc", "turbo-frame", "x-inertia", "x-pjax", "x-up-version"];
+
+/// Returns whether a script asks for a part or another form of the page under its URL. An origin that says nothing about
+/// caching possibly names no such header in `Vary`.
+fn asks_for_part(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    // Android's browsers in apps send `X-Requested-With` with the app's name at each page.
+    let is_by_script = text("x-requested-with").is_some_and(|by| by.eq_ignore_ascii_case("xmlhttprequest"));
+    let wants_page = |accepted: &str| ["html", "*/*", "text/*"].iter().any(|range| accepted.contains(range));
+    is_by_script
+        || PART.iter().any(|name| headers.contains_key(*name))
+        || text("accept").is_some_and(|accepted| !accepted.is_empty() && !wants_page(accepted))
 }
 
 #[cfg(test)]

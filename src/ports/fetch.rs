@@ -189,7 +189,7 @@ impl Body {
         Self::Stream(Box::new(Prefixed { read, rest }))
     }
 
-    /// The same body, and a copy of it. The copy resolves when the whole body has passed; None if it exceeds `limit`
+    /// The same body, and a copy of it. The copy resolves when the whole body has passed, or when it exceeds `limit`
     /// bytes.
     #[must_use]
     pub fn copied(self, limit: usize) -> (Self, BodyCopy) {
@@ -200,7 +200,7 @@ impl Body {
             Self::Prepared(kept) => kept.content.read(),
         };
         let Self::Stream(rest) = self else {
-            return (self, BodyCopy(Rc::new(RefCell::new(Copying::Whole(whole)))));
+            return (self, BodyCopy(Rc::new(RefCell::new(Copying::Ended(Ok(whole))))));
         };
         let copy = Rc::new(RefCell::new(Copying::Growing { read: BytesMut::new(), reader: None }));
         (Self::Stream(Box::new(Copied { rest, limit, copy: copy.clone() })), BodyCopy(copy))
@@ -263,22 +263,26 @@ struct Copied {
 }
 
 enum Copying {
-    Growing {
-        read: BytesMut,
-        reader: Option<Waker>,
-    },
-    Whole(Bytes),
-    /// The stream ended early, was not read to its end, or exceeds the limit.
-    Lost,
+    Growing { read: BytesMut, reader: Option<Waker> },
+    Ended(Result<Bytes, NotCopied>),
+}
+
+/// The reason why there is no copy of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotCopied {
+    /// The body exceeds the limit.
+    TooLarge,
+    /// The body broke off, or was not read to its end.
+    Truncated,
 }
 
 impl Copied {
     /// Ends the copying and wakes the reader of the copy.
-    fn end(&self, end: impl FnOnce(BytesMut) -> Copying) {
+    fn end(&self, end: impl FnOnce(BytesMut) -> Result<Bytes, NotCopied>) {
         let mut copy = self.copy.borrow_mut();
         if let Copying::Growing { read, reader } = &mut *copy {
             let (read, reader) = (std::mem::take(read), reader.take());
-            *copy = end(read);
+            *copy = Copying::Ended(end(read));
             reader.into_iter().for_each(Waker::wake);
         }
     }
@@ -290,19 +294,21 @@ impl Stream for Copied {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let chunk = std::task::ready!(self.rest.poll_next_unpin(context));
         match &chunk {
-            None => self.end(|read| Copying::Whole(trimmed(read))),
-            Some(Err(_)) => self.end(|_| Copying::Lost),
+            None => self.end(|read| Ok(trimmed(read))),
+            Some(Err(_)) => self.end(|_| Err(NotCopied::Truncated)),
             Some(Ok(chunk)) => {
-                let is_over = match &mut *self.copy.borrow_mut() {
+                let end = match &mut *self.copy.borrow_mut() {
                     Copying::Growing { read, .. } => {
                         read.extend_from_slice(chunk);
                         // Without a reader, the copy would only take memory.
-                        read.len() > self.limit || Rc::strong_count(&self.copy) == 1
+                        let is_unread = Rc::strong_count(&self.copy) == 1;
+                        let is_over = (read.len() > self.limit).then_some(NotCopied::TooLarge);
+                        is_over.or_else(|| is_unread.then_some(NotCopied::Truncated))
                     }
-                    Copying::Whole(_) | Copying::Lost => false,
+                    Copying::Ended(_) => None,
                 };
-                if is_over {
-                    self.end(|_| Copying::Lost);
+                if let Some(end) = end {
+                    self.end(|_| Err(end));
                 }
             }
         }
@@ -313,7 +319,7 @@ impl Stream for Copied {
 /// A dropped stream leaves an incomplete copy.
 impl Drop for Copied {
     fn drop(&mut self) {
-        self.end(|_| Copying::Lost);
+        self.end(|_| Err(NotCopied::Truncated));
     }
 }
 
@@ -323,11 +329,11 @@ impl ByteStream for Copied {
     }
 }
 
-/// Resolves with the copied body; None if it is incomplete.
+/// Resolves with the copied body.
 pub struct BodyCopy(Rc<RefCell<Copying>>);
 
 impl Future for BodyCopy {
-    type Output = Option<Bytes>;
+    type Output = Result<Bytes, NotCopied>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self.0.borrow_mut() {
@@ -335,8 +341,7 @@ impl Future for BodyCopy {
                 *reader = Some(context.waker().clone());
                 Poll::Pending
             }
-            Copying::Whole(bytes) => Poll::Ready(Some(bytes.clone())),
-            Copying::Lost => Poll::Ready(None),
+            Copying::Ended(end) => Poll::Ready(end.clone()),
         }
     }
 }

@@ -64,14 +64,16 @@ pub fn replace_set_cookie(headers: &mut HeaderMap, name: &str) {
 }
 
 /// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name, so bytes around
-/// it that no cookie name may have do not make it another name (RFC 6265 §4.1.1).
+/// it that no cookie name may have do not make it another name (RFC 6265 §4.1.1). PHP reads a blank, `.` and `[` in a name
+/// as `_`.
 fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
     let is_token = |byte: &u8| is_token_byte(*byte);
     let is_other = |cookie: &&[u8]| {
         let own = cookie.split(|byte| *byte == b'=').next().unwrap_or_default();
         let begin = own.iter().position(is_token).unwrap_or(own.len());
         let end = own.iter().rposition(is_token).map_or(begin, |last| last + 1);
-        own.get(begin..end) != Some(name.as_bytes())
+        let folded = |byte: &u8| if b" .[".contains(byte) { b'_' } else { *byte };
+        !own.get(begin..end).is_some_and(|own| own.iter().map(folded).eq(name.bytes().map(|byte| folded(&byte))))
     };
     let others: Vec<_> =
         cookies.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii).filter(is_other).collect();
@@ -156,6 +158,10 @@ mod tests {
         {
             let cookie = HeaderValue::from_bytes(format!("a=b; {name}={VALUE}").as_bytes()).unwrap();
             assert_eq!(without(&cookie, "csrftoken").unwrap(), "a=b", "{name}");
+        }
+        for name in ["csrf_token", "csrf.token", "csrf token", "csrf[token"] {
+            let cookie = HeaderValue::from_str(&format!("a=b; {name}={VALUE}")).unwrap();
+            assert_eq!(without(&cookie, "csrf_token").unwrap(), "a=b", "{name}");
         }
         let others = HeaderValue::from_static("csrftoken2=1; xcsrftoken=2; foo[bar]=3");
         assert_eq!(without(&others, "csrftoken").unwrap(), others);

@@ -1,15 +1,15 @@
 //! Paths in every spelling that some origin reads as the same path, so that no spelling evades a rule.
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
 use super::Patterns;
 
-/// A list of paths, such as `/admin/*, /checkout`, in lower case.
+/// A list of paths, such as `/admin/*, /checkout`, decoded and in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathPatterns(Patterns);
 
 impl PathPatterns {
-    /// Parses paths separated by commas.
+    /// Parses paths separated by commas. `/caf%C3%A9` and `/café` are the same path.
     ///
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
@@ -18,7 +18,9 @@ impl PathPatterns {
         let is_wrong = |path: &&str| !path.is_empty() && (!path.starts_with('/') || path.contains(['?', '#', '{']));
         match text.split(',').map(str::trim).find(is_wrong) {
             Some(path) => Err(format!("has {path:?}: a path begins with / and has no ?, # or {{, such as /admin/*")),
-            None => Patterns::parse(&text).map(Self),
+            None => Patterns::parse(&utf8_percent_encode(&text, &AsciiSet::EMPTY).to_string())
+                .map(Patterns::decoded)
+                .map(Self),
         }
     }
 
@@ -105,6 +107,10 @@ mod tests {
         }
         for path in ["/", "/administrators", "/a/admin/x", "/products/Aa", "/a%2Fadmin%2Fx", "/checkouts"] {
             assert!(!rules.contains(path), "{path}");
+        }
+        let encoded = PathPatterns::parse("/my%20account/*, /M%c3%bcller, /café/*").unwrap();
+        for path in ["/my%20account/1", "/m%C3%BCller/", "/M%c3%bcller", "/caf%C3%A9/menu"] {
+            assert!(encoded.contains(path), "{path}");
         }
         assert!(!PathPatterns::default().contains("/ADMIN"));
     }

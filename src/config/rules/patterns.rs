@@ -1,5 +1,7 @@
 //! Lists of names in which `*` stands for any characters.
 
+use percent_encoding::percent_decode_str;
+
 /// Largest number of names in a list. Each cookie of each request is compared with every name.
 pub const MAX_NAMES: usize = 100;
 /// Longest name, bytes.
@@ -24,6 +26,13 @@ impl Patterns {
             return Err(format!("has {} names, and at most {MAX_NAMES} are allowed", names.len()));
         }
         names.into_iter().map(Pattern::parse).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The same list with each `%xx` decoded, in lower case.
+    #[must_use]
+    pub fn decoded(self) -> Self {
+        let decode = |part: &String| percent_decode_str(part).decode_utf8_lossy().to_ascii_lowercase();
+        Self(self.0.iter().map(|Pattern(parts)| Pattern(parts.iter().map(decode).collect())).collect())
     }
 
     /// Returns whether the list has no pattern.

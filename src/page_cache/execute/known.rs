@@ -54,8 +54,8 @@ impl PageRequest {
                 || asks_origin && is_noted(),
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),
-            may_replace_error: app.pages.has_failed(hash, now)
-                && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
+            has_failed: app.pages.has_failed(hash, now),
+            may_replace_error: stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,
         }
     }

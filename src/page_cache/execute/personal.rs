@@ -2,6 +2,7 @@
 
 use std::{rc::Rc, time::Duration};
 
+use futures_util::future::{Either, select};
 use http::{Method, StatusCode, header};
 
 use super::{
@@ -15,7 +16,7 @@ use crate::{
         admission::popularity_of_response,
         cache_status::CacheStatus,
         key::PageKey,
-        lookup::PageState,
+        lookup::{Lease, PageState},
         policy::{
             Heuristic, Reason, VaryFields,
             freshness::{Arrival, Popularity, freshness},
@@ -29,6 +30,7 @@ use crate::{
 
 /// Forwards the visitor's own request. A response that claims to be shared is rendered for everybody afterwards.
 pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
+    let own_note = page.own_note(&found.lookup.vary);
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     let stored = found.lookup.entry.map(Rc::<StoredPage>::from);
@@ -51,11 +53,15 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         };
         status.append_to(response);
     };
-    let mut answer = proxy::forward(&visit, found.session.into(), request, &mut observe).await;
+    let forward = Box::pin(proxy::forward(&visit, found.session.into(), request, &mut observe));
+    let (mut answer, lease) = with_lease(&app, lease, forward).await;
     let failed = is_failure(answer.response.status());
     if let Err(reason) = shareable
         && !failed
     {
+        if reason == Reason::Vary {
+            app.pages.note_unstorable_personal(&own_note, reason, now);
+        }
         // A page that was stored before is shared for other visitors.
         if reason.is_lasting() && found.lookup.state == PageState::Unknown {
             app.pages.note_unstorable_personal(key.hash(), reason, now);
@@ -76,6 +82,30 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
     }));
     answer
+}
+
+/// Time for which a personal render keeps the lease.
+const KEEPS_LEASE: Duration = Duration::from_millis(250);
+
+/// Waits for the response. The lease is for the render that follows it. If the response takes longer than [`KEEPS_LEASE`],
+/// the lease goes back: the visitors that wait for it need not wait for another visitor's response.
+async fn with_lease(
+    app: &Rc<App>,
+    lease: Option<Lease>,
+    forward: impl Future<Output = Answer> + Unpin,
+) -> (Answer, Option<Lease>) {
+    let Some(lease) = lease else { return (forward.await, None) };
+    let forward = match select(forward, app.clock.sleep(KEEPS_LEASE)).await {
+        Either::Left((answer, _)) => return (answer, Some(lease)),
+        Either::Right(((), forward)) => forward,
+    };
+    match select(forward, release(app, lease)).await {
+        Either::Left((mut answer, released)) => {
+            answer.background.push(released);
+            (answer, None)
+        }
+        Either::Right(((), forward)) => (forward.await, None),
+    }
 }
 
 /// Remembers the item that the response names, and returns what popularity says about that item. A response to one

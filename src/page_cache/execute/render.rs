@@ -25,7 +25,7 @@ use crate::{
     },
     ports::{
         error::Error,
-        fetch::{BodyCopy, FetchError, Response, content_length},
+        fetch::{BodyCopy, FetchError, NotCopied, Response, content_length},
         time::Timestamp,
         transit::{Passage, Passed},
     },
@@ -127,12 +127,22 @@ impl StreamingPage {
         self.page.may_be_served_to(cookies)
     }
 
-    /// The page, once its body has been sent. None if the body was truncated or too large.
-    pub async fn complete(self, app: &App, key: &PageKey) -> Option<StoredPage> {
+    /// The page, once its body has been sent.
+    ///
+    /// # Errors
+    /// The reason why it cannot be stored: the body was too large, or it broke off.
+    pub async fn complete(self, app: &App, key: &PageKey) -> Result<StoredPage, Unstorable> {
         let Self { mut page, content_length, copy, _passage } = self;
-        page.body = copy.await.filter(|body| content_length.is_none_or(|length| length == body.len()))?.into();
-        finish(app, key, &mut page).await;
-        Some(page)
+        let reason = match copy.await {
+            Ok(body) if content_length.is_none_or(|length| length == body.len()) => {
+                page.body = body.into();
+                finish(app, key, &mut page).await;
+                return Ok(page);
+            }
+            Err(NotCopied::TooLarge) => Reason::TooLarge,
+            Ok(_) | Err(NotCopied::Truncated) => Reason::OriginDown,
+        };
+        Err(Unstorable { reason, cause: String::new(), item: page.item, tags: page.tags })
     }
 }
 

@@ -36,8 +36,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
     let Found { lookup: LookupResult { entry: stored, lease, vary, state, .. }, session, .. } = found;
     let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
-    // The note of a render that only this variant of the page, or only a reload, brings about.
-    let own_note = others_have_page.then(|| page.own_note(&vary));
+    let own_note = page.own_note(&vary);
     let is_known = state == PageState::Shared;
     let guard =
         lease.as_ref().map(|_| app.pages.start_render(page.key.hash(), page.visit.now + app.config.origin.timeout));
@@ -66,7 +65,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return answer;
         }
     }
-    let render = SharedRender { page, lease, guard, miss, now, own_note };
+    let render = SharedRender { page, lease, guard, miss, now, others_have_page, own_note };
     match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             Box::pin(render.forward_personally(Some(*page), session)).await
@@ -98,8 +97,10 @@ struct SharedRender {
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
-    /// The name of the isolate's note if the render cannot be stored and others still [have the page](others_have_page).
-    own_note: Option<String>,
+    /// Others still [have the page](others_have_page), whatever this render brings.
+    others_have_page: bool,
+    /// See [`PageRequest::own_note`].
+    own_note: String,
 }
 
 /// A response that cannot be stored.
@@ -146,13 +147,17 @@ impl SharedRender {
         self.status(None).append_to(&mut response);
         let PageRequest { visit, request, .. } = &self.page;
         visit.record(request.method(), request.headers(), response.status(), page.item());
-        let (app, guard) = (self.page.visit.app.clone(), self.guard);
-        let key = self.page.key.clone();
+        let Self { page: PageRequest { visit, key, .. }, guard, others_have_page, .. } = self;
+        let app = visit.app;
         let background = self.lease.map(|lease| -> BackgroundTask {
             Box::pin(async move {
                 match page.complete(&app, &key).await {
-                    Some(page) => store_page(&app, &lease, page).await,
-                    None => log_error(store::release(&app.redis, &lease).await),
+                    Ok(page) => store_page(&app, &lease, page).await,
+                    Err(why) if why.reason == Reason::TooLarge && !others_have_page => {
+                        app.pages.note_unstorable(key.hash(), why.reason, app.clock.now());
+                        log_error(store::note_unstorable(&app.redis, &lease, &why).await);
+                    }
+                    Err(_) => log_error(store::release(&app.redis, &lease).await),
                 }
                 drop(guard);
             })
@@ -178,16 +183,16 @@ impl SharedRender {
         let NotStored { response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, own_note, .. } = self;
+        let Self { page, lease, miss, guard: _guard, others_have_page, own_note, .. } = self;
         let app = page.visit.app.clone();
         let ended = if was_compressed && reason == Reason::Encoding {
             // Only the coding prevents the store. Without it, the page can be stored.
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
-        } else if let Some(own_note) = own_note {
+        } else if others_have_page || reason == Reason::Vary {
             // One client's reload or variant must not take the page from the others. But nobody waits for its lease again.
-            if reason.is_lasting() {
+            if reason.is_lasting() || reason == Reason::Vary {
                 app.pages.note_unstorable_personal(&own_note, reason, page.visit.now);
             }
             lease.map(|lease| release(&app, lease))

@@ -1,8 +1,9 @@
-//! `Cache-Control` (RFC 9111 §5.2). A malformed directive gets its most restrictive reading.
+//! `Cache-Control` (RFC 9111 §5.2). A malformed directive gets its most restrictive reading (§4.2.1).
 
 use http::{HeaderMap, header};
 
 use super::targeted;
+use crate::config::rules::is_token_byte;
 
 /// The directives of all `Cache-Control` lines of a message, in order: name in lower case, argument without quotes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,7 @@ impl CacheControl {
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(header::CACHE_CONTROL).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
-        let directives = lines.flat_map(|line| members(&line)).filter_map(|member| directive(&member)).collect();
+        let directives = lines.flat_map(|line| members(&line)).flat_map(|member| directives(&member)).collect();
         Self { directives, targeted: false }
     }
 
@@ -105,12 +106,26 @@ fn members(line: &str) -> Vec<String> {
     if quoted { line.split(',').map(str::to_owned).collect() } else { members }
 }
 
-fn directive(member: &str) -> Option<(String, Option<String>)> {
-    let (name, argument) = match member.split_once('=') {
-        Some((name, argument)) => (name.trim(), Some(argument.trim().trim_matches('"').to_owned())),
-        None => (member.trim(), None),
-    };
-    (!name.is_empty()).then(|| (name.to_ascii_lowercase(), argument))
+/// Directives that restrict a cache.
+const RESTRICTIVE: [&str; 5] = ["private", "no-store", "no-cache", "must-revalidate", "proxy-revalidate"];
+
+/// The directive of a member. A malformed member, such as `no-store; max-age=0`, also has the restrictive directives
+/// among its words.
+fn directives(member: &str) -> Vec<(String, Option<String>)> {
+    let member = member.to_ascii_lowercase();
+    let (name, argument) = member.split_once('=').map_or((&*member, None), |(name, text)| (name, Some(text.trim())));
+    let name = name.trim();
+    let is_token = |text: &str| text.bytes().all(is_token_byte);
+    let is_quoted = |text: &str| text.len() > 1 && text.starts_with('"') && text.ends_with('"');
+    let mut directives = Vec::new();
+    if !name.is_empty() {
+        directives.push((name.to_owned(), argument.map(|text| text.trim_matches('"').to_owned())));
+    }
+    if name.is_empty() || !is_token(name) || argument.is_some_and(|text| !is_token(text) && !is_quoted(text)) {
+        let words = member.split(|character: char| !u8::try_from(character).is_ok_and(is_token_byte));
+        directives.extend(words.filter(|word| RESTRICTIVE.contains(word)).map(|word| (word.to_owned(), None)));
+    }
+    directives
 }
 
 #[cfg(test)]
@@ -152,6 +167,24 @@ mod tests {
         assert!(read(&[r#"max-age=60, ext="a, no-store"#]).has("no-store"), "the quote never ends");
         let line = HeaderValue::from_bytes("private, ext=\"ü\"".as_bytes()).unwrap();
         assert!(CacheControl::of(&[(header::CACHE_CONTROL, line)].into_iter().collect()).has("private"));
+    }
+
+    #[test]
+    fn a_wrong_separator_hides_no_restriction() {
+        for line in [
+            "no-store; max-age=60",
+            "public; no-store",
+            "max-age=60 no-store",
+            "s-maxage=60, max-age=60; no-store",
+            "\"no-store\"",
+            "=no-store",
+            "no-store;",
+            "max-age=60, \"no-store",
+        ] {
+            assert!(read(&[line]).has("no-store"), "{line}");
+        }
+        assert!(!read(&["no-store-x; max-age=60"]).has("no-store"));
+        assert_eq!(read(&["ext; max-age=60"]).seconds("max-age"), None, "a malformed member gives no freshness");
     }
 
     #[test]

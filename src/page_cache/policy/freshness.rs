@@ -81,6 +81,10 @@ pub fn freshness(
     let no_cache = control.has("no-cache");
     if stated.is_none() && !no_cache {
         heuristic.popularity?;
+        // It answers what one visitor did, such as a logout.
+        if headers.contains_key("clear-site-data") {
+            return Err(Reason::Personal);
+        }
         if status != StatusCode::OK {
             return Err(Reason::Status);
         }
@@ -229,6 +233,7 @@ mod tests {
             (599, "cache-control: max-age=60, must-understand", Reason::Status),
             (200, "set-cookie: a=b\ncache-control: max-age=60", Reason::SetCookie),
             (200, "cache-control: max-age=60, no-store", Reason::NoStore),
+            (200, "clear-site-data: \"cookies\"", Reason::Personal),
             (200, "cache-control: PRIVATE", Reason::Private),
             (200, "cache-control: private=\"x\", max-age=60", Reason::Private),
             (200, "cache-control: private\ncdn-cache-control: max-age=60, private", Reason::Private),

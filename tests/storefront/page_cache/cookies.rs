@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{cache_status, header, is_hit, make_popular, store_page, stored_pages};
 use crate::{
     routes::api::service,
-    support::{Reply, Shop, scenarios},
+    support::{Asked, Reply, Shop, scenarios},
 };
 
 scenarios! {
@@ -21,6 +21,7 @@ scenarios! {
         ("QUERY_KEPT", "utm_term"),
     ];
     a_silent_page_is_shared_with_visitors_without_cookies_of_their_own,
+    a_script_that_asks_for_a_part_of_a_silent_page_gets_its_own,
     a_visitor_with_a_personal_cookie_never_gets_a_shared_page,
     ignored_cookies_do_not_count_for_vary_cookie,
     a_varied_cookie_selects_the_page,
@@ -53,6 +54,28 @@ async fn a_silent_page_is_shared_with_visitors_without_cookies_of_their_own(shop
     let (status, body) = visit(shop, "/products/mug", "_ga=1; basket=7").await;
     assert_eq!(status, "fwd=bypass; detail=cookie");
     assert!(body.starts_with("_ga=1; basket=7"), "{body}");
+}
+
+async fn a_script_that_asks_for_a_part_of_a_silent_page_gets_its_own(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    let of_script =
+        |asked: &Asked| ["hx-request", "x-requested-with"].iter().any(|name| !asked.header(name).is_empty());
+    shop.origin.answer_with(move |asked| match asked.header("accept") {
+        "application/json" => Reply::html("{}"),
+        _ => Reply::html(if of_script(asked) { "part" } else { "page" }),
+    });
+    store_page(shop, "mug").await;
+    for (name, value, body) in [
+        ("hx-request", "true", "part"),
+        ("x-requested-with", "XMLHttpRequest", "part"),
+        ("accept", "application/json", "{}"),
+        ("x-requested-with", "com.example.browser", "page"),
+        ("accept", "text/html,*/*;q=0.8", "page"),
+    ] {
+        let answer = shop.get("/products/mug").header(name, value).send().await.unwrap();
+        assert_eq!((is_hit(&answer), answer.text().await.unwrap().as_str()), (body == "page", body), "{name}: {value}");
+    }
+    assert_eq!(visit(shop, "/products/mug", "").await.1, "page");
 }
 
 async fn a_visitor_with_a_personal_cookie_never_gets_a_shared_page(shop: &Shop) {
