@@ -90,7 +90,7 @@ impl Visitors {
 pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfig) -> bool {
     let headers: HeaderMap = cookies.map(|value| (header::COOKIE, value.clone())).into_iter().collect();
     let judged = VisitorCookies::of(&headers, &config.cookies);
-    let selecting = SelectingHeaders::of(&headers, &config.forward, &judged);
+    let selecting = SelectingHeaders::of(&headers, &config.headers, &judged);
     page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
 }
 

@@ -63,7 +63,7 @@ impl PageRequest {
     /// The name of the isolate's note on a render that says nothing about the page that others get: that of this variant, or
     /// that of a reload.
     pub(super) fn own_note(&self, vary: &VaryFields) -> String {
-        format!("{} {}", self.key.hash(), self.selecting.variant(vary).unwrap_or_default())
+        format!("{} {}", self.key.hash(), self.selecting.variant(&self.selecting.with_varied(vary)).unwrap_or_default())
     }
 
     pub(super) fn popularity(&self, lookup: &LookupResult) -> Popularity {

@@ -36,8 +36,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
     let Found { lookup: LookupResult { entry: stored, lease, vary, state, .. }, session, .. } = found;
     let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
-    // The note of a render that only this variant of the page, or only a reload, brings about.
-    let own_note = others_have_page.then(|| page.own_note(&vary));
+    let own_note = page.own_note(&vary);
     let is_known = state == PageState::Shared;
     let guard =
         lease.as_ref().map(|_| app.pages.start_render(page.key.hash(), page.visit.now + app.config.origin.timeout));
@@ -66,7 +65,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return answer;
         }
     }
-    let render = SharedRender { page, lease, guard, miss, now, own_note };
+    let render = SharedRender { page, lease, guard, miss, now, own_note, others_have_page };
     match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             Box::pin(render.forward_personally(Some(*page), session)).await
@@ -98,8 +97,10 @@ struct SharedRender {
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
-    /// The name of the isolate's note if the render cannot be stored and others still [have the page](others_have_page).
-    own_note: Option<String>,
+    /// The name of the isolate's note on a render that only this variant of the page, or only a reload, brings about.
+    own_note: String,
+    /// See [`others_have_page`].
+    others_have_page: bool,
 }
 
 /// A response that cannot be stored.
@@ -178,14 +179,14 @@ impl SharedRender {
         let NotStored { response, directives, why, was_compressed } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, own_note, .. } = self;
+        let Self { page, lease, miss, guard: _guard, own_note, others_have_page, .. } = self;
         let app = page.visit.app.clone();
         let ended = if was_compressed && reason == Reason::Encoding {
             // Only the coding prevents the store. Without it, the page can be stored.
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
-        } else if let Some(own_note) = own_note {
+        } else if others_have_page || page.selecting.is_redirected(response.status()) {
             // One client's reload or variant must not take the page from the others. But nobody waits for its lease again.
             if reason.is_lasting() {
                 app.pages.note_unstorable_personal(&own_note, reason, page.visit.now);
@@ -194,7 +195,7 @@ impl SharedRender {
         } else {
             note_unstorable(&page, lease, why)
         };
-        let sent_all = app.config.page.forward == Forward::All;
+        let sent_all = app.config.page.headers.forward == Forward::All;
         let has_holes = || app.config.page.holes.of_path(page.key.path()).next().is_some();
         let may_be_personal = !reason.lacks_room() || has_holes();
         let has_user = || session.as_ref().is_some_and(|session| session.user.is_some());
