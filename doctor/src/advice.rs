@@ -27,6 +27,8 @@ pub struct Refused<'a> {
     pub kind: &'a str,
     /// The canonical path.
     pub path: &'a str,
+    /// The shop says that the page is the same for all visitors.
+    pub is_claimed: bool,
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
     /// Size of the body.
@@ -89,7 +91,9 @@ pub fn names(rules: &[Rule]) -> String {
     rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect::<Vec<_>>().join(" and ")
 }
 
-/// Rules for the cookies that a page sets.
+/// Rules for the cookies that a page sets. If the shop is silent about sharing, such a cookie counts as personal. If the shop
+/// claims the page for everybody, its visitors need no personal rule: edgefront shares only such pages with an unknown
+/// cookie, and the trial compares them.
 fn drop_cookies(page: &Refused) -> Advice {
     let rules = &page.config.cookies;
     let Some(path) = path_pattern(page.kind) else {
@@ -105,7 +109,7 @@ fn drop_cookies(page: &Refused) -> Advice {
             continue;
         }
         proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
-        if !rules.personal.contains(name) && !rules.ignored.contains(name) {
+        if !page.is_claimed && !rules.personal.contains(name) && !rules.ignored.contains(name) {
             proposed.push(Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: PERSONAL_RISK });
         }
     }
@@ -141,7 +145,8 @@ mod tests {
         let origin = url::Url::parse("https://shop.example").unwrap();
         let config = Settings::new(&origin, None, &[]).unwrap().config().unwrap().page;
         let set_cookies: Vec<_> = set_cookies.iter().map(|name| (*name).to_owned()).collect();
-        match advise(&Refused { reason, kind, path: "/books/1/", set_cookies: &set_cookies, bytes: 0, config: &config })
+        let (path, is_claimed) = ("/books/1/", false);
+        match advise(&Refused { reason, kind, path, is_claimed, set_cookies: &set_cookies, bytes: 0, config: &config })
         {
             Advice::Rules(rules) => Ok(rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect()),
             Advice::NoRule(text) => Err(text),

@@ -56,8 +56,8 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
             let status = response.status();
             drop(response);
             match page.complete(app, key).await {
-                Some(page) => of_page(Box::new(page), key),
-                None => not_stored(status, HeaderMap::new(), Bytes::new(), Reason::TooLarge, String::new()),
+                Ok(page) => of_page(Box::new(page), key),
+                Err(why) => not_stored(status, HeaderMap::new(), Bytes::new(), why.reason, why.cause),
             }
         }
         RenderOutcome::NotStorable { response, why, .. } => {

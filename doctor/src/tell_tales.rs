@@ -42,6 +42,8 @@ const TELL_TALES: &[(&str, Trace, u32)] = &[
     ("magento", Trace::Cookie("mage-"), 2),
     ("magento", Trace::Cookie("form_key"), 1),
     ("magento", Trace::Html("text/x-magento-init"), 3),
+    ("nextjs", Trace::Header("x-nextjs-"), 3),
+    ("nextjs", Trace::Html("/_next/static/"), 3),
     ("opencart", Trace::Cookie("OCSESSID"), 3),
     ("opencart", Trace::Html("index.php?route=common/home"), 2),
     ("opencart", Trace::Html("catalog/view/theme"), 1),
@@ -155,6 +157,7 @@ mod tests {
         let woocommerce =
             "<link href=/wp-content/plugins/woocommerce/a> <script src=/wp-includes/b> <a href=/wp-login.php>";
         assert_eq!(recognize(&[], woocommerce, &["/wp-login.php"]), Some("woocommerce"));
+        assert_eq!(recognize(&[], "<script src=/_next/static/chunks/a.js>", &[]), Some("nextjs"));
         assert_eq!(recognize(&["session=1"], "<p>A shop</p>", &["/"]), None);
     }
 }

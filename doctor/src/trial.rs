@@ -51,9 +51,12 @@ impl Trial<'_> {
         let (mut rules, mut settings) = (Vec::new(), self.settings.clone());
         for round in 0..=MAX_ROUNDS {
             let app = render::edgefront(&settings, self.shop)?;
-            let config = &app.config.page;
+            let (config, is_claimed) = (&app.config.page, page.is_claimed());
             let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
-                Err(reason) => advise(&Refused { reason, kind, path: &page.path, set_cookies: &[], bytes: 0, config }),
+                Err(reason) => {
+                    let path = &page.path;
+                    advise(&Refused { reason, kind, path, is_claimed, set_cookies: &[], bytes: 0, config })
+                }
                 Ok(key) => {
                     let Some(first) = render::for_everybody(&app, &key).await else {
                         return Ok(not_verified(&page.url));
@@ -61,8 +64,8 @@ impl Trial<'_> {
                     let Err(NotStored { reason, .. }) = first.stored else {
                         return self.check_sharing(rules, settings, page).await;
                     };
-                    let (set_cookies, bytes) = (set_cookies(&first.headers), first.body.len());
-                    advise(&Refused { reason, kind, path: key.path(), set_cookies: &set_cookies, bytes, config })
+                    let (path, set_cookies, bytes) = (key.path(), set_cookies(&first.headers), first.body.len());
+                    advise(&Refused { reason, kind, path, is_claimed, set_cookies: &set_cookies, bytes, config })
                 }
             };
             match advice {

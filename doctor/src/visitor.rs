@@ -89,8 +89,8 @@ impl Visitors {
 /// any.
 pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfig) -> bool {
     let headers: HeaderMap = cookies.map(|value| (header::COOKIE, value.clone())).into_iter().collect();
-    let judged = VisitorCookies::of(&headers, &config.cookies);
-    let selecting = SelectingHeaders::of(&headers, &config.forward, &judged);
+    let judged = VisitorCookies::of(&headers, &config.cookies, &config.headers.varied);
+    let selecting = SelectingHeaders::of(&headers, &config.headers, &judged);
     page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
 }
 

@@ -108,10 +108,11 @@ pub fn headers(data: &[u8]) {
 
     if let Some(fields) = VaryFields::of(&headers) {
         assert_eq!(VaryFields::from_text(&fields.to_text()), fields);
-        let selecting = SelectingHeaders::of(&headers, &Forward::All, &VisitorCookies::default());
+        let selecting = SelectingHeaders::of(&headers, &Forward::All.into(), &VisitorCookies::default());
         if let Some(variant) = selecting.variant(&fields) {
             assert_eq!(fields.is_empty(), variant.is_empty());
-            let again = SelectingHeaders::of(&selecting.headers(None), &Forward::All, &VisitorCookies::default());
+            let again =
+                SelectingHeaders::of(&selecting.headers(None), &Forward::All.into(), &VisitorCookies::default());
             assert_eq!(again.variant(&fields), Some(variant), "what the origin is sent selects the same");
         }
     }

@@ -82,9 +82,9 @@ pub struct PageConfig {
     pub memory: Duration,
     /// `PAGE_LOCATION_MS`: how long a lookup waits for the location's cache. Zero does not use that cache.
     pub location: Duration,
-    /// `PAGE_FORWARD_HEADERS`: the client's headers that may reach the origin with a request whose response may be
-    /// stored.
-    pub forward: Forward,
+    /// `PAGE_FORWARD_HEADERS` and `HEADERS_VARIED`: the client's headers that may reach the origin with a request whose
+    /// response may be stored.
+    pub headers: HeaderRules,
     /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT` and `PATHS_PERSONAL`: what a URL says about its page.
     pub urls: UrlRules,
     /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED`, `COOKIES_HOLES` and `CSRF_COOKIE`:
@@ -97,6 +97,21 @@ pub struct PageConfig {
 }
 
 /// The client's headers that reach the origin with a request whose response may be stored. Cookies never do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderRules {
+    /// `PAGE_FORWARD_HEADERS`: these headers select a page if the origin's `Vary` names them.
+    pub forward: Forward,
+    /// `HEADERS_VARIED`: these headers always select a page, and the origin always gets them.
+    pub varied: Vec<HeaderName>,
+}
+
+impl From<Forward> for HeaderRules {
+    fn from(forward: Forward) -> Self {
+        Self { forward, varied: Vec::new() }
+    }
+}
+
+/// The headers that `PAGE_FORWARD_HEADERS` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forward {
     /// `*`: all headers except those about the connection, the cache or a person. The origin must name in `Vary` every

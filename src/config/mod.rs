@@ -26,8 +26,8 @@ use std::time::Duration;
 pub use self::{
     error::{ConfigError, ConfigErrors},
     groups::{
-        CartConfig, FlashConfig, Forward, InsightsConfig, MailTarget, OriginConfig, PageConfig, RankingConfig,
-        RedisConfig, RowsConfig, SessionConfig,
+        CartConfig, FlashConfig, Forward, HeaderRules, InsightsConfig, MailTarget, OriginConfig, PageConfig,
+        RankingConfig, RedisConfig, RowsConfig, SessionConfig,
     },
     secret::Secret,
 };

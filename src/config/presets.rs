@@ -46,6 +46,7 @@ presets![
     "django-oscar",
     "evershop",
     "magento",
+    "nextjs",
     "opencart",
     "prestashop",
     "shopware",
@@ -89,7 +90,7 @@ mod tests {
     use super::{super::tests::read, *};
 
     /// The variables that a preset may set: they describe a storefront, and none is a secret or a limit.
-    const ALLOWED: [&str; 14] = [
+    const ALLOWED: [&str; 15] = [
         "CART_ROUTES",
         "COOKIES_DROPPED",
         "COOKIES_HOLES",
@@ -97,6 +98,7 @@ mod tests {
         "COOKIES_PERSONAL",
         "COOKIES_VARIED",
         "CSRF_COOKIE",
+        "HEADERS_VARIED",
         "HOLES",
         "ITEM_ROUTES",
         "LOGIN_ROUTES",

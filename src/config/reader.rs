@@ -6,15 +6,15 @@ use http::{HeaderName, HeaderValue};
 use url::Url;
 
 use super::{
-    CartConfig, Config, ConfigError, ConfigErrors, FlashConfig, Forward, InsightsConfig, MailTarget, OriginConfig,
-    PageConfig, RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
+    CartConfig, Config, ConfigError, ConfigErrors, FlashConfig, Forward, HeaderRules, InsightsConfig, MailTarget,
+    OriginConfig, PageConfig, RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
     presets::Preset,
     rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name},
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
-        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD, HOLES,
-        HOLES_WAIT_MS, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL,
+        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD, HEADERS_VARIED,
+        HOLES, HOLES_WAIT_MS, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL,
         PAGE_FORWARD_HEADERS, PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE,
         PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE,
         RANKING_KEEP, READ_REGIONS, REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE,
@@ -69,7 +69,10 @@ impl Reader<'_> {
             wait: self.milliseconds(&PAGE_WAIT_MS),
             memory: self.seconds(&PAGE_MEMORY),
             location: self.milliseconds(&PAGE_LOCATION_MS),
-            forward: self.forwarded_headers(),
+            headers: HeaderRules {
+                forward: self.forwarded_headers(),
+                varied: self.rules(&HEADERS_VARIED, header_names),
+            },
             urls: self.url_rules(),
             cookies: self.cookie_rules(),
             holes: self.rules(&HOLES, HoleRules::parse),
@@ -211,8 +214,7 @@ impl Reader<'_> {
         if text == "*" {
             return Forward::All;
         }
-        let names: Result<Vec<_>, _> = text.split(',').map(|name| HeaderName::try_from(name.trim())).collect();
-        Forward::Only(names.unwrap_or_else(|_| {
+        Forward::Only(header_names(&text).unwrap_or_else(|_| {
             self.refuse(&PAGE_FORWARD_HEADERS, &text);
             Vec::new()
         }))
@@ -363,6 +365,12 @@ impl Reader<'_> {
     fn wrong(&mut self, variable: &Variable, problem: impl Into<String>) {
         self.errors.push(ConfigError { variable: variable.name, problem: problem.into() });
     }
+}
+
+/// Parses names of headers that are separated by commas.
+fn header_names(list: &str) -> Result<Vec<HeaderName>, String> {
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(|name| HeaderName::try_from(name).map_err(|_| format!("has {name:?}, which names no header"))).collect()
 }
 
 /// The least length of a secret, in characters.

@@ -53,6 +53,7 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("DEMO_URL", "shop.example"),
         ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
         ("PAGE_FORWARD_HEADERS", "accept language"),
+        ("HEADERS_VARIED", "x country"),
         ("PRESET", "oscar"),
         ("COOKIES_IGNORED", "*"),
         ("COOKIES_PERSONAL", "a b"),

@@ -85,6 +85,9 @@ variables! {
     COOKIES_PERSONAL = text("", NAMES);
     /// Cookies that select one of several pages under a URL, with their values.
     COOKIES_VARIED = text("", "names separated by commas, with their values or without: django_language, currency=EUR|USD");
+    /// Request headers that select one of several pages under a URL, whether or not the origin's `Vary` names them. The
+    /// origin gets them with each shared render.
+    HEADERS_VARIED = text("", "names of headers separated by commas, such as x-country; + at the start adds to the preset");
     /// Cookies that shared renders do not set on the named paths, so that they do not prevent sharing.
     COOKIES_DROPPED = text("", "cookies and paths separated by commas, such as oscar_history@/catalogue/*");
     /// The parts of shared pages that belong to one visitor: the pages, a CSS selector, and the source of the content.

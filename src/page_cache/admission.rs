@@ -8,7 +8,7 @@ use super::{
     policy::{Reason, RequestDirectives, freshness::Popularity},
 };
 use crate::{
-    config::{Forward, PageConfig, rules::UrlRules},
+    config::{Forward, HeaderRules, PageConfig, rules::UrlRules},
     ports::fetch::Request,
     proxy::is_hop_by_hop,
 };
@@ -94,13 +94,13 @@ const COMMON_HEADERS: [&str; 25] = [
 /// Returns whether a request has, besides cookies, only headers that identify nobody. A page that is not known to be
 /// shared is rendered for everybody only after such a request: another header may hold credentials.
 #[must_use]
-pub fn is_plain(headers: &HeaderMap, forward: &Forward) -> bool {
-    let Forward::Only(names) = forward else { return true };
+pub fn is_plain(headers: &HeaderMap, rules: &HeaderRules) -> bool {
+    let Forward::Only(names) = &rules.forward else { return true };
     let is_plain = |name: &http::HeaderName| {
         let text = name.as_str();
         // The platform sets these for every request; scheme and host are in the key.
         let is_platforms = text == "x-forwarded-proto" || text.starts_with("sec-") || is_hop_by_hop(text);
-        is_platforms || COMMON_HEADERS.contains(&text) || names.contains(name)
+        is_platforms || COMMON_HEADERS.contains(&text) || names.contains(name) || rules.varied.contains(name)
     };
     headers.keys().all(is_plain)
 }
@@ -145,15 +145,15 @@ mod tests {
 
     #[test]
     fn an_uncommon_header_makes_a_request_personal() {
-        let listed = Forward::Only(vec!["x-country".parse().unwrap()]);
-        let is_plain = |name: &'static str, forward| {
-            is_plain(&[(name.parse().unwrap(), "x".parse().unwrap())].into_iter().collect(), forward)
+        let listed = Forward::Only(vec!["x-country".parse().unwrap()]).into();
+        let is_plain = |name: &'static str, rules: &HeaderRules| {
+            is_plain(&[(name.parse().unwrap(), "x".parse().unwrap())].into_iter().collect(), rules)
         };
         for name in ["user-agent", "referer", "sec-fetch-mode", "cookie", "x-country", "connection"] {
             assert!(is_plain(name, &listed), "{name}");
         }
         for name in ["x-api-key", "x-forwarded-host", "x-original-url", "x-http-method-override", "origin"] {
-            assert!(!is_plain(name, &listed) && is_plain(name, &Forward::All), "{name}");
+            assert!(!is_plain(name, &listed) && is_plain(name, &Forward::All.into()), "{name}");
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The request headers that select one of several pages under a URL (RFC 9111 §4.1).
 //!
-//! Only headers that `PAGE_FORWARD_HEADERS` names can select a page, because the origin gets no other.
+//! Only headers that `PAGE_FORWARD_HEADERS` or `HEADERS_VARIED` names can select a page, because the origin gets no other.
 
 use std::collections::BTreeMap;
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::{policy::VaryFields, visitor_cookies::VisitorCookies};
 use crate::{
-    config::Forward,
+    config::{Forward, HeaderRules},
     ports::sort,
     proxy::{is_edge, is_hop_by_hop, is_of_proxies},
 };
@@ -30,6 +30,8 @@ pub struct SelectingHeaders {
     withheld: Vec<String>,
     /// Every header in `values` is sent.
     all: bool,
+    /// The names in `values` that are sent with each shared render: those of `HEADERS_VARIED`, and [`VARIED_COOKIES`].
+    varied: Vec<String>,
 }
 
 /// Never sent with a shared render: these headers belong to one visitor, ask for less than the whole page, or are set
@@ -57,23 +59,28 @@ const NEVER: [&str; 17] = [
 impl SelectingHeaders {
     /// Reads a request, whose cookies are `cookies`.
     #[must_use]
-    pub fn of(headers: &HeaderMap, forward: &Forward, cookies: &VisitorCookies) -> Self {
-        let mut selecting = Self { all: matches!(forward, Forward::All), ..Self::default() };
+    pub fn of(headers: &HeaderMap, rules: &HeaderRules, cookies: &VisitorCookies) -> Self {
+        let mut selecting = Self { all: matches!(rules.forward, Forward::All), ..Self::default() };
         if !cookies.varied.is_empty() {
             selecting.values.insert(VARIED_COOKIES.to_owned(), cookies.varied.clone());
+            selecting.varied.push(VARIED_COOKIES.to_owned());
         }
         for name in headers.keys() {
             let text = name.as_str();
+            let is_varied = rules.varied.contains(name);
             let is_forwarded = !NEVER.contains(&text)
                 && !is_edge(name)
                 && !is_of_proxies(name)
                 && !is_hop_by_hop(text)
-                && match forward {
+                && match &rules.forward {
                     Forward::All => true,
-                    Forward::Only(names) => names.contains(name),
+                    Forward::Only(names) => is_varied || names.contains(name),
                 };
             match is_forwarded.then(|| combined(headers, name)).flatten() {
-                Some(value) => drop(selecting.values.insert(text.to_owned(), value)),
+                Some(value) => {
+                    selecting.values.insert(text.to_owned(), value);
+                    selecting.varied.extend(is_varied.then(|| text.to_owned()));
+                }
                 None if text != "cookie" || cookies.count_for_vary() => selecting.withheld.push(text.to_owned()),
                 None => {}
             }
@@ -81,10 +88,10 @@ impl SelectingHeaders {
         selecting
     }
 
-    /// The headers for the origin: all that may be sent, or only `fields`. The varied cookies are always sent.
+    /// The headers for the origin: all that may be sent, or only `fields`. Varied headers and cookies are always sent.
     #[must_use]
     pub fn headers(&self, fields: Option<&VaryFields>) -> HeaderMap {
-        let is_sent = |name: &str| name == VARIED_COOKIES || fields.is_none_or(|fields| fields.contains(name));
+        let is_sent = |name: &str| self.is_varied(name) || fields.is_none_or(|fields| fields.contains(name));
         let pairs = self.values.iter().filter(|(name, _)| self.all || is_sent(name));
         let header = |(name, value): (&String, &String)| {
             let name = if name == VARIED_COOKIES { header::COOKIE } else { name.parse().ok()? };
@@ -96,8 +103,27 @@ impl SelectingHeaders {
     /// Returns whether the origin varied on a header of this request that it did not get, but may get.
     #[must_use]
     pub fn lacks(&self, fields: &VaryFields, sent: Option<&VaryFields>) -> bool {
-        let was_sent = |name: &str| self.all || name == VARIED_COOKIES || sent.is_none_or(|sent| sent.contains(name));
+        let was_sent = |name: &str| self.all || self.is_varied(name) || sent.is_none_or(|sent| sent.contains(name));
         fields.iter().any(|field| self.values.contains_key(field) && !was_sent(field))
+    }
+
+    fn is_varied(&self, name: &str) -> bool {
+        self.varied.iter().any(|varied| varied == name)
+    }
+
+    /// Returns whether a response with this status says nothing about the page of other requests: varied headers or
+    /// cookies of this request possibly cause the redirect.
+    #[must_use]
+    pub fn is_redirected(&self, status: StatusCode) -> bool {
+        status.is_redirection() && !self.varied.is_empty()
+    }
+
+    /// `fields`, and the varied headers and cookies of this request.
+    #[must_use]
+    pub fn with_varied(&self, fields: &VaryFields) -> VaryFields {
+        let mut fields = fields.clone();
+        self.varied.iter().for_each(|name| fields.insert(name.clone()));
+        fields
     }
 
     /// The name of this request's variant: the values of `fields`. None if the request has one of `fields` that the
@@ -165,12 +191,12 @@ mod tests {
         lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
     }
 
-    fn listed() -> Forward {
-        Forward::Only(vec![header::ACCEPT_LANGUAGE, "foo".parse().unwrap()])
+    fn listed() -> HeaderRules {
+        Forward::Only(vec![header::ACCEPT_LANGUAGE, "foo".parse().unwrap()]).into()
     }
 
-    fn variant(forward: &Forward, request: &[(&'static str, &'static str)], vary: &'static str) -> Option<String> {
-        SelectingHeaders::of(&headers(request), forward, &RECOGNIZED)
+    fn variant(rules: &HeaderRules, request: &[(&'static str, &'static str)], vary: &'static str) -> Option<String> {
+        SelectingHeaders::of(&headers(request), rules, &RECOGNIZED)
             .variant(&VaryFields::of(&headers(&[("vary", vary)]))?)
     }
 
@@ -188,10 +214,10 @@ mod tests {
     #[test]
     fn a_response_that_varies_on_a_withheld_header_is_for_nobody() {
         for (vary, value) in [("cookie", "a=b"), ("user-agent", "x"), ("authorization", "y")] {
-            let name = |forward: &Forward| SelectingHeaders::of(&headers(&[(vary, value)]), forward, &RECOGNIZED);
+            let name = |rules: &HeaderRules| SelectingHeaders::of(&headers(&[(vary, value)]), rules, &RECOGNIZED);
             let fields = VaryFields::of(&headers(&[("vary", vary)])).unwrap();
             assert_eq!(name(&listed()).variant(&fields), None, "{vary}");
-            assert_eq!(name(&Forward::All).variant(&fields).is_some(), vary == "user-agent", "{vary}");
+            assert_eq!(name(&Forward::All.into()).variant(&fields).is_some(), vary == "user-agent", "{vary}");
             assert_eq!(variant(&listed(), &[], vary), Some(format!("{vary}\n")), "a request without it");
         }
         let nobody = SelectingHeaders::of(&headers(&[("cookie", "__Host-session=x")]), &listed(), &ANONYMOUS);
@@ -210,6 +236,18 @@ mod tests {
     }
 
     #[test]
+    fn varied_headers_select_the_variant_and_always_reach_the_origin() {
+        let rules = HeaderRules { varied: vec!["x-country".parse().unwrap()], ..listed() };
+        let selecting = SelectingHeaders::of(&headers(&[("x-country", "DE"), ("foo", "1")]), &rules, &ANONYMOUS);
+        let fields = selecting.with_varied(&VaryFields::default());
+        assert_eq!(selecting.variant(&fields).as_deref(), Some("x-country=DE\n"));
+        assert_eq!(selecting.headers(Some(&VaryFields::default())), headers(&[("x-country", "DE")]));
+        assert!(!selecting.lacks(&fields, Some(&VaryFields::default())));
+        assert!(selecting.is_redirected(StatusCode::FOUND) && !selecting.is_redirected(StatusCode::OK));
+        assert!(!SelectingHeaders::of(&headers(&[]), &rules, &ANONYMOUS).is_redirected(StatusCode::FOUND));
+    }
+
+    #[test]
     fn equal_language_preferences_have_one_spelling() {
         let request = |value| variant(&listed(), &[("accept-language", value)], "accept-language").unwrap();
         assert_eq!(request("de, en;q=0.5"), "accept-language=de,en;q=0.5\n");
@@ -222,14 +260,14 @@ mod tests {
     #[test]
     fn only_forwarded_headers_are_sent() {
         let request = headers(&[("foo", "1"), ("x-forwarded-host", "evil"), ("x-other", "2"), ("range", "bytes=0-1")]);
-        let sent = |forward, fields: Option<&str>| {
+        let sent = |rules: HeaderRules, fields: Option<&str>| {
             let fields = fields.map(VaryFields::from_text);
-            let sent = SelectingHeaders::of(&request, &forward, &ANONYMOUS).headers(fields.as_ref());
+            let sent = SelectingHeaders::of(&request, &rules, &ANONYMOUS).headers(fields.as_ref());
             sent.keys().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(sent(listed(), None), "foo");
         assert_eq!(sent(listed(), Some("accept")), "");
         assert_eq!(sent(listed(), Some("foo")), "foo");
-        assert_eq!(sent(Forward::All, Some("")), "foo x-other");
+        assert_eq!(sent(Forward::All.into(), Some("")), "foo x-other");
     }
 }

@@ -1,6 +1,6 @@
 //! The cookies of one request, judged by the rules of the storefront.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use crate::{
     config::rules::{CookieKind, CookieRules},
@@ -26,10 +26,10 @@ pub struct VisitorCookies {
 }
 
 impl VisitorCookies {
-    /// Judges the cookies of a request, except edgefront's own.
+    /// Judges the cookies of a request, except edgefront's own. `varied`: the headers that select a page (`HEADERS_VARIED`).
     #[must_use]
-    pub fn of(headers: &HeaderMap, rules: &CookieRules) -> Self {
-        let mut strictest = if asks_for_part(headers) { CookieKind::Unknown } else { CookieKind::Ignored };
+    pub fn of(headers: &HeaderMap, rules: &CookieRules, varied: &[HeaderName]) -> Self {
+        let mut strictest = if asks_for_part(headers, varied) { CookieKind::Unknown } else { CookieKind::Ignored };
         let mut varied: Vec<&str> = Vec::new();
         let mut in_holes = false;
         for (index, cookie) in cookie::of_origin(headers).enumerate() {
@@ -76,14 +76,15 @@ impl VisitorCookies {
 const PART: [&str; 6] = ["hx-request", "rsc", "turbo-frame", "x-inertia", "x-pjax", "x-up-version"];
 
 /// Returns whether a script asks for a part or another form of the page under its URL. An origin that says nothing about
-/// caching possibly names no such header in `Vary`.
-fn asks_for_part(headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+/// caching possibly names no such header in `Vary`. Headers that select the page do not count.
+fn asks_for_part(headers: &HeaderMap, varied: &[HeaderName]) -> bool {
+    let header = |name: &str| headers.get(name).filter(|_| !varied.iter().any(|varied| varied == name));
+    let text = |name: &str| header(name).map(|value| value.to_str().unwrap_or_default());
     // Android's browsers in apps send `X-Requested-With` with the app's name at each page.
     let is_by_script = text("x-requested-with").is_some_and(|by| by.eq_ignore_ascii_case("xmlhttprequest"));
     let wants_page = |accepted: &str| ["html", "*/*", "text/*"].iter().any(|range| accepted.contains(range));
     is_by_script
-        || PART.iter().any(|name| headers.contains_key(*name))
+        || PART.iter().any(|name| header(name).is_some())
         || text("accept").is_some_and(|accepted| !accepted.is_empty() && !wants_page(accepted))
 }
 
@@ -102,7 +103,8 @@ mod tests {
             ..CookieRules::default()
         };
         let line = |line: &&[u8]| (header::COOKIE, HeaderValue::from_bytes(line).unwrap());
-        let VisitorCookies { strictest, varied, .. } = VisitorCookies::of(&lines.iter().map(line).collect(), &rules);
+        let VisitorCookies { strictest, varied, .. } =
+            VisitorCookies::of(&lines.iter().map(line).collect(), &rules, &[]);
         (strictest, varied)
     }
 

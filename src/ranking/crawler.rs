@@ -5,20 +5,26 @@
 //! took a quarter of the 161,000 wasm instructions of a hot page. The matcher compares names only at bytes that are the
 //! first letter of a name.
 
-use http::{HeaderMap, HeaderName, header::USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, header::USER_AGENT};
 
 /// Parts of crawlers' names, in lower case. A person whose browser matches is not counted, which does no harm.
 const CRAWLER_NAMES: [&str; 6] = ["bot", "crawl", "spider", "slurp", "externalhit", "headless"];
 
-/// Request headers that announce a prefetch: `Sec-Purpose` of the Fetch standard, and `Purpose` of older browsers.
-static PREFETCH_HEADERS: [HeaderName; 2] = [HeaderName::from_static("sec-purpose"), HeaderName::from_static("purpose")];
+/// Request headers that announce a prefetch, and how their value begins: `Sec-Purpose` of the Fetch standard, `Purpose` of
+/// older browsers, and the header of Next.js, whose scripts prefetch every link in view.
+static PREFETCH_HEADERS: [(HeaderName, &str); 3] = [
+    (HeaderName::from_static("sec-purpose"), "prefetch"),
+    (HeaderName::from_static("purpose"), "prefetch"),
+    (HeaderName::from_static("next-router-prefetch"), ""),
+];
 
 /// True if a person is about to see the response: the `User-Agent` names no crawler, and the request is no prefetch.
 #[must_use]
 pub fn is_human(headers: &HeaderMap) -> bool {
-    let text = |name: &HeaderName| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
-    let is_prefetch = PREFETCH_HEADERS.iter().any(|name| text(name).starts_with(b"prefetch"));
-    !is_prefetch && !is_crawler(text(&USER_AGENT))
+    let text = |name: &HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    let announces =
+        |(name, start): &(HeaderName, &str)| text(name).is_some_and(|value| value.starts_with(start.as_bytes()));
+    !PREFETCH_HEADERS.iter().any(announces) && !is_crawler(text(&USER_AGENT).unwrap_or_default())
 }
 
 fn is_crawler(user_agent: &[u8]) -> bool {
@@ -58,7 +64,11 @@ mod tests {
         ] {
             assert!(!is_human_with("user-agent", agent), "{agent}");
         }
-        assert!(!is_human_with("sec-purpose", "prefetch;prerender") && !is_human_with("purpose", "prefetch"));
+        for (name, value) in
+            [("sec-purpose", "prefetch;prerender"), ("purpose", "prefetch"), ("next-router-prefetch", "1")]
+        {
+            assert!(!is_human_with(name, value), "{name}");
+        }
     }
 
     #[test]

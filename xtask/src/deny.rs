@@ -100,9 +100,11 @@ mod tests {
 
     #[test]
     fn the_lock_files_pin_hashes_and_name_no_private_registry() {
-        for lock_file in
-            [include_str!("../../package-lock.json"), include_str!("../../storefronts/evershop/package-lock.json")]
-        {
+        for lock_file in [
+            include_str!("../../package-lock.json"),
+            include_str!("../../storefronts/evershop/package-lock.json"),
+            include_str!("../../storefronts/nextjs/shop/package-lock.json"),
+        ] {
             let npm: serde_json::Value = serde_json::from_str(lock_file).unwrap();
             let packages = npm["packages"].as_object().unwrap().iter().filter(|(name, _)| !name.is_empty());
             for (name, package) in packages {

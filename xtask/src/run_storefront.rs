@@ -12,7 +12,7 @@ use crate::dev::{self, DevArguments};
 /// Installs a storefront into .cache/storefronts/NAME, starts it, and runs edgefront in front of it with its preset.
 #[derive(clap::Args)]
 pub struct StorefrontArguments {
-    /// A folder in storefronts/: django-oscar, evershop, wordpress.
+    /// A folder in storefronts/: django-oscar, evershop, nextjs, wordpress.
     name: String,
     /// The port of edgefront on 127.0.0.1.
     #[arg(long, default_value_t = 8787, value_parser = clap::value_parser!(u16).range(1..))]

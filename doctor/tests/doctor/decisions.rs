@@ -148,3 +148,11 @@ fn the_examined_address_is_not_proposed_as_the_origin() {
         assert!(line.starts_with("# "), "{line}");
     }
 }
+
+#[test]
+fn a_cookie_that_a_page_for_everybody_sets_needs_no_personal_rule() {
+    let shop = Shop::start(|asked| silent(asked, "").with("cache-control", "s-maxage=60"));
+    let report = shop.examine(&[]);
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ shopsession@/, shopsession@/books/*/");
+    assert!(report["vars"].get("COOKIES_PERSONAL").is_none(), "{}", report["vars"]);
+}

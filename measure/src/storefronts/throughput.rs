@@ -15,13 +15,13 @@ use crate::statistics::median;
 const CONNECTIONS: usize = 8;
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_secs(4);
-/// edgefront must be at least this many times as fast as the storefront alone.
-const MIN_RATIO: f64 = 5.0;
 
 /// Requests per second, medians of the rounds.
 pub struct Throughput {
     edgefront: f64,
     storefront: f64,
+    /// See [`Shop::min_speedup`](super::shops::Shop::min_speedup).
+    min_ratio: f64,
 }
 
 impl Throughput {
@@ -39,12 +39,13 @@ impl Throughput {
         Ok(Self {
             edgefront: median(edgefront).unwrap_or_default(),
             storefront: median(storefront).unwrap_or_default(),
+            min_ratio: stack.shop.min_speedup(),
         })
     }
 
     /// A sentence if edgefront is too slow.
     pub fn failure(&self) -> Option<String> {
-        (self.ratio() < MIN_RATIO).then(|| format!("{self}, wanted {MIN_RATIO} times"))
+        (self.ratio() < self.min_ratio).then(|| format!("{self}, wanted {} times", self.min_ratio))
     }
 
     fn ratio(&self) -> f64 {
@@ -54,7 +55,7 @@ impl Throughput {
 
 impl fmt::Display for Throughput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { edgefront, storefront } = self;
+        let Self { edgefront, storefront, .. } = self;
         write!(f, "{edgefront:.0} requests/s, the storefront alone {storefront:.0}: {:.1} times", self.ratio())
     }
 }

@@ -34,6 +34,8 @@ pub struct Visitor {
 
 /// A page as it arrived.
 pub struct Page {
+    /// The path that was requested, with its query and fragment.
+    pub path: String,
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: String,
@@ -153,6 +155,9 @@ impl Visitor {
         // Links may be absolute.
         let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url) };
         let mut request = self.http.get(url);
+        for (name, value) in self.shop.headers(path) {
+            request = request.header(*name, *value);
+        }
         if self.kind == Kind::Analytics {
             request = request.header(header::COOKIE, ANALYTICS_COOKIES);
         }
@@ -174,7 +179,9 @@ impl Visitor {
         self.post(path, "application/json", body.to_string()).await
     }
 
-    async fn post(&self, path: &str, content_type: &'static str, body: String) -> Result<Page, Failure> {
+    /// # Errors
+    /// When the Worker does not answer, or the answer is an error.
+    pub async fn post(&self, path: &str, content_type: &str, body: String) -> Result<Page, Failure> {
         let request = self.http.post(format!("{}{path}", self.url)).header(header::CONTENT_TYPE, content_type);
         let page = self.send(path, request.body(body)).await?;
         if page.status.is_success() { Ok(page) } else { Err(refused(path, &page)) }
@@ -184,7 +191,7 @@ impl Visitor {
         let failed = |cause: reqwest::Error| Failure::new(format!("{path}: {:?}", cause.without_url()), "");
         let response = request.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        Ok(Page { status, headers, body: response.text().await.map_err(failed)? })
+        Ok(Page { path: path.to_owned(), status, headers, body: response.text().await.map_err(failed)? })
     }
 }
 

@@ -45,10 +45,10 @@ impl BackgroundRender {
                 Ok(outcome) if outcome.is_failure() => {
                     log::warn!("page cache: a background render failed: error of the origin");
                 }
-                Ok(RenderOutcome::NotStorable { why, .. }) => {
+                Ok(RenderOutcome::NotStorable { response, why, .. }) => {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
-                    if reason.is_lasting() && !is_usable {
+                    if reason.is_lasting() && !is_usable && !selecting.is_redirected(response.status()) {
                         app.pages.note_unstorable(key.hash(), *reason, app.clock.now());
                         log_error(store::note_unstorable(&app.redis, &lease, &why).await);
                     } else {

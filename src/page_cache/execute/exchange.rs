@@ -119,6 +119,7 @@ impl OriginReply<'_> {
         if !config.cookies.varied.is_empty() {
             vary.insert(VARIED_COOKIES.to_owned());
         }
+        config.headers.varied.iter().for_each(|name| vary.insert(name.as_str().to_owned()));
         let variant = request.selecting.variant(&vary).ok_or(Reason::Vary)?;
         Ok(Judged { freshness, vary, variant })
     }

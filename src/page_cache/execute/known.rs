@@ -63,7 +63,7 @@ impl PageRequest {
     /// The key of the note after a render that concerns only this variant or this reload; others still get the stored
     /// page.
     pub(super) fn own_note(&self, vary: &VaryFields) -> String {
-        format!("{} {}", self.key.hash(), self.selecting.variant(vary).unwrap_or_default())
+        format!("{} {}", self.key.hash(), self.selecting.variant(&self.selecting.with_varied(vary)).unwrap_or_default())
     }
 
     pub(super) fn popularity(&self, lookup: &LookupResult) -> Popularity {

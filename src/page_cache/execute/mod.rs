@@ -109,10 +109,10 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     if let Some(change) = request.extensions().get::<PageChange>() {
         app.pages.learn_change(key.hash(), *change, now);
     }
-    let forward = &app.config.page.forward;
-    let cookies = LazyCell::new(|| VisitorCookies::of(request.headers(), &app.config.page.cookies));
-    let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), forward, &cookies));
-    let has_personal_headers = LazyCell::new(|| cookies.identify() || !is_plain(request.headers(), forward));
+    let rules = &app.config.page.headers;
+    let cookies = LazyCell::new(|| VisitorCookies::of(request.headers(), &app.config.page.cookies, &rules.varied));
+    let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), rules, &cookies));
+    let has_personal_headers = LazyCell::new(|| cookies.identify() || !is_plain(request.headers(), rules));
     let local = app.pages.hit(key.hash(), &selecting, now);
     let is_withheld = local.as_ref().is_some_and(|hit| !hit.entry.may_be_served_to(&cookies));
     let local = local.filter(|_| !is_withheld);

@@ -190,7 +190,7 @@ impl SharedRender {
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
-        } else if others_have_page || reason == Reason::Vary {
+        } else if others_have_page || reason == Reason::Vary || page.selecting.is_redirected(response.status()) {
             // One client's reload or variant must not take the page from the others. But nobody waits for its lease again.
             if reason.is_lasting() || reason == Reason::Vary {
                 app.pages.note_unstorable_personal(&own_note, reason, page.visit.now);
@@ -199,7 +199,7 @@ impl SharedRender {
         } else {
             note_unstorable(&page, lease, why)
         };
-        let sent_all = app.config.page.forward == Forward::All;
+        let sent_all = app.config.page.headers.forward == Forward::All;
         let has_holes = || app.config.page.holes.of_path(page.key.path()).next().is_some();
         let may_be_personal = !reason.lacks_room() || has_holes();
         let has_user = || session.as_ref().is_some_and(|session| session.user.is_some());

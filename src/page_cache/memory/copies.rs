@@ -271,7 +271,7 @@ mod tests {
     fn request(foo: &'static str) -> LazyCell<SelectingHeaders, impl FnOnce() -> SelectingHeaders> {
         LazyCell::new(move || {
             let headers = [("foo".parse().unwrap(), HeaderValue::from_static(foo))].into_iter().collect();
-            SelectingHeaders::of(&headers, &Forward::All, &VisitorCookies::default())
+            SelectingHeaders::of(&headers, &Forward::All.into(), &VisitorCookies::default())
         })
     }
 

@@ -192,7 +192,7 @@ mod tests {
 
     fn asked(foo: &'static str) -> SelectingHeaders {
         let headers = [("foo".parse().unwrap(), HeaderValue::from_static(foo))].into_iter().collect();
-        SelectingHeaders::of(&headers, &Forward::All, &VisitorCookies::default())
+        SelectingHeaders::of(&headers, &Forward::All.into(), &VisitorCookies::default())
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod rfc9111;
 mod served;
 mod stampede;
 mod streams;
+mod varied_headers;
 mod waits;
 
 use crate::support::{Asked, Shop};

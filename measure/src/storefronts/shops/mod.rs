@@ -2,6 +2,7 @@
 
 mod django_oscar;
 mod evershop;
+mod nextjs;
 mod wordpress;
 
 use xtask::failure::Failure;
@@ -18,11 +19,12 @@ use super::{
 pub enum Shop {
     DjangoOscar,
     EverShop,
+    NextJs,
     WordPress,
 }
 
 impl Shop {
-    const ALL: [Self; 3] = [Self::DjangoOscar, Self::EverShop, Self::WordPress];
+    const ALL: [Self; 4] = [Self::DjangoOscar, Self::EverShop, Self::NextJs, Self::WordPress];
 
     /// # Errors
     /// When the tests know no storefront of this name.
@@ -39,6 +41,7 @@ impl Shop {
         match self {
             Self::DjangoOscar => "django-oscar",
             Self::EverShop => "evershop",
+            Self::NextJs => "nextjs",
             Self::WordPress => "wordpress",
         }
     }
@@ -53,15 +56,22 @@ impl Shop {
     }
 
     /// Returns whether product pages must come from the store for visitors of a kind. The preset of django-oscar has holes
-    /// for everything personal on them.
+    /// for everything personal on them; nothing on those of the shop with Next.js is personal.
     pub fn must_hit(self, kind: Kind) -> bool {
-        self == Self::DjangoOscar || kind.has_nothing_personal()
+        matches!(self, Self::DjangoOscar | Self::NextJs) || kind.has_nothing_personal()
+    }
+
+    /// edgefront must be at least this many times as fast as the storefront alone. Next.js answers from a page cache of its
+    /// own.
+    pub fn min_speedup(self) -> f64 {
+        if self == Self::NextJs { 2.0 } else { 5.0 }
     }
 
     /// Variables that the preset asks the operator to add.
     pub fn variables(self) -> Vec<(&'static str, &'static str)> {
         match self {
             Self::EverShop => evershop::VARIABLES.into(),
+            Self::NextJs => nextjs::VARIABLES.into(),
             Self::DjangoOscar | Self::WordPress => Vec::new(),
         }
     }
@@ -71,6 +81,7 @@ impl Shop {
         match self {
             Self::DjangoOscar => django_oscar::products(),
             Self::EverShop => evershop::products(),
+            Self::NextJs => nextjs::products(),
             Self::WordPress => wordpress::products(),
         }
     }
@@ -80,8 +91,14 @@ impl Shop {
         match self {
             Self::DjangoOscar => &["/catalogue/", "/catalogue/category/kitchen_1/", "/search/?q=oak", "/offers/"],
             Self::EverShop => &["/", "/kitchen", "/search?keyword=oak", "/cart"],
+            Self::NextJs => &nextjs::OTHER_PAGES,
             Self::WordPress => &["/", "/category/kitchen/", "/?s=oak"],
         }
+    }
+
+    /// Headers that a browser adds to the request for a page.
+    pub fn headers(self, path: &str) -> &'static [(&'static str, &'static str)] {
+        if self == Self::NextJs { nextjs::headers(path) } else { &[] }
     }
 
     /// Signs the visitor in; creates the account before if necessary.
@@ -92,6 +109,7 @@ impl Shop {
         match self {
             Self::DjangoOscar => django_oscar::sign_in(visitor).await,
             Self::EverShop => evershop::sign_in(visitor).await,
+            Self::NextJs => nextjs::sign_in(visitor).await,
             Self::WordPress => wordpress::sign_in(visitor).await,
         }
     }
@@ -102,6 +120,7 @@ impl Shop {
         match self {
             Self::DjangoOscar => django_oscar::sign_out(visitor).await,
             Self::EverShop => evershop::sign_out(visitor).await,
+            Self::NextJs => nextjs::sign_out(visitor).await,
             Self::WordPress => wordpress::sign_out(visitor).await,
         }
     }
@@ -114,6 +133,7 @@ impl Shop {
         match self {
             Self::DjangoOscar => django_oscar::fill_basket(visitor).await,
             Self::EverShop => evershop::fill_basket(visitor).await,
+            Self::NextJs => nextjs::fill_basket(visitor).await,
             Self::WordPress => wordpress::comment(visitor).await,
         }
     }
@@ -123,6 +143,7 @@ impl Shop {
         match self {
             Self::DjangoOscar => django_oscar::check(visitor, page),
             Self::EverShop => evershop::check(visitor, page),
+            Self::NextJs => nextjs::check(visitor, page),
             Self::WordPress => wordpress::check(visitor, page),
         }
     }
@@ -137,7 +158,7 @@ fn compare(what: &str, shown: Option<&str>, own: Option<&str>) -> Option<Violati
     }
 }
 
-/// The names of the products as the seeds of django-oscar and EverShop combine them.
+/// The names of the products as the seeds of django-oscar, EverShop and the shop with Next.js combine them.
 fn product_names() -> impl Iterator<Item = String> {
     let materials = ["oak", "steel", "linen", "ceramic", "wool"];
     let things = ["mug", "lamp", "chair", "basket", "clock", "kettle", "shelf", "apron", "bowl", "stool"];

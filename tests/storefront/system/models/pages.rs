@@ -267,7 +267,7 @@ impl Real<Pages> for World {
     async fn compare(&self, store: &Store, model: &Pages, state: &State) -> Result<(), String> {
         let app = &self.isolates[0].app;
         let key = PageKey::of_url(URL, &app.config.page.urls).expect("a page");
-        let selecting = SelectingHeaders::of(&HeaderMap::new(), &app.config.page.forward, &VisitorCookies::default());
+        let selecting = SelectingHeaders::of(&HeaderMap::new(), &app.config.page.headers, &VisitorCookies::default());
         let found = look_up(&store.aside, &key, &selecting, None, store.clock.now()).await;
         let entry = found.map_err(|error| error.to_string())?.entry;
         let content = |body: &[u8]| String::from_utf8_lossy(body).parse::<u8>().ok();

@@ -1,0 +1,5 @@
+import { currentUser } from "../../../lib/session";
+
+export async function GET() {
+	return Response.json({ name: (await currentUser())?.name ?? null });
+}
