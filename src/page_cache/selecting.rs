@@ -2,8 +2,6 @@
 //!
 //! Only headers that `PAGE_FORWARD_HEADERS` or `HEADERS_VARIED` names can select a page, because the origin gets no other.
 
-use std::collections::BTreeMap;
-
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::{policy::VaryFields, visitor_cookies::VisitorCookies};
@@ -25,7 +23,8 @@ pub const VARIED_COOKIES: &str = "edge-cookies";
 /// The headers of one request that may select a page, with normalized values.
 #[derive(Debug, Clone, Default)]
 pub struct SelectingHeaders {
-    values: BTreeMap<String, String>,
+    /// Each name once. A map would cost more than the search for one of a few names.
+    values: Vec<(String, String)>,
     /// Names of headers that the origin does not get with a shared render.
     withheld: Vec<String>,
     /// Every header in `values` is sent.
@@ -62,7 +61,7 @@ impl SelectingHeaders {
     pub fn of(headers: &HeaderMap, rules: &HeaderRules, cookies: &VisitorCookies) -> Self {
         let mut selecting = Self { all: matches!(rules.forward, Forward::All), ..Self::default() };
         if !cookies.varied.is_empty() {
-            selecting.values.insert(VARIED_COOKIES.to_owned(), cookies.varied.clone());
+            selecting.values.push((VARIED_COOKIES.to_owned(), cookies.varied.clone()));
             selecting.varied.push(VARIED_COOKIES.to_owned());
         }
         for name in headers.keys() {
@@ -78,7 +77,7 @@ impl SelectingHeaders {
                 };
             match is_forwarded.then(|| combined(headers, name)).flatten() {
                 Some(value) => {
-                    selecting.values.insert(text.to_owned(), value);
+                    selecting.values.push((text.to_owned(), value));
                     selecting.varied.extend(is_varied.then(|| text.to_owned()));
                 }
                 None if text != "cookie" || cookies.count_for_vary() => selecting.withheld.push(text.to_owned()),
@@ -93,7 +92,7 @@ impl SelectingHeaders {
     pub fn headers(&self, fields: Option<&VaryFields>) -> HeaderMap {
         let is_sent = |name: &str| self.is_varied(name) || fields.is_none_or(|fields| fields.contains(name));
         let pairs = self.values.iter().filter(|(name, _)| self.all || is_sent(name));
-        let header = |(name, value): (&String, &String)| {
+        let header = |(name, value): &(String, String)| {
             let name = if name == VARIED_COOKIES { header::COOKIE } else { name.parse().ok()? };
             Some((name, HeaderValue::try_from(value).ok()?))
         };
@@ -104,7 +103,11 @@ impl SelectingHeaders {
     #[must_use]
     pub fn lacks(&self, fields: &VaryFields, sent: Option<&VaryFields>) -> bool {
         let was_sent = |name: &str| self.all || self.is_varied(name) || sent.is_none_or(|sent| sent.contains(name));
-        fields.iter().any(|field| self.values.contains_key(field) && !was_sent(field))
+        fields.iter().any(|field| self.value(field).is_some() && !was_sent(field))
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.values.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
     fn is_varied(&self, name: &str) -> bool {
@@ -136,7 +139,7 @@ impl SelectingHeaders {
                 return None;
             }
             name.push_str(field);
-            if let Some(value) = self.values.get(field) {
+            if let Some(value) = self.value(field) {
                 name.push('=');
                 name.push_str(value);
             }

@@ -7,8 +7,6 @@
 //! all sessions does. Otherwise the lists may name ended sessions, until they expire with the maximum age of the last
 //! login. For the cleanup, an update would cost one more request per batch and two more calls per session.
 
-use std::collections::BTreeMap;
-
 use upstash_rest::Command;
 
 use crate::{
@@ -118,9 +116,12 @@ pub(super) fn reap_commands(
     idle_cutoff: Timestamp,
     limit: u64,
 ) -> Vec<Command> {
-    let mut targets_by_shard = BTreeMap::<Shard, Vec<&ReapTarget>>::new();
+    let mut targets_by_shard = Vec::<(Shard, Vec<&ReapTarget>)>::new();
     for target in targets {
-        targets_by_shard.entry(target.shard).or_default().push(target);
+        match targets_by_shard.iter_mut().find(|(shard, _)| *shard == target.shard) {
+            Some((_, targets)) => targets.push(target),
+            None => targets_by_shard.push((target.shard, vec![target])),
+        }
     }
     let calls = targets_by_shard.iter().flat_map(|(shard, targets)| {
         let no_lists = || [shard.absent_list(), shard.absent_list()];

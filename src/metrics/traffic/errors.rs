@@ -1,7 +1,7 @@
 //! Error responses: counts by status, route and cause, and the latest ones with their reason. A route is a pattern and a
 //! reason is redacted, so neither identifies a visitor.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use crate::{
     metrics::event_log::redact,
@@ -62,7 +62,8 @@ impl ErrorEvent {
 /// The errors in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Errors {
-    counts: BTreeMap<ErrorKind, u64>,
+    /// In order of the kinds.
+    counts: Vec<(ErrorKind, u64)>,
     /// Newest first.
     latest: Vec<ErrorEvent>,
 }
@@ -76,14 +77,27 @@ impl Errors {
 
     /// Adds a count.
     pub fn add(&mut self, kind: ErrorKind, count: u64) {
-        let is_known = self.counts.len() < MAX_KINDS || self.counts.contains_key(&kind);
+        let is_known = self.counts.len() < MAX_KINDS || self.find(&kind).is_ok();
         let kind = if is_known {
             kind
         } else {
             ErrorKind { status: kind.status / 100 * 100, route: OTHER.to_owned(), cause: OTHER.to_owned() }
         };
-        let sum = self.counts.entry(kind).or_default();
-        *sum = sum.saturating_add(count);
+        match self.find(&kind).map(|index| self.counts.get_mut(index)) {
+            Ok(found) => found.into_iter().for_each(|(_, sum)| *sum = sum.saturating_add(count)),
+            Err(index) => self.counts.insert(index, (kind, count)),
+        }
+    }
+
+    /// The index of a kind, or that at which it belongs.
+    fn find(&self, kind: &ErrorKind) -> Result<usize, usize> {
+        self.counts.binary_search_by(|(own, _)| own.cmp(kind))
+    }
+
+    /// The count of a kind.
+    #[must_use]
+    pub fn count(&self, kind: &ErrorKind) -> u64 {
+        self.find(kind).ok().and_then(|index| self.counts.get(index)).map_or(0, |(_, count)| *count)
     }
 
     /// Adds the errors in another period.
@@ -97,7 +111,7 @@ impl Errors {
     }
 
     #[must_use]
-    pub const fn counts(&self) -> &BTreeMap<ErrorKind, u64> {
+    pub fn counts(&self) -> &[(ErrorKind, u64)] {
         &self.counts
     }
 
@@ -178,7 +192,7 @@ mod tests {
         }
         assert_eq!((errors.counts.len(), errors.latest.len()), (65, 20));
         let other = ErrorKind { status: 400, route: OTHER.to_owned(), cause: OTHER.to_owned() };
-        assert_eq!((errors.counts[&other], errors.counts.values().sum::<u64>()), (36, 100));
+        assert_eq!((errors.count(&other), errors.counts.iter().map(|(_, count)| count).sum::<u64>()), (36, 100));
         assert_eq!(errors.latest[0].at.as_millis(), NOON + 99);
     }
 

@@ -3,7 +3,7 @@
 //! The identifier of a roll-up is the start of its period. Redis refuses an identifier that is not newer than the last
 //! one. So a doubled or repeated run changes nothing, and no script is needed.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -51,31 +51,45 @@ pub async fn roll_up(redis: &Redis, now: Timestamp) -> Result<Option<RollUpRepor
     if until <= since {
         return Ok(Some(RollUpReport::default()));
     }
-    let mut minutes = BTreeMap::<u64, TrafficSample>::new();
+    let mut minutes = Sums::default();
     read_after(redis, keys::TRAFFIC, since..until, &mut |entry| {
         totals.merge(&entry.sample);
-        minutes.entry(entry.at / MINUTE * MINUTE).or_default().merge(&entry.sample);
+        minutes.add(entry.at / MINUTE * MINUTE, &entry.sample);
     })
     .await?;
-    if let Some(mut last) = minutes.last_entry() {
-        last.get_mut().online = Some(storage::count_online(redis, now).await?);
+    if let Some((_, last)) = minutes.0.last_mut() {
+        last.online = Some(storage::count_online(redis, now).await?);
     }
     store(redis, keys::TRAFFIC_MINUTES, MAX_MINUTES, &minutes).await?;
-    let mut hours = BTreeMap::<u64, TrafficSample>::new();
+    let mut hours = Sums::default();
     let (from, to) = (since / HOUR * HOUR, until / HOUR * HOUR);
     if from < to {
         read_after(redis, keys::TRAFFIC_MINUTES, from..to, &mut |entry| {
-            hours.entry(entry.at / HOUR * HOUR).or_default().merge(&entry.sample);
+            hours.add(entry.at / HOUR * HOUR, &entry.sample);
         })
         .await?;
         store(redis, keys::TRAFFIC_HOURS, MAX_HOURS, &hours).await?;
     }
     // Last, because the next run begins at its identifier.
     totals.online = None;
-    let mut sums = BTreeMap::new();
-    sums.insert(until, totals);
-    store(redis, keys::TRAFFIC_TOTALS, 1, &sums).await?;
-    Ok(Some(RollUpReport { minutes: minutes.len(), hours: hours.len() }))
+    store(redis, keys::TRAFFIC_TOTALS, 1, &Sums(vec![(until, totals)])).await?;
+    Ok(Some(RollUpReport { minutes: minutes.0.len(), hours: hours.0.len() }))
+}
+
+/// The sums of periods by their start, in order.
+#[derive(Default)]
+struct Sums(Vec<(u64, TrafficSample)>);
+
+impl Sums {
+    /// Adds a sample of the last period or of a later one.
+    fn add(&mut self, start: u64, sample: &TrafficSample) {
+        if self.0.last().is_none_or(|(last, _)| *last != start) {
+            self.0.push((start, TrafficSample::default()));
+        }
+        if let Some((_, sum)) = self.0.last_mut() {
+            sum.merge(sample);
+        }
+    }
 }
 
 /// The sums since the first roll-up: those that are rolled up, and all entries since then. The counts only grow while
@@ -96,7 +110,7 @@ async fn read_rolled_totals(redis: &Redis) -> Result<(TrafficSample, u64), Error
 }
 
 /// Appends samples to a stream, by their start. Leaves out those that another run has appended.
-async fn store(redis: &Redis, key: &str, limit: u32, samples: &BTreeMap<u64, TrafficSample>) -> Result<(), Error> {
+async fn store(redis: &Redis, key: &str, limit: u32, Sums(samples): &Sums) -> Result<(), Error> {
     let commands: Vec<_> = samples
         .iter()
         .map(|(at, sample)| {
@@ -107,7 +121,7 @@ async fn store(redis: &Redis, key: &str, limit: u32, samples: &BTreeMap<u64, Tra
         })
         .collect();
     let mut refused = Vec::new();
-    for (reply, at) in redis.pipeline(&commands).await?.into_iter().zip(samples.keys()) {
+    for (reply, (at, _)) in redis.pipeline(&commands).await?.into_iter().zip(samples) {
         match reply {
             Err(error @ upstash_rest::Error::Refused { .. }) => refused.push((*at, error)),
             reply => drop(reply?),

@@ -66,8 +66,8 @@ fn latencies(series: &TrafficSeries, totals: &TrafficSample) -> Map<String, Valu
 fn errors(series: &TrafficSeries, totals: &TrafficSample) -> Vec<Value> {
     let mut kinds: Vec<_> = totals.errors.counts().iter().collect();
     sort::sort_by(&mut kinds, |(_, one), (_, other)| other.cmp(one));
-    let of_kind = |(kind, total): (&ErrorKind, &u64)| {
-        let count = |bucket: &TrafficSample| bucket.errors.counts().get(kind).copied().unwrap_or_default();
+    let of_kind = |(kind, total): &(ErrorKind, u64)| {
+        let count = |bucket: &TrafficSample| bucket.errors.count(kind);
         let counts: Vec<_> = series.buckets.iter().map(count).collect();
         json!({"status": kind.status, "route": kind.route, "cause": kind.cause, "total": total, "counts": counts})
     };

@@ -276,7 +276,7 @@ mod roll_up {
     }
 
     fn figures(sample: &TrafficSample) -> [u64; 3] {
-        let errors = sample.errors.counts().values().sum();
+        let errors = sample.errors.counts().iter().map(|(_, count)| count).sum();
         [sample.counts.get(Metric::Hit), sample.latencies.of(LatencyKind::Hit).count(), errors]
     }
 
