@@ -3,7 +3,6 @@
 use http::{HeaderMap, header};
 
 use super::targeted;
-use crate::config::rules::is_token_byte;
 
 /// The directives of all `Cache-Control` lines of a message, in order: name in lower case, argument without quotes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -109,21 +108,24 @@ fn members(line: &str) -> Vec<String> {
 /// Directives that restrict a cache.
 const RESTRICTIVE: [&str; 5] = ["private", "no-store", "no-cache", "must-revalidate", "proxy-revalidate"];
 
+/// Characters that end a word and belong to no name.
+const SEPARATORS: [char; 5] = [';', ' ', '\t', '"', '='];
+
 /// The directive of a member. A malformed member, such as `no-store; max-age=0`, also has the restrictive directives
 /// among its words.
 fn directives(member: &str) -> Vec<(String, Option<String>)> {
     let member = member.to_ascii_lowercase();
     let (name, argument) = member.split_once('=').map_or((&*member, None), |(name, text)| (name, Some(text.trim())));
     let name = name.trim();
-    let is_token = |text: &str| text.bytes().all(is_token_byte);
     let is_quoted = |text: &str| text.len() > 1 && text.starts_with('"') && text.ends_with('"');
+    let is_malformed = |text: &str| text.contains(SEPARATORS) && !is_quoted(text);
     let mut directives = Vec::new();
     if !name.is_empty() {
         directives.push((name.to_owned(), argument.map(|text| text.trim_matches('"').to_owned())));
     }
-    if name.is_empty() || !is_token(name) || argument.is_some_and(|text| !is_token(text) && !is_quoted(text)) {
-        let words = member.split(|character: char| !u8::try_from(character).is_ok_and(is_token_byte));
-        directives.extend(words.filter(|word| RESTRICTIVE.contains(word)).map(|word| (word.to_owned(), None)));
+    if name.is_empty() || name.contains(SEPARATORS) || argument.is_some_and(is_malformed) {
+        let words = member.split(SEPARATORS).filter(|word| RESTRICTIVE.contains(word));
+        directives.extend(words.map(|word| (word.to_owned(), None)));
     }
     directives
 }
