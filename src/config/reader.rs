@@ -10,7 +10,7 @@ use super::{
     OriginConfig, PageConfig, RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
     presets::Preset,
-    rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name},
+    rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name, is_never_varied},
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
         COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD, HEADERS_VARIED,
@@ -71,7 +71,7 @@ impl Reader<'_> {
             location: self.milliseconds(&PAGE_LOCATION_MS),
             headers: HeaderRules {
                 forward: self.forwarded_headers(),
-                varied: self.rules(&HEADERS_VARIED, header_names),
+                varied: self.rules(&HEADERS_VARIED, varied_headers),
             },
             urls: self.url_rules(),
             cookies: self.cookie_rules(),
@@ -371,6 +371,21 @@ impl Reader<'_> {
 fn header_names(list: &str) -> Result<Vec<HeaderName>, String> {
     let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
     names.map(|name| HeaderName::try_from(name).map_err(|_| format!("has {name:?}, which names no header"))).collect()
+}
+
+/// Parses the names of headers that select a page.
+fn varied_headers(list: &str) -> Result<Vec<HeaderName>, String> {
+    let names = header_names(list)?;
+    let is_refused = |name: &&HeaderName| {
+        let name = name.as_str();
+        is_never_varied(name) || name.starts_with("edge-") || name.starts_with("x-forwarded-") || name == "x-real-ip"
+    };
+    match names.iter().find(is_refused) {
+        Some(name) => {
+            Err(format!("has {name}, which no shared render carries: name a header that many visitors share"))
+        }
+        None => Ok(names),
+    }
 }
 
 /// The least length of a secret, in characters.

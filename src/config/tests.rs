@@ -54,6 +54,7 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("FLASH_CHECKOUT", "/flash/{item}/checkout"),
         ("PAGE_FORWARD_HEADERS", "accept language"),
         ("HEADERS_VARIED", "x country"),
+        ("HEADERS_VARIED", "x-country, Cookie"),
         ("PRESET", "oscar"),
         ("COOKIES_IGNORED", "*"),
         ("COOKIES_PERSONAL", "a b"),
@@ -101,7 +102,7 @@ fn a_message_says_what_is_wrong_and_what_to_set() {
         (
             "CART_ROUTES",
             "cart",
-            r#"CART_ROUTES has "cart": a path begins with / and has no ?, # or {, such as /admin/*"#,
+            r#"CART_ROUTES has "cart": a path begins with / and has no ?, #, { or //, such as /admin/*"#,
         ),
         ("SERVICE_KEY", "short-secret", "SERVICE_KEY has 12 characters: set at least 16 characters"),
     ] {

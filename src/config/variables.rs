@@ -67,7 +67,8 @@ variables! {
 
     /// The storefront behind edgefront. Empty: edgefront serves the built-in demo shop.
     ORIGIN_URL = text("", ADDRESS);
-    /// Time limit for the origin to send the head of its response.
+    /// Time limit for the origin to send the head of its response. A request with a body above 1 MiB, or of unknown length,
+    /// has ten times as long for the upload.
     ORIGIN_TIMEOUT = number!("30", "seconds", 1);
     /// The URLs that name an item. Views of these pages count in the ranking, and the item's rank decides whether a
     /// page is stored. The query parameter `_` cannot name an item: a URL that has it is never stored.

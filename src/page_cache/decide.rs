@@ -66,6 +66,10 @@ pub struct Known {
     pub is_reload: bool,
     /// The origin failed to render this page a moment ago.
     pub has_failed: bool,
+    /// The origin failed to render this page since this request arrived.
+    pub failed_meanwhile: bool,
+    /// Each request for the stored page must validate it.
+    pub is_never_fresh: bool,
     /// The stored page may replace a failure of the origin.
     pub may_replace_error: bool,
     /// The wait for the render of another request. None before the first wait.
@@ -137,7 +141,7 @@ pub fn next_step(known: &Known) -> Step {
     if known.has_failed && known.may_replace_error {
         return Step::ServeOnError;
     }
-    if known.is_near {
+    if known.is_near && known.is_exact && !known.must_be_personal {
         return Step::AskPrimary;
     }
     let is_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
@@ -146,8 +150,9 @@ pub fn next_step(known: &Known) -> Step {
     }
     // Only this request's `max-age` or `min-fresh` refuses the page, so it does not wait for another render.
     let is_alone = reason == ForwardReason::Request && !known.is_reload;
-    // While the origin fails, no render ends with a page that is worth a wait.
-    let stops_waiting = is_alone || known.has_failed || known.wait.is_some_and(|wait| wait.is_over);
+    // A render that has failed in vain is not awaited again, and that of a page which is never fresh helps only its own request.
+    let is_in_vain = known.failed_meanwhile || known.is_never_fresh && !known.is_reload;
+    let stops_waiting = is_alone || is_in_vain || known.wait.is_some_and(|wait| wait.is_over);
     if known.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }
 }
 
@@ -188,6 +193,8 @@ mod tests {
         only_if_cached: false,
         is_reload: false,
         has_failed: false,
+        failed_meanwhile: false,
+        is_never_fresh: false,
         may_replace_error: false,
         wait: None,
     };
@@ -234,7 +241,18 @@ mod tests {
             ("no-cache", NO_CACHE, Step::Wait(ForwardReason::Request)),
             ("fresh and too old for the request", TOO_OLD, Step::RenderShared(ForwardReason::Request)),
             ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
-            ("origin fails", Known { has_failed: true, ..MISS }, Step::RenderShared(ForwardReason::UriMiss)),
+            ("the origin failed before", Known { has_failed: true, ..MISS }, Step::Wait(ForwardReason::UriMiss)),
+            (
+                "the render failed meanwhile",
+                Known { failed_meanwhile: true, ..MISS },
+                Step::RenderShared(ForwardReason::UriMiss),
+            ),
+            ("never fresh", Known { is_never_fresh: true, ..STALE }, Step::RenderShared(ForwardReason::Stale)),
+            (
+                "never fresh, reload",
+                Known { is_never_fresh: true, is_reload: true, ..STALE },
+                Step::Wait(ForwardReason::Stale),
+            ),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
         }

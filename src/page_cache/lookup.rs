@@ -221,6 +221,22 @@ impl<'a> Lookup<'a> {
     }
 }
 
+/// Takes the lease to render a page that is not fresh. None if the page is fresh, or another request renders it.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn take_lease(
+    redis: &Redis,
+    page: &PageKey,
+    wanted: Wanted<'_>,
+    duration: Duration,
+    now: Timestamp,
+) -> Result<Option<Lease>, Error> {
+    let terms = LeaseTerms { duration, request: LeaseRequest::IfStale, session: None };
+    let (lookup, command) = Lookup::new(redis.keys(), page, wanted, now, terms)?;
+    Ok(lookup.read(redis.run(command).await?)?.lease)
+}
+
 /// Looks a page up without a lease, in the nearest read region. If Redis still has the page `held`, it does not send the
 /// page again.
 ///

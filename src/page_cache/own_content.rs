@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 
 use super::hit_for_miss::cookie_name;
 use crate::{
@@ -52,12 +52,12 @@ impl NotFilled {
 
 /// The visitor's request for the page that fills holes. None without such a page.
 #[must_use]
-pub fn request(rules: &HoleRules, uri: &Uri, headers: &HeaderMap) -> Option<Request> {
-    let uri = match rules.page()? {
+pub fn request(config: &PageConfig, uri: &Uri, headers: &HeaderMap) -> Option<Request> {
+    let uri = match config.holes.page()? {
         HolePage::Itself => uri.clone(),
         HolePage::Other(path) => with_path(uri, path)?,
     };
-    Some(own_request(uri, headers))
+    Some(own_request(uri, headers, &config.headers.varied))
 }
 
 /// The parts of a request for own content that the origin gets.
@@ -86,10 +86,10 @@ impl Identity {
 }
 
 impl Visitor {
-    /// The visitor whose request has `headers`.
+    /// The visitor whose request has `headers`. `varied`: the headers of `HEADERS_VARIED`.
     #[must_use]
-    pub fn of(headers: &HeaderMap) -> Self {
-        Self::of_own(&own_request(Uri::default(), headers))
+    pub fn of(headers: &HeaderMap, varied: &[HeaderName]) -> Self {
+        Self::of_own(&own_request(Uri::default(), headers, varied))
     }
 
     fn of_own(request: &Request) -> Self {

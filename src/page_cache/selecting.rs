@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::{policy::VaryFields, visitor_cookies::VisitorCookies};
 use crate::{
-    config::{Forward, HeaderRules},
+    config::{Forward, HeaderRules, rules::is_never_varied},
     ports::sort,
     proxy::{is_edge, is_hop_by_hop, is_of_proxies},
 };
@@ -33,28 +33,6 @@ pub struct SelectingHeaders {
     varied: Vec<String>,
 }
 
-/// Never sent with a shared render: these headers belong to one visitor, ask for less than the whole page, or are set
-/// by edgefront.
-const NEVER: [&str; 17] = [
-    "accept-encoding",
-    "authorization",
-    "cache-control",
-    "cf-connecting-ip",
-    "content-length",
-    "content-type",
-    "cookie",
-    "expect",
-    "host",
-    "if-match",
-    "if-modified-since",
-    "if-none-match",
-    "if-range",
-    "if-unmodified-since",
-    "pragma",
-    "range",
-    "surrogate-capability",
-];
-
 impl SelectingHeaders {
     /// Reads a request, whose cookies are `cookies`.
     #[must_use]
@@ -67,7 +45,7 @@ impl SelectingHeaders {
         for name in headers.keys() {
             let text = name.as_str();
             let is_varied = rules.varied.contains(name);
-            let is_forwarded = !NEVER.contains(&text)
+            let is_forwarded = !is_never_varied(text)
                 && !is_edge(name)
                 && !is_of_proxies(name)
                 && !is_hop_by_hop(text)
@@ -114,11 +92,11 @@ impl SelectingHeaders {
         self.varied.iter().any(|varied| varied == name)
     }
 
-    /// Returns whether a response with this status says nothing about the page of other requests: varied headers or
-    /// cookies of this request possibly cause the redirect.
+    /// Returns whether a response with this status may depend on this request's varied headers or cookies: a redirect, or an
+    /// error of the client. Then it leaves no note for others.
     #[must_use]
-    pub fn is_redirected(&self, status: StatusCode) -> bool {
-        status.is_redirection() && !self.varied.is_empty()
+    pub fn may_decide(&self, status: StatusCode) -> bool {
+        !self.varied.is_empty() && (status.is_redirection() || status.is_client_error())
     }
 
     /// `fields`, and the varied headers and cookies of this request.
@@ -185,10 +163,20 @@ mod tests {
     use super::*;
     use crate::config::rules::CookieKind;
 
-    const ANONYMOUS: VisitorCookies =
-        VisitorCookies { strictest: CookieKind::Ignored, in_holes: false, varied: String::new() };
-    const RECOGNIZED: VisitorCookies =
-        VisitorCookies { strictest: CookieKind::Unknown, in_holes: false, varied: String::new() };
+    const ANONYMOUS: VisitorCookies = VisitorCookies {
+        strictest: CookieKind::Ignored,
+        in_holes: false,
+        varied: String::new(),
+        asks_for_part: false,
+        refuses_html: false,
+    };
+    const RECOGNIZED: VisitorCookies = VisitorCookies {
+        strictest: CookieKind::Unknown,
+        in_holes: false,
+        varied: String::new(),
+        asks_for_part: false,
+        refuses_html: false,
+    };
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
@@ -229,7 +217,7 @@ mod tests {
 
     #[test]
     fn varied_cookies_select_the_variant_and_reach_the_origin() {
-        let cookies = VisitorCookies { strictest: CookieKind::Varied, in_holes: false, varied: "lang=de".to_owned() };
+        let cookies = VisitorCookies { strictest: CookieKind::Varied, varied: "lang=de".to_owned(), ..ANONYMOUS };
         let selecting = SelectingHeaders::of(&headers(&[("cookie", "_ga=1; lang=de")]), &listed(), &cookies);
         let fields = VaryFields::from_text("cookie,edge-cookies");
         assert_eq!(selecting.variant(&fields).as_deref(), Some("cookie\nedge-cookies=lang=de\n"));
@@ -246,8 +234,8 @@ mod tests {
         assert_eq!(selecting.variant(&fields).as_deref(), Some("x-country=DE\n"));
         assert_eq!(selecting.headers(Some(&VaryFields::default())), headers(&[("x-country", "DE")]));
         assert!(!selecting.lacks(&fields, Some(&VaryFields::default())));
-        assert!(selecting.is_redirected(StatusCode::FOUND) && !selecting.is_redirected(StatusCode::OK));
-        assert!(!SelectingHeaders::of(&headers(&[]), &rules, &ANONYMOUS).is_redirected(StatusCode::FOUND));
+        assert!(selecting.may_decide(StatusCode::FOUND) && !selecting.may_decide(StatusCode::OK));
+        assert!(!SelectingHeaders::of(&headers(&[]), &rules, &ANONYMOUS).may_decide(StatusCode::FOUND));
     }
 
     #[test]

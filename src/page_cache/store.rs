@@ -16,7 +16,7 @@ use crate::{
         ids::ItemId,
         keys::Keys,
         redis::Redis,
-        scripts::{EVICT, STORE},
+        scripts::{EVICT, REFUTE, STORE},
     },
 };
 use upstash_rest::Command;
@@ -127,6 +127,14 @@ pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) ->
         account::write(redis, &[deleted], never, u64::MAX).await?;
     }
     Ok(())
+}
+
+/// Ends the hit-for-miss note of a page, and no lease.
+///
+/// # Errors
+/// [`Error::Redis`].
+pub async fn refute(redis: &Redis, page: &PageKey) -> Result<(), Error> {
+    Ok(redis.run(Command::script(&REFUTE, [redis.keys().render(page.hash())]).repeatable()).await?)
 }
 
 /// Deletes all variants under the URLs of `pages` and their leases, so that renders under way are not stored (RFC 9111

@@ -1,6 +1,6 @@
 //! The cookies of one request, judged by the rules of the storefront.
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::{
     config::rules::{CookieKind, CookieRules},
@@ -12,24 +12,29 @@ use crate::{
 /// rule.
 const MAX_COOKIES: usize = 200;
 
-/// The judgement on the cookies of a request. A request of a script for a part of the page counts like one with an unknown
-/// cookie: it gets a shared page only if the origin declares the page shared. The default is a visitor without cookies.
+/// The judgement on the cookies of a request, and on the form of the page that it asks for. The default is a visitor without
+/// cookies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisitorCookies {
-    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any, and
-    /// [`CookieKind::Unknown`] at least for a request for a part of the page.
+    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any.
     pub strictest: CookieKind,
     /// A cookie changes the holes of pages ([`CookieKind::Hole`]).
     pub in_holes: bool,
     /// The varied cookies by name, `currency=EUR; django_language=de`. Empty without one.
     pub varied: String,
+    /// A script asks for a part of the page under the page's URL.
+    pub asks_for_part: bool,
+    /// `Accept` names neither HTML nor every type.
+    pub refuses_html: bool,
 }
 
 impl VisitorCookies {
-    /// Judges the cookies of a request, except edgefront's own. `varied`: the headers that select a page (`HEADERS_VARIED`).
+    /// Judges a request, whose own cookie of edgefront does not count. `varied`: the headers that select a page
+    /// (`HEADERS_VARIED`).
     #[must_use]
     pub fn of(headers: &HeaderMap, rules: &CookieRules, varied: &[HeaderName]) -> Self {
-        let mut strictest = if asks_for_part(headers, varied) { CookieKind::Unknown } else { CookieKind::Ignored };
+        let asks_for_part = headers.iter().any(|(name, value)| asks_for_part(name, value) && !varied.contains(name));
+        let mut strictest = CookieKind::Ignored;
         let mut varied: Vec<&str> = Vec::new();
         let mut in_holes = false;
         for (index, cookie) in cookie::of_origin(headers).enumerate() {
@@ -55,13 +60,13 @@ impl VisitorCookies {
             }
         }
         sort::sort_by(&mut varied, Ord::cmp);
-        Self { strictest, in_holes, varied: varied.join("; ") }
+        Self { strictest, in_holes, varied: varied.join("; "), asks_for_part, refuses_html: refuses_html(headers) }
     }
 
-    /// Returns whether the origin could recognize the visitor by a cookie.
+    /// Returns whether the origin possibly answers this request in another way than one without cookies.
     #[must_use]
     pub fn identify(&self) -> bool {
-        self.in_holes || self.count_for_vary()
+        self.in_holes || self.asks_for_part || self.count_for_vary()
     }
 
     /// Returns whether a page that varies on `Cookie` may differ for the visitor. The cookies of holes change only holes,
@@ -72,26 +77,27 @@ impl VisitorCookies {
     }
 }
 
-/// Headers of scripts that load a part of a page from the page's own URL: htmx, Next.js, Inertia, pjax, Turbo, Unpoly.
-const PART: [&str; 6] = ["hx-request", "rsc", "turbo-frame", "x-inertia", "x-pjax", "x-up-version"];
+/// Returns whether a header is that of a script that loads a part of a page from the page's own URL: htmx, Next.js, Turbo,
+/// Inertia, pjax, Unpoly, and libraries that name `XMLHttpRequest`. An origin that says nothing about caching possibly names
+/// no such header in `Vary`.
+fn asks_for_part(name: &HeaderName, value: &HeaderValue) -> bool {
+    match name.as_str() {
+        "hx-request" | "rsc" | "turbo-frame" | "x-inertia" | "x-pjax" | "x-up-version" => true,
+        // Android's browsers in apps send the app's name at each page.
+        "x-requested-with" => value.as_bytes().eq_ignore_ascii_case(b"xmlhttprequest"),
+        _ => false,
+    }
+}
 
-/// Returns whether a script asks for a part or another form of the page under its URL. An origin that says nothing about
-/// caching possibly names no such header in `Vary`. Headers that select the page do not count.
-fn asks_for_part(headers: &HeaderMap, varied: &[HeaderName]) -> bool {
-    let header = |name: &str| headers.get(name).filter(|_| !varied.iter().any(|varied| varied == name));
-    let text = |name: &str| header(name).map(|value| value.to_str().unwrap_or_default());
-    // Android's browsers in apps send `X-Requested-With` with the app's name at each page.
-    let is_by_script = text("x-requested-with").is_some_and(|by| by.eq_ignore_ascii_case("xmlhttprequest"));
-    let wants_page = |accepted: &str| ["html", "*/*", "text/*"].iter().any(|range| accepted.contains(range));
-    is_by_script
-        || PART.iter().any(|name| header(name).is_some())
-        || text("accept").is_some_and(|accepted| !accepted.is_empty() && !wants_page(accepted))
+/// Returns whether `Accept` names neither HTML nor all types (RFC 9110 §12.5.1).
+fn refuses_html(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok()).peekable();
+    let wants = |line: &str| ["html", "*/*", "text/*"].iter().any(|range| line.to_ascii_lowercase().contains(range));
+    lines.peek().is_some() && !lines.any(|line| line.trim().is_empty() || wants(line))
 }
 
 #[cfg(test)]
 mod tests {
-    use http::{HeaderValue, header};
-
     use super::*;
     use crate::config::rules::Patterns;
 

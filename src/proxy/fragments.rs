@@ -34,12 +34,13 @@ const OWN_HEADERS: [HeaderName; 5] = [
     HeaderName::from_static("cf-ipcountry"),
 ];
 
-/// The request for a part, by the visitor whose request has `headers`.
+/// The request for a part, by the visitor whose request has `headers`. `varied`: the headers of `HEADERS_VARIED`, which select
+/// the page and its parts.
 #[must_use]
-pub fn own_request(uri: Uri, headers: &HeaderMap) -> Request {
+pub fn own_request(uri: Uri, headers: &HeaderMap, varied: &[HeaderName]) -> Request {
     let mut own = Request::new(Body::Empty);
     *own.uri_mut() = uri;
-    for name in &OWN_HEADERS {
+    for name in OWN_HEADERS.iter().chain(varied.iter().filter(|name| !OWN_HEADERS.contains(name))) {
         own.headers_mut().extend(headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
     }
     own.headers_mut().extend([
@@ -96,7 +97,8 @@ pub async fn fetch_fragment(
     alt: Option<&str>,
 ) -> Result<Fragment, Error> {
     let failed = match fetch_path(app, uri, headers, src).await {
-        Err(failed) => failed,
+        // The replacement would need the same room.
+        Err(failed) if !matches!(failed, Error::Busy) => failed,
         found => return found,
     };
     let Some(alt) = alt else { return Err(failed) };
@@ -107,7 +109,7 @@ pub async fn fetch_fragment(
 async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -> Result<Fragment, Error> {
     let failed = |cause: &dyn std::fmt::Display| Error::Esi(format!("the include {path}: {cause}"));
     let uri = with_path(uri, path).ok_or_else(|| failed(&"no path"))?;
-    let (head, body) = fetch_part(app, own_request(uri, headers)).await.into_parts();
+    let (head, body) = fetch_part(app, own_request(uri, headers, &app.config.page.headers.varied)).await.into_parts();
     if head.status != StatusCode::OK {
         return Err(failed(&format_args!("status {}", head.status.as_u16())));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use upstash_rest::TransportError;
 
-use super::headers::remove;
+use super::{headers::remove, origin::deadline};
 use crate::{
     App,
     metrics::traffic::LatencyKind,
@@ -107,7 +107,7 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
         request.headers_mut().extend(change.ok().map(|change| (CHANGED, change)));
     }
     let config = &app.config;
-    let deadline = config.origin.timeout + config.page.wait + config.redis.timeout;
+    let deadline = deadline(&request, config.origin.timeout) + config.page.wait + config.redis.timeout;
     let began = app.clock.now();
     let response = exchange(&**home, request, deadline).await;
     app.traffic.record(LatencyKind::Home, app.clock.now().since(began));

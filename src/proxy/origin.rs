@@ -18,7 +18,7 @@ use crate::{
     orders::flash_sale::Reservation,
     ports::{
         error::Error,
-        fetch::{Body, FetchError, Request, Response},
+        fetch::{Body, FetchError, Request, Response, content_length},
         time::Timestamp,
     },
     sessions::cookie,
@@ -154,7 +154,8 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
 
 async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Response, Error> {
     *request.uri_mut() = origin_uri(url, request.uri())?;
-    let mut response = app.fetch.fetch(request, app.config.origin.timeout).await?;
+    let deadline = deadline(&request, app.config.origin.timeout);
+    let mut response = app.fetch.fetch(request, deadline).await?;
     // The platform can pass on neither an interim response (101 included: no upgrade was requested) nor an unknown
     // class.
     if !(200..600).contains(&response.status().as_u16()) {
@@ -189,4 +190,15 @@ async fn send_to_demo(app: &App, request: Request, now: Timestamp) -> Result<Res
 #[expect(clippy::unused_async, reason = "the same signature as with the demo shop")]
 async fn send_to_demo(_: &App, _: Request, _: Timestamp) -> Result<Response, Error> {
     Err(FetchError::Unreachable.into())
+}
+/// Longest body that is sent within `ORIGIN_TIMEOUT` even by a slow client, bytes.
+const SHORT_BODY: u64 = 1 << 20;
+/// The deadline of a request with a longer body, in units of `ORIGIN_TIMEOUT`: the deadline includes the upload.
+const UPLOAD_DEADLINES: u32 = 10;
+
+/// The deadline of a request to the origin.
+pub(super) fn deadline(request: &Request, timeout: Duration) -> Duration {
+    let is_long = || content_length(request.headers()).is_none_or(|length: u64| length > SHORT_BODY);
+    let is_upload = matches!(request.body(), Body::Stream(_)) && is_long();
+    if is_upload { timeout * UPLOAD_DEADLINES } else { timeout }
 }

@@ -2,6 +2,7 @@
 //! variables or a preset, so an unchanged storefront needs no code for them.
 
 mod cookies;
+mod headers;
 mod holes;
 pub mod paths;
 mod patterns;
@@ -9,6 +10,7 @@ mod query;
 
 pub use self::{
     cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name, is_token_byte},
+    headers::is_never_varied,
     holes::{HolePage, HoleRule, HoleRules, HoleSource},
     paths::PathPatterns,
     patterns::Patterns,

@@ -6,7 +6,11 @@ use super::Patterns;
 
 /// A list of paths, such as `/admin/*, /checkout`, decoded and in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PathPatterns(Patterns);
+pub struct PathPatterns {
+    patterns: Patterns,
+    /// A pattern ends with a slash, or with `/*`: it also names the path without them.
+    has_folders: bool,
+}
 
 impl PathPatterns {
     /// Parses paths separated by commas. `/caf%C3%A9` and `/café` are the same path.
@@ -15,20 +19,21 @@ impl PathPatterns {
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.to_ascii_lowercase();
-        let is_wrong = |path: &&str| !path.is_empty() && (!path.starts_with('/') || path.contains(['?', '#', '{']));
-        match text.split(',').map(str::trim).find(is_wrong) {
-            Some(path) => Err(format!("has {path:?}: a path begins with / and has no ?, # or {{, such as /admin/*")),
-            None => Patterns::parse(&utf8_percent_encode(&text, &AsciiSet::EMPTY).to_string())
-                .map(Patterns::decoded)
-                .map(Self),
+        let mut paths = text.split(',').map(str::trim).filter(|path| !path.is_empty());
+        let has_folders = paths.clone().any(|path| path.ends_with('/') || path.ends_with("/*"));
+        let is_path = |path: &str| path.starts_with('/') && !path.contains(['?', '#', '{']) && !path.contains("//");
+        if let Some(path) = paths.find(|path| !is_path(path)) {
+            return Err(format!("has {path:?}: a path begins with / and has no ?, #, {{ or //, such as /admin/*"));
         }
+        let patterns = Patterns::parse(&utf8_percent_encode(&text, &AsciiSet::EMPTY).to_string())?.decoded();
+        Ok(Self { patterns, has_folders })
     }
 
     /// Returns whether the list contains a pattern for a spelling of `path`.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         // Most shops have no rule of a kind, and each request is checked.
-        if self.0.is_empty() {
+        if self.patterns.is_empty() {
             return false;
         }
         // The spelling of nearly every request: without lists.
@@ -45,12 +50,12 @@ impl PathPatterns {
 
     /// Returns whether the list contains a pattern for `path`, which has no slash at its end, or for `path` with one.
     fn contains_with_or_without_slash(&self, path: &str) -> bool {
-        self.0.contains(path) || self.0.contains(&format!("{path}/"))
+        self.patterns.contains(path) || self.has_folders && self.patterns.contains(&format!("{path}/"))
     }
 
-    /// The paths as they were configured, in lower case.
+    /// The paths, decoded and in lower case.
     pub fn names(&self) -> impl Iterator<Item = String> {
-        self.0.names()
+        self.patterns.names()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Renders and leases that end after the response.
 
-use std::rc::Rc;
+use std::{fmt::Display, rc::Rc};
 
 use super::render::{RenderOutcome, RenderRequest, enter_transit, is_failure, render};
 use crate::{
@@ -8,7 +8,8 @@ use crate::{
     page_cache::{
         hit_for_miss::Unstorable,
         key::PageKey,
-        lookup::{Lease, LookupResult, PageState, look_up, others_have_page},
+        lookup::{Lease, LookupResult, PageState, Wanted, look_up, others_have_page, take_lease},
+        memory::RenderGuard,
         policy::freshness::Popularity,
         selecting::SelectingHeaders,
         store::{self, PageWriter},
@@ -27,12 +28,11 @@ pub struct BackgroundRender {
 }
 
 impl BackgroundRender {
-    /// Renders the page and stores it. If the origin fails, the stale page and the lease stay: the next attempt follows
-    /// when the lease expires, so a failing origin does not get one request per visit.
+    /// Renders the page and stores it. If the origin fails, the stale page stays, and this isolate asks again after a backoff.
     pub fn run(self, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
         Box::pin(async move {
             let Self { app, key, selecting, lease, popularity } = self;
-            let _guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
+            let guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
             let is_usable = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
             let vary = stored.as_ref().map(|page| page.vary.clone());
             let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);
@@ -40,26 +40,51 @@ impl BackgroundRender {
             match render(&app, &request).await {
                 // Where nothing is stored, an error that the origin lets caches store is a page, too.
                 Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !is_failure(page.status) => {
-                    store_page(&app, &lease, *page).await;
+                    store_page(&app, &lease, *page, Some(guard)).await;
                 }
                 Ok(outcome) if outcome.is_failure() => {
-                    log::warn!("page cache: a background render failed: error of the origin");
+                    end_failed(&app, &lease, &"error of the origin").await;
                 }
                 Ok(RenderOutcome::NotStorable { response, why, .. }) => {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
-                    if reason.is_lasting() && !is_usable && !selecting.is_redirected(response.status()) {
+                    if reason.is_lasting() && !is_usable && !selecting.may_decide(response.status()) {
                         app.pages.note_unstorable(key.hash(), *reason, app.clock.now());
                         log_error(store::note_unstorable(&app.redis, &lease, &why).await);
                     } else {
                         log_error(store::release(&app.redis, &lease).await);
                     }
                 }
-                Ok(_) => log::warn!("page cache: a background render took too long"),
-                Err(error) => log::warn!("page cache: a background render failed: {error}"),
+                Ok(_) => end_failed(&app, &lease, &"the body took too long").await,
+                Err(error) => end_failed(&app, &lease, &error).await,
             }
         })
     }
+}
+
+/// Ends a render that failed. Requests that cannot be served the stale page must not wait for its lease.
+async fn end_failed(app: &App, lease: &Lease, cause: &dyn Display) {
+    log::warn!("page cache: a background render failed: {cause}");
+    app.pages.note_failure(lease.key().hash(), app.clock.now());
+    log_error(store::release(&app.redis, lease).await);
+}
+
+/// Takes the lease of a page that is not fresh and renders it for everybody, unless another request does.
+pub fn render_for_others(
+    app: Rc<App>,
+    key: PageKey,
+    selecting: SelectingHeaders,
+    popularity: Popularity,
+    stored: Option<Rc<StoredPage>>,
+) -> BackgroundTask {
+    Box::pin(async move {
+        let wanted = Wanted { selecting: &selecting, held: stored.as_deref() };
+        match take_lease(&app.redis, &key, wanted, app.config.origin.timeout, app.clock.now()).await {
+            Ok(Some(lease)) => BackgroundRender { app, key, selecting, lease, popularity }.run(stored).await,
+            Ok(None) => {}
+            Err(error) => log::warn!("page cache: {error}"),
+        }
+    })
 }
 
 /// Asks Redis whether the page still cannot be stored: a purge in another location voids the note in Redis only.
@@ -73,8 +98,9 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
     })
 }
 
-/// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate.
-pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
+/// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate. `guard` is that of the
+/// render: requests that wait for it find the copy.
+pub async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Option<RenderGuard>) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
     let Some(_passage) = enter_transit(app, Some(page.body.len())) else {
@@ -88,6 +114,8 @@ pub async fn store_page(app: &App, lease: &Lease, page: StoredPage) {
             if is_stored {
                 let page = Rc::new(page);
                 app.pages.keep(lease.key().hash(), page.clone(), epoch);
+                app.pages.note_success(lease.key().hash());
+                drop(guard);
                 app.location.put(lease.key(), &page, app.clock.now()).await;
             }
             log_error(writer.settle(due).await);

@@ -118,6 +118,8 @@ struct Sender<'a> {
 impl Sender<'_> {
     async fn fragment(&self, include: &Include) -> Result<SharedFragment, Error> {
         let missing = match self.fetch(&include.src).await {
+            // The replacement would need the same room.
+            Err(Missing::Busy) => return Err(Error::Busy),
             Err(missing) => missing,
             Ok(found) => return Ok(found),
         };
@@ -130,7 +132,7 @@ impl Sender<'_> {
         };
         match replacement {
             None if !is_private && !include.continue_on_error => {
-                return Err(if matches!(missing, Missing::Busy) { Error::Busy } else { Error::Esi(cause) });
+                return Err(Error::Esi(cause));
             }
             _ if is_private => {}
             _ => log::warn!("{cause}"),

@@ -112,9 +112,8 @@ fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
 /// Elements of the origin's page, as the visitor sees them.
 fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
     let is_element = |content: &HoleContent| matches!(content, HoleContent::Element { .. });
-    let rules = &visit.app.config.page.holes;
     let own = page.holes.iter().any(|hole| is_element(&hole.content));
-    let own = own.then(|| own_content::request(rules, request.uri(), request.headers())).flatten();
+    let own = own.then(|| own_content::request(&visit.app.config.page, request.uri(), request.headers())).flatten();
     let Some(own) = own else { return Source::Ready(Contents::new()) };
     let (app, holes, body) = (visit.app.clone(), page.holes.clone(), page.body.clone());
     Source::Pending(Box::pin(async move {
@@ -292,7 +291,7 @@ pub async fn own_content_for_browser(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(OwnContent, Vec<HeaderValue>), NotFilled> {
-    let Some(own) = own_content::request(&app.config.page.holes, uri, headers) else {
+    let Some(own) = own_content::request(&app.config.page, uri, headers) else {
         return Ok((OwnContent::new(), Vec::new()));
     };
     let OriginPage { content, cookies, .. } = fetch(app, own).await?;

@@ -55,15 +55,19 @@ impl PageRequest {
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),
             has_failed: app.pages.has_failed(hash, now),
+            failed_meanwhile: app.pages.has_failed_since(hash, self.visit.now, now),
+            is_never_fresh: allowed.is_some_and(|page| page.is_never_fresh()),
             may_replace_error: stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,
         }
     }
 
-    /// The key of the note after a render that concerns only this variant or this reload; others still get the stored
-    /// page.
+    /// The key of the note for requests with the same selecting headers that are personal, or not, as this one. Other requests
+    /// still get the stored page.
     pub(super) fn own_note(&self, vary: &VaryFields) -> String {
-        format!("{} {}", self.key.hash(), self.selecting.variant(&self.selecting.with_varied(vary)).unwrap_or_default())
+        let variant = self.selecting.variant(&self.selecting.with_varied(vary));
+        let kind = if self.has_personal_headers { "personal" } else { "plain" };
+        format!("{} {kind} {}", self.key.hash(), variant.as_deref().unwrap_or("-"))
     }
 
     pub(super) fn popularity(&self, lookup: &LookupResult) -> Popularity {

@@ -2,7 +2,7 @@
 //!
 //! - `known`: the facts about a request after a lookup.
 //! - `local`: the isolate's copies, while they are confirmed or Redis is down.
-//! - `near`: the edge tier's part, and the pages that the home tier hands over to it.
+//! - `edge_tier`: the edge tier's part, and the pages that the home tier hands over to it.
 //! - `shared`: a render for everybody.
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
@@ -32,7 +32,7 @@ mod shared;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};
 
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 
 use self::{
     background::{BackgroundRender, confirm_unstorable, release},
@@ -139,9 +139,8 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     {
         let must_confirm = app.pages.must_confirm_unstorable(key.hash(), now);
         let confirm = must_confirm.then(|| confirm_unstorable(app.clone(), key.clone(), selecting.clone(), now));
-        let is_personal = *has_personal_headers || visit.token.is_some();
-        let is_in_question = Noted::is_in_question(reason, &request, is_personal);
-        let noted = is_in_question.then(|| Noted::new(key, selecting.clone(), now));
+        let is_personal = *has_personal_headers || *request.method() != Method::GET;
+        let noted = Noted::of(&key, &selecting, reason, is_personal, &visit);
         let mut answer = bypass::bypass_with_note(&visit, reason, request, noted).await;
         answer.background.extend(confirm);
         return answer;
@@ -314,9 +313,8 @@ impl PageRequest {
     /// Forwards the request for a page with a hit-for-miss note.
     async fn bypass(self, reason: Reason, session: Option<Session>) -> Answer {
         let Self { visit, key, selecting, has_personal_headers, request, .. } = self;
-        let is_personal = has_personal_headers || visit.token.is_some();
-        let is_in_question = Noted::is_in_question(reason, &request, is_personal);
-        let noted = is_in_question.then(|| Noted::new(key, selecting, visit.now));
+        let is_personal = has_personal_headers || *request.method() != Method::GET;
+        let noted = Noted::of(&key, &&selecting, reason, is_personal, &visit);
         bypass::forward(&visit, reason, session.into(), request, noted).await
     }
 

@@ -1,12 +1,12 @@
 //! Requests for a page with a hit-for-miss note.
 //!
-//! A page that was never stored is first rendered with the headers of one client. The shop possibly blocks this client, or
-//! shows it something else than the others, and the note would keep the page from them for two minutes. So the note ends as
-//! soon as a visitor without cookies gets a response that can be stored.
+//! A page that was never stored is first rendered with the headers of one client. If the shop blocks this client, the note would
+//! keep the page from all other visitors for two minutes. So a visitor without cookies who gets a response that can be stored
+//! ends the note: once in its life, because the shop possibly refuses only shared renders.
 
-use std::{rc::Rc, slice};
+use std::{ops::Deref, rc::Rc};
 
-use http::{Method, header};
+use http::header;
 
 use super::{background::log_error, personal::is_shareable, render::is_failure};
 use crate::{
@@ -17,49 +17,59 @@ use crate::{
         selecting::SelectingHeaders,
         store,
     },
-    ports::{
-        answer::BackgroundTask,
-        fetch::{Request, Response},
-        time::Timestamp,
-    },
-    proxy::OriginDirectives,
+    ports::{answer::BackgroundTask, fetch::Response, time::Timestamp},
+    proxy::{OriginDirectives, Visit},
 };
 
 /// A request of a visitor without cookies for a page with a note.
 pub struct Noted {
     key: PageKey,
     selecting: SelectingHeaders,
+    reason: Reason,
     now: Timestamp,
     /// The response can be stored.
-    is_wrong: bool,
+    is_refuted: bool,
 }
 
 impl Noted {
-    /// Returns whether the response to this request can show that a note with this reason is wrong. `is_personal`: the
-    /// response may be this visitor's own.
-    pub fn is_in_question(reason: Reason, request: &Request, is_personal: bool) -> bool {
-        !is_personal && reason.is_in_head() && *request.method() == Method::GET
-    }
-
-    pub const fn new(key: PageKey, selecting: SelectingHeaders, now: Timestamp) -> Self {
-        Self { key, selecting, now, is_wrong: false }
+    /// None if the response to this request cannot refute a note with this reason: the response may be this visitor's own, or
+    /// its head alone did not lead to the note.
+    pub fn of(
+        key: &PageKey,
+        selecting: &impl Deref<Target = SelectingHeaders>,
+        reason: Reason,
+        is_personal: bool,
+        visit: &Visit,
+    ) -> Option<Self> {
+        let may_be_refuted = !is_personal && visit.token.is_none() && reason.is_in_head();
+        may_be_refuted.then(|| Self {
+            key: key.clone(),
+            selecting: (*selecting).clone(),
+            reason,
+            now: visit.now,
+            is_refuted: false,
+        })
     }
 
     /// Looks at the origin's response.
     pub fn observe(&mut self, response: &Response, directives: &OriginDirectives) {
-        self.is_wrong = !is_failure(response.status())
+        self.is_refuted = !is_failure(response.status())
             && !response.headers().contains_key(header::SET_COOKIE)
             && is_shareable(response, directives, &Heuristic::STATED_ONLY, &self.selecting, self.now).is_ok();
     }
 
-    /// Ends the note if it is wrong, after the response.
+    /// Ends the note if it is refuted, after the response.
     pub fn end(self, app: &Rc<App>) -> Option<BackgroundTask> {
-        let (app, key) = (app.clone(), self.key);
-        self.is_wrong.then(|| -> BackgroundTask {
+        let Self { key, reason, now, is_refuted, .. } = self;
+        let app = app.clone();
+        (is_refuted && app.pages.may_refute(key.hash(), now)).then(|| -> BackgroundTask {
             Box::pin(async move {
                 // Redis first: a request in between would note again what Redis still has.
-                log_error(store::invalidate(&app.redis, slice::from_ref(&key)).await);
-                app.pages.forget_unstorable(key.hash());
+                log_error(store::refute(&app.redis, &key).await);
+                // A write may have voided the page meanwhile, which is another note.
+                if app.pages.unstorable(key.hash(), app.clock.now()) == Some(reason) {
+                    app.pages.forget_unstorable(key.hash());
+                }
             })
         })
     }

@@ -7,7 +7,7 @@ use http::{Method, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
-    background::{BackgroundRender, release},
+    background::{BackgroundRender, release, render_for_others},
     render::{heuristic, is_failure, system_time},
 };
 use crate::{
@@ -24,7 +24,11 @@ use crate::{
         selecting::SelectingHeaders,
         stored_page::StoredPage,
     },
-    ports::{answer::Answer, fetch::Response, time::Timestamp},
+    ports::{
+        answer::{Answer, BackgroundTask},
+        fetch::Response,
+        time::Timestamp,
+    },
     proxy::{self, OriginDirectives},
 };
 
@@ -54,7 +58,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         status.append_to(response);
     };
     let forward = Box::pin(proxy::forward(&visit, found.session.into(), request, &mut observe));
-    let (mut answer, lease) = with_lease(&app, lease, forward).await;
+    let may_render = lease.is_some() || found.is_near;
+    let Forwarded { mut answer, lease, released } = with_lease(&app, lease, forward).await;
     let failed = is_failure(answer.response.status());
     if let Err(reason) = shareable
         && !failed
@@ -73,38 +78,47 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let is_for_others = matches!(shareable, Ok(()) | Err(Reason::Cookie));
     // A fresh page whose visitor reloads it is not rendered twice.
     let is_stale = stored.as_ref().is_none_or(|stored| !stored.is_fresh(now));
-    let renders_again = is_for_others && is_get && key.is_exact() && !failed && is_stale;
-    answer.background.extend(lease.map(|lease| {
-        if renders_again {
-            BackgroundRender { app, key, selecting, lease, popularity: miss.popularity }.run(stored)
-        } else {
-            release(&app, lease)
+    let renders_again = may_render && is_for_others && is_get && key.is_exact() && !failed && is_stale;
+    let ended: Option<BackgroundTask> = match (lease, renders_again) {
+        (Some(lease), true) => {
+            Some(BackgroundRender { app, key, selecting, lease, popularity: miss.popularity }.run(stored))
         }
-    }));
+        (Some(lease), false) => Some(release(&app, lease)),
+        (None, true) => Some(Box::pin(async move {
+            if let Some(released) = released {
+                released.await;
+            }
+            render_for_others(app, key, selecting, miss.popularity, stored).await;
+        })),
+        (None, false) => released,
+    };
+    answer.background.extend(ended);
     answer
 }
 
 /// Time for which a personal render keeps the lease.
 const KEEPS_LEASE: Duration = Duration::from_millis(250);
 
+/// A visitor's own response.
+struct Forwarded {
+    answer: Answer,
+    /// The lease, if the response came soon.
+    lease: Option<Lease>,
+    /// The rest of the lease's release.
+    released: Option<BackgroundTask>,
+}
+
 /// Waits for the response. The lease is for the render that follows it. If the response takes longer than [`KEEPS_LEASE`],
 /// the lease goes back: the visitors that wait for it need not wait for another visitor's response.
-async fn with_lease(
-    app: &Rc<App>,
-    lease: Option<Lease>,
-    forward: impl Future<Output = Answer> + Unpin,
-) -> (Answer, Option<Lease>) {
-    let Some(lease) = lease else { return (forward.await, None) };
+async fn with_lease(app: &Rc<App>, lease: Option<Lease>, forward: impl Future<Output = Answer> + Unpin) -> Forwarded {
+    let Some(lease) = lease else { return Forwarded { answer: forward.await, lease: None, released: None } };
     let forward = match select(forward, app.clock.sleep(KEEPS_LEASE)).await {
-        Either::Left((answer, _)) => return (answer, Some(lease)),
+        Either::Left((answer, _)) => return Forwarded { answer, lease: Some(lease), released: None },
         Either::Right(((), forward)) => forward,
     };
     match select(forward, release(app, lease)).await {
-        Either::Left((mut answer, released)) => {
-            answer.background.push(released);
-            (answer, None)
-        }
-        Either::Right(((), forward)) => (forward.await, None),
+        Either::Left((answer, released)) => Forwarded { answer, lease: None, released: Some(released) },
+        Either::Right(((), forward)) => Forwarded { answer: forward.await, lease: None, released: None },
     }
 }
 

@@ -123,7 +123,7 @@ impl StreamingPage {
 
     /// Returns whether a visitor with these cookies may get the page.
     #[must_use]
-    pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+    pub fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
         self.page.may_be_served_to(cookies)
     }
 
@@ -225,18 +225,14 @@ async fn collect(
     let limit = app.config.page.max_bytes;
     // The visitor's content must be in the holes from the first byte on.
     let is_patient = request.in_background || !hole_rules(app, request.key, &page).is_empty();
-    let patience = async {
-        if is_patient {
-            return std::future::pending().await;
-        }
-        app.clock.sleep(COLLECT_TIMEOUT).await;
-    };
+    let patience = app.clock.sleep(if is_patient { app.config.origin.timeout } else { COLLECT_TIMEOUT });
     let passed = match content_length {
         // A body that is known to be too large is passed on at once.
         Some(length) if length > limit => Ok(Passed::TooLarge(body)),
         _ => passage.collect(body, limit, std::pin::pin!(patience)).await,
     };
     match passed {
+        Ok(Passed::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
         Ok(Passed::Whole(body)) if content_length.is_none_or(|length| length == body.len()) => {
             page.body = body.into();
             finish(app, request.key, &mut page).await;

@@ -60,7 +60,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         let disconnected = outcome.is_err();
         let allows = |stored: &StoredPage| page.directives.allows_on_error(&stored.state(now), disconnected);
         if let Some(stored) = stored.filter(|stored| allows(stored)) {
-            let mut answer = page.respond_with(&stored, CacheStatus::fallback(&stored, now, Reason::OriginDown), now);
+            let why = if matches!(outcome, Err(Error::Busy)) { Reason::Busy } else { Reason::OriginDown };
+            let mut answer = page.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
             answer.background.extend(lease.map(|lease| release(&app, lease)));
             return answer;
         }
@@ -152,7 +153,7 @@ impl SharedRender {
         let background = self.lease.map(|lease| -> BackgroundTask {
             Box::pin(async move {
                 match page.complete(&app, &key).await {
-                    Ok(page) => store_page(&app, &lease, page).await,
+                    Ok(page) => return store_page(&app, &lease, page, guard).await,
                     Err(why) if why.reason == Reason::TooLarge && !others_have_page => {
                         app.pages.note_unstorable(key.hash(), why.reason, app.clock.now());
                         log_error(store::note_unstorable(&app.redis, &lease, &why).await);
@@ -190,9 +191,9 @@ impl SharedRender {
             let (key, selecting) = (page.key.clone(), page.selecting.clone());
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
-        } else if others_have_page || reason == Reason::Vary || page.selecting.is_redirected(response.status()) {
+        } else if others_have_page || reason == Reason::Vary || page.selecting.may_decide(response.status()) {
             // One client's reload or variant must not take the page from the others. But nobody waits for its lease again.
-            if reason.is_lasting() || reason == Reason::Vary {
+            if reason.is_lasting() || matches!(reason, Reason::Vary | Reason::Unpopular) {
                 app.pages.note_unstorable_personal(&own_note, reason, page.visit.now);
             }
             lease.map(|lease| release(&app, lease))
@@ -243,8 +244,7 @@ impl SharedRender {
 fn storing(app: Rc<App>, lease: Option<Lease>, guard: Option<RenderGuard>, page: StoredPage) -> Option<BackgroundTask> {
     let lease = lease?;
     Some(Box::pin(async move {
-        store_page(&app, &lease, page).await;
-        drop(guard);
+        store_page(&app, &lease, page, guard).await;
     }))
 }
 
@@ -255,6 +255,9 @@ fn note_unstorable(page: &PageRequest, lease: Option<Lease>, why: Box<Unstorable
         app.pages.note_unstorable(page.key.hash(), reason, now);
     } else if reason == Reason::Unpopular {
         app.pages.note_unpopular(page.key.hash(), now);
+    } else if reason == Reason::Busy {
+        // Those that wait for this render would not find a page either.
+        app.pages.note_failure(page.key.hash(), app.clock.now());
     }
     let lease = lease?;
     if !reason.is_lasting() {

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalidation_is_remembered_for_five_minutes() {
+    fn an_invalidation_is_remembered_while_a_replica_may_lag() {
         let mut copies = LocalCopies::new(TTL);
         let later = START + MAX_REPLICA_LAG;
         let changed = |copies: &LocalCopies, now| ["a", "b"].map(|hash| copies.changed(hash, now).is_some());

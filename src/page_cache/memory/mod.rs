@@ -25,7 +25,7 @@ use crate::{config::rules::UrlRules, ports::time::Timestamp, proxy::home::PageCh
 /// Hit-for-miss after a personal render: how long other personal requests skip the lookup. Short, because another
 /// visitor's response may be storable.
 const PERSONAL_HIT_FOR_MISS: Duration = Duration::from_secs(10);
-/// Backoff after a failed render of a page that a stored copy can replace.
+/// Backoff after a failed render: an isolate serves the stale page without asking the origin.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Largest number of URLs with a remembered key. Parsing a URL takes as long as the rest of a local hit.
@@ -47,7 +47,10 @@ pub struct PageMemory {
     unstorable_personal: Notes<Reason>,
     /// Pages without stated freshness whose item was not popular.
     unpopular: Notes<()>,
-    failed: Notes<()>,
+    /// When the last render of a page failed.
+    failed: Notes<Timestamp>,
+    /// Pages whose hit-for-miss note a response has ended.
+    refuted: Notes<()>,
     renders: Rc<RefCell<Renders>>,
     /// The sizes of stored pages that are not in Redis' account yet.
     pub account: PageAccount,
@@ -74,6 +77,7 @@ impl PageMemory {
             unstorable_personal: Notes::default(),
             unpopular: Notes::default(),
             failed: Notes::default(),
+            refuted: Notes::default(),
             renders: Rc::default(),
             account: PageAccount::default(),
             own_pages: OwnPages::default(),
@@ -136,6 +140,16 @@ impl PageMemory {
         self.unstorable.update(hash, now, |note| due(note).then_some((note.0, now)))
     }
 
+    /// Returns whether the caller may end the hit-for-miss note of a page: once in the life of a note.
+    #[must_use]
+    pub fn may_refute(&self, hash: &str, now: Timestamp) -> bool {
+        let is_first = self.refuted.get(hash, now).is_none();
+        if is_first {
+            self.refuted.put(hash, (), now + HIT_FOR_MISS, now);
+        }
+        is_first
+    }
+
     /// Drops the hit-for-miss note of a page.
     pub fn forget_unstorable(&self, hash: &str) {
         self.unstorable.remove(hash);
@@ -175,9 +189,20 @@ impl PageMemory {
         self.failed.get(hash, now).is_some()
     }
 
+    /// Returns whether the last render of the page failed at `since` or later.
+    #[must_use]
+    pub fn has_failed_since(&self, hash: &str, since: Timestamp, now: Timestamp) -> bool {
+        self.failed.get(hash, now).is_some_and(|at| at >= since)
+    }
+
     /// Notes that the origin failed to render the page.
     pub fn note_failure(&self, hash: &str, now: Timestamp) {
-        self.failed.put(hash, (), now + FAILURE_BACKOFF, now);
+        self.failed.put(hash, now, now + FAILURE_BACKOFF, now);
+    }
+
+    /// Notes that a render of the page succeeded.
+    pub fn note_success(&self, hash: &str) {
+        self.failed.remove(hash);
     }
 
     /// Starts a lookup in Redis; the epoch goes to [`PageMemory::keep`] with its result.

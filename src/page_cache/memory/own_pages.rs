@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn identity(name: &str) -> Identity {
-        Identity::of(&own_request(Uri::from_static("https://shop.example/basket"), &headers(name)))
+        Identity::of(&own_request(Uri::from_static("https://shop.example/basket"), &headers(name), &[]))
     }
 
     fn content(bytes: usize) -> Rc<OwnContent> {
@@ -224,12 +224,12 @@ mod tests {
     fn a_change_drops_content_and_requests_from_before_it() {
         let pages = OwnPages::default();
         send(&pages, "ada", START).finish_and_keep(content(9), START);
-        pages.forget(&Visitor::of(&headers("ada")));
+        pages.forget(&Visitor::of(&headers("ada"), &[]));
         assert_eq!(pages.bytes.get(), 0);
         let before = send(&pages, "ada", START);
-        pages.forget(&Visitor::of(&headers("bob")));
+        pages.forget(&Visitor::of(&headers("bob"), &[]));
         assert!(matches!(join(&pages, "ada", START), Role::Join(_)));
-        pages.forget(&Visitor::of(&headers("ada")));
+        pages.forget(&Visitor::of(&headers("ada"), &[]));
         let _after = send(&pages, "ada", START);
         before.finish_and_keep(content(9), START);
         assert!(

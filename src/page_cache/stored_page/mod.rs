@@ -3,8 +3,8 @@
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    holes::{self, Hole},
-    policy::{StoredState, VaryFields},
+    holes::{self, Hole, is_html},
+    policy::{CacheControl, StoredState, VaryFields},
     visitor_cookies::VisitorCookies,
 };
 use crate::{
@@ -120,17 +120,29 @@ impl StoredPage {
     }
 
     /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets
-    /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently.
+    /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently. The same
+    /// holds for a request that asks for a part of the page, or not for HTML.
     #[must_use]
-    pub const fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
+    pub fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
         if cookies.in_holes && self.holes.is_empty() {
             return false;
         }
         match cookies.strictest {
-            CookieKind::Ignored | CookieKind::Varied | CookieKind::Hole => true,
-            CookieKind::Unknown => self.is_declared_shared,
             CookieKind::Personal => false,
+            CookieKind::Unknown => self.is_declared_shared,
+            CookieKind::Ignored | CookieKind::Varied | CookieKind::Hole => {
+                let is_other_form = cookies.asks_for_part || cookies.refuses_html && is_html(&self.headers);
+                self.is_declared_shared || !is_other_form
+            }
         }
+    }
+
+    /// Returns whether each request must validate the page: the origin states no lifetime above 0.
+    #[must_use]
+    pub fn is_never_fresh(&self) -> bool {
+        let control = CacheControl::of_response(&self.headers);
+        let seconds = control.seconds("s-maxage").or_else(|| control.seconds("max-age"));
+        control.has("no-cache") || seconds == Some(0)
     }
 
     /// Moves the body into the platform's memory, before the page is sent or kept.

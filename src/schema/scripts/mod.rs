@@ -38,6 +38,7 @@ pub static ALL: &[&Script] = &[
     &PAGE,
     &PURGE,
     &REAP,
+    &REFUTE,
     &RELATED,
     &RESCALE,
     &STORE,
@@ -97,6 +98,9 @@ pub static PURGE: Script = lua!("purge", "002e21bc3adc12f0a4f0040c90829824f6ee3c
 
 /// Ends sessions and records their carts as abandoned.
 pub static REAP: Script = lua!("reap", "68c5221533840d7687ac9733d6d76a382d781332");
+
+/// Ends the hit-for-miss note of a page. A lease in its place stays.
+pub static REFUTE: Script = lua!("refute", "c2d4016c44a98d84ade994951c658808d7db8f69");
 
 /// Ranks the items that are bought with an item, or by visitors who had viewed it.
 pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678220702").readable(RELATED_READS);

@@ -76,6 +76,14 @@ async fn a_script_that_asks_for_a_part_of_a_silent_page_gets_its_own(shop: &Shop
         assert_eq!((is_hit(&answer), answer.text().await.unwrap().as_str()), (body == "page", body), "{name}: {value}");
     }
     assert_eq!(visit(shop, "/products/mug", "").await.1, "page");
+    // Data that says how long it is fresh is shared with the scripts that ask for it.
+    shop.origin
+        .answer(Reply::zeros(4).header("content-type", "application/json").header("cache-control", "max-age=60"));
+    for is_stored in [false, true] {
+        let answer = shop.get("/stock.json").header("accept", "application/json").send().await.unwrap();
+        assert_eq!(is_hit(&answer), is_stored, "{}", cache_status(&answer));
+        shop.settled().await;
+    }
 }
 
 async fn a_visitor_with_a_personal_cookie_never_gets_a_shared_page(shop: &Shop) {

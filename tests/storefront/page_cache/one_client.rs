@@ -10,6 +10,7 @@ scenarios! {
     &[("PAGE_MEMORY", "0"), ("CART_ROUTES", "/basket/*"), ("WRITES_PERSONAL", "/products/*")];
     a_known_page_is_rendered_without_the_headers_of_the_client_that_reloads_it,
     a_client_that_the_shop_blocks_keeps_the_page_from_nobody,
+    a_visitor_with_cookies_keeps_no_page_from_the_others,
     a_reload_that_gets_no_page_leaves_the_stored_one,
     a_variant_that_cannot_be_stored_leaves_the_others,
     a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request,
@@ -51,6 +52,14 @@ async fn a_client_that_the_shop_blocks_keeps_the_page_from_nobody(shop: &Shop) {
         assert_eq!(status(shop, &path, &[]).await, "fwd=uri-miss; stored");
         assert!(status(shop, &path, &scanner).await.starts_with("hit"));
     }
+}
+
+async fn a_visitor_with_cookies_keeps_no_page_from_the_others(shop: &Shop) {
+    shop.origin.answer_with(|asked| fresh(asked.header("cookie"), "max-age=60").header("vary", "cookie"));
+    assert_eq!(ask(shop, "/page", &[("cookie", "own=1")]).await.1, "own=1");
+    let before = shop.origin.count();
+    assert_eq!(ask(shop, "/page", &[]).await, ("fwd=uri-miss; stored".to_owned(), String::new()));
+    assert_eq!(shop.origin.count(), before + 1);
 }
 
 async fn a_reload_that_gets_no_page_leaves_the_stored_one(shop: &Shop) {

@@ -1,18 +1,26 @@
 //! A visitor waits for another visitor's render only if it can end with a page for both.
 
 use futures_util::future::{join, join_all};
+use http::Method;
+use serde_json::json;
 
 use super::{
     cache_status, is_hit, make_popular, name,
     rfc9111::{ask, fresh, status},
 };
-use crate::support::{Reply, Shop, eventually, scenarios};
+use crate::{
+    routes::api::service,
+    support::{Reply, Shop, eventually, scenarios},
+};
 
 scenarios! {
     &[("PAGE_WAIT_MS", "25000"), ("PAGE_MAX_BYTES", "1000")];
-    nobody_waits_while_the_origin_fails,
+    nobody_waits_for_a_second_failing_render,
+    nobody_waits_for_a_failed_render_behind_a_response,
+    nobody_waits_for_a_page_that_each_request_validates,
     nobody_waits_for_a_page_that_varies_on_a_withheld_header,
     nobody_waits_for_another_visitors_own_page,
+    a_slow_personal_page_is_rendered_for_everybody_afterwards,
     nobody_waits_twice_for_a_slow_page_that_is_too_large,
 }
 
@@ -30,12 +38,50 @@ async fn visit_together(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> Ve
     visits.into_iter().map(|(status, _)| status).collect()
 }
 
-async fn nobody_waits_while_the_origin_fails(shop: &Shop) {
-    shop.origin.answer(Reply::html("maintenance").with_status(503));
+async fn nobody_waits_for_a_second_failing_render(shop: &Shop) {
     make_popular(shop, "mug").await;
-    status(shop, "/products/mug", &[]).await;
-    for status in visit_together(shop, "/products/mug", &[]).await {
+    shop.origin.answer(Reply::html("maintenance").with_status(503));
+    shop.origin.hold();
+    let visit = || status(shop, "/products/mug", &[]);
+    let others = async {
+        eventually("the origin has the first visit", async || shop.origin.count() == 1).await;
+        let before = shop.store.counts().commands;
+        let release = async {
+            eventually("the others have looked the page up", async || shop.store.counts().commands > before).await;
+            shop.origin.hold_after(1);
+            eventually("the origin has all visits", async || shop.origin.count() == 3).await;
+            shop.origin.release();
+        };
+        join(join_all((0..2).map(|_| visit())), release).await.0
+    };
+    let (first, others) = join(visit(), others).await;
+    for status in [vec![first], others].concat() {
         assert_eq!(status, "fwd=uri-miss; detail=status");
+    }
+}
+
+async fn nobody_waits_for_a_failed_render_behind_a_response(shop: &Shop) {
+    let control = "max-age=1, stale-while-revalidate=60";
+    shop.origin.answer(fresh("old", control));
+    status(shop, "/page", &[]).await;
+    shop.origin.answer(Reply::status(500));
+    eventually("the stale page is rendered again", async || {
+        status(shop, "/page", &[]).await;
+        shop.origin.count() == 2
+    })
+    .await;
+    shop.settled().await;
+    service(shop, Method::POST, "/purge", Some(&json!({"urls": ["/page"]}))).await;
+    shop.origin.answer(fresh("new", control));
+    assert_eq!(ask(shop, "/page", &[]).await, ("fwd=uri-miss; stored".to_owned(), "new".to_owned()));
+}
+
+async fn nobody_waits_for_a_page_that_each_request_validates(shop: &Shop) {
+    for control in ["no-cache", "max-age=0"] {
+        let path = format!("/{control}");
+        shop.origin.answer(fresh("page", control).header("etag", "\"a\""));
+        status(shop, &path, &[]).await;
+        visit_together(shop, &path, &[]).await;
     }
 }
 
@@ -72,6 +118,21 @@ async fn nobody_waits_for_another_visitors_own_page(shop: &Shop) {
     assert_eq!(join(ada, guest).await, ("ada".to_owned(), "guest".to_owned()));
     shop.settled().await;
     assert!(is_hit(&shop.visit("/products/mug").await));
+}
+
+async fn a_slow_personal_page_is_rendered_for_everybody_afterwards(shop: &Shop) {
+    shop.origin.answer_with(|asked| fresh(name(asked), "public, max-age=60"));
+    shop.origin.hold();
+    let (answer, ()) = join(ask(shop, "/page", &[("cookie", "sid=ada")]), async {
+        eventually("the origin has the visit", async || shop.origin.count() == 1).await;
+        let before = shop.store.counts().commands;
+        eventually("the lease goes back", async || shop.store.counts().commands > before).await;
+        shop.origin.release();
+    })
+    .await;
+    assert_eq!(answer, ("fwd=uri-miss; detail=personal".to_owned(), "ada".to_owned()));
+    assert_eq!(ask(shop, "/page", &[("cookie", "sid=bob")]).await.1, "guest");
+    assert_eq!(shop.origin.count(), 2);
 }
 
 async fn nobody_waits_twice_for_a_slow_page_that_is_too_large(shop: &Shop) {
