@@ -222,11 +222,6 @@ impl Diagnosis {
             }
         }
         let mut notes: Vec<_> = sample.stopped.into_iter().collect();
-        if sample.has_no_links {
-            let text = "the page has no links to other pages of the shop, and is probably built by JavaScript, which the \
-                doctor does not run";
-            notes.push(text.to_owned());
-        }
         if sample.forbidden > 0 {
             notes.push(format!("robots.txt forbids {} links, which were not requested", sample.forbidden));
         }

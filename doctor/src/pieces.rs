@@ -97,6 +97,11 @@ impl Pieces {
         pieces.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
+    /// Returns whether the page has scripts.
+    pub fn has_scripts(&self) -> bool {
+        self.texts.iter().any(|piece| piece.starts_with("<script"))
+    }
+
     /// At most so many characters of the text that a visitor reads before the piece.
     pub fn text_before(&self, piece: usize, most: usize) -> String {
         let mut pieces = Vec::new();
