@@ -64,7 +64,7 @@ fn a_public_page_that_is_different_for_each_visitor_is_a_leak() {
     };
     let report = Shop::start(page).examine(&[]);
     assert!(sentence(&report).starts_with("Possible leak: the shop declares this page public"), "{report:#}");
-    assert_eq!(report["dangers"][0]["differences"][0]["kind"], "content");
+    assert_eq!(report["dangers"][0]["differences"][0]["kind"], "visible-text");
     assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /, /books/*/");
     assert_eq!(report["hit_ratio_with_rules"], 0.0);
 }

@@ -104,7 +104,7 @@ fn sharing_is_never_proposed_where_the_page_depends_on_the_session() {
     let books = kind(&report, "/books/*/");
     assert_eq!((&books["rules"], &books["renders_differ"]), (&json!([]), &books["pages"]));
     assert!(books["remedy"].as_str().unwrap().ends_with("so it must not be shared."), "{}", books["remedy"]);
-    assert_eq!(books["differences"][0]["kind"], "content");
+    assert_eq!(books["differences"][0]["kind"], "visible-text");
     assert!(books["differences"][0]["one"].as_str().unwrap().starts_with("Your number: "));
     assert!(report["vars"].get("COOKIES_DROPPED").is_none() && report["vars"].get("ITEM_ROUTES").is_none());
 }
