@@ -161,9 +161,10 @@ impl Examiner<'_> {
         Some(render)
     }
 
-    /// The page that a visitor gets from the shop, without the holes.
+    /// The page that a visitor gets from the shop through edgefront, without the holes.
     async fn own_page(&self, key: &PageKey, url: &Url, cookies: &HeaderValue) -> Option<Page> {
-        let mut page = self.shop.get(url, Some(cookies)).await.ok().filter(|page| !is_trouble(page.status))?;
+        let cookies = visitor::behind_edgefront(cookies, &self.app.config.page.cookies);
+        let mut page = self.shop.get(url, Some(&cookies)).await.ok().filter(|page| !is_trouble(page.status))?;
         page.body = self.without_holes(key, page.body).await;
         Some(page)
     }

@@ -17,6 +17,9 @@ use xtask::failure::Failure;
 const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
     _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
 
+/// The value of `CSRF_COOKIE` that the Worker sends for all visitors.
+const CSRF_VALUE: &str = "edgefrontverifiestheoriginheader";
+
 /// A kind of visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -92,6 +95,14 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
     let judged = VisitorCookies::of(&headers, &config.cookies, &config.headers.varied);
     let selecting = SelectingHeaders::of(&headers, &config.headers, &judged);
     page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
+}
+
+/// The `Cookie` header that the shop gets behind edgefront: the CSRF cookie has the value of all visitors.
+pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderValue {
+    let Some(csrf) = &rules.csrf else { return cookies.clone() };
+    let own = pairs(cookies).filter(|(name, _)| name != csrf).map(|(name, value)| format!("{name}={value}"));
+    let all: Vec<_> = own.chain([format!("{csrf}={CSRF_VALUE}")]).collect();
+    HeaderValue::try_from(all.join("; ")).unwrap_or_else(|_| cookies.clone())
 }
 
 /// The names of the cookies by which the shop could recognize their visitor.

@@ -51,6 +51,35 @@ fn without_a_preset_the_doctor_finds_the_rules_for_a_django_shop() {
     assert!(report["notes"][0].as_str().unwrap().contains("--preset django-oscar"));
 }
 
+/// A double-submit shop: each form repeats the cookie `shop_csrf`.
+fn double_submit(asked: &Asked) -> Reply {
+    let own = asked.cookies.split("; ").find_map(|cookie| cookie.strip_prefix("shop_csrf="));
+    let token = own.map_or_else(|| format!("token-of-visitor-{}", asked.number), str::to_owned);
+    let form = format!("<form><input type='hidden' name='csrf' value='{token}'></form>");
+    let page = Reply::html(format!("{}<a href='/cart'>Cart</a>{form}", book_links(8)));
+    if own.is_some() { page } else { page.with("set-cookie", &format!("shop_csrf={token}; Path=/; HttpOnly")) }
+}
+
+#[test]
+fn all_visitors_send_the_common_csrf_cookie_as_behind_edgefront() {
+    let shop = Shop::start(double_submit);
+    let rules = ["--var", "CSRF_COOKIE=shop_csrf", "--var", "ITEM_ROUTES=/books/{item}/"];
+    let report = shop.examine(&[&["--login", "shop_csrf=of-ann; login=ann"], &rules[..]].concat());
+    let books = kind(&report, "/books/{item}/");
+    assert_eq!(
+        (&books["renders_differ"], &books["hit_ratio"], &report["dangers"]),
+        (&json!(0), &json!(1.0), &json!([]))
+    );
+    assert!(!report.to_string().contains("csrf-token"), "{report:#}");
+    // The value of the Worker comes with the shared renders.
+    let asked = shop.requests().into_iter().map(|asked| asked.cookies);
+    let as_ann: Vec<_> = asked.filter(|cookies| cookies.contains("login=ann")).collect();
+    assert!(!as_ann.is_empty());
+    for cookies in as_ann {
+        assert_eq!(cookies, "login=ann; shop_csrf=edgefrontverifiestheoriginheader");
+    }
+}
+
 /// A shop that states no freshness and gives every visitor a session.
 fn silent(asked: &Asked, body: &str) -> Reply {
     let page = Reply::html(format!("{}{body}", book_links(8)));
