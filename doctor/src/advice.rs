@@ -31,12 +31,15 @@ pub struct Refused<'a> {
     pub is_claimed: bool,
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
+    /// The one of them whose value a form repeats.
+    pub csrf_cookie: Option<&'a str>,
     /// Size of the body.
     pub bytes: usize,
     pub config: &'a PageConfig,
 }
 
-/// Django's name for its CSRF cookie. Other double-submit cookies, such as Laravel's XSRF-TOKEN, belong to a session.
+/// Django's name for its CSRF cookie, whose value is masked in forms. Other cookies with a masked value, such as Laravel's
+/// XSRF-TOKEN, belong to a session.
 const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
 const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
@@ -104,7 +107,8 @@ fn drop_cookies(page: &Refused) -> Advice {
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
     let mut proposed = Vec::new();
     for name in kept {
-        if name == DJANGO_CSRF_COOKIE && rules.csrf.is_none() {
+        let is_csrf = name == DJANGO_CSRF_COOKIE || page.csrf_cookie == Some(name);
+        if is_csrf && rules.csrf.is_none() {
             proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
             continue;
         }
@@ -145,9 +149,17 @@ mod tests {
         let origin = url::Url::parse("https://shop.example").unwrap();
         let config = Settings::new(&origin, None, &[]).unwrap().config().unwrap().page;
         let set_cookies: Vec<_> = set_cookies.iter().map(|name| (*name).to_owned()).collect();
-        let (path, is_claimed) = ("/books/1/", false);
-        match advise(&Refused { reason, kind, path, is_claimed, set_cookies: &set_cookies, bytes: 0, config: &config })
-        {
+        let page = Refused {
+            reason,
+            kind,
+            path: "/books/1/",
+            is_claimed: false,
+            set_cookies: &set_cookies,
+            csrf_cookie: Some("shop_csrf"),
+            bytes: 0,
+            config: &config,
+        };
+        match advise(&page) {
             Advice::Rules(rules) => Ok(rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect()),
             Advice::NoRule(text) => Err(text),
         }
@@ -163,6 +175,8 @@ mod tests {
             "COOKIES_DROPPED _ga@/books/*/",
         ];
         assert_eq!(dropped, expected);
+        let double_submit = rules(Reason::SetCookie, "/books/{item}/", &["shop_csrf"]).unwrap();
+        assert_eq!(double_submit, ["CSRF_COOKIE shop_csrf"]);
         assert!(rules(Reason::SetCookie, "/*/", &["sid"]).is_err(), "it would hold for all pages");
     }
 

@@ -12,6 +12,7 @@ use super::{
     render::{self, NotStored, set_cookies},
     settings::Settings,
     shop::Shop,
+    tokens,
     visitor::Visitors,
 };
 use url::Url;
@@ -55,7 +56,8 @@ impl Trial<'_> {
             let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
                 Err(reason) => {
                     let path = &page.path;
-                    advise(&Refused { reason, kind, path, is_claimed, set_cookies: &[], bytes: 0, config })
+                    let (set_cookies, csrf_cookie) = (&[], None);
+                    advise(&Refused { reason, kind, path, is_claimed, set_cookies, csrf_cookie, bytes: 0, config })
                 }
                 Ok(key) => {
                     let Some(first) = render::for_everybody(&app, &key).await else {
@@ -64,8 +66,10 @@ impl Trial<'_> {
                     let Err(NotStored { reason, .. }) = first.stored else {
                         return self.check_sharing(rules, settings, page).await;
                     };
-                    let (path, set_cookies, bytes) = (key.path(), set_cookies(&first.headers), first.body.len());
-                    advise(&Refused { reason, kind, path, is_claimed, set_cookies: &set_cookies, bytes, config })
+                    let (path, set_cookies, bytes) = (key.path(), &set_cookies(&first.headers), first.body.len());
+                    let csrf_cookie = &tokens::double_submit_cookie(&first.headers, &first.text());
+                    let csrf_cookie = csrf_cookie.as_deref();
+                    advise(&Refused { reason, kind, path, is_claimed, set_cookies, csrf_cookie, bytes, config })
                 }
             };
             match advice {

@@ -61,6 +61,17 @@ fn double_submit(asked: &Asked) -> Reply {
 }
 
 #[test]
+fn the_cookie_that_a_form_repeats_is_proposed_as_the_csrf_cookie() {
+    let report = Shop::start(double_submit).examine(&[]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!(books["remedy"], "tried, and safe:", "{books:#}");
+    assert_eq!((&books["hit_ratio_with_rules"], &report["dangers"]), (&json!(1.0), &json!([])));
+    assert_eq!(report["vars"]["CSRF_COOKIE"], "shop_csrf");
+    assert_eq!(report["vars"]["ITEM_ROUTES"], "/books/{item}/");
+    assert!(report["vars"].get("COOKIES_DROPPED").is_none(), "{}", report["vars"]);
+}
+
+#[test]
 fn all_visitors_send_the_common_csrf_cookie_as_behind_edgefront() {
     let shop = Shop::start(double_submit);
     let rules = ["--var", "CSRF_COOKIE=shop_csrf", "--var", "ITEM_ROUTES=/books/{item}/"];
