@@ -99,11 +99,6 @@ pub fn names(rules: &[Rule]) -> String {
 /// cookie, and the trial compares them.
 fn drop_cookies(page: &Refused) -> Advice {
     let rules = &page.config.cookies;
-    let Some(path) = path_pattern(page.kind) else {
-        let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not safe. \
-            Let the shop set the cookie only where it needs it.";
-        return Advice::NoRule(text.to_owned());
-    };
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
     let mut proposed = Vec::new();
     for name in kept {
@@ -112,6 +107,11 @@ fn drop_cookies(page: &Refused) -> Advice {
             proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
             continue;
         }
+        let Some(path) = path_pattern(page.kind) else {
+            let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not \
+                safe. Let the shop set the cookie only where it needs it.";
+            return Advice::NoRule(text.to_owned());
+        };
         proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
         if !page.is_claimed && !rules.personal.contains(name) && !rules.ignored.contains(name) {
             proposed.push(Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: PERSONAL_RISK });
@@ -177,6 +177,7 @@ mod tests {
         assert_eq!(dropped, expected);
         let double_submit = rules(Reason::SetCookie, "/books/{item}/", &["shop_csrf"]).unwrap();
         assert_eq!(double_submit, ["CSRF_COOKIE shop_csrf"]);
+        assert!(rules(Reason::SetCookie, "/*/", &["shop_csrf"]).is_ok(), "it has no path");
         assert!(rules(Reason::SetCookie, "/*/", &["sid"]).is_err(), "it would hold for all pages");
     }
 

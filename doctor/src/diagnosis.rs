@@ -24,6 +24,10 @@ use super::{
     visitor::{Visitor, Visitors},
 };
 
+/// The remedy for a page whose token stays different although the rules give all visitors the same CSRF cookie.
+const SESSION_TOKEN: &str = "The form's token belongs to the session, so this page stays personal. See \
+    docs/your-storefront.md#csrf-tokens-and-flash-messages.";
+
 /// Runs the command.
 ///
 /// # Errors
@@ -183,10 +187,12 @@ impl Diagnosis {
                 settings
             }
             Outcome::Differs { rules, differences, at } => {
-                report.remedy = Some(format!(
-                    "None: {} would store {at}, which is not the same for all visitors.",
-                    advice::names(&rules)
-                ));
+                let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
+                report.remedy = Some(if are_tokens && at == page.url.as_str() && !differences.is_empty() {
+                    SESSION_TOKEN.to_owned()
+                } else {
+                    format!("None: {} would store {at}, which is not the same for all visitors.", advice::names(&rules))
+                });
                 report.differences.extend(differences);
                 unchanged
             }
