@@ -16,8 +16,19 @@ pub struct Rule {
 pub enum Advice {
     /// These rules together may change the decision. A trial shows whether they do.
     Rules(Vec<Rule>),
+    /// The page belongs to one visitor: the reason, and the rule that keeps it personal.
+    Personal(String, Rule),
     /// No rule helps, or none is safe: what to do instead.
     NoRule(String),
+}
+
+/// The comparison of the renders for two visitors without cookies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renders {
+    Equal,
+    /// They differ in the CSRF token only, and `CSRF_COOKIE` makes them equal.
+    EqualWithCsrfCookie,
+    Different,
 }
 
 /// The facts about a page that is not stored.
@@ -33,6 +44,7 @@ pub struct Refused<'a> {
     pub set_cookies: &'a [String],
     /// The one of them whose value a form repeats.
     pub csrf_cookie: Option<&'a str>,
+    pub renders: Renders,
     /// Size of the body.
     pub bytes: usize,
     pub config: &'a PageConfig,
@@ -49,7 +61,13 @@ const DROP_RISK: &str = "a visitor gets this cookie only with the first page tha
 const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
     appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
+/// The risk of `PATHS_PERSONAL`.
+pub const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
+
+/// Segments of paths whose pages belong to one visitor in nearly every shop.
+const PERSONAL_SEGMENTS: [&str; 9] =
+    ["account", "accounts", "basket", "cart", "checkout", "login", "orders", "register", "signin"];
 
 /// The remedy for a page.
 pub fn advise(page: &Refused) -> Advice {
@@ -123,6 +141,9 @@ fn drop_cookies(page: &Refused) -> Advice {
 /// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such
 /// as its reviews, would count as a view of the item. The number of a list's page names nothing.
 fn name_items(page: &Refused) -> Advice {
+    if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
+        return Advice::Personal(text, rule);
+    }
     let path = page.kind.trim_end_matches('/');
     let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
     if before.is_some_and(|before| !before.ends_with("/page") && !before.contains('?')) {
@@ -132,6 +153,22 @@ fn name_items(page: &Refused) -> Advice {
     let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If \
         it is the same for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
     Advice::NoRule(text.to_owned())
+}
+
+/// The rule for a page of one visitor, with the reason. None if no sign says that the page is one, or if the rule would
+/// also keep other pages personal.
+pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
+    let path = path_pattern(kind)?;
+    let has_name = path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment));
+    if !has_name && (renders != Renders::Different || path.contains('*')) {
+        return None;
+    }
+    let reason = match renders {
+        Renders::Equal => "The path is one of a visitor's own pages",
+        Renders::EqualWithCsrfCookie | Renders::Different => "The page differs between visitors",
+    };
+    let text = format!("{reason}. Add {path} to PATHS_PERSONAL.");
+    Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
 }
 
 /// The pattern of a kind for `COOKIES_DROPPED` and `PATHS_PERSONAL`. None if it would match every page.
@@ -156,12 +193,13 @@ mod tests {
             is_claimed: false,
             set_cookies: &set_cookies,
             csrf_cookie: Some("shop_csrf"),
+            renders: Renders::Equal,
             bytes: 0,
             config: &config,
         };
         match advise(&page) {
             Advice::Rules(rules) => Ok(rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect()),
-            Advice::NoRule(text) => Err(text),
+            Advice::Personal(text, _) | Advice::NoRule(text) => Err(text),
         }
     }
 
@@ -186,6 +224,23 @@ mod tests {
         assert_eq!(rules(Reason::NoItem, "/books/*/", &[]), Ok(vec!["ITEM_ROUTES /books/{item}/".to_owned()]));
         for kind in ["/", "/*", "/a/*/*", "/books/*?page", "/books/*/reviews/", "/blog/page/*/"] {
             assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn only_a_single_page_or_one_with_a_known_name_is_kept_personal() {
+        use Renders::{Different, Equal, EqualWithCsrfCookie};
+        let path = |kind: &str, renders| keep_personal(kind, renders).map(|(_, rule)| rule.value);
+        for (kind, renders, expected) in [
+            ("/cart", Equal, Some("/cart")),
+            ("/account/*?page", EqualWithCsrfCookie, Some("/account/*")),
+            ("/about", Different, Some("/about")),
+            ("/about", EqualWithCsrfCookie, None),
+            ("/books/*", Different, None),
+            ("/*", Different, None),
+            ("/books/cart-wheel", Equal, None),
+        ] {
+            assert_eq!(path(kind, renders).as_deref(), expected, "{kind} {renders:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    advice::{Rule, path_pattern},
+    advice::{PATH_RISK, Rule, path_pattern},
     difference::Difference,
     examine::{Examined, Visit},
     visitor::Visitor,
@@ -25,7 +25,6 @@ pub struct Danger {
 /// Most excerpts in a note.
 const MAX_EXCERPTS: usize = 3;
 
-const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const COOKIE_RISK: &str = "none for visitors: those with this cookie always get pages of their own.";
 
 const REMEDY_PUBLIC: &str = "let the shop send Cache-Control: private for this page. A response that is public must be \

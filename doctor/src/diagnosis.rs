@@ -2,20 +2,20 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use edgefront::App;
+use edgefront::{App, page_cache::Reason};
 use serde_json::Value;
 use url::Url;
 use xtask::failure::Failure;
 
 use super::{
-    advice::{self, Rule},
+    advice::{self, Renders, Rule},
     arguments::DoctorArguments,
     crawl::{Crawl, Sample},
     danger::{self, Danger},
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
     kinds::{self, Shape},
-    render,
+    render::{self, NotStored},
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
     robots::Robots,
     settings::Settings,
@@ -161,6 +161,12 @@ impl Diagnosis {
             between.into_iter().any(|found| found.kind != DifferenceKind::CsrfToken)
         };
         if let Some(page) = pages.iter().find(is_unsafe) {
+            let is_silent = |why: &NotStored| matches!(why.reason, Reason::NoItem | Reason::SetCookie);
+            let is_silent = page.verdict.as_ref().is_err_and(is_silent);
+            let personal = advice::keep_personal(&report.kind, Renders::Different).filter(|_| is_silent);
+            if let Some((text, rule)) = personal {
+                return Ok(report.keep_personal(text, rule, &self.settings));
+            }
             let why = format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url);
             report.remedy = Some(why);
             return Ok(unchanged);
@@ -196,6 +202,7 @@ impl Diagnosis {
                 report.differences.extend(differences);
                 unchanged
             }
+            Outcome::Personal(text, rule) => report.keep_personal(text, rule, &self.settings),
             Outcome::NoRule(text) => {
                 report.remedy = Some(text);
                 unchanged
@@ -222,8 +229,8 @@ impl Diagnosis {
     ) -> Report {
         for kind in &mut kinds {
             let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL";
-            let of_kind = || dangers.iter().filter(|danger| danger.kind == kind.kind);
-            if of_kind().any(|danger| danger.rules.iter().any(is_personal)) {
+            let of_kind = dangers.iter().filter(|danger| danger.kind == kind.kind).flat_map(|danger| &danger.rules);
+            if of_kind.chain(&kind.rules).any(is_personal) {
                 kind.hit_ratio_with_rules = 0.0;
             }
         }

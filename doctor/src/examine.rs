@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::Url;
 
 use super::{
-    difference::{self, Difference},
+    difference::{self, Difference, DifferenceKind},
     pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
     shop::{Page, Shop, is_trouble},
@@ -76,9 +76,7 @@ impl Examiner<'_> {
             Ok(key) => key,
             Err(reason) => return Some(Examined::not_admitted(url, reason)),
         };
-        let first = self.render(&key).await?;
-        let second = self.render(&key).await?;
-        let between_renders = self.compare(&first, second.status, &second.text(), &[]);
+        let (first, between_renders) = self.two_renders(&key).await?;
         let mut own = Vec::new();
         for (visitor, cookies) in self.visitors.with_cookies(url) {
             own.push((visitor, self.own_page(&key, url, &cookies).await?, cookies));
@@ -114,6 +112,15 @@ impl Examiner<'_> {
             renders_differ: Some(between_renders.into_iter().take(MAX_NAMED).collect()),
             visits,
         })
+    }
+
+    /// A render for a visitor without cookies, and its differences from a render for another one. None as for
+    /// [`Examiner::examine`].
+    pub async fn two_renders(&self, key: &PageKey) -> Option<(SharedRender, Vec<Difference>)> {
+        let first = self.render(key).await?;
+        let second = self.render(key).await?;
+        let differences = self.compare(&first, second.status, &second.text(), &[]);
+        Some((first, differences))
     }
 
     /// The differences between the page for everybody and a visitor's own, without what differs for every request.
@@ -275,6 +282,17 @@ impl Examined {
     /// Returns whether the shop says that the page depends on this request header.
     pub fn varies_by(&self, header: &str) -> bool {
         self.vary.as_ref().is_none_or(|fields| fields.contains(header))
+    }
+
+    /// Returns whether the renders for two visitors without cookies differ.
+    pub fn has_different_renders(&self) -> bool {
+        self.renders_differ.iter().flatten().next().is_some()
+    }
+
+    /// Returns whether visitors get pages that differ in CSRF tokens only.
+    pub fn differs_in_tokens(&self) -> bool {
+        let visits = self.visits.iter().flat_map(|visit| &visit.differences);
+        self.renders_differ.iter().flatten().chain(visits).all(|found| found.kind == DifferenceKind::CsrfToken)
     }
 
     /// Returns whether the page differs between visitors, apart from signed-in ones with a cookie that identifies them.

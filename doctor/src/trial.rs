@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use edgefront::page_cache::PageKey;
+use edgefront::{App, page_cache::PageKey};
 
 use super::{
-    advice::{self, Advice, Refused, Rule, advise},
+    advice::{self, Advice, Refused, Renders, Rule, advise},
     difference::Difference,
     examine::{Examined, Examiner},
     render::{self, NotStored, set_cookies},
@@ -28,6 +28,8 @@ pub enum Outcome {
     Works { rules: Vec<Rule>, settings: Settings },
     /// With these rules, a page with different renders would be stored: they are not proposed.
     Differs { rules: Vec<Rule>, differences: Vec<Difference>, at: String },
+    /// The page belongs to one visitor: the reason, and the rule that keeps it personal.
+    Personal(String, Rule),
     /// No rules lead to a stored page: what to do instead.
     NoRule(String),
 }
@@ -50,14 +52,25 @@ impl Trial<'_> {
     /// When a proposed rule is not a valid setting.
     pub async fn run(&self, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
         let (mut rules, mut settings) = (Vec::new(), self.settings.clone());
+        let mut renders = Renders::Equal;
         for round in 0..=MAX_ROUNDS {
             let app = render::edgefront(&settings, self.shop)?;
             let (config, is_claimed) = (&app.config.page, page.is_claimed());
             let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
                 Err(reason) => {
                     let path = &page.path;
-                    let (set_cookies, csrf_cookie) = (&[], None);
-                    advise(&Refused { reason, kind, path, is_claimed, set_cookies, csrf_cookie, bytes: 0, config })
+                    let (set_cookies, csrf_cookie, bytes) = (&[], None, 0);
+                    advise(&Refused {
+                        reason,
+                        kind,
+                        path,
+                        is_claimed,
+                        set_cookies,
+                        csrf_cookie,
+                        renders,
+                        bytes,
+                        config,
+                    })
                 }
                 Ok(key) => {
                     let Some(first) = render::for_everybody(&app, &key).await else {
@@ -69,7 +82,18 @@ impl Trial<'_> {
                     let (path, set_cookies, bytes) = (key.path(), &set_cookies(&first.headers), first.body.len());
                     let csrf_cookie = &tokens::double_submit_cookie(&first.headers, &first.text());
                     let csrf_cookie = csrf_cookie.as_deref();
-                    advise(&Refused { reason, kind, path, is_claimed, set_cookies, csrf_cookie, bytes, config })
+                    renders = self.renders(&app, page, &key).await;
+                    advise(&Refused {
+                        reason,
+                        kind,
+                        path,
+                        is_claimed,
+                        set_cookies,
+                        csrf_cookie,
+                        renders,
+                        bytes,
+                        config,
+                    })
                 }
             };
             match advice {
@@ -80,10 +104,28 @@ impl Trial<'_> {
                     }
                 }
                 Advice::Rules(_) => break,
-                Advice::NoRule(text) => return Ok(Outcome::NoRule(with_tried(text, &rules, page))),
+                Advice::Personal(text, rule) => return Ok(Outcome::Personal(text, rule)),
+                Advice::NoRule(text) => {
+                    let is_equal =
+                        !page.has_differences() || renders == Renders::EqualWithCsrfCookie && page.differs_in_tokens();
+                    let rules = if is_equal { rules.as_slice() } else { &[] };
+                    return Ok(Outcome::NoRule(with_tried(text, rules)));
+                }
             }
         }
         Ok(Outcome::NoRule("No rule stores this page.".to_owned()))
+    }
+
+    /// Compares the renders for two visitors again, if they differed and a CSRF cookie may make them equal.
+    async fn renders(&self, app: &Rc<App>, page: &Examined, key: &PageKey) -> Renders {
+        if !page.has_different_renders() {
+            return Renders::Equal;
+        }
+        let is_covered = app.config.page.cookies.csrf.is_some() && {
+            let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
+            examiner.two_renders(key).await.is_some_and(|(_, differences)| differences.is_empty())
+        };
+        if is_covered { Renders::EqualWithCsrfCookie } else { Renders::Different }
     }
 
     /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences or
@@ -127,9 +169,6 @@ fn not_verified(url: &Url) -> Outcome {
 }
 
 /// The advice, with the rules that the page needs in any case.
-fn with_tried(text: String, rules: &[Rule], page: &Examined) -> String {
-    if rules.is_empty() || page.has_differences() {
-        return text;
-    }
-    format!("{text} The page then also needs {}.", advice::names(rules))
+fn with_tried(text: String, rules: &[Rule]) -> String {
+    if rules.is_empty() { text } else { format!("{text} The page then also needs {}.", advice::names(rules)) }
 }

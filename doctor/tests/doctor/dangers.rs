@@ -177,7 +177,7 @@ fn a_leak_of_a_silent_shop_is_not_called_public() {
     let report = Shop::start(page).examine(&["--var", "ITEM_ROUTES=/books/{item}/"]);
     assert!(sentence(&report).starts_with("Possible leak: edgefront would store this page"), "{report:#}");
     assert!(!report["dangers"][0]["remedy"].as_str().unwrap().contains("is public"));
-    assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /books/*/");
+    assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /, /books/*/");
 }
 
 #[test]

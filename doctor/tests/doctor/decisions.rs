@@ -69,6 +69,29 @@ fn the_cookie_that_a_form_repeats_is_proposed_as_the_csrf_cookie() {
     assert_eq!(report["vars"]["CSRF_COOKIE"], "shop_csrf");
     assert_eq!(report["vars"]["ITEM_ROUTES"], "/books/{item}/");
     assert!(report["vars"].get("COOKIES_DROPPED").is_none(), "{}", report["vars"]);
+    let cart = kind(&report, "/cart");
+    assert_eq!((&cart["renders_differ"], &report["vars"]["PATHS_PERSONAL"]), (&json!(1), &json!("+ /cart")));
+    assert_eq!(cart["remedy"], "The page differs between visitors. Add /cart to PATHS_PERSONAL.");
+    let home = kind(&report, "/")["remedy"].as_str().unwrap();
+    assert!(home.ends_with("s-maxage=60. The page then also needs CSRF_COOKIE shop_csrf."), "{home}");
+}
+
+#[test]
+fn a_single_page_that_differs_between_visitors_is_kept_personal() {
+    let page = |asked: &Asked| match asked.path.as_str() {
+        "/desk" => Reply::html(format!("<p>Your number: {}</p>", asked.number)),
+        "/form" => Reply::html(format!("<input name='authenticity_token' value='t{}'>", asked.number)),
+        "/own" => Reply::html(format!("<p>{}</p>", asked.number)).with("cache-control", "private"),
+        _ => Reply::html("<a href='/desk'>Desk</a><a href='/form'>Form</a><a href='/own'>Own</a>"),
+    };
+    let report = Shop::start(page).examine(&[]);
+    assert_eq!(report["vars"], json!({"PATHS_PERSONAL": "+ /desk, /form"}));
+    for path in ["/desk", "/form"] {
+        let expected = format!("The page differs between visitors. Add {path} to PATHS_PERSONAL.");
+        assert_eq!(kind(&report, path)["remedy"], expected);
+    }
+    let run = Shop::start(page).examine(&["--var", "PATHS_PERSONAL=/desk, /form"]);
+    assert_eq!(run["vars"], json!({"PATHS_PERSONAL": "/desk, /form"}), "known already");
 }
 
 #[test]
