@@ -3,6 +3,8 @@
 use edgefront::{config::PageConfig, page_cache::Reason};
 use serde::Serialize;
 
+use super::visitor;
+
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rule {
@@ -131,7 +133,8 @@ fn drop_cookies(page: &Refused) -> Advice {
             return Advice::NoRule(text.to_owned());
         };
         proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
-        if !page.is_claimed && !rules.personal.contains(name) && !rules.ignored.contains(name) {
+        let has_rule = rules.personal.contains(name) || rules.ignored.contains(name);
+        if !page.is_claimed && !has_rule && visitor::may_be_personal(name, rules) {
             proposed.push(Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: PERSONAL_RISK });
         }
     }
@@ -184,7 +187,11 @@ mod tests {
 
     fn rules(reason: Reason, kind: &str, set_cookies: &[&str]) -> Result<Vec<String>, String> {
         let origin = url::Url::parse("https://shop.example").unwrap();
-        let config = Settings::new(&origin, None, &[]).unwrap().config().unwrap().page;
+        let config = Settings::new(&origin, None, &[("COOKIES_HOLES".to_owned(), "cart_id".to_owned())])
+            .unwrap()
+            .config()
+            .unwrap()
+            .page;
         let set_cookies: Vec<_> = set_cookies.iter().map(|name| (*name).to_owned()).collect();
         let page = Refused {
             reason,
@@ -216,6 +223,8 @@ mod tests {
         let double_submit = rules(Reason::SetCookie, "/books/{item}/", &["shop_csrf"]).unwrap();
         assert_eq!(double_submit, ["CSRF_COOKIE shop_csrf"]);
         assert!(rules(Reason::SetCookie, "/*/", &["shop_csrf"]).is_ok(), "it has no path");
+        let of_holes = rules(Reason::SetCookie, "/books/{item}/", &["cart_id"]).unwrap();
+        assert_eq!(of_holes, ["COOKIES_DROPPED cart_id@/books/*/"], "a personal rule would empty the holes");
         assert!(rules(Reason::SetCookie, "/*/", &["sid"]).is_err(), "it would hold for all pages");
     }
 

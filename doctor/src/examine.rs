@@ -54,6 +54,8 @@ pub struct Visit {
     /// The names of the visitor's cookies if the rules ignore all of them. None: the visitor has no cookies, or one that
     /// counts, or is signed in.
     pub ignored: Option<Vec<String>>,
+    /// The names of either list that a rule may make personal.
+    pub maybe_personal: Vec<String>,
     /// edgefront answers with the stored page.
     pub gets_stored_page: bool,
     /// The differences between the page for everybody and this visitor's own. Places that differ for every request are
@@ -87,6 +89,7 @@ impl Examiner<'_> {
             visitor: Visitor::WithoutCookies,
             cookies: Vec::new(),
             ignored: None,
+            maybe_personal: Vec::new(),
             gets_stored_page: self.gets(stored, None),
             differences: Vec::new(),
         }];
@@ -97,7 +100,9 @@ impl Examiner<'_> {
             let rules = &self.app.config.page.cookies;
             let ignored = visitor::ignored_cookies(cookies, rules).filter(|_| *visitor != Visitor::SignedIn);
             let cookies = visitor::identifying_cookies(cookies, rules);
-            visits.push(Visit { visitor: *visitor, cookies, ignored, gets_stored_page, differences });
+            let mut maybe_personal = ignored.as_ref().unwrap_or(&cookies).clone();
+            maybe_personal.retain(|name| visitor::may_be_personal(name, rules));
+            visits.push(Visit { visitor: *visitor, cookies, ignored, maybe_personal, gets_stored_page, differences });
         }
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
         let headers = own.first().map_or(&first.headers, |(_, page, _): &(Visitor, Page, HeaderValue)| &page.headers);
@@ -241,6 +246,7 @@ impl Examined {
             visitor,
             cookies: Vec::new(),
             ignored: None,
+            maybe_personal: Vec::new(),
             gets_stored_page: false,
             differences: Vec::new(),
         };

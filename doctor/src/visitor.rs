@@ -3,7 +3,9 @@
 use edgefront::{
     config::{
         PageConfig,
-        rules::{CookieKind, CookieRules},
+        presets::Preset,
+        rules::{CookieKind, CookieRules, Patterns},
+        variables::COOKIES_IGNORED,
     },
     page_cache::{SelectingHeaders, StoredPage, visitor_cookies::VisitorCookies},
 };
@@ -117,6 +119,14 @@ pub fn ignored_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Option<Vec
     let are_ignored = pairs(cookies).all(|(name, value)| rules.kind(name, value) == CookieKind::Ignored);
     let names = pairs(cookies).map(|(name, _)| name.to_owned());
     are_ignored.then(|| names.filter(|name| rules.csrf.as_deref() != Some(name)).collect())
+}
+
+/// Returns whether the doctor may propose `COOKIES_PERSONAL` for a cookie. Nearly all visitors have the cookies that the
+/// default list ignores, so such a rule would end the hits. A cookie of holes would no longer get them filled.
+pub fn may_be_personal(name: &str, rules: &CookieRules) -> bool {
+    let ignored = Preset::DEFAULT.get(COOKIES_IGNORED.name).unwrap_or_default();
+    let ignored = Patterns::parse(ignored).unwrap_or_default();
+    !rules.holes.contains(name) && !ignored.contains(name)
 }
 
 /// The names and values of the cookies.
