@@ -44,7 +44,7 @@ pub struct Refused<'a> {
     pub is_claimed: bool,
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
-    /// The one of them whose value a form repeats.
+    /// The shop's cookie whose value a form repeats.
     pub csrf_cookie: Option<&'a str>,
     pub renders: Renders,
     /// Size of the body.

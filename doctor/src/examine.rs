@@ -18,7 +18,7 @@ use super::{
     pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
     shop::{Page, Shop, is_trouble},
-    tokens::CsrfTokens,
+    tokens::{self, CsrfTokens},
     visitor::{self, Visitor, Visitors},
 };
 
@@ -36,6 +36,8 @@ pub struct Examined {
     pub is_declared_shared: bool,
     /// Names of the cookies that the page sets for a visitor without cookies.
     pub set_cookies: Vec<String>,
+    /// The one of them whose value a form repeats: see [`tokens::double_submit_cookie`].
+    pub csrf_cookie: Option<String>,
     /// The request headers that select the page. None: `Vary: *`.
     pub vary: Option<VaryFields>,
     /// `cache-control: …` and `vary: …`, as far as the response has them.
@@ -105,12 +107,14 @@ impl Examiner<'_> {
             visits.push(Visit { visitor: *visitor, cookies, ignored, maybe_personal, gets_stored_page, differences });
         }
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
-        let headers = own.first().map_or(&first.headers, |(_, page, _): &(Visitor, Page, HeaderValue)| &page.headers);
+        let (headers, text) =
+            own.first().map_or_else(|| (&first.headers, first.text()), |(_, page, _)| (&page.headers, page.text()));
         Some(Examined {
             url: url.clone(),
             path: key.path().to_owned(),
             is_declared_shared: CacheControl::of_response(headers).is_declared_shared(),
             set_cookies: set_cookies(headers),
+            csrf_cookie: tokens::double_submit_cookie(headers, &text),
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             verdict: first.stored.map(drop),
@@ -256,6 +260,7 @@ impl Examined {
             verdict,
             is_declared_shared: false,
             set_cookies: Vec::new(),
+            csrf_cookie: None,
             vary: Some(VaryFields::default()),
             headers: Vec::new(),
             renders_differ: None,

@@ -12,7 +12,6 @@ use super::{
     render::{self, NotStored, set_cookies},
     settings::Settings,
     shop::Shop,
-    tokens,
     visitor::Visitors,
 };
 use url::Url;
@@ -53,13 +52,15 @@ impl Trial<'_> {
     pub async fn run(&self, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
         let (mut rules, mut settings) = (Vec::new(), self.settings.clone());
         let mut renders = Renders::Equal;
+        // A page without a form sets the cookie, too.
+        let csrf_cookie = self.sample.iter().find_map(|page| page.csrf_cookie.as_deref());
         for round in 0..=MAX_ROUNDS {
             let app = render::edgefront(&settings, self.shop)?;
             let (config, is_claimed) = (&app.config.page, page.is_claimed());
             let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
                 Err(reason) => {
                     let path = &page.path;
-                    let (set_cookies, csrf_cookie, bytes) = (&[], None, 0);
+                    let (set_cookies, bytes) = (&[], 0);
                     advise(&Refused {
                         reason,
                         kind,
@@ -80,8 +81,6 @@ impl Trial<'_> {
                         return self.check_sharing(rules, settings, page).await;
                     };
                     let (path, set_cookies, bytes) = (key.path(), &set_cookies(&first.headers), first.body.len());
-                    let csrf_cookie = &tokens::double_submit_cookie(&first.headers, &first.text());
-                    let csrf_cookie = csrf_cookie.as_deref();
                     renders = self.renders(&app, page, &key).await;
                     advise(&Refused {
                         reason,
