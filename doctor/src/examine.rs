@@ -300,6 +300,16 @@ impl Examined {
         self.renders_differ.iter().flatten().next().is_some()
     }
 
+    /// The cookies of visitors whose own page differs, if a rule may make the cookies personal.
+    pub fn personal_cookies(&self, needs_rule: impl Fn(&str) -> bool) -> Vec<&str> {
+        let is_other = |visit: &&Visit| visit.differences.iter().any(|found| found.kind != DifferenceKind::CsrfToken);
+        let names = self.visits.iter().filter(is_other).flat_map(|visit| &visit.maybe_personal).map(String::as_str);
+        let mut names: Vec<_> = names.filter(|name| needs_rule(name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Returns whether visitors get pages that differ in CSRF tokens only.
     pub fn differs_in_tokens(&self) -> bool {
         let visits = self.visits.iter().flat_map(|visit| &visit.differences);

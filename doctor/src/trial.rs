@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use edgefront::{App, page_cache::PageKey};
+use edgefront::{App, config::rules::CookieKind, page_cache::PageKey};
 
 use super::{
     advice::{self, Advice, Refused, Renders, Rule, advise},
@@ -108,7 +108,11 @@ impl Trial<'_> {
                     let is_equal =
                         !page.has_differences() || renders == Renders::EqualWithCsrfCookie && page.differs_in_tokens();
                     let rules = if is_equal { rules.as_slice() } else { &[] };
-                    return Ok(Outcome::NoRule(with_tried(text, rules)));
+                    let text = with_tried(text, rules);
+                    let personal = page.personal_cookies(|name| {
+                        csrf_cookie != Some(name) && config.cookies.kind(name, "") == CookieKind::Unknown
+                    });
+                    return Ok(Outcome::NoRule(with_personal(text, &personal)));
                 }
             }
         }
@@ -170,4 +174,14 @@ fn not_verified(url: &Url) -> Outcome {
 /// The advice, with the rules that the page needs in any case.
 fn with_tried(text: String, rules: &[Rule]) -> String {
     if rules.is_empty() { text } else { format!("{text} The page then also needs {}.", advice::names(rules)) }
+}
+
+/// The advice, with the rule for visitors whose pages differ. Without the rule, a page that the shop declares shared
+/// would replace theirs.
+fn with_personal(text: String, names: &[&str]) -> String {
+    if !text.contains("s-maxage") || names.is_empty() {
+        return text;
+    }
+    let names = names.join(", ");
+    format!("{text} Visitors with {names} see a different page: first add COOKIES_PERSONAL = \"+ {names}\".")
 }
