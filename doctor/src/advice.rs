@@ -3,6 +3,8 @@
 use edgefront::{config::PageConfig, page_cache::Reason};
 use serde::Serialize;
 
+use super::visitor;
+
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rule {
@@ -16,8 +18,19 @@ pub struct Rule {
 pub enum Advice {
     /// These rules together may change the decision. A trial shows whether they do.
     Rules(Vec<Rule>),
+    /// The page belongs to one visitor: the reason, and the rule that keeps it personal.
+    Personal(String, Rule),
     /// No rule helps, or none is safe: what to do instead.
     NoRule(String),
+}
+
+/// The comparison of the renders for two visitors without cookies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renders {
+    Equal,
+    /// They differ in the CSRF token only, and `CSRF_COOKIE` makes them equal.
+    EqualWithCsrfCookie,
+    Different,
 }
 
 /// The facts about a page that is not stored.
@@ -31,12 +44,16 @@ pub struct Refused<'a> {
     pub is_claimed: bool,
     /// The names of the cookies that the response sets.
     pub set_cookies: &'a [String],
+    /// The shop's cookie whose value a form repeats.
+    pub csrf_cookie: Option<&'a str>,
+    pub renders: Renders,
     /// Size of the body.
     pub bytes: usize,
     pub config: &'a PageConfig,
 }
 
-/// Django's name for its CSRF cookie. Other double-submit cookies, such as Laravel's XSRF-TOKEN, belong to a session.
+/// Django's name for its CSRF cookie, whose value is masked in forms. Other cookies with a masked value, such as Laravel's
+/// XSRF-TOKEN, belong to a session.
 const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
 const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
@@ -46,7 +63,13 @@ const DROP_RISK: &str = "a visitor gets this cookie only with the first page tha
 const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
     appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
+/// The risk of `PATHS_PERSONAL`.
+pub const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
+
+/// Segments of paths whose pages belong to one visitor in nearly every shop.
+const PERSONAL_SEGMENTS: [&str; 9] =
+    ["account", "accounts", "basket", "cart", "checkout", "login", "orders", "register", "signin"];
 
 /// The remedy for a page.
 pub fn advise(page: &Refused) -> Advice {
@@ -96,20 +119,22 @@ pub fn names(rules: &[Rule]) -> String {
 /// cookie, and the trial compares them.
 fn drop_cookies(page: &Refused) -> Advice {
     let rules = &page.config.cookies;
-    let Some(path) = path_pattern(page.kind) else {
-        let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not safe. \
-            Let the shop set the cookie only where it needs it.";
-        return Advice::NoRule(text.to_owned());
-    };
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
     let mut proposed = Vec::new();
     for name in kept {
-        if name == DJANGO_CSRF_COOKIE && rules.csrf.is_none() {
+        let is_csrf = name == DJANGO_CSRF_COOKIE || page.csrf_cookie == Some(name);
+        if is_csrf && rules.csrf.is_none() {
             proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
             continue;
         }
+        let Some(path) = path_pattern(page.kind) else {
+            let text = "A rule in COOKIES_DROPPED for this path would hold for all pages of the shop, which is not \
+                safe. Let the shop set the cookie only where it needs it.";
+            return Advice::NoRule(text.to_owned());
+        };
         proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
-        if !page.is_claimed && !rules.personal.contains(name) && !rules.ignored.contains(name) {
+        let has_rule = rules.personal.contains(name) || rules.ignored.contains(name);
+        if !page.is_claimed && !has_rule && visitor::may_be_personal(name, rules) {
             proposed.push(Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: PERSONAL_RISK });
         }
     }
@@ -119,6 +144,9 @@ fn drop_cookies(page: &Refused) -> Advice {
 /// A rule that makes pages of a silent shop items. Only the last segment can name the item: a page below an item, such
 /// as its reviews, would count as a view of the item. The number of a list's page names nothing.
 fn name_items(page: &Refused) -> Advice {
+    if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
+        return Advice::Personal(text, rule);
+    }
     let path = page.kind.trim_end_matches('/');
     let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
     if before.is_some_and(|before| !before.ends_with("/page") && !before.contains('?')) {
@@ -128,6 +156,22 @@ fn name_items(page: &Refused) -> Advice {
     let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If \
         it is the same for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
     Advice::NoRule(text.to_owned())
+}
+
+/// The rule for a page of one visitor, with the reason. None if no sign says that the page is one, or if the rule would
+/// also keep other pages personal.
+pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
+    let path = path_pattern(kind)?;
+    let has_name = path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment));
+    if !has_name && (renders != Renders::Different || path.contains('*')) {
+        return None;
+    }
+    let reason = match renders {
+        Renders::Equal => "The path is one of a visitor's own pages",
+        Renders::EqualWithCsrfCookie | Renders::Different => "The page differs between visitors",
+    };
+    let text = format!("{reason}. Add {path} to PATHS_PERSONAL.");
+    Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
 }
 
 /// The pattern of a kind for `COOKIES_DROPPED` and `PATHS_PERSONAL`. None if it would match every page.
@@ -143,13 +187,26 @@ mod tests {
 
     fn rules(reason: Reason, kind: &str, set_cookies: &[&str]) -> Result<Vec<String>, String> {
         let origin = url::Url::parse("https://shop.example").unwrap();
-        let config = Settings::new(&origin, None, &[]).unwrap().config().unwrap().page;
+        let config = Settings::new(&origin, None, &[("COOKIES_HOLES".to_owned(), "cart_id".to_owned())])
+            .unwrap()
+            .config()
+            .unwrap()
+            .page;
         let set_cookies: Vec<_> = set_cookies.iter().map(|name| (*name).to_owned()).collect();
-        let (path, is_claimed) = ("/books/1/", false);
-        match advise(&Refused { reason, kind, path, is_claimed, set_cookies: &set_cookies, bytes: 0, config: &config })
-        {
+        let page = Refused {
+            reason,
+            kind,
+            path: "/books/1/",
+            is_claimed: false,
+            set_cookies: &set_cookies,
+            csrf_cookie: Some("shop_csrf"),
+            renders: Renders::Equal,
+            bytes: 0,
+            config: &config,
+        };
+        match advise(&page) {
             Advice::Rules(rules) => Ok(rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect()),
-            Advice::NoRule(text) => Err(text),
+            Advice::Personal(text, _) | Advice::NoRule(text) => Err(text),
         }
     }
 
@@ -163,6 +220,11 @@ mod tests {
             "COOKIES_DROPPED _ga@/books/*/",
         ];
         assert_eq!(dropped, expected);
+        let double_submit = rules(Reason::SetCookie, "/books/{item}/", &["shop_csrf"]).unwrap();
+        assert_eq!(double_submit, ["CSRF_COOKIE shop_csrf"]);
+        assert!(rules(Reason::SetCookie, "/*/", &["shop_csrf"]).is_ok(), "it has no path");
+        let of_holes = rules(Reason::SetCookie, "/books/{item}/", &["cart_id"]).unwrap();
+        assert_eq!(of_holes, ["COOKIES_DROPPED cart_id@/books/*/"], "a personal rule would empty the holes");
         assert!(rules(Reason::SetCookie, "/*/", &["sid"]).is_err(), "it would hold for all pages");
     }
 
@@ -171,6 +233,23 @@ mod tests {
         assert_eq!(rules(Reason::NoItem, "/books/*/", &[]), Ok(vec!["ITEM_ROUTES /books/{item}/".to_owned()]));
         for kind in ["/", "/*", "/a/*/*", "/books/*?page", "/books/*/reviews/", "/blog/page/*/"] {
             assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn only_a_single_page_or_one_with_a_known_name_is_kept_personal() {
+        use Renders::{Different, Equal, EqualWithCsrfCookie};
+        let path = |kind: &str, renders| keep_personal(kind, renders).map(|(_, rule)| rule.value);
+        for (kind, renders, expected) in [
+            ("/cart", Equal, Some("/cart")),
+            ("/account/*?page", EqualWithCsrfCookie, Some("/account/*")),
+            ("/about", Different, Some("/about")),
+            ("/about", EqualWithCsrfCookie, None),
+            ("/books/*", Different, None),
+            ("/*", Different, None),
+            ("/books/cart-wheel", Equal, None),
+        ] {
+            assert_eq!(path(kind, renders).as_deref(), expected, "{kind} {renders:?}");
         }
     }
 

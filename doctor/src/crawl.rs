@@ -11,9 +11,11 @@ use xtask::failure::Failure;
 use super::{
     kinds::{self, Shape},
     links,
+    pieces::Pieces,
     robots::Robots,
     shop::{NoPage, Page, Shop, redirect},
     tell_tales::Traces,
+    tokens::CsrfTokens,
     visitor::Visitors,
 };
 
@@ -27,6 +29,8 @@ const MAX_ADDRESSES: usize = 3_000;
 const MAX_FAILURES: u32 = 5;
 /// Most redirects of the first page.
 const MAX_REDIRECTS: u32 = 5;
+/// A page that scripts build has less text, such as a title and "Please enable JavaScript". Characters.
+const MIN_TEXT: usize = 200;
 
 /// The result of the crawl.
 #[derive(Default)]
@@ -36,12 +40,10 @@ pub struct Sample {
     /// All addresses that the pages link, for the patterns of the kinds.
     pub addresses: Vec<Url>,
     pub traces: Traces,
-    /// The reason why the crawl ended early, as a message.
+    /// The reason why the crawl ended early, or found one page only, as a message.
     pub stopped: Option<String>,
     /// Number of links that robots.txt forbids.
     pub forbidden: usize,
-    /// No page links another page of the shop.
-    pub has_no_links: bool,
 }
 
 /// The tools of a crawl.
@@ -87,7 +89,9 @@ impl Crawl<'_> {
                 self.read(&url, &page, &mut frontier, &mut sample);
             }
         }
-        sample.has_no_links = frontier.addresses.len() == 1 && sample.forbidden == 0;
+        if frontier.addresses.len() == 1 && sample.forbidden == 0 {
+            sample.stopped = Some(without_links(&page.text()));
+        }
         sample.addresses = frontier.addresses;
         Ok(sample)
     }
@@ -141,6 +145,17 @@ impl Crawl<'_> {
             }
         }
     }
+}
+
+/// The message about a shop of one page. Scripts without text suggest, but do not prove, that the links need JavaScript.
+fn without_links(html: &str) -> String {
+    let pieces = Pieces::of(html, CsrfTokens::Personal);
+    let cause = if pieces.has_scripts() && pieces.text_after(0, MIN_TEXT).chars().count() < MIN_TEXT {
+        "is probably built by JavaScript, which the doctor does not run"
+    } else {
+        "is the only one that was examined"
+    };
+    format!("the page has no links to other pages of the shop, and {cause}")
 }
 
 fn check_first(url: Url, page: Page) -> Result<(Url, Page), Failure> {

@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use super::{
-    advice::{Rule, path_pattern},
+    advice::{PATH_RISK, Rule, path_pattern},
     difference::Difference,
     examine::{Examined, Visit},
-    visitor::Visitor,
 };
 
 /// One danger at one kind of page.
@@ -25,12 +24,12 @@ pub struct Danger {
 /// Most excerpts in a note.
 const MAX_EXCERPTS: usize = 3;
 
-const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const COOKIE_RISK: &str = "none for visitors: those with this cookie always get pages of their own.";
 
 const REMEDY_PUBLIC: &str = "let the shop send Cache-Control: private for this page. A response that is public must be \
     the same for all visitors (RFC 9111, section 5.2.2.9).";
 const REMEDY_SILENT: &str = "let the shop send Cache-Control: private for this page. edgefront then never stores it.";
+const REMEDY_HOLES: &str = "add the parts that differ to HOLES. A cookie of COOKIES_HOLES must change nothing else.";
 
 /// The dangers of the pages of one kind. Equal dangers of several pages are one.
 pub fn of_kind(kind: &str, pages: &[&Examined]) -> Vec<Danger> {
@@ -54,14 +53,14 @@ pub fn notes_of_kind(kind: &str, pages: &[&Examined]) -> Vec<String> {
         let Some(names) = visit.ignored.as_ref().filter(|_| is_accepted_loss(page, visit)) else { continue };
         if !visitors.contains(&visit.visitor) {
             visitors.push(visit.visitor);
-            notes.push(note(kind, names, &visit.differences));
+            notes.push(note(kind, names, visit));
         }
     }
     notes
 }
 
-fn note(kind: &str, names: &[String], differences: &[Difference]) -> String {
-    let texts = differences.iter().map(|found| &found.other).filter(|text| !text.is_empty());
+fn note(kind: &str, names: &[String], visit: &Visit) -> String {
+    let texts = visit.differences.iter().map(|found| &found.other).filter(|text| !text.is_empty());
     let excerpts: Vec<_> = texts.take(MAX_EXCERPTS).map(|text| format!("`{text}`")).collect();
     let loss = if excerpts.is_empty() {
         format!("see the page for everybody on {kind}, although their own one differs")
@@ -71,8 +70,11 @@ fn note(kind: &str, names: &[String], differences: &[Difference]) -> String {
     if names.is_empty() {
         return format!("visitors with the CSRF cookie {loss}");
     }
-    let names = names.join(", ");
-    format!("visitors with {names} {loss}; to keep it, add COOKIES_PERSONAL = \"+ {names}\", at the cost of hits")
+    let (names, rule) = (names.join(", "), visit.maybe_personal.join(", "));
+    if rule.is_empty() {
+        return format!("visitors with {names} {loss}");
+    }
+    format!("visitors with {names} {loss}; to keep it, add COOKIES_PERSONAL = \"+ {rule}\", at the cost of hits")
 }
 
 /// Returns whether a visitor gets the page for everybody instead of an own one because the rules ignore the visitor's
@@ -110,7 +112,13 @@ fn of_visit(kind: &str, page: &Examined, visit: &Visit) -> Option<Danger> {
         "; edgefront's rules protect them, but other caches do not know these rules."
     };
     let rules = if visit.gets_stored_page { personal_cookies(kind, visit) } else { Vec::new() };
-    Some(danger(kind, page, format!("{start}, but {who} get another one{end}"), visit.differences.clone(), rules))
+    let is_of_holes = visit.gets_stored_page && visit.ignored.is_none() && rules.is_empty();
+    let sentence = format!("{start}, but {who} get another one{end}");
+    let mut found = danger(kind, page, sentence, visit.differences.clone(), rules);
+    if is_of_holes && visit.cookies.iter().any(|name| !visit.maybe_personal.contains(name)) {
+        found.remedy = REMEDY_HOLES;
+    }
+    Some(found)
 }
 
 fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Difference>, rules: Vec<Rule>) -> Danger {
@@ -125,17 +133,14 @@ fn danger(kind: &str, page: &Examined, sentence: String, differences: Vec<Differ
     }
 }
 
-/// Makes the visitor's cookies personal. A visitor without such a cookie needs a rule for the path. Ignored cookies
-/// never make a path personal. Those of analytics stay ignored, because nearly all visitors have them.
+/// Makes the visitor's cookies personal. A visitor without a cookie that counts needs a rule for the path. Cookies that the
+/// rules ignore, and those of holes, never make a path personal.
 fn personal_cookies(kind: &str, visit: &Visit) -> Vec<Rule> {
-    let names = match &visit.ignored {
-        Some(_) if visit.visitor == Visitor::WithAnalytics => return Vec::new(),
-        Some(names) => names,
-        None if visit.cookies.is_empty() => return personal_path(kind),
-        None => &visit.cookies,
-    };
+    if visit.ignored.is_none() && visit.cookies.is_empty() {
+        return personal_path(kind);
+    }
     let rule = |name: &String| Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: COOKIE_RISK };
-    names.iter().map(rule).collect()
+    visit.maybe_personal.iter().map(rule).collect()
 }
 
 fn personal_path(kind: &str) -> Vec<Rule> {

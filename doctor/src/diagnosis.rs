@@ -2,20 +2,20 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use edgefront::App;
+use edgefront::{App, page_cache::Reason};
 use serde_json::Value;
 use url::Url;
 use xtask::failure::Failure;
 
 use super::{
-    advice::{self, Rule},
+    advice::{self, Renders, Rule},
     arguments::DoctorArguments,
     crawl::{Crawl, Sample},
     danger::{self, Danger},
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
     kinds::{self, Shape},
-    render,
+    render::{self, NotStored},
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
     robots::Robots,
     settings::Settings,
@@ -23,6 +23,10 @@ use super::{
     trial::{Outcome, Trial},
     visitor::{Visitor, Visitors},
 };
+
+/// The remedy for a page whose token stays different although the rules give all visitors the same CSRF cookie.
+const SESSION_TOKEN: &str = "The form's token belongs to the session, so this page stays personal. See \
+    docs/your-storefront.md#csrf-tokens-and-flash-messages.";
 
 /// Runs the command.
 ///
@@ -157,6 +161,12 @@ impl Diagnosis {
             between.into_iter().any(|found| found.kind != DifferenceKind::CsrfToken)
         };
         if let Some(page) = pages.iter().find(is_unsafe) {
+            let is_silent = |why: &NotStored| matches!(why.reason, Reason::NoItem | Reason::SetCookie);
+            let is_silent = page.verdict.as_ref().is_err_and(is_silent);
+            let personal = advice::keep_personal(&report.kind, Renders::Different).filter(|_| is_silent);
+            if let Some((text, rule)) = personal {
+                return Ok(report.keep_personal(text, rule, &self.settings));
+            }
             let why = format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url);
             report.remedy = Some(why);
             return Ok(unchanged);
@@ -183,13 +193,16 @@ impl Diagnosis {
                 settings
             }
             Outcome::Differs { rules, differences, at } => {
-                report.remedy = Some(format!(
-                    "None: {} would store {at}, which is not the same for all visitors.",
-                    advice::names(&rules)
-                ));
+                let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
+                report.remedy = Some(if are_tokens && at == page.url.as_str() && !differences.is_empty() {
+                    SESSION_TOKEN.to_owned()
+                } else {
+                    format!("None: {} would store {at}, which is not the same for all visitors.", advice::names(&rules))
+                });
                 report.differences.extend(differences);
                 unchanged
             }
+            Outcome::Personal(text, rule) => report.keep_personal(text, rule, &self.settings),
             Outcome::NoRule(text) => {
                 report.remedy = Some(text);
                 unchanged
@@ -216,17 +229,12 @@ impl Diagnosis {
     ) -> Report {
         for kind in &mut kinds {
             let is_personal = |rule: &Rule| rule.variable == "PATHS_PERSONAL";
-            let of_kind = || dangers.iter().filter(|danger| danger.kind == kind.kind);
-            if of_kind().any(|danger| danger.rules.iter().any(is_personal)) {
+            let of_kind = dangers.iter().filter(|danger| danger.kind == kind.kind).flat_map(|danger| &danger.rules);
+            if of_kind.chain(&kind.rules).any(is_personal) {
                 kind.hit_ratio_with_rules = 0.0;
             }
         }
         let mut notes: Vec<_> = sample.stopped.into_iter().collect();
-        if sample.has_no_links {
-            let text = "the page has no links to other pages of the shop, and is probably built by JavaScript, which the \
-                doctor does not run";
-            notes.push(text.to_owned());
-        }
         if sample.forbidden > 0 {
             notes.push(format!("robots.txt forbids {} links, which were not requested", sample.forbidden));
         }

@@ -25,7 +25,9 @@ pub enum DifferenceKind {
     Nonce,
     /// The value of a visitor's cookie.
     CookieValue,
-    /// Any other text: a name, a basket, a time, an advertisement.
+    /// Text that a visitor reads: a name, a basket, a time.
+    VisibleText,
+    /// Any other content, such as an attribute or a script.
     Content,
     Status,
 }
@@ -59,6 +61,7 @@ impl DifferenceKind {
             Self::CsrfToken => "CSRF token",
             Self::Nonce => "nonce",
             Self::CookieValue => "value of a cookie",
+            Self::VisibleText => "visible text",
             Self::Content => "content",
             Self::Status => "status",
         }
@@ -111,8 +114,15 @@ fn name(
         let text: String = text.chars().skip(same.saturating_sub(CONTEXT)).take(EXCERPT).collect();
         without_secrets(&text)
     };
+    let (visible_of_one, visible_of_other) = texts(Detail::VisibleText);
+    // Tags beside the text, such as a form with a token, say less than the text.
+    let kind = if visible_of_one == visible_of_other {
+        kind(&all_of_one, &all_of_other, &before, cookies)
+    } else {
+        DifferenceKind::VisibleText
+    };
     Difference {
-        kind: kind(&all_of_one, &all_of_other, &before, cookies),
+        kind,
         one: excerpt(&text_of_one),
         other: excerpt(&text_of_other),
         before: without_secrets(&one.text_before(at_one.start, EXCERPT)),
@@ -129,6 +139,7 @@ fn same_start(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
 }
 
+/// The kind of a difference in tags and scripts.
 fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceKind {
     const CSRF: [&str; 6] = ["csrf", "xsrf", "authenticity_token", "form_key", "_token", "requestverification"];
     let all = one.to_ascii_lowercase();
@@ -185,15 +196,17 @@ mod tests {
 
     #[test]
     fn each_difference_is_named() {
-        use DifferenceKind::{Content, CookieValue, CsrfToken, Nonce};
+        use DifferenceKind::{Content, CookieValue, CsrfToken, Nonce, VisibleText};
         for (one, other, expected) in [
             ("<p>a</p>", "<p>a</p>", &[][..]),
-            ("<b>Hello Ann</b>", "<b>Hello Ben</b>", &[Content]),
+            ("<b>Hello Ann</b>", "<b>Hello Ben</b>", &[VisibleText]),
+            ("<b class=a>", "<b class=b>", &[Content]),
+            ("Sign in", "Hello ada <a href=\"/out?s3cr3t-session\">Sign out</a>", &[VisibleText]),
             ("<script nonce=\"r4nd0m\">", "<script nonce=\"0th3r\">", &[Nonce]),
             ("<script>var wp = {\"nonce\":\"1a\"}</script>", "<script>var wp = {\"nonce\":\"2b\"}</script>", &[Nonce]),
             ("<input name=authenticity_token value=1>", "<input name=authenticity_token value=2>", &[CsrfToken]),
             ("<a href=\"/?id=s3cr3t-session\">", "<a href=\"/?id=none\">", &[CookieValue]),
-            ("<i>1</i><p>same</p><i>2</i>", "<i>3</i><p>same</p><i>4</i>", &[Content, Content]),
+            ("<i>1</i><p>same</p><i>2</i>", "<i>3</i><p>same</p><i>4</i>", &[VisibleText, VisibleText]),
         ] {
             assert_eq!(kinds(one, other, CsrfTokens::Personal), expected, "{one}");
         }

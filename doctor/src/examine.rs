@@ -14,11 +14,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::Url;
 
 use super::{
-    difference::{self, Difference},
+    difference::{self, Difference, DifferenceKind},
     pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
     shop::{Page, Shop, is_trouble},
-    tokens::CsrfTokens,
+    tokens::{self, CsrfTokens},
     visitor::{self, Visitor, Visitors},
 };
 
@@ -36,6 +36,8 @@ pub struct Examined {
     pub is_declared_shared: bool,
     /// Names of the cookies that the page sets for a visitor without cookies.
     pub set_cookies: Vec<String>,
+    /// The one of them whose value a form repeats: see [`tokens::double_submit_cookie`].
+    pub csrf_cookie: Option<String>,
     /// The request headers that select the page. None: `Vary: *`.
     pub vary: Option<VaryFields>,
     /// `cache-control: …` and `vary: …`, as far as the response has them.
@@ -54,6 +56,8 @@ pub struct Visit {
     /// The names of the visitor's cookies if the rules ignore all of them. None: the visitor has no cookies, or one that
     /// counts, or is signed in.
     pub ignored: Option<Vec<String>>,
+    /// The names of either list that a rule may make personal.
+    pub maybe_personal: Vec<String>,
     /// edgefront answers with the stored page.
     pub gets_stored_page: bool,
     /// The differences between the page for everybody and this visitor's own. Places that differ for every request are
@@ -76,9 +80,7 @@ impl Examiner<'_> {
             Ok(key) => key,
             Err(reason) => return Some(Examined::not_admitted(url, reason)),
         };
-        let first = self.render(&key).await?;
-        let second = self.render(&key).await?;
-        let between_renders = self.compare(&first, second.status, &second.text(), &[]);
+        let (first, between_renders) = self.two_renders(&key).await?;
         let mut own = Vec::new();
         for (visitor, cookies) in self.visitors.with_cookies(url) {
             own.push((visitor, self.own_page(&key, url, &cookies).await?, cookies));
@@ -89,6 +91,7 @@ impl Examiner<'_> {
             visitor: Visitor::WithoutCookies,
             cookies: Vec::new(),
             ignored: None,
+            maybe_personal: Vec::new(),
             gets_stored_page: self.gets(stored, None),
             differences: Vec::new(),
         }];
@@ -99,21 +102,34 @@ impl Examiner<'_> {
             let rules = &self.app.config.page.cookies;
             let ignored = visitor::ignored_cookies(cookies, rules).filter(|_| *visitor != Visitor::SignedIn);
             let cookies = visitor::identifying_cookies(cookies, rules);
-            visits.push(Visit { visitor: *visitor, cookies, ignored, gets_stored_page, differences });
+            let mut maybe_personal = ignored.as_ref().unwrap_or(&cookies).clone();
+            maybe_personal.retain(|name| visitor::may_be_personal(name, rules));
+            visits.push(Visit { visitor: *visitor, cookies, ignored, maybe_personal, gets_stored_page, differences });
         }
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
-        let headers = own.first().map_or(&first.headers, |(_, page, _): &(Visitor, Page, HeaderValue)| &page.headers);
+        let (headers, text) =
+            own.first().map_or_else(|| (&first.headers, first.text()), |(_, page, _)| (&page.headers, page.text()));
         Some(Examined {
             url: url.clone(),
             path: key.path().to_owned(),
             is_declared_shared: CacheControl::of_response(headers).is_declared_shared(),
             set_cookies: set_cookies(headers),
+            csrf_cookie: tokens::double_submit_cookie(headers, &text),
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             verdict: first.stored.map(drop),
             renders_differ: Some(between_renders.into_iter().take(MAX_NAMED).collect()),
             visits,
         })
+    }
+
+    /// A render for a visitor without cookies, and its differences from a render for another one. None as for
+    /// [`Examiner::examine`].
+    pub async fn two_renders(&self, key: &PageKey) -> Option<(SharedRender, Vec<Difference>)> {
+        let first = self.render(key).await?;
+        let second = self.render(key).await?;
+        let differences = self.compare(&first, second.status, &second.text(), &[]);
+        Some((first, differences))
     }
 
     /// The differences between the page for everybody and a visitor's own, without what differs for every request.
@@ -161,9 +177,10 @@ impl Examiner<'_> {
         Some(render)
     }
 
-    /// The page that a visitor gets from the shop, without the holes.
+    /// The page that a visitor gets from the shop through edgefront, without the holes.
     async fn own_page(&self, key: &PageKey, url: &Url, cookies: &HeaderValue) -> Option<Page> {
-        let mut page = self.shop.get(url, Some(cookies)).await.ok().filter(|page| !is_trouble(page.status))?;
+        let cookies = visitor::behind_edgefront(cookies, &self.app.config.page.cookies);
+        let mut page = self.shop.get(url, Some(&cookies)).await.ok().filter(|page| !is_trouble(page.status))?;
         page.body = self.without_holes(key, page.body).await;
         Some(page)
     }
@@ -233,6 +250,7 @@ impl Examined {
             visitor,
             cookies: Vec::new(),
             ignored: None,
+            maybe_personal: Vec::new(),
             gets_stored_page: false,
             differences: Vec::new(),
         };
@@ -242,6 +260,7 @@ impl Examined {
             verdict,
             is_declared_shared: false,
             set_cookies: Vec::new(),
+            csrf_cookie: None,
             vary: Some(VaryFields::default()),
             headers: Vec::new(),
             renders_differ: None,
@@ -274,6 +293,27 @@ impl Examined {
     /// Returns whether the shop says that the page depends on this request header.
     pub fn varies_by(&self, header: &str) -> bool {
         self.vary.as_ref().is_none_or(|fields| fields.contains(header))
+    }
+
+    /// Returns whether the renders for two visitors without cookies differ.
+    pub fn has_different_renders(&self) -> bool {
+        self.renders_differ.iter().flatten().next().is_some()
+    }
+
+    /// The cookies of visitors whose own page differs, if a rule may make the cookies personal.
+    pub fn personal_cookies(&self, needs_rule: impl Fn(&str) -> bool) -> Vec<&str> {
+        let is_other = |visit: &&Visit| visit.differences.iter().any(|found| found.kind != DifferenceKind::CsrfToken);
+        let names = self.visits.iter().filter(is_other).flat_map(|visit| &visit.maybe_personal).map(String::as_str);
+        let mut names: Vec<_> = names.filter(|name| needs_rule(name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Returns whether visitors get pages that differ in CSRF tokens only.
+    pub fn differs_in_tokens(&self) -> bool {
+        let visits = self.visits.iter().flat_map(|visit| &visit.differences);
+        self.renders_differ.iter().flatten().chain(visits).all(|found| found.kind == DifferenceKind::CsrfToken)
     }
 
     /// Returns whether the page differs between visitors, apart from signed-in ones with a cookie that identifies them.

@@ -32,6 +32,8 @@ enum PieceKind {
 /// The pieces that an excerpt shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
+    /// Texts that a visitor reads.
+    VisibleText,
     /// Texts that are the same for every request.
     SteadyText,
     /// Texts, also those of scripts.
@@ -88,6 +90,7 @@ impl Pieces {
         let is_shown = |index: &usize| {
             let is_tag = self.kinds.get(*index) == Some(&PieceKind::Tag);
             match detail {
+                Detail::VisibleText => self.kinds.get(*index) == Some(&PieceKind::Text),
                 Detail::SteadyText => !is_tag && self.changing.get(*index) == Some(&false),
                 Detail::Text => !is_tag,
                 Detail::All => true,
@@ -95,6 +98,11 @@ impl Pieces {
         };
         let pieces = range.filter(is_shown).filter_map(|index| self.texts.get(index));
         pieces.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns whether the page has scripts.
+    pub fn has_scripts(&self) -> bool {
+        self.texts.iter().any(|piece| piece.starts_with("<script"))
     }
 
     /// At most so many characters of the text that a visitor reads before the piece.

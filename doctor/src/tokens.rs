@@ -1,8 +1,10 @@
-//! A page as a list of tags and texts, which the comparison of two renders needs.
+//! A page as a list of tags and texts, which the comparison of two renders needs, and the CSRF tokens in its forms.
 
 use std::fmt::Write as _;
 
+use edgefront::page_cache::cookie_name;
 use html5gum::{DefaultEmitter, Token, Tokenizer};
+use http::{HeaderMap, HeaderValue, header};
 
 /// The name of the form field with Django's CSRF token.
 const DJANGO_TOKEN: &[u8] = b"csrfmiddlewaretoken";
@@ -15,6 +17,33 @@ pub enum CsrfTokens {
     Covered,
     /// A token belongs to one visitor.
     Personal,
+}
+
+/// The cookie of a double-submit protection: the page sets it, and a hidden field of a form repeats its value.
+///
+/// Its name must say that it is a CSRF cookie. Some shops repeat the session's id in their forms, and with the session's
+/// cookie in `CSRF_COOKIE` all visitors would share one session.
+pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
+    let hidden = hidden_values(html);
+    let is_repeated = |line: &&HeaderValue| {
+        let pair = line.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+        let value = pair.split_once('=').map_or("", |(_, value)| value.trim().trim_matches('"'));
+        !value.is_empty() && hidden.iter().any(|hidden| hidden == value)
+    };
+    let is_csrf = |name: &String| ["csrf", "xsrf"].iter().any(|part| name.to_ascii_lowercase().contains(part));
+    headers.get_all(header::SET_COOKIE).iter().filter(is_repeated).map(cookie_name).find(is_csrf)
+}
+
+/// The values of the hidden form fields.
+fn hidden_values(html: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    for token in Tokenizer::new(html).flatten() {
+        let Token::StartTag(tag) = token else { continue };
+        let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
+        let is_hidden = attribute(b"type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"));
+        values.extend(attribute(b"value").filter(|_| is_hidden && **tag.name == *b"input"));
+    }
+    values
 }
 
 /// The start of the script in which `EverShop` sends the data of a page to React.
@@ -80,6 +109,20 @@ fn is_generated_id(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_csrf_cookie_is_one_whose_value_a_form_repeats() {
+        let form = "<form><INPUT TYPE=hidden name=t value='a&amp;b'><input name=q value=visible></form>";
+        let cookie = |line: &'static str| {
+            let headers = HeaderMap::from_iter([(header::SET_COOKIE, HeaderValue::from_static(line))]);
+            double_submit_cookie(&headers, form)
+        };
+        assert_eq!(cookie("shop_csrf=a&b; Path=/").as_deref(), Some("shop_csrf"));
+        assert_eq!(cookie("XSRF-TOKEN=\"a&b\"").as_deref(), Some("XSRF-TOKEN"));
+        for other in ["shop_csrf=other", "shop_csrf=", "shop_csrf=visible", "session=a&b"] {
+            assert_eq!(cookie(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn ids_that_evershop_generates_are_harmless() {

@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use edgefront::page_cache::PageKey;
+use edgefront::{App, config::rules::CookieKind, page_cache::PageKey};
 
 use super::{
-    advice::{self, Advice, Refused, Rule, advise},
+    advice::{self, Advice, Refused, Renders, Rule, advise},
     difference::Difference,
     examine::{Examined, Examiner},
     render::{self, NotStored, set_cookies},
@@ -27,6 +27,8 @@ pub enum Outcome {
     Works { rules: Vec<Rule>, settings: Settings },
     /// With these rules, a page with different renders would be stored: they are not proposed.
     Differs { rules: Vec<Rule>, differences: Vec<Difference>, at: String },
+    /// The page belongs to one visitor: the reason, and the rule that keeps it personal.
+    Personal(String, Rule),
     /// No rules lead to a stored page: what to do instead.
     NoRule(String),
 }
@@ -49,13 +51,27 @@ impl Trial<'_> {
     /// When a proposed rule is not a valid setting.
     pub async fn run(&self, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
         let (mut rules, mut settings) = (Vec::new(), self.settings.clone());
+        let mut renders = Renders::Equal;
+        // A page without a form sets the cookie, too.
+        let csrf_cookie = self.sample.iter().find_map(|page| page.csrf_cookie.as_deref());
         for round in 0..=MAX_ROUNDS {
             let app = render::edgefront(&settings, self.shop)?;
             let (config, is_claimed) = (&app.config.page, page.is_claimed());
             let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
                 Err(reason) => {
                     let path = &page.path;
-                    advise(&Refused { reason, kind, path, is_claimed, set_cookies: &[], bytes: 0, config })
+                    let (set_cookies, bytes) = (&[], 0);
+                    advise(&Refused {
+                        reason,
+                        kind,
+                        path,
+                        is_claimed,
+                        set_cookies,
+                        csrf_cookie,
+                        renders,
+                        bytes,
+                        config,
+                    })
                 }
                 Ok(key) => {
                     let Some(first) = render::for_everybody(&app, &key).await else {
@@ -64,8 +80,19 @@ impl Trial<'_> {
                     let Err(NotStored { reason, .. }) = first.stored else {
                         return self.check_sharing(rules, settings, page).await;
                     };
-                    let (path, set_cookies, bytes) = (key.path(), set_cookies(&first.headers), first.body.len());
-                    advise(&Refused { reason, kind, path, is_claimed, set_cookies: &set_cookies, bytes, config })
+                    let (path, set_cookies, bytes) = (key.path(), &set_cookies(&first.headers), first.body.len());
+                    renders = self.renders(&app, page, &key).await;
+                    advise(&Refused {
+                        reason,
+                        kind,
+                        path,
+                        is_claimed,
+                        set_cookies,
+                        csrf_cookie,
+                        renders,
+                        bytes,
+                        config,
+                    })
                 }
             };
             match advice {
@@ -76,10 +103,32 @@ impl Trial<'_> {
                     }
                 }
                 Advice::Rules(_) => break,
-                Advice::NoRule(text) => return Ok(Outcome::NoRule(with_tried(text, &rules, page))),
+                Advice::Personal(text, rule) => return Ok(Outcome::Personal(text, rule)),
+                Advice::NoRule(text) => {
+                    let is_equal =
+                        !page.has_differences() || renders == Renders::EqualWithCsrfCookie && page.differs_in_tokens();
+                    let rules = if is_equal { rules.as_slice() } else { &[] };
+                    let text = with_tried(text, rules);
+                    let personal = page.personal_cookies(|name| {
+                        csrf_cookie != Some(name) && config.cookies.kind(name, "") == CookieKind::Unknown
+                    });
+                    return Ok(Outcome::NoRule(with_personal(text, &personal)));
+                }
             }
         }
         Ok(Outcome::NoRule("No rule stores this page.".to_owned()))
+    }
+
+    /// Compares the renders for two visitors again, if they differed and a CSRF cookie may make them equal.
+    async fn renders(&self, app: &Rc<App>, page: &Examined, key: &PageKey) -> Renders {
+        if !page.has_different_renders() {
+            return Renders::Equal;
+        }
+        let is_covered = app.config.page.cookies.csrf.is_some() && {
+            let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
+            examiner.two_renders(key).await.is_some_and(|(_, differences)| differences.is_empty())
+        };
+        if is_covered { Renders::EqualWithCsrfCookie } else { Renders::Different }
     }
 
     /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences or
@@ -123,9 +172,16 @@ fn not_verified(url: &Url) -> Outcome {
 }
 
 /// The advice, with the rules that the page needs in any case.
-fn with_tried(text: String, rules: &[Rule], page: &Examined) -> String {
-    if rules.is_empty() || page.has_differences() {
+fn with_tried(text: String, rules: &[Rule]) -> String {
+    if rules.is_empty() { text } else { format!("{text} The page then also needs {}.", advice::names(rules)) }
+}
+
+/// The advice, with the rule for visitors whose pages differ. Without the rule, a page that the shop declares shared
+/// would replace theirs.
+fn with_personal(text: String, names: &[&str]) -> String {
+    if !text.contains("s-maxage") || names.is_empty() {
         return text;
     }
-    format!("{text} The page then also needs {}.", advice::names(rules))
+    let names = names.join(", ");
+    format!("{text} Visitors with {names} see a different page: first add COOKIES_PERSONAL = \"+ {names}\".")
 }

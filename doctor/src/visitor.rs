@@ -3,7 +3,9 @@
 use edgefront::{
     config::{
         PageConfig,
-        rules::{CookieKind, CookieRules},
+        presets::Preset,
+        rules::{CookieKind, CookieRules, Patterns},
+        variables::COOKIES_IGNORED,
     },
     page_cache::{SelectingHeaders, StoredPage, visitor_cookies::VisitorCookies},
 };
@@ -16,6 +18,9 @@ use xtask::failure::Failure;
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
 const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
     _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
+
+/// The value of `CSRF_COOKIE` that the Worker sends for all visitors.
+const CSRF_VALUE: &str = "edgefrontverifiestheoriginheader";
 
 /// A kind of visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -94,6 +99,14 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
     page.may_be_served_to(&judged) && selecting.variant(&page.vary).is_some_and(|variant| variant == page.variant)
 }
 
+/// The `Cookie` header that the shop gets behind edgefront: the CSRF cookie has the value of all visitors.
+pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderValue {
+    let Some(csrf) = &rules.csrf else { return cookies.clone() };
+    let own = pairs(cookies).filter(|(name, _)| name != csrf).map(|(name, value)| format!("{name}={value}"));
+    let all: Vec<_> = own.chain([format!("{csrf}={CSRF_VALUE}")]).collect();
+    HeaderValue::try_from(all.join("; ")).unwrap_or_else(|_| cookies.clone())
+}
+
 /// The names of the cookies by which the shop could recognize their visitor.
 pub fn identifying_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Vec<String> {
     let identifying = pairs(cookies).filter(|(name, value)| rules.kind(name, value) >= CookieKind::Hole);
@@ -106,6 +119,14 @@ pub fn ignored_cookies(cookies: &HeaderValue, rules: &CookieRules) -> Option<Vec
     let are_ignored = pairs(cookies).all(|(name, value)| rules.kind(name, value) == CookieKind::Ignored);
     let names = pairs(cookies).map(|(name, _)| name.to_owned());
     are_ignored.then(|| names.filter(|name| rules.csrf.as_deref() != Some(name)).collect())
+}
+
+/// Returns whether the doctor may propose `COOKIES_PERSONAL` for a cookie. Nearly all visitors have the cookies that the
+/// default list ignores, so such a rule would end the hits. A cookie of holes would no longer get them filled.
+pub fn may_be_personal(name: &str, rules: &CookieRules) -> bool {
+    let ignored = Preset::DEFAULT.get(COOKIES_IGNORED.name).unwrap_or_default();
+    let ignored = Patterns::parse(ignored).unwrap_or_default();
+    !rules.holes.contains(name) && !ignored.contains(name)
 }
 
 /// The names and values of the cookies.

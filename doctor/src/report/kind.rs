@@ -3,7 +3,7 @@
 use edgefront::config::rules::{CookieKind, CookieRules};
 
 use super::{CookieReport, KindReport, ReasonReport, VisitorReport};
-use crate::examine::Examined;
+use crate::{advice::Rule, examine::Examined, settings::Settings};
 
 impl KindReport {
     /// The report on the pages of a kind, without a remedy.
@@ -31,6 +31,14 @@ impl KindReport {
             hit_ratio,
             hit_ratio_with_rules: hit_ratio,
         }
+    }
+
+    /// Notes the rule for pages of one visitor. Returns the settings with it.
+    pub fn keep_personal(&mut self, text: String, rule: Rule, settings: &Settings) -> Settings {
+        let settings = settings.with_rule(rule.variable, &rule.value);
+        self.remedy = Some(text);
+        self.rules = vec![rule];
+        settings
     }
 }
 

@@ -113,10 +113,16 @@ fn a_shop_that_is_overloaded_ends_the_crawl() {
 }
 
 #[test]
-fn a_page_without_links_is_named() {
+fn a_page_without_links_is_named_and_only_scripts_without_text_suggest_javascript() {
     let report = Shop::start(|_| Reply::html("<div id='root'></div><script>start()</script>")).examine(&[]);
     let note = report["notes"][0].as_str().unwrap();
     assert!(note.contains("has no links") && note.contains("JavaScript, which the doctor does not run"), "{note}");
+    let text = "<p>One page with much to read.</p>".repeat(20);
+    for page in ["<p>One page</p>".to_owned(), format!("{text}<script>start()</script>")] {
+        let report = Shop::start(move |_| Reply::html(page.clone())).examine(&[]);
+        let note = report["notes"][0].as_str().unwrap();
+        assert!(note.contains("has no links") && !note.contains("JavaScript"), "{note}");
+    }
     let linked = Shop::start(|_| Reply::html(book_links(5))).examine(&["--pages", "1"]);
     assert_eq!(linked["notes"], json!([]));
 }

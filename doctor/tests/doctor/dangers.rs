@@ -53,7 +53,52 @@ fn a_name_in_a_hole_is_no_danger_and_a_name_beside_it_is() {
         Reply::html(format!("{}<p>{name}</p><b>{name}</b>", book_links(8))).with("cache-control", PUBLIC)
     };
     let report = Shop::start(twice).examine(&holes);
-    assert!(report["dangers"].as_array().unwrap().iter().any(|danger| is_of_books(&danger)), "{report:#}");
+    let danger = report["dangers"].as_array().unwrap().iter().find(is_of_books).unwrap();
+    assert!(danger["remedy"].as_str().unwrap().starts_with("add the parts that differ to HOLES"), "{danger:#}");
+    assert!(report["vars"].get("COOKIES_PERSONAL").is_none(), "the holes would stay empty: {}", report["vars"]);
+}
+
+#[test]
+fn a_session_of_holes_and_a_csrf_cookie_are_no_danger() {
+    let page = |asked: &Asked| {
+        let cookie = |name: &str| asked.cookies.split("; ").find_map(|cookie| cookie.strip_prefix(name));
+        let token = cookie("shop_csrf=").map_or_else(|| format!("token-{}", asked.number), str::to_owned);
+        let session = cookie("shop_session=").map_or_else(|| format!("session-{}", asked.number), str::to_owned);
+        let cart = format!("<div id='mini-cart'>Cart of {session}</div>");
+        let form = format!("<form><input type='hidden' name='csrf' value='{token}'></form>");
+        let page = Reply::html(format!("{}{cart}{form}", book_links(8)));
+        let page = page.with("set-cookie", &format!("shop_csrf={token}; Path=/"));
+        page.with("set-cookie", &format!("shop_session={session}; Path=/; HttpOnly"))
+    };
+    let rules = ["HOLES=/books/* #mini-cart <- .", "COOKIES_HOLES=shop_session", "CSRF_COOKIE=shop_csrf"];
+    let options: Vec<_> = rules.iter().flat_map(|rule| ["--var", rule]).collect();
+    let report = Shop::start(page).examine(&options);
+    let books = kind(&report, "/books/*/");
+    assert_eq!((&report["dangers"], &books["hit_ratio_with_rules"]), (&json!([]), &json!(1.0)), "{books:#}");
+    assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None, "{}", report["vars"]);
+    assert!(!report["notes"].to_string().contains("lose"), "{}", report["notes"]);
+    let vars = report["vars"].as_object().unwrap();
+    let vars: Vec<_> = vars.iter().map(|(name, value)| format!("{name}={}", value.as_str().unwrap())).collect();
+    let options: Vec<_> = vars.iter().flat_map(|rule| ["--var", rule]).collect();
+    let report = Shop::start(page).examine(&options);
+    let books = kind(&report, "/books/{item}/");
+    assert_eq!((&report["dangers"], hits(books, "with-own-cookies")), (&json!([]), 8), "{report:#}");
+}
+
+#[test]
+fn analytics_cookies_are_never_proposed_as_personal() {
+    let page = |asked: &Asked| {
+        let banner = if asked.cookies.contains("_ga=") { "<p>Welcome back</p>" } else { "" };
+        let page = Reply::html(format!("{}{banner}<a href='/start'>Start</a>", book_links(8)));
+        if asked.path == "/start" { page.with("set-cookie", "_ga=1.2.3; Path=/") } else { page }
+    };
+    let report = Shop::start(page).examine(&["--var", "ITEM_ROUTES=/books/{item}/"]);
+    let text = format!("{} {}", report["notes"], report["vars"]);
+    assert!(text.contains("lose on /books/{item}/: `Welcome back`") && !text.contains("COOKIES_PERSONAL"), "{text}");
+    let public = move |asked: &Asked| page(asked).with("cache-control", PUBLIC);
+    let report = Shop::start(public).examine(&[]);
+    assert!(sentence(&report).contains("get another one"), "{report:#}");
+    assert_eq!(report["vars"], json!({}));
 }
 
 #[test]
@@ -64,7 +109,7 @@ fn a_public_page_that_is_different_for_each_visitor_is_a_leak() {
     };
     let report = Shop::start(page).examine(&[]);
     assert!(sentence(&report).starts_with("Possible leak: the shop declares this page public"), "{report:#}");
-    assert_eq!(report["dangers"][0]["differences"][0]["kind"], "content");
+    assert_eq!(report["dangers"][0]["differences"][0]["kind"], "visible-text");
     assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /, /books/*/");
     assert_eq!(report["hit_ratio_with_rules"], 0.0);
 }
@@ -114,6 +159,20 @@ fn a_silent_shop_with_names_is_no_danger_because_cookies_make_visitors_personal(
     let books = kind(&report, "/books/{item}/");
     assert_eq!((hits(books, "with-analytics"), hits(books, "signed-in")), (8, 0));
     assert_eq!(report["dangers"], json!([]));
+}
+
+#[test]
+fn the_advice_to_share_a_page_names_the_cookie_of_visitors_who_see_another_one() {
+    let page = |asked: &Asked| {
+        let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+        Reply::html(format!("<a href='/about'>About</a><p>{name}</p>"))
+    };
+    let report = Shop::start(page).examine(&["--login", "login=ann"]);
+    let remedy = kind(&report, "/about")["remedy"].as_str().unwrap();
+    assert!(remedy.ends_with("see a different page: first add COOKIES_PERSONAL = \"+ login\"."), "{remedy}");
+    let report = Shop::start(page).examine(&["--login", "login=ann", "--var", "COOKIES_PERSONAL=login"]);
+    let remedy = kind(&report, "/about")["remedy"].as_str().unwrap();
+    assert!(remedy.ends_with("s-maxage=60."), "{remedy}");
 }
 
 #[test]
@@ -177,7 +236,7 @@ fn a_leak_of_a_silent_shop_is_not_called_public() {
     let report = Shop::start(page).examine(&["--var", "ITEM_ROUTES=/books/{item}/"]);
     assert!(sentence(&report).starts_with("Possible leak: edgefront would store this page"), "{report:#}");
     assert!(!report["dangers"][0]["remedy"].as_str().unwrap().contains("is public"));
-    assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /books/*/");
+    assert_eq!(report["vars"]["PATHS_PERSONAL"], "+ /, /books/*/");
 }
 
 #[test]
