@@ -1,7 +1,7 @@
 //! `cargo xtask lighthouse`: the scores of Lighthouse (mobile) for pages of a running shop, and for the unlocked
 //! dashboard. `lighthouse.mjs` measures one page.
 
-use std::{env::temp_dir, fs, path::PathBuf, process};
+use std::{env::temp_dir, fs, path::PathBuf, process, time::Duration};
 
 use serde_json::Value;
 use tokio::process::Command;
@@ -27,6 +27,7 @@ const LOWEST_IN_SHOP: &[Lowest] =
 /// Search engines must not list the dashboard.
 const LOWEST_IN_DASHBOARD: &[Lowest] = &[("performance", 95.0), ("accessibility", 100.0), ("best-practices", 100.0)];
 const MAX_LAYOUT_SHIFT: f64 = 0.05;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Measures the demo shop that `cargo xtask dev --visitors 0` serves, on a machine that does nothing else.
 #[derive(clap::Args)]
@@ -62,6 +63,7 @@ impl Lighthouse {
 /// # Errors
 /// When Lighthouse fails, or a result is too bad.
 pub async fn run(arguments: LighthouseArguments) -> Result<(), Failure> {
+    check_shop(&arguments.url).await?;
     npm::install_if_missing().await?;
     let variables = settings::read(&[])?;
     let service_key = variables.get("SERVICE_KEY").map_or("", String::as_str);
@@ -76,6 +78,19 @@ pub async fn run(arguments: LighthouseArguments) -> Result<(), Failure> {
         .await?;
     }
     Ok(())
+}
+
+/// Checks that a shop runs at `url`.
+async fn check_shop(url: &str) -> Result<(), Failure> {
+    // xtask has no TLS, so Lighthouse itself reports an https shop that does not answer.
+    if !url.starts_with("http://") {
+        return Ok(());
+    }
+    let answer = reqwest::Client::new().get(url).timeout(ANSWER_TIMEOUT).send().await;
+    answer.map(drop).map_err(|_| {
+        let advice = "start `cargo xtask dev` first, or set --url.";
+        Failure::new(format!("{url} does not answer: {advice}"), "")
+    })
 }
 
 /// The results of a report as one line.
@@ -96,9 +111,20 @@ fn judge(report: &Value, lowest: &[Lowest]) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use serde_json::json;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_shop_that_does_not_run_is_named() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let failure = check_shop(&url).await.unwrap_err();
+        assert_eq!(failure.cause, format!("{url} does not answer: start `cargo xtask dev` first, or set --url."));
+    }
 
     #[test]
     fn a_result_that_is_too_bad_fails() {

@@ -5,7 +5,7 @@
 //! - [`wrangler`]: the local database and the Worker; [`noise_filter`]: which of wrangler's lines are shown; [`crons`]:
 //!   the cron triggers.
 //! - [`tiers`]: the configurations of two tiers.
-//! - [`redis_data`]: the Redis server and the data of earlier runs.
+//! - [`origin`]: the storefront behind edgefront; [`redis_data`]: the Redis server and the data of earlier runs.
 //! - [`sale_rows`]: content for the demo shop; [`addresses`]: the last lines of the start-up.
 //! - [`edgefront_crate`]: the items of the crate `edgefront` that the others use.
 
@@ -14,6 +14,7 @@ mod crons;
 mod dev_vars;
 mod edgefront_crate;
 mod noise_filter;
+mod origin;
 mod redis_data;
 mod sale_rows;
 pub mod settings;
@@ -42,7 +43,7 @@ use xtask::{
 
 use self::{addresses::Addresses, tiers::TierConfigs, wrangler::WranglerDev};
 
-/// The directories of the Redis data, one for each shop. Carts and rankings survive a restart of `dev`.
+/// The directories of the Redis data, one for each origin. Carts and rankings survive a restart of `dev`.
 const REDIS_DATA: &str = ".cache/dev";
 /// The longest time that a walking visitor looks at a page.
 const WALKING_PAUSE: Duration = Duration::from_secs(10);
@@ -69,16 +70,16 @@ pub struct DevArguments {
     /// Visitors who walk through the demo shop all the time, so that the dashboard has data; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(..=20))]
     visitors: u8,
-    /// The directory of the Redis data.
-    #[arg(skip = Path::new(REDIS_DATA).join("redis"))]
-    data: PathBuf,
+    /// The directory of the Redis data; `None` for the one of the origin.
+    #[arg(skip)]
+    data: Option<PathBuf>,
 }
 
 impl DevArguments {
     /// Runs in front of the storefront `name` at `origin`, with Redis data of its own: the pages of two shops at the
     /// same address must not mix.
     pub fn storefront(port: u16, origin: String, vars: Vec<(String, String)>, name: &str) -> Self {
-        let data = Path::new(REDIS_DATA).join(format!("redis-{name}"));
+        let data = Some(Path::new(REDIS_DATA).join(format!("redis-{name}")));
         Self { port, redis_url: None, origin: Some(origin), vars, tiers: false, visitors: 0, data }
     }
 }
@@ -90,9 +91,12 @@ impl DevArguments {
 pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     let started = Instant::now();
     // Cheap checks come first: a mistyped variable is reported before anything compiles.
+    arguments.origin.as_deref().map_or(Ok(()), origin::check)?;
     let mut overrides = arguments.vars;
     overrides.extend(arguments.origin.map(|url| ("ORIGIN_URL".to_owned(), url)));
     let variables = settings::read(&overrides)?;
+    let origin = variables.get("ORIGIN_URL").filter(|url| !url.is_empty()).cloned();
+    let data = arguments.data.unwrap_or_else(|| Path::new(REDIS_DATA).join(origin::data_name(origin.as_deref())));
     check_port_is_free(arguments.port)?;
     let _lock = lock_instance()?;
 
@@ -100,7 +104,7 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     let (binary, tools, ()) = try_join!(server_binary(redis_url.as_deref()), tools::install(), npm::install())?;
     let ((), ()) = try_join!(wrangler::migrate(), worker::build(&tools))?;
 
-    let (_server, redis_url) = start_server(redis_url, binary, &arguments.data).await?;
+    let (_server, redis_url) = start_server(redis_url, binary, &data).await?;
     let token = variables.get("UPSTASH_REDIS_REST_TOKEN").cloned().unwrap_or_default();
     let gateway = start_gateway(&redis_url, token).await?;
 
@@ -129,7 +133,12 @@ pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
     if let Some(shop) = &sample {
         shop.send_first_visitors().await?;
     }
-    let addresses = addresses(arguments.port, &worker_variables)?;
+    let addresses = addresses(arguments.port, origin, &worker_variables)?;
+    if let Some(url) = &addresses.origin
+        && let Some(warning) = origin::warning(url).await
+    {
+        println!("\n{warning}");
+    }
     println!("\nReady after {:.0} s. Press Ctrl-C to stop.\n{addresses}", started.elapsed().as_secs_f32());
     tokio::select! {
         ended = wrangler.print_output() => Err(ended),
@@ -173,8 +182,7 @@ async fn print_output(home: Option<WranglerDev>) -> Failure {
 }
 
 /// `overrides` are the variables that override .dev.vars and wrangler.toml.
-fn addresses(port: u16, overrides: &Variables) -> Result<Addresses, Failure> {
-    let origin = overrides.get("ORIGIN_URL").filter(|url| !url.is_empty()).cloned();
+fn addresses(port: u16, origin: Option<String>, overrides: &Variables) -> Result<Addresses, Failure> {
     let file = path::absolute(settings::SECRETS).map_err(|cause| Failure::file(settings::SECRETS, &cause))?;
     let key_file = (!overrides.contains_key("SERVICE_KEY")).then_some(file);
     Ok(Addresses { port, origin, key_file })

@@ -26,10 +26,11 @@ pub fn read(overrides: &[(String, String)]) -> Result<Variables, Failure> {
         !variables.contains_key(*name) && *name != REST_URL && !dev_vars::GENERATED.contains(&name.as_str())
     };
     if let Some(name) = overrides.iter().map(|(name, _)| name).find(is_unknown) {
-        return Err(Failure::new(
-            format!("--var {name}: there is no such variable"),
-            "use one of the variables in wrangler.toml and .dev.vars.example",
-        ));
+        let known = variables.keys().map(String::as_str).chain(dev_vars::GENERATED);
+        let advice = "use one of the variables in wrangler.toml and .dev.vars.example";
+        let remedy = nearest(name, known)
+            .map_or_else(|| advice.to_owned(), |near| format!("did you mean {near}? If not, {advice}"));
+        return Err(Failure::new(format!("--var {name}: there is no such variable"), remedy));
     }
     // A placeholder: the address of the gateway is not known yet.
     variables.insert(REST_URL.to_owned(), "http://127.0.0.1".to_owned());
@@ -54,4 +55,28 @@ pub fn wrangler_variables(text: &str) -> Result<Variables, Failure> {
             None => Err(Failure::new(format!("wrangler.toml: {name} is not a string"), "put its value in quotes")),
         })
         .collect()
+}
+
+/// The known name that differs least from `name`, if at most two letters differ.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let distances = known.map(|known| (strsim::osa_distance(name, known), known));
+    distances.filter(|(distance, _)| *distance <= 2).min().map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_variable_gets_the_nearest_name() {
+        let known = ["ITEM_ROUTES", "LOGIN_ROUTES", "PAGE_TTL"];
+        for (name, near) in [
+            ("ITEM_ROUTE", Some("ITEM_ROUTES")),
+            ("PAGE_TLT", Some("PAGE_TTL")),
+            ("LOGINROUTES", Some("LOGIN_ROUTES")),
+            ("SHOP_NAME", None),
+        ] {
+            assert_eq!(nearest(name, known.into_iter()), near, "{name}");
+        }
+    }
 }
