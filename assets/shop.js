@@ -11,7 +11,7 @@ import { showVisitor } from './shop/visitor.js';
 
 // shop/shared.js passes these on to the other scripts of a page.
 export { cards, changeCart, createClient, edge, errorMessage } from './shop/api.js';
-export { clock, formatDuration } from './shop/countdown.js';
+export { clock, formatDuration, formatTime } from './shop/countdown.js';
 export { attempt, cardItem, element, forEach, formatMoney, picture, price, showToast } from './shop/page.js';
 export { showCartCount } from './shop/visitor.js';
 

@@ -24,10 +24,10 @@ const REASONS = {
   'no-item': () => 'The URL matches no item in ITEM_ROUTES, and the page states no freshness. To cache the page, let the shop send Cache-Control: public, max-age=….',
   parameters: () => 'The URL has an unknown or repeated parameter, and the page states no freshness. Add the parameter to QUERY_IGNORED if the page does not depend on it.',
   dynamic: () => 'The parameter _ disables caching for the request.',
-  path: () => 'The path is in PATHS_PERSONAL, so each visitor gets an own page.',
-  personal: ({ cause }) => (cause ? `The path is in ${cause}: the shop gets the visitor's cart or reservation, so each visitor gets an own page.` : 'The response is for one visitor: it carries a directive (Edge-*) for a session or a cart.'),
+  path: () => 'The path is in PATHS_PERSONAL, so each visitor gets their own page.',
+  personal: ({ cause }) => (cause ? `The path is in ${cause}: the shop gets the visitor's cart or reservation, so each visitor gets their own page.` : 'The response is for one visitor: it carries a directive (Edge-*) for a session or a cart.'),
   'set-cookie': () => 'The response sets a cookie. Add the cookie to COOKIES_DROPPED if the page works without it.',
-  private: () => 'The shop marks the page as private: each visitor gets an own page.',
+  private: () => 'The shop marks the page as private: each visitor gets their own page.',
   'no-store': () => 'The shop forbids storing the page (no-store).',
   'no-cache': () => 'The shop demands a check of each use (no-cache), and the page has neither ETag nor Last-Modified.',
   'not-fresh': () => 'The response is stale on arrival.',
@@ -128,6 +128,7 @@ document.querySelector('[data-purge-url]').addEventListener('click', ({ currentT
     clear();
     return showProblem(field, problem, error.message);
   }
+  showProblem(field, problem, '');
   act(button, () => purge({ urls: [url] }));
 });
 

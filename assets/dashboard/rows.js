@@ -128,13 +128,13 @@ facts.addEventListener('click', ({ target }) => {
 export function showRows(rows, now) {
   fill('rows', rows.map(({ id, every, next, age }) => {
     const overdue = now - next;
-    const due = overdue <= 0 ? `in ${formatDuration(Math.round(-overdue))}` : overdue < 1 ? 'now' : `${formatDuration(overdue)} overdue`;
+    const due = overdue <= 0 ? `in ${formatDuration(Math.round(-overdue))}` : overdue < 1 ? 'now' : `${formatDuration(overdue)} late`;
     // Like OVERDUE_GRACE in health.js.
     const isOverdue = overdue > (every ?? 0) + 30;
     return row(
       heading([element('a', { href: `#row=${encodeURIComponent(id)}`, title: `Row ${id}` }, id), ...(itemPath(id) ? [' ', pageLink(itemPath(id), id)] : [])]),
       cell(every === null ? 'never' : formatDuration(every), 'number'),
-      cell(age === null ? 'not cached' : formatDuration(age), 'number'),
+      cell(age === null ? 'none' : formatDuration(age), 'number'),
       cell([element('span', { className: isOverdue ? 'bad' : '' }, due), ' ', rowButton('Edit', id, `edit:${id}`, (button) => act(button, () => edit(id)))]),
     );
   }));

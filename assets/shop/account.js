@@ -1,8 +1,6 @@
 // The account page.
 
-import { attempt, cardItem, cards, edge, element } from './shared.js';
-
-const dateAndTime = new Intl.DateTimeFormat('en-IE', { dateStyle: 'medium', timeStyle: 'short' });
+import { attempt, cardItem, cards, edge, element, formatTime } from './shared.js';
 
 /** Lists the devices where the user is signed in, each with a button to sign it out. */
 export async function showDevices(list) {
@@ -15,7 +13,7 @@ export async function showDevices(list) {
       if (current) location.assign('/');
       else await showDevices(list);
     }));
-    const text = current ? `${name} (this device)` : `${name}, last active ${dateAndTime.format(seen * 1000)}`;
+    const text = current ? `${name} (this device)` : `${name}, last active ${formatTime(seen * 1000)}`;
     return element('li', {}, element('span', {}, text), ' ', signOut);
   };
   list.replaceChildren(...sessions.map(device));

@@ -14,7 +14,10 @@ export function formatDuration(milliseconds) {
   return `${days > 0 ? `${days} d ` : ''}${two(hours)}:${two(minutes)}:${two(seconds % 60)}`;
 }
 
-/** Shows a time in the visitor's time zone and language. */
+/** Formats a time in the visitor's time zone, with a date as the server formats it: `26 Nov 2026, 10:38`. */
+export const formatTime = new Intl.DateTimeFormat('en-IE', { dateStyle: 'medium', timeStyle: 'short' }).format;
+
+/** Shows a time in the visitor's time zone. */
 export function showLocalTime(time) {
-  time.textContent = new Date(time.dataset.time * SECOND).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
+  time.textContent = formatTime(time.dataset.time * SECOND);
 }

@@ -99,6 +99,7 @@ export function followSale(container) {
     part('phase').textContent = phase;
     part('countdown').textContent = target ? formatDuration(target * SECOND - now()) : '';
     part('left').textContent = left;
+    part('quantity').textContent = sale.left;
     part('bar').max = sale.pieces;
     part('bar').value = sale.left;
     part('advice').textContent = advice(current);

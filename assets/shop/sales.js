@@ -10,6 +10,9 @@ export async function showSales(section) {
   const places = [...section.querySelectorAll('[data-sale]')];
   const answer = await edge.rows(places.map((place) => place.dataset.sale)).catch(() => null);
   if (!answer) return;
+  // The first place belongs to the sale whose stock the page shows.
+  const first = answer.rows[places[0].dataset.sale];
+  if (first) section.querySelector('[data-stock]').textContent = first.sale_pieces - first.sale_sold;
   // The `Date` header has whole seconds, and so does the countdown.
   const clockOffset = answer.now - performance.now();
   const show = () => {

@@ -4,5 +4,5 @@
 const shop = await import(document.querySelector('[data-shop]').src);
 
 export const {
-  attempt, cardItem, cards, changeCart, clock, createClient, edge, element, errorMessage, forEach, formatDuration, formatMoney, picture, price, showCartCount, showToast,
+  attempt, cardItem, cards, changeCart, clock, createClient, edge, element, errorMessage, forEach, formatDuration, formatMoney, formatTime, picture, price, showCartCount, showToast,
 } = shop;

@@ -86,7 +86,8 @@ pub(super) struct FlashOffer {
     pub starts: u64,
     /// Unix seconds.
     pub ends: u64,
-    pub pieces: u32,
+    /// The pieces that are not sold. Scripts show the current number.
+    pub pieces_left: u32,
 }
 
 impl ProductCard {

@@ -58,7 +58,7 @@ macro_rules! select_offers {
     ($condition:literal) => {
         select_cards!(
             ", category, categories.name AS category_name, description, sale_price_cents AS sale_cents,
-                sale_starts_at AS starts, sale_ends_at AS ends, sale_pieces AS pieces",
+                sale_starts_at AS starts, sale_ends_at AS ends, sale_pieces - sale_sold AS pieces_left",
             concat!("JOIN categories ON categories.id = category WHERE sale_pieces IS NOT NULL AND ", $condition)
         )
     };

@@ -88,6 +88,20 @@ async fn cards_of_an_item_in_a_flash_sale_show_a_badge_and_its_price_while_piece
 }
 
 #[tokio::test]
+async fn pages_show_the_pieces_that_are_left() {
+    let shop = open().await;
+    let paths = ["/".to_owned(), format!("/flash/{RUNNING}")];
+    for path in &paths {
+        assert!(page(&shop, path).await.1.contains(">25</span> available"), "{path}");
+    }
+    shop.sql(&format!("UPDATE inventory SET sale_sold = 1 WHERE id = '{RUNNING}'")).await;
+    for path in &paths {
+        let page = page(&shop, &format!("{path}?_=1")).await.1;
+        assert!(page.contains(">24</span> available"), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn a_sales_page_is_cached_like_an_item_page() {
     let shop = open().await;
     let path = format!("/flash/{RUNNING}");

@@ -56,6 +56,7 @@ await inBrowser(async (open) => {
 	await accessible(ada, "a sale with a reservation");
 	await hasNoGap(ada, "a sale with a reservation");
 	await bob.getByText("24 of 25 left").waitFor();
+	await bob.getByText("24 available").waitFor();
 	await ada.getByRole("button", { name: "Cancel reservation" }).click();
 	await bob.getByText("25 of 25 left").waitFor();
 	await ada.getByRole("button", { name: "Reserve now" }).click();

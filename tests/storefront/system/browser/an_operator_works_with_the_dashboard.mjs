@@ -65,6 +65,15 @@ await inBrowser(async (open) => {
 	await url.fill("");
 	assert.equal(await page.locator("[data-verdict] *, [data-facts] *").count(), 0, "an empty field has no explanation");
 
+	// A change of the field clears its problem.
+	await page.keyboard.press("Enter");
+	await says(page, "Enter a URL or a path such as /products/mug.");
+	await url.fill(MUG);
+	assert.equal(await page.locator("[data-explain-problem]").textContent(), "");
+	await page.getByRole("button", { name: "Purge", exact: true }).click();
+	await says(page, `Purged: ${MUG}.`);
+	await url.fill("");
+
 	// A popover opens at its button.
 	const why = page.getByRole("button", { name: "What are visitors online?" });
 	await why.click();
