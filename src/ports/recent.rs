@@ -55,7 +55,7 @@ impl RecentSet {
     }
 
     fn has_hash(&self, hash: u64, now: Timestamp) -> bool {
-        let is_recent = |last: &Timestamp| now.is_within(self.span, *last);
+        let is_recent = |last: &Timestamp| now.is_near(self.span, *last);
         [&self.young, &self.old].iter().any(|moments| moments.get(&hash).is_some_and(is_recent))
     }
 

@@ -61,6 +61,13 @@ impl Timestamp {
     pub fn is_within(self, duration: Duration, earlier: Self) -> bool {
         earlier <= self && self.since(earlier) < duration
     }
+
+    /// Returns whether less than `duration` lies between the two moments, in any order. Requests ask in another order than
+    /// they arrived, so the note of a later one is no sign that the clock was set back.
+    #[must_use]
+    pub fn is_near(self, duration: Duration, other: Self) -> bool {
+        self.since(other) < duration && other.since(self) < duration
+    }
 }
 
 /// The form of a Redis score: Unix seconds with three decimals.
@@ -134,5 +141,13 @@ mod tests {
         let second = Duration::from_secs(1);
         assert!(now.is_within(second, earlier) && earlier.is_within(second, earlier));
         assert!(!(earlier + second).is_within(second, earlier) && !earlier.is_within(second, now));
+    }
+
+    #[test]
+    fn moments_are_near_in_any_order() {
+        let [earlier, now] = [5_000, 5_999].map(Timestamp::from_millis);
+        let second = Duration::from_secs(1);
+        assert!(now.is_near(second, earlier) && earlier.is_near(second, now));
+        assert!(!(earlier + second).is_near(second, earlier) && !earlier.is_near(second, earlier + second));
     }
 }

@@ -21,7 +21,7 @@ pub struct LeaseHolder(u64);
 impl WriterLease {
     /// Takes the lease for `duration`. None while another request has it.
     pub fn try_take(&self, now: Timestamp, duration: Duration) -> Option<LeaseHolder> {
-        if self.held.get().is_some_and(|(start, duration)| now.is_within(duration, start)) {
+        if self.held.get().is_some_and(|(start, duration)| now.is_near(duration, start)) {
             return None;
         }
         let holder = LeaseHolder(self.holder.get().0 + 1);
@@ -65,6 +65,15 @@ mod tests {
         assert!(lease.try_take(START + TEN, TEN).is_some());
         assert!(lease.try_take(START + TEN * 2, TEN).is_some(), "expired");
         assert!(lease.try_take(START, TEN).is_some(), "the clock was set back");
+    }
+
+    #[test]
+    fn a_request_that_arrived_before_the_holder_does_not_take_the_lease() {
+        let lease = WriterLease::default();
+        let holder = lease.try_take(START, TEN).unwrap();
+        assert!(lease.renew(holder, START + TEN / 2, TEN));
+        assert_eq!(lease.try_take(START + TEN / 4, TEN), None);
+        assert!(lease.renew(holder, START + TEN / 2, TEN));
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl TrafficCounters {
     /// Latencies alone make no entry due.
     fn take_due_sample(&self, meter: &Meter, pace: &Pace, now: Timestamp) -> Option<TrafficSample> {
         let interval = pace.counter_interval(self.interval);
-        let is_early = self.written.get().is_some_and(|written| now.is_within(interval, written));
+        let is_early = self.written.get().is_some_and(|written| now.is_near(interval, written));
         if self.interval.is_zero() || is_early {
             return None;
         }
