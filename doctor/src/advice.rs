@@ -20,6 +20,8 @@ pub enum Advice {
     Rules(Vec<Rule>),
     /// The page belongs to one visitor: the reason, and the rule that keeps it personal.
     Personal(String, Rule),
+    /// No rule helps. If the page is the same for all visitors, the shop can declare it shared.
+    Declare(String),
     /// No rule helps, or none is safe: what to do instead.
     NoRule(String),
 }
@@ -82,9 +84,10 @@ pub fn advise(page: &Refused) -> Advice {
             Advice::Rules(vec![Rule { variable: "PAGE_MAX_BYTES", value, risk: SIZE_RISK }])
         }
         Reason::Path => no_rule("Intended: PATHS_PERSONAL names the path."),
-        Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => no_rule(
+        Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => Advice::Declare(
             "The shop forbids it, and no rule overrides that. If these pages are the same for all visitors, let the \
-             shop send Cache-Control: public, s-maxage=300.",
+             shop send Cache-Control: public, s-maxage=300."
+                .to_owned(),
         ),
         Reason::Parameters => no_rule(
             "Add parameters that do not change the page to QUERY_IGNORED. Risk: if one does change the page, visitors \
@@ -155,7 +158,7 @@ fn name_items(page: &Refused) -> Advice {
     }
     let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If \
         it is the same for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
-    Advice::NoRule(text.to_owned())
+    Advice::Declare(text.to_owned())
 }
 
 /// The rule for a page of one visitor, with the reason. None if no sign says that the page is one, or if the rule would
@@ -206,7 +209,7 @@ mod tests {
         };
         match advise(&page) {
             Advice::Rules(rules) => Ok(rules.iter().map(|rule| format!("{} {}", rule.variable, rule.value)).collect()),
-            Advice::Personal(text, _) | Advice::NoRule(text) => Err(text),
+            Advice::Personal(text, _) | Advice::Declare(text) | Advice::NoRule(text) => Err(text),
         }
     }
 

@@ -56,45 +56,32 @@ impl Trial<'_> {
         let csrf_cookie = self.sample.iter().find_map(|page| page.csrf_cookie.as_deref());
         for round in 0..=MAX_ROUNDS {
             let app = render::edgefront(&settings, self.shop)?;
-            let (config, is_claimed) = (&app.config.page, page.is_claimed());
-            let advice = match PageKey::of_url(page.url.as_str(), &config.urls) {
-                Err(reason) => {
-                    let path = &page.path;
-                    let (set_cookies, bytes) = (&[], 0);
-                    advise(&Refused {
-                        reason,
-                        kind,
-                        path,
-                        is_claimed,
-                        set_cookies,
-                        csrf_cookie,
-                        renders,
-                        bytes,
-                        config,
-                    })
-                }
+            let config = &app.config.page;
+            let key = PageKey::of_url(page.url.as_str(), &config.urls);
+            let (reason, set_cookies, bytes) = match &key {
+                Err(reason) => (*reason, Vec::new(), 0),
                 Ok(key) => {
-                    let Some(first) = render::for_everybody(&app, &key).await else {
+                    let Some(first) = render::for_everybody(&app, key).await else {
                         return Ok(not_verified(&page.url));
                     };
                     let Err(NotStored { reason, .. }) = first.stored else {
                         return self.check_sharing(rules, settings, page).await;
                     };
-                    let (path, set_cookies, bytes) = (key.path(), &set_cookies(&first.headers), first.body.len());
-                    renders = self.renders(&app, page, &key).await;
-                    advise(&Refused {
-                        reason,
-                        kind,
-                        path,
-                        is_claimed,
-                        set_cookies,
-                        csrf_cookie,
-                        renders,
-                        bytes,
-                        config,
-                    })
+                    renders = self.renders(&app, page, key).await;
+                    (reason, set_cookies(&first.headers), first.body.len())
                 }
             };
+            let advice = advise(&Refused {
+                reason,
+                kind,
+                path: key.as_ref().map_or(page.path.as_str(), PageKey::path),
+                is_claimed: page.is_claimed(),
+                set_cookies: &set_cookies,
+                csrf_cookie,
+                renders,
+                bytes,
+                config,
+            });
             match advice {
                 Advice::Rules(more) if round < MAX_ROUNDS && !more.is_empty() => {
                     for rule in more {
@@ -105,10 +92,10 @@ impl Trial<'_> {
                 Advice::Rules(_) => break,
                 Advice::Personal(text, rule) => return Ok(Outcome::Personal(text, rule)),
                 Advice::NoRule(text) => {
-                    let is_equal =
-                        !page.has_differences() || renders == Renders::EqualWithCsrfCookie && page.differs_in_tokens();
-                    let rules = if is_equal { rules.as_slice() } else { &[] };
-                    let text = with_tried(text, rules);
+                    return Ok(Outcome::NoRule(with_tried(text, safe_rules(&rules, page, renders))));
+                }
+                Advice::Declare(text) => {
+                    let text = with_tried(text, safe_rules(&rules, page, renders));
                     let personal = page.personal_cookies(|name| {
                         csrf_cookie != Some(name) && config.cookies.kind(name, "") == CookieKind::Unknown
                     });
@@ -171,6 +158,12 @@ fn not_verified(url: &Url) -> Outcome {
     ))
 }
 
+/// The rules, if the page is then the same for all visitors; otherwise none.
+fn safe_rules<'a>(rules: &'a [Rule], page: &Examined, renders: Renders) -> &'a [Rule] {
+    let differs_in_tokens = renders == Renders::EqualWithCsrfCookie && page.differs_in_tokens();
+    if page.has_differences() && !differs_in_tokens { &[] } else { rules }
+}
+
 /// The advice, with the rules that the page needs in any case.
 fn with_tried(text: String, rules: &[Rule]) -> String {
     if rules.is_empty() { text } else { format!("{text} The page then also needs {}.", advice::names(rules)) }
@@ -179,7 +172,7 @@ fn with_tried(text: String, rules: &[Rule]) -> String {
 /// The advice, with the rule for visitors whose pages differ. Without the rule, a page that the shop declares shared
 /// would replace theirs.
 fn with_personal(text: String, names: &[&str]) -> String {
-    if !text.contains("s-maxage") || names.is_empty() {
+    if names.is_empty() {
         return text;
     }
     let names = names.join(", ");

@@ -8,8 +8,9 @@ use edgefront::{
         variables::COOKIES_IGNORED,
     },
     page_cache::{SelectingHeaders, StoredPage, visitor_cookies::VisitorCookies},
+    proxy,
 };
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Uri, header};
 use reqwest::cookie::{CookieStore as _, Jar};
 use serde::Serialize;
 use url::Url;
@@ -18,9 +19,6 @@ use xtask::failure::Failure;
 /// The cookies of nearly every real visitor: Google Analytics and Meta.
 const ANALYTICS: &str = "_ga=GA1.1.1093741187.1795000000; _ga_ABCDEF1234=GS2.1.s1795000000$o1$g0; \
     _gid=GA1.1.77.1795; _fbp=fb.1.1795000000.42";
-
-/// The value of `CSRF_COOKIE` that the Worker sends for all visitors.
-const CSRF_VALUE: &str = "edgefrontverifiestheoriginheader";
 
 /// A kind of visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -101,10 +99,11 @@ pub fn gets(page: &StoredPage, cookies: Option<&HeaderValue>, config: &PageConfi
 
 /// The `Cookie` header that the shop gets behind edgefront: the CSRF cookie has the value of all visitors.
 pub fn behind_edgefront(cookies: &HeaderValue, rules: &CookieRules) -> HeaderValue {
-    let Some(csrf) = &rules.csrf else { return cookies.clone() };
-    let own = pairs(cookies).filter(|(name, _)| name != csrf).map(|(name, value)| format!("{name}={value}"));
-    let all: Vec<_> = own.chain([format!("{csrf}={CSRF_VALUE}")]).collect();
-    HeaderValue::try_from(all.join("; ")).unwrap_or_else(|_| cookies.clone())
+    let mut headers = HeaderMap::from_iter([(header::COOKIE, cookies.clone())]);
+    if let Some(csrf) = &rules.csrf {
+        proxy::protect(&mut headers, csrf, &Uri::default(), true);
+    }
+    headers.remove(header::COOKIE).unwrap_or_else(|| cookies.clone())
 }
 
 /// The names of the cookies by which the shop could recognize their visitor.

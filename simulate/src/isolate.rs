@@ -233,7 +233,6 @@ impl Isolate {
                 must_be_personal: false,
                 only_if_cached: view.is_confirmation,
                 is_reload: false,
-                has_failed: false,
                 failed_meanwhile: false,
                 is_never_fresh: false,
                 may_replace_error: false,

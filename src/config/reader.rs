@@ -10,7 +10,7 @@ use super::{
     OriginConfig, PageConfig, RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
     presets::Preset,
-    rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name, is_never_varied},
+    rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name, may_select},
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
         COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD, HEADERS_VARIED,
@@ -376,11 +376,7 @@ fn header_names(list: &str) -> Result<Vec<HeaderName>, String> {
 /// Parses the names of headers that select a page.
 fn varied_headers(list: &str) -> Result<Vec<HeaderName>, String> {
     let names = header_names(list)?;
-    let is_refused = |name: &&HeaderName| {
-        let name = name.as_str();
-        is_never_varied(name) || name.starts_with("edge-") || name.starts_with("x-forwarded-") || name == "x-real-ip"
-    };
-    match names.iter().find(is_refused) {
+    match names.iter().find(|name| !may_select(name)) {
         Some(name) => {
             Err(format!("has {name}, which no shared render carries: name a header that many visitors share"))
         }

@@ -97,7 +97,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What `account.lua` would write for a page without variants: its size in units of 64 bytes, and the score of its
+/// The entry of a page without variants, as `account.lua` writes it: the size in units of 64 bytes, and the score of the
 /// member `~{hash}`.
 pub fn entry(bytes: u64, dies: Timestamp) -> [i64; 2] {
     const SINCE: u64 = 1_577_836_800;

@@ -9,8 +9,7 @@ use super::{
 };
 use crate::{
     config::{Forward, HeaderRules, PageConfig, rules::UrlRules},
-    ports::fetch::Request,
-    proxy::is_hop_by_hop,
+    ports::{fetch::Request, header_names::is_hop_by_hop},
 };
 
 /// Request headers that no stored page can satisfy: they ask for one visitor's response, or set a condition on a write.

@@ -64,13 +64,11 @@ pub struct Known {
     pub only_if_cached: bool,
     /// The request is a reload: it accepts no stored page, and requests the lease even of a fresh one.
     pub is_reload: bool,
-    /// The origin failed to render this page a moment ago.
-    pub has_failed: bool,
     /// The origin failed to render this page since this request arrived.
     pub failed_meanwhile: bool,
     /// Each request for the stored page must validate it.
     pub is_never_fresh: bool,
-    /// The stored page may replace a failure of the origin.
+    /// The origin failed recently, and the stored page may replace its response.
     pub may_replace_error: bool,
     /// The wait for the render of another request. None before the first wait.
     pub wait: Option<Waited>,
@@ -138,7 +136,7 @@ pub fn next_step(known: &Known) -> Step {
     if known.only_if_cached {
         return Step::Timeout(reason);
     }
-    if known.has_failed && known.may_replace_error {
+    if known.may_replace_error {
         return Step::ServeOnError;
     }
     if known.is_near && known.is_exact && !known.must_be_personal {
@@ -192,7 +190,6 @@ mod tests {
         must_be_personal: false,
         only_if_cached: false,
         is_reload: false,
-        has_failed: false,
         failed_meanwhile: false,
         is_never_fresh: false,
         may_replace_error: false,
@@ -222,7 +219,7 @@ mod tests {
             ),
             ("stale, only if cached", Known { only_if_cached: true, ..STALE }, Step::Timeout(ForwardReason::Stale)),
             ("missing, only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
-            ("stale, origin fails", Known { has_failed: true, may_replace_error: true, ..STALE }, Step::ServeOnError),
+            ("stale, origin fails", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
         }
@@ -241,7 +238,6 @@ mod tests {
             ("no-cache", NO_CACHE, Step::Wait(ForwardReason::Request)),
             ("fresh and too old for the request", TOO_OLD, Step::RenderShared(ForwardReason::Request)),
             ("unpopular, plain request", with_lease(UNPOPULAR), Step::RenderShared(ForwardReason::UriMiss)),
-            ("the origin failed before", Known { has_failed: true, ..MISS }, Step::Wait(ForwardReason::UriMiss)),
             (
                 "the render failed meanwhile",
                 Known { failed_meanwhile: true, ..MISS },
@@ -311,7 +307,7 @@ mod tests {
             ("may be served stale", Known { stored: Some(Reuse::Stale), ..MISS }, Step::AskPrimary),
             ("no-cache", NO_CACHE, Step::AskPrimary),
             ("fresh", Known { stored: Some(Reuse::Fresh), ..MISS }, Step::Serve { collapsed: None }),
-            ("failing origin", Known { has_failed: true, may_replace_error: true, ..STALE }, Step::ServeOnError),
+            ("failing origin", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
             ("only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
             (
                 "hit for miss",

@@ -6,9 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::{policy::VaryFields, visitor_cookies::VisitorCookies};
 use crate::{
-    config::{Forward, HeaderRules, rules::is_never_varied},
+    config::{Forward, HeaderRules, rules::may_select},
     ports::sort,
-    proxy::{is_edge, is_hop_by_hop, is_of_proxies},
 };
 
 /// Largest number of variants of one URL. A further variant replaces one of them.
@@ -17,7 +16,7 @@ pub const MAX_VARIANTS: usize = 16;
 const MAX_VARIANT_NAME: usize = 2_048;
 
 /// The field of a variant's name that holds the varied cookies (`COOKIES_VARIED`). No client can send it: see
-/// [`is_edge`].
+/// [`is_edge`](crate::ports::header_names::is_edge).
 pub const VARIED_COOKIES: &str = "edge-cookies";
 
 /// The headers of one request that may select a page, with normalized values.
@@ -45,10 +44,7 @@ impl SelectingHeaders {
         for name in headers.keys() {
             let text = name.as_str();
             let is_varied = rules.varied.contains(name);
-            let is_forwarded = !is_never_varied(text)
-                && !is_edge(name)
-                && !is_of_proxies(name)
-                && !is_hop_by_hop(text)
+            let is_forwarded = may_select(name)
                 && match &rules.forward {
                     Forward::All => true,
                     Forward::Only(names) => is_varied || names.contains(name),
@@ -163,20 +159,9 @@ mod tests {
     use super::*;
     use crate::config::rules::CookieKind;
 
-    const ANONYMOUS: VisitorCookies = VisitorCookies {
-        strictest: CookieKind::Ignored,
-        in_holes: false,
-        varied: String::new(),
-        asks_for_part: false,
-        refuses_html: false,
-    };
-    const RECOGNIZED: VisitorCookies = VisitorCookies {
-        strictest: CookieKind::Unknown,
-        in_holes: false,
-        varied: String::new(),
-        asks_for_part: false,
-        refuses_html: false,
-    };
+    fn cookies(strictest: CookieKind) -> VisitorCookies {
+        VisitorCookies { strictest, ..VisitorCookies::default() }
+    }
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
@@ -187,7 +172,7 @@ mod tests {
     }
 
     fn variant(rules: &HeaderRules, request: &[(&'static str, &'static str)], vary: &'static str) -> Option<String> {
-        SelectingHeaders::of(&headers(request), rules, &RECOGNIZED)
+        SelectingHeaders::of(&headers(request), rules, &cookies(CookieKind::Unknown))
             .variant(&VaryFields::of(&headers(&[("vary", vary)]))?)
     }
 
@@ -205,19 +190,22 @@ mod tests {
     #[test]
     fn a_response_that_varies_on_a_withheld_header_is_for_nobody() {
         for (vary, value) in [("cookie", "a=b"), ("user-agent", "x"), ("authorization", "y")] {
-            let name = |rules: &HeaderRules| SelectingHeaders::of(&headers(&[(vary, value)]), rules, &RECOGNIZED);
+            let name = |rules: &HeaderRules| {
+                SelectingHeaders::of(&headers(&[(vary, value)]), rules, &cookies(CookieKind::Unknown))
+            };
             let fields = VaryFields::of(&headers(&[("vary", vary)])).unwrap();
             assert_eq!(name(&listed()).variant(&fields), None, "{vary}");
             assert_eq!(name(&Forward::All.into()).variant(&fields).is_some(), vary == "user-agent", "{vary}");
             assert_eq!(variant(&listed(), &[], vary), Some(format!("{vary}\n")), "a request without it");
         }
-        let nobody = SelectingHeaders::of(&headers(&[("cookie", "__Host-session=x")]), &listed(), &ANONYMOUS);
+        let nobody =
+            SelectingHeaders::of(&headers(&[("cookie", "__Host-session=x")]), &listed(), &VisitorCookies::default());
         assert!(nobody.variant(&VaryFields::from_text("cookie")).is_some(), "our cookie stays here");
     }
 
     #[test]
     fn varied_cookies_select_the_variant_and_reach_the_origin() {
-        let cookies = VisitorCookies { strictest: CookieKind::Varied, varied: "lang=de".to_owned(), ..ANONYMOUS };
+        let cookies = VisitorCookies { varied: "lang=de".to_owned(), ..cookies(CookieKind::Varied) };
         let selecting = SelectingHeaders::of(&headers(&[("cookie", "_ga=1; lang=de")]), &listed(), &cookies);
         let fields = VaryFields::from_text("cookie,edge-cookies");
         assert_eq!(selecting.variant(&fields).as_deref(), Some("cookie\nedge-cookies=lang=de\n"));
@@ -229,13 +217,14 @@ mod tests {
     #[test]
     fn varied_headers_select_the_variant_and_always_reach_the_origin() {
         let rules = HeaderRules { varied: vec!["x-country".parse().unwrap()], ..listed() };
-        let selecting = SelectingHeaders::of(&headers(&[("x-country", "DE"), ("foo", "1")]), &rules, &ANONYMOUS);
+        let selecting =
+            SelectingHeaders::of(&headers(&[("x-country", "DE"), ("foo", "1")]), &rules, &VisitorCookies::default());
         let fields = selecting.with_varied(&VaryFields::default());
         assert_eq!(selecting.variant(&fields).as_deref(), Some("x-country=DE\n"));
         assert_eq!(selecting.headers(Some(&VaryFields::default())), headers(&[("x-country", "DE")]));
         assert!(!selecting.lacks(&fields, Some(&VaryFields::default())));
         assert!(selecting.may_decide(StatusCode::FOUND) && !selecting.may_decide(StatusCode::OK));
-        assert!(!SelectingHeaders::of(&headers(&[]), &rules, &ANONYMOUS).may_decide(StatusCode::FOUND));
+        assert!(!SelectingHeaders::of(&headers(&[]), &rules, &VisitorCookies::default()).may_decide(StatusCode::FOUND));
     }
 
     #[test]
@@ -253,7 +242,7 @@ mod tests {
         let request = headers(&[("foo", "1"), ("x-forwarded-host", "evil"), ("x-other", "2"), ("range", "bytes=0-1")]);
         let sent = |rules: HeaderRules, fields: Option<&str>| {
             let fields = fields.map(VaryFields::from_text);
-            let sent = SelectingHeaders::of(&request, &rules, &ANONYMOUS).headers(fields.as_ref());
+            let sent = SelectingHeaders::of(&request, &rules, &VisitorCookies::default()).headers(fields.as_ref());
             sent.keys().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(sent(listed(), None), "foo");

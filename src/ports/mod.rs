@@ -9,6 +9,7 @@ pub mod database;
 pub mod error;
 pub mod executor;
 pub mod fetch;
+pub mod header_names;
 pub mod held;
 pub mod histogram;
 pub mod home;

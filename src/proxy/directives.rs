@@ -2,15 +2,12 @@
 
 use http::HeaderMap;
 
-use super::{
-    esi,
-    headers::{is_edge, remove},
-};
+use super::{esi, headers::remove};
 use crate::{
     carts::CartChanges,
     config::CartConfig,
     orders::Order,
-    ports::error::Error,
+    ports::{error::Error, header_names::is_edge},
     schema::ids::{ItemId, Tag, UserId},
 };
 

@@ -1,5 +1,4 @@
-//! Header rules between visitor, edgefront and origin: hop-by-hop headers, `Edge-*` headers, `X-Forwarded-*`,
-//! `Location`.
+//! Header rules between visitor, edgefront and origin: hop-by-hop headers, `X-Forwarded-*`, `Location`.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Uri,
@@ -10,6 +9,7 @@ use url::Url;
 use crate::ports::{
     error::Error,
     fetch::{FetchError, Request},
+    header_names::{is_hop_by_hop, is_of_proxies},
 };
 
 /// The origin's URL for a requested one: the path of `ORIGIN_URL`, then the requested path and query, byte for byte.
@@ -27,38 +27,6 @@ fn root(origin: &Url) -> String {
 /// `/shop` of `https://shop.example/shop/`, or nothing.
 pub(super) fn prefix(origin: &Url) -> &str {
     origin.path().trim_end_matches('/')
-}
-
-/// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
-/// the origin gets only values that edgefront sets.
-const PROXY_HEADERS: [&str; 20] = [
-    "client-ip",
-    "fastly-client-ip",
-    "forwarded",
-    "forwarded-for",
-    "front-end-https",
-    "true-client-ip",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "x-forwarded",
-    "x-forwarded-for",
-    "x-host",
-    "x-http-host-override",
-    "x-original-host",
-    "x-original-uri",
-    "x-original-url",
-    "x-proxyuser-ip",
-    "x-real-ip",
-    "x-remote-addr",
-    "x-rewrite-url",
-    "x-url-scheme",
-];
-
-/// Returns whether proxies use a request header to describe the client, host, scheme or path. Every `X-Forwarded-*`
-/// counts.
-#[must_use]
-pub fn is_of_proxies(name: &HeaderName) -> bool {
-    name.as_str().starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name.as_str())
 }
 
 /// Replaces the client's claims about host, scheme and address by the true values, so that the origin's links lead to
@@ -104,25 +72,6 @@ fn names_a_host(path: &str) -> bool {
     matches!(characters.next(), Some('/' | '\\'))
 }
 
-/// Hop-by-hop headers (RFC 9110 §7.6.1); `Connection` can name more.
-const HOP_BY_HOP: [&str; 9] = [
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
-/// Returns whether a header is hop-by-hop by its name.
-#[must_use]
-pub fn is_hop_by_hop(name: &str) -> bool {
-    HOP_BY_HOP.contains(&name)
-}
-
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
     let named: Vec<_> = lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
@@ -134,11 +83,4 @@ pub(super) fn remove(headers: &mut HeaderMap, predicate: impl Fn(&HeaderName) ->
     for name in removed {
         headers.remove(name);
     }
-}
-
-/// Returns whether a header is part of the `Edge-*` contract. `Edge_User` and `Edge.User` count: an origin behind CGI
-/// (RFC 3875 §4.1.18) reads them as `Edge-User`.
-#[must_use]
-pub fn is_edge(name: &HeaderName) -> bool {
-    name.as_str().strip_prefix("edge").is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
 }

@@ -26,12 +26,11 @@ pub mod origin;
 pub mod visit;
 pub mod visitor;
 
-pub use csrf::is_same_origin;
+pub use csrf::{is_same_origin, protect};
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;
 pub use forward::{finish, forward};
 pub use fragments::{expanded, fetch_fragment, fetch_part, own_request, with_path};
-pub use headers::{is_edge, is_hop_by_hop, is_of_proxies};
 pub use origin::{check_health, fetch_shared};
 pub use visit::{RequestHead, Visit};
 pub use visitor::VisitorContext;

@@ -9,7 +9,7 @@ use url::Url;
 use super::{
     csrf,
     directives::OriginDirectives,
-    headers::{is_edge, origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded},
+    headers::{origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded},
     visitor::VisitorContext,
 };
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     ports::{
         error::Error,
         fetch::{Body, FetchError, Request, Response, content_length},
+        header_names::is_edge,
         time::Timestamp,
     },
     sessions::cookie,

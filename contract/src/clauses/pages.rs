@@ -130,7 +130,7 @@ async fn reflection(arguments: &ContractArguments, origin: &Origin) -> Result<Ou
             call = call.header(name, Some(ECHO));
         }
         let answer = call.send().await?;
-        let is_edge = |name: &http::HeaderName| edgefront::proxy::headers::is_edge(name);
+        let is_edge = |name: &http::HeaderName| edgefront::ports::header_names::is_edge(name);
         if let Some((name, _)) =
             answer.headers.iter().find(|(name, value)| is_edge(name) && value.as_bytes() == ECHO.as_bytes())
         {

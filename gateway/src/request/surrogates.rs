@@ -26,7 +26,7 @@ pub(super) fn replace_lone(json: &[u8]) -> Option<Vec<u8>> {
     replaced
 }
 
-/// The UTF-16 code unit of the escape `\uXXXX` at `at`; `None` if there is another escape or none.
+/// The UTF-16 code unit of the escape at `at`, `\u` and four hexadecimal digits; `None` if there is another escape or none.
 fn code_unit(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + REPLACEMENT.len())?.strip_prefix(br"\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()

@@ -1,8 +1,12 @@
 //! The request headers that may select a page.
 
+use http::HeaderName;
+
+use crate::ports::header_names::{is_edge, is_hop_by_hop, is_of_proxies};
+
 /// Headers that no shared render carries: they belong to one visitor, ask for less than the whole page, or are set by
 /// edgefront.
-const NEVER_VARIED: [&str; 17] = [
+const NEVER: [&str; 17] = [
     "accept-encoding",
     "authorization",
     "cache-control",
@@ -22,8 +26,10 @@ const NEVER_VARIED: [&str; 17] = [
     "surrogate-capability",
 ];
 
-/// Returns whether no shared render carries the header, so that it cannot select a page. `name` is in lower case.
+/// Returns whether a header may select a page. All others belong to one visitor, describe the connection, or are set by
+/// edgefront, so that no shared render carries them.
 #[must_use]
-pub fn is_never_varied(name: &str) -> bool {
-    NEVER_VARIED.contains(&name)
+pub fn may_select(name: &HeaderName) -> bool {
+    let text = name.as_str();
+    !NEVER.contains(&text) && !is_edge(name) && !is_of_proxies(name) && !is_hop_by_hop(text)
 }

@@ -54,10 +54,10 @@ impl PageRequest {
                 || asks_origin && is_noted(),
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),
-            has_failed: app.pages.has_failed(hash, now),
             failed_meanwhile: app.pages.has_failed_since(hash, self.visit.now, now),
-            is_never_fresh: allowed.is_some_and(|page| page.is_never_fresh()),
-            may_replace_error: stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
+            is_never_fresh: asks_origin && allowed.is_some_and(|page| page.is_never_fresh()),
+            may_replace_error: app.pages.has_failed(hash, now)
+                && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,
         }
     }

@@ -140,7 +140,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         let must_confirm = app.pages.must_confirm_unstorable(key.hash(), now);
         let confirm = must_confirm.then(|| confirm_unstorable(app.clone(), key.clone(), selecting.clone(), now));
         let is_personal = *has_personal_headers || *request.method() != Method::GET;
-        let noted = Noted::of(&key, &selecting, reason, is_personal, &visit);
+        let noted = Noted::of(&key, || selecting.clone(), reason, is_personal, &visit);
         let mut answer = bypass::bypass_with_note(&visit, reason, request, noted).await;
         answer.background.extend(confirm);
         return answer;
@@ -314,7 +314,7 @@ impl PageRequest {
     async fn bypass(self, reason: Reason, session: Option<Session>) -> Answer {
         let Self { visit, key, selecting, has_personal_headers, request, .. } = self;
         let is_personal = has_personal_headers || *request.method() != Method::GET;
-        let noted = Noted::of(&key, &&selecting, reason, is_personal, &visit);
+        let noted = Noted::of(&key, || selecting, reason, is_personal, &visit);
         bypass::forward(&visit, reason, session.into(), request, noted).await
     }
 

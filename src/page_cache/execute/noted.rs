@@ -4,7 +4,7 @@
 //! keep the page from all other visitors for two minutes. So a visitor without cookies who gets a response that can be stored
 //! ends the note: once in its life, because the shop possibly refuses only shared renders.
 
-use std::{ops::Deref, rc::Rc};
+use std::rc::Rc;
 
 use http::header;
 
@@ -36,7 +36,7 @@ impl Noted {
     /// its head alone did not lead to the note.
     pub fn of(
         key: &PageKey,
-        selecting: &impl Deref<Target = SelectingHeaders>,
+        selecting: impl FnOnce() -> SelectingHeaders,
         reason: Reason,
         is_personal: bool,
         visit: &Visit,
@@ -44,7 +44,7 @@ impl Noted {
         let may_be_refuted = !is_personal && visit.token.is_none() && reason.is_in_head();
         may_be_refuted.then(|| Self {
             key: key.clone(),
-            selecting: (*selecting).clone(),
+            selecting: selecting(),
             reason,
             now: visit.now,
             is_refuted: false,

@@ -91,6 +91,22 @@ pub enum Reason {
     HomeDown,
 }
 
+/// The reasons that a response gives against its store.
+const UNSTORABLE: [Reason; 12] = [
+    Reason::NoItem,
+    Reason::Parameters,
+    Reason::Status,
+    Reason::SetCookie,
+    Reason::Private,
+    Reason::NoStore,
+    Reason::NoCache,
+    Reason::NotFresh,
+    Reason::Encoding,
+    Reason::VaryStar,
+    Reason::TooLarge,
+    Reason::Personal,
+];
+
 impl Reason {
     /// The token in `Cache-Status`; for a request header, its name.
     #[must_use]
@@ -132,20 +148,6 @@ impl Reason {
     /// The reason of a response that cannot be stored, from its token.
     #[must_use]
     pub fn from_detail(token: &str) -> Option<Self> {
-        const UNSTORABLE: [Reason; 12] = [
-            Reason::NoItem,
-            Reason::Parameters,
-            Reason::Status,
-            Reason::SetCookie,
-            Reason::Private,
-            Reason::NoStore,
-            Reason::NoCache,
-            Reason::NotFresh,
-            Reason::Encoding,
-            Reason::VaryStar,
-            Reason::TooLarge,
-            Reason::Personal,
-        ];
         UNSTORABLE.into_iter().find(|reason| reason.as_str() == token)
     }
 
@@ -169,20 +171,8 @@ impl Reason {
 
     /// Returns whether status and headers of a response alone gave this reason.
     #[must_use]
-    pub const fn is_in_head(self) -> bool {
-        matches!(
-            self,
-            Self::NoItem
-                | Self::Parameters
-                | Self::Status
-                | Self::SetCookie
-                | Self::Private
-                | Self::NoStore
-                | Self::NoCache
-                | Self::NotFresh
-                | Self::VaryStar
-                | Self::Personal
-        )
+    pub fn is_in_head(self) -> bool {
+        UNSTORABLE.contains(&self) && !matches!(self, Self::Encoding | Self::TooLarge)
     }
 
     /// Returns whether the response passed all checks of its content, and only its size or the moment keeps it from being

@@ -24,7 +24,7 @@ use crate::{
 const OWN: [&str; 9] = ["info", "hello", "client", "select", "script", "ping", "command", "keys", "config"];
 
 /// The limits, in commands.
-const COLD: f64 = 11.0;
+const COLD: f64 = 10.8;
 pub const CART_WRITE: f64 = costs::CART_WRITE + costs::CART_WRITE_SEEN;
 pub const SESSION_CHECK: f64 = costs::SESSION_CHECK;
 pub const HOT_VIEW: f64 = 2.6;

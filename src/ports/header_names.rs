@@ -1,0 +1,61 @@
+//! Classes of request headers, by their names.
+
+use http::HeaderName;
+
+/// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
+/// the origin gets only values that edgefront sets.
+const PROXY_HEADERS: [&str; 20] = [
+    "client-ip",
+    "fastly-client-ip",
+    "forwarded",
+    "forwarded-for",
+    "front-end-https",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-forwarded",
+    "x-forwarded-for",
+    "x-host",
+    "x-http-host-override",
+    "x-original-host",
+    "x-original-uri",
+    "x-original-url",
+    "x-proxyuser-ip",
+    "x-real-ip",
+    "x-remote-addr",
+    "x-rewrite-url",
+    "x-url-scheme",
+];
+
+/// Returns whether proxies use a request header to describe the client, host, scheme or path. Every `X-Forwarded-*`
+/// counts.
+#[must_use]
+pub fn is_of_proxies(name: &HeaderName) -> bool {
+    name.as_str().starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name.as_str())
+}
+
+/// Hop-by-hop headers (RFC 9110 §7.6.1); `Connection` can name more.
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Returns whether a header is hop-by-hop by its name.
+#[must_use]
+pub fn is_hop_by_hop(name: &str) -> bool {
+    HOP_BY_HOP.contains(&name)
+}
+
+/// Returns whether a header is part of the `Edge-*` contract. `Edge_User` and `Edge.User` count: an origin behind CGI
+/// (RFC 3875 §4.1.18) reads them as `Edge-User`.
+#[must_use]
+pub fn is_edge(name: &HeaderName) -> bool {
+    name.as_str().strip_prefix("edge").is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
+}
