@@ -57,7 +57,7 @@ pub struct JobsStatus {
     /// The lateness of the most overdue row, in seconds; 0 if no row is overdue.
     pub rows_late: f64,
     /// The next run of each job, Unix seconds.
-    pub next: BTreeMap<&'static str, u64>,
+    pub next: Map<String, Value>,
     /// The last run of each job that did something, failed, or was requested.
     pub reports: BTreeMap<String, JobReport>,
 }
@@ -88,9 +88,9 @@ pub async fn status(redis: &Redis, now: Timestamp) -> Result<JobsStatus, Error> 
     let (Pairs::<String, String>(fields), EarliestDue(earliest)) =
         redis.all(&[Command::read("HGETALL").arg(keys::JOBS), row_cache::earliest_due_command(redis.keys())]).await?;
     let rows_late = earliest.map_or(0.0, |due| now.since(due).as_secs_f64());
-    let mut status = JobsStatus { heartbeat: None, rows_late, next: BTreeMap::new(), reports: BTreeMap::new() };
+    let mut status = JobsStatus { heartbeat: None, rows_late, next: Map::new(), reports: BTreeMap::new() };
     // Not collected: that sorts, and a sort of its own is 4 KB of wasm.
-    status.next.extend(Job::ALL.into_iter().map(|job| (job.name(), job.next_run(now))));
+    status.next.extend(Job::ALL.into_iter().map(|job| (job.name().to_owned(), job.next_run(now).into())));
     for (name, text) in fields {
         if name == HEARTBEAT {
             status.heartbeat = parse_f64(&text);
