@@ -65,13 +65,35 @@ const DROP_RISK: &str = "a visitor gets this cookie only with the first page tha
 const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
     appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
+const SHARED_RISK: &str = "visitors without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, \
+    and the same page in every country.";
+const FORBIDDEN_RISK: &str = "the shop forbids caches to store these pages, and edgefront then stores them. Visitors \
+    without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, and the same page in every country.";
 /// The risk of `PATHS_PERSONAL`.
 pub const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
 
 /// Segments of paths whose pages belong to one visitor in nearly every shop.
-const PERSONAL_SEGMENTS: [&str; 9] =
-    ["account", "accounts", "basket", "cart", "checkout", "login", "orders", "register", "signin"];
+const PERSONAL_SEGMENTS: [&str; 18] = [
+    "account",
+    "accounts",
+    "admin",
+    "basket",
+    "cart",
+    "checkout",
+    "compare",
+    "favorites",
+    "login",
+    "logout",
+    "my-account",
+    "order",
+    "orders",
+    "password",
+    "profile",
+    "register",
+    "signin",
+    "wishlist",
+];
 
 /// The remedy for a page.
 pub fn advise(page: &Refused) -> Advice {
@@ -84,10 +106,11 @@ pub fn advise(page: &Refused) -> Advice {
             Advice::Rules(vec![Rule { variable: "PAGE_MAX_BYTES", value, risk: SIZE_RISK }])
         }
         Reason::Path => no_rule("Intended: PATHS_PERSONAL names the path."),
-        Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => Advice::Declare(
-            "The shop forbids it, and no rule overrides that. If these pages are the same for all visitors, let the \
-             shop send Cache-Control: public, s-maxage=300."
-                .to_owned(),
+        Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => share_path(
+            page,
+            FORBIDDEN_RISK,
+            "The shop forbids it. If these pages are the same for all visitors, let the shop send Cache-Control: \
+             public, s-maxage=300.",
         ),
         Reason::Parameters => no_rule(
             "Add parameters that do not change the page to QUERY_IGNORED. Risk: if one does change the page, visitors \
@@ -156,9 +179,26 @@ fn name_items(page: &Refused) -> Advice {
         let value = page.kind.replace('*', "{item}");
         return Advice::Rules(vec![Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK }]);
     }
-    let text = "The shop states no freshness, and the path does not name an item, so no rule can share the page. If \
-        it is the same for all visitors, let the shop send Cache-Control: public, s-maxage=60.";
-    Advice::Declare(text.to_owned())
+    share_path(
+        page,
+        SHARED_RISK,
+        "The shop states no freshness, and no rule fits the address. If the page is the same for all visitors, let the \
+         shop send Cache-Control: public, s-maxage=60.",
+    )
+}
+
+/// A rule that shares the pages of a kind, or `otherwise`. A kind with parameters gets none: visitors could store a page for
+/// each value.
+fn share_path(page: &Refused, risk: &'static str, otherwise: &str) -> Advice {
+    if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
+        return Advice::Personal(text, rule);
+    }
+    match path_pattern(page.kind) {
+        Some(value) if !page.kind.contains('?') && page.renders != Renders::Different => {
+            Advice::Rules(vec![Rule { variable: "PATHS_SHARED", value, risk }])
+        }
+        _ => Advice::Declare(otherwise.to_owned()),
+    }
 }
 
 /// The rule for a page of one visitor, with the reason. None if no sign says that the page is one, or if the rule would
@@ -177,7 +217,7 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
 }
 
-/// The pattern of a kind for `COOKIES_DROPPED` and `PATHS_PERSONAL`. None if it would match every page.
+/// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page.
 pub fn path_pattern(kind: &str) -> Option<String> {
     let path = kind.split('?').next()?.replace("{item}", "*");
     (!path.starts_with("/*")).then_some(path)
@@ -234,7 +274,10 @@ mod tests {
     #[test]
     fn the_last_segment_names_an_item() {
         assert_eq!(rules(Reason::NoItem, "/books/*/", &[]), Ok(vec!["ITEM_ROUTES /books/{item}/".to_owned()]));
-        for kind in ["/", "/*", "/a/*/*", "/books/*?page", "/books/*/reviews/", "/blog/page/*/"] {
+        for kind in ["/", "/a/*/*", "/books/*/reviews/", "/blog/page/*/"] {
+            assert_eq!(rules(Reason::NoItem, kind, &[]), Ok(vec![format!("PATHS_SHARED {kind}")]));
+        }
+        for kind in ["/*", "/books/*?page"] {
             assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
         }
     }
@@ -257,9 +300,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_shop_forbids_stays_forbidden() {
-        for reason in [Reason::Private, Reason::NoStore, Reason::NoCache, Reason::Path, Reason::VaryStar] {
+    fn only_a_path_can_override_what_the_shop_forbids() {
+        for reason in [Reason::Path, Reason::VaryStar, Reason::Personal] {
             assert!(rules(reason, "/books/*/", &[]).is_err(), "{reason:?}");
+        }
+        for reason in [Reason::Private, Reason::NoStore, Reason::NoCache, Reason::NotFresh] {
+            assert_eq!(rules(reason, "/books/*/", &[]), Ok(vec!["PATHS_SHARED /books/*/".to_owned()]), "{reason:?}");
+            for kind in ["/orders/*", "/books/*?page"] {
+                assert!(rules(reason, kind, &[]).is_err(), "{reason:?} {kind}");
+            }
         }
     }
 }

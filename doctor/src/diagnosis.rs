@@ -15,6 +15,7 @@ use super::{
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
     kinds::{self, Shape},
+    negotiation::{self, Finding},
     render::{self, NotStored},
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
     robots::Robots,
@@ -58,7 +59,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
-    let (mut dangers, mut reports, mut losses) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut dangers, mut reports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, PagesOfKind { pages, dangers: found }) in kinds {
         let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
@@ -68,11 +69,19 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
             diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
         }
         dangers.extend(found);
-        losses.extend(danger::notes_of_kind(&kind, &pages));
+        notes.extend(danger::notes_of_kind(&kind, &pages));
         reports.push(report);
     }
+    for Finding { note, rule } in
+        negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
+    {
+        notes.push(note);
+        if let Some(rule) = rule {
+            diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
+        }
+    }
     let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
-    report.notes.extend(losses);
+    report.notes.extend(notes);
     Ok(report)
 }
 

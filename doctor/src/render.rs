@@ -6,7 +6,9 @@ use bytes::Bytes;
 use edgefront::{
     App,
     page_cache::{
-        PageKey, Reason, SelectingHeaders, StoredPage, cookie_name,
+        PageKey, Reason, SelectingHeaders, StoredPage,
+        admission::popularity_of_page,
+        cookie_name,
         render::{RenderOutcome, RenderRequest},
     },
     ports::{fetch::Collected, html::LolHtml},
@@ -48,7 +50,8 @@ pub fn edgefront(settings: &Settings, shop: &Rc<Shop>) -> Result<Rc<App>, Failur
 /// Renders a page for everybody. Each item counts as popular. None if the shop does not answer, or is in trouble.
 pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
     let selecting = SelectingHeaders::default();
-    let request = RenderRequest::in_background(key, &selecting, key.by_popularity(), None);
+    let popularity = popularity_of_page(&app.config.page, key, Some(0));
+    let request = RenderRequest::in_background(key, &selecting, popularity, None);
     let render = match edgefront::page_cache::render::render(app, &request).await.ok()? {
         RenderOutcome::Complete { page, .. } => of_page(page, key),
         RenderOutcome::Streaming { response, page } => {

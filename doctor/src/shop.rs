@@ -14,7 +14,7 @@ use edgefront::ports::{
     time::{Clock, Timestamp},
 };
 use futures_util::future::LocalBoxFuture;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use tokio::{
     sync::Mutex,
     time::{Instant, sleep, sleep_until, timeout},
@@ -83,10 +83,18 @@ impl Shop {
     /// # Errors
     /// When there is no response.
     pub async fn get(&self, url: &Url, cookies: Option<&HeaderValue>) -> Result<Page, NoPage> {
+        self.get_with(url, cookies.map(|cookies| (header::COOKIE, cookies.clone()))).await
+    }
+
+    /// Requests a page as a browser with this header does.
+    ///
+    /// # Errors
+    /// When there is no response.
+    pub async fn get_with(&self, url: &Url, header: Option<(HeaderName, HeaderValue)>) -> Result<Page, NoPage> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.extend(cookies.map(|cookies| (header::COOKIE, cookies.clone())));
+        headers.extend(header);
         self.send(self.client.get(url.clone()).headers(headers)).await
     }
 

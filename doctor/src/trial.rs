@@ -126,6 +126,8 @@ impl Trial<'_> {
         let after = &app.config.page;
         let is_item =
             |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.item().is_some());
+        let is_shared =
+            |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.is_shared());
         let is_affected = |page: &&Examined| {
             let cookies = &page.set_cookies;
             let drops = |rules: &edgefront::config::rules::CookieRules| {
@@ -135,6 +137,7 @@ impl Trial<'_> {
                 && (page.has_differences() || self.endangered.contains(&page.url))
                 && (drops(&after.cookies) > drops(&before.cookies)
                     || is_item(page, &after.urls) && !is_item(page, &before.urls)
+                    || is_shared(page, &after.urls) && !is_shared(page, &before.urls)
                     || after.max_bytes > before.max_bytes)
         };
         let others = self.sample.iter().filter(|other| other.url != page.url).filter(is_affected);

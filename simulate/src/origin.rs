@@ -56,7 +56,7 @@ impl Origin {
         random: &mut SmallRng,
     ) -> Result<StoredPage, Reason> {
         let at = UNIX_EPOCH + Duration::from_millis(arrived.as_millis());
-        let heuristic = Heuristic { popularity, fresh: config.ttl, stale: config.stale };
+        let heuristic = Heuristic { popularity, fresh: config.ttl, stale: config.stale, overrides: false };
         let arrival = Arrival { at, delay: Duration::ZERO };
         let freshness = freshness(StatusCode::OK, &self.headers, arrival, &heuristic)?.jittered(random.random());
         self.renders += 1;

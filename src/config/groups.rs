@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{
     item_routes::ItemRoutes,
-    rules::{CookieRules, HoleRules, PathPatterns, UrlRules},
+    rules::{CookieRules, HoleRules, NormalizedHeader, PathPatterns, UrlRules},
     secret::Secret,
 };
 use crate::schema::keys::Keys;
@@ -82,10 +82,10 @@ pub struct PageConfig {
     pub memory: Duration,
     /// `PAGE_LOCATION_MS`: how long a lookup waits for the location's cache. Zero does not use that cache.
     pub location: Duration,
-    /// `PAGE_FORWARD_HEADERS` and `HEADERS_VARIED`: the client's headers that may reach the origin with a request whose
-    /// response may be stored.
+    /// `PAGE_FORWARD_HEADERS`, `HEADERS_VARIED` and `HEADERS_NORMALIZED`: the client's headers that may reach the origin
+    /// with a request whose response may be stored.
     pub headers: HeaderRules,
-    /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT` and `PATHS_PERSONAL`: what a URL says about its page.
+    /// `ITEM_ROUTES`, `QUERY_IGNORED`, `QUERY_KEPT`, `PATHS_PERSONAL` and `PATHS_SHARED`: what a URL says about its page.
     pub urls: UrlRules,
     /// `COOKIES_IGNORED`, `COOKIES_PERSONAL`, `COOKIES_VARIED`, `COOKIES_DROPPED`, `COOKIES_HOLES` and `CSRF_COOKIE`:
     /// what the cookies say about the visitor.
@@ -103,11 +103,13 @@ pub struct HeaderRules {
     pub forward: Forward,
     /// `HEADERS_VARIED`: these headers always select a page, and the origin always gets them.
     pub varied: Vec<HeaderName>,
+    /// `HEADERS_NORMALIZED`: these headers select a page by one of the listed values.
+    pub normalized: Vec<NormalizedHeader>,
 }
 
 impl From<Forward> for HeaderRules {
     fn from(forward: Forward) -> Self {
-        Self { forward, varied: Vec::new() }
+        Self { forward, varied: Vec::new(), normalized: Vec::new() }
     }
 }
 

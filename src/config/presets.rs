@@ -90,7 +90,7 @@ mod tests {
     use super::{super::tests::read, *};
 
     /// The variables that a preset may set: they describe a storefront, and none is a secret or a limit.
-    const ALLOWED: [&str; 15] = [
+    const ALLOWED: [&str; 17] = [
         "CART_ROUTES",
         "COOKIES_DROPPED",
         "COOKIES_HOLES",
@@ -98,11 +98,13 @@ mod tests {
         "COOKIES_PERSONAL",
         "COOKIES_VARIED",
         "CSRF_COOKIE",
+        "HEADERS_NORMALIZED",
         "HEADERS_VARIED",
         "HOLES",
         "ITEM_ROUTES",
         "LOGIN_ROUTES",
         "PATHS_PERSONAL",
+        "PATHS_SHARED",
         "QUERY_IGNORED",
         "QUERY_KEPT",
         "WRITES_PERSONAL",

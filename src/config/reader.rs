@@ -10,16 +10,20 @@ use super::{
     OriginConfig, PageConfig, RankingConfig, RedisConfig, RowsConfig, Secret, SessionConfig,
     item_routes::ItemRoutes,
     presets::Preset,
-    rules::{CookieRules, HoleRules, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name, may_select},
+    rules::{
+        CookieRules, HoleRules, NormalizedHeader, PathPatterns, Patterns, QueryRules, UrlRules, is_cookie_name,
+        may_select, not_shared,
+    },
     variables::{
         CART_MAX_LINES, CART_MAX_QUANTITY, CART_ROUTES, COOKIES_DROPPED, COOKIES_HOLES, COOKIES_IGNORED,
-        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD, HEADERS_VARIED,
-        HOLES, HOLES_WAIT_MS, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL,
-        PAGE_FORWARD_HEADERS, PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY, PAGE_RANK_LIMIT, PAGE_STALE,
-        PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, PATHS_PERSONAL, PRESET, QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE,
-        RANKING_KEEP, READ_REGIONS, REDIS_TIMEOUT_MS, ROW_MEMORY, ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE,
-        SESSION_KEYS, SESSION_LIMIT, SESSION_MAX_AGE, SHARDS, SHARDS_KNOWN, SUBREQUESTS, TRAFFIC_INTERVAL,
-        UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL, VIEW_WINDOW, Variable, WRITES_PERSONAL,
+        COOKIES_PERSONAL, COOKIES_VARIED, CSRF_COOKIE, DEMO_MAIL, DEMO_URL, FLASH_CHECKOUT, FLASH_HOLD,
+        HEADERS_NORMALIZED, HEADERS_VARIED, HOLES, HOLES_WAIT_MS, INSIGHTS_HALF_LIFE, ITEM_ROUTES, LOGIN_ROUTES,
+        ORIGIN_KEY, ORIGIN_TIMEOUT, ORIGIN_URL, PAGE_FORWARD_HEADERS, PAGE_LOCATION_MS, PAGE_MAX_BYTES, PAGE_MEMORY,
+        PAGE_RANK_LIMIT, PAGE_STALE, PAGE_TOTAL_BYTES, PAGE_TTL, PAGE_WAIT_MS, PATHS_PERSONAL, PATHS_SHARED, PRESET,
+        QUERY_IGNORED, QUERY_KEPT, RANKING_HALF_LIFE, RANKING_KEEP, READ_REGIONS, REDIS_TIMEOUT_MS, ROW_MEMORY,
+        ROWS_TABLE, ROWS_URL, SERVICE_KEY, SESSION_IDLE, SESSION_KEYS, SESSION_LIMIT, SESSION_MAX_AGE, SHARDS,
+        SHARDS_KNOWN, SUBREQUESTS, TRAFFIC_INTERVAL, UPSTASH_REDIS_REST_TOKEN, UPSTASH_REDIS_REST_URL, VIEW_WINDOW,
+        Variable, WRITES_PERSONAL,
     },
 };
 use crate::schema::keys::Keys;
@@ -72,6 +76,7 @@ impl Reader<'_> {
             headers: HeaderRules {
                 forward: self.forwarded_headers(),
                 varied: self.rules(&HEADERS_VARIED, varied_headers),
+                normalized: self.rules(&HEADERS_NORMALIZED, NormalizedHeader::parse_all),
             },
             urls: self.url_rules(),
             cookies: self.cookie_rules(),
@@ -173,7 +178,9 @@ impl Reader<'_> {
         };
         let items = self.item_routes(&ITEM_ROUTES, "{item}");
         let personal_paths = self.rules(&PATHS_PERSONAL, PathPatterns::parse);
-        UrlRules { items, query, personal_paths, personal_writes: self.rules(&WRITES_PERSONAL, PathPatterns::parse) }
+        let shared_paths = self.rules(&PATHS_SHARED, PathPatterns::parse);
+        let personal_writes = self.rules(&WRITES_PERSONAL, PathPatterns::parse);
+        UrlRules { items, query, personal_paths, shared_paths, personal_writes }
     }
 
     fn cookie_rules(&mut self) -> CookieRules {
@@ -377,9 +384,7 @@ fn header_names(list: &str) -> Result<Vec<HeaderName>, String> {
 fn varied_headers(list: &str) -> Result<Vec<HeaderName>, String> {
     let names = header_names(list)?;
     match names.iter().find(|name| !may_select(name)) {
-        Some(name) => {
-            Err(format!("has {name}, which no shared render carries: name a header that many visitors share"))
-        }
+        Some(name) => Err(not_shared(name)),
         None => Ok(names),
     }
 }

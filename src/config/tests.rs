@@ -55,6 +55,7 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
         ("PAGE_FORWARD_HEADERS", "accept language"),
         ("HEADERS_VARIED", "x country"),
         ("HEADERS_VARIED", "x-country, Cookie"),
+        ("HEADERS_NORMALIZED", "accept-language"),
         ("PRESET", "oscar"),
         ("COOKIES_IGNORED", "*"),
         ("COOKIES_PERSONAL", "a b"),

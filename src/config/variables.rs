@@ -89,6 +89,9 @@ variables! {
     /// Request headers that select one of several pages under a URL, whether or not the origin's `Vary` names them. The
     /// origin gets them with each shared render.
     HEADERS_VARIED = text("", "names of headers separated by commas, such as x-country; + at the start adds to the preset");
+    /// Request headers with the values that select a page, such as the languages of the shop. A shared render has the value
+    /// that fits the client's header best, or no such header.
+    HEADERS_NORMALIZED = text("", "headers with values, separated by commas: accept-language=en|de, user-agent=Mobile; + at the start adds to the preset");
     /// Cookies that shared renders do not set on the named paths, so that they do not prevent sharing.
     COOKIES_DROPPED = text("", "cookies and paths separated by commas, such as oscar_history@/catalogue/*");
     /// The parts of shared pages that belong to one visitor: the pages, a CSS selector, and the source of the content.
@@ -105,12 +108,16 @@ variables! {
     CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
     /// Paths whose pages are never shared.
     PATHS_PERSONAL = text("", PATHS);
+    /// Paths whose pages are shared although the storefront says nothing about it, or forbids caches to store them: as if
+    /// it sent `Cache-Control: s-maxage` with `PAGE_TTL` and `PAGE_STALE`. Visitors with an unknown or personal cookie get
+    /// pages of their own.
+    PATHS_SHARED = text("", PATHS);
     /// Paths whose writes change only what their visitor sees, such as product pages with a form that adds to the cart. A
     /// write to any other path voids the stored page of its URL.
     WRITES_PERSONAL = text("", PATHS);
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
     QUERY_IGNORED = text("", NAMES);
-    /// Query parameters that change a page, although `QUERY_IGNORED` names them.
+    /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them.
     QUERY_KEPT = text("", NAMES);
 
     /// Largest number of live sessions. Beyond it, the sessions that were seen longest ago end.

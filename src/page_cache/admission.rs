@@ -35,6 +35,14 @@ pub fn admit(request: &Request, rules: &UrlRules, memory: &PageMemory) -> Result
     Ok((key, directives))
 }
 
+/// `Ok` if a response for this page may be stored although it states no freshness. `rank`: that of the page's item.
+///
+/// # Errors
+/// [`Reason::Unpopular`], or as [`PageKey::by_popularity`].
+pub fn popularity_of_page(config: &PageConfig, key: &PageKey, rank: Option<u64>) -> Popularity {
+    if key.is_shared() { Ok(()) } else { key.by_popularity().and_then(|()| popularity(config, rank)) }
+}
+
 /// `Ok` if an item of this rank admits its page. `rank` is None for an item without views.
 ///
 /// # Errors
@@ -49,7 +57,11 @@ pub fn popularity(config: &PageConfig, rank: Option<u64>) -> Popularity {
 /// # Errors
 /// The reason why popularity does not admit the response.
 pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popularity) -> Popularity {
-    if asked.item() == shown.item() { popularity } else { shown.by_popularity().and(Err(Reason::Unpopular)) }
+    if asked.is_shared() || asked.item() == shown.item() {
+        popularity
+    } else {
+        shown.by_popularity().and(Err(Reason::Unpopular))
+    }
 }
 
 /// The URI as text.
@@ -99,7 +111,9 @@ pub fn is_plain(headers: &HeaderMap, rules: &HeaderRules) -> bool {
         let text = name.as_str();
         // The platform sets these for every request; scheme and host are in the key.
         let is_platforms = text == "x-forwarded-proto" || text.starts_with("sec-") || is_hop_by_hop(text);
-        is_platforms || COMMON_HEADERS.contains(&text) || names.contains(name) || rules.varied.contains(name)
+        let is_named = names.contains(name) || rules.varied.contains(name);
+        let is_normalized = || rules.normalized.iter().any(|rule| rule.name == *name);
+        is_platforms || COMMON_HEADERS.contains(&text) || is_named || is_normalized()
     };
     headers.keys().all(is_plain)
 }

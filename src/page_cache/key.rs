@@ -28,6 +28,7 @@ pub struct PageKey {
 struct Parts {
     item: Option<ItemId>,
     by_popularity: Popularity,
+    is_shared: bool,
     is_exact: bool,
     url: String,
     hash: String,
@@ -56,6 +57,9 @@ impl PageKey {
             Ok((query, item)) => (query, Some(item), Ok(())),
             Err(reason) => (other_parameters(&url, query_rules), routes.item(&path, url.query()), Err(reason)),
         };
+        let is_kept = |part: &str| query_rules.kept.contains(part.split('=').next().unwrap_or_default());
+        let is_shared = rules.shared_paths.contains_exactly(&path)
+            && (by_popularity.is_ok() || query.is_empty() || query.split('&').all(is_kept));
         let is_exact = by_popularity.is_ok() || is_exact(text, &path, &query, query_rules);
         let mut canonical = format!("{}://{host}", url.scheme());
         if let Some(port) = url.port() {
@@ -67,7 +71,10 @@ impl PageKey {
             canonical.push_str(&query);
         }
         let hash = hex(&Sha256::digest(&canonical));
-        Ok(Self { parts: Rc::new(Parts { item, by_popularity, is_exact, url: canonical, hash }), named: None })
+        Ok(Self {
+            parts: Rc::new(Parts { item, by_popularity, is_shared, is_exact, url: canonical, hash }),
+            named: None,
+        })
     }
 
     /// The same page with the item that the origin named for it (`Edge-Item`). None: the URL alone names the item.
@@ -100,6 +107,13 @@ impl PageKey {
             (Err(Reason::NoItem), Some(_)) => Ok(()),
             (by_url, _) => by_url,
         }
+    }
+
+    /// Returns whether `PATHS_SHARED` names the page. A parameter that no rule names prevents it: a visitor could store one
+    /// page for each value.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.parts.is_shared
     }
 
     /// Returns whether the URL was already canonical, apart from ignored parameters. Another spelling is answered from
@@ -200,12 +214,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::rules::PathPatterns;
+    use crate::config::rules::{PathPatterns, Patterns};
 
     fn rules() -> UrlRules {
         UrlRules {
             items: ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap(),
             personal_paths: PathPatterns::parse("/admin/*, /checkout").unwrap(),
+            shared_paths: PathPatterns::parse("/, /shoes/*, /admin/*").unwrap(),
+            query: QueryRules { kept: Patterns::parse("page").unwrap(), ..QueryRules::default() },
             ..UrlRules::default()
         }
     }
@@ -272,6 +288,23 @@ mod tests {
             assert_eq!(page(url).unwrap().by_popularity(), Err(reason), "{url}");
         }
         assert_eq!(page("https://shop.example/products/mug?x=1").unwrap().item().unwrap().as_str(), "mug");
+    }
+
+    #[test]
+    fn a_shared_path_has_only_known_parameters() {
+        for (path, is_shared) in [
+            ("/", true),
+            ("/?item=mug", true),
+            ("/?item=mug&x=1", false),
+            ("/shoes/red", true),
+            ("/shoes/red?page=2&utm_source=mail", true),
+            ("/shoes/red?p%61ge=2", true),
+            ("/shoes/red?page=2&sort=price", false),
+            ("/shoes", false),
+        ] {
+            assert_eq!(page(&format!("https://shop.example{path}")).unwrap().is_shared(), is_shared, "{path}");
+        }
+        assert_eq!(page("https://shop.example/admin/"), Err(Reason::Path), "a personal path wins");
     }
 
     #[test]

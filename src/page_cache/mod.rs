@@ -7,7 +7,8 @@
 //!
 //! The way of a request, in reading order:
 //! - [`admission`]: which requests the cache may answer; the others bypass it.
-//! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant.
+//! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant; [`normalized`](self):
+//!   their values.
 //! - [`visitor_cookies`]: the judgement of the visitor's cookies.
 //! - [`decide`]: the decisions as pure functions; [`policy`]: the HTTP rules that they follow.
 //! - [`execute`](self): gathers the facts and runs the steps: serve, render, bypass, invalidate.
@@ -36,6 +37,7 @@ mod account;
 mod assembled;
 mod execute;
 mod hit_for_miss;
+mod normalized;
 mod own_content;
 mod purge;
 mod respond;

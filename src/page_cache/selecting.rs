@@ -1,14 +1,16 @@
 //! The request headers that select one of several pages under a URL (RFC 9111 §4.1).
 //!
-//! Only headers that `PAGE_FORWARD_HEADERS` or `HEADERS_VARIED` names can select a page, because the origin gets no other.
+//! Only headers that `PAGE_FORWARD_HEADERS`, `HEADERS_VARIED` or `HEADERS_NORMALIZED` names can select a page, because the
+//! origin gets no other.
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{policy::VaryFields, visitor_cookies::VisitorCookies};
-use crate::{
-    config::{Forward, HeaderRules, rules::may_select},
-    ports::sort,
+use super::{
+    normalized::{combined, listed},
+    policy::VaryFields,
+    visitor_cookies::VisitorCookies,
 };
+use crate::config::{Forward, HeaderRules, rules::may_select};
 
 /// Largest number of variants of one URL. A further variant replaces one of them.
 pub const MAX_VARIANTS: usize = 16;
@@ -44,12 +46,18 @@ impl SelectingHeaders {
         for name in headers.keys() {
             let text = name.as_str();
             let is_varied = rules.varied.contains(name);
-            let is_forwarded = may_select(name)
-                && match &rules.forward {
+            let value = if let Some(rule) = rules.normalized.iter().find(|rule| rule.name == *name) {
+                // The origin gets a listed value or none, so this header selects no other page.
+                let Some(value) = combined(headers, name).and_then(|text| listed(rule, &text)) else { continue };
+                Some(value.into_owned())
+            } else {
+                let is_forwarded = match &rules.forward {
                     Forward::All => true,
                     Forward::Only(names) => is_varied || names.contains(name),
                 };
-            match is_forwarded.then(|| combined(headers, name)).flatten() {
+                (may_select(name) && is_forwarded).then(|| combined(headers, name)).flatten()
+            };
+            match value {
                 Some(value) => {
                     selecting.values.push((text.to_owned(), value));
                     selecting.varied.extend(is_varied.then(|| text.to_owned()));
@@ -128,30 +136,6 @@ impl SelectingHeaders {
         let withheld = self.withheld.iter().flat_map(|name| [name.as_str(), "\n"]);
         self.values.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).chain(withheld)
     }
-}
-
-/// The normalized value of a header: equal values mean equal requests to the origin.
-fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    let lines: Option<Vec<_>> = headers.get_all(name).iter().map(|line| line.to_str().ok()).collect();
-    let text = lines?.join(",");
-    let mut members: Vec<_> = text.split(',').map(str::trim).filter(|member| !member.is_empty()).collect();
-    if *name != header::ACCEPT_LANGUAGE {
-        return Some(if text.contains('"') { text.trim().to_owned() } else { members.join(", ") });
-    }
-    let mut languages: Vec<_> = members.drain(..).map(|member| member.replace(' ', "").to_ascii_lowercase()).collect();
-    // The order of equal weights has no meaning (RFC 9110 §12.4.2). Highest weight first; the default weight is 1.
-    sort::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
-    languages.dedup();
-    Some(languages.join(","))
-}
-
-/// The weight of `en;q=0.8` in thousandths; it has at most three digits (RFC 9110 §12.4.2).
-fn weight(language: &str) -> u32 {
-    let Some((_, weight)) = language.split_once(";q=") else { return 1000 };
-    let (whole, parts) = weight.split_once('.').unwrap_or((weight, ""));
-    let digits = parts.bytes().chain(std::iter::repeat(b'0')).take(3);
-    let parts = digits.fold(0, |parts, digit| parts * 10 + u32::from(digit.wrapping_sub(b'0').min(9)));
-    if whole == "1" { 1000 } else { parts }
 }
 
 #[cfg(test)]

@@ -74,10 +74,7 @@ fn the_cookie_that_a_form_repeats_is_proposed_as_the_csrf_cookie() {
     let cart = kind(&report, "/cart");
     assert_eq!((&cart["renders_differ"], &report["vars"]["PATHS_PERSONAL"]), (&json!(1), &json!("+ /cart")));
     assert_eq!(cart["remedy"], "The page differs between visitors. Add /cart to PATHS_PERSONAL.");
-    for other in ["/", "/about"] {
-        let remedy = kind(&report, other)["remedy"].as_str().unwrap();
-        assert!(remedy.ends_with("s-maxage=60. The page then also needs CSRF_COOKIE shop_csrf."), "{other}: {remedy}");
-    }
+    assert_eq!(report["vars"]["PATHS_SHARED"], "+ /, /about");
 }
 
 #[test]
@@ -89,13 +86,13 @@ fn a_single_page_that_differs_between_visitors_is_kept_personal() {
         _ => Reply::html("<a href='/desk'>Desk</a><a href='/form'>Form</a><a href='/own'>Own</a>"),
     };
     let report = Shop::start(page).examine(&[]);
-    assert_eq!(report["vars"], json!({"PATHS_PERSONAL": "+ /desk, /form"}));
+    assert_eq!(report["vars"], json!({"PATHS_PERSONAL": "+ /desk, /form", "PATHS_SHARED": "+ /"}));
     for path in ["/desk", "/form"] {
         let expected = format!("The page differs between visitors. Add {path} to PATHS_PERSONAL.");
         assert_eq!(kind(&report, path)["remedy"], expected);
     }
     let run = Shop::start(page).examine(&["--var", "PATHS_PERSONAL=/desk, /form"]);
-    assert_eq!(run["vars"], json!({"PATHS_PERSONAL": "/desk, /form"}), "known already");
+    assert_eq!(run["vars"], json!({"PATHS_PERSONAL": "/desk, /form", "PATHS_SHARED": "+ /"}), "known already");
 }
 
 #[test]
@@ -148,7 +145,7 @@ fn a_session_cookie_is_dropped_where_the_page_does_not_depend_on_it() {
     let books = kind(&report, "/books/*/");
     assert_eq!(books["not_stored"][0]["cause"], "set-cookie: shopsession");
     assert_eq!(books["set_cookies"][0], json!({"name": "shopsession", "rule": "no rule", "is_dropped": false}));
-    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ shopsession@/books/*/");
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ shopsession@/, shopsession@/books/*/");
     assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ shopsession");
     // With the proposed variables, the decision is as promised.
     let vars = report["vars"].as_object().unwrap();
@@ -207,14 +204,47 @@ fn a_shop_that_declares_its_pages_shared_needs_no_rule() {
     assert_eq!(report["vars"], json!({}));
 }
 
+/// As PHP answers if each page starts a session. The basket shows the number of the visitor.
+fn php(asked: &Asked) -> Reply {
+    let own = if asked.path == "/basket" { format!("<p>Visitor {}</p>", asked.number) } else { String::new() };
+    let page = Reply::html(format!("{}<a href='/basket'>Basket</a>{own}", book_links(8)));
+    let page = page.with("cache-control", "no-store, no-cache, must-revalidate").with("pragma", "no-cache");
+    page.with("set-cookie", &format!("PHPSESSID=visitor-{}; path=/", asked.number))
+}
+
 #[test]
-fn what_the_shop_forbids_is_not_overridden() {
-    let page = |_: &Asked| Reply::html(book_links(8)).with("cache-control", "private, max-age=60");
-    let report = Shop::start(page).examine(&[]);
+fn equal_pages_are_shared_although_the_shop_forbids_it() {
+    let shop = Shop::start(php);
+    let report = shop.examine(&[]);
     let books = kind(&report, "/books/*/");
-    assert_eq!(books["not_stored"][0]["reason"], "private");
-    assert!(books["remedy"].as_str().unwrap().contains("no rule overrides"), "{}", books["remedy"]);
-    assert_eq!(report["hit_ratio_with_rules"], 0.0);
+    assert_eq!((&books["remedy"], &books["hit_ratio_with_rules"]), (&json!("tried, and safe:"), &json!(1.0)));
+    assert!(books["rules"].to_string().contains("the shop forbids caches to store these pages"), "{books:#}");
+    let expected = json!({
+        "COOKIES_DROPPED": "+ PHPSESSID@/, PHPSESSID@/books/*/",
+        "COOKIES_PERSONAL": "+ PHPSESSID",
+        "PATHS_PERSONAL": "+ /basket",
+        "PATHS_SHARED": "+ /, /books/*/",
+    });
+    assert_eq!(report["vars"], expected);
+    let options =
+        expected.as_object().unwrap().iter().map(|(name, value)| format!("{name}={}", value.as_str().unwrap()));
+    let options: Vec<_> = options.flat_map(|option| ["--var".to_owned(), option]).collect();
+    let again = shop.examine(&options.iter().map(String::as_str).collect::<Vec<_>>());
+    let books = kind(&again, "/books/*/");
+    assert_eq!((&books["stored"], &again["dangers"]), (&books["pages"], &json!([])));
+    assert_eq!((hits(books, "with-analytics"), hits(books, "with-own-cookies")), (8, 0));
+}
+
+#[test]
+fn a_forbidden_page_that_differs_is_not_shared() {
+    let report = Shop::start(|asked: &Asked| {
+        Reply::html(format!("{}<p>{}</p>", book_links(8), asked.number)).with("cache-control", "private, max-age=60")
+    })
+    .examine(&[]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!((&books["not_stored"][0]["reason"], &books["rules"]), (&json!("private"), &json!([])));
+    assert!(books["remedy"].as_str().unwrap().ends_with("so it must not be shared."), "{}", books["remedy"]);
+    assert_eq!((report["vars"].get("PATHS_SHARED"), &report["hit_ratio_with_rules"]), (None, &json!(0.0)));
 }
 
 #[test]

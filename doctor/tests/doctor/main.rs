@@ -3,10 +3,12 @@
 //! - [`decisions`]: stored or not, the rules, the variables to paste.
 //! - [`dangers`]: shops that would show a visitor's page to another one.
 //! - [`crawl`]: which pages are requested.
+//! - [`negotiation`]: languages and devices.
 //! - [`errors`]: shops that the doctor cannot examine.
 
 mod crawl;
 mod dangers;
 mod decisions;
 mod errors;
+mod negotiation;
 mod support;

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{HeaderMap, Request, Response, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -25,8 +25,16 @@ pub struct Asked {
     /// Path and query.
     pub path: String,
     pub cookies: String,
+    headers: HeaderMap,
     /// Number of requests before this one.
     pub number: usize,
+}
+
+impl Asked {
+    /// The value of a header; empty without one.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
 }
 
 /// A page of the shop.
@@ -144,7 +152,8 @@ async fn answer(
     let cookies = request.headers().get_all(header::COOKIE).iter().map(text).collect::<Vec<_>>().join("; ");
     let asked = {
         let mut requests = seen.requests.lock().unwrap();
-        let asked = Asked { path: request.uri().to_string(), cookies, number: requests.len() };
+        let headers = request.headers().clone();
+        let asked = Asked { path: request.uri().to_string(), cookies, headers, number: requests.len() };
         requests.push(asked.clone());
         asked
     };

@@ -1,8 +1,15 @@
-//! The request headers that may select a page.
+//! Header rules: the request headers that may select a page, and their values.
+
+use std::fmt;
 
 use http::HeaderName;
 
 use crate::ports::header_names::{is_edge, is_hop_by_hop, is_of_proxies};
+
+/// Largest number of rules. Each selecting header is compared with every rule.
+const MAX_RULES: usize = 20;
+/// Largest number of values of a header.
+const MAX_VALUES: usize = 50;
 
 /// Headers that no shared render carries: they belong to one visitor, ask for less than the whole page, or are set by
 /// edgefront.
@@ -32,4 +39,76 @@ const NEVER: [&str; 17] = [
 pub fn may_select(name: &HeaderName) -> bool {
     let text = name.as_str();
     !NEVER.contains(&text) && !is_edge(name) && !is_of_proxies(name) && !is_hop_by_hop(text)
+}
+
+/// A request header that selects a page by one of a few values: `accept-language=en|de`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NormalizedHeader {
+    pub name: HeaderName,
+    /// The values that the origin gets with shared renders. Empty: it does not get the header.
+    pub values: Vec<String>,
+}
+
+impl NormalizedHeader {
+    /// Parses `HEADERS_NORMALIZED`.
+    ///
+    /// # Errors
+    /// The problem, as the end of a sentence that begins with the variable's name.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>, String> {
+        let mut rules: Vec<Self> = Vec::new();
+        for rule in text.split(',').map(str::trim).filter(|rule| !rule.is_empty()) {
+            let rule = Self::parse(rule)?;
+            if rules.iter().any(|other| other.name == rule.name) {
+                return Err(format!("names {} twice", rule.name));
+            }
+            rules.push(rule);
+        }
+        if rules.len() > MAX_RULES { Err(format!("names more than {MAX_RULES} headers")) } else { Ok(rules) }
+    }
+
+    fn parse(rule: &str) -> Result<Self, String> {
+        let wrong =
+            || format!("has {rule:?}, and a rule must look like accept-language=en|de, or user-agent= for no value");
+        let (name, values) = rule.split_once('=').ok_or_else(wrong)?;
+        let name = HeaderName::try_from(name.trim()).map_err(|_| wrong())?;
+        if !may_select(&name) {
+            return Err(not_shared(&name));
+        }
+        let values: Vec<_> =
+            values.split('|').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect();
+        if values.len() > MAX_VALUES {
+            return Err(format!("has more than {MAX_VALUES} values for {name}"));
+        }
+        let is_plain = |value: &String| value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        if values.iter().all(is_plain) { Ok(Self { name, values }) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for NormalizedHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.values.join("|"))
+    }
+}
+
+/// The problem with the name of a header that may not select a page.
+pub fn not_shared(name: &HeaderName) -> String {
+    format!("has {name}, which no shared render carries: name a header that many visitors share")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_names_a_header_and_its_values() {
+        let parsed =
+            NormalizedHeader::parse_all("Accept-Language = en | de, user-agent=, accept=image/avif|image/webp");
+        let parsed = parsed.unwrap();
+        let texts: Vec<_> = parsed.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["accept-language=en|de", "user-agent=", "accept=image/avif|image/webp"]);
+        assert_eq!(NormalizedHeader::parse_all(" , "), Ok(Vec::new()));
+        for text in ["accept-language", "=en", "a b=c", "cookie=a", "accept=a, Accept=b", "user-agent=\u{fc}"] {
+            assert!(NormalizedHeader::parse_all(text).is_err(), "{text}");
+        }
+    }
 }

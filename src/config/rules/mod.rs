@@ -10,7 +10,7 @@ mod query;
 
 pub use self::{
     cookies::{CookieKind, CookieRules, DroppedCookie, VariedCookie, is_cookie_name, is_token_byte},
-    headers::may_select,
+    headers::{NormalizedHeader, may_select, not_shared},
     holes::{HolePage, HoleRule, HoleRules, HoleSource},
     paths::PathPatterns,
     patterns::Patterns,
@@ -27,6 +27,8 @@ pub struct UrlRules {
     pub query: QueryRules,
     /// `PATHS_PERSONAL`: pages at these paths are never shared.
     pub personal_paths: PathPatterns,
+    /// `PATHS_SHARED`: pages at these paths are shared, whatever the storefront says.
+    pub shared_paths: PathPatterns,
     /// `WRITES_PERSONAL`: writes to these paths void no page.
     pub personal_writes: PathPatterns,
 }

@@ -1,4 +1,5 @@
-//! Paths in every spelling that some origin reads as the same path, so that no spelling evades a rule.
+//! Rules for paths. A rule that restricts covers every spelling that some origin reads as the same path, so that no
+//! spelling evades it.
 
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
@@ -48,6 +49,21 @@ impl PathPatterns {
         names(&segments) || names(&resolved(segments))
     }
 
+    /// Returns whether the list contains a pattern for `path` itself, for rules that permit something. Upper and lower case are
+    /// equal. A spelling that origins read in different ways does not count.
+    #[must_use]
+    pub fn contains_exactly(&self, path: &str) -> bool {
+        if self.patterns.is_empty() {
+            return false;
+        }
+        let decoded = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+        let is_plain = decoded.matches('/').count() == path.matches('/').count()
+            && !decoded.contains("//")
+            && !decoded.contains(['\\', ';', '%'])
+            && !decoded.split('/').any(|segment| matches!(segment, "." | ".."));
+        is_plain && self.patterns.contains(&decoded)
+    }
+
     /// Returns whether the list contains a pattern for `path`, which has no slash at its end, or for `path` with one.
     fn contains_with_or_without_slash(&self, path: &str) -> bool {
         self.patterns.contains(path) || self.has_folders && self.patterns.contains(&format!("{path}/"))
@@ -82,6 +98,27 @@ fn resolved(segments: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_path_itself_is_contained_exactly() {
+        let rules = PathPatterns::parse("/, /shoes/*, /café").unwrap();
+        for path in ["/", "/shoes/", "/shoes/Red", "/SHOES/red", "/caf%C3%A9", "/shoes/a/b"] {
+            assert!(rules.contains_exactly(path), "{path}");
+        }
+        for path in [
+            "//",
+            "/shoes",
+            "/shoes//red",
+            "/shoes/a;b=c",
+            "/shoes/a%2Fb",
+            "/shoes/a%5cb",
+            "/shoes/..%2fcart",
+            "/café/",
+        ] {
+            assert!(!rules.contains_exactly(path), "{path}");
+        }
+        assert!(!PathPatterns::default().contains_exactly("/"));
+    }
 
     #[test]
     fn no_spelling_of_a_path_evades_its_rule() {

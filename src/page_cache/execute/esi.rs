@@ -16,7 +16,7 @@ use crate::{
     page_cache::{
         holes::{Hole, HoleContent, IncludedHole},
         policy::{
-            Freshness, Reason, VaryFields,
+            Freshness, Heuristic, Reason, VaryFields,
             freshness::{Arrival, freshness},
         },
         stored_page::StoredPage,
@@ -165,7 +165,8 @@ impl Sender<'_> {
         }
         let config = &app.config.page;
         let headers = without_dropped_cookies(head.headers, &config.cookies, url.path());
-        let heuristic = heuristic(config, Ok(()));
+        // A rule for the page does not share a private fragment.
+        let heuristic = Heuristic { overrides: false, ..heuristic(config, request.key, Ok(())) };
         let arrival = Arrival { at: system_time(arrived), delay: arrived.since(asked) };
         let freshness = match freshness(head.status, &headers, arrival, &heuristic) {
             // The page would have to be validated at each visit.

@@ -112,7 +112,7 @@ impl OriginReply<'_> {
             return Err(Reason::Personal);
         }
         let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
-        let heuristic = heuristic(config, popularity);
+        let heuristic = heuristic(config, request.key, popularity);
         let freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
         let freshness = freshness.jittered(random_fraction());
         let mut vary = VaryFields::of(&self.headers).ok_or(Reason::VaryStar)?;

@@ -11,7 +11,7 @@ use crate::{
     App,
     config::PageConfig,
     page_cache::{
-        admission::popularity,
+        admission::popularity_of_page,
         hit_for_miss::{self, Unstorable},
         key::PageKey,
         lookup::{PageState, look_up},
@@ -57,23 +57,38 @@ pub struct ExplainedRules {
     pub cookies_varied: Vec<String>,
     /// Cookies that shared renders of this page do not set.
     pub cookies_dropped: Vec<String>,
+    /// Cookies that change only the holes of a page.
+    pub cookies_holes: Vec<String>,
     pub csrf_cookie: Option<String>,
+    pub headers_varied: Vec<String>,
+    /// As `accept-language=en|de`.
+    pub headers_normalized: Vec<String>,
+    /// The selectors of the holes of this page.
+    pub holes: Vec<String>,
     pub paths_personal: Vec<String>,
+    pub paths_shared: Vec<String>,
+    pub writes_personal: Vec<String>,
     pub query_ignored: Vec<String>,
     pub query_kept: Vec<String>,
 }
 
 impl ExplainedRules {
     fn of(config: &PageConfig, path: &str) -> Self {
-        let (cookies, urls) = (&config.cookies, &config.urls);
+        let (cookies, urls, headers) = (&config.cookies, &config.urls, &config.headers);
         let dropped = cookies.dropped.iter().filter(|rule| rule.path.contains(path));
         Self {
             cookies_ignored: cookies.ignored.names().collect(),
             cookies_personal: cookies.personal.names().collect(),
             cookies_varied: cookies.varied.iter().map(|cookie| cookie.name.clone()).collect(),
             cookies_dropped: dropped.flat_map(|rule| rule.name.names()).collect(),
+            cookies_holes: cookies.holes.names().collect(),
             csrf_cookie: cookies.csrf.clone(),
+            headers_varied: headers.varied.iter().map(|name| name.as_str().to_owned()).collect(),
+            headers_normalized: headers.normalized.iter().map(ToString::to_string).collect(),
+            holes: config.holes.of_path(path).map(|rule| rule.selector.clone()).collect(),
             paths_personal: urls.personal_paths.names().collect(),
+            paths_shared: urls.shared_paths.names().collect(),
+            writes_personal: urls.personal_writes.names().collect(),
             query_ignored: urls.query.ignored.names().collect(),
             query_kept: urls.query.kept.names().collect(),
         }
@@ -135,7 +150,7 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
         (Some(stored), _) => (true, if stored.ttl > 0 { "fresh" } else { "stale" }, look.cause),
         (None, PageState::Unstorable(reason)) => (false, reason.as_str(), look.cause),
         (None, _) => {
-            let popularity = page.by_popularity().and_then(|()| popularity(config, look.rank));
+            let popularity = popularity_of_page(config, &page, look.rank);
             let vary = Some(look.vary).filter(|_| look.state == PageState::Shared);
             let request = RenderRequest::in_background(&page, &selecting, popularity, vary);
             match assess(app, &request).await {

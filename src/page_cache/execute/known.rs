@@ -5,7 +5,7 @@ use http::{Method, header};
 use super::{Found, PageRequest};
 use crate::{
     page_cache::{
-        admission::popularity,
+        admission::popularity_of_page,
         decide::{Known, Waited},
         lookup::LookupResult,
         policy::{Reuse, VaryFields, freshness::Popularity},
@@ -55,7 +55,7 @@ impl PageRequest {
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),
             failed_meanwhile: app.pages.has_failed_since(hash, self.visit.now, now),
-            is_never_fresh: asks_origin && allowed.is_some_and(|page| page.is_never_fresh()),
+            is_never_fresh: asks_origin && !self.key.is_shared() && allowed.is_some_and(|page| page.is_never_fresh()),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,
@@ -71,6 +71,6 @@ impl PageRequest {
     }
 
     pub(super) fn popularity(&self, lookup: &LookupResult) -> Popularity {
-        self.key.by_popularity().and_then(|()| popularity(&self.visit.app.config.page, lookup.rank))
+        popularity_of_page(&self.visit.app.config.page, &self.key, lookup.rank)
     }
 }

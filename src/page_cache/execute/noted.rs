@@ -8,7 +8,11 @@ use std::rc::Rc;
 
 use http::header;
 
-use super::{background::log_error, personal::is_shareable, render::is_failure};
+use super::{
+    background::log_error,
+    personal::is_shareable,
+    render::{heuristic, is_failure},
+};
 use crate::{
     App,
     page_cache::{
@@ -27,6 +31,7 @@ pub struct Noted {
     selecting: SelectingHeaders,
     reason: Reason,
     now: Timestamp,
+    heuristic: Heuristic,
     /// The response can be stored.
     is_refuted: bool,
 }
@@ -47,6 +52,11 @@ impl Noted {
             selecting: selecting(),
             reason,
             now: visit.now,
+            heuristic: if key.is_shared() {
+                heuristic(&visit.app.config.page, key, Ok(()))
+            } else {
+                Heuristic::STATED_ONLY
+            },
             is_refuted: false,
         })
     }
@@ -55,7 +65,7 @@ impl Noted {
     pub fn observe(&mut self, response: &Response, directives: &OriginDirectives) {
         self.is_refuted = !is_failure(response.status())
             && !response.headers().contains_key(header::SET_COOKIE)
-            && is_shareable(response, directives, &Heuristic::STATED_ONLY, &self.selecting, self.now).is_ok();
+            && is_shareable(response, directives, &self.heuristic, &self.selecting, self.now).is_ok();
     }
 
     /// Ends the note if it is refuted, after the response.

@@ -45,7 +45,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let mut shareable = Err(Reason::Status);
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
         let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
-        let heuristic = heuristic(&app.config.page, popularity);
+        let heuristic = heuristic(&app.config.page, &key, popularity);
         shareable = is_shareable(response, directives, &heuristic, &selecting, now);
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {

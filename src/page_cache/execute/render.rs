@@ -298,9 +298,9 @@ fn set_etag(page: &mut StoredPage) {
     }
 }
 
-/// The lifetimes of a response that states none.
-pub(super) const fn heuristic(config: &PageConfig, popularity: Popularity) -> Heuristic {
-    Heuristic { popularity, fresh: config.ttl, stale: config.stale }
+/// The lifetimes of a page whose response states none.
+pub(super) fn heuristic(config: &PageConfig, key: &PageKey, popularity: Popularity) -> Heuristic {
+    Heuristic { popularity, fresh: config.ttl, stale: config.stale, overrides: key.is_shared() }
 }
 
 pub(super) fn system_time(moment: Timestamp) -> SystemTime {

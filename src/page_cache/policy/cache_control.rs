@@ -12,6 +12,9 @@ pub struct CacheControl {
 }
 
 impl CacheControl {
+    /// No directives, in place of those of the response and its `Expires`.
+    pub const REPLACED: Self = Self { directives: Vec::new(), targeted: true };
+
     /// Reads the message's lines. Invalid UTF-8 in a line hides only its own directive.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {

@@ -50,12 +50,15 @@ pub struct Heuristic {
     pub popularity: Popularity,
     pub fresh: Duration,
     pub stale: Duration,
+    /// It also replaces the directives of an origin that forbids to store the response: the operator knows that the page is
+    /// shared (`PATHS_SHARED`).
+    pub overrides: bool,
 }
 
 impl Heuristic {
     /// Only responses that state their freshness are fresh.
     pub const STATED_ONLY: Self =
-        Self { popularity: Err(Reason::NoItem), fresh: Duration::ZERO, stale: Duration::ZERO };
+        Self { popularity: Err(Reason::NoItem), fresh: Duration::ZERO, stale: Duration::ZERO, overrides: false };
 }
 
 /// When a response arrived, and how long the origin took.
@@ -75,7 +78,9 @@ pub fn freshness(
     arrival: Arrival,
     heuristic: &Heuristic,
 ) -> Result<Freshness, Reason> {
-    let control = CacheControl::of_response(headers);
+    let own = CacheControl::of_response(headers);
+    let is_replaced = heuristic.overrides && forbids(&own, headers, arrival.at);
+    let control = if is_replaced { CacheControl::REPLACED } else { own };
     check_status_and_cookies(status, headers, &control)?;
     let stated = stated(&control, headers, arrival.at);
     let no_cache = control.has("no-cache");
@@ -119,6 +124,13 @@ pub fn freshness(
     }
     let lives = fresh + stale.max(on_error).max(kept);
     Ok(Freshness { age, fresh, stale, on_error, strict, stated: stated.is_some() || no_cache, lives })
+}
+
+/// Returns whether the origin forbids caches to answer with the response. `CDN-Cache-Control` addresses this cache, so no rule
+/// replaces it.
+fn forbids(control: &CacheControl, headers: &HeaderMap, arrived: SystemTime) -> bool {
+    let is_restricted = || ["private", "no-store", "no-cache"].iter().any(|name| control.has(name));
+    !control.is_targeted() && (is_restricted() || stated(control, headers, arrived).is_some_and(|time| time.is_zero()))
 }
 
 /// Rules that do not depend on the freshness (§3).
@@ -203,12 +215,17 @@ mod tests {
 
     /// The freshness of a response with header lines `name: value`.
     fn judge(status: u16, lines: &str, popularity: Popularity) -> Result<Freshness, Reason> {
+        judge_with(status, lines, popularity, false)
+    }
+
+    fn judge_with(status: u16, lines: &str, popularity: Popularity, overrides: bool) -> Result<Freshness, Reason> {
         let headers = lines
             .lines()
             .map(|line| line.split_once(": ").unwrap())
             .map(|(name, value)| (HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap()));
         let arrival = Arrival { at: UNIX_EPOCH + Duration::from_secs(NOW), delay: Duration::ZERO };
-        let heuristic = Heuristic { popularity, fresh: Duration::from_mins(5), stale: Duration::from_mins(1) };
+        let heuristic =
+            Heuristic { popularity, fresh: Duration::from_mins(5), stale: Duration::from_mins(1), overrides };
         freshness(StatusCode::from_u16(status).unwrap(), &headers.collect(), arrival, &heuristic)
     }
 
@@ -274,6 +291,28 @@ mod tests {
         assert_eq!(seconds("cache-control: must-revalidate"), (300, 0));
         assert_eq!(seconds("expires: Sat, 21 Nov 2026 15:01:00 GMT\ndate: Sat, 21 Nov 2026 15:00:00 GMT"), (60, 0));
         assert_eq!(seconds("cache-control: max-age=99999999999"), (86_400, 0));
+    }
+
+    #[test]
+    fn a_rule_overrides_an_origin_that_forbids_to_store() {
+        let seconds = |lines| judge_with(200, lines, Ok(()), true).map(|freshness| freshness.fresh.as_secs());
+        for (lines, expected) in [
+            ("", Ok(300)),
+            ("cache-control: no-store, no-cache, must-revalidate\nexpires: Thu, 19 Nov 1981 08:52:00 GMT", Ok(300)),
+            ("cache-control: private, max-age=600", Ok(300)),
+            ("cache-control: max-age=0, must-revalidate\netag: \"a\"", Ok(300)),
+            ("expires: 0", Ok(300)),
+            ("cache-control: max-age=60", Ok(60)),
+            ("cache-control: s-maxage=60\nage: 70", Err(Reason::NotFresh)),
+            ("cache-control: no-store\nset-cookie: a=b", Err(Reason::SetCookie)),
+            ("cdn-cache-control: no-store", Err(Reason::NoStore)),
+            ("cache-control: no-store\ncdn-cache-control: max-age=0", Err(Reason::NotFresh)),
+        ] {
+            assert_eq!(seconds(lines), expected, "{lines}");
+        }
+        let of_visitor = judge_with(200, "cache-control: no-store", Err(Reason::Cookie), true);
+        assert_eq!(of_visitor, Err(Reason::Cookie), "a visitor's own response is never stored");
+        assert_eq!(judge_with(404, "cache-control: no-store", Ok(()), true), Err(Reason::Status));
     }
 
     // RFC 9213 §2.2

@@ -1,0 +1,190 @@
+//! `Vary: Accept-Language` and `Vary: User-Agent`: the few values that select a page of the shop. Without a rule, each
+//! spelling of a browser selects a page of its own, and edgefront keeps at most 16 of them.
+
+use edgefront::{config::PageConfig, page_cache::Reason};
+use http::{HeaderName, HeaderValue, header};
+use url::Url;
+
+use super::{
+    advice::Rule,
+    difference,
+    examine::Examined,
+    pieces::Pieces,
+    shop::{Page, Shop, is_trouble},
+    tokens::CsrfTokens,
+};
+
+/// Languages of shops, the most frequent variant of each first.
+const LANGUAGES: [&str; 40] = [
+    "en", "de", "fr", "es", "it", "nl", "pt", "pt-BR", "pl", "sv", "da", "nb", "fi", "cs", "sk", "sl", "hr", "hu",
+    "ro", "bg", "el", "tr", "uk", "ru", "et", "lv", "lt", "ja", "ko", "zh-Hans", "zh-Hant", "ar", "he", "fa", "hi",
+    "th", "vi", "id", "ms", "ca",
+];
+
+const COMPUTER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) \
+    Chrome/142.0.0.0 Safari/537.36";
+const CRAWLER: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+/// The word by which the User-Agent of phones differs.
+const PHONE: &str = "Mobile";
+const PHONES: [&str; 2] = [
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 \
+        Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36",
+];
+
+/// Most pages that are compared for one header.
+const MAX_PAGES: usize = 3;
+
+const VARIABLE: &str = "HEADERS_NORMALIZED";
+const LANGUAGE_RISK: &str = "a visitor whose languages are not listed gets the page that the shop sends without this \
+    header; add a language when the shop gets one.";
+const PHONE_RISK: &str = "a client with the word Mobile in its User-Agent gets the page for phones, and all others get \
+    the page for computers.";
+const SAME_RISK: &str = "all clients get the same page, also those that were not compared.";
+
+/// The finding on one request header.
+pub struct Finding {
+    pub note: String,
+    pub rule: Option<Rule>,
+}
+
+/// Looks for the values of the headers that select pages. A header that a rule names already is left out, and so are personal
+/// paths.
+pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for name in [header::ACCEPT_LANGUAGE, header::USER_AGENT] {
+        let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
+        let varies = |page: &&Examined| !is_personal(page) && page.vary.is_some() && page.varies_by(name.as_str());
+        let pages: Vec<_> = examined.iter().filter(varies).map(|page| &page.url).collect();
+        if pages.is_empty() || config.headers.normalized.iter().any(|rule| rule.name == name) {
+            continue;
+        }
+        eprintln!("...  comparing pages by {name}");
+        let values =
+            if name == header::USER_AGENT { devices(shop, &pages).await } else { languages(shop, &pages).await };
+        findings.extend(values.map(|values| Finding::of(&name, pages.len(), values)));
+    }
+    findings
+}
+
+/// The values of a header that select a page.
+enum Values {
+    /// Without values, the page is always the same.
+    Listed { values: Vec<&'static str>, risk: &'static str },
+    /// The pages differ, and no rule is known that fits.
+    Unknown,
+}
+
+impl Finding {
+    fn of(name: &HeaderName, pages: usize, values: Values) -> Self {
+        let (remedy, rule) = match values {
+            Values::Unknown => (format!("list the values that select a page in {VARIABLE}"), None),
+            Values::Listed { values, risk } => {
+                let rule = Rule { variable: VARIABLE, value: format!("{name}={}", values.join("|")), risk };
+                let pages = if values.is_empty() { "page for all clients" } else { "page for each value" };
+                (format!("{VARIABLE} {} leaves one {pages}. Risk: {risk}", rule.value), Some(rule))
+            }
+        };
+        let note = format!(
+            "{pages} pages vary by {name}. Each spelling of it selects a page of its own, so browsers rarely find a stored \
+             one: {}",
+            remedy.trim_end_matches('.')
+        );
+        Self { note, rule }
+    }
+}
+
+/// The classes of devices for which the shop sends pages. None if it did not answer.
+async fn devices(shop: &Shop, pages: &[&Url]) -> Option<Values> {
+    let (mut phones_differ, mut is_known) = (false, true);
+    for url in pages.iter().take(MAX_PAGES) {
+        let page = ComparedPage::new(shop, url, header::USER_AGENT, COMPUTER).await?;
+        // The first one is what edgefront sends for all other clients.
+        let is_same = page.is_same("edgefront").await? && page.is_same(CRAWLER).await?;
+        let phone = ComparedPage::new(shop, url, header::USER_AGENT, PHONE).await?;
+        let are_phones = phone.is_same(PHONES[0]).await? && phone.is_same(PHONES[1]).await?;
+        phones_differ |= !page.is_same(PHONE).await?;
+        is_known &= is_same && are_phones;
+    }
+    Some(match (is_known, phones_differ) {
+        (false, _) => Values::Unknown,
+        (true, true) => Values::Listed { values: vec![PHONE], risk: PHONE_RISK },
+        (true, false) => Values::Listed { values: Vec::new(), risk: SAME_RISK },
+    })
+}
+
+/// The languages of the first page. None if the shop did not answer.
+async fn languages(shop: &Shop, pages: &[&Url]) -> Option<Values> {
+    let url = pages.first()?;
+    let (mut found, mut announced) = (Vec::new(), Vec::new());
+    let page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
+    let mut differs = false;
+    for language in LANGUAGES {
+        let answer = get(shop, url, &header::ACCEPT_LANGUAGE, language).await?;
+        differs |= page.differs_from(&answer);
+        let Some(own) = language_of(&answer).filter(|own| primary(own) == primary(language)) else { continue };
+        if !announced.contains(&own) {
+            announced.push(own);
+            found.push(language);
+        }
+    }
+    Some(match (differs, found.is_empty()) {
+        (false, _) => Values::Listed { values: Vec::new(), risk: SAME_RISK },
+        (true, true) => Values::Unknown,
+        (true, false) => Values::Listed { values: found, risk: LANGUAGE_RISK },
+    })
+}
+
+/// A page for one value of a header.
+struct ComparedPage<'a> {
+    shop: &'a Shop,
+    url: &'a Url,
+    name: HeaderName,
+    page: Page,
+    /// Knows which pieces change for every request.
+    pieces: Pieces,
+}
+
+impl<'a> ComparedPage<'a> {
+    async fn new(shop: &'a Shop, url: &'a Url, name: HeaderName, value: &str) -> Option<Self> {
+        let page = get(shop, url, &name, value).await?;
+        let again = get(shop, url, &name, value).await?;
+        let pieces = Pieces::of(&page.text(), CsrfTokens::Covered).compared_with(&again.text());
+        Some(Self { shop, url, name, page, pieces })
+    }
+
+    /// Returns whether a client with another value gets the same page.
+    async fn is_same(&self, value: &str) -> Option<bool> {
+        Some(!self.differs_from(&get(self.shop, self.url, &self.name, value).await?))
+    }
+
+    fn differs_from(&self, other: &Page) -> bool {
+        let other_pieces = Pieces::of(&other.text(), CsrfTokens::Covered);
+        // The second one says which pieces change for every request.
+        let differences = difference::between(&other_pieces, &self.pieces, &[]);
+        self.page.status != other.status || differences.iter().any(|found| !found.is_changing)
+    }
+}
+
+/// The page for a value of a header; without the header if the value is empty.
+async fn get(shop: &Shop, url: &Url, name: &HeaderName, value: &str) -> Option<Page> {
+    let value = HeaderValue::from_str(value).ok().filter(|value| !value.is_empty());
+    let page = shop.get_with(url, value.map(|value| (name.clone(), value))).await.ok()?;
+    (!is_trouble(page.status)).then_some(page)
+}
+
+/// The language that a page announces: `Content-Language`, else the `lang` of its root element, in lower case.
+fn language_of(page: &Page) -> Option<String> {
+    let header = page.headers.get(header::CONTENT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let text = page.text();
+    let root = || text.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).map(|(root, _)| root);
+    let lang = || root()?.split_once("lang=").map(|(_, value)| value.trim_start_matches(['"', '\'']));
+    let language = header.or_else(lang)?;
+    let end = language.find(|next: char| !next.is_ascii_alphanumeric() && next != '-').unwrap_or(language.len());
+    language.get(..end).filter(|language| !language.is_empty()).map(str::to_ascii_lowercase)
+}
+
+/// The language without script and region, in lower case.
+fn primary(language: &str) -> String {
+    language.split('-').next().unwrap_or_default().to_ascii_lowercase()
+}

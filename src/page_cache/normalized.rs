@@ -1,0 +1,133 @@
+//! Normalized values of the headers that select a page: equal values mean equal requests to the origin.
+
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName, header};
+
+use crate::{config::rules::NormalizedHeader, ports::sort};
+
+/// The value of a header with one spelling. None if it is not visible ASCII.
+pub fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let lines: Option<Vec<_>> = headers.get_all(name).iter().map(|line| line.to_str().ok()).collect();
+    let text = lines?.join(",");
+    if *name == header::ACCEPT_LANGUAGE {
+        return Some(preferences(&text).join(","));
+    }
+    if text.contains('"') {
+        return Some(text.trim().to_owned());
+    }
+    Some(text.split(',').map(str::trim).filter(|member| !member.is_empty()).collect::<Vec<_>>().join(", "))
+}
+
+/// The value of the rule for a header whose combined value is `text`: the preferred language, or the first value that the
+/// header contains as a whole word. None: no value fits.
+pub fn listed<'a>(rule: &'a NormalizedHeader, text: &str) -> Option<Cow<'a, str>> {
+    let NormalizedHeader { name, values } = rule;
+    if *name == header::ACCEPT_LANGUAGE {
+        return preferred(text, values).map(Cow::Borrowed);
+    }
+    let value = values.iter().find(|value| contains_word(text, value))?;
+    // An origin without this type may send another one instead of 406 (RFC 9110 §12.5.1).
+    Some(if *name == header::ACCEPT { format!("{value}, */*;q=0.8").into() } else { value.into() })
+}
+
+/// The languages of `Accept-Language` in lower case, the preferred ones first. The order of equal weights has no meaning
+/// (RFC 9110 §12.4.2), so they are sorted.
+fn preferences(text: &str) -> Vec<String> {
+    let members = text.split(',').map(str::trim).filter(|member| !member.is_empty());
+    let mut languages: Vec<_> = members.map(|member| member.replace(' ', "").to_ascii_lowercase()).collect();
+    sort::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
+    languages.dedup();
+    languages
+}
+
+/// The available language that a client prefers: for each language range the lookup of RFC 4647 §3.4, then the first more
+/// special language (§3.3.1), as `de-AT` for `de`.
+fn preferred<'a>(text: &str, available: &'a [String]) -> Option<&'a str> {
+    preferences(text).iter().filter(|member| weight(member) > 0).find_map(|member| {
+        let range = member.split(';').next().unwrap_or_default();
+        let mut tag = Some(range);
+        let mut found = None;
+        while let (None, Some(current)) = (found, tag) {
+            found = available.iter().find(|language| language.eq_ignore_ascii_case(current));
+            tag = current.rsplit_once('-').map(|(shorter, _)| shorter);
+        }
+        let is_special = |language: &&String| {
+            let (start, rest) = language.as_bytes().split_at_checked(range.len()).unwrap_or_default();
+            start.eq_ignore_ascii_case(range.as_bytes()) && rest.first() == Some(&b'-')
+        };
+        found.or_else(|| available.iter().find(is_special)).map(String::as_str)
+    })
+}
+
+/// The weight of `en;q=0.8` in thousandths; it has at most three digits (RFC 9110 §12.4.2).
+fn weight(language: &str) -> u32 {
+    let Some((_, weight)) = language.split_once(";q=") else { return 1000 };
+    let (whole, parts) = weight.split_once('.').unwrap_or((weight, ""));
+    let digits = parts.bytes().chain(std::iter::repeat(b'0')).take(3);
+    let parts = digits.fold(0, |parts, digit| parts * 10 + u32::from(digit.wrapping_sub(b'0').min(9)));
+    if whole == "1" { 1000 } else { parts }
+}
+
+/// Returns whether a text contains a word, in any case, with no letter or digit right before or after it.
+fn contains_word(text: &str, word: &str) -> bool {
+    let text = text.as_bytes();
+    let is_inside = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    text.windows(word.len().max(1)).enumerate().any(|(at, window)| {
+        let is_start = at.checked_sub(1).is_none_or(|before| !is_inside(before));
+        is_start && !is_inside(at + word.len()) && window.eq_ignore_ascii_case(word.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(name: &str, values: &[&str]) -> NormalizedHeader {
+        NormalizedHeader { name: name.parse().unwrap(), values: values.iter().map(ToString::to_string).collect() }
+    }
+
+    // RFC 4647 §3.4; the languages of browsers.
+    #[test]
+    fn the_shops_language_that_the_client_prefers_is_chosen() {
+        let shop = rule("accept-language", &["en", "de", "pt-BR", "zh-Hant"]);
+        for (header, chosen) in [
+            ("de-DE,de;q=0.9,en-US;q=0.8,en;q=0.7", Some("de")),
+            ("de-AT", Some("de")),
+            ("fr-FR,fr;q=0.9,en-GB;q=0.8", Some("en")),
+            ("en;q=0.5, de;q=0.9", Some("de")),
+            ("EN-us", Some("en")),
+            ("pt", Some("pt-BR")),
+            ("pt-PT, en", Some("en")),
+            ("zh-Hant-TW", Some("zh-Hant")),
+            ("zh-Hans-CN", None),
+            ("en-x-private", Some("en")),
+            ("de;q=0, *", None),
+            ("*", None),
+            ("fr", None),
+            ("-, ;q=1, de-", Some("de")),
+            ("", None),
+        ] {
+            assert_eq!(listed(&shop, header).as_deref(), chosen, "{header}");
+        }
+        assert_eq!(listed(&rule("accept-language", &[]), "de"), None);
+    }
+
+    #[test]
+    fn the_first_listed_word_of_a_header_is_chosen() {
+        let phone = "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/142.0.0.0 Mobile Safari/537.36";
+        for (name, values, header, chosen) in [
+            ("user-agent", &["iPhone", "mobile"][..], phone, Some("mobile")),
+            ("user-agent", &["Mobil", "obile", "Chrom"], phone, None),
+            ("user-agent", &["Chrome/142.0"], phone, Some("Chrome/142.0")),
+            ("user-agent", &[], phone, None),
+            ("cf-ipcountry", &["US", "AT"], "AUS", None),
+            ("cf-ipcountry", &["US", "AT"], "at", Some("AT")),
+            ("cf-ipcountry", &["US", "AT"], "x, au, us", Some("US")),
+            ("accept", &["image/avif", "image/webp"], "image/webp,image/*", Some("image/webp, */*;q=0.8")),
+            ("accept", &["image/avif", "image/webp"], "*/*", None),
+        ] {
+            assert_eq!(listed(&rule(name, values), header).as_deref(), chosen, "{name}: {header}");
+        }
+    }
+}

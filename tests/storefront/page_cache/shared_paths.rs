@@ -1,0 +1,101 @@
+//! `PATHS_SHARED`: an origin that says nothing about sharing, or forbids it as PHP does for a page with a session.
+
+use http::Method;
+use serde_json::json;
+
+use super::rfc9111::{ask, status};
+use crate::{
+    routes::api::service,
+    support::{Asked, Reply, Shop, scenarios},
+};
+
+scenarios! {
+    &[
+        ("PAGE_MEMORY", "0"),
+        ("PATHS_SHARED", "/, /shoes/*, /products/*"),
+        ("PATHS_PERSONAL", "/shoes/wishlist"),
+        ("COOKIES_PERSONAL", "account"),
+        ("COOKIES_DROPPED", "PHPSESSID@/shoes/*"),
+        ("QUERY_KEPT", "page"),
+    ];
+    a_page_that_the_origin_forbids_to_store_is_shared,
+    pages_without_an_item_are_shared,
+    a_visitor_with_an_unknown_cookie_gets_an_own_page,
+    a_visitors_own_response_leads_to_a_shared_page,
+    other_paths_and_parameters_are_not_shared,
+    an_error_and_a_cookie_are_not_stored,
+    an_explanation_names_the_rule,
+}
+
+/// As PHP answers after `session_start()`.
+fn php(asked: &Asked) -> Reply {
+    let page = Reply::html(format!("hello {}", asked.header("cookie")));
+    let page = page.header("cache-control", "no-store, no-cache, must-revalidate").header("pragma", "no-cache");
+    page.header("expires", "Thu, 19 Nov 1981 08:52:00 GMT").header("set-cookie", "PHPSESSID=new; path=/")
+}
+
+async fn a_page_that_the_origin_forbids_to_store_is_shared(shop: &Shop) {
+    shop.origin.answer_with(php);
+    assert_eq!(status(shop, "/shoes/red", &[]).await, "fwd=uri-miss; stored");
+    for cookies in ["_ga=1", "", "_fbp=2"] {
+        let (status, body) = ask(shop, "/shoes/red", &[("cookie", cookies)]).await;
+        assert!(status.starts_with("hit; ttl=") && body == "hello ", "{cookies}: {status}, {body}");
+    }
+    let answer = shop.request(Method::GET, "/shoes/red").send().await.unwrap();
+    assert!(answer.headers()["cache-control"].to_str().unwrap().starts_with("no-store"), "browsers obey the origin");
+    assert!(!answer.headers().contains_key("set-cookie"));
+    assert_eq!(shop.origin.count(), 1);
+}
+
+async fn pages_without_an_item_are_shared(shop: &Shop) {
+    shop.origin.answer(Reply::html("home"));
+    for path in ["/", "/shoes/?page=2", "/products/never-viewed"] {
+        assert_eq!(status(shop, path, &[]).await, "fwd=uri-miss; stored", "{path}");
+        assert!(status(shop, path, &[]).await.starts_with("hit"), "{path}");
+    }
+}
+
+async fn a_visitor_with_an_unknown_cookie_gets_an_own_page(shop: &Shop) {
+    shop.origin.answer_with(php);
+    status(shop, "/shoes/red", &[]).await;
+    for cookie in ["PHPSESSID=ada", "account=ada"] {
+        let (status, body) = ask(shop, "/shoes/red", &[("cookie", cookie)]).await;
+        assert!(!status.starts_with("hit") && body == format!("hello {cookie}"), "{status}: {body}");
+    }
+    assert_eq!(ask(shop, "/shoes/red", &[]).await.1, "hello ");
+}
+
+async fn a_visitors_own_response_leads_to_a_shared_page(shop: &Shop) {
+    shop.origin.answer_with(php);
+    assert_eq!(ask(shop, "/shoes/blue", &[("cookie", "PHPSESSID=ada")]).await.1, "hello PHPSESSID=ada");
+    shop.settled().await;
+    let (status, body) = ask(shop, "/shoes/blue", &[]).await;
+    assert!(status.starts_with("hit") && body == "hello ", "{status}: {body}");
+}
+
+async fn other_paths_and_parameters_are_not_shared(shop: &Shop) {
+    shop.origin.answer_with(php);
+    for path in ["/cart", "/shoes/red?sort=price", "/shoes/wishlist"] {
+        for _ in 0..2 {
+            assert!(!status(shop, path, &[]).await.contains("hit"), "{path}");
+        }
+    }
+}
+
+async fn an_error_and_a_cookie_are_not_stored(shop: &Shop) {
+    shop.origin.answer_with(|asked| match asked.path.as_str() {
+        "/shoes/gone" => Reply::status(404),
+        "/shoes/other" => php(asked).header("set-cookie", "other=1"),
+        _ => Reply::status(302).header("location", "/"),
+    });
+    for (path, detail) in [("/shoes/gone", "status"), ("/shoes/other", "set-cookie"), ("/shoes/moved", "status")] {
+        assert!(status(shop, path, &[]).await.ends_with(&format!("detail={detail}")), "{path}");
+    }
+}
+
+async fn an_explanation_names_the_rule(shop: &Shop) {
+    shop.origin.answer_with(php);
+    let explained = service(shop, Method::GET, "/cache?url=/shoes/red", None).await.json;
+    assert_eq!((&explained["cacheable"], &explained["why"]), (&json!(true), &json!("absent")), "{explained}");
+    assert_eq!(explained["rules"]["paths_shared"], json!(["/", "/shoes/*", "/products/*"]));
+}
