@@ -103,7 +103,7 @@ pub struct HeaderRules {
     pub forward: Forward,
     /// `HEADERS_VARIED`: these headers always select a page, and the origin always gets them.
     pub varied: Vec<HeaderName>,
-    /// `HEADERS_NORMALIZED`: these headers select a page by one of the listed values.
+    /// `HEADERS_NORMALIZED`: these headers select a page by one of the listed values. The last rule for a header counts.
     pub normalized: Vec<NormalizedHeader>,
 }
 

@@ -1,7 +1,5 @@
 //! Normalized values of the headers that select a page: equal values mean equal requests to the origin.
 
-use std::borrow::Cow;
-
 use http::{HeaderMap, HeaderName, header};
 
 use crate::{config::rules::NormalizedHeader, ports::sort};
@@ -21,14 +19,14 @@ pub fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 
 /// The value of the rule for a header whose combined value is `text`: the preferred language, or the first value that the
 /// header contains as a whole word. None: no value fits.
-pub fn listed<'a>(rule: &'a NormalizedHeader, text: &str) -> Option<Cow<'a, str>> {
+pub fn listed(rule: &NormalizedHeader, text: &str) -> Option<String> {
     let NormalizedHeader { name, values } = rule;
     if *name == header::ACCEPT_LANGUAGE {
-        return preferred(text, values).map(Cow::Borrowed);
+        return preferred(text, values).map(str::to_owned);
     }
     let value = values.iter().find(|value| contains_word(text, value))?;
     // An origin without this type may send another one instead of 406 (RFC 9110 §12.5.1).
-    Some(if *name == header::ACCEPT { format!("{value}, */*;q=0.8").into() } else { value.into() })
+    Some(if *name == header::ACCEPT { format!("{value}, */*;q=0.8") } else { value.clone() })
 }
 
 /// The languages of `Accept-Language` in lower case, the preferred ones first. The order of equal weights has no meaning

@@ -46,10 +46,10 @@ impl SelectingHeaders {
         for name in headers.keys() {
             let text = name.as_str();
             let is_varied = rules.varied.contains(name);
-            let value = if let Some(rule) = rules.normalized.iter().find(|rule| rule.name == *name) {
+            let value = if let Some(rule) = rules.normalized.iter().rfind(|rule| rule.name == *name) {
                 // The origin gets a listed value or none, so this header selects no other page.
                 let Some(value) = combined(headers, name).and_then(|text| listed(rule, &text)) else { continue };
-                Some(value.into_owned())
+                Some(value)
             } else {
                 let is_forwarded = match &rules.forward {
                     Forward::All => true,

@@ -2,14 +2,9 @@
 
 use std::fmt;
 
-use http::HeaderName;
+use http::{HeaderName, HeaderValue};
 
 use crate::ports::header_names::{is_edge, is_hop_by_hop, is_of_proxies};
-
-/// Largest number of rules. Each selecting header is compared with every rule.
-const MAX_RULES: usize = 20;
-/// Largest number of values of a header.
-const MAX_VALUES: usize = 50;
 
 /// Headers that no shared render carries: they belong to one visitor, ask for less than the whole page, or are set by
 /// edgefront.
@@ -55,15 +50,7 @@ impl NormalizedHeader {
     /// # Errors
     /// The problem, as the end of a sentence that begins with the variable's name.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, String> {
-        let mut rules: Vec<Self> = Vec::new();
-        for rule in text.split(',').map(str::trim).filter(|rule| !rule.is_empty()) {
-            let rule = Self::parse(rule)?;
-            if rules.iter().any(|other| other.name == rule.name) {
-                return Err(format!("names {} twice", rule.name));
-            }
-            rules.push(rule);
-        }
-        if rules.len() > MAX_RULES { Err(format!("names more than {MAX_RULES} headers")) } else { Ok(rules) }
+        text.split(',').map(str::trim).filter(|rule| !rule.is_empty()).map(Self::parse).collect()
     }
 
     fn parse(rule: &str) -> Result<Self, String> {
@@ -71,16 +58,14 @@ impl NormalizedHeader {
             || format!("has {rule:?}, and a rule must look like accept-language=en|de, or user-agent= for no value");
         let (name, values) = rule.split_once('=').ok_or_else(wrong)?;
         let name = HeaderName::try_from(name.trim()).map_err(|_| wrong())?;
+        if !HeaderValue::from_str(values).is_ok_and(|value| value.to_str().is_ok()) {
+            return Err(wrong());
+        }
         if !may_select(&name) {
             return Err(not_shared(&name));
         }
-        let values: Vec<_> =
-            values.split('|').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect();
-        if values.len() > MAX_VALUES {
-            return Err(format!("has more than {MAX_VALUES} values for {name}"));
-        }
-        let is_plain = |value: &String| value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-        if values.iter().all(is_plain) { Ok(Self { name, values }) } else { Err(wrong()) }
+        let values = values.split('|').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned);
+        Ok(Self { name, values: values.collect() })
     }
 }
 
@@ -107,7 +92,7 @@ mod tests {
         let texts: Vec<_> = parsed.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["accept-language=en|de", "user-agent=", "accept=image/avif|image/webp"]);
         assert_eq!(NormalizedHeader::parse_all(" , "), Ok(Vec::new()));
-        for text in ["accept-language", "=en", "a b=c", "cookie=a", "accept=a, Accept=b", "user-agent=\u{fc}"] {
+        for text in ["accept-language", "=en", "a b=c", "cookie=a", "user-agent=\u{fc}"] {
             assert!(NormalizedHeader::parse_all(text).is_err(), "{text}");
         }
     }
