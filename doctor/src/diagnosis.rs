@@ -14,6 +14,7 @@ use super::{
     danger::{self, Danger},
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
+    hole_trial::HoleTrial,
     kinds::{self, Shape},
     negotiation::{self, Finding},
     render::{self, NotStored},
@@ -28,6 +29,9 @@ use super::{
 /// The remedy for a page whose token stays different although the rules give all visitors the same CSRF cookie.
 const SESSION_TOKEN: &str = "The form's token belongs to the session, so this page stays personal. See \
     docs/your-storefront.md#csrf-tokens-and-flash-messages.";
+
+/// The heading of rules that a trial found safe.
+const TRIED: &str = "tried, and safe:";
 
 /// Runs the command.
 ///
@@ -54,23 +58,33 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let crawl = Crawl { shop: &shop, robots: &robots, visitors: &visitors, rules: &config.urls };
     let sample = crawl.run(start, arguments.pages).await?;
     let (settings, preset) = choose_preset(given, &sample);
+    let given = settings.clone();
     let app = render::edgefront(&settings, &shop)?;
     let examined = examine_all(&Examiner { app: app.clone(), shop: &shop, visitors: &visitors }, &sample).await;
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
-    let (mut dangers, mut reports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for (kind, PagesOfKind { pages, dangers: found }) in kinds {
-        let pages: Vec<_> = pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
+    let (mut dangers, mut reports, mut notes, mut shared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (kind, PagesOfKind { pages: indices, dangers: found }) in kinds {
+        let pages: Vec<_> = indices.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
         let settings = diagnosis.find_rules(&mut report, &pages, &endangered).await?;
         diagnosis.settings = settings;
         for rule in found.iter().flat_map(|danger| &danger.rules) {
             diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
         }
+        let is_safe = found.is_empty();
         dangers.extend(found);
         notes.extend(danger::notes_of_kind(&kind, &pages));
+        if is_safe && report.hit_ratio_with_rules > 0.0 {
+            shared.push((reports.len(), indices));
+        }
         reports.push(report);
+    }
+    for (report, indices) in shared {
+        if let Some(report) = reports.get_mut(report) {
+            diagnosis.settings = diagnosis.find_holes(report, &indices, &given).await?;
+        }
     }
     for Finding { note, rule } in
         negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
@@ -192,11 +206,7 @@ impl Diagnosis {
                 let same = pages.iter().filter(|other| other.is_refused_as(page)).count();
                 report.hit_ratio_with_rules =
                     report.hit_ratio + average([(1.0, same), (0.0, pages.len() - same)].into_iter());
-                let text = if rules.is_empty() {
-                    "the other proposed rules store these pages, too."
-                } else {
-                    "tried, and safe:"
-                };
+                let text = if rules.is_empty() { "the other proposed rules store these pages, too." } else { TRIED };
                 report.remedy = Some(text.to_owned());
                 report.rules = rules;
                 settings
@@ -217,6 +227,25 @@ impl Diagnosis {
                 unchanged
             }
         })
+    }
+
+    /// Looks for holes of shared pages, for visitors who otherwise get pages of their own. Returns the settings with them.
+    async fn find_holes(
+        &self,
+        report: &mut KindReport,
+        indices: &[usize],
+        given: &Settings,
+    ) -> Result<Settings, Failure> {
+        let pages: Vec<_> = indices.iter().filter_map(|index| self.examined.get(*index)).collect();
+        let trial = HoleTrial { shop: &self.shop, visitors: &self.visitors, given, settings: &self.settings };
+        let Some(holes) = trial.run(&report.kind, &pages).await? else { return Ok(self.settings.clone()) };
+        report.remedy.get_or_insert_with(|| TRIED.to_owned());
+        let is_replaced = |rule: &Rule| {
+            rule.variable == "COOKIES_PERSONAL" && holes.rules.iter().any(|hole| hole.value == rule.value)
+        };
+        report.rules.retain(|rule| !is_replaced(rule));
+        report.rules.extend(holes.rules);
+        Ok(holes.settings)
     }
 
     /// A note if the signed-in visitor sees what everybody sees.

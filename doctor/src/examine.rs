@@ -171,14 +171,14 @@ impl Examiner<'_> {
     }
 
     /// The page for everybody. Its body lacks the holes, which edgefront fills for each visitor.
-    async fn render(&self, key: &PageKey) -> Option<SharedRender> {
+    pub async fn render(&self, key: &PageKey) -> Option<SharedRender> {
         let mut render = render::for_everybody(&self.app, key).await?;
         render.body = self.without_holes(key, render.body).await;
         Some(render)
     }
 
     /// The page that a visitor gets from the shop through edgefront, without the holes.
-    async fn own_page(&self, key: &PageKey, url: &Url, cookies: &HeaderValue) -> Option<Page> {
+    pub async fn own_page(&self, key: &PageKey, url: &Url, cookies: &HeaderValue) -> Option<Page> {
         let cookies = visitor::behind_edgefront(cookies, &self.app.config.page.cookies);
         let mut page = self.shop.get(url, Some(&cookies)).await.ok().filter(|page| !is_trouble(page.status))?;
         page.body = self.without_holes(key, page.body).await;

@@ -12,6 +12,7 @@
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`advice`]: the rule for a page that is not stored. [`trial`]: tries
 //!   rules.
+//! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
 //! - [`negotiation`]: the languages and devices for which the shop sends pages of their own.
 //! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`report`]: the result as text or JSON.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
@@ -22,7 +23,9 @@ mod crawl;
 mod danger;
 mod diagnosis;
 mod difference;
+mod elements;
 mod examine;
+mod hole_trial;
 mod kinds;
 mod links;
 mod negotiation;

@@ -60,6 +60,11 @@ impl Pieces {
         Self { kinds: kinds.collect(), changing: vec![false; texts.len()], texts, csrf_tokens }
     }
 
+    /// The pieces in their order.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
     /// Marks the pieces that differ in another render for the same visitor.
     #[must_use]
     pub fn compared_with(mut self, again: &str) -> Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use edgefront::config::{
     Config,
     presets::Preset,
-    variables::{CSRF_COOKIE, ITEM_ROUTES, ORIGIN_URL, PAGE_MAX_BYTES, PRESET, VARIABLES},
+    variables::{CSRF_COOKIE, HOLES, ITEM_ROUTES, ORIGIN_URL, PAGE_MAX_BYTES, PRESET, VARIABLES},
 };
 use url::Url;
 use xtask::{failure::Failure, variables::Variables};
@@ -78,8 +78,9 @@ impl Settings {
         let combined = if [CSRF_COOKIE.name, PAGE_MAX_BYTES.name].contains(&variable) {
             value.to_owned()
         } else if let Some(own) = own {
-            let mut entries = own.trim_start_matches('+').split(',').map(str::trim);
-            if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}, {value}") }
+            let separator = separator(variable);
+            let mut entries = own.trim_start_matches('+').split(separator).map(str::trim);
+            if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}{separator} {value}") }
         } else if variable == ITEM_ROUTES.name {
             // Not a list that `+` can extend.
             inherited().map_or_else(|| value.to_owned(), |preset| format!("{preset}, {value}"))
@@ -90,12 +91,33 @@ impl Settings {
         Self(settings)
     }
 
+    /// The settings without an entry of a list that [`Settings::with_rule`] added.
+    #[must_use]
+    pub fn without_entry(&self, variable: &str, value: &str) -> Self {
+        let mut settings = self.0.clone();
+        if let Some(list) = settings.get(variable).and_then(|list| list.strip_prefix('+')) {
+            let kept: Vec<_> = list.split(separator(variable)).map(str::trim).filter(|entry| *entry != value).collect();
+            if kept.is_empty() {
+                settings.remove(variable);
+            } else {
+                settings.insert(variable.to_owned(), format!("+ {}", kept.join(&format!("{} ", separator(variable)))));
+            }
+        }
+        Self(settings)
+    }
+
     /// Name and value of each variable, in the order of wrangler.toml. `ORIGIN_URL` is left out: it is the examined
     /// address, and edgefront would be its own origin there.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let names = VARIABLES.iter().map(|(variable, _)| variable.name).filter(|name| *name != ORIGIN_URL.name);
         names.filter_map(|name| Some((name, self.0.get(name)?.as_str())))
     }
+}
+
+/// The character between the entries of a list.
+fn separator(variable: &str) -> char {
+    // A selector may contain commas.
+    if variable == HOLES.name { ';' } else { ',' }
 }
 
 #[cfg(test)]

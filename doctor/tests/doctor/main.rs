@@ -4,11 +4,13 @@
 //! - [`dangers`]: shops that would show a visitor's page to another one.
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
+//! - [`holes`]: pages that differ for a visitor in a few elements.
 //! - [`errors`]: shops that the doctor cannot examine.
 
 mod crawl;
 mod dangers;
 mod decisions;
 mod errors;
+mod holes;
 mod negotiation;
 mod support;

@@ -1,0 +1,175 @@
+//! The elements of a page that contain all differences between two renders, as CSS selectors.
+
+use std::{collections::HashMap, ops::Range};
+
+use html5gum::{Token, Tokenizer};
+
+use super::pieces::Pieces;
+
+/// Elements without content, which have no end tag.
+const VOID: [&str; 13] =
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
+
+/// Elements that are too large or too special to belong to one visitor.
+const NEVER: [&str; 8] = ["html", "head", "body", "main", "title", "script", "style", "svg"];
+
+/// Elements that select themselves if the page has one of them.
+const LANDMARKS: [&str; 6] = ["header", "nav", "aside", "footer", "form", "dialog"];
+
+/// A selector may match so many elements of a page.
+const MAX_MATCHES: usize = 5;
+
+/// Selectors of the smallest elements of `one` that contain everything that differs in `other`, except for pieces that change
+/// for every request. None if a difference is outside of all elements that both renders have and a selector can name, or if
+/// the elements are more than half of the page.
+pub fn covering(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
+    let (elements, counts) = (elements(one.texts()), (counts(one.texts()), counts(other.texts())));
+    let is_in_both = |selector: &str| {
+        let count = counts.0.get(selector);
+        count == counts.1.get(selector) && count.is_some_and(|count| *count <= MAX_MATCHES)
+    };
+    let mut chosen: Vec<(Range<usize>, String)> = Vec::new();
+    for (at, at_other) in one.changes_to(other) {
+        if one.is_changing(at.clone()) || other.is_changing(at_other) {
+            continue;
+        }
+        let around = elements.iter().filter(|element| element.range.start < at.start && at.end <= element.range.end);
+        // The last one to start is the smallest.
+        let named = around.rev().find_map(|element| {
+            let selector = element.selectors.iter().find(|selector| is_in_both(selector))?;
+            Some((element.range.clone(), selector.clone()))
+        });
+        chosen.push(named?);
+    }
+    let is_inside = |inner: &Range<usize>, outer: &Range<usize>| outer.start < inner.start && inner.end <= outer.end;
+    let all = chosen.clone();
+    chosen.retain(|(range, _)| !all.iter().any(|(outer, _)| is_inside(range, outer)));
+    chosen.sort_by_key(|(range, _)| range.start);
+    chosen.dedup();
+    let covered: usize = chosen.iter().map(|(range, _)| range.len()).sum();
+    let mut selectors: Vec<_> = chosen.into_iter().map(|(_, selector)| selector).collect();
+    let mut seen = Vec::new();
+    selectors.retain(|selector| {
+        !seen.contains(selector) && {
+            seen.push(selector.clone());
+            true
+        }
+    });
+    (covered * 2 <= one.texts().len()).then_some(selectors)
+}
+
+/// An element that a selector can name.
+struct Element {
+    /// From the start tag to the piece after the last one of the content.
+    range: Range<usize>,
+    selectors: Vec<String>,
+}
+
+/// The elements of a page, in the order of their start tags.
+fn elements(pieces: &[String]) -> Vec<Element> {
+    let mut elements: Vec<(usize, usize)> = Vec::new();
+    // The open elements: the name, and the place in `elements`.
+    let mut open: Vec<(String, usize)> = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        if let Some(name) = piece.strip_prefix("</") {
+            let name = name.trim_end_matches('>');
+            if let Some(depth) = open.iter().rposition(|(open, _)| open == name) {
+                // Elements without an end tag end with their parent.
+                for (_, element) in open.drain(depth..) {
+                    if let Some((_, end)) = elements.get_mut(element) {
+                        *end = at;
+                    }
+                }
+            }
+        } else if let Some(name) = tag_name(piece).filter(|name| !VOID.contains(name)) {
+            open.push((name.to_owned(), elements.len()));
+            elements.push((at, pieces.len()));
+        }
+    }
+    let named = elements.into_iter().filter_map(|(start, end)| {
+        let selectors = selectors(pieces.get(start)?);
+        (!selectors.is_empty()).then_some(Element { range: start..end, selectors })
+    });
+    named.collect()
+}
+
+/// The number of elements for each selector.
+fn counts(pieces: &[String]) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    for selector in pieces.iter().flat_map(|piece| selectors(piece)) {
+        *counts.entry(selector).or_default() += 1;
+    }
+    counts
+}
+
+/// The selectors that name an element, the most exact first: its id, its name with a class, its name.
+fn selectors(piece: &str) -> Vec<String> {
+    let Some(name) = tag_name(piece).filter(|name| !NEVER.contains(name)) else { return Vec::new() };
+    let Some(Ok(Token::StartTag(tag))) = Tokenizer::new(piece).next() else { return Vec::new() };
+    let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
+    let id = attribute(b"id").filter(|id| is_identifier(id)).map(|id| format!("#{id}"));
+    let classes = attribute(b"class").unwrap_or_default();
+    let classes = classes.split_whitespace().filter(|class| is_identifier(class));
+    let classes = classes.map(|class| format!("{name}.{class}"));
+    let landmark = LANDMARKS.contains(&name).then(|| name.to_owned());
+    id.into_iter().chain(classes).chain(landmark).collect()
+}
+
+/// The name of a start tag.
+fn tag_name(piece: &str) -> Option<&str> {
+    let rest = piece.strip_prefix('<').filter(|rest| !rest.starts_with(['/', '!']))?;
+    rest.split([' ', '>']).next()
+}
+
+/// Returns whether a text is a CSS identifier without escapes. Ids and classes with digits at their end are often generated.
+fn is_identifier(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::tokens::CsrfTokens, *};
+
+    const REST: &str =
+        "<h1>Mug</h1><p>A mug.</p><p>Blue.</p><p>5 EUR</p><ul><li>a<li>b<li>c</ul><p>End</p><p>Of page</p>";
+
+    fn covering_of(one: &str, other: &str) -> Option<Vec<String>> {
+        let pieces = |part: &str| Pieces::of(&format!("<html><body>{part}{REST}</body></html>"), CsrfTokens::Personal);
+        covering(&pieces(one), &pieces(other))
+    }
+
+    #[test]
+    fn the_smallest_named_element_covers_a_difference() {
+        for (one, other, expected) in [
+            ("<div id=user><a>Sign in</a></div>", "<div id=user><a>Ann</a></div>", "#user"),
+            ("<div id=top><b class='cart n'>0</b></div>", "<div id=top><b class='cart n'>2</b></div>", "b.cart"),
+            ("<div id=top><a href=/in>In</a></div>", "<div id=top><a href=/out>Out</a><i>Hi</i></div>", "#top"),
+            ("<div id=top><a class=in>In</a></div>", "<div id=top><a class=out>In</a></div>", "#top"),
+            ("<nav><img src=a><br>Guest</nav>", "<nav><img src=b><br>Ann</nav>", "nav"),
+            ("<p class=x>0</p><p class=x>0</p>", "<p class=x>1</p><p class=x>1</p>", "p.x"),
+            ("<div id=a><ul id=b><li>1<li>2</ul>0</div>", "<div id=a><ul id=b><li>1<li>3</ul>1</div>", "#a"),
+            ("<div id=9a class=x:y><b id=b>0</b></div>", "<div id=9a class=x:y><b id=b>1</b></div>", "#b"),
+        ] {
+            assert_eq!(covering_of(one, other), Some(vec![expected.to_owned()]), "{one}");
+        }
+        assert_eq!(covering_of("<p>same</p>", "<p>same</p>"), Some(Vec::new()));
+        let two = covering_of("<i id=a>0</i><i>-</i><i id=b>0</i>", "<i id=a>1</i><i>-</i><i id=b>1</i>");
+        assert_eq!(two, Some(vec!["#a".to_owned(), "#b".to_owned()]));
+    }
+
+    #[test]
+    fn a_difference_without_a_named_element_is_not_covered() {
+        for (one, other) in [
+            ("<p>Guest</p>", "<p>Ann</p>"),
+            ("<body class=guest>", "<body class=user>"),
+            ("<i id=guest>0</i>", "<i id=ann>0</i>"),
+            ("<script>user = 0</script>", "<script>user = 1</script>"),
+            ("<b class=n>0</b>", "<b class=n>1</b><b class=n>new</b>"),
+        ] {
+            assert_eq!(covering_of(one, other), None, "{one}");
+        }
+        let page = |name| format!("<div id=page><p>{name}</p>{REST}{REST}</div>");
+        assert_eq!(covering_of(&page("Guest"), &page("Ann")), None, "most of the page");
+    }
+}

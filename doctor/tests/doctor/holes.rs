@@ -1,0 +1,59 @@
+//! Shops whose pages differ for a visitor in a few elements.
+
+use super::support::{Asked, Reply, Shop, book_links, hits, kind};
+
+const ANN: [&str; 2] = ["--login", "sid=ann"];
+
+/// A shop with an account link and a mini cart on each page. It says nothing about caching. `more`: for Ann only.
+fn shop(asked: &Asked, more: &str) -> Reply {
+    let is_ann = asked.cookies.contains("sid=ann");
+    let (account, cart) = if is_ann { ("<b>Ann</b> <a href='/account'>Account</a>", "2") } else { ("Sign in", "0") };
+    let more = if is_ann { more } else { "" };
+    let text = "<p>One of many books, with a long description.</p>".repeat(8);
+    let head = format!("<header><div id='user'>{account}</div><a class='cart' href='/cart'>{cart}</a></header>");
+    Reply::html(format!("{head}{}{text}{more}", book_links(8)))
+}
+
+#[test]
+fn the_personal_elements_of_a_page_become_holes() {
+    let shop = Shop::start(|asked| shop(asked, ""));
+    let report = shop.examine(&ANN);
+    let books = kind(&report, "/books/*/");
+    assert_eq!(books["remedy"], "tried, and safe:", "{books:#}");
+    let holes = "+ / #user <- .; / a.cart <- .; /books/*/ #user <- .; /books/*/ a.cart <- .";
+    assert_eq!(report["vars"]["HOLES"], holes, "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid");
+    // With the proposed variables, Ann gets the stored page.
+    let vars = report["vars"].as_object().unwrap().iter();
+    let vars: Vec<_> = vars.map(|(name, value)| format!("{name}={}", value.as_str().unwrap())).collect();
+    let options: Vec<_> = vars.iter().flat_map(|var| ["--var", var]).chain(ANN).collect();
+    let again = shop.examine(&options);
+    assert_eq!(hits(kind(&again, "/books/{item}/"), "signed-in"), 8, "{again:#}");
+    assert_eq!((&again["vars"], &again["dangers"]), (&report["vars"], &serde_json::json!([])));
+}
+
+#[test]
+fn a_difference_that_no_element_covers_has_no_holes() {
+    let report = Shop::start(|asked| shop(asked, "<p>Your price: 5</p>")).examine(&ANN);
+    assert_eq!(report["vars"].get("HOLES"), None, "{report:#}");
+    assert_eq!(report["vars"].get("COOKIES_HOLES"), None);
+    assert_eq!(report["vars"]["ITEM_ROUTES"], "/books/{item}/", "visitors without cookies are not affected");
+}
+
+#[test]
+fn a_cookie_that_the_user_calls_personal_stays_personal() {
+    let report = Shop::start(|asked| shop(asked, "")).examine(&[&ANN[..], &["--var", "COOKIES_PERSONAL=sid"]].concat());
+    assert_eq!((report["vars"].get("HOLES"), &report["vars"]["COOKIES_PERSONAL"]), (None, &"sid".into()));
+}
+
+#[test]
+fn the_cookie_of_holes_is_not_personal_although_the_shop_sets_it_on_each_page() {
+    let set = |asked: &Asked| {
+        let page = shop(asked, "");
+        if asked.cookies.contains("sid") { page } else { page.with("set-cookie", "sid=new; Path=/") }
+    };
+    let report = Shop::start(set).examine(&ANN);
+    assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None, "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid");
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ sid@/, sid@/books/*/");
+}
