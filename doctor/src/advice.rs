@@ -74,7 +74,7 @@ pub const PATH_RISK: &str = "none for visitors: these pages always come from the
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
 
 /// Segments of paths whose pages belong to one visitor in nearly every shop.
-const PERSONAL_SEGMENTS: [&str; 18] = [
+const PERSONAL_SEGMENTS: [&str; 22] = [
     "account",
     "accounts",
     "admin",
@@ -89,6 +89,10 @@ const PERSONAL_SEGMENTS: [&str; 18] = [
     "order",
     "orders",
     "password",
+    "password-reset",
+    "reset-password",
+    "forgot-password",
+    "lost-password",
     "profile",
     "register",
     "signin",

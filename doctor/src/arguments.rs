@@ -32,8 +32,8 @@ pub struct DoctorArguments {
     pub pages: usize,
     /// Cookies of a signed-in visitor, as a browser sends them: "sessionid=abc; other=1". Sign in with a test account,
     /// open the developer tools, select a request for a page in "Network", and copy the value of its header Cookie. The
-    /// doctor then also asks for each page as this visitor. Prefer the environment variable: other users of this
-    /// machine can read arguments.
+    /// doctor then also asks for each page as this visitor, and looks for the elements that differ (HOLES): first put a
+    /// product into the basket. Prefer the environment variable: other users of this machine can read arguments.
     #[arg(long, value_name = "COOKIES", env = "DOCTOR_LOGIN", hide_env_values = true)]
     pub login: Option<String>,
     /// The pause after each request, in milliseconds.

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::{
     advice::{PATH_RISK, Rule, path_pattern},
-    difference::Difference,
+    difference::{Difference, DifferenceKind},
     examine::{Examined, Visit},
+    visitor::Visitor,
 };
 
 /// One danger at one kind of page.
@@ -59,13 +60,34 @@ pub fn notes_of_kind(kind: &str, pages: &[&Examined]) -> Vec<String> {
     notes
 }
 
-fn note(kind: &str, names: &[String], visit: &Visit) -> String {
+/// A note if hits are lost for text that visitors may do without: the proposed `rules` make the cookies personal that the shop
+/// itself set, such as a list of recently viewed products.
+pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Option<String> {
+    let is_proposed =
+        |name: &&String| rules.iter().any(|rule| rule.variable == "COOKIES_PERSONAL" && rule.value == **name);
+    let mut visits = pages.iter().flat_map(|page| &page.visits);
+    let visit = visits.find(|visit| visit.visitor == Visitor::WithOwnCookies && !visit.differences.is_empty())?;
+    let is_text = visit.differences.iter().all(|found| found.kind == DifferenceKind::VisibleText);
+    let names: Vec<_> = visit.maybe_personal.iter().filter(is_proposed).map(String::as_str).collect();
+    let excerpts = excerpts(visit).filter(|_| is_text && !names.is_empty())?;
+    let names = names.join(", ");
+    Some(format!(
+        "visitors with {names} see on {kind}: {excerpts}; if they can do without it, name {names} in COOKIES_IGNORED instead \
+         of COOKIES_PERSONAL, and these visitors get stored pages"
+    ))
+}
+
+/// Excerpts of the visitor's own page. None if it only lacks something.
+fn excerpts(visit: &Visit) -> Option<String> {
     let texts = visit.differences.iter().map(|found| &found.other).filter(|text| !text.is_empty());
     let excerpts: Vec<_> = texts.take(MAX_EXCERPTS).map(|text| format!("`{text}`")).collect();
-    let loss = if excerpts.is_empty() {
-        format!("see the page for everybody on {kind}, although their own one differs")
-    } else {
-        format!("lose on {kind}: {}", excerpts.join(", "))
+    (!excerpts.is_empty()).then(|| excerpts.join(", "))
+}
+
+fn note(kind: &str, names: &[String], visit: &Visit) -> String {
+    let loss = match excerpts(visit) {
+        None => format!("see the page for everybody on {kind}, although their own one differs"),
+        Some(excerpts) => format!("lose on {kind}: {excerpts}"),
     };
     if names.is_empty() {
         return format!("visitors with the CSRF cookie {loss}");

@@ -76,6 +76,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         let is_safe = found.is_empty();
         dangers.extend(found);
         notes.extend(danger::notes_of_kind(&kind, &pages));
+        notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
         if is_safe && report.hit_ratio_with_rules > 0.0 {
             shared.push((reports.len(), indices));
         }
@@ -85,6 +86,11 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         if let Some(report) = reports.get_mut(report) {
             diagnosis.settings = diagnosis.find_holes(report, &indices, &given).await?;
         }
+    }
+    let in_holes: Vec<_> = reports.iter().flat_map(|report| &report.rules).cloned().collect();
+    let is_hole = |name: &str| in_holes.iter().any(|rule| rule.variable == "COOKIES_HOLES" && rule.value == name);
+    for report in &mut reports {
+        report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !is_hole(&rule.value));
     }
     for Finding { note, rule } in
         negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
@@ -240,10 +246,6 @@ impl Diagnosis {
         let trial = HoleTrial { shop: &self.shop, visitors: &self.visitors, given, settings: &self.settings };
         let Some(holes) = trial.run(&report.kind, &pages).await? else { return Ok(self.settings.clone()) };
         report.remedy.get_or_insert_with(|| TRIED.to_owned());
-        let is_replaced = |rule: &Rule| {
-            rule.variable == "COOKIES_PERSONAL" && holes.rules.iter().any(|hole| hole.value == rule.value)
-        };
-        report.rules.retain(|rule| !is_replaced(rule));
         report.rules.extend(holes.rules);
         Ok(holes.settings)
     }

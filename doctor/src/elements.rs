@@ -30,7 +30,7 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
     };
     let mut chosen: Vec<(Range<usize>, String)> = Vec::new();
     for (at, at_other) in one.changes_to(other) {
-        if one.is_changing(at.clone()) || other.is_changing(at_other) {
+        if one.is_changing(at.clone()) && other.is_changing(at_other) {
             continue;
         }
         let around = elements.iter().filter(|element| element.range.start < at.start && at.end <= element.range.end);

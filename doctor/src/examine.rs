@@ -217,7 +217,7 @@ impl Examiner<'_> {
         difference::between(&pieces(&shared.text()), &pieces(other), cookies)
     }
 
-    fn csrf_tokens(&self) -> CsrfTokens {
+    pub fn csrf_tokens(&self) -> CsrfTokens {
         let is_covered = self.app.config.page.cookies.csrf.is_some();
         if is_covered { CsrfTokens::Covered } else { CsrfTokens::Personal }
     }

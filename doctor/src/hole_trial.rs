@@ -1,5 +1,5 @@
-//! Looks for holes: elements that contain everything by which a visitor's own page differs from the stored one. With rules for
-//! them, this visitor gets the stored page, too.
+//! Looks for holes: elements that contain everything by which the signed-in visitor's own page differs from the stored one.
+//! With rules for them, such visitors get the stored page, too.
 
 use std::rc::Rc;
 
@@ -10,18 +10,17 @@ use xtask::failure::Failure;
 use super::{
     advice::{Rule, path_pattern},
     elements,
-    examine::{Examined, Examiner},
+    examine::{Examined, Examiner, Visit},
     pieces::Pieces,
     settings::Settings,
     shop::Shop,
-    tokens::CsrfTokens,
     visitor::{self, Visitor, Visitors},
 };
 
-/// Most pages of a kind that are examined with the rules.
+/// Most pages of a kind that are compared, and then examined with the rules.
 const MAX_PAGES: usize = 3;
 /// Most rules for a kind.
-const MAX_RULES: usize = 5;
+const MAX_RULES: usize = 6;
 
 const HOLE_RISK: &str = "each view by such a visitor costs the shop one request, as without edgefront, but the page \
     begins at once. A part that differs for other accounts only, such as prices for groups or a link for staff, shows what a \
@@ -45,36 +44,49 @@ pub struct Holes {
 }
 
 impl HoleTrial<'_> {
-    /// Looks for holes of `pages`, which are of the kind `kind`. None: no visitor's page differs, no holes cover the
-    /// differences, or the shop does not answer.
+    /// Looks for holes of `pages`, which are of the kind `kind`. None: the signed-in visitor's page does not differ, no holes
+    /// cover the differences, or the shop does not answer.
     ///
     /// # Errors
     /// When a proposed rule is not a valid setting.
     pub async fn run(&self, kind: &str, pages: &[&Examined]) -> Result<Option<Holes>, Failure> {
         let Some(pattern) = path_pattern(kind) else { return Ok(None) };
-        for visitor in [Visitor::SignedIn, Visitor::WithOwnCookies] {
-            let differs = |page: &&&Examined| {
-                let mut visits = page.visits.iter().filter(|visit| visit.visitor == visitor);
-                visits.any(|visit| !visit.differences.is_empty() && !visit.gets_stored_page)
+        let differs = |page: &&&Examined| {
+            signed_in(page).is_some_and(|visit| !visit.differences.is_empty() && !visit.gets_stored_page)
+        };
+        let mut selectors = Vec::new();
+        let mut cookies_of_holes = None;
+        for page in pages.iter().filter(differs).take(MAX_PAGES) {
+            let mut visitors = self.visitors.with_cookies(&page.url).into_iter();
+            let Some((_, cookies)) = visitors.find(|(visitor, _)| *visitor == Visitor::SignedIn) else {
+                return Ok(None);
             };
-            let Some(page) = pages.iter().find(differs) else { continue };
-            let cookies = self.visitors.with_cookies(&page.url).into_iter().find(|(own, _)| *own == visitor);
-            let Some((_, cookies)) = cookies else { continue };
-            let Some(names) = self.hole_cookies(&cookies)? else { continue };
-            let Some(selectors) = self.selectors(page, &cookies).await? else { continue };
-            let holes = self.rules(&pattern, &selectors, &names);
-            if self.is_safe(&holes.settings, pages, visitor).await? {
-                return Ok(Some(holes));
-            }
+            let Some(names) = self.hole_cookies(&cookies)? else { return Ok(None) };
+            eprintln!("...  looking for holes of {}", page.url);
+            let Some(more) = self.selectors(page, &cookies).await? else { return Ok(None) };
+            selectors.extend(more);
+            cookies_of_holes = Some(names);
         }
-        Ok(None)
+        let Some(names) = cookies_of_holes else { return Ok(None) };
+        selectors.sort();
+        selectors.dedup();
+        if selectors.is_empty() || selectors.len() > MAX_RULES {
+            return Ok(None);
+        }
+        let holes = self.rules(&pattern, &selectors, &names);
+        // With the rules for other kinds, these may be too many.
+        if holes.settings.config().is_err() || !self.is_safe(&holes.settings, pages).await? {
+            return Ok(None);
+        }
+        Ok(Some(holes))
     }
 
     /// The names of the visitor's cookies that would change only holes. None if there are none, or the user says that one is
     /// personal.
     fn hole_cookies(&self, cookies: &HeaderValue) -> Result<Option<Vec<String>>, Failure> {
-        let rules = self.given.config()?.page.cookies;
-        let names = visitor::identifying_cookies(cookies, &rules);
+        let (rules, proposed) = (self.given.config()?.page.cookies, self.settings.config()?.page.cookies);
+        let mut names = visitor::identifying_cookies(cookies, &rules);
+        names.retain(|name| proposed.csrf.as_ref() != Some(name));
         let is_open = |name: &String| matches!(rules.kind(name, ""), CookieKind::Unknown | CookieKind::Hole);
         let may_be_hole =
             |name: &String| is_open(name) && (rules.holes.contains(name) || visitor::may_be_personal(name, &rules));
@@ -95,41 +107,43 @@ impl HoleTrial<'_> {
             Some((shared, own))
         };
         let Some((shared, own)) = pages.await else { return Ok(None) };
-        let pieces = |html: &str, again: &str| Pieces::of(html, CsrfTokens::Covered).compared_with(again);
+        let pieces = |html: &str, again: &str| Pieces::of(html, examiner.csrf_tokens()).compared_with(again);
         let (shared, own) = (pieces(&shared[0].text(), &shared[1].text()), pieces(&own[0].text(), &own[1].text()));
-        let selectors = elements::covering(&shared, &own);
-        Ok(selectors.filter(|selectors| (1..=MAX_RULES).contains(&selectors.len())))
+        Ok(elements::covering(&shared, &own))
     }
 
     fn rules(&self, pattern: &str, selectors: &[String], cookies: &[String]) -> Holes {
-        let holes = selectors.iter().map(|selector| format!("{pattern} {selector} <- ."));
-        let rules = holes.map(|value| Rule { variable: "HOLES", value, risk: HOLE_RISK });
-        let cookies =
-            cookies.iter().map(|name| Rule { variable: "COOKIES_HOLES", value: name.clone(), risk: COOKIE_RISK });
-        let rules: Vec<_> = rules.chain(cookies).collect();
         let mut settings = self.settings.clone();
-        for Rule { variable, value, .. } in &rules {
-            if *variable == "COOKIES_HOLES" {
-                // A proposal for another kind of page made it personal, which holes would not change.
-                settings = settings.without_entry("COOKIES_PERSONAL", value);
-            }
-            settings = settings.with_rule(variable, value);
+        let mut rules = Vec::new();
+        for selector in selectors {
+            settings = settings.with_hole(pattern, selector);
+            rules.push(Rule { variable: "HOLES", value: format!("{pattern} {selector} <- ."), risk: HOLE_RISK });
+        }
+        for name in cookies {
+            // A proposal for another kind of page made it personal. Such visitors get no holes.
+            settings = settings.without_entry("COOKIES_PERSONAL", name).with_rule("COOKIES_HOLES", name);
+            rules.push(Rule { variable: "COOKIES_HOLES", value: name.clone(), risk: COOKIE_RISK });
         }
         Holes { rules, settings }
     }
 
     /// Returns whether the visitor gets the stored page with these settings, and nothing outside of the holes differs.
-    async fn is_safe(&self, settings: &Settings, pages: &[&Examined], visitor: Visitor) -> Result<bool, Failure> {
+    async fn is_safe(&self, settings: &Settings, pages: &[&Examined]) -> Result<bool, Failure> {
         let app = super::render::edgefront(settings, self.shop)?;
         let examiner = Examiner { app, shop: self.shop, visitors: self.visitors };
         for page in pages.iter().take(MAX_PAGES) {
             let Some(with_rules) = examiner.examine(&page.url).await else { return Ok(false) };
-            let mut visits = with_rules.visits.iter().filter(|visit| visit.visitor == visitor);
-            let is_served = visits.any(|visit| visit.gets_stored_page && visit.differences.is_empty());
+            let is_served = |visit: &Visit| visit.gets_stored_page && visit.differences.is_empty();
+            let is_served = signed_in(&with_rules).is_some_and(is_served);
             if with_rules.unsafe_to_share().is_some() || with_rules.verdict.is_err() || !is_served {
                 return Ok(false);
             }
         }
         Ok(true)
     }
+}
+
+/// The visit of the signed-in visitor. None without `--login`.
+fn signed_in(page: &Examined) -> Option<&Visit> {
+    page.visits.iter().find(|visit| visit.visitor == Visitor::SignedIn)
 }

@@ -91,6 +91,27 @@ impl Settings {
         Self(settings)
     }
 
+    /// The settings with a hole at one more path. A rule with the same selector covers both paths, because `HOLES` has at most 20
+    /// rules.
+    #[must_use]
+    pub fn with_hole(&self, path: &str, selector: &str) -> Self {
+        let hole = format!("{selector} <- .");
+        let own = self.0.get(HOLES.name).and_then(|own| own.strip_prefix('+')).unwrap_or_default();
+        let is_same = |rule: &str| rule.split_once(' ').is_some_and(|(_, own)| own == hole);
+        if !own.split(';').any(|rule| is_same(rule.trim())) {
+            return self.with_rule(HOLES.name, &format!("{path} {hole}"));
+        }
+        let joined = own.split(';').map(str::trim).map(|rule| match rule.split_once(' ') {
+            Some((paths, _)) if is_same(rule) && !paths.split(',').any(|own| own == path) => {
+                format!("{paths},{path} {hole}")
+            }
+            _ => rule.to_owned(),
+        });
+        let mut settings = self.0.clone();
+        settings.insert(HOLES.name.to_owned(), format!("+ {}", joined.collect::<Vec<_>>().join("; ")));
+        Self(settings)
+    }
+
     /// The settings without an entry of a list that [`Settings::with_rule`] added.
     #[must_use]
     pub fn without_entry(&self, variable: &str, value: &str) -> Self {
@@ -144,6 +165,18 @@ mod tests {
         assert_eq!(twice, twice.with_rule("COOKIES_PERSONAL", "loyalty"), "it is there already");
         let twice = twice.config().unwrap().page;
         assert!(["messages", "loyalty", "club"].iter().all(|name| twice.cookies.personal.contains(name)));
+    }
+
+    #[test]
+    fn holes_with_one_selector_are_one_rule() {
+        let holes = [("/a/*", "#user"), ("/a/*", "b.cart"), ("/", "#user"), ("/", "#user"), ("/", "b.cart")];
+        let settings = settings(None, &[]).unwrap();
+        let settings = holes.into_iter().fold(settings, |settings, (path, hole)| settings.with_hole(path, hole));
+        assert_eq!(settings.0["HOLES"], "+ /a/*,/ #user <- .; /a/*,/ b.cart <- .");
+        assert_eq!(settings.config().unwrap().page.holes.of_path("/a/1").count(), 2);
+        let personal = settings.with_rule("COOKIES_PERSONAL", "sid").with_rule("COOKIES_PERSONAL", "id");
+        assert_eq!(personal.without_entry("COOKIES_PERSONAL", "sid").0["COOKIES_PERSONAL"], "+ id");
+        assert_eq!(settings.with_rule("COOKIES_PERSONAL", "sid").without_entry("COOKIES_PERSONAL", "sid"), settings);
     }
 
     #[test]

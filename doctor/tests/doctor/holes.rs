@@ -20,7 +20,7 @@ fn the_personal_elements_of_a_page_become_holes() {
     let report = shop.examine(&ANN);
     let books = kind(&report, "/books/*/");
     assert_eq!(books["remedy"], "tried, and safe:", "{books:#}");
-    let holes = "+ / #user <- .; / a.cart <- .; /books/*/ #user <- .; /books/*/ a.cart <- .";
+    let holes = "+ /,/books/*/ #user <- .; /,/books/*/ a.cart <- .";
     assert_eq!(report["vars"]["HOLES"], holes, "{report:#}");
     assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid");
     // With the proposed variables, Ann gets the stored page.
@@ -56,4 +56,17 @@ fn the_cookie_of_holes_is_not_personal_although_the_shop_sets_it_on_each_page() 
     assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None, "{report:#}");
     assert_eq!(report["vars"]["COOKIES_HOLES"], "+ sid");
     assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ sid@/, sid@/books/*/");
+}
+
+#[test]
+fn a_cookie_that_only_adds_a_list_may_be_ignored() {
+    let report = Shop::start(|asked: &Asked| {
+        let seen = if asked.cookies.contains("history=") { "<p>You viewed: Mug</p>" } else { "" };
+        let page = Reply::html(format!("{}{seen}", book_links(8)));
+        if asked.path == "/" { page } else { page.with("set-cookie", "history=1; Path=/") }
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ history");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("see on /books/*/: `You viewed: Mug`") && notes.contains("COOKIES_IGNORED"), "{notes}");
 }
