@@ -1,36 +1,76 @@
-// Fills the holes of a shared page whose content did not arrive with the page: the origin was late, or it sets a cookie,
-// which a page cannot carry once its head is sent. Each script tag with `data-hole` stands behind the element that it
-// replaces.
+// Fills the holes of a shared page in the browser. Each script tag with `data-hole` stands behind the element that it replaces.
+//
+// - The content did not arrive with the page: the origin was late, or it sets a cookie, which a page cannot carry once its head
+//   is sent. It is requested at once.
+// - `data-on-use`: the element is a token of the visitor's session, and the visitor has no session yet. The token is requested,
+//   and the session starts, when the visitor uses a form.
 
 const tags = [...document.querySelectorAll("script[data-hole]")];
+const tokens = tags.filter((tag) => "onUse" in tag.dataset);
 
-// A form with a hole may lack its CSRF token. It waits for the content and is sent then.
+// A form with a hole may lack its token. It waits for the content and is sent then.
 const forms = new Set(tags.map((tag) => tag.closest("form")).filter(Boolean));
-let waiting = null;
+const tokenForms = new Set(tokens.map((tag) => tag.closest("form")).filter(Boolean));
+// Scripts read such a token, which is often a `meta` element, when a button is pressed.
+const hasCommonToken = tokens.some((tag) => !tag.closest("form"));
+const BUTTONS = "button, input[type=submit], input[type=button], input[type=image], [role=button], [data-method]";
 
-function wait(event) {
+let waiting = null;
+let content = null;
+
+function hold(event) {
+	const form = event.target.closest("form");
+	let repeat;
+	if (event.type === "submit") {
+		if (!forms.has(form)) return;
+		const { submitter } = event;
+		repeat = () => form.requestSubmit(submitter);
+	} else {
+		const button = event.target.closest(BUTTONS);
+		if (!button || !(hasCommonToken || tokenForms.has(form))) return;
+		repeat = () => button.click();
+	}
 	event.preventDefault();
-	waiting ??= { form: event.currentTarget, submitter: event.submitter };
+	event.stopImmediatePropagation();
+	waiting ??= repeat;
+	start();
 }
 
 function release() {
-	for (const form of forms) form.removeEventListener("submit", wait);
-	waiting?.form.requestSubmit(waiting.submitter);
+	for (const type of ["submit", "click"]) window.removeEventListener(type, hold, true);
+	waiting?.();
+}
+
+// Scripts of the shop may refer to the field of a token, so it stays the same element.
+function replace(element, html) {
+	const template = document.createElement("template");
+	template.innerHTML = html;
+	const own = template.content.firstElementChild;
+	if (!["INPUT", "META"].includes(element.tagName) || own?.tagName !== element.tagName) {
+		element.outerHTML = html;
+		return;
+	}
+	for (const { name, value } of own.attributes) element.setAttribute(name, value);
 }
 
 async function fill() {
 	const page = encodeURIComponent(location.pathname + location.search);
 	const response = await fetch(`/_edge/v1/holes?page=${page}`, { credentials: "same-origin", headers: { accept: "application/json" } });
 	if (!response.ok) return;
-	const content = await response.json();
+	const found = await response.json();
 	for (const tag of tags) {
-		const found = content[tag.dataset.hole] ?? [];
-		const html = found[tag.dataset.index] ?? found[0];
-		if (html !== undefined) tag.previousElementSibling.outerHTML = html;
+		const elements = found[tag.dataset.hole] ?? [];
+		const html = elements[tag.dataset.index] ?? elements[0];
+		if (html !== undefined) replace(tag.previousElementSibling, html);
 		tag.remove();
 	}
 }
 
-for (const form of forms) form.addEventListener("submit", wait);
 // Without the content, the page stays as it is, and its forms work as far as they can.
-fill().catch(() => {}).finally(release);
+function start() {
+	content ??= fill().catch(() => {}).finally(release);
+}
+
+for (const type of ["submit", "click"]) window.addEventListener(type, hold, true);
+if (tags.length > tokens.length) start();
+for (const form of tokenForms) for (const type of ["pointerenter", "focusin"]) form.addEventListener(type, start, { once: true });

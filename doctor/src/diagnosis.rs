@@ -92,11 +92,11 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     for report in &mut reports {
         report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !is_hole(&rule.value));
     }
-    for Finding { note, rule } in
+    for Finding { note, rules } in
         negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
     {
         notes.push(note);
-        if let Some(rule) = rule {
+        for rule in rules {
             diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
         }
     }

@@ -14,11 +14,12 @@ use super::{
     tokens::CsrfTokens,
 };
 
-/// Languages of shops, the most frequent variant of each first.
-const LANGUAGES: [&str; 40] = [
-    "en", "de", "fr", "es", "it", "nl", "pt", "pt-BR", "pl", "sv", "da", "nb", "fi", "cs", "sk", "sl", "hr", "hu",
-    "ro", "bg", "el", "tr", "uk", "ru", "et", "lv", "lt", "ja", "ko", "zh-Hans", "zh-Hant", "ar", "he", "fa", "hi",
-    "th", "vi", "id", "ms", "ca",
+/// Languages of shops, with the regions whose pages often differ. The shortest name of a language comes first.
+const LANGUAGES: [&str; 50] = [
+    "en", "en-US", "en-GB", "en-AU", "de", "de-AT", "de-CH", "fr", "fr-CA", "fr-CH", "es", "es-MX", "it", "nl",
+    "nl-BE", "pt", "pt-BR", "pl", "sv", "da", "nb", "fi", "cs", "sk", "sl", "hr", "hu", "ro", "bg", "el", "tr", "uk",
+    "ru", "et", "lv", "lt", "ja", "ko", "zh-Hans", "zh-Hant", "ar", "he", "fa", "hi", "th", "vi", "id", "ms", "ca",
+    "is",
 ];
 
 const COMPUTER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) \
@@ -37,7 +38,8 @@ const MAX_PAGES: usize = 3;
 
 const VARIABLE: &str = "HEADERS_NORMALIZED";
 const LANGUAGE_RISK: &str = "a visitor whose languages are not listed gets the page that the shop sends without this \
-    header; add a language when the shop gets one.";
+    header; add a language or a region when the shop gets one.";
+const VARIED_RISK: &str = "each page is stored once for each value.";
 const PHONE_RISK: &str = "a client with the word Mobile in its User-Agent gets the page for phones, and all others get \
     the page for computers.";
 const SAME_RISK: &str = "all clients get the same page, also those that were not compared.";
@@ -45,26 +47,45 @@ const SAME_RISK: &str = "all clients get the same page, also those that were not
 /// The finding on one request header.
 pub struct Finding {
     pub note: String,
-    pub rule: Option<Rule>,
+    pub rules: Vec<Rule>,
 }
 
-/// Looks for the values of the headers that select pages. A header that a rule names already is left out, and so are personal
-/// paths.
+/// Looks for the values of the headers that select pages which edgefront stores. A header that a rule names already is left
+/// out. A shop that says nothing about sharing, or forbids it, has no reason to name a header in `Vary`, so its pages are compared
+/// in any case.
 pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig) -> Vec<Finding> {
+    let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
+    let shared: Vec<_> = examined.iter().filter(|page| !is_personal(page) && page.vary.is_some()).collect();
     let mut findings = Vec::new();
     for name in [header::ACCEPT_LANGUAGE, header::USER_AGENT] {
-        let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
-        let varies = |page: &&Examined| !is_personal(page) && page.vary.is_some() && page.varies_by(name.as_str());
-        let pages: Vec<_> = examined.iter().filter(varies).map(|page| &page.url).collect();
-        if pages.is_empty() || config.headers.normalized.iter().any(|rule| rule.name == name) {
+        if config.headers.normalized.iter().any(|rule| rule.name == name) {
             continue;
         }
-        eprintln!("...  comparing pages by {name}");
-        let values =
-            if name == header::USER_AGENT { devices(shop, &pages).await } else { languages(shop, &pages).await };
-        findings.extend(values.map(|values| Finding::of(&name, pages.len(), values)));
+        let varying: Vec<_> = shared.iter().filter(|page| page.varies_by(name.as_str())).copied().collect();
+        let is_named = !varying.is_empty();
+        let pages = spread(if is_named { &varying } else { &shared });
+        if pages.is_empty() {
+            continue;
+        }
+        eprintln!("...  comparing {} pages by {name}", pages.len());
+        let values = if name == header::USER_AGENT {
+            devices(shop, &pages, is_named).await
+        } else {
+            languages(shop, &pages).await
+        };
+        let Some(values) = values else { continue };
+        let is_always_same = matches!(&values, Values::Listed { values, .. } if values.is_empty());
+        if is_named || !is_always_same {
+            findings.push(Finding::of(&name, varying.len(), values));
+        }
     }
     findings
+}
+
+/// At most [`MAX_PAGES`] pages from the whole list.
+fn spread<'a>(pages: &[&'a Examined]) -> Vec<&'a Url> {
+    let step = pages.len().div_ceil(MAX_PAGES).max(1);
+    pages.iter().step_by(step).map(|page| &page.url).collect()
 }
 
 /// The values of a header that select a page.
@@ -76,29 +97,42 @@ enum Values {
 }
 
 impl Finding {
-    fn of(name: &HeaderName, pages: usize, values: Values) -> Self {
-        let (remedy, rule) = match values {
-            Values::Unknown => (format!("list the values that select a page in {VARIABLE}"), None),
+    /// `varying`: number of pages whose `Vary` names the header. 0: pages differ although none does.
+    fn of(name: &HeaderName, varying: usize, values: Values) -> Self {
+        let (remedy, mut rules) = match values {
+            Values::Unknown => (format!("list the values that select a page in {VARIABLE}"), Vec::new()),
             Values::Listed { values, risk } => {
                 let rule = Rule { variable: VARIABLE, value: format!("{name}={}", values.join("|")), risk };
                 let pages = if values.is_empty() { "page for all clients" } else { "page for each value" };
-                (format!("{VARIABLE} {} leaves one {pages}. Risk: {risk}", rule.value), Some(rule))
+                (format!("{VARIABLE} {} leaves one {pages}. Risk: {risk}", rule.value), vec![rule])
             }
         };
+        let remedy = remedy.trim_end_matches('.');
+        if varying == 0 {
+            rules.push(Rule { variable: "HEADERS_VARIED", value: name.to_string(), risk: VARIED_RISK });
+            let note = format!(
+                "pages differ by {name}, but no Vary names it, so visitors would get each other's variant: HEADERS_VARIED \
+                 {name} keeps them apart, and {remedy}"
+            );
+            return Self { note, rules };
+        }
         let note = format!(
-            "{pages} pages vary by {name}. Each spelling of it selects a page of its own, so browsers rarely find a stored \
-             one: {}",
-            remedy.trim_end_matches('.')
+            "{varying} pages vary by {name}. Each spelling of it selects a page of its own, so browsers rarely find a stored \
+             one: {remedy}"
         );
-        Self { note, rule }
+        Self { note, rules }
     }
 }
 
-/// The classes of devices for which the shop sends pages. None if it did not answer.
-async fn devices(shop: &Shop, pages: &[&Url]) -> Option<Values> {
+/// The classes of devices for which the shop sends pages. None if it did not answer. `is_named`: in `Vary`. Otherwise, only a
+/// difference between a computer and a phone leads to further requests.
+async fn devices(shop: &Shop, pages: &[&Url], is_named: bool) -> Option<Values> {
     let (mut phones_differ, mut is_known) = (false, true);
-    for url in pages.iter().take(MAX_PAGES) {
+    for url in pages {
         let page = ComparedPage::new(shop, url, header::USER_AGENT, COMPUTER).await?;
+        if !is_named && page.is_same(PHONES[0]).await? {
+            continue;
+        }
         // The first one is what edgefront sends for all other clients.
         let is_same = page.is_same("edgefront").await? && page.is_same(CRAWLER).await?;
         let phone = ComparedPage::new(shop, url, header::USER_AGENT, PHONE).await?;
@@ -113,19 +147,23 @@ async fn devices(shop: &Shop, pages: &[&Url]) -> Option<Values> {
     })
 }
 
-/// The languages of the first page. None if the shop did not answer.
+/// The languages of the pages. None if the shop did not answer.
 async fn languages(shop: &Shop, pages: &[&Url]) -> Option<Values> {
-    let url = pages.first()?;
     let (mut found, mut announced) = (Vec::new(), Vec::new());
-    let page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
     let mut differs = false;
-    for language in LANGUAGES {
-        let answer = get(shop, url, &header::ACCEPT_LANGUAGE, language).await?;
-        differs |= page.differs_from(&answer);
-        let Some(own) = language_of(&answer).filter(|own| primary(own) == primary(language)) else { continue };
-        if !announced.contains(&own) {
-            announced.push(own);
-            found.push(language);
+    for url in pages {
+        let page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
+        if page.is_same(&all_languages(&page.page)).await? {
+            continue;
+        }
+        differs = true;
+        for language in LANGUAGES {
+            let answer = get(shop, url, &header::ACCEPT_LANGUAGE, language).await?;
+            let Some(own) = language_of(&answer).filter(|own| primary(own) == primary(language)) else { continue };
+            if !announced.contains(&own) {
+                announced.push(own);
+                found.push(language);
+            }
         }
     }
     Some(match (differs, found.is_empty()) {
@@ -133,6 +171,12 @@ async fn languages(shop: &Shop, pages: &[&Url]) -> Option<Values> {
         (true, true) => Values::Unknown,
         (true, false) => Values::Listed { values: found, risk: LANGUAGE_RISK },
     })
+}
+
+/// All languages but that of a page: the shop chooses one if it has a second one.
+fn all_languages(page: &Page) -> String {
+    let own = language_of(page).map_or_else(|| "en".to_owned(), |own| primary(&own));
+    LANGUAGES.into_iter().filter(|language| primary(language) != own).collect::<Vec<_>>().join(",")
 }
 
 /// A page for one value of a header.

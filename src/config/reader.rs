@@ -178,7 +178,13 @@ impl Reader<'_> {
         };
         let items = self.item_routes(&ITEM_ROUTES, "{item}");
         let personal_paths = self.rules(&PATHS_PERSONAL, PathPatterns::parse);
-        let shared_paths = self.rules(&PATHS_SHARED, PathPatterns::parse);
+        let shared_paths: PathPatterns = self.rules(&PATHS_SHARED, PathPatterns::parse);
+        if shared_paths.names().next().is_some() && self.text(&PAGE_FORWARD_HEADERS).as_deref() == Some("*") {
+            self.wrong(
+                &PATHS_SHARED,
+                "is set, and PAGE_FORWARD_HEADERS is *: a visitor's own header could change a page that the storefront forbids to share. Name the headers",
+            );
+        }
         let personal_writes = self.rules(&WRITES_PERSONAL, PathPatterns::parse);
         UrlRules { items, query, personal_paths, shared_paths, personal_writes }
     }

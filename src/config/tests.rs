@@ -120,3 +120,10 @@ fn debug_output_shows_no_secret() {
         assert!(!shown.contains(secret), "{secret}: {shown}");
     }
 }
+
+#[test]
+fn a_shared_path_needs_the_names_of_the_forwarded_headers() {
+    let errors = read(&[("PATHS_SHARED", "/shoes/*"), ("PAGE_FORWARD_HEADERS", "*")]).unwrap_err();
+    assert!(errors.to_string().starts_with("PATHS_SHARED is set, and PAGE_FORWARD_HEADERS is *"), "{errors}");
+    assert!(read(&[("PATHS_SHARED", "/shoes/*")]).is_ok() && read(&[("PAGE_FORWARD_HEADERS", "*")]).is_ok());
+}

@@ -89,8 +89,8 @@ variables! {
     /// Request headers that select one of several pages under a URL, whether or not the origin's `Vary` names them. The
     /// origin gets them with each shared render.
     HEADERS_VARIED = text("", "names of headers separated by commas, such as x-country; + at the start adds to the preset");
-    /// Request headers with the values that select a page, such as the languages of the shop. A shared render has the value
-    /// that fits the client's header best, or no such header.
+    /// Request headers that `Vary` or `HEADERS_VARIED` names, with the values that select a page, such as the languages of the
+    /// shop. A shared render has the value that fits the client's header best, or no such header.
     HEADERS_NORMALIZED = text("", "headers with values, separated by commas: accept-language=en|de, user-agent=Mobile; + at the start adds to the preset");
     /// Cookies that shared renders do not set on the named paths, so that they do not prevent sharing.
     COOKIES_DROPPED = text("", "cookies and paths separated by commas, such as oscar_history@/catalogue/*");

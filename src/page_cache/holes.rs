@@ -73,20 +73,69 @@ impl Hole {
 const SCRIPT: Asset = asset!("holes.js");
 
 /// The tag that lets [`SCRIPT`] replace the element before it. A module runs once, however often its tag is repeated.
+/// `attribute`: empty, or [`ON_USE`].
 #[must_use]
-pub fn script_tag(selector: &str, index: usize) -> String {
+pub fn script_tag(selector: &str, index: usize, attribute: &str) -> String {
     let selector = selector.replace('&', "&amp;").replace('"', "&quot;");
-    format!(r#"<script type="module" src="{SCRIPT}" data-hole="{selector}" data-index="{index}"></script>"#)
+    format!(r#"<script type="module" src="{SCRIPT}" data-hole="{selector}" data-index="{index}"{attribute}></script>"#)
+}
+
+/// The script waits until the visitor uses a form.
+const ON_USE: &str = " data-on-use";
+
+/// The elements of a page that rules name.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub holes: Vec<Hole>,
+    /// The script tags for tokens, each with its place in the body.
+    scripts: Vec<(usize, String)>,
+}
+
+impl Found {
+    /// Inserts the script tags into the stored body, and moves its holes. A hole that ends where a tag begins contains the tag: a
+    /// token that comes with the page needs no script. A body that the origin confirmed has the tags already.
+    #[must_use]
+    pub fn insert_scripts(&self, body: &Bytes, holes: &mut [Hole]) -> Bytes {
+        let mut result = Vec::with_capacity(body.len());
+        let mut at = 0;
+        // The place of each tag, and the length of the same tag that is there already.
+        let mut places = Vec::new();
+        for (place, tag) in &self.scripts {
+            let rest = body.get(*place..).unwrap_or_default();
+            let there = if rest.starts_with(tag.as_bytes()) { tag.len() } else { 0 };
+            result.extend_from_slice(body.get(at..*place).unwrap_or_default());
+            result.extend_from_slice(tag.as_bytes());
+            at = place + there;
+            places.push((*place, tag.len(), there));
+        }
+        result.extend_from_slice(body.get(at..).unwrap_or_default());
+        let moved = |position: usize| {
+            let added: usize = places.iter().filter(|(place, ..)| *place <= position).map(|(_, tag, _)| tag).sum();
+            let removed: usize = places.iter().filter(|(place, ..)| *place < position).map(|(.., there)| there).sum();
+            position + added - removed
+        };
+        for hole in holes {
+            hole.range = moved(hole.range.start)..moved(hole.range.end);
+        }
+        result.into()
+    }
+
+    /// Returns whether the page needs scripts for tokens.
+    #[must_use]
+    pub const fn has_scripts(&self) -> bool {
+        !self.scripts.is_empty()
+    }
 }
 
 /// Finds the holes of a page. Rules without an element on the page add none.
 ///
 /// # Errors
 /// [`HtmlError`].
-pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Result<Vec<Hole>, HtmlError> {
+pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Result<Found, HtmlError> {
     let selectors: Vec<_> = rules.iter().map(|rule| rule.selector.as_str()).collect();
     let mut counts = vec![0; rules.len()];
     let mut holes: Vec<Hole> = Vec::new();
+    let mut scripts = Vec::new();
     for element in html::elements(parser, body, &selectors).await? {
         let (Some(rule), Some(count)) = (rules.get(element.selector), counts.get_mut(element.selector)) else {
             continue;
@@ -94,7 +143,12 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
         let index = *count;
         *count += 1;
         let (range, content) = match rule.source {
-            HoleSource::Page => (Some(element.outer), HoleContent::Element { selector: rule.selector.clone(), index }),
+            HoleSource::Page | HoleSource::Token => {
+                if rule.source == HoleSource::Token {
+                    scripts.push((element.outer.end, script_tag(&rule.selector, index, ON_USE)));
+                }
+                (Some(element.outer), HoleContent::Element { selector: rule.selector.clone(), index })
+            }
             HoleSource::User => (element.inner, HoleContent::User),
             HoleSource::Cart => (element.inner, HoleContent::Cart),
         };
@@ -108,7 +162,8 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
         end = end.max(hole.range.end);
         is_outside
     });
-    Ok(holes)
+    sort::sort_by(&mut scripts, |one, other| one.0.cmp(&other.0));
+    Ok(Found { holes, scripts })
 }
 
 /// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the
@@ -154,7 +209,7 @@ mod tests {
     fn find_in(html: &str, rules: &str) -> Vec<(String, HoleContent)> {
         let (rules, body) = (HoleRules::parse(rules).unwrap(), Bytes::copy_from_slice(html.as_bytes()));
         let rules: Vec<_> = rules.of_path("/p").collect();
-        let holes = find(&LolHtml, &rules, &body).now_or_never().unwrap().unwrap();
+        let holes = find(&LolHtml, &rules, &body).now_or_never().unwrap().unwrap().holes;
         assert!(are_in_order(&holes, html.len()));
         holes.into_iter().map(|hole| (html[hole.range].to_owned(), hole.content)).collect()
     }
@@ -182,6 +237,42 @@ mod tests {
         assert_eq!(texts, ["<div><b>1</b></div>", "<b>2</b>"]);
         // The index counts all elements of the selector.
         assert_eq!(holes.last().unwrap().1, HoleContent::Element { selector: "b".to_owned(), index: 1 });
+    }
+
+    #[test]
+    fn a_token_has_a_script_once() {
+        let html = "<b>1</b><form><i>2</i><input name=t></form><input name=t><b>3</b>";
+        let rules = HoleRules::parse("/p b <- .; /p [name=t] <- token").unwrap();
+        let rules: Vec<_> = rules.of_path("/p").collect();
+        let insert = |body: &Bytes| {
+            let found = find(&LolHtml, &rules, body).now_or_never().unwrap().unwrap();
+            assert!(found.has_scripts());
+            let mut holes = found.holes.clone();
+            let body = found.insert_scripts(body, &mut holes);
+            assert!(are_in_order(&holes, body.len()));
+            let text = |hole: &Hole| String::from_utf8_lossy(&body[hole.range.clone()]).into_owned();
+            let texts: Vec<_> = holes.iter().map(text).collect();
+            (body, texts)
+        };
+        let tag = |index| script_tag("[name=t]", index, ON_USE);
+        let (body, holes) = insert(&Bytes::from_static(html.as_bytes()));
+        let token = |index| format!("<input name=t>{}", tag(index));
+        assert_eq!(holes, ["<b>1</b>".to_owned(), token(0), token(1), "<b>3</b>".to_owned()]);
+        let expected = format!("<b>1</b><form><i>2</i>{}</form>{}<b>3</b>", token(0), token(1));
+        assert_eq!(body, expected);
+        assert_eq!(insert(&body), (body.clone(), holes), "the origin confirmed the page");
+    }
+
+    #[test]
+    fn a_token_within_a_hole_has_a_script() {
+        let rules = HoleRules::parse("/p form <- .; /p [name=t] <- token").unwrap();
+        let rules: Vec<_> = rules.of_path("/p").collect();
+        let body = Bytes::from_static(b"<form><input name=t></form>");
+        let found = find(&LolHtml, &rules, &body).now_or_never().unwrap().unwrap();
+        let mut holes = found.holes.clone();
+        let body = found.insert_scripts(&body, &mut holes);
+        assert_eq!((holes.len(), &holes[0].range), (1, &(0..body.len())));
+        assert!(body.ends_with(b"data-on-use></script></form>"));
     }
 
     #[test]

@@ -57,9 +57,8 @@ impl PageKey {
             Ok((query, item)) => (query, Some(item), Ok(())),
             Err(reason) => (other_parameters(&url, query_rules), routes.item(&path, url.query()), Err(reason)),
         };
-        let is_kept = |part: &str| query_rules.kept.contains(part.split('=').next().unwrap_or_default());
-        let is_shared = rules.shared_paths.contains_exactly(&path)
-            && (by_popularity.is_ok() || query.is_empty() || query.split('&').all(is_kept));
+        let are_kept = || form_urlencoded::parse(query.as_bytes()).all(|(name, _)| query_rules.kept.contains(&name));
+        let is_shared = rules.shared_paths.contains_exactly(&path) && (by_popularity.is_ok() || are_kept());
         let is_exact = by_popularity.is_ok() || is_exact(text, &path, &query, query_rules);
         let mut canonical = format!("{}://{host}", url.scheme());
         if let Some(port) = url.port() {
@@ -221,7 +220,7 @@ mod tests {
             items: ItemRoutes::parse("/?item={item}, /products/{item}, /a%2Fb/{item}/view, /?sku={item}").unwrap(),
             personal_paths: PathPatterns::parse("/admin/*, /checkout").unwrap(),
             shared_paths: PathPatterns::parse("/, /shoes/*, /admin/*").unwrap(),
-            query: QueryRules { kept: Patterns::parse("page").unwrap(), ..QueryRules::default() },
+            query: QueryRules { kept: Patterns::parse("page, f[]").unwrap(), ..QueryRules::default() },
             ..UrlRules::default()
         }
     }
@@ -300,6 +299,7 @@ mod tests {
             ("/shoes/red?page=2&utm_source=mail", true),
             ("/shoes/red?p%61ge=2", true),
             ("/shoes/red?page=2&sort=price", false),
+            ("/shoes/red?f%5B%5D=2&page=1", true),
             ("/shoes", false),
         ] {
             assert_eq!(page(&format!("https://shop.example{path}")).unwrap().is_shared(), is_shared, "{path}");

@@ -4,21 +4,29 @@ use http::{HeaderMap, HeaderName, header};
 
 use crate::{config::rules::NormalizedHeader, ports::sort};
 
-/// The value of a header with one spelling. None if it is not visible ASCII.
-pub fn combined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+/// The lines of a header as one text. None if it is not visible ASCII.
+pub fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let lines: Option<Vec<_>> = headers.get_all(name).iter().map(|line| line.to_str().ok()).collect();
-    let text = lines?.join(",");
-    if *name == header::ACCEPT_LANGUAGE {
-        return Some(preferences(&text).join(","));
-    }
-    if text.contains('"') {
-        return Some(text.trim().to_owned());
-    }
-    Some(text.split(',').map(str::trim).filter(|member| !member.is_empty()).collect::<Vec<_>>().join(", "))
+    Some(lines?.join(","))
 }
 
-/// The value of the rule for a header whose combined value is `text`: the preferred language, or the first value that the
-/// header contains as a whole word. None: no value fits.
+/// The value of a header with one spelling.
+pub fn combined(name: &HeaderName, text: &str) -> String {
+    if *name == header::ACCEPT_LANGUAGE {
+        let mut languages = languages(text);
+        // The order of equal weights has no meaning (RFC 9110 §12.4.2).
+        sort::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
+        languages.dedup();
+        return languages.join(",");
+    }
+    if text.contains('"') {
+        return text.trim().to_owned();
+    }
+    text.split(',').map(str::trim).filter(|member| !member.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// The value of the rule for a header: the preferred language, or the first value that the header contains as a whole word.
+/// None: no value fits.
 pub fn listed(rule: &NormalizedHeader, text: &str) -> Option<String> {
     let NormalizedHeader { name, values } = rule;
     if *name == header::ACCEPT_LANGUAGE {
@@ -29,26 +37,30 @@ pub fn listed(rule: &NormalizedHeader, text: &str) -> Option<String> {
     Some(if *name == header::ACCEPT { format!("{value}, */*;q=0.8") } else { value.clone() })
 }
 
-/// The languages of `Accept-Language` in lower case, the preferred ones first. The order of equal weights has no meaning
-/// (RFC 9110 §12.4.2), so they are sorted.
-fn preferences(text: &str) -> Vec<String> {
+/// The members of `Accept-Language` in lower case, in the client's order.
+fn languages(text: &str) -> Vec<String> {
     let members = text.split(',').map(str::trim).filter(|member| !member.is_empty());
-    let mut languages: Vec<_> = members.map(|member| member.replace(' ', "").to_ascii_lowercase()).collect();
-    sort::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
-    languages.dedup();
-    languages
+    members.map(|member| member.replace(' ', "").to_ascii_lowercase()).collect()
 }
 
+/// The scripts of Chinese by region (CLDR, likely subtags).
+const SCRIPTS: [(&str, &str); 5] =
+    [("zh-cn", "zh-hans"), ("zh-sg", "zh-hans"), ("zh-tw", "zh-hant"), ("zh-hk", "zh-hant"), ("zh-mo", "zh-hant")];
+
 /// The available language that a client prefers: for each language range the lookup of RFC 4647 §3.4, then the first more
-/// special language (§3.3.1), as `de-AT` for `de`.
+/// special language (§3.3.1), as `de-AT` for `de`. Of equal weights, the first one wins, as in most applications.
 fn preferred<'a>(text: &str, available: &'a [String]) -> Option<&'a str> {
-    preferences(text).iter().filter(|member| weight(member) > 0).find_map(|member| {
+    let mut members = languages(text);
+    sort::sort_by(&mut members, |one, other| weight(other).cmp(&weight(one)));
+    members.iter().filter(|member| weight(member) > 0).find_map(|member| {
         let range = member.split(';').next().unwrap_or_default();
-        let mut tag = Some(range);
-        let mut found = None;
-        while let (None, Some(current)) = (found, tag) {
-            found = available.iter().find(|language| language.eq_ignore_ascii_case(current));
-            tag = current.rsplit_once('-').map(|(shorter, _)| shorter);
+        let equal = |tag: &str| available.iter().find(|language| language.eq_ignore_ascii_case(tag));
+        let script = || SCRIPTS.iter().find(|(region, _)| *region == range).and_then(|(_, script)| equal(script));
+        let mut found = equal(range).or_else(script);
+        let mut tag = range;
+        while let (None, Some((shorter, _))) = (found, tag.rsplit_once('-')) {
+            found = equal(shorter);
+            tag = shorter;
         }
         let is_special = |language: &&String| {
             let (start, rest) = language.as_bytes().split_at_checked(range.len()).unwrap_or_default();
@@ -105,6 +117,10 @@ mod tests {
             ("fr", None),
             ("-, ;q=1, de-", Some("de")),
             ("", None),
+            ("en, de", Some("en")),
+            ("de-DE, en-US", Some("de")),
+            ("zh-TW,zh;q=0.9,en;q=0.7", Some("zh-Hant")),
+            ("zh-HK", Some("zh-Hant")),
         ] {
             assert_eq!(listed(&shop, header).as_deref(), chosen, "{header}");
         }

@@ -6,7 +6,7 @@
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    normalized::{combined, listed},
+    normalized::{combined, joined, listed},
     policy::VaryFields,
     visitor_cookies::VisitorCookies,
 };
@@ -48,14 +48,15 @@ impl SelectingHeaders {
             let is_varied = rules.varied.contains(name);
             let value = if let Some(rule) = rules.normalized.iter().rfind(|rule| rule.name == *name) {
                 // The origin gets a listed value or none, so this header selects no other page.
-                let Some(value) = combined(headers, name).and_then(|text| listed(rule, &text)) else { continue };
+                let Some(value) = joined(headers, name).and_then(|text| listed(rule, &text)) else { continue };
                 Some(value)
             } else {
                 let is_forwarded = match &rules.forward {
                     Forward::All => true,
                     Forward::Only(names) => is_varied || names.contains(name),
                 };
-                (may_select(name) && is_forwarded).then(|| combined(headers, name)).flatten()
+                let text = (may_select(name) && is_forwarded).then(|| joined(headers, name)).flatten();
+                text.map(|text| combined(name, &text))
             };
             match value {
                 Some(value) => {

@@ -36,6 +36,22 @@ fn the_languages_of_a_shop_are_found_and_a_header_without_effect_is_named() {
 }
 
 #[test]
+fn pages_that_differ_although_no_vary_says_so_are_kept_apart() {
+    let report = Shop::start(|asked: &Asked| {
+        let language = if asked.header("accept-language").starts_with("de") { "de" } else { "en" };
+        // The first page is the same in all languages.
+        let text = if asked.path == "/" { "Hello" } else { language };
+        let page = Reply::html(format!("<html lang='{language}'><p>{text}</p>{}</html>", book_links(8)));
+        page.with("cache-control", "no-store")
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["HEADERS_NORMALIZED"], "+ accept-language=en|de", "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language");
+    assert_eq!(report["vars"]["PATHS_SHARED"], "+ /, /books/*/");
+    assert!(report["notes"].to_string().contains("no Vary names it"), "{report:#}");
+}
+
+#[test]
 fn pages_for_phones_are_found() {
     let report = Shop::start(adaptive).examine(&[]);
     assert_eq!(report["vars"]["HEADERS_NORMALIZED"], "+ user-agent=Mobile", "{report:#}");

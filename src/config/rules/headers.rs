@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, header};
 
 use crate::ports::header_names::{is_edge, is_hop_by_hop, is_of_proxies};
 
@@ -58,6 +58,10 @@ impl NormalizedHeader {
             || format!("has {rule:?}, and a rule must look like accept-language=en|de, or user-agent= for no value");
         let (name, values) = rule.split_once('=').ok_or_else(wrong)?;
         let name = HeaderName::try_from(name.trim()).map_err(|_| wrong())?;
+        let is_tag = |byte: u8| byte.is_ascii_alphanumeric() || b"-| ".contains(&byte);
+        if name == header::ACCEPT_LANGUAGE && !values.bytes().all(is_tag) {
+            return Err(format!("has {rule:?}, and a language must look like de or pt-BR"));
+        }
         if !HeaderValue::from_str(values).is_ok_and(|value| value.to_str().is_ok()) {
             return Err(wrong());
         }
@@ -92,7 +96,7 @@ mod tests {
         let texts: Vec<_> = parsed.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["accept-language=en|de", "user-agent=", "accept=image/avif|image/webp"]);
         assert_eq!(NormalizedHeader::parse_all(" , "), Ok(Vec::new()));
-        for text in ["accept-language", "=en", "a b=c", "cookie=a", "user-agent=\u{fc}"] {
+        for text in ["accept-language", "=en", "a b=c", "cookie=a", "accept-language=en_US", "user-agent=\u{fc}"] {
             assert!(NormalizedHeader::parse_all(text).is_err(), "{text}");
         }
     }

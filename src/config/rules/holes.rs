@@ -48,6 +48,9 @@ impl HolePage {
 pub enum HoleSource {
     /// The same element of [`HoleRules::page`].
     Page,
+    /// `token`: as [`HoleSource::Page`] with [`HolePage::Itself`]. The browser of a visitor without cookies requests the element
+    /// when the visitor uses a form.
+    Token,
     /// `user`: the id of the signed-in user replaces the element's content.
     User,
     /// `cart`: the number of pieces in the visitor's cart replaces the element's content.
@@ -84,7 +87,7 @@ impl HoleRules {
         self.rules.iter().filter(move |rule| rule.pages.contains(path))
     }
 
-    /// The origin's page that fills holes. None: no rule has [`HoleSource::Page`].
+    /// The origin's page that fills holes. None: no rule has [`HoleSource::Page`] or [`HoleSource::Token`].
     #[must_use]
     pub const fn page(&self) -> Option<&HolePage> {
         self.page.as_ref()
@@ -92,13 +95,16 @@ impl HoleRules {
 
     /// The selectors of the holes that the page fills. A selector of several rules may be repeated.
     pub fn page_selectors(&self) -> impl Iterator<Item = &str> {
-        self.rules.iter().filter(|rule| rule.source == HoleSource::Page).map(|rule| rule.selector.as_str())
+        self.rules
+            .iter()
+            .filter(|rule| matches!(rule.source, HoleSource::Page | HoleSource::Token))
+            .map(|rule| rule.selector.as_str())
     }
 
     /// Returns whether facts of a session fill a hole.
     #[must_use]
     pub fn has_facts(&self) -> bool {
-        self.rules.iter().any(|rule| rule.source != HoleSource::Page)
+        self.rules.iter().any(|rule| matches!(rule.source, HoleSource::User | HoleSource::Cart))
     }
 
     /// All selectors.
@@ -125,6 +131,7 @@ impl HoleRule {
         }
         let (source, page) = match source {
             "." => (HoleSource::Page, Some(HolePage::Itself)),
+            "token" => (HoleSource::Token, Some(HolePage::Itself)),
             "user" => (HoleSource::User, None),
             "cart" => (HoleSource::Cart, None),
             path if path.starts_with('/') && !path.contains(|c: char| c.is_whitespace() || c == '#') => {
@@ -132,7 +139,7 @@ impl HoleRule {
             }
             _ => {
                 return Err(format!(
-                    "has {rule:?}, and a hole's source is user, cart, . for the page itself, or the path of another page, such as /basket/"
+                    "has {rule:?}, and a hole's source is user, cart, token, . for the page itself, or the path of another page, such as /basket/"
                 ));
             }
         };
@@ -157,6 +164,9 @@ mod tests {
         assert_eq!(of_path("/p/1"), [user, ("b", HoleSource::Cart), ("i", HoleSource::Page)]);
         assert_eq!(rules.page(), Some(&HolePage::Other("/basket/?small".to_owned())));
         assert_eq!(HoleRules::parse("/* b <- .").unwrap().page(), Some(&HolePage::Itself));
+        let token = HoleRules::parse("/* [name='_token'] <- token; /* b <- .").unwrap();
+        assert_eq!((token.page(), token.has_facts()), (Some(&HolePage::Itself), false));
+        assert_eq!(token.page_selectors().collect::<Vec<_>>(), ["[name='_token']", "b"]);
         assert_eq!(rules.selectors().count(), 4);
         assert_eq!(HoleRules::parse("").unwrap(), HoleRules::default());
         assert_eq!(HoleRules::parse("/* b <- user").unwrap().page(), None);

@@ -135,7 +135,7 @@ fn elements(visit: &Visit, request: &Request, page: &StoredPage) -> Source {
                     found.get(*index).or_else(|| found.first()).cloned()
                 }
                 Err(problem) if problem.is_open_to_browser() => {
-                    Some([body.get(hole.range.clone())?, script_tag(selector, *index).as_bytes()].concat().into())
+                    Some([body.get(hole.range.clone())?, script_tag(selector, *index, "").as_bytes()].concat().into())
                 }
                 Err(_) => None,
             }

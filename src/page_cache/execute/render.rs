@@ -198,7 +198,12 @@ async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
         return;
     }
     match holes::find(&*app.html, &rules, &page.body.read()).await {
-        Ok(holes) => page.holes = holes::joined(holes, std::mem::take(&mut page.holes)),
+        Ok(found) => {
+            page.holes = holes::joined(found.holes.clone(), std::mem::take(&mut page.holes));
+            if found.has_scripts() {
+                page.body = found.insert_scripts(&page.body.read(), &mut page.holes).into();
+            }
+        }
         Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
     }
 }

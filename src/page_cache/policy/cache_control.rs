@@ -38,11 +38,12 @@ impl CacheControl {
         self.targeted
     }
 
-    /// Returns whether the response is declared shared: the origin addresses shared caches. `max-age` alone does not:
-    /// it addresses the visitor's browser, too, and many applications add it to every response.
+    /// Returns whether the response is declared shared: the origin addresses shared caches, and does not forbid them to store
+    /// it. `max-age` alone does not: it addresses the visitor's browser, too, and many applications add it to every response.
     #[must_use]
     pub fn is_declared_shared(&self) -> bool {
-        self.targeted || self.has("public") || self.has("s-maxage")
+        let is_forbidden = || self.has("private") || self.has("no-store");
+        self.targeted || (self.has("public") || self.has("s-maxage")) && !is_forbidden()
     }
 
     /// Returns whether the message has no directive.

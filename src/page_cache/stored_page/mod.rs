@@ -85,7 +85,10 @@ impl StoredPage {
         let default = if headers.contains_key(header::EXPIRES) { "public" } else { "no-cache" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(default));
         if !self.holes.is_empty() {
-            headers.insert(header::CACHE_CONTROL, holes::CACHE_CONTROL);
+            let is_storable = !CacheControl::of(&headers).has("no-store");
+            let control =
+                if is_storable { holes::CACHE_CONTROL } else { HeaderValue::from_static("private, no-store") };
+            headers.insert(header::CACHE_CONTROL, control);
             for name in holes::OTHER_CACHING {
                 headers.remove(name);
             }
@@ -137,10 +140,14 @@ impl StoredPage {
         }
     }
 
-    /// Returns whether each request must validate the page: the origin states no lifetime above 0.
+    /// Returns whether each request must validate the page: the origin states no lifetime above 0. `is_shared`: see
+    /// [`PageKey::is_shared`](crate::page_cache::PageKey::is_shared).
     #[must_use]
-    pub fn is_never_fresh(&self) -> bool {
+    pub fn is_never_fresh(&self, is_shared: bool) -> bool {
         let control = CacheControl::of_response(&self.headers);
+        if is_shared && !control.is_targeted() {
+            return false;
+        }
         let seconds = control.seconds("s-maxage").or_else(|| control.seconds("max-age"));
         control.has("no-cache") || seconds == Some(0)
     }

@@ -21,7 +21,9 @@ scenarios! {
     a_page_that_the_origin_forbids_to_store_is_shared,
     pages_without_an_item_are_shared,
     a_visitor_with_an_unknown_cookie_gets_an_own_page,
+    a_page_that_the_origin_forbids_to_store_is_not_declared_shared,
     a_visitors_own_response_leads_to_a_shared_page,
+    visits_that_no_shared_page_can_answer_cost_one_request_each,
     other_paths_and_parameters_are_not_shared,
     an_error_and_a_cookie_are_not_stored,
     an_explanation_names_the_rule,
@@ -63,6 +65,28 @@ async fn a_visitor_with_an_unknown_cookie_gets_an_own_page(shop: &Shop) {
         assert!(!status.starts_with("hit") && body == format!("hello {cookie}"), "{status}: {body}");
     }
     assert_eq!(ask(shop, "/shoes/red", &[]).await.1, "hello ");
+}
+
+async fn a_page_that_the_origin_forbids_to_store_is_not_declared_shared(shop: &Shop) {
+    for (path, control) in [("/shoes/a", "private, s-maxage=60"), ("/shoes/b", "public, no-store")] {
+        shop.origin.answer_with(move |asked| {
+            Reply::html(format!("hello {}", asked.header("cookie"))).header("cache-control", control)
+        });
+        assert_eq!(status(shop, path, &[]).await, "fwd=uri-miss; stored", "{control}");
+        let (status, body) = ask(shop, path, &[("cookie", "sid=ada")]).await;
+        assert!(!status.starts_with("hit") && body == "hello sid=ada", "{control}: {status}, {body}");
+    }
+}
+
+async fn visits_that_no_shared_page_can_answer_cost_one_request_each(shop: &Shop) {
+    shop.origin.answer_with(|asked| php(asked).header("vary", "Cookie"));
+    assert_eq!(status(shop, "/shoes/red", &[]).await, "fwd=uri-miss; stored");
+    for visit in 1..4 {
+        status(shop, "/shoes/red", &[("cookie", "PHPSESSID=ada")]).await;
+        shop.settled().await;
+        assert_eq!(shop.origin.count(), 1 + visit);
+    }
+    assert!(status(shop, "/shoes/red", &[]).await.starts_with("hit"));
 }
 
 async fn a_visitors_own_response_leads_to_a_shared_page(shop: &Shop) {

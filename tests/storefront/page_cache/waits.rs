@@ -14,7 +14,7 @@ use crate::{
 };
 
 scenarios! {
-    &[("PAGE_WAIT_MS", "25000"), ("PAGE_MAX_BYTES", "1000")];
+    &[("PAGE_WAIT_MS", "25000"), ("PAGE_MAX_BYTES", "1000"), ("PATHS_SHARED", "/shared/*")];
     nobody_waits_for_a_second_failing_render,
     nobody_waits_for_a_failed_render_behind_a_response,
     nobody_waits_for_a_page_that_each_request_validates,
@@ -77,11 +77,14 @@ async fn nobody_waits_for_a_failed_render_behind_a_response(shop: &Shop) {
 }
 
 async fn nobody_waits_for_a_page_that_each_request_validates(shop: &Shop) {
-    for control in ["no-cache", "max-age=0"] {
-        let path = format!("/{control}");
-        shop.origin.answer(fresh("page", control).header("etag", "\"a\""));
-        status(shop, &path, &[]).await;
-        visit_together(shop, &path, &[]).await;
+    for (path, name, control) in [
+        ("/a", "cache-control", "no-cache"),
+        ("/b", "cache-control", "max-age=0"),
+        ("/shared/c", "cdn-cache-control", "no-cache"),
+    ] {
+        shop.origin.answer(Reply::html("page").header(name, control).header("etag", "\"a\""));
+        status(shop, path, &[]).await;
+        visit_together(shop, path, &[]).await;
     }
 }
 

@@ -3,6 +3,7 @@
 mod facts;
 mod itself;
 mod late;
+mod token;
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

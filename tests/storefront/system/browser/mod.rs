@@ -2,7 +2,12 @@
 //! a file of the same name in this folder; `support.mjs` and `shop.mjs` contain what they share. Without Chromium,
 //! `cargo xtask test` skips this module.
 
-use std::{env, process::Stdio, time::Duration};
+use std::{
+    env,
+    process::Stdio,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use tokio::{process::Command, sync::Mutex, time};
 
@@ -64,6 +69,43 @@ async fn a_late_hole_is_filled_and_its_form_waits() {
         Reply::html(format!("<!doctype html><title>Mug</title><p id=mini>{name}</p>{form}")).after(delay)
     });
     run_in(&shop, "a_late_hole_is_filled_and_its_form_waits").await;
+}
+
+/// In front of an origin that starts a session for each visitor, as most frameworks do, and checks its token.
+#[tokio::test]
+async fn a_form_gets_the_token_of_a_new_session() {
+    let variables = [
+        ("PATHS_SHARED", "/products/*"),
+        ("HOLES", "/products/* [name=token] <- token"),
+        ("COOKIES_HOLES", "sid"),
+        ("COOKIES_DROPPED", "sid@/products/*"),
+    ];
+    let _alone = ONE_BROWSER.lock().await;
+    let shop = Shop::workerd(&variables).await;
+    let sessions = AtomicUsize::new(0);
+    shop.origin.answer_with(move |asked| {
+        let own = asked.header("cookie").split("sid=").nth(1).map(str::to_owned);
+        if let Some(form) = asked.path.strip_prefix("/buy?") {
+            let rest = own.and_then(|own| form.strip_prefix(&format!("token=of-{own}&")));
+            let bought = |rest: &str| Reply::status(303).header("location", format!("/bought?{rest}"));
+            return rest.map_or_else(|| Reply::status(419), bought);
+        }
+        if !asked.path.starts_with("/products/") {
+            return Reply::html("<!doctype html><title>Shop</title>");
+        }
+        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        // The second button's script reads the token when the button is pressed.
+        let page = format!(
+            "<!doctype html><title>Mug</title><form action=/buy><input type=hidden name=token value=of-{sid}>\
+             <input id=quantity name=quantity value=1><button id=form>Buy</button>\
+             <button id=script type=button>Buy</button></form><script>\
+             document.querySelector('#script').addEventListener('click', () => {{\
+             location = '/buy?' + new URLSearchParams(new FormData(document.forms[0])); }})</script>"
+        );
+        let page = Reply::html(page).header("cache-control", "no-cache, private");
+        if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+    });
+    run_in(&shop, "a_form_gets_the_token_of_a_new_session").await;
 }
 
 async fn run(scenario: &str) {
