@@ -69,9 +69,22 @@ const SHARED_RISK: &str = "visitors without the shop's cookies see a page that i
     and the same page in every country.";
 const FORBIDDEN_RISK: &str = "the shop forbids caches to store these pages, and edgefront then stores them. Visitors \
     without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, and the same page in every country.";
+const KEPT_RISK: &str = "a visitor can have a page stored for each value of this parameter, until other pages make room in \
+    PAGE_TOTAL_BYTES.";
+/// The risk of `WRITES_PERSONAL`.
+pub const WRITE_RISK: &str =
+    "a write that changes the page for everybody, such as a review, shows there after PAGE_TTL.";
+/// The risk of `LOGIN_ROUTES`.
+pub const LOGIN_RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one network, 20 by default.";
 /// The risk of `PATHS_PERSONAL`.
 pub const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
+
+/// Parameters of lists of products.
+const LIST_PARAMETERS: [&str; 9] = ["page", "p", "paged", "sort", "sort_by", "order", "orderby", "order_by", "dir"];
+
+/// Segments of paths at which visitors sign in or register.
+const LOGIN_SEGMENTS: [&str; 7] = ["login", "signin", "sign-in", "register", "signup", "sign-up", "log-in"];
 
 /// Segments of paths whose pages belong to one visitor in nearly every shop.
 const PERSONAL_SEGMENTS: [&str; 22] = [
@@ -191,15 +204,20 @@ fn name_items(page: &Refused) -> Advice {
     )
 }
 
-/// A rule that shares the pages of a kind, or `otherwise`. A kind with parameters gets none: visitors could store a page for
-/// each value.
+/// A rule that shares the pages of a kind, or `otherwise`. A kind with parameters gets none, except those of lists: visitors
+/// could store a page for each value.
 fn share_path(page: &Refused, risk: &'static str, otherwise: &str) -> Advice {
     if let Some((text, rule)) = keep_personal(page.kind, page.renders) {
         return Advice::Personal(text, rule);
     }
+    let parameters = || page.kind.split_once('?').into_iter().flat_map(|(_, names)| names.split('&'));
     match path_pattern(page.kind) {
-        Some(value) if !page.kind.contains('?') && page.renders != Renders::Different => {
-            Advice::Rules(vec![Rule { variable: "PATHS_SHARED", value, risk }])
+        Some(value)
+            if parameters().all(|name| LIST_PARAMETERS.contains(&name)) && page.renders != Renders::Different =>
+        {
+            let path = Rule { variable: "PATHS_SHARED", value, risk };
+            let kept = |name: &str| Rule { variable: "QUERY_KEPT", value: name.to_owned(), risk: KEPT_RISK };
+            Advice::Rules(std::iter::once(path).chain(parameters().map(kept)).collect())
         }
         _ => Advice::Declare(otherwise.to_owned()),
     }
@@ -210,7 +228,8 @@ fn share_path(page: &Refused, risk: &'static str, otherwise: &str) -> Advice {
 pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     let path = path_pattern(kind)?;
     let has_name = path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment));
-    if !has_name && (renders != Renders::Different || path.contains('*')) {
+    // A rule for a path with parameters holds for its other pages, too.
+    if !has_name && (renders != Renders::Different || path.contains('*') || kind.contains('?')) {
         return None;
     }
     let reason = match renders {
@@ -219,6 +238,12 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     };
     let text = format!("{reason}. Add {path} to PATHS_PERSONAL.");
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
+}
+
+/// Returns whether visitors sign in or register at the pages of a kind.
+pub fn is_login(kind: &str) -> bool {
+    let path = kind.split('?').next().unwrap_or_default();
+    path.split('/').any(|segment| LOGIN_SEGMENTS.contains(&segment))
 }
 
 /// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page.
@@ -281,9 +306,11 @@ mod tests {
         for kind in ["/", "/a/*/*", "/books/*/reviews/", "/blog/page/*/"] {
             assert_eq!(rules(Reason::NoItem, kind, &[]), Ok(vec![format!("PATHS_SHARED {kind}")]));
         }
-        for kind in ["/*", "/books/*?page"] {
+        for kind in ["/*", "/books/*?color"] {
             assert!(rules(Reason::NoItem, kind, &[]).is_err(), "{kind}");
         }
+        let list = rules(Reason::NoItem, "/books?page&sort", &[]).unwrap();
+        assert_eq!(list, ["PATHS_SHARED /books", "QUERY_KEPT page", "QUERY_KEPT sort"]);
     }
 
     #[test]
@@ -294,6 +321,7 @@ mod tests {
             ("/cart", Equal, Some("/cart")),
             ("/account/*?page", EqualWithCsrfCookie, Some("/account/*")),
             ("/about", Different, Some("/about")),
+            ("/about?id", Different, None),
             ("/about", EqualWithCsrfCookie, None),
             ("/books/*", Different, None),
             ("/*", Different, None),
@@ -310,7 +338,7 @@ mod tests {
         }
         for reason in [Reason::Private, Reason::NoStore, Reason::NoCache, Reason::NotFresh] {
             assert_eq!(rules(reason, "/books/*/", &[]), Ok(vec!["PATHS_SHARED /books/*/".to_owned()]), "{reason:?}");
-            for kind in ["/orders/*", "/books/*?page"] {
+            for kind in ["/orders/*", "/books/*?color"] {
                 assert!(rules(reason, kind, &[]).is_err(), "{reason:?} {kind}");
             }
         }

@@ -60,6 +60,16 @@ pub fn notes_of_kind(kind: &str, pages: &[&Examined]) -> Vec<String> {
     notes
 }
 
+/// A note on invisible values of the pages that change at each request, such as a time in a script.
+pub fn note_on_noise(kind: &str, pages: &[&Examined]) -> Option<String> {
+    let found = pages.iter().find_map(|page| page.noise.first())?;
+    Some(format!(
+        "pages of {kind} contain an invisible value that changes at each request: `{}` or `{}`; all visitors of a stored page get \
+         the same one",
+        found.one, found.other
+    ))
+}
+
 /// A note if hits are lost for text that visitors may do without: the proposed `rules` make the cookies personal that the shop
 /// itself set, such as a list of recently viewed products.
 pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Option<String> {

@@ -64,7 +64,8 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
-    let (mut dangers, mut reports, mut notes, mut shared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut dangers, mut reports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut shared, mut writes) = (Vec::new(), Vec::new());
     for (kind, PagesOfKind { pages: indices, dangers: found }) in kinds {
         let pages: Vec<_> = indices.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
@@ -75,16 +76,23 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         }
         let is_safe = found.is_empty();
         dangers.extend(found);
+        notes.extend(danger::note_on_noise(&kind, &pages));
         notes.extend(danger::notes_of_kind(&kind, &pages));
         notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
         if is_safe && report.hit_ratio_with_rules > 0.0 {
-            shared.push((reports.len(), indices));
+            shared.push((reports.len(), indices.clone()));
         }
+        writes.push((reports.len(), indices));
         reports.push(report);
     }
     for (report, indices) in shared {
         if let Some(report) = reports.get_mut(report) {
             diagnosis.settings = diagnosis.find_holes(report, &indices, &given).await?;
+        }
+    }
+    for (report, indices) in writes {
+        if let Some(report) = reports.get_mut(report) {
+            diagnosis.settings = diagnosis.add_write_rules(report, &indices);
         }
     }
     let in_holes: Vec<_> = reports.iter().flat_map(|report| &report.rules).cloned().collect();
@@ -248,6 +256,27 @@ impl Diagnosis {
         report.remedy.get_or_insert_with(|| TRIED.to_owned());
         report.rules.extend(holes.rules);
         Ok(holes.settings)
+    }
+
+    /// Rules for writes that change only what their visitor sees: a form that a shared page sends to itself, and logins. Returns
+    /// the settings with them.
+    fn add_write_rules(&self, report: &mut KindReport, indices: &[usize]) -> Settings {
+        let mut pages = indices.iter().filter_map(|index| self.examined.get(*index));
+        let config = &self.app.config;
+        let Some(value) = advice::path_pattern(&report.kind) else { return self.settings.clone() };
+        let rule = if advice::is_login(&report.kind) && !value.contains('*') {
+            let is_new = !config.origin.login_routes.contains(&value);
+            is_new.then_some(Rule { variable: "LOGIN_ROUTES", value, risk: advice::LOGIN_RISK })
+        } else if report.hit_ratio_with_rules > 0.0 && pages.any(|page| page.posts_to_itself) {
+            let is_new = !config.page.urls.personal_writes.contains(&value);
+            is_new.then_some(Rule { variable: "WRITES_PERSONAL", value, risk: advice::WRITE_RISK })
+        } else {
+            None
+        };
+        let Some(rule) = rule else { return self.settings.clone() };
+        let settings = self.settings.with_rule(rule.variable, &rule.value);
+        report.rules.push(rule);
+        settings
     }
 
     /// A note if the signed-in visitor sees what everybody sees.

@@ -164,16 +164,19 @@ fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '-' | '+' | '.')
 }
 
-/// Text in one line. Long words lose their end, because they may be tokens.
+/// Text in one line. Long words lose their end, because they may be tokens. A time, which has at most 20 digits, is none.
 fn without_secrets(text: &str) -> String {
     let mut safe = String::new();
-    let mut length = 0;
-    for character in text.chars() {
-        length = if is_of_word(character) { length + 1 } else { 0 };
-        match length {
-            length if length <= MAX_WORD / 2 => safe.push(if character.is_whitespace() { ' ' } else { character }),
-            length if length == MAX_WORD / 2 + 1 => safe.push('…'),
-            _ => {}
+    let words = text.split_inclusive(|character| !is_of_word(character));
+    for word in words {
+        let own = word.trim_end_matches(|character| !is_of_word(character));
+        let is_time = own.len() <= 20 && own.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
+        if is_time || own.chars().count() <= MAX_WORD / 2 {
+            safe.push_str(word);
+        } else {
+            safe.extend(own.chars().take(MAX_WORD / 2));
+            safe.push('…');
+            safe.push_str(word.get(own.len()..).unwrap_or_default());
         }
     }
     safe.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -44,6 +44,10 @@ pub struct Examined {
     pub headers: Vec<String>,
     /// The differences of two renders for two visitors without cookies. None: not compared.
     pub renders_differ: Option<Vec<Difference>>,
+    /// Further differences of the two renders: invisible values that change at each request of the same visitor, too.
+    pub noise: Vec<Difference>,
+    /// A form of the page is sent to the page's own path.
+    pub posts_to_itself: bool,
     pub visits: Vec<Visit>,
 }
 
@@ -86,6 +90,7 @@ impl Examiner<'_> {
             own.push((visitor, self.own_page(&key, url, &cookies).await?, cookies));
         }
         let mut noise = Noise { places: between_renders.clone(), has_later_render: false };
+        let of_requests = self.noise_of_requests(&first, &between_renders, (&key, url), &own).await?;
         let stored = first.stored.as_ref().ok().map(|page| &**page);
         let mut visits = vec![Visit {
             visitor: Visitor::WithoutCookies,
@@ -109,6 +114,8 @@ impl Examiner<'_> {
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
         let (headers, text) =
             own.first().map_or_else(|| (&first.headers, first.text()), |(_, page, _)| (&page.headers, page.text()));
+        let is_own = |action: &String| url.join(action).is_ok_and(|target| target.path() == url.path());
+        let posts_to_itself = tokens::post_actions(&text).iter().any(is_own);
         Some(Examined {
             url: url.clone(),
             path: key.path().to_owned(),
@@ -118,9 +125,38 @@ impl Examiner<'_> {
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             verdict: first.stored.map(drop),
-            renders_differ: Some(between_renders.into_iter().take(MAX_NAMED).collect()),
+            posts_to_itself,
+            renders_differ: Some(
+                between_renders.into_iter().filter(|found| !of_requests.contains(found)).take(MAX_NAMED).collect(),
+            ),
+            noise: of_requests,
             visits,
         })
+    }
+
+    /// The differences between two renders that no visitor sees, such as a time or the id of a request in a script, and that
+    /// also change if the same visitor asks again: so they belong to the request, and not to the visitor. None as for
+    /// [`Examiner::examine`].
+    async fn noise_of_requests(
+        &self,
+        first: &SharedRender,
+        differences: &[Difference],
+        (key, url): (&PageKey, &Url),
+        own: &[(Visitor, Page, HeaderValue)],
+    ) -> Option<Vec<Difference>> {
+        let is_candidate = |found: &&Difference| found.kind == DifferenceKind::Content;
+        let candidates: Vec<_> = differences.iter().filter(is_candidate).cloned().collect();
+        // A visitor with the shop's own cookies has a session, if the shop starts one.
+        let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies).or(own.first());
+        let Some((_, page, cookies)) = with_session.filter(|_| !candidates.is_empty()) else { return Some(Vec::new()) };
+        let again = self.own_page(key, url, cookies).await?;
+        let pieces = |html: &str| Pieces::of(html, self.csrf_tokens());
+        let found =
+            difference::between(&pieces(&first.text()), &pieces(&page.text()).compared_with(&again.text()), &[]);
+        let changes = |candidate: &Difference| {
+            found.iter().any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))
+        };
+        Some(candidates.into_iter().filter(changes).collect())
     }
 
     /// A render for a visitor without cookies, and its differences from a render for another one. None as for
@@ -264,6 +300,8 @@ impl Examined {
             vary: Some(VaryFields::default()),
             headers: Vec::new(),
             renders_differ: None,
+            noise: Vec::new(),
+            posts_to_itself: false,
             visits: [Visitor::WithoutCookies, Visitor::WithAnalytics].map(visit).into(),
         }
     }

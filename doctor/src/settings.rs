@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use edgefront::config::{
     Config,
     presets::Preset,
-    variables::{CSRF_COOKIE, HOLES, ITEM_ROUTES, ORIGIN_URL, PAGE_MAX_BYTES, PRESET, VARIABLES},
+    variables::{CSRF_COOKIE, HOLES, ITEM_ROUTES, LOGIN_ROUTES, ORIGIN_URL, PAGE_MAX_BYTES, PRESET, VARIABLES},
 };
 use url::Url;
 use xtask::{failure::Failure, variables::Variables};
@@ -81,7 +81,7 @@ impl Settings {
             let separator = separator(variable);
             let mut entries = own.trim_start_matches('+').split(separator).map(str::trim);
             if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}{separator} {value}") }
-        } else if variable == ITEM_ROUTES.name {
+        } else if [ITEM_ROUTES.name, LOGIN_ROUTES.name].contains(&variable) {
             // Not a list that `+` can extend.
             inherited().map_or_else(|| value.to_owned(), |preset| format!("{preset}, {value}"))
         } else {

@@ -34,6 +34,20 @@ pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
     headers.get_all(header::SET_COOKIE).iter().filter(is_repeated).map(cookie_name).find(is_csrf)
 }
 
+/// The actions of forms with the method POST; empty for one without an action.
+pub fn post_actions(html: &str) -> Vec<String> {
+    let mut actions = Vec::new();
+    for token in Tokenizer::new(html).flatten() {
+        let Token::StartTag(tag) = token else { continue };
+        let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
+        let is_post = attribute(b"method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
+        if is_post && **tag.name == *b"form" {
+            actions.push(attribute(b"action").unwrap_or_default());
+        }
+    }
+    actions
+}
+
 /// The values of the hidden form fields.
 fn hidden_values(html: &str) -> Vec<String> {
     let mut values = Vec::new();

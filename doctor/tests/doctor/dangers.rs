@@ -165,13 +165,13 @@ fn a_silent_shop_with_names_is_no_danger_because_cookies_make_visitors_personal(
 fn the_advice_to_share_a_page_names_the_cookie_of_visitors_who_see_another_one() {
     let page = |asked: &Asked| {
         let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
-        Reply::html(format!("<a href='/about?page=us'>About</a><p>{name}</p>"))
+        Reply::html(format!("<a href='/about?color=us'>About</a><p>{name}</p>"))
     };
     let report = Shop::start(page).examine(&["--login", "login=ann"]);
-    let remedy = kind(&report, "/about?page")["remedy"].as_str().unwrap();
+    let remedy = kind(&report, "/about?color")["remedy"].as_str().unwrap();
     assert!(remedy.ends_with("see a different page: first add COOKIES_PERSONAL = \"+ login\"."), "{remedy}");
     let report = Shop::start(page).examine(&["--login", "login=ann", "--var", "COOKIES_PERSONAL=login"]);
-    let remedy = kind(&report, "/about?page")["remedy"].as_str().unwrap();
+    let remedy = kind(&report, "/about?color")["remedy"].as_str().unwrap();
     assert!(remedy.ends_with("s-maxage=60."), "{remedy}");
 }
 

@@ -18,9 +18,9 @@ use crate::{
 /// and under the URLs in its response's `Location` and `Content-Location`. This isolate drops them before the response,
 /// Redis drops them after it.
 ///
-/// A write to one of `CART_ROUTES` changes a cart, so it voids no page that its response merely names. Otherwise each
-/// addition to a cart would void the page of the item, to which many shops redirect. A write to one of `WRITES_PERSONAL`
-/// voids no page at all.
+/// A write to one of `CART_ROUTES` or `LOGIN_ROUTES` changes a cart or a session, so it voids no page that its response merely
+/// names (a MAY of §4.4). Otherwise each addition to a cart would void the page of the item, and each login the home page, to
+/// which many shops redirect. A write to one of `WRITES_PERSONAL` voids no page at all.
 pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = visit.app.clone();
     let is_safe = request.method().is_safe();
@@ -54,18 +54,20 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     answer
 }
 
-/// The pages that the write may have changed: those under the request's URL and, unless it is one of `CART_ROUTES`, under
-/// those of `Location` and `Content-Location` with the same origin. None for one of `WRITES_PERSONAL`.
+/// The pages that the write may have changed: those under the request's URL and, unless it is one of `CART_ROUTES` or
+/// `LOGIN_ROUTES`, under those of `Location` and `Content-Location` with the same origin. None for one of `WRITES_PERSONAL`.
 fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
     if config.page.urls.personal_writes.contains(target.path()) {
         return Vec::new();
     }
-    let is_of_cart = config.origin.cart_routes.contains(target.path());
-    let named = [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| !is_of_cart).filter_map(|name| {
-        let text = response.headers().get(name)?.to_str().ok()?;
-        target.join(text).ok().filter(|named| named.origin() == target.origin())
-    });
+    let routes = [&config.origin.cart_routes, &config.origin.login_routes];
+    let is_of_visitor = routes.iter().any(|routes| routes.contains(target.path()));
+    let named =
+        [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| !is_of_visitor).filter_map(|name| {
+            let text = response.headers().get(name)?.to_str().ok()?;
+            target.join(text).ok().filter(|named| named.origin() == target.origin())
+        });
     let urls: Vec<_> = std::iter::once(target.clone()).chain(named).collect();
     let mut keys: Vec<_> =
         urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), &config.page.urls).ok()).collect();
