@@ -32,6 +32,8 @@ pub enum Renders {
     Equal,
     /// They differ in the CSRF token only, and `CSRF_COOKIE` makes them equal.
     EqualWithCsrfCookie,
+    /// They differ in CSRF tokens only, which holes may cover.
+    DifferentTokens,
     Different,
 }
 
@@ -60,7 +62,8 @@ const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
 const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
     Referer cannot submit forms.";
-const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on \
+/// The risk of `COOKIES_DROPPED`.
+pub const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on \
     these pages that needs the cookie fails for new visitors.";
 const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
@@ -76,6 +79,11 @@ pub const WRITE_RISK: &str =
     "a write that changes the page for everybody, such as a review, shows there after PAGE_TTL.";
 /// The risk of `LOGIN_ROUTES`.
 pub const LOGIN_RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one network, 20 by default.";
+/// The risk of `HOLES` with the source `token`.
+pub const TOKEN_RISK: &str =
+    "a new visitor's first form needs JavaScript: a script starts the session and fetches the token.";
+/// The risk of `COOKIES_HOLES`.
+pub const HOLE_COOKIE_RISK: &str = "none beyond that of HOLES: pages without holes come from the shop.";
 /// The risk of `PATHS_PERSONAL`.
 pub const PATH_RISK: &str = "none for visitors: these pages always come from the shop.";
 const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
@@ -234,7 +242,9 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     }
     let reason = match renders {
         Renders::Equal => "The path is one of a visitor's own pages",
-        Renders::EqualWithCsrfCookie | Renders::Different => "The page differs between visitors",
+        Renders::EqualWithCsrfCookie | Renders::DifferentTokens | Renders::Different => {
+            "The page differs between visitors"
+        }
     };
     let text = format!("{reason}. Add {path} to PATHS_PERSONAL.");
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))

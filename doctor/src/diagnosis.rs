@@ -225,7 +225,7 @@ impl Diagnosis {
                 report.rules = rules;
                 settings
             }
-            Outcome::Differs { rules, differences, at } => {
+            Outcome::Differs { rules, differences, at, .. } => {
                 let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
                 report.remedy = Some(if are_tokens && at == page.url.as_str() && !differences.is_empty() {
                     SESSION_TOKEN.to_owned()

@@ -102,6 +102,30 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
     counts
 }
 
+/// Selectors of the elements whose start tag is all that differs between `one` and `other`: fields and `meta` elements with a
+/// token. None if something else differs, too.
+pub fn tokens(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    for (at, _) in one.changes_to(other) {
+        for piece in one.texts().get(at)? {
+            let selector = token(piece)?;
+            if !found.contains(&selector) {
+                found.push(selector);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The selector of a field or a `meta` element by its name.
+fn token(piece: &str) -> Option<String> {
+    let tag = tag_name(piece).filter(|name| ["input", "meta"].contains(name))?;
+    let Some(Ok(Token::StartTag(start))) = Tokenizer::new(piece).next() else { return None };
+    let name = start.attributes.get(&b"name"[..]).map(|value| String::from_utf8_lossy(value).into_owned())?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_[].:".contains(&byte);
+    (!name.is_empty() && name.bytes().all(is_plain)).then(|| format!("{tag}[name='{name}']"))
+}
+
 /// The selectors that name an element, the most exact first: its id, its name with a class, its name.
 fn selectors(piece: &str) -> Vec<String> {
     let Some(name) = tag_name(piece).filter(|name| !NEVER.contains(name)) else { return Vec::new() };
@@ -156,6 +180,19 @@ mod tests {
         assert_eq!(covering_of("<p>same</p>", "<p>same</p>"), Some(Vec::new()));
         let two = covering_of("<i id=a>0</i><i>-</i><i id=b>0</i>", "<i id=a>1</i><i>-</i><i id=b>1</i>");
         assert_eq!(two, Some(vec!["#a".to_owned(), "#b".to_owned()]));
+    }
+
+    #[test]
+    fn tokens_are_fields_and_meta_elements() {
+        let pieces = |html: &str| Pieces::of(html, CsrfTokens::Personal);
+        let form = |token| {
+            format!("<meta name=csrf-token content={token}><b>a</b><input type=hidden name='f[_token]' value={token}>")
+        };
+        let selectors = tokens(&pieces(&form("1")), &pieces(&form("2")));
+        assert_eq!(selectors.unwrap(), ["meta[name='csrf-token']", "input[name='f[_token]']"]);
+        for (one, other) in [("<b>1</b>", "<b>2</b>"), ("<input value=1>", "<input value=2>"), ("<i>", "<b>")] {
+            assert_eq!(tokens(&pieces(one), &pieces(other)), None, "{one}");
+        }
     }
 
     #[test]

@@ -223,7 +223,10 @@ impl Examiner<'_> {
 
     async fn without_holes(&self, key: &PageKey, body: Bytes) -> Bytes {
         let rules: Vec<_> = self.app.config.page.holes.of_path(key.path()).collect();
-        let holes = holes::find(&*self.app.html, &rules, &body).await.unwrap_or_default().holes;
+        let found = holes::find(&*self.app.html, &rules, &body).await.unwrap_or_default();
+        let mut holes = found.holes.clone();
+        // The stored page has scripts for tokens, and they belong to the holes.
+        let body = found.insert_scripts(&body, &mut holes);
         let mut kept = Vec::with_capacity(body.len());
         let mut end = 0;
         for hole in holes {

@@ -8,7 +8,7 @@ use http::HeaderValue;
 use xtask::failure::Failure;
 
 use super::{
-    advice::{Rule, path_pattern},
+    advice::{HOLE_COOKIE_RISK, Rule, path_pattern},
     elements,
     examine::{Examined, Examiner, Visit},
     pieces::Pieces,
@@ -25,7 +25,6 @@ const MAX_RULES: usize = 6;
 const HOLE_RISK: &str = "each view by such a visitor costs the shop one request, as without edgefront, but the page \
     begins at once. A part that differs for other accounts only, such as prices for groups or a link for staff, shows what a \
     visitor without cookies sees.";
-const COOKIE_RISK: &str = "none beyond that of HOLES: pages without holes come from the shop.";
 
 /// The trial of holes for the pages of one kind.
 pub struct HoleTrial<'a> {
@@ -116,13 +115,13 @@ impl HoleTrial<'_> {
         let mut settings = self.settings.clone();
         let mut rules = Vec::new();
         for selector in selectors {
-            settings = settings.with_hole(pattern, selector);
+            settings = settings.with_hole(pattern, selector, ".");
             rules.push(Rule { variable: "HOLES", value: format!("{pattern} {selector} <- ."), risk: HOLE_RISK });
         }
         for name in cookies {
             // A proposal for another kind of page made it personal. Such visitors get no holes.
             settings = settings.without_entry("COOKIES_PERSONAL", name).with_rule("COOKIES_HOLES", name);
-            rules.push(Rule { variable: "COOKIES_HOLES", value: name.clone(), risk: COOKIE_RISK });
+            rules.push(Rule { variable: "COOKIES_HOLES", value: name.clone(), risk: HOLE_COOKIE_RISK });
         }
         Holes { rules, settings }
     }

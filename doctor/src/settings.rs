@@ -94,8 +94,8 @@ impl Settings {
     /// The settings with a hole at one more path. A rule with the same selector covers both paths, because `HOLES` has at most 20
     /// rules.
     #[must_use]
-    pub fn with_hole(&self, path: &str, selector: &str) -> Self {
-        let hole = format!("{selector} <- .");
+    pub fn with_hole(&self, path: &str, selector: &str, source: &str) -> Self {
+        let hole = format!("{selector} <- {source}");
         let own = self.0.get(HOLES.name).and_then(|own| own.strip_prefix('+')).unwrap_or_default();
         let is_same = |rule: &str| rule.split_once(' ').is_some_and(|(_, own)| own == hole);
         if !own.split(';').any(|rule| is_same(rule.trim())) {
@@ -109,6 +109,14 @@ impl Settings {
         });
         let mut settings = self.0.clone();
         settings.insert(HOLES.name.to_owned(), format!("+ {}", joined.collect::<Vec<_>>().join("; ")));
+        Self(settings)
+    }
+
+    /// The settings without a variable.
+    #[must_use]
+    pub fn without(&self, variable: &str) -> Self {
+        let mut settings = self.0.clone();
+        settings.remove(variable);
         Self(settings)
     }
 
@@ -171,7 +179,7 @@ mod tests {
     fn holes_with_one_selector_are_one_rule() {
         let holes = [("/a/*", "#user"), ("/a/*", "b.cart"), ("/", "#user"), ("/", "#user"), ("/", "b.cart")];
         let settings = settings(None, &[]).unwrap();
-        let settings = holes.into_iter().fold(settings, |settings, (path, hole)| settings.with_hole(path, hole));
+        let settings = holes.into_iter().fold(settings, |settings, (path, hole)| settings.with_hole(path, hole, "."));
         assert_eq!(settings.0["HOLES"], "+ /a/*,/ #user <- .; /a/*,/ b.cart <- .");
         assert_eq!(settings.config().unwrap().page.holes.of_path("/a/1").count(), 2);
         let personal = settings.with_rule("COOKIES_PERSONAL", "sid").with_rule("COOKIES_PERSONAL", "id");

@@ -7,8 +7,10 @@ use edgefront::{App, config::rules::CookieKind, page_cache::PageKey};
 
 use super::{
     advice::{self, Advice, Refused, Renders, Rule, advise},
-    difference::Difference,
+    difference::{Difference, DifferenceKind},
+    elements,
     examine::{Examined, Examiner},
+    pieces::Pieces,
     render::{self, NotStored, set_cookies},
     settings::Settings,
     shop::Shop,
@@ -26,7 +28,7 @@ pub enum Outcome {
     /// With these rules, the pages are stored. `settings` has them.
     Works { rules: Vec<Rule>, settings: Settings },
     /// With these rules, a page with different renders would be stored: they are not proposed.
-    Differs { rules: Vec<Rule>, differences: Vec<Difference>, at: String },
+    Differs { rules: Vec<Rule>, settings: Settings, differences: Vec<Difference>, at: String },
     /// The page belongs to one visitor: the reason, and the rule that keeps it personal.
     Personal(String, Rule),
     /// No rules lead to a stored page: what to do instead.
@@ -65,7 +67,8 @@ impl Trial<'_> {
                         return Ok(not_verified(&page.url));
                     };
                     let Err(NotStored { reason, .. }) = first.stored else {
-                        return self.check_sharing(rules, settings, page).await;
+                        let outcome = self.check_sharing(rules, settings, page).await?;
+                        return self.with_tokens(outcome, kind, page).await;
                     };
                     renders = self.renders(&app, page, key).await;
                     (reason, set_cookies(&first.headers), first.body.len())
@@ -116,7 +119,69 @@ impl Trial<'_> {
             let is_noise = |found: &Difference| page.noise.iter().any(|noise| noise.explains(found));
             examiner.two_renders(key).await.is_some_and(|(_, differences)| differences.iter().all(is_noise))
         };
-        if is_covered { Renders::EqualWithCsrfCookie } else { Renders::Different }
+        if is_covered {
+            Renders::EqualWithCsrfCookie
+        } else if page.differs_in_tokens() {
+            Renders::DifferentTokens
+        } else {
+            Renders::Different
+        }
+    }
+
+    /// If the renders differ in tokens of the session only, tries holes for them: see docs/holes.md#tokens-of-a-session.
+    async fn with_tokens(&self, outcome: Outcome, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
+        let Outcome::Differs { rules, settings, differences, at } = outcome else { return Ok(outcome) };
+        let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
+        let unchanged = |settings| {
+            Ok(Outcome::Differs { rules: rules.clone(), settings, differences: differences.clone(), at: at.clone() })
+        };
+        if !are_tokens || differences.is_empty() || at != page.url.as_str() {
+            return unchanged(settings);
+        }
+        let app = render::edgefront(&settings, self.shop)?;
+        let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
+        let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return unchanged(settings) };
+        let renders = (examiner.render(&key).await, examiner.render(&key).await);
+        let (Some(one), Some(other)) = renders else { return unchanged(settings) };
+        let pieces = |html: &str| Pieces::of(html, examiner.csrf_tokens());
+        let selectors = elements::tokens(&pieces(&one.text()), &pieces(&other.text())).unwrap_or_default();
+        let Some(pattern) = advice::path_pattern(kind).filter(|_| !selectors.is_empty()) else {
+            return unchanged(settings);
+        };
+        let (mut with_holes, mut more) = (settings.clone(), Vec::new());
+        for selector in selectors {
+            with_holes = with_holes.with_hole(&pattern, &selector, "token");
+            let value = format!("{pattern} {selector} <- token");
+            more.push(Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK });
+        }
+        for rule in &rules {
+            let cookie = match rule.variable {
+                // The token is not valid for a cookie that all visitors share.
+                "CSRF_COOKIE" => {
+                    with_holes = with_holes.without(rule.variable);
+                    let value = format!("{}@{pattern}", rule.value);
+                    more.push(Rule { variable: "COOKIES_DROPPED", value, risk: advice::DROP_RISK });
+                    &rule.value
+                }
+                // The cookie of the session: its visitors get their token with the page.
+                "COOKIES_PERSONAL" => {
+                    with_holes = with_holes.without_entry(rule.variable, &rule.value);
+                    &rule.value
+                }
+                _ => {
+                    more.push(rule.clone());
+                    continue;
+                }
+            };
+            more.push(Rule { variable: "COOKIES_HOLES", value: cookie.clone(), risk: advice::HOLE_COOKIE_RISK });
+        }
+        for rule in more.iter().filter(|rule| rule.variable.starts_with("COOKIES_")) {
+            with_holes = with_holes.with_rule(rule.variable, &rule.value);
+        }
+        match self.check_sharing(more, with_holes, page).await? {
+            works @ Outcome::Works { .. } => Ok(works),
+            _ => unchanged(settings),
+        }
     }
 
     /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences or
@@ -148,7 +213,7 @@ impl Trial<'_> {
             let is_in_danger = with_rules.verdict.is_ok() && self.endangered.contains(&page.url);
             let differences = with_rules.unsafe_to_share().or_else(|| is_in_danger.then(Vec::new));
             if let Some(differences) = differences {
-                return Ok(Outcome::Differs { rules, differences, at: page.url.to_string() });
+                return Ok(Outcome::Differs { rules, settings, differences, at: page.url.to_string() });
             }
         }
         Ok(Outcome::Works { rules, settings })

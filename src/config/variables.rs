@@ -96,7 +96,7 @@ variables! {
     COOKIES_DROPPED = text("", "cookies and paths separated by commas, such as oscar_history@/catalogue/*");
     /// The parts of shared pages that belong to one visitor: the pages, a CSS selector, and the source of the content.
     /// The source is `.` (the same element of the page as the visitor sees it), the path of another page with the
-    /// element, `user` or `cart`.
+    /// element, `token` (a CSRF token of the session), `user` or `cart`.
     HOLES = text("", "rules separated by ; such as /products/* #mini-cart <- /cart; + at the start adds to the preset");
     /// Cookies that change only the holes of a page. Their visitors get shared pages whose holes are filled for them,
     /// and no other shared page.

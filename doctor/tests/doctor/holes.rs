@@ -70,3 +70,26 @@ fn a_cookie_that_only_adds_a_list_may_be_ignored() {
     let notes = report["notes"].to_string();
     assert!(notes.contains("see on /books/*/: `You viewed: Mug`") && notes.contains("COOKIES_IGNORED"), "{notes}");
 }
+
+/// As Laravel answers: a session for each visitor, whose token is in each form and in the head.
+fn laravel(asked: &Asked) -> Reply {
+    let own = asked.cookies.split("laravel_session=").nth(1).and_then(|rest| rest.split(';').next());
+    let session = own.map_or_else(|| format!("visitor{}", asked.number), str::to_owned);
+    let form = format!("<form><input type='hidden' name='_token' value='of-{session}'><button>Buy</button></form>");
+    let page = Reply::html(format!("<meta name='csrf-token' content='of-{session}'>{}{form}", book_links(8)));
+    let page = page.with("cache-control", "no-cache, private");
+    page.with("set-cookie", &format!("laravel_session={session}; Path=/; HttpOnly"))
+}
+
+#[test]
+fn tokens_of_the_session_become_holes() {
+    let shop = Shop::start(laravel);
+    let report = shop.examine(&[]);
+    let books = kind(&report, "/books/*/");
+    assert_eq!(books["remedy"], "tried, and safe:", "{books:#}");
+    let holes = "+ /,/books/*/ meta[name='csrf-token'] <- token; /,/books/*/ input[name='_token'] <- token";
+    assert_eq!(report["vars"]["HOLES"], holes, "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_HOLES"], "+ laravel_session");
+    assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None);
+    assert_eq!(books["hit_ratio_with_rules"], 1.0);
+}

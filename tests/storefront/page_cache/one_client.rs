@@ -15,7 +15,7 @@ scenarios! {
     a_variant_that_cannot_be_stored_leaves_the_others,
     a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request,
     headers_that_the_url_determines_select_no_variant,
-    a_write_to_the_cart_voids_no_page,
+    a_write_to_the_cart_or_a_login_voids_no_page,
     a_page_from_redis_is_no_more_declared_shared_than_the_origins_response,
 }
 
@@ -101,9 +101,11 @@ async fn headers_that_the_url_determines_select_no_variant(shop: &Shop) {
     assert!(status(shop, "/page", &[]).await.starts_with("hit"));
 }
 
-async fn a_write_to_the_cart_voids_no_page(shop: &Shop) {
+async fn a_write_to_the_cart_or_a_login_voids_no_page(shop: &Shop) {
     make_popular(shop, "mug").await;
-    for (path, is_voided) in [("/basket/add", false), ("/products/mug", false), ("/reviews/add", true)] {
+    for (path, is_voided) in
+        [("/basket/add", false), ("/login", false), ("/products/mug", false), ("/reviews/add", true)]
+    {
         shop.origin.answer(Reply::html("page"));
         shop.visit("/products/mug").await;
         shop.settled().await;
