@@ -13,32 +13,33 @@ const forms = new Set(tags.map((tag) => tag.closest("form")).filter(Boolean));
 const tokenForms = new Set(tokens.map((tag) => tag.closest("form")).filter(Boolean));
 // Scripts read such a token, which is often a `meta` element, when a button is pressed.
 const hasCommonToken = tokens.some((tag) => !tag.closest("form"));
-const BUTTONS = "button, input[type=submit], input[type=button], input[type=image], [role=button], [data-method]";
+const BUTTONS = "button, input[type=submit], input[type=button], input[type=image], [role=button], [data-method], [data-turbo-method]";
 
-let waiting = null;
+// What the visitor did meanwhile, by the element: a second press of a button changes nothing.
+const waiting = new Map();
 let content = null;
 
 function hold(event) {
-	const form = event.target.closest("form");
-	let repeat;
+	const target = event.composedPath()[0];
+	const form = target.closest?.("form");
 	if (event.type === "submit") {
 		if (!forms.has(form)) return;
 		const { submitter } = event;
-		repeat = () => form.requestSubmit(submitter);
+		waiting.set(form, () => form.requestSubmit(submitter));
 	} else {
-		const button = event.target.closest(BUTTONS);
+		const button = target.closest?.(BUTTONS);
 		if (!button || !(hasCommonToken || tokenForms.has(form))) return;
-		repeat = () => button.click();
+		waiting.set(button, () => button.click());
 	}
 	event.preventDefault();
 	event.stopImmediatePropagation();
-	waiting ??= repeat;
 	start();
 }
 
-function release() {
+function repeat() {
 	for (const type of ["submit", "click"]) window.removeEventListener(type, hold, true);
-	waiting?.();
+	for (const action of waiting.values()) action();
+	waiting.clear();
 }
 
 // Scripts of the shop may refer to the field of a token, so it stays the same element.
@@ -50,27 +51,35 @@ function replace(element, html) {
 		element.outerHTML = html;
 		return;
 	}
+	for (const { name } of [...element.attributes]) if (!own.hasAttribute(name)) element.removeAttribute(name);
 	for (const { name, value } of own.attributes) element.setAttribute(name, value);
 }
 
 async function fill() {
 	const page = encodeURIComponent(location.pathname + location.search);
 	const response = await fetch(`/_edge/v1/holes?page=${page}`, { credentials: "same-origin", headers: { accept: "application/json" } });
-	if (!response.ok) return;
+	if (!response.ok) return false;
 	const found = await response.json();
 	for (const tag of tags) {
-		const elements = found[tag.dataset.hole] ?? [];
-		const html = elements[tag.dataset.index] ?? elements[0];
-		if (html !== undefined) replace(tag.previousElementSibling, html);
+		const { hole, index } = tag.dataset;
+		const html = found[hole]?.[index] ?? found[hole]?.[0];
+		const element = tag.previousElementSibling;
+		// A script of the shop may have moved the element.
+		if (html !== undefined && element?.matches(hole)) replace(element, html);
 		tag.remove();
 	}
+	return true;
 }
 
-// Without the content, the page stays as it is, and its forms work as far as they can.
-function start() {
-	content ??= fill().catch(() => {}).finally(release);
+// Without the content, the page stays as it is, and its forms work as far as they can. The next use requests it again.
+async function start() {
+	if (content) return;
+	content = fill().catch(() => false);
+	const isFilled = await content;
+	if (!isFilled && waiting.size === 0) content = null;
+	else repeat();
 }
 
 for (const type of ["submit", "click"]) window.addEventListener(type, hold, true);
 if (tags.length > tokens.length) start();
-for (const form of tokenForms) for (const type of ["pointerenter", "focusin"]) form.addEventListener(type, start, { once: true });
+for (const form of tokenForms) for (const type of ["pointerenter", "focusin"]) form.addEventListener(type, start);

@@ -65,7 +65,8 @@ const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sen
 /// The risk of `COOKIES_DROPPED`.
 pub const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on \
     these pages that needs the cookie fails for new visitors.";
-const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
+/// The risk of `COOKIES_PERSONAL` for a cookie of pages that then are shared.
+pub const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \
     appears later, unless the shop purges the page. Each value counts as an item of the ranking.";
 const SHARED_RISK: &str = "visitors without the shop's cookies see a page that is up to PAGE_TTL old, 300 s by default, \
@@ -95,7 +96,7 @@ const LIST_PARAMETERS: [&str; 9] = ["page", "p", "paged", "sort", "sort_by", "or
 const LOGIN_SEGMENTS: [&str; 7] = ["login", "signin", "sign-in", "register", "signup", "sign-up", "log-in"];
 
 /// Segments of paths whose pages belong to one visitor in nearly every shop.
-const PERSONAL_SEGMENTS: [&str; 22] = [
+const PERSONAL_SEGMENTS: [&str; 19] = [
     "account",
     "accounts",
     "admin",
@@ -104,7 +105,6 @@ const PERSONAL_SEGMENTS: [&str; 22] = [
     "checkout",
     "compare",
     "favorites",
-    "login",
     "logout",
     "my-account",
     "order",
@@ -115,8 +115,6 @@ const PERSONAL_SEGMENTS: [&str; 22] = [
     "forgot-password",
     "lost-password",
     "profile",
-    "register",
-    "signin",
     "wishlist",
 ];
 
@@ -235,7 +233,7 @@ fn share_path(page: &Refused, risk: &'static str, otherwise: &str) -> Advice {
 /// also keep other pages personal.
 pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     let path = path_pattern(kind)?;
-    let has_name = path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment));
+    let has_name = is_login(&path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment));
     // A rule for a path with parameters holds for its other pages, too.
     if !has_name && (renders != Renders::Different || path.contains('*') || kind.contains('?')) {
         return None;

@@ -73,8 +73,11 @@ pub fn note_on_noise(kind: &str, pages: &[&Examined]) -> Option<String> {
 /// A note if hits are lost for text that visitors may do without: the proposed `rules` make the cookies personal that the shop
 /// itself set, such as a list of recently viewed products.
 pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Option<String> {
-    let is_proposed =
-        |name: &&String| rules.iter().any(|rule| rule.variable == "COOKIES_PERSONAL" && rule.value == **name);
+    let is_session =
+        |name: &str| ["sess", "sid", "auth", "token"].iter().any(|part| name.to_ascii_lowercase().contains(part));
+    let is_proposed = |name: &&String| {
+        !is_session(name) && rules.iter().any(|rule| rule.variable == "COOKIES_PERSONAL" && rule.value == **name)
+    };
     let mut visits = pages.iter().flat_map(|page| &page.visits);
     let visit = visits.find(|visit| visit.visitor == Visitor::WithOwnCookies && !visit.differences.is_empty())?;
     let is_text = visit.differences.iter().all(|found| found.kind == DifferenceKind::VisibleText);
@@ -82,8 +85,8 @@ pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Opti
     let excerpts = excerpts(visit).filter(|_| is_text && !names.is_empty())?;
     let names = names.join(", ");
     Some(format!(
-        "visitors with {names} see on {kind}: {excerpts}; if they can do without it, name {names} in COOKIES_IGNORED instead \
-         of COOKIES_PERSONAL, and these visitors get stored pages"
+        "visitors with {names} see on {kind}: {excerpts}; if they can do without it, and {names} holds nothing else, no session \
+         and no basket, name it in COOKIES_IGNORED instead of COOKIES_PERSONAL: these visitors then get stored pages"
     ))
 }
 

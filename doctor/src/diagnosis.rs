@@ -95,10 +95,9 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
             diagnosis.settings = diagnosis.add_write_rules(report, &indices);
         }
     }
-    let in_holes: Vec<_> = reports.iter().flat_map(|report| &report.rules).cloned().collect();
-    let is_hole = |name: &str| in_holes.iter().any(|rule| rule.variable == "COOKIES_HOLES" && rule.value == name);
+    let holes = diagnosis.settings.config()?.page.cookies.holes;
     for report in &mut reports {
-        report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !is_hole(&rule.value));
+        report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !holes.contains(&rule.value));
     }
     for Finding { note, rules } in
         negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
@@ -251,7 +250,8 @@ impl Diagnosis {
         given: &Settings,
     ) -> Result<Settings, Failure> {
         let pages: Vec<_> = indices.iter().filter_map(|index| self.examined.get(*index)).collect();
-        let trial = HoleTrial { shop: &self.shop, visitors: &self.visitors, given, settings: &self.settings };
+        let (settings, sample) = (&self.settings, self.examined.as_slice());
+        let trial = HoleTrial { shop: &self.shop, visitors: &self.visitors, given, settings, sample };
         let Some(holes) = trial.run(&report.kind, &pages).await? else { return Ok(self.settings.clone()) };
         report.remedy.get_or_insert_with(|| TRIED.to_owned());
         report.rules.extend(holes.rules);

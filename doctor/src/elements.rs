@@ -16,7 +16,7 @@ const NEVER: [&str; 8] = ["html", "head", "body", "main", "title", "script", "st
 /// Elements that select themselves if the page has one of them.
 const LANDMARKS: [&str; 6] = ["header", "nav", "aside", "footer", "form", "dialog"];
 
-/// A selector may match so many elements of a page.
+/// Most elements of a page that a proposed selector may match.
 const MAX_MATCHES: usize = 5;
 
 /// Selectors of the smallest elements of `one` that contain everything that differs in `other`, except for pieces that change
@@ -60,7 +60,7 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
 
 /// An element that a selector can name.
 struct Element {
-    /// From the start tag to the piece after the last one of the content.
+    /// From the start tag to the end tag, exclusive.
     range: Range<usize>,
     selectors: Vec<String>,
 }
@@ -106,7 +106,10 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
 /// token. None if something else differs, too.
 pub fn tokens(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
     let mut found = Vec::new();
-    for (at, _) in one.changes_to(other) {
+    for (at, at_other) in one.changes_to(other) {
+        if at.len() != at_other.len() {
+            return None;
+        }
         for piece in one.texts().get(at)? {
             let selector = token(piece)?;
             if !found.contains(&selector) {

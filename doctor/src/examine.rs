@@ -146,8 +146,11 @@ impl Examiner<'_> {
     ) -> Option<Vec<Difference>> {
         let is_candidate = |found: &&Difference| found.kind == DifferenceKind::Content;
         let candidates: Vec<_> = differences.iter().filter(is_candidate).cloned().collect();
-        // A visitor with the shop's own cookies has a session, if the shop starts one.
-        let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies).or(own.first());
+        // A visitor with the shop's own cookies has a session, if the shop starts one. If its cookie is not sent here, as a
+        // `Secure` one over http, each request starts another session.
+        let has_no_session = |own: &&(Visitor, Page, HeaderValue)| set_cookies(&own.1.headers).is_empty();
+        let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies);
+        let with_session = with_session.or_else(|| own.first().filter(has_no_session));
         let Some((_, page, cookies)) = with_session.filter(|_| !candidates.is_empty()) else { return Some(Vec::new()) };
         let again = self.own_page(key, url, cookies).await?;
         let pieces = |html: &str| Pieces::of(html, self.csrf_tokens());
@@ -224,9 +227,8 @@ impl Examiner<'_> {
     async fn without_holes(&self, key: &PageKey, body: Bytes) -> Bytes {
         let rules: Vec<_> = self.app.config.page.holes.of_path(key.path()).collect();
         let found = holes::find(&*self.app.html, &rules, &body).await.unwrap_or_default();
-        let mut holes = found.holes.clone();
         // The stored page has scripts for tokens, and they belong to the holes.
-        let body = found.insert_scripts(&body, &mut holes);
+        let (body, holes) = found.into_page(body, Vec::new());
         let mut kept = Vec::with_capacity(body.len());
         let mut end = 0;
         for hole in holes {

@@ -3,7 +3,10 @@
 
 use std::rc::Rc;
 
-use edgefront::{config::rules::CookieKind, page_cache::PageKey};
+use edgefront::{
+    config::rules::{CookieKind, PathPatterns},
+    page_cache::PageKey,
+};
 use http::HeaderValue;
 use xtask::failure::Failure;
 
@@ -34,6 +37,8 @@ pub struct HoleTrial<'a> {
     pub given: &'a Settings,
     /// With the rules that are proposed so far.
     pub settings: &'a Settings,
+    /// The whole sample.
+    pub sample: &'a [Examined],
 }
 
 /// Rules that work, and the settings with them.
@@ -74,7 +79,7 @@ impl HoleTrial<'_> {
         }
         let holes = self.rules(&pattern, &selectors, &names);
         // With the rules for other kinds, these may be too many.
-        if holes.settings.config().is_err() || !self.is_safe(&holes.settings, pages).await? {
+        if holes.settings.config().is_err() || !self.is_safe(&holes.settings, &pattern, pages).await? {
             return Ok(None);
         }
         Ok(Some(holes))
@@ -127,7 +132,7 @@ impl HoleTrial<'_> {
     }
 
     /// Returns whether the visitor gets the stored page with these settings, and nothing outside of the holes differs.
-    async fn is_safe(&self, settings: &Settings, pages: &[&Examined]) -> Result<bool, Failure> {
+    async fn is_safe(&self, settings: &Settings, pattern: &str, pages: &[&Examined]) -> Result<bool, Failure> {
         let app = super::render::edgefront(settings, self.shop)?;
         let examiner = Examiner { app, shop: self.shop, visitors: self.visitors };
         for page in pages.iter().take(MAX_PAGES) {
@@ -135,6 +140,16 @@ impl HoleTrial<'_> {
             let is_served = |visit: &Visit| visit.gets_stored_page && visit.differences.is_empty();
             let is_served = signed_in(&with_rules).is_some_and(is_served);
             if with_rules.unsafe_to_share().is_some() || with_rules.verdict.is_err() || !is_served {
+                return Ok(false);
+            }
+        }
+        // `*` stands for slashes, too, so the pages of other kinds may have the holes.
+        let paths = PathPatterns::parse(pattern).unwrap_or_default();
+        let is_of_kind = |page: &Examined| pages.iter().any(|own| own.url == page.url);
+        let others = self.sample.iter().filter(|page| paths.contains(&page.path) && !is_of_kind(page));
+        for page in others.take(MAX_PAGES) {
+            let Some(with_rules) = examiner.examine(&page.url).await else { return Ok(false) };
+            if signed_in(&with_rules).is_some_and(|visit| visit.gets_stored_page && !visit.differences.is_empty()) {
                 return Ok(false);
             }
         }

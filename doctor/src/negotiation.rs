@@ -15,11 +15,11 @@ use super::{
 };
 
 /// Languages of shops, with the regions whose pages often differ. The shortest name of a language comes first.
-const LANGUAGES: [&str; 50] = [
+const LANGUAGES: [&str; 51] = [
     "en", "en-US", "en-GB", "en-AU", "de", "de-AT", "de-CH", "fr", "fr-CA", "fr-CH", "es", "es-MX", "it", "nl",
-    "nl-BE", "pt", "pt-BR", "pl", "sv", "da", "nb", "fi", "cs", "sk", "sl", "hr", "hu", "ro", "bg", "el", "tr", "uk",
-    "ru", "et", "lv", "lt", "ja", "ko", "zh-Hans", "zh-Hant", "ar", "he", "fa", "hi", "th", "vi", "id", "ms", "ca",
-    "is",
+    "nl-BE", "pt", "pt-BR", "pl", "sv", "da", "nb", "no", "fi", "cs", "sk", "sl", "hr", "hu", "ro", "bg", "el", "tr",
+    "uk", "ru", "et", "lv", "lt", "ja", "ko", "zh-Hans", "zh-Hant", "ar", "he", "fa", "hi", "th", "vi", "id", "ms",
+    "ca", "is",
 ];
 
 const COMPUTER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) \
@@ -149,7 +149,7 @@ async fn devices(shop: &Shop, pages: &[&Url], is_named: bool) -> Option<Values> 
 
 /// The languages of the pages. None if the shop did not answer.
 async fn languages(shop: &Shop, pages: &[&Url]) -> Option<Values> {
-    let (mut found, mut announced) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     let mut differs = false;
     for url in pages {
         let page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
@@ -157,12 +157,19 @@ async fn languages(shop: &Shop, pages: &[&Url]) -> Option<Values> {
             continue;
         }
         differs = true;
+        // The pages of this address, with the languages that they announce.
+        let mut known: Vec<(String, Page)> = Vec::new();
         for language in LANGUAGES {
             let answer = get(shop, url, &header::ACCEPT_LANGUAGE, language).await?;
             let Some(own) = language_of(&answer).filter(|own| primary(own) == primary(language)) else { continue };
-            if !announced.contains(&own) {
-                announced.push(own);
-                found.push(language);
+            // A region may have prices of its own, and announce only the language.
+            let is_known =
+                known.iter().any(|(other, same)| *other == own && (page.is_noisy() || is_equal(same, &answer)));
+            if !is_known {
+                known.push((own, answer));
+                if !found.contains(&language) {
+                    found.push(language);
+                }
             }
         }
     }
@@ -202,12 +209,23 @@ impl<'a> ComparedPage<'a> {
         Some(!self.differs_from(&get(self.shop, self.url, &self.name, value).await?))
     }
 
+    /// Returns whether the page changes at each request.
+    fn is_noisy(&self) -> bool {
+        (0..self.pieces.texts().len()).any(|at| self.pieces.is_changing(at..at + 1))
+    }
+
     fn differs_from(&self, other: &Page) -> bool {
         let other_pieces = Pieces::of(&other.text(), CsrfTokens::Covered);
         // The second one says which pieces change for every request.
         let differences = difference::between(&other_pieces, &self.pieces, &[]);
         self.page.status != other.status || differences.iter().any(|found| !found.is_changing)
     }
+}
+
+/// Returns whether two pages have the same content.
+fn is_equal(one: &Page, other: &Page) -> bool {
+    let pieces = |page: &Page| Pieces::of(&page.text(), CsrfTokens::Covered);
+    one.status == other.status && pieces(one).changes_to(&pieces(other)).is_empty()
 }
 
 /// The page for a value of a header; without the header if the value is empty.

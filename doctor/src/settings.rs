@@ -81,9 +81,11 @@ impl Settings {
             let separator = separator(variable);
             let mut entries = own.trim_start_matches('+').split(separator).map(str::trim);
             if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}{separator} {value}") }
-        } else if [ITEM_ROUTES.name, LOGIN_ROUTES.name].contains(&variable) {
+        } else if variable == ITEM_ROUTES.name {
             // Not a list that `+` can extend.
             inherited().map_or_else(|| value.to_owned(), |preset| format!("{preset}, {value}"))
+        } else if variable == LOGIN_ROUTES.name {
+            format!("{}, {value}", inherited().unwrap_or(LOGIN_ROUTES.default))
         } else {
             format!("+ {value}")
         };

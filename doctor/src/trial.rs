@@ -91,6 +91,9 @@ impl Trial<'_> {
                         settings = settings.with_rule(rule.variable, &rule.value);
                         rules.push(rule);
                     }
+                    if let Err(problem) = settings.config() {
+                        return Ok(Outcome::NoRule(format!("The rules do not fit beside the others: {problem}.")));
+                    }
                 }
                 Advice::Rules(_) => break,
                 Advice::Personal(text, rule) => return Ok(Outcome::Personal(text, rule)),
@@ -121,67 +124,63 @@ impl Trial<'_> {
         };
         if is_covered {
             Renders::EqualWithCsrfCookie
-        } else if page.differs_in_tokens() {
+        } else if page.renders_differ.iter().flatten().all(|found| found.kind == DifferenceKind::CsrfToken) {
             Renders::DifferentTokens
         } else {
             Renders::Different
         }
     }
 
-    /// If the renders differ in tokens of the session only, tries holes for them: see docs/holes.md#tokens-of-a-session.
+    /// If the renders differ in tokens of the session only, tries holes for them: see docs/holes.md#tokens-of-a-session. The
+    /// session's cookie stays personal, because only `--login` shows what else it changes.
     async fn with_tokens(&self, outcome: Outcome, kind: &str, page: &Examined) -> Result<Outcome, Failure> {
-        let Outcome::Differs { rules, settings, differences, at } = outcome else { return Ok(outcome) };
+        let Outcome::Differs { rules, settings, differences, at } = &outcome else { return Ok(outcome) };
         let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
-        let unchanged = |settings| {
-            Ok(Outcome::Differs { rules: rules.clone(), settings, differences: differences.clone(), at: at.clone() })
-        };
-        if !are_tokens || differences.is_empty() || at != page.url.as_str() {
-            return unchanged(settings);
+        if !are_tokens || differences.is_empty() || *at != page.url.as_str() {
+            return Ok(outcome);
         }
-        let app = render::edgefront(&settings, self.shop)?;
-        let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
-        let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return unchanged(settings) };
-        let renders = (examiner.render(&key).await, examiner.render(&key).await);
-        let (Some(one), Some(other)) = renders else { return unchanged(settings) };
-        let pieces = |html: &str| Pieces::of(html, examiner.csrf_tokens());
-        let selectors = elements::tokens(&pieces(&one.text()), &pieces(&other.text())).unwrap_or_default();
-        let Some(pattern) = advice::path_pattern(kind).filter(|_| !selectors.is_empty()) else {
-            return unchanged(settings);
-        };
+        let selectors = self.token_selectors(settings, page).await?;
+        let Some(pattern) = advice::path_pattern(kind).filter(|_| !selectors.is_empty()) else { return Ok(outcome) };
         let (mut with_holes, mut more) = (settings.clone(), Vec::new());
         for selector in selectors {
             with_holes = with_holes.with_hole(&pattern, &selector, "token");
             let value = format!("{pattern} {selector} <- token");
             more.push(Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK });
         }
-        for rule in &rules {
-            let cookie = match rule.variable {
-                // The token is not valid for a cookie that all visitors share.
-                "CSRF_COOKIE" => {
-                    with_holes = with_holes.without(rule.variable);
-                    let value = format!("{}@{pattern}", rule.value);
-                    more.push(Rule { variable: "COOKIES_DROPPED", value, risk: advice::DROP_RISK });
-                    &rule.value
-                }
-                // The cookie of the session: its visitors get their token with the page.
-                "COOKIES_PERSONAL" => {
-                    with_holes = with_holes.without_entry(rule.variable, &rule.value);
-                    &rule.value
-                }
-                _ => {
-                    more.push(rule.clone());
-                    continue;
-                }
-            };
-            more.push(Rule { variable: "COOKIES_HOLES", value: cookie.clone(), risk: advice::HOLE_COOKIE_RISK });
+        for rule in rules {
+            if rule.variable != "CSRF_COOKIE" {
+                more.push(rule.clone());
+                continue;
+            }
+            // The token is not valid for a cookie that all visitors share.
+            with_holes = with_holes.without(rule.variable);
+            let dropped = format!("{}@{pattern}", rule.value);
+            for (variable, value, risk) in [
+                ("COOKIES_DROPPED", dropped, advice::DROP_RISK),
+                ("COOKIES_PERSONAL", rule.value.clone(), advice::PERSONAL_RISK),
+            ] {
+                with_holes = with_holes.with_rule(variable, &value);
+                more.push(Rule { variable, value, risk });
+            }
         }
-        for rule in more.iter().filter(|rule| rule.variable.starts_with("COOKIES_")) {
-            with_holes = with_holes.with_rule(rule.variable, &rule.value);
+        if with_holes.config().is_err() {
+            return Ok(outcome);
         }
         match self.check_sharing(more, with_holes, page).await? {
             works @ Outcome::Works { .. } => Ok(works),
-            _ => unchanged(settings),
+            _ => Ok(outcome),
         }
+    }
+
+    /// The selectors of the tokens by which two renders differ. Empty if something else differs, too.
+    async fn token_selectors(&self, settings: &Settings, page: &Examined) -> Result<Vec<String>, Failure> {
+        let app = render::edgefront(settings, self.shop)?;
+        let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
+        let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(Vec::new()) };
+        let renders = (examiner.render(&key).await, examiner.render(&key).await);
+        let (Some(one), Some(other)) = renders else { return Ok(Vec::new()) };
+        let pieces = |html: &str| Pieces::of(html, examiner.csrf_tokens());
+        Ok(elements::tokens(&pieces(&one.text()), &pieces(&other.text())).unwrap_or_default())
     }
 
     /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences or

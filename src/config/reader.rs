@@ -389,10 +389,8 @@ fn header_names(list: &str) -> Result<Vec<HeaderName>, String> {
 /// Parses the names of headers that select a page.
 fn varied_headers(list: &str) -> Result<Vec<HeaderName>, String> {
     let names = header_names(list)?;
-    match names.iter().find(|name| !may_select(name)) {
-        Some(name) => Err(not_shared(name)),
-        None => Ok(names),
-    }
+    names.iter().find(|name| !may_select(name)).map_or(Ok(()), |name| Err(not_shared(name)))?;
+    Ok(names)
 }
 
 /// The least length of a secret, in characters.

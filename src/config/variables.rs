@@ -108,9 +108,8 @@ variables! {
     CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
     /// Paths whose pages are never shared.
     PATHS_PERSONAL = text("", PATHS);
-    /// Paths whose pages are shared although the storefront says nothing about it, or forbids caches to store them: as if
-    /// it sent `Cache-Control: s-maxage` with `PAGE_TTL` and `PAGE_STALE`. Visitors with an unknown or personal cookie get
-    /// pages of their own.
+    /// Paths whose pages are stored, for `PAGE_TTL` and `PAGE_STALE`, although the storefront says nothing about it, or forbids
+    /// it. They do not count as declared shared: visitors with an unknown or personal cookie get pages of their own.
     PATHS_SHARED = text("", PATHS);
     /// Paths whose writes change only what their visitor sees, such as product pages with a form that adds to the cart. A
     /// write to any other path voids the stored page of its URL.

@@ -20,7 +20,8 @@ use crate::{
     },
 };
 
-/// The `Cache-Control` of a page with holes: no cache may reuse it for another visitor, or without a validation.
+/// The `Cache-Control` of a page with holes: no cache may reuse it for another visitor, or without a validation. If the origin
+/// says `no-store`, the page has `private, no-store`.
 pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// Other headers that may let a cache in front of edgefront store the page (RFC 9111 §5.3, RFC 9213 §3).
@@ -86,23 +87,27 @@ const ON_USE: &str = " data-on-use";
 /// The elements of a page that rules name.
 #[derive(Debug, Default)]
 pub struct Found {
-    pub holes: Vec<Hole>,
+    holes: Vec<Hole>,
     /// The script tags for tokens, each with its place in the body.
     scripts: Vec<(usize, String)>,
 }
 
 impl Found {
-    /// Inserts the script tags into the stored body, and moves its holes. A hole that ends where a tag begins contains the tag: a
-    /// token that comes with the page needs no script. A body that the origin confirmed has the tags already.
+    /// The body to store, with its holes: those of the rules and `included`. The script tags stand behind their elements. A hole
+    /// that ends where a tag begins contains the tag: a token that comes with the page needs no script. A body that the origin
+    /// confirmed has the tags already.
     #[must_use]
-    pub fn insert_scripts(&self, body: &Bytes, holes: &mut [Hole]) -> Bytes {
+    pub fn into_page(self, body: Bytes, included: Vec<Hole>) -> (Bytes, Vec<Hole>) {
+        let mut holes = joined(self.holes, included);
+        if self.scripts.is_empty() {
+            return (body, holes);
+        }
         let mut result = Vec::with_capacity(body.len());
         let mut at = 0;
-        // The place of each tag, and the length of the same tag that is there already.
+        // The place of each tag, and the length of a tag that is there already.
         let mut places = Vec::new();
         for (place, tag) in &self.scripts {
-            let rest = body.get(*place..).unwrap_or_default();
-            let there = if rest.starts_with(tag.as_bytes()) { tag.len() } else { 0 };
+            let there = tag_length(body.get(*place..).unwrap_or_default());
             result.extend_from_slice(body.get(at..*place).unwrap_or_default());
             result.extend_from_slice(tag.as_bytes());
             at = place + there;
@@ -114,17 +119,23 @@ impl Found {
             let removed: usize = places.iter().filter(|(place, ..)| *place < position).map(|(.., there)| there).sum();
             position + added - removed
         };
-        for hole in holes {
+        for hole in &mut holes {
             hole.range = moved(hole.range.start)..moved(hole.range.end);
         }
-        result.into()
+        (result.into(), holes)
     }
+}
 
-    /// Returns whether the page needs scripts for tokens.
-    #[must_use]
-    pub const fn has_scripts(&self) -> bool {
-        !self.scripts.is_empty()
+/// The length of a script tag for a token at the start of `html`, also of an older version of the script; 0 without one.
+fn tag_length(html: &[u8]) -> usize {
+    const START: &[u8] = br#"<script type="module" src="/_edge/assets/holes.js"#;
+    const END: &[u8] = b" data-on-use></script>";
+    let is_end = |at: &usize| html.get(*at..).is_some_and(|rest| rest.starts_with(END));
+    let is_in_tag = |at: &usize| html.get(*at) != Some(&b'>');
+    if !html.starts_with(START) {
+        return 0;
     }
+    (0..html.len()).take_while(|at| is_in_tag(at) || is_end(at)).find(is_end).map_or(0, |at| at + END.len())
 }
 
 /// Finds the holes of a page. Rules without an element on the page add none.
@@ -163,13 +174,14 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
         is_outside
     });
     sort::sort_by(&mut scripts, |one, other| one.0.cmp(&other.0));
+    // Two rules may name one element.
+    scripts.dedup_by_key(|(place, _)| *place);
     Ok(Found { holes, scripts })
 }
 
 /// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the
 /// element.
-#[must_use]
-pub fn joined(elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
+fn joined(elements: Vec<Hole>, mut included: Vec<Hole>) -> Vec<Hole> {
     let overlaps = |one: &Hole, other: &Hole| one.range.start < other.range.end && one.range.end > other.range.start;
     included.retain(|include| !elements.iter().any(|element| overlaps(include, element)));
     included.extend(elements);
@@ -242,13 +254,11 @@ mod tests {
     #[test]
     fn a_token_has_a_script_once() {
         let html = "<b>1</b><form><i>2</i><input name=t></form><input name=t><b>3</b>";
-        let rules = HoleRules::parse("/p b <- .; /p [name=t] <- token").unwrap();
+        let rules = HoleRules::parse("/p b <- .; /p [name=t] <- token; /* input <- token").unwrap();
         let rules: Vec<_> = rules.of_path("/p").collect();
         let insert = |body: &Bytes| {
             let found = find(&LolHtml, &rules, body).now_or_never().unwrap().unwrap();
-            assert!(found.has_scripts());
-            let mut holes = found.holes.clone();
-            let body = found.insert_scripts(body, &mut holes);
+            let (body, holes) = found.into_page(body.clone(), Vec::new());
             assert!(are_in_order(&holes, body.len()));
             let text = |hole: &Hole| String::from_utf8_lossy(&body[hole.range.clone()]).into_owned();
             let texts: Vec<_> = holes.iter().map(text).collect();
@@ -260,7 +270,9 @@ mod tests {
         assert_eq!(holes, ["<b>1</b>".to_owned(), token(0), token(1), "<b>3</b>".to_owned()]);
         let expected = format!("<b>1</b><form><i>2</i>{}</form>{}<b>3</b>", token(0), token(1));
         assert_eq!(body, expected);
-        assert_eq!(insert(&body), (body.clone(), holes), "the origin confirmed the page");
+        assert_eq!(insert(&body), (body.clone(), holes.clone()), "the origin confirmed the page");
+        let old = String::from_utf8(body.to_vec()).unwrap().replace("holes.js?v=", "holes.js?v=0");
+        assert_eq!(insert(&old.into()), (body, holes), "the page has the tags of an older version");
     }
 
     #[test]
@@ -269,8 +281,7 @@ mod tests {
         let rules: Vec<_> = rules.of_path("/p").collect();
         let body = Bytes::from_static(b"<form><input name=t></form>");
         let found = find(&LolHtml, &rules, &body).now_or_never().unwrap().unwrap();
-        let mut holes = found.holes.clone();
-        let body = found.insert_scripts(&body, &mut holes);
+        let (body, holes) = found.into_page(body, Vec::new());
         assert_eq!((holes.len(), &holes[0].range), (1, &(0..body.len())));
         assert!(body.ends_with(b"data-on-use></script></form>"));
     }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 use super::hit_for_miss::cookie_name;
 use crate::{
     config::{
-        PageConfig,
+        HeaderRules, PageConfig,
         rules::{HolePage, HoleRules},
     },
     ports::{
@@ -57,7 +57,7 @@ pub fn request(config: &PageConfig, uri: &Uri, headers: &HeaderMap) -> Option<Re
         HolePage::Itself => uri.clone(),
         HolePage::Other(path) => with_path(uri, path)?,
     };
-    Some(own_request(uri, headers, &config.headers.varied))
+    Some(own_request(uri, headers, &config.headers))
 }
 
 /// The parts of a request for own content that the origin gets.
@@ -86,10 +86,10 @@ impl Identity {
 }
 
 impl Visitor {
-    /// The visitor whose request has `headers`. `varied`: the headers of `HEADERS_VARIED`.
+    /// The visitor whose request has `headers`.
     #[must_use]
-    pub fn of(headers: &HeaderMap, varied: &[HeaderName]) -> Self {
-        Self::of_own(&own_request(Uri::default(), headers, varied))
+    pub fn of(headers: &HeaderMap, rules: &HeaderRules) -> Self {
+        Self::of_own(&own_request(Uri::default(), headers, rules))
     }
 
     fn of_own(request: &Request) -> Self {

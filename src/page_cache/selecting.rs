@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     normalized::{combined, joined, listed},
-    policy::VaryFields,
+    policy::{Reason, VaryFields},
     visitor_cookies::VisitorCookies,
 };
 use crate::config::{Forward, HeaderRules, rules::may_select};
@@ -129,6 +129,15 @@ impl SelectingHeaders {
             name.push('\n');
         }
         (name.len() <= MAX_VARIANT_NAME).then_some(name)
+    }
+
+    /// Returns whether a response with these headers can be stored for this request, as far as `Vary` says.
+    ///
+    /// # Errors
+    /// [`Reason::VaryStar`], or [`Reason::Vary`] as for [`SelectingHeaders::variant`].
+    pub fn check_vary(&self, headers: &HeaderMap) -> Result<(), Reason> {
+        let vary = VaryFields::of(headers).ok_or(Reason::VaryStar)?;
+        self.variant(&vary).map(drop).ok_or(Reason::Vary)
     }
 
     /// Name and value of each header, for the script. The script computes [`SelectingHeaders::variant`] in the same

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     App,
+    config::HeaderRules,
     ports::{
         error::Error,
         fetch::{Body, FetchError, Request, Response, content_length},
@@ -34,13 +35,19 @@ const OWN_HEADERS: [HeaderName; 5] = [
     HeaderName::from_static("cf-ipcountry"),
 ];
 
-/// The request for a part, by the visitor whose request has `headers`. `varied`: the headers of `HEADERS_VARIED`, which select
-/// the page and its parts.
+/// The request for a part, by the visitor whose request has `headers`. The headers that `rules` name select the page and its
+/// parts.
 #[must_use]
-pub fn own_request(uri: Uri, headers: &HeaderMap, varied: &[HeaderName]) -> Request {
+pub fn own_request(uri: Uri, headers: &HeaderMap, rules: &HeaderRules) -> Request {
     let mut own = Request::new(Body::Empty);
     *own.uri_mut() = uri;
-    for name in OWN_HEADERS.iter().chain(varied.iter().filter(|name| !OWN_HEADERS.contains(name))) {
+    let mut names = OWN_HEADERS.to_vec();
+    for name in rules.varied.iter().chain(rules.normalized.iter().map(|rule| &rule.name)) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    for name in &names {
         own.headers_mut().extend(headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
     }
     own.headers_mut().extend([
@@ -109,7 +116,7 @@ pub async fn fetch_fragment(
 async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -> Result<Fragment, Error> {
     let failed = |cause: &dyn std::fmt::Display| Error::Esi(format!("the include {path}: {cause}"));
     let uri = with_path(uri, path).ok_or_else(|| failed(&"no path"))?;
-    let (head, body) = fetch_part(app, own_request(uri, headers, &app.config.page.headers.varied)).await.into_parts();
+    let (head, body) = fetch_part(app, own_request(uri, headers, &app.config.page.headers)).await.into_parts();
     if head.status != StatusCode::OK {
         return Err(failed(&format_args!("status {}", head.status.as_u16())));
     }

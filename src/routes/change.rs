@@ -31,8 +31,7 @@ impl Change {
         }
         let token = rules.has_facts().then(|| app.keyring.read(headers, now)).flatten();
         let has_own_content = rules.page().is_some() && headers.contains_key(header::COOKIE);
-        let change =
-            Self { token, visitor: has_own_content.then(|| Visitor::of(headers, &app.config.page.headers.varied)) };
+        let change = Self { token, visitor: has_own_content.then(|| Visitor::of(headers, &app.config.page.headers)) };
         change.forget(app);
         Some(change)
     }

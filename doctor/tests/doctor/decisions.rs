@@ -304,5 +304,5 @@ fn paths_of_logins_are_proposed() {
     let report =
         Shop::start(|_: &Asked| Reply::html("<a href='/accounts/login/'>Sign in</a><form method=post></form>"))
             .examine(&[]);
-    assert_eq!(report["vars"]["LOGIN_ROUTES"], "/accounts/login/", "{report:#}");
+    assert_eq!(report["vars"]["LOGIN_ROUTES"], "/login, /signup, /accounts/login/", "{report:#}");
 }

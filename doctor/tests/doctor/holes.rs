@@ -72,24 +72,50 @@ fn a_cookie_that_only_adds_a_list_may_be_ignored() {
 }
 
 /// As Laravel answers: a session for each visitor, whose token is in each form and in the head.
-fn laravel(asked: &Asked) -> Reply {
+fn laravel(asked: &Asked, more: &str) -> Reply {
     let own = asked.cookies.split("laravel_session=").nth(1).and_then(|rest| rest.split(';').next());
     let session = own.map_or_else(|| format!("visitor{}", asked.number), str::to_owned);
     let form = format!("<form><input type='hidden' name='_token' value='of-{session}'><button>Buy</button></form>");
-    let page = Reply::html(format!("<meta name='csrf-token' content='of-{session}'>{}{form}", book_links(8)));
+    let page = Reply::html(format!("<meta name='csrf-token' content='of-{session}'>{}{more}{form}", book_links(8)));
     let page = page.with("cache-control", "no-cache, private");
     page.with("set-cookie", &format!("laravel_session={session}; Path=/; HttpOnly"))
 }
 
 #[test]
 fn tokens_of_the_session_become_holes() {
-    let shop = Shop::start(laravel);
-    let report = shop.examine(&[]);
+    let report = Shop::start(|asked| laravel(asked, "")).examine(&[]);
     let books = kind(&report, "/books/*/");
     assert_eq!(books["remedy"], "tried, and safe:", "{books:#}");
     let holes = "+ /,/books/*/ meta[name='csrf-token'] <- token; /,/books/*/ input[name='_token'] <- token";
     assert_eq!(report["vars"]["HOLES"], holes, "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ laravel_session", "only --login shows what else it changes");
+    assert_eq!((report["vars"].get("COOKIES_HOLES"), &books["hit_ratio_with_rules"]), (None, &1.0.into()));
+}
+
+#[test]
+fn an_account_gets_tokens_and_personal_elements_with_the_stored_page() {
+    let report = Shop::start(|asked: &Asked| {
+        let name = if asked.cookies.contains("laravel_session=ann") { "Ann" } else { "Guest" };
+        let text = "<p>One of many books, with a long description.</p>".repeat(20);
+        laravel(asked, &format!("<header><b id='user'>{name}</b></header>{text}"))
+    })
+    .examine(&["--login", "laravel_session=ann"]);
+    let holes = report["vars"]["HOLES"].as_str().unwrap_or_else(|| panic!("{report:#}"));
+    assert!(holes.contains("/,/books/*/ #user <- .") && holes.contains("input[name='_token'] <- token"), "{report:#}");
     assert_eq!(report["vars"]["COOKIES_HOLES"], "+ laravel_session");
     assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None);
-    assert_eq!(books["hit_ratio_with_rules"], 1.0);
+}
+
+#[test]
+fn a_shop_with_many_kinds_of_pages_is_examined_to_the_end() {
+    let links: Vec<_> = ('a'..='g').map(|letter| format!("<a href='/{letter}-page/'>{letter}</a>")).collect();
+    let report = Shop::start(move |asked: &Asked| {
+        let page = Reply::html(format!("{}<p>{}</p>", links.concat(), asked.path));
+        if asked.cookies.contains("one=") {
+            return page;
+        }
+        ["one=1", "two=2", "three=3"].into_iter().fold(page, |page, cookie| page.with("set-cookie", cookie))
+    })
+    .examine(&[]);
+    assert!(report["vars"]["COOKIES_DROPPED"].as_str().unwrap().matches('@').count() > 20, "{report:#}");
 }

@@ -3,8 +3,10 @@
 use super::patterns::Patterns;
 use crate::ports::sort;
 
-/// Largest number of rules of one kind that compare values or paths.
+/// Largest number of rules for varied cookies.
 const MAX_RULES: usize = 20;
+/// Largest number of rules for dropped cookies: one for each cookie and kind of page.
+const MAX_DROPPED: usize = 100;
 /// Longest value of a varied cookie, bytes.
 const MAX_VALUE: usize = 32;
 
@@ -107,7 +109,7 @@ impl CookieRules {
     pub fn parse_dropped(text: &str) -> Result<Vec<DroppedCookie>, String> {
         let rules = text.split(',').map(str::trim).filter(|rule| !rule.is_empty());
         let rules = rules.map(DroppedCookie::parse).collect::<Result<Vec<_>, _>>()?;
-        if rules.len() > MAX_RULES { Err(format!("has more than {MAX_RULES} rules")) } else { Ok(rules) }
+        if rules.len() > MAX_DROPPED { Err(format!("has more than {MAX_DROPPED} rules")) } else { Ok(rules) }
     }
 }
 

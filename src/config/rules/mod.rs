@@ -27,7 +27,7 @@ pub struct UrlRules {
     pub query: QueryRules,
     /// `PATHS_PERSONAL`: pages at these paths are never shared.
     pub personal_paths: PathPatterns,
-    /// `PATHS_SHARED`: pages at these paths are shared, whatever the storefront says.
+    /// `PATHS_SHARED`: pages at these paths are stored although the storefront's `Cache-Control` forbids it.
     pub shared_paths: PathPatterns,
     /// `WRITES_PERSONAL`: writes to these paths void no page.
     pub personal_writes: PathPatterns,

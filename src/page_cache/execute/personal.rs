@@ -18,7 +18,7 @@ use crate::{
         key::PageKey,
         lookup::{Lease, PageState},
         policy::{
-            Heuristic, Reason, VaryFields,
+            Heuristic, Reason,
             freshness::{Arrival, Popularity, freshness},
         },
         selecting::SelectingHeaders,
@@ -48,7 +48,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
         let heuristic = heuristic(&app.config.page, &key, popularity);
         shareable = is_shareable(response, directives, &heuristic, &selecting, now);
-        is_selectable = VaryFields::of(response.headers()).is_some_and(|vary| selecting.variant(&vary).is_some());
+        is_selectable = selecting.check_vary(response.headers()).is_ok();
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
                 CacheStatus::not_stored(miss.reason, Reason::SetCookie)
@@ -162,6 +162,5 @@ pub(super) fn is_shareable(
         Ok(_) | Err(Reason::Encoding) => {}
         Err(reason) => return Err(reason),
     }
-    let vary = VaryFields::of(&headers).ok_or(Reason::VaryStar)?;
-    selecting.variant(&vary).map(drop).ok_or(Reason::Vary)
+    selecting.check_vary(&headers)
 }

@@ -197,12 +197,11 @@ async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
     if rules.is_empty() {
         return;
     }
-    match holes::find(&*app.html, &rules, &page.body.read()).await {
+    let body = page.body.read();
+    match holes::find(&*app.html, &rules, &body).await {
         Ok(found) => {
-            page.holes = holes::joined(found.holes.clone(), std::mem::take(&mut page.holes));
-            if found.has_scripts() {
-                page.body = found.insert_scripts(&page.body.read(), &mut page.holes).into();
-            }
+            let (body, holes) = found.into_page(body, std::mem::take(&mut page.holes));
+            (page.body, page.holes) = (body.into(), holes);
         }
         Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
     }

@@ -149,7 +149,14 @@ mod tests {
     use http::{HeaderMap, HeaderValue, Uri, header};
 
     use super::*;
-    use crate::proxy::own_request;
+    use crate::{
+        config::{Forward, HeaderRules},
+        proxy::own_request,
+    };
+
+    fn rules() -> HeaderRules {
+        Forward::Only(Vec::new()).into()
+    }
 
     const START: Timestamp = Timestamp::from_millis(1_795_000_000_123);
     const SECOND: Duration = Duration::from_secs(1);
@@ -159,7 +166,7 @@ mod tests {
     }
 
     fn identity(name: &str) -> Identity {
-        Identity::of(&own_request(Uri::from_static("https://shop.example/basket"), &headers(name), &[]))
+        Identity::of(&own_request(Uri::from_static("https://shop.example/basket"), &headers(name), &rules()))
     }
 
     fn content(bytes: usize) -> Rc<OwnContent> {
@@ -224,12 +231,12 @@ mod tests {
     fn a_change_drops_content_and_requests_from_before_it() {
         let pages = OwnPages::default();
         send(&pages, "ada", START).finish_and_keep(content(9), START);
-        pages.forget(&Visitor::of(&headers("ada"), &[]));
+        pages.forget(&Visitor::of(&headers("ada"), &rules()));
         assert_eq!(pages.bytes.get(), 0);
         let before = send(&pages, "ada", START);
-        pages.forget(&Visitor::of(&headers("bob"), &[]));
+        pages.forget(&Visitor::of(&headers("bob"), &rules()));
         assert!(matches!(join(&pages, "ada", START), Role::Join(_)));
-        pages.forget(&Visitor::of(&headers("ada"), &[]));
+        pages.forget(&Visitor::of(&headers("ada"), &rules()));
         let _after = send(&pages, "ada", START);
         before.finish_and_keep(content(9), START);
         assert!(

@@ -75,7 +75,8 @@ impl StoredPage {
         now < self.fresh_until
     }
 
-    /// The headers for visitors. A page with holes is not the same page for each visitor, so each use must be validated.
+    /// The headers for visitors. A page with holes is not the same page for each visitor, so each use must be validated, and
+    /// browsers do not keep it if the origin says `no-store`.
     ///
     /// If the origin sets no `Cache-Control`, browsers validate each time, because a purge cannot reach their copies. The
     /// `ETag` keeps the validation cheap. This default is not stored: the origin's 304 would confirm it as its own words.
