@@ -56,8 +56,8 @@ pub struct Refused<'a> {
     pub config: &'a PageConfig,
 }
 
-/// Django's name for its CSRF cookie, whose value is masked in forms. Other cookies with a masked value, such as Laravel's
-/// XSRF-TOKEN, belong to a session.
+/// The end of the name of Django's CSRF cookie; applications add a prefix. Its value is masked in forms. Other cookies with a
+/// masked value, such as Laravel's XSRF-TOKEN, belong to a session.
 const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
 const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
@@ -81,8 +81,8 @@ pub const WRITE_RISK: &str =
 /// The risk of `LOGIN_ROUTES`.
 pub const LOGIN_RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one network, 20 by default.";
 /// The risk of `HOLES` with the source `token`.
-pub const TOKEN_RISK: &str =
-    "a new visitor's first form needs JavaScript: a script starts the session and fetches the token.";
+pub const TOKEN_RISK: &str = "forms need JavaScript: a script fetches the token when the visitor uses a form. A script of the \
+    shop that reads the token when the page loads keeps a wrong one: try each form and button as a new visitor.";
 /// The risk of `COOKIES_HOLES`.
 pub const HOLE_COOKIE_RISK: &str = "none beyond that of HOLES: pages without holes come from the shop.";
 /// The risk of `PATHS_PERSONAL`.
@@ -171,7 +171,7 @@ fn drop_cookies(page: &Refused) -> Advice {
     let kept = page.set_cookies.iter().filter(|name| !rules.is_dropped(name, page.path));
     let mut proposed = Vec::new();
     for name in kept {
-        let is_csrf = name == DJANGO_CSRF_COOKIE || page.csrf_cookie == Some(name);
+        let is_csrf = name.ends_with(DJANGO_CSRF_COOKIE) || page.csrf_cookie == Some(name);
         if is_csrf && rules.csrf.is_none() {
             proposed.push(Rule { variable: "CSRF_COOKIE", value: name.clone(), risk: CSRF_RISK });
             continue;
@@ -246,6 +246,13 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     };
     let text = format!("{reason}. Add {path} to PATHS_PERSONAL.");
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
+}
+
+/// The paths at and below the cart to which a form is sent, such as `/cart/*` for `/cart/add`. None for another path.
+pub fn cart_paths(path: &str) -> Option<String> {
+    let segments: Vec<_> = path.split('/').collect();
+    let end = segments.iter().position(|segment| ["cart", "basket", "wishlist", "compare"].contains(segment))?;
+    Some(format!("{}/*", segments.get(..=end)?.join("/")))
 }
 
 /// Returns whether visitors sign in or register at the pages of a kind.

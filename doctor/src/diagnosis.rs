@@ -258,24 +258,31 @@ impl Diagnosis {
         Ok(holes.settings)
     }
 
-    /// Rules for writes that change only what their visitor sees: a form that a shared page sends to itself, and logins. Returns
-    /// the settings with them.
+    /// Rules for writes that change only what their visitor sees: forms that a shared page sends to itself or to the cart, and
+    /// logins. Returns the settings with them.
     fn add_write_rules(&self, report: &mut KindReport, indices: &[usize]) -> Settings {
-        let mut pages = indices.iter().filter_map(|index| self.examined.get(*index));
-        let config = &self.app.config;
-        let Some(value) = advice::path_pattern(&report.kind) else { return self.settings.clone() };
-        let rule = if advice::is_login(&report.kind) && !value.contains('*') {
-            let is_new = !config.origin.login_routes.contains(&value);
-            is_new.then_some(Rule { variable: "LOGIN_ROUTES", value, risk: advice::LOGIN_RISK })
-        } else if report.hit_ratio_with_rules > 0.0 && pages.any(|page| page.posts_to_itself) {
-            let is_new = !config.page.urls.personal_writes.contains(&value);
-            is_new.then_some(Rule { variable: "WRITES_PERSONAL", value, risk: advice::WRITE_RISK })
-        } else {
-            None
-        };
-        let Some(rule) = rule else { return self.settings.clone() };
-        let settings = self.settings.with_rule(rule.variable, &rule.value);
-        report.rules.push(rule);
+        let pages: Vec<_> = indices.iter().filter_map(|index| self.examined.get(*index)).collect();
+        let (config, mut rules) = (&self.app.config, Vec::new());
+        let kind = advice::path_pattern(&report.kind);
+        if let Some(value) = kind.clone().filter(|path| advice::is_login(path) && !path.contains('*'))
+            && !config.origin.login_routes.contains(&value)
+        {
+            rules.push(Rule { variable: "LOGIN_ROUTES", value, risk: advice::LOGIN_RISK });
+        } else if report.hit_ratio_with_rules > 0.0 {
+            let to_itself = kind.filter(|_| pages.iter().any(|page| page.posts_to.contains(&page.path)));
+            let to_cart = pages.iter().flat_map(|page| &page.posts_to).filter_map(|path| advice::cart_paths(path));
+            let routes = [&config.page.urls.personal_writes, &config.origin.cart_routes];
+            let is_new = |value: &String| !routes.iter().any(|routes| routes.contains(value));
+            for value in to_itself.into_iter().chain(to_cart).filter(is_new) {
+                let rule = Rule { variable: "WRITES_PERSONAL", value, risk: advice::WRITE_RISK };
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+        let add = |settings: Settings, rule: &Rule| settings.with_rule(rule.variable, &rule.value);
+        let settings = rules.iter().fold(self.settings.clone(), add);
+        report.rules.extend(rules);
         settings
     }
 

@@ -4,7 +4,10 @@ use std::{collections::HashMap, ops::Range};
 
 use html5gum::{Token, Tokenizer};
 
-use super::pieces::Pieces;
+use super::{
+    difference::{self, Difference},
+    pieces::Pieces,
+};
 
 /// Elements without content, which have no end tag.
 const VOID: [&str; 13] =
@@ -103,10 +106,13 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
 }
 
 /// Selectors of the elements whose start tag is all that differs between `one` and `other`: fields and `meta` elements with a
-/// token. None if something else differs, too.
-pub fn tokens(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
+/// token. None if something else differs, too, except for `noise`.
+pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<String>> {
     let mut found = Vec::new();
-    for (at, at_other) in one.changes_to(other) {
+    for (difference, (at, at_other)) in difference::between(one, other, &[]).iter().zip(one.changes_to(other)) {
+        if noise.iter().any(|noise| noise.explains(difference)) {
+            continue;
+        }
         if at.len() != at_other.len() {
             return None;
         }
@@ -191,10 +197,10 @@ mod tests {
         let form = |token| {
             format!("<meta name=csrf-token content={token}><b>a</b><input type=hidden name='f[_token]' value={token}>")
         };
-        let selectors = tokens(&pieces(&form("1")), &pieces(&form("2")));
+        let selectors = tokens(&pieces(&form("1")), &pieces(&form("2")), &[]);
         assert_eq!(selectors.unwrap(), ["meta[name='csrf-token']", "input[name='f[_token]']"]);
         for (one, other) in [("<b>1</b>", "<b>2</b>"), ("<input value=1>", "<input value=2>"), ("<i>", "<b>")] {
-            assert_eq!(tokens(&pieces(one), &pieces(other)), None, "{one}");
+            assert_eq!(tokens(&pieces(one), &pieces(other), &[]), None, "{one}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! One page of the sample: edgefront's decision, and the page as each visitor sees it.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use edgefront::{
@@ -22,6 +22,8 @@ use super::{
     visitor::{self, Visitor, Visitors},
 };
 
+/// Two renders with this pause show whether a page has a time in seconds.
+pub const A_SECOND: Duration = Duration::from_millis(1_050);
 /// Most differences that are named for one visitor at one page.
 const MAX_NAMED: usize = 20;
 
@@ -46,8 +48,8 @@ pub struct Examined {
     pub renders_differ: Option<Vec<Difference>>,
     /// Further differences of the two renders: invisible values that change at each request of the same visitor, too.
     pub noise: Vec<Difference>,
-    /// A form of the page is sent to the page's own path.
-    pub posts_to_itself: bool,
+    /// The paths of the shop to which forms of the page are sent by POST.
+    pub posts_to: Vec<String>,
     pub visits: Vec<Visit>,
 }
 
@@ -114,8 +116,9 @@ impl Examiner<'_> {
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
         let (headers, text) =
             own.first().map_or_else(|| (&first.headers, first.text()), |(_, page, _)| (&page.headers, page.text()));
-        let is_own = |action: &String| url.join(action).is_ok_and(|target| target.path() == url.path());
-        let posts_to_itself = tokens::post_actions(&text).iter().any(is_own);
+        let targets = tokens::post_actions(&text).into_iter().filter_map(|action| url.join(&action).ok());
+        let targets = targets.filter(|target| target.origin() == url.origin());
+        let posts_to = targets.map(|target| target.path().to_owned()).collect();
         Some(Examined {
             url: url.clone(),
             path: key.path().to_owned(),
@@ -125,7 +128,7 @@ impl Examiner<'_> {
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             verdict: first.stored.map(drop),
-            posts_to_itself,
+            posts_to,
             renders_differ: Some(
                 between_renders.into_iter().filter(|found| !of_requests.contains(found)).take(MAX_NAMED).collect(),
             ),
@@ -152,14 +155,23 @@ impl Examiner<'_> {
         let with_session = own.iter().find(|(visitor, ..)| *visitor == Visitor::WithOwnCookies);
         let with_session = with_session.or_else(|| own.first().filter(has_no_session));
         let Some((_, page, cookies)) = with_session.filter(|_| !candidates.is_empty()) else { return Some(Vec::new()) };
-        let again = self.own_page(key, url, cookies).await?;
         let pieces = |html: &str| Pieces::of(html, self.csrf_tokens());
-        let found =
-            difference::between(&pieces(&first.text()), &pieces(&page.text()).compared_with(&again.text()), &[]);
-        let changes = |candidate: &Difference| {
-            found.iter().any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))
-        };
-        Some(candidates.into_iter().filter(changes).collect())
+        let mut own = pieces(&page.text());
+        let mut noise = Vec::new();
+        // A time may change once in a second only.
+        for pause in [Duration::ZERO, A_SECOND] {
+            tokio::time::sleep(pause).await;
+            own = own.compared_with(&self.own_page(key, url, cookies).await?.text());
+            let found = difference::between(&pieces(&first.text()), &own, &[]);
+            let changes = |candidate: &&Difference| {
+                found.iter().any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))
+            };
+            noise = candidates.iter().filter(changes).cloned().collect();
+            if noise.len() == candidates.len() {
+                break;
+            }
+        }
+        Some(noise)
     }
 
     /// A render for a visitor without cookies, and its differences from a render for another one. None as for
@@ -306,7 +318,7 @@ impl Examined {
             headers: Vec::new(),
             renders_differ: None,
             noise: Vec::new(),
-            posts_to_itself: false,
+            posts_to: Vec::new(),
             visits: [Visitor::WithoutCookies, Visitor::WithAnalytics].map(visit).into(),
         }
     }

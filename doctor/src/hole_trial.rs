@@ -26,8 +26,8 @@ const MAX_PAGES: usize = 3;
 const MAX_RULES: usize = 6;
 
 const HOLE_RISK: &str = "each view by such a visitor costs the shop one request, as without edgefront, but the page \
-    begins at once. A part that differs for other accounts only, such as prices for groups or a link for staff, shows what a \
-    visitor without cookies sees.";
+    begins at once. A part that differs for other accounts only, such as prices for groups, a link for staff or the \
+    language of the account, shows what a visitor without cookies sees.";
 
 /// The trial of holes for the pages of one kind.
 pub struct HoleTrial<'a> {

@@ -8,7 +8,7 @@ use url::Url;
 use super::{
     advice::Rule,
     difference,
-    examine::Examined,
+    examine::{A_SECOND, Examined},
     pieces::Pieces,
     shop::{Page, Shop, is_trouble},
     tokens::CsrfTokens,
@@ -108,6 +108,11 @@ impl Finding {
             }
         };
         let remedy = remedy.trim_end_matches('.');
+        if varying == 0 && rules.is_empty() {
+            let note =
+                format!("pages differ by {name}, but no Vary names it: {remedy}, and the header in HEADERS_VARIED");
+            return Self { note, rules };
+        }
         if varying == 0 {
             rules.push(Rule { variable: "HEADERS_VARIED", value: name.to_string(), risk: VARIED_RISK });
             let note = format!(
@@ -129,13 +134,13 @@ impl Finding {
 async fn devices(shop: &Shop, pages: &[&Url], is_named: bool) -> Option<Values> {
     let (mut phones_differ, mut is_known) = (false, true);
     for url in pages {
-        let page = ComparedPage::new(shop, url, header::USER_AGENT, COMPUTER).await?;
+        let mut page = ComparedPage::new(shop, url, header::USER_AGENT, COMPUTER).await?;
         if !is_named && page.is_same(PHONES[0]).await? {
             continue;
         }
         // The first one is what edgefront sends for all other clients.
         let is_same = page.is_same("edgefront").await? && page.is_same(CRAWLER).await?;
-        let phone = ComparedPage::new(shop, url, header::USER_AGENT, PHONE).await?;
+        let mut phone = ComparedPage::new(shop, url, header::USER_AGENT, PHONE).await?;
         let are_phones = phone.is_same(PHONES[0]).await? && phone.is_same(PHONES[1]).await?;
         phones_differ |= !page.is_same(PHONE).await?;
         is_known &= is_same && are_phones;
@@ -152,8 +157,9 @@ async fn languages(shop: &Shop, pages: &[&Url]) -> Option<Values> {
     let mut found = Vec::new();
     let mut differs = false;
     for url in pages {
-        let page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
-        if page.is_same(&all_languages(&page.page)).await? {
+        let mut page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
+        let others = all_languages(&page.page);
+        if page.is_same(&others).await? {
             continue;
         }
         differs = true;
@@ -191,22 +197,34 @@ struct ComparedPage<'a> {
     shop: &'a Shop,
     url: &'a Url,
     name: HeaderName,
+    value: &'a str,
     page: Page,
+    again: Page,
     /// Knows which pieces change for every request.
     pieces: Pieces,
+    /// `pieces` knows those that change in a second, too.
+    knows_seconds: bool,
 }
 
 impl<'a> ComparedPage<'a> {
-    async fn new(shop: &'a Shop, url: &'a Url, name: HeaderName, value: &str) -> Option<Self> {
+    async fn new(shop: &'a Shop, url: &'a Url, name: HeaderName, value: &'a str) -> Option<Self> {
         let page = get(shop, url, &name, value).await?;
         let again = get(shop, url, &name, value).await?;
         let pieces = Pieces::of(&page.text(), CsrfTokens::Covered).compared_with(&again.text());
-        Some(Self { shop, url, name, page, pieces })
+        Some(Self { shop, url, name, value, page, again, pieces, knows_seconds: false })
     }
 
     /// Returns whether a client with another value gets the same page.
-    async fn is_same(&self, value: &str) -> Option<bool> {
-        Some(!self.differs_from(&get(self.shop, self.url, &self.name, value).await?))
+    async fn is_same(&mut self, value: &str) -> Option<bool> {
+        let other = get(self.shop, self.url, &self.name, value).await?;
+        if self.differs_from(&other) && !self.knows_seconds {
+            self.knows_seconds = true;
+            tokio::time::sleep(A_SECOND).await;
+            let later = get(self.shop, self.url, &self.name, self.value).await?;
+            let pieces = Pieces::of(&self.page.text(), CsrfTokens::Covered).compared_with(&self.again.text());
+            self.pieces = pieces.compared_with(&later.text());
+        }
+        Some(!self.differs_from(&other))
     }
 
     /// Returns whether the page changes at each request.

@@ -180,7 +180,7 @@ impl Trial<'_> {
         let renders = (examiner.render(&key).await, examiner.render(&key).await);
         let (Some(one), Some(other)) = renders else { return Ok(Vec::new()) };
         let pieces = |html: &str| Pieces::of(html, examiner.csrf_tokens());
-        Ok(elements::tokens(&pieces(&one.text()), &pieces(&other.text())).unwrap_or_default())
+        Ok(elements::tokens(&pieces(&one.text()), &pieces(&other.text()), &page.noise).unwrap_or_default())
     }
 
     /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences or

@@ -45,6 +45,8 @@ pub enum HoleContent {
     User,
     /// The number of pieces in the visitor's cart.
     Cart,
+    /// A token of the visitor's session, which the browser requests when the visitor uses a form.
+    Token,
     /// A fragment of the origin's page (`<esi:include>`).
     Include(IncludedHole),
 }
@@ -65,7 +67,7 @@ impl Hole {
     pub const fn include(&self) -> Option<&IncludedHole> {
         match &self.content {
             HoleContent::Include(include) => Some(include),
-            HoleContent::Element { .. } | HoleContent::User | HoleContent::Cart => None,
+            HoleContent::Element { .. } | HoleContent::User | HoleContent::Cart | HoleContent::Token => None,
         }
     }
 }
@@ -77,7 +79,7 @@ const SCRIPT: Asset = asset!("holes.js");
 /// `attribute`: empty, or [`ON_USE`].
 #[must_use]
 pub fn script_tag(selector: &str, index: usize, attribute: &str) -> String {
-    let selector = selector.replace('&', "&amp;").replace('"', "&quot;");
+    let selector = selector.replace('&', "&amp;").replace('"', "&quot;").replace('>', "&gt;");
     format!(r#"<script type="module" src="{SCRIPT}" data-hole="{selector}" data-index="{index}"{attribute}></script>"#)
 }
 
@@ -94,8 +96,7 @@ pub struct Found {
 
 impl Found {
     /// The body to store, with its holes: those of the rules and `included`. The script tags stand behind their elements. A hole
-    /// that ends where a tag begins contains the tag: a token that comes with the page needs no script. A body that the origin
-    /// confirmed has the tags already.
+    /// that ends where a tag begins contains the tag. A body that the origin confirmed has the tags already.
     #[must_use]
     pub fn into_page(self, body: Bytes, included: Vec<Hole>) -> (Bytes, Vec<Hole>) {
         let mut holes = joined(self.holes, included);
@@ -129,13 +130,10 @@ impl Found {
 /// The length of a script tag for a token at the start of `html`, also of an older version of the script; 0 without one.
 fn tag_length(html: &[u8]) -> usize {
     const START: &[u8] = br#"<script type="module" src="/_edge/assets/holes.js"#;
-    const END: &[u8] = b" data-on-use></script>";
-    let is_end = |at: &usize| html.get(*at..).is_some_and(|rest| rest.starts_with(END));
-    let is_in_tag = |at: &usize| html.get(*at) != Some(&b'>');
-    if !html.starts_with(START) {
-        return 0;
-    }
-    (0..html.len()).take_while(|at| is_in_tag(at) || is_end(at)).find(is_end).map_or(0, |at| at + END.len())
+    // No attribute contains `>`: see [`script_tag`].
+    let end = html.iter().position(|byte| *byte == b'>').unwrap_or_default();
+    let is_tag = html.starts_with(START) && html.get(..end).is_some_and(|tag| tag.ends_with(ON_USE.as_bytes()));
+    if is_tag { end + "></script>".len() } else { 0 }
 }
 
 /// Finds the holes of a page. Rules without an element on the page add none.
@@ -154,11 +152,10 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
         let index = *count;
         *count += 1;
         let (range, content) = match rule.source {
-            HoleSource::Page | HoleSource::Token => {
-                if rule.source == HoleSource::Token {
-                    scripts.push((element.outer.end, script_tag(&rule.selector, index, ON_USE)));
-                }
-                (Some(element.outer), HoleContent::Element { selector: rule.selector.clone(), index })
+            HoleSource::Page => (Some(element.outer), HoleContent::Element { selector: rule.selector.clone(), index }),
+            HoleSource::Token => {
+                scripts.push((element.outer.end, script_tag(&rule.selector, index, ON_USE)));
+                (Some(element.outer), HoleContent::Token)
             }
             HoleSource::User => (element.inner, HoleContent::User),
             HoleSource::Cart => (element.inner, HoleContent::Cart),

@@ -48,8 +48,7 @@ impl HolePage {
 pub enum HoleSource {
     /// The same element of [`HoleRules::page`].
     Page,
-    /// `token`: as [`HoleSource::Page`] with [`HolePage::Itself`]. The browser of a visitor without cookies requests the element
-    /// when the visitor uses a form.
+    /// `token`: the same element of the page itself. The browser requests it when the visitor uses a form.
     Token,
     /// `user`: the id of the signed-in user replaces the element's content.
     User,

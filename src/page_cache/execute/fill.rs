@@ -37,7 +37,9 @@ use crate::{
 pub fn is_due(page: &StoredPage, cookies: &VisitorCookies, visit: &Visit) -> bool {
     let mut includes = page.holes.iter().filter_map(Hole::include);
     let is_personal = cookies.in_holes || visit.token.is_some();
-    !page.holes.is_empty() && (is_personal || includes.any(|include| include.is_private || cookies.identify()))
+    // The browser requests tokens.
+    let mut filled = page.holes.iter().filter(|hole| hole.content != HoleContent::Token).peekable();
+    filled.peek().is_some() && (is_personal || includes.any(|include| include.is_private || cookies.identify()))
 }
 
 /// The response for one visitor: the stored page with its holes filled. It ignores conditions and ranges, because it
@@ -55,7 +57,7 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
         let mut sources = vec![facts(visit, request, page), elements(visit, request, page)];
         sources.extend(included.iter().map(|include| fragment(visit, request, page, include)));
         let source_of = |content: &HoleContent| match content {
-            HoleContent::User | HoleContent::Cart => 0,
+            HoleContent::User | HoleContent::Cart | HoleContent::Token => 0,
             HoleContent::Element { .. } => 1,
             HoleContent::Include(include) => 2 + included.iter().take_while(|own| **own != include).count(),
         };
@@ -104,7 +106,7 @@ fn of_facts(holes: &[Hole], facts: &SessionFacts) -> Contents {
         // The id of a user may contain `&` and `<`.
         HoleContent::User => facts.user.as_ref().map(|user| escaped(user.as_str())),
         HoleContent::Cart => (facts.pieces > 0).then(|| facts.pieces.to_string()),
-        HoleContent::Element { .. } | HoleContent::Include(_) => None,
+        HoleContent::Element { .. } | HoleContent::Include(_) | HoleContent::Token => None,
     };
     holes.iter().enumerate().filter_map(|(index, hole)| Some((index, text(&hole.content)?.into()))).collect()
 }
