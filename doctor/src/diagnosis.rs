@@ -64,37 +64,28 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
-    let (mut dangers, mut reports, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut shared, mut writes) = (Vec::new(), Vec::new());
-    for (kind, PagesOfKind { pages: indices, dangers: found }) in kinds {
-        let pages: Vec<_> = indices.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
+    let (mut dangers, mut found, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for (kind, of_kind) in kinds {
+        let pages: Vec<_> = of_kind.pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
         let settings = diagnosis.find_rules(&mut report, &pages, &endangered).await?;
         diagnosis.settings = settings;
-        for rule in found.iter().flat_map(|danger| &danger.rules) {
+        for rule in of_kind.dangers.iter().flat_map(|danger| &danger.rules) {
             diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
         }
-        let is_safe = found.is_empty();
-        dangers.extend(found);
         notes.extend(danger::note_on_noise(&kind, &pages));
         notes.extend(danger::notes_of_kind(&kind, &pages));
         notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
-        if is_safe && report.hit_ratio_with_rules > 0.0 {
-            shared.push((reports.len(), indices.clone()));
-        }
-        writes.push((reports.len(), indices));
-        reports.push(report);
+        found.push((report, of_kind));
     }
-    for (report, indices) in shared {
-        if let Some(report) = reports.get_mut(report) {
-            diagnosis.settings = diagnosis.find_holes(report, &indices, &given).await?;
+    for (report, of_kind) in &mut found {
+        if of_kind.dangers.is_empty() && report.hit_ratio_with_rules > 0.0 {
+            diagnosis.settings = diagnosis.find_holes(report, &of_kind.pages, &given).await?;
         }
+        diagnosis.settings = diagnosis.add_write_rules(report, &of_kind.pages);
+        dangers.append(&mut of_kind.dangers);
     }
-    for (report, indices) in writes {
-        if let Some(report) = reports.get_mut(report) {
-            diagnosis.settings = diagnosis.add_write_rules(report, &indices);
-        }
-    }
+    let mut reports: Vec<_> = found.into_iter().map(|(report, _)| report).collect();
     let holes = diagnosis.settings.config()?.page.cookies.holes;
     for report in &mut reports {
         report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !holes.contains(&rule.value));
