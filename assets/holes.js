@@ -44,10 +44,8 @@ function repeat() {
 
 // Scripts of the shop may refer to the field of a token, so it stays the same element.
 function replace(element, html) {
-	const template = document.createElement("template");
-	template.innerHTML = html;
-	const own = template.content.firstElementChild;
-	if (!["INPUT", "META"].includes(element.tagName) || own?.tagName !== element.tagName) {
+	const own = new DOMParser().parseFromString(html, "text/html").querySelector(element.tagName);
+	if (!own || !["INPUT", "META"].includes(element.tagName)) {
 		element.outerHTML = html;
 		return;
 	}
