@@ -2,8 +2,8 @@
 //
 // - The content did not arrive with the page: the origin was late, or it sets a cookie, which a page cannot carry once its head
 //   is sent. It is requested at once.
-// - `data-on-use`: the element is a token of the visitor's session, and the visitor has no session yet. The token is requested,
-//   and the session starts, when the visitor uses a form.
+// - `data-on-use`: the element is a token of the visitor's session. It is requested when the visitor uses a form. That request
+//   starts the session of a new visitor.
 
 const tags = [...document.querySelectorAll("script[data-hole]")];
 const tokens = tags.filter((tag) => "onUse" in tag.dataset);
@@ -15,7 +15,7 @@ const tokenForms = new Set(tokens.map((tag) => tag.closest("form")).filter(Boole
 const hasCommonToken = tokens.some((tag) => !tag.closest("form"));
 const BUTTONS = "button, input[type=submit], input[type=button], input[type=image], [role=button], [data-method], [data-turbo-method]";
 
-// What the visitor did meanwhile, by the element: a second press of a button changes nothing.
+// The presses and submissions to repeat once the content has arrived, by element. A double click is one press.
 const waiting = new Map();
 let content = null;
 
@@ -69,7 +69,7 @@ async function fill() {
 	return true;
 }
 
-// Without the content, the page stays as it is, and its forms work as far as they can. The next use requests it again.
+// If the request fails, the page stays as it is. The next use of a form repeats the request, unless a press waits for it.
 async function start() {
 	if (content) return;
 	content = fill().catch(() => false);

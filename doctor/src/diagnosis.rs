@@ -70,9 +70,8 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
         let settings = diagnosis.find_rules(&mut report, &pages, &endangered).await?;
         diagnosis.settings = settings;
-        for rule in of_kind.dangers.iter().flat_map(|danger| &danger.rules) {
-            diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
-        }
+        let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);
+        diagnosis.settings = diagnosis.settings.with_rules(protecting);
         notes.extend(danger::note_on_noise(&kind, &pages));
         notes.extend(danger::notes_of_kind(&kind, &pages));
         notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
@@ -94,9 +93,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
     {
         notes.push(note);
-        for rule in rules {
-            diagnosis.settings = diagnosis.settings.with_rule(rule.variable, &rule.value);
-        }
+        diagnosis.settings = diagnosis.settings.with_rules(&rules);
     }
     let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
     report.notes.extend(notes);
@@ -271,8 +268,7 @@ impl Diagnosis {
                 }
             }
         }
-        let add = |settings: Settings, rule: &Rule| settings.with_rule(rule.variable, &rule.value);
-        let settings = rules.iter().fold(self.settings.clone(), add);
+        let settings = self.settings.with_rules(&rules);
         report.rules.extend(rules);
         settings
     }

@@ -2,11 +2,10 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use html5gum::{Token, Tokenizer};
-
 use super::{
     difference::{self, Difference},
     pieces::Pieces,
+    tokens::{attribute, start_tags},
 };
 
 /// Elements without content, which have no end tag.
@@ -129,8 +128,7 @@ pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<
 /// The selector of a field or a `meta` element by its name.
 fn token(piece: &str) -> Option<String> {
     let tag = tag_name(piece).filter(|name| ["input", "meta"].contains(name))?;
-    let Some(Ok(Token::StartTag(start))) = Tokenizer::new(piece).next() else { return None };
-    let name = start.attributes.get(&b"name"[..]).map(|value| String::from_utf8_lossy(value).into_owned())?;
+    let name = attribute(&start_tags(piece).next()?, "name")?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_[].:".contains(&byte);
     (!name.is_empty() && name.bytes().all(is_plain)).then(|| format!("{tag}[name='{name}']"))
 }
@@ -138,10 +136,9 @@ fn token(piece: &str) -> Option<String> {
 /// The selectors that name an element, the most exact first: its id, its name with a class, its name.
 fn selectors(piece: &str) -> Vec<String> {
     let Some(name) = tag_name(piece).filter(|name| !NEVER.contains(name)) else { return Vec::new() };
-    let Some(Ok(Token::StartTag(tag))) = Tokenizer::new(piece).next() else { return Vec::new() };
-    let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
-    let id = attribute(b"id").filter(|id| is_identifier(id)).map(|id| format!("#{id}"));
-    let classes = attribute(b"class").unwrap_or_default();
+    let Some(tag) = start_tags(piece).next() else { return Vec::new() };
+    let id = attribute(&tag, "id").filter(|id| is_identifier(id)).map(|id| format!("#{id}"));
+    let classes = attribute(&tag, "class").unwrap_or_default();
     let classes = classes.split_whitespace().filter(|class| is_identifier(class));
     let classes = classes.map(|class| format!("{name}.{class}"));
     let landmark = LANDMARKS.contains(&name).then(|| name.to_owned());

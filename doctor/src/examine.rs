@@ -161,7 +161,7 @@ impl Examiner<'_> {
         // A time may change once in a second only.
         for pause in [Duration::ZERO, A_SECOND] {
             tokio::time::sleep(pause).await;
-            own = own.compared_with(&self.own_page(key, url, cookies).await?.text());
+            own.mark_changes(&self.own_page(key, url, cookies).await?.text());
             let found = difference::between(&pieces(&first.text()), &own, &[]);
             let changes = |candidate: &&Difference| {
                 found.iter().any(|found| found.is_changing && (candidate.explains(found) || found.explains(candidate)))

@@ -15,6 +15,7 @@ use super::{
     elements,
     examine::{Examined, Examiner, Visit},
     pieces::Pieces,
+    render,
     settings::Settings,
     shop::Shop,
     visitor::{self, Visitor, Visitors},
@@ -99,7 +100,7 @@ impl HoleTrial<'_> {
 
     /// The selectors that cover the differences of the visitor's own page. None if none do.
     async fn selectors(&self, page: &Examined, cookies: &HeaderValue) -> Result<Option<Vec<String>>, Failure> {
-        let app = super::render::edgefront(self.settings, self.shop)?;
+        let app = render::edgefront(self.settings, self.shop)?;
         let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(None) };
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         let pages = async {
@@ -117,23 +118,19 @@ impl HoleTrial<'_> {
     }
 
     fn rules(&self, pattern: &str, selectors: &[String], cookies: &[String]) -> Holes {
-        let mut settings = self.settings.clone();
-        let mut rules = Vec::new();
-        for selector in selectors {
-            settings = settings.with_hole(pattern, selector, ".");
-            rules.push(Rule { variable: "HOLES", value: format!("{pattern} {selector} <- ."), risk: HOLE_RISK });
-        }
-        for name in cookies {
-            // A proposal for another kind of page made it personal. Such visitors get no holes.
-            settings = settings.without_entry("COOKIES_PERSONAL", name).with_rule("COOKIES_HOLES", name);
-            rules.push(Rule { variable: "COOKIES_HOLES", value: name.clone(), risk: HOLE_COOKIE_RISK });
-        }
+        let holes = selectors.iter().map(|selector| format!("{pattern} {selector} <- ."));
+        let holes = holes.map(|value| Rule { variable: "HOLES", value, risk: HOLE_RISK });
+        let cookie = |name: &String| Rule { variable: "COOKIES_HOLES", value: name.clone(), risk: HOLE_COOKIE_RISK };
+        let rules: Vec<_> = holes.chain(cookies.iter().map(cookie)).collect();
+        // A proposal for another kind of page may have made a cookie personal. Such visitors get no holes.
+        let without = |settings: Settings, name: &String| settings.without_entry("COOKIES_PERSONAL", name);
+        let settings = cookies.iter().fold(self.settings.clone(), without).with_rules(&rules);
         Holes { rules, settings }
     }
 
     /// Returns whether the visitor gets the stored page with these settings, and nothing outside of the holes differs.
     async fn is_safe(&self, settings: &Settings, pattern: &str, pages: &[&Examined]) -> Result<bool, Failure> {
-        let app = super::render::edgefront(settings, self.shop)?;
+        let app = render::edgefront(settings, self.shop)?;
         let examiner = Examiner { app, shop: self.shop, visitors: self.visitors };
         for page in pages.iter().take(MAX_PAGES) {
             let Some(with_rules) = examiner.examine(&page.url).await else { return Ok(false) };

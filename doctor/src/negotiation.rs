@@ -199,7 +199,6 @@ struct ComparedPage<'a> {
     name: HeaderName,
     value: &'a str,
     page: Page,
-    again: Page,
     /// Knows which pieces change for every request.
     pieces: Pieces,
     /// `pieces` knows those that change in a second, too.
@@ -210,8 +209,8 @@ impl<'a> ComparedPage<'a> {
     async fn new(shop: &'a Shop, url: &'a Url, name: HeaderName, value: &'a str) -> Option<Self> {
         let page = get(shop, url, &name, value).await?;
         let again = get(shop, url, &name, value).await?;
-        let pieces = Pieces::of(&page.text(), CsrfTokens::Covered).compared_with(&again.text());
-        Some(Self { shop, url, name, value, page, again, pieces, knows_seconds: false })
+        let pieces = pieces(&page).compared_with(&again.text());
+        Some(Self { shop, url, name, value, page, pieces, knows_seconds: false })
     }
 
     /// Returns whether a client with another value gets the same page.
@@ -221,8 +220,7 @@ impl<'a> ComparedPage<'a> {
             self.knows_seconds = true;
             tokio::time::sleep(A_SECOND).await;
             let later = get(self.shop, self.url, &self.name, self.value).await?;
-            let pieces = Pieces::of(&self.page.text(), CsrfTokens::Covered).compared_with(&self.again.text());
-            self.pieces = pieces.compared_with(&later.text());
+            self.pieces.mark_changes(&later.text());
         }
         Some(!self.differs_from(&other))
     }
@@ -233,16 +231,18 @@ impl<'a> ComparedPage<'a> {
     }
 
     fn differs_from(&self, other: &Page) -> bool {
-        let other_pieces = Pieces::of(&other.text(), CsrfTokens::Covered);
         // The second one says which pieces change for every request.
-        let differences = difference::between(&other_pieces, &self.pieces, &[]);
+        let differences = difference::between(&pieces(other), &self.pieces, &[]);
         self.page.status != other.status || differences.iter().any(|found| !found.is_changing)
     }
 }
 
+fn pieces(page: &Page) -> Pieces {
+    Pieces::of(&page.text(), CsrfTokens::Covered)
+}
+
 /// Returns whether two pages have the same content.
 fn is_equal(one: &Page, other: &Page) -> bool {
-    let pieces = |page: &Page| Pieces::of(&page.text(), CsrfTokens::Covered);
     one.status == other.status && pieces(one).changes_to(&pieces(other)).is_empty()
 }
 

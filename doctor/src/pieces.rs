@@ -66,11 +66,16 @@ impl Pieces {
     }
 
     /// Marks the pieces that differ in another render for the same visitor.
-    #[must_use]
-    pub fn compared_with(mut self, again: &str) -> Self {
+    pub fn mark_changes(&mut self, again: &str) {
         for (own, _) in self.changes_to(&Self::of(again, self.csrf_tokens)) {
             self.changing.get_mut(own).unwrap_or_default().fill(true);
         }
+    }
+
+    /// The pieces after [`Pieces::mark_changes`].
+    #[must_use]
+    pub fn compared_with(mut self, again: &str) -> Self {
+        self.mark_changes(again);
         self
     }
 

@@ -10,6 +10,8 @@ use edgefront::config::{
 use url::Url;
 use xtask::{failure::Failure, variables::Variables};
 
+use super::advice::Rule;
+
 /// Values that the configuration demands and the doctor never uses: it asks no Redis and signs nothing.
 const UNUSED: [(&str, &str); 3] = [
     ("UPSTASH_REDIS_REST_URL", "http://127.0.0.1:1"),
@@ -77,10 +79,11 @@ impl Settings {
         let inherited = || self.preset().and_then(Preset::find).and_then(|preset| preset.get(variable));
         let combined = if [CSRF_COOKIE.name, PAGE_MAX_BYTES.name].contains(&variable) {
             value.to_owned()
+        } else if let Some(own) = own.as_ref().filter(|_| variable == HOLES.name) {
+            with_hole(own, value)
         } else if let Some(own) = own {
-            let separator = separator(variable);
-            let mut entries = own.trim_start_matches('+').split(separator).map(str::trim);
-            if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}{separator} {value}") }
+            let mut entries = own.trim_start_matches('+').split(',').map(str::trim);
+            if entries.any(|entry| entry == value) { own.clone() } else { format!("{own}, {value}") }
         } else if variable == ITEM_ROUTES.name {
             // Not a list that `+` can extend.
             inherited().map_or_else(|| value.to_owned(), |preset| format!("{preset}, {value}"))
@@ -93,25 +96,10 @@ impl Settings {
         Self(settings)
     }
 
-    /// The settings with a hole at one more path. A rule with the same selector covers both paths, because `HOLES` has at most 20
-    /// rules.
+    /// The settings with these rules.
     #[must_use]
-    pub fn with_hole(&self, path: &str, selector: &str, source: &str) -> Self {
-        let hole = format!("{selector} <- {source}");
-        let own = self.0.get(HOLES.name).and_then(|own| own.strip_prefix('+')).unwrap_or_default();
-        let is_same = |rule: &str| rule.split_once(' ').is_some_and(|(_, own)| own == hole);
-        if !own.split(';').any(|rule| is_same(rule.trim())) {
-            return self.with_rule(HOLES.name, &format!("{path} {hole}"));
-        }
-        let joined = own.split(';').map(str::trim).map(|rule| match rule.split_once(' ') {
-            Some((paths, _)) if is_same(rule) && !paths.split(',').any(|own| own == path) => {
-                format!("{paths},{path} {hole}")
-            }
-            _ => rule.to_owned(),
-        });
-        let mut settings = self.0.clone();
-        settings.insert(HOLES.name.to_owned(), format!("+ {}", joined.collect::<Vec<_>>().join("; ")));
-        Self(settings)
+    pub fn with_rules<'a>(&self, rules: impl IntoIterator<Item = &'a Rule>) -> Self {
+        rules.into_iter().fold(self.clone(), |settings, rule| settings.with_rule(rule.variable, &rule.value))
     }
 
     /// The settings without a variable.
@@ -127,11 +115,11 @@ impl Settings {
     pub fn without_entry(&self, variable: &str, value: &str) -> Self {
         let mut settings = self.0.clone();
         if let Some(list) = settings.get(variable).and_then(|list| list.strip_prefix('+')) {
-            let kept: Vec<_> = list.split(separator(variable)).map(str::trim).filter(|entry| *entry != value).collect();
+            let kept: Vec<_> = list.split(',').map(str::trim).filter(|entry| *entry != value).collect();
             if kept.is_empty() {
                 settings.remove(variable);
             } else {
-                settings.insert(variable.to_owned(), format!("+ {}", kept.join(&format!("{} ", separator(variable)))));
+                settings.insert(variable.to_owned(), format!("+ {}", kept.join(", ")));
             }
         }
         Self(settings)
@@ -145,10 +133,25 @@ impl Settings {
     }
 }
 
-/// The character between the entries of a list.
-fn separator(variable: &str) -> char {
-    // A selector may contain commas.
-    if variable == HOLES.name { ';' } else { ',' }
+/// The rules of `HOLES` with one more, such as `/p/* #user <- .`. A rule with the same element covers both paths, because there
+/// may be 20 rules.
+fn with_hole(own: &str, hole: &str) -> String {
+    let (plus, rules) = own.strip_prefix('+').map_or(("", own), |rules| ("+ ", rules));
+    let (path, element) = hole.split_once(' ').unwrap_or((hole, ""));
+    let mut is_there = false;
+    let joined = rules.split(';').map(str::trim).map(|rule| match rule.split_once(' ') {
+        Some((paths, own)) if own == element => {
+            is_there = true;
+            let has_path = paths.split(',').any(|own| own == path);
+            if has_path { rule.to_owned() } else { format!("{paths},{path} {element}") }
+        }
+        _ => rule.to_owned(),
+    });
+    let mut rules: Vec<_> = joined.collect();
+    if !is_there {
+        rules.push(hole.to_owned());
+    }
+    format!("{plus}{}", rules.join("; "))
 }
 
 #[cfg(test)]
@@ -181,7 +184,8 @@ mod tests {
     fn holes_with_one_selector_are_one_rule() {
         let holes = [("/a/*", "#user"), ("/a/*", "b.cart"), ("/", "#user"), ("/", "#user"), ("/", "b.cart")];
         let settings = settings(None, &[]).unwrap();
-        let settings = holes.into_iter().fold(settings, |settings, (path, hole)| settings.with_hole(path, hole, "."));
+        let add = |settings: Settings, (path, element)| settings.with_rule("HOLES", &format!("{path} {element} <- ."));
+        let settings = holes.into_iter().fold(settings, add);
         assert_eq!(settings.0["HOLES"], "+ /a/*,/ #user <- .; /a/*,/ b.cart <- .");
         assert_eq!(settings.config().unwrap().page.holes.of_path("/a/1").count(), 2);
         let personal = settings.with_rule("COOKIES_PERSONAL", "sid").with_rule("COOKIES_PERSONAL", "id");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use edgefront::page_cache::cookie_name;
-use html5gum::{DefaultEmitter, Token, Tokenizer};
+use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use http::{HeaderMap, HeaderValue, header};
 
 /// The name of the form field with Django's CSRF token.
@@ -34,30 +34,30 @@ pub fn double_submit_cookie(headers: &HeaderMap, html: &str) -> Option<String> {
     headers.get_all(header::SET_COOKIE).iter().filter(is_repeated).map(cookie_name).find(is_csrf)
 }
 
+/// The start tags of a page, or of one piece of it.
+pub fn start_tags(html: &str) -> impl Iterator<Item = StartTag<()>> {
+    Tokenizer::new(html).flatten().filter_map(|token| if let Token::StartTag(tag) = token { Some(tag) } else { None })
+}
+
+/// The value of an attribute.
+pub fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
+    tag.attributes.get(name.as_bytes()).map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
 /// The actions of forms with the method POST; empty for one without an action.
 pub fn post_actions(html: &str) -> Vec<String> {
-    let mut actions = Vec::new();
-    for token in Tokenizer::new(html).flatten() {
-        let Token::StartTag(tag) = token else { continue };
-        let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
-        let is_post = attribute(b"method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
-        if is_post && **tag.name == *b"form" {
-            actions.push(attribute(b"action").unwrap_or_default());
-        }
-    }
-    actions
+    let is_post = |tag: &StartTag<()>| {
+        **tag.name == *b"form" && attribute(tag, "method").is_some_and(|method| method.eq_ignore_ascii_case("post"))
+    };
+    start_tags(html).filter(is_post).map(|tag| attribute(&tag, "action").unwrap_or_default()).collect()
 }
 
 /// The values of the hidden form fields.
 fn hidden_values(html: &str) -> Vec<String> {
-    let mut values = Vec::new();
-    for token in Tokenizer::new(html).flatten() {
-        let Token::StartTag(tag) = token else { continue };
-        let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
-        let is_hidden = attribute(b"type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"));
-        values.extend(attribute(b"value").filter(|_| is_hidden && **tag.name == *b"input"));
-    }
-    values
+    let is_hidden = |tag: &StartTag<()>| {
+        **tag.name == *b"input" && attribute(tag, "type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
+    };
+    start_tags(html).filter(is_hidden).filter_map(|tag| attribute(&tag, "value")).collect()
 }
 
 /// The start of the script in which `EverShop` sends the data of a page to React.

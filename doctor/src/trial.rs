@@ -87,10 +87,8 @@ impl Trial<'_> {
             });
             match advice {
                 Advice::Rules(more) if round < MAX_ROUNDS && !more.is_empty() => {
-                    for rule in more {
-                        settings = settings.with_rule(rule.variable, &rule.value);
-                        rules.push(rule);
-                    }
+                    settings = settings.with_rules(&more);
+                    rules.extend(more);
                     if let Err(problem) = settings.config() {
                         return Ok(Outcome::NoRule(format!("The rules do not fit beside the others: {problem}.")));
                     }
@@ -141,28 +139,21 @@ impl Trial<'_> {
         }
         let selectors = self.token_selectors(settings, page).await?;
         let Some(pattern) = advice::path_pattern(kind).filter(|_| !selectors.is_empty()) else { return Ok(outcome) };
-        let (mut with_holes, mut more) = (settings.clone(), Vec::new());
-        for selector in selectors {
-            with_holes = with_holes.with_hole(&pattern, &selector, "token");
-            let value = format!("{pattern} {selector} <- token");
-            more.push(Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK });
-        }
+        let holes = selectors.iter().map(|selector| format!("{pattern} {selector} <- token"));
+        let mut more: Vec<_> = holes.map(|value| Rule { variable: "HOLES", value, risk: advice::TOKEN_RISK }).collect();
+        let mut settings = settings.clone();
         for rule in rules {
             if rule.variable != "CSRF_COOKIE" {
                 more.push(rule.clone());
                 continue;
             }
             // The token is not valid for a cookie that all visitors share.
-            with_holes = with_holes.without(rule.variable);
-            let dropped = format!("{}@{pattern}", rule.value);
-            for (variable, value, risk) in [
-                ("COOKIES_DROPPED", dropped, advice::DROP_RISK),
-                ("COOKIES_PERSONAL", rule.value.clone(), advice::PERSONAL_RISK),
-            ] {
-                with_holes = with_holes.with_rule(variable, &value);
-                more.push(Rule { variable, value, risk });
-            }
+            settings = settings.without(rule.variable);
+            let (name, dropped) = (rule.value.clone(), format!("{}@{pattern}", rule.value));
+            more.push(Rule { variable: "COOKIES_DROPPED", value: dropped, risk: advice::DROP_RISK });
+            more.push(Rule { variable: "COOKIES_PERSONAL", value: name, risk: advice::PERSONAL_RISK });
         }
+        let with_holes = settings.with_rules(&more);
         if with_holes.config().is_err() {
             return Ok(outcome);
         }

@@ -35,7 +35,7 @@ impl KindReport {
 
     /// Notes the rule for pages of one visitor. Returns the settings with it.
     pub fn keep_personal(&mut self, text: String, rule: Rule, settings: &Settings) -> Settings {
-        let settings = settings.with_rule(rule.variable, &rule.value);
+        let settings = settings.with_rules([&rule]);
         self.remedy = Some(text);
         self.rules = vec![rule];
         settings

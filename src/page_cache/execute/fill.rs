@@ -38,8 +38,8 @@ pub fn is_due(page: &StoredPage, cookies: &VisitorCookies, visit: &Visit) -> boo
     let mut includes = page.holes.iter().filter_map(Hole::include);
     let is_personal = cookies.in_holes || visit.token.is_some();
     // The browser requests tokens.
-    let mut filled = page.holes.iter().filter(|hole| hole.content != HoleContent::Token).peekable();
-    filled.peek().is_some() && (is_personal || includes.any(|include| include.is_private || cookies.identify()))
+    let has_filled = page.holes.iter().any(|hole| hole.content != HoleContent::Token);
+    has_filled && (is_personal || includes.any(|include| include.is_private || cookies.identify()))
 }
 
 /// The response for one visitor: the stored page with its holes filled. It ignores conditions and ranges, because it

@@ -43,12 +43,18 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         |popularity: Popularity| popularity.and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));
     let is_get = request.method() == Method::GET;
     let mut shareable = Err(Reason::Status);
-    let mut is_selectable = false;
+    let mut is_for_others = false;
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
         let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
         let heuristic = heuristic(&app.config.page, &key, popularity);
         shareable = is_shareable(response, directives, &heuristic, &selecting, now);
-        is_selectable = selecting.check_vary(response.headers()).is_ok();
+        is_for_others = match shareable {
+            Ok(()) => true,
+            // The origin states no freshness: a popular page is rendered for the visitors without such cookies. A page that varies
+            // on a header which only this request has could not be stored.
+            Err(Reason::Cookie) => selecting.check_vary(response.headers()).is_ok(),
+            Err(_) => false,
+        };
         let status = match shareable {
             Ok(()) if response.headers().contains_key(header::SET_COOKIE) => {
                 CacheStatus::not_stored(miss.reason, Reason::SetCookie)
@@ -76,9 +82,6 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             app.pages.note_unpopular(key.hash(), now);
         }
     }
-    // If the origin states no freshness, a popular page is rendered for the visitors without such cookies. A page that varies
-    // on a header which only this request has could not be stored.
-    let is_for_others = matches!(shareable, Ok(()) | Err(Reason::Cookie)) && is_selectable;
     // A fresh page whose visitor reloads it is not rendered twice.
     let is_stale = stored.as_ref().is_none_or(|stored| !stored.is_fresh(now));
     let renders_again = may_render && is_for_others && is_get && key.is_exact() && !failed && is_stale;
