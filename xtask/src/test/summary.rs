@@ -1,11 +1,19 @@
-//! Adds up the results that `cargo test` prints for each suite.
+//! Adds up the results that `cargo test` prints for each suite, and collects the output of failed tests.
+
+/// The lines that a summary keeps of a failed test's output.
+const LINES_OF_A_FAILURE: usize = 40;
 
 /// The results of all suites so far.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub suites: Vec<Suite>,
+    /// The first lines of each failed test's output. They are repeated at the end, because thousands of lines follow
+    /// the place where `cargo test` prints them.
+    pub failures: Vec<Vec<String>>,
     /// The suite whose results come next.
     running: String,
+    /// True between the title of a failed test's output and the end of that output.
+    is_in_failure: bool,
 }
 
 /// The results of one test binary.
@@ -19,6 +27,7 @@ pub struct Suite {
 impl Summary {
     /// Reads one line of the output of `cargo test`.
     pub fn read(&mut self, line: &str) {
+        self.read_failure(line);
         let line = line.trim();
         if let Some(binary) = line.strip_prefix("Running ") {
             self.running = suite_name(binary);
@@ -31,6 +40,21 @@ impl Summary {
             if suite.passed + suite.failed > 0 {
                 self.suites.push(suite);
             }
+        }
+    }
+
+    /// Keeps a line of a failed test's output. `---- name stdout ----` opens the output of a test, and the list
+    /// `failures:` follows the last one.
+    fn read_failure(&mut self, line: &str) {
+        if line.starts_with("---- ") && line.ends_with(" ----") {
+            self.is_in_failure = true;
+            self.failures.push(Vec::new());
+        } else if line == "failures:" {
+            self.is_in_failure = false;
+        }
+        let failure = self.failures.last_mut().filter(|lines| self.is_in_failure && lines.len() < LINES_OF_A_FAILURE);
+        if let Some(lines) = failure {
+            lines.push(line.to_owned());
         }
     }
 
@@ -89,5 +113,19 @@ mod tests {
             ]
         );
         assert_eq!(summary.totals(), (13, 3));
+    }
+
+    #[test]
+    fn the_output_of_each_failed_test_is_kept() {
+        let long = "a line\n".repeat(100);
+        let output = format!(
+            "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\nleft: 1\n\n---- b stdout ----\n{long}\n\
+             failures:\n    a\n    b\n\ntest result: FAILED. 0 passed; 2 failed;\n"
+        );
+        let mut summary = Summary::default();
+        output.lines().for_each(|line| summary.read(line));
+        assert_eq!(summary.failures[0], ["---- a stdout ----", "left: 1", ""]);
+        assert_eq!(summary.failures[1].len(), LINES_OF_A_FAILURE);
+        assert_eq!(summary.failures.len(), 2);
     }
 }
