@@ -22,16 +22,22 @@ export function followSale(container) {
   let failures = 0;
   let timer;
   let announced = '';
-  let isGuest = false;
+  // Null until the session is known.
+  let isGuest = null;
+  // Reservations and cancellations that have ended.
+  let changes = 0;
 
   const now = () => clock() + clockOffset;
 
-  /** Stores the sale that a call of the API answers with. Throws an EdgeError. */
+  /**
+   * Stores the sale that a call of the API answers with, unless the visitor has changed the sale since the call began:
+   * the answer could show the state before that change. Throws an EdgeError.
+   */
   async function update(call) {
-    const started = clock();
+    const [started, changesBefore] = [clock(), changes];
     const answer = await call();
     const roundTrip = clock() - started;
-    if (!answer) return;
+    if (!answer || changes !== changesBefore) return;
     sale = answer;
     if (roundTrip <= shortestRoundTrip) [shortestRoundTrip, clockOffset] = [roundTrip, answer.now * SECOND + roundTrip / 2 - clock()];
   }
@@ -131,7 +137,7 @@ export function followSale(container) {
   }
 
   async function poll() {
-    clearTimeout(timer);
+    isGuest ??= await edge.session().then(({ user }) => user === null, () => null);
     try {
       await refresh();
       failures = 0;
@@ -142,6 +148,7 @@ export function followSale(container) {
     }
     show();
     const interval = sale || failures > 0 ? pollInterval() : 3 * SECOND;
+    clearTimeout(timer);
     // Jitter of up to half the interval keeps many open pages from polling together.
     if (!document.hidden && interval < Infinity) timer = setTimeout(poll, interval * (1 + Math.random() / 2));
   }
@@ -150,7 +157,7 @@ export function followSale(container) {
   async function act(button, call) {
     button.disabled = true;
     try {
-      await update(call);
+      await update(call).finally(() => { changes += 1; });
       announceState();
     } catch (error) {
       if (error.type === 'sign-in') {
@@ -178,5 +185,5 @@ export function followSale(container) {
     if (!document.hidden) poll();
   });
   setInterval(() => { if (!document.hidden) show(); }, SECOND);
-  edge.session().then(({ user }) => { isGuest = user === null; }, () => {}).finally(poll);
+  poll();
 }

@@ -15,6 +15,21 @@ async function hasNoGap(page, what) {
 	assert.ok(gap < 30, `${what}: a gap of ${gap} px`);
 }
 
+/** Holds the answer to the page's next poll of the sale. Returns a function that delivers the answer. */
+async function holdPoll(page) {
+	const { promise: delivered, resolve: deliver } = Promise.withResolvers();
+	const held = new Promise((resolve) => {
+		page.route(`**/_edge/v1${RUNNING}`, async (route) => {
+			const response = await route.fetch();
+			resolve();
+			await delivered;
+			await route.fulfill({ response });
+		}, { times: 1 });
+	});
+	await held;
+	return deliver;
+}
+
 await inBrowser(async (open) => {
 	for (const path of [RUNNING, UPCOMING]) {
 		await service("PUT", `/rows/${path.split("/").pop()}/schedule`, { every: 5 });
@@ -51,8 +66,15 @@ await inBrowser(async (open) => {
 	await ada.locator("main form button[type=submit]").click();
 	await ada.waitForURL(`**${RUNNING}`);
 
+	await ada.getByRole("button", { name: "Reserve now" }).waitFor();
+	const deliverPoll = await holdPoll(ada);
 	await ada.getByRole("button", { name: "Reserve now" }).click();
 	await ada.getByText(/^Reserved for you for [12]:\d\d/).waitFor();
+	// The held poll read the sale before the reservation. The page polls again when it has that answer.
+	deliverPoll();
+	const deliverNextPoll = await holdPoll(ada);
+	assert.ok(await ada.getByRole("button", { name: "Cancel reservation" }).isVisible(), "a late poll does not hide the reservation");
+	deliverNextPoll();
 	await accessible(ada, "a sale with a reservation");
 	await hasNoGap(ada, "a sale with a reservation");
 	await bob.getByText("24 of 25 left").waitFor();
