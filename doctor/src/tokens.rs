@@ -63,16 +63,19 @@ fn hidden_values(html: &str) -> Vec<String> {
 /// The start of the script in which `EverShop` sends the data of a page to React.
 const EVERSHOP_DATA: &str = "var eContext = ";
 
-/// Tags, texts and comments in their order. A text is split into lines, so that a difference in a long script is short.
+/// Tags, texts and comments in their order. A text is split into lines, and a script also at commas: data in one long line
+/// are several pieces, so that a value that changes at each request does not hide the visitor's values behind it.
 ///
 /// Only known harmless differences are removed: see [`CsrfTokens::Covered`] and [`is_generated_id`].
 pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
     let mut pieces = Vec::new();
+    let mut is_script = false;
     let mut emitter = DefaultEmitter::<()>::default();
     emitter.naively_switch_states(true);
     for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
         match token {
             Token::StartTag(tag) => {
+                is_script = **tag.name == *b"script";
                 let is_token = tag.attributes.get(&b"name"[..]).is_some_and(|name| ***name == *DJANGO_TOKEN);
                 let mut text = format!("<{}", String::from_utf8_lossy(&tag.name));
                 for (name, value) in &tag.attributes {
@@ -84,12 +87,16 @@ pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {
                 text.push('>');
                 pieces.push(text);
             }
-            Token::EndTag(tag) => pieces.push(format!("</{}>", String::from_utf8_lossy(&tag.name))),
+            Token::EndTag(tag) => {
+                is_script = false;
+                pieces.push(format!("</{}>", String::from_utf8_lossy(&tag.name)));
+            }
             Token::String(text) => {
                 let text = String::from_utf8_lossy(&text);
                 let is_data = text.starts_with(EVERSHOP_DATA);
                 let line = |line: &str| if is_data { without_generated_ids(line) } else { line.to_owned() };
-                pieces.extend(text.split_inclusive('\n').map(line));
+                let is_end = |character| character == '\n' || is_script && character == ',';
+                pieces.extend(text.split_inclusive(is_end).map(line));
             }
             Token::Comment(text) => pieces.push(format!("<!--{}-->", String::from_utf8_lossy(&text))),
             Token::Doctype(_) | Token::Error(_) => {}

@@ -41,6 +41,23 @@ fn a_difference_that_no_element_covers_has_no_holes() {
 }
 
 #[test]
+fn data_of_the_account_behind_an_id_of_the_request_have_no_holes() {
+    let report = Shop::start(|asked: &Asked| {
+        let name = if asked.cookies.contains("sid=ann") { "Ann" } else { "Guest" };
+        let data = format!("{{\"request\":\"r{:08}\",\"currency\":\"EUR\",\"user\":\"{name}\"}}", asked.number * 7919);
+        let text = "<p>One of many books, with a long description.</p>".repeat(8);
+        let page = format!("<header><b id='user'>{name}</b></header>{}{text}", book_links(8));
+        Reply::html(format!("{page}<script>window.data = {data}</script>"))
+    })
+    .examine(&ANN);
+    assert_eq!(report["vars"].get("COOKIES_HOLES"), None, "Ann's page would have no user: {report:#}");
+    let books = kind(&report, "/books/*/");
+    assert_eq!(books["hit_ratio_with_rules"], 1.0, "the id alone is no visitor's: {books:#}");
+    let excerpts = books["visitors"].to_string();
+    assert!(excerpts.contains("Ann"), "{excerpts}");
+}
+
+#[test]
 fn a_cookie_that_the_user_calls_personal_stays_personal() {
     let report = Shop::start(|asked| shop(asked, "")).examine(&[&ANN[..], &["--var", "COOKIES_PERSONAL=sid"]].concat());
     assert_eq!((report["vars"].get("HOLES"), &report["vars"]["COOKIES_PERSONAL"]), (None, &"sid".into()));
