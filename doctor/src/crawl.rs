@@ -90,7 +90,7 @@ impl Crawl<'_> {
             }
         }
         if frontier.addresses.len() == 1 && sample.forbidden == 0 {
-            sample.stopped = Some(without_links(&page.text()));
+            sample.stopped = Some(without_links(&page.text(), &home));
         }
         sample.addresses = frontier.addresses;
         Ok(sample)
@@ -147,8 +147,16 @@ impl Crawl<'_> {
     }
 }
 
-/// The message about a shop of one page. Scripts without text suggest, but do not prove, that the links need JavaScript.
-fn without_links(html: &str) -> String {
+/// The message about a shop of one page. A copy of a shop may link the public shop. Scripts without text suggest, but do not
+/// prove, that the links need JavaScript.
+fn without_links(html: &str, page: &Url) -> String {
+    if let Some((site, links)) = links::other_site(html, page) {
+        return format!(
+            "the page has no links to other pages at this address, but {links} to {site}: set the address {} in the shop, or \
+             examine {site}",
+            page.origin().ascii_serialization()
+        );
+    }
     let pieces = Pieces::of(html, CsrfTokens::Personal);
     let cause = if pieces.has_scripts() && pieces.text_after(0, MIN_TEXT).chars().count() < MIN_TEXT {
         "is probably built by JavaScript, which the doctor does not run"

@@ -1,7 +1,7 @@
 //! Links of a page.
 
 use html5gum::{DefaultEmitter, Token, Tokenizer};
-use url::Url;
+use url::{Origin, Url};
 
 /// Longest address that the doctor follows, bytes.
 const MAX_URL: usize = 1_000;
@@ -54,8 +54,25 @@ const FILES: [&str; 24] = [
     ".webmanifest",
 ];
 
+/// So many links to another host are more than links to social networks.
+const MIN_LINKS: usize = 3;
+
 /// The addresses of other pages of the same site, in the order of the page.
 pub fn of_page(html: &str, page: &Url) -> Vec<Url> {
+    targets(html, page).into_iter().filter_map(|url| page_of_site(url, page)).collect()
+}
+
+/// The other site that the page links most often, with the number of links. None if it links no other often.
+pub fn other_site(html: &str, page: &Url) -> Option<(String, usize)> {
+    let targets = targets(html, page).into_iter().map(|url| url.origin());
+    let others: Vec<_> = targets.filter(|site| site.is_tuple() && *site != page.origin()).collect();
+    let count = |site: &Origin| others.iter().filter(|other| *other == site).count();
+    let most = others.iter().max_by_key(|site| count(site))?;
+    Some((most.ascii_serialization(), count(most))).filter(|(_, count)| *count >= MIN_LINKS)
+}
+
+/// The addresses of the page's links.
+fn targets(html: &str, page: &Url) -> Vec<Url> {
     let mut base = page.clone();
     let mut links = Vec::new();
     let mut emitter = DefaultEmitter::<()>::default();
@@ -68,7 +85,7 @@ pub fn of_page(html: &str, page: &Url) -> Vec<Url> {
         match &**tag.name {
             b"base" => base = base.join(&target).unwrap_or(base),
             b"a" if !attribute(b"rel").is_some_and(|rel| rel.contains("nofollow")) => {
-                links.extend(base.join(&target).ok().and_then(|url| page_of_site(url, page)));
+                links.extend(base.join(&target).ok());
             }
             _ => {}
         }

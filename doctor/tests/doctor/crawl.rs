@@ -127,3 +127,12 @@ fn a_page_without_links_is_named_and_only_scripts_without_text_suggest_javascrip
     let linked = Shop::start(|_| Reply::html(book_links(5))).examine(&["--pages", "1"]);
     assert_eq!(linked["notes"], json!([]));
 }
+
+#[test]
+fn a_copy_that_links_the_public_shop_is_named() {
+    let links = [1, 2, 3].map(|book| format!("<a href='https://shop.example/books/{book}/'>Book</a>")).concat();
+    let shop = Shop::start(move |_| Reply::html(format!("{links}<a href='https://social.example/shop'>Us</a>")));
+    let notes = shop.examine(&[])["notes"].to_string();
+    let expected = format!("3 to https://shop.example: set the address {} in the shop", shop.url);
+    assert!(notes.contains(&expected), "{notes}");
+}
