@@ -64,7 +64,8 @@ const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sen
     Referer cannot submit forms.";
 /// The risk of `COOKIES_DROPPED`.
 pub const DROP_RISK: &str = "a visitor gets this cookie only with the first page that is not shared; a form or script on \
-    these pages that needs the cookie fails for new visitors.";
+    these pages that needs the cookie fails for new visitors, unless a hole starts their session first: see \
+    docs/holes.md#sessions-of-new-visitors.";
 /// The risk of `COOKIES_PERSONAL` for a cookie of pages that then are shared.
 pub const PERSONAL_RISK: &str = "visitors with this cookie always get pages of their own, so they cause no hits.";
 const ITEM_RISK: &str = "visitors see a page that is up to PAGE_TTL old, 300 s by default: a changed price or stock \

@@ -14,6 +14,7 @@ use super::{
     danger::{self, Danger},
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
+    files,
     hole_trial::HoleTrial,
     kinds::{self, Shape},
     negotiation::{self, Finding},
@@ -95,6 +96,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         notes.push(note);
         diagnosis.settings = diagnosis.settings.with_rules(&rules);
     }
+    notes.extend(files::note(&diagnosis.shop, &robots, &diagnosis.settings, &diagnosis.examined).await?);
     let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
     report.notes.extend(notes);
     Ok(report)

@@ -304,3 +304,35 @@ fn paths_of_logins_are_proposed() {
             .examine(&[]);
     assert_eq!(report["vars"]["LOGIN_ROUTES"], "/login, /signup, /accounts/login/", "{report:#}");
 }
+
+/// As express-session answers: each response without a session starts one, also that of a script.
+fn express(asked: &Asked) -> Reply {
+    let page = if asked.path == "/static/app.js" {
+        let script = Reply::html("let cart;".repeat(200)).with("content-type", "text/javascript");
+        script.with("cache-control", "public, max-age=31536000")
+    } else {
+        Reply::html(format!("<script src='/static/app.js'></script>{}", book_links(8)))
+    };
+    let has_session = asked.cookies.contains("sid=");
+    if has_session { page } else { page.with("set-cookie", &format!("sid=of-{}; Path=/", asked.number)) }
+}
+
+#[test]
+fn a_script_that_starts_the_session_is_noted() {
+    let examine = |variables: &[&str]| {
+        let options: Vec<_> = variables.iter().flat_map(|variable| ["--var", variable]).collect();
+        let report = Shop::start(express).examine(&options);
+        assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], 1.0, "{report:#}");
+        report["notes"].to_string()
+    };
+    let notes = examine(&[]);
+    assert!(notes.contains("/static/app.js sets sid, too, so only the first page"), "{notes}");
+    let dropped = "COOKIES_DROPPED=sid@/static/*";
+    let notes = examine(&[dropped]);
+    assert!(!notes.contains("app.js"), "{notes}");
+    let notes = examine(&[dropped, "PAGE_MAX_BYTES=1500"]);
+    assert!(
+        notes.contains("/static/app.js sets sid and is too large") && notes.contains("PAGE_MAX_BYTES to 2048"),
+        "{notes}"
+    );
+}

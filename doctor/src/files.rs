@@ -1,0 +1,83 @@
+//! Scripts and style sheets of the pages that set a cookie which the rules drop from the pages. With such a file, a visitor
+//! has the session's cookie after the first page, so that no later page comes from the store.
+
+use std::rc::Rc;
+
+use edgefront::{
+    config::rules::{CookieKind, CookieRules},
+    page_cache::{PageKey, Reason},
+};
+use url::Url;
+use xtask::failure::Failure;
+
+use super::{
+    examine::Examined,
+    render::{self, set_cookies},
+    robots::Robots,
+    settings::Settings,
+    shop::Shop,
+    tokens,
+};
+
+/// Most files of the page that are requested.
+const MAX_FILES: usize = 3;
+
+/// A note on the first such file of a page. None if no rule drops a personal cookie, or if no file sets it.
+///
+/// # Errors
+/// When the proposed rules are not valid settings.
+pub async fn note(
+    shop: &Rc<Shop>,
+    robots: &Robots,
+    settings: &Settings,
+    examined: &[Examined],
+) -> Result<Option<String>, Failure> {
+    let app = render::edgefront(settings, shop)?;
+    let rules = &app.config.page.cookies;
+    let is_dropped = |page: &&Examined| !kept_from_page(page, rules).is_empty();
+    let Some(page) = examined.iter().find(is_dropped) else { return Ok(None) };
+    let Ok(html) = shop.get(&page.url, None).await else { return Ok(None) };
+    let kept = kept_from_page(page, rules);
+    let allowed = of_page(&html.text(), &page.url).into_iter().filter(|file| robots.allows(file));
+    for file in allowed.take(MAX_FILES) {
+        let Ok(answer) = shop.get(&file, None).await else { continue };
+        let Some(name) = set_cookies(&answer.headers).into_iter().find(|name| kept.contains(&name)) else { continue };
+        let Ok(key) = PageKey::of_url(file.as_str(), &app.config.page.urls) else { continue };
+        let Some(render) = render::for_everybody(&app, &key).await else { continue };
+        let Err(why) = render.stored else { continue };
+        let file = file.path();
+        return Ok(Some(if why.reason == Reason::TooLarge {
+            format!(
+                "{file} sets {name} and is too large to be stored, so a visitor's later pages come from the shop: set \
+                 PAGE_MAX_BYTES to {}",
+                answer.body.len().next_power_of_two()
+            )
+        } else {
+            format!(
+                "{file} sets {name}, too, so only the first page of a visitor comes from the store, and the expected hit ratio \
+                 counts no other; let the shop send its files without cookies, or read docs/holes.md#sessions-of-new-visitors"
+            )
+        }));
+    }
+    Ok(None)
+}
+
+/// The personal cookies of a page that the rules drop.
+fn kept_from_page<'a>(page: &'a Examined, rules: &CookieRules) -> Vec<&'a String> {
+    let is_kept = |name: &&String| rules.is_dropped(name, &page.path) && rules.kind(name, "") == CookieKind::Personal;
+    page.set_cookies.iter().filter(is_kept).collect()
+}
+
+/// The scripts and style sheets of a page at the same host.
+fn of_page(html: &str, page: &Url) -> Vec<Url> {
+    let address = |tag| {
+        let is_sheet = || tokens::attribute(&tag, "rel").is_some_and(|rel| rel.eq_ignore_ascii_case("stylesheet"));
+        match &**tag.name {
+            b"script" => tokens::attribute(&tag, "src"),
+            b"link" if is_sheet() => tokens::attribute(&tag, "href"),
+            _ => None,
+        }
+    };
+    let files = tokens::start_tags(html).filter_map(address).filter_map(|address| page.join(address.trim()).ok());
+    files.filter(|file| file.origin() == page.origin()).collect()
+}
