@@ -12,7 +12,7 @@ use crate::storefronts::{
 /// The rules for the shop's own categories; see presets/evershop.env.
 pub const VARIABLES: [(&str, &str); 2] = [
     ("ITEM_ROUTES", "/product/{item}, /kitchen/{item}, /living/{item}, /workshop/{item}"),
-    ("COOKIES_DROPPED", "sid@/product/*, sid@/kitchen/*, sid@/living/*, sid@/workshop/*"),
+    ("COOKIES_DROPPED", "+ sid@/kitchen/*, sid@/living/*, sid@/workshop/*"),
 ];
 const CATEGORIES: [&str; 3] = ["kitchen", "living", "workshop"];
 const PASSWORD: &str = "visitor-password-1";
