@@ -4,31 +4,35 @@
 //   is sent. It is requested at once.
 // - `data-on-use`: the element is a token of the visitor's session. It is requested when the visitor uses a form. That request
 //   starts the session of a new visitor.
+//
+// Scripts such as Turbo replace the page without a load. This module runs once, so it looks for tags at each use and after each
+// change of the page.
 
-const tags = [...document.querySelectorAll("script[data-hole]")];
-const tokens = tags.filter((tag) => "onUse" in tag.dataset);
-
-// A form with a hole may lack its token. It waits for the content and is sent then.
-const forms = new Set(tags.map((tag) => tag.closest("form")).filter(Boolean));
-const tokenForms = new Set(tokens.map((tag) => tag.closest("form")).filter(Boolean));
-// Scripts read such a token, which is often a `meta` element, when a button is pressed.
-const hasCommonToken = tokens.some((tag) => !tag.closest("form"));
 const BUTTONS = "button, input[type=submit], input[type=button], input[type=image], [role=button], [data-method], [data-turbo-method]";
+
+const tagsIn = (element) => [...(element?.querySelectorAll("script[data-hole]") ?? [])];
+const isToken = (tag) => "onUse" in tag.dataset;
+const hasToken = (form) => tagsIn(form).some(isToken);
+// Scripts read such a token, which is often a `meta` element, when a button is pressed.
+const isCommonToken = (tag) => isToken(tag) && !tag.closest("form");
 
 // The presses and submissions to repeat once the content has arrived, by element. A double click is one press.
 const waiting = new Map();
-let content = null;
+// The tags whose content was requested.
+const requested = new WeakSet();
+let isFilling = false;
 
+// A form with a hole may lack its token. It waits for the content and is sent then.
 function hold(event) {
 	const target = event.composedPath()[0];
 	const form = target.closest?.("form");
 	if (event.type === "submit") {
-		if (!forms.has(form)) return;
+		if (tagsIn(form).length === 0) return;
 		const { submitter } = event;
 		waiting.set(form, () => form.requestSubmit(submitter));
 	} else {
 		const button = target.closest?.(BUTTONS);
-		if (!button || !(hasCommonToken || tokenForms.has(form))) return;
+		if (!button || !(hasToken(form) || tagsIn(document).some(isCommonToken))) return;
 		waiting.set(button, () => button.click());
 	}
 	event.preventDefault();
@@ -37,9 +41,16 @@ function hold(event) {
 }
 
 function repeat() {
-	for (const type of ["submit", "click"]) window.removeEventListener(type, hold, true);
-	for (const action of waiting.values()) action();
+	const actions = [...waiting.values()];
 	waiting.clear();
+	for (const action of actions) action();
+}
+
+// The element of a tag. Turbo moves the elements of the head. A script of the shop may have moved the element: then there is none.
+function elementOf(tag) {
+	const { hole, index } = tag.dataset;
+	const element = tag.previousElementSibling;
+	return element?.matches(hole) ? element : document.head.querySelectorAll(hole)[index];
 }
 
 // Scripts of the shop may refer to the field of a token, so it stays the same element.
@@ -53,7 +64,7 @@ function replace(element, html) {
 	for (const { name, value } of own.attributes) element.setAttribute(name, value);
 }
 
-async function fill() {
+async function fill(tags) {
 	const page = encodeURIComponent(location.pathname + location.search);
 	const response = await fetch(`/_edge/v1/holes?page=${page}`, { credentials: "same-origin", headers: { accept: "application/json" } });
 	if (!response.ok) return false;
@@ -61,23 +72,34 @@ async function fill() {
 	for (const tag of tags) {
 		const { hole, index } = tag.dataset;
 		const html = found[hole]?.[index] ?? found[hole]?.[0];
-		const element = tag.previousElementSibling;
-		// A script of the shop may have moved the element.
-		if (html !== undefined && element?.matches(hole)) replace(element, html);
-		tag.remove();
+		const element = elementOf(tag);
+		if (html !== undefined && element) replace(element, html);
 	}
 	return true;
 }
 
 // If the request fails, the page stays as it is. The next use of a form repeats the request, unless a press waits for it.
 async function start() {
-	if (content) return;
-	content = fill().catch(() => false);
-	const isFilled = await content;
-	if (!isFilled && waiting.size === 0) content = null;
-	else repeat();
+	if (isFilling) return;
+	isFilling = true;
+	const tags = tagsIn(document);
+	for (const tag of tags) requested.add(tag);
+	const isFilled = await fill(tags).catch(() => false);
+	isFilling = false;
+	if (isFilled || waiting.size > 0) for (const tag of tags) tag.remove();
+	repeat();
+	startIfLate();
+}
+
+function startIfLate() {
+	if (tagsIn(document).some((tag) => !isToken(tag) && !requested.has(tag))) start();
+}
+
+function startIfUsed({ target }) {
+	if (hasToken(target.closest?.("form"))) start();
 }
 
 for (const type of ["submit", "click"]) window.addEventListener(type, hold, true);
-if (tags.length > tokens.length) start();
-for (const form of tokenForms) for (const type of ["pointerenter", "focusin"]) form.addEventListener(type, start);
+for (const type of ["pointerover", "focusin"]) window.addEventListener(type, startIfUsed);
+new MutationObserver(startIfLate).observe(document, { childList: true, subtree: true });
+startIfLate();

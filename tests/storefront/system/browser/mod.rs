@@ -108,6 +108,82 @@ async fn a_form_gets_the_token_of_a_new_session() {
     run_in(&shop, "a_form_gets_the_token_of_a_new_session").await;
 }
 
+/// In front of a shop whose script replaces the page at a click on a link, as Turbo does. Each form has a token of its own, and the
+/// name of a visitor with a session comes with a cookie, so the browser requests it.
+#[tokio::test]
+async fn a_page_without_a_load_gets_its_holes() {
+    let variables = [
+        ("PATHS_SHARED", "/products/*"),
+        ("HOLES", "/products/* [name=token] <- token; /products/* #name <- ."),
+        ("COOKIES_HOLES", "sid"),
+        ("COOKIES_DROPPED", "sid@/products/*"),
+    ];
+    let _alone = ONE_BROWSER.lock().await;
+    let shop = Shop::workerd(&variables).await;
+    let sessions = AtomicUsize::new(0);
+    shop.origin.answer_with(move |asked| {
+        let own = asked.header("cookie").split("sid=").nth(1).map(str::to_owned);
+        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        if let Some(rest) = asked.path.strip_prefix("/buy?") {
+            let page = asked.header("referer").rsplit_once("/products/").map_or("", |(_, page)| page);
+            return Reply::status(if rest == format!("token={sid}-{page}") { 200 } else { 422 });
+        }
+        let name = if own.is_some() { "visitor" } else { "guest" };
+        let (path, token) = (&asked.path, format!("{sid}-{}", asked.path.replace("/products/", "")));
+        let links = ["mug", "cup", "jug"].map(|item| format!("<a href=/products/{item}>{item}</a> ")).concat();
+        let page = format!(
+            "<!doctype html><html><head><meta name=token content={token}></head><body><h1>{path}</h1>{links}<p id=name>{name}</p>\
+             <form><input type=hidden name=token value={token}><button id=form>Buy</button></form>\
+             <button id=script>Buy</button><output></output>{TURBO}</body></html>"
+        );
+        let page = Reply::html(page).header("cache-control", "no-cache, private");
+        if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+    });
+    run_in(&shop, "a_page_without_a_load_gets_its_holes").await;
+}
+
+/// A script that replaces pages, and sends the form and the token of the head by `fetch`.
+const TURBO: &str = r"<script>
+if (!window.hasTurbo) {
+    window.hasTurbo = true;
+    const buy = async (button, token) => {
+        const answer = await fetch('/buy?token=' + token);
+        document.querySelector('output').textContent = `${location.pathname} #${button} ${answer.status}`;
+    };
+    const activate = (script) => {
+        const active = document.createElement('script');
+        for (const { name, value } of script.attributes) active.setAttribute(name, value);
+        active.textContent = script.textContent;
+        return active;
+    };
+    const visit = async (path) => {
+        const answer = await fetch(path, { headers: { accept: 'text/html, application/xhtml+xml' } });
+        const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
+        history.pushState({}, '', path);
+        const known = [...document.head.querySelectorAll('script')].map((script) => script.outerHTML);
+        for (const script of next.head.querySelectorAll('script')) {
+            if (!known.includes(script.outerHTML)) document.head.append(activate(script));
+        }
+        for (const meta of document.head.querySelectorAll('meta')) meta.remove();
+        document.head.append(...next.head.querySelectorAll('meta'));
+        document.body.replaceWith(next.body);
+        for (const script of document.body.querySelectorAll('script')) script.replaceWith(activate(script));
+    };
+    document.addEventListener('submit', (event) => {
+        event.preventDefault();
+        buy('form', event.target.elements.token.value);
+    });
+    document.addEventListener('click', ({ target }) => {
+        if (target.id === 'script') buy('script', document.querySelector('meta[name=token]').content);
+    });
+    document.addEventListener('click', (event) => {
+        if (!event.target.closest('a')) return;
+        event.preventDefault();
+        visit(event.target.getAttribute('href'));
+    });
+}
+</script>";
+
 async fn run(scenario: &str) {
     let _alone = ONE_BROWSER.lock().await;
     let variables = [
