@@ -59,6 +59,10 @@ impl VisitorCookies {
                 }
             }
         }
+        // The next page after a change may have a flash message, which no hole covers.
+        if in_holes && cookie::has_changed(headers) {
+            strictest = strictest.max(CookieKind::Unknown);
+        }
         sort::sort_by(&mut varied, Ord::cmp);
         Self { strictest, in_holes, varied: varied.join("; "), asks_for_part, refuses_html: refuses_html(headers) }
     }

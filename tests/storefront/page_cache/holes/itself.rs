@@ -1,6 +1,10 @@
 //! Holes that the page of the same URL fills.
 
-use super::{asked_later, is_hit, make_popular, name, visit};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::Method;
+
+use super::{asked_later, cache_status, is_hit, make_popular, name, visit};
 use crate::support::{Reply, Shop, scenarios};
 
 scenarios! {
@@ -8,8 +12,10 @@ scenarios! {
         ("HOLES", "/products/* main <- ."),
         ("COOKIES_HOLES", "sid"),
         ("COOKIES_DROPPED", "seen@/products/*"),
+        ("WRITES_PERSONAL", "/cart/*"),
     ];
     a_page_can_fill_its_own_holes,
+    the_page_after_a_change_shows_a_flash_message_outside_of_the_holes,
 }
 
 async fn a_page_can_fill_its_own_holes(shop: &Shop) {
@@ -26,4 +32,36 @@ async fn a_page_can_fill_its_own_holes(shop: &Shop) {
         assert_eq!(answer.text().await.unwrap(), format!("<h1>/products/mug</h1><main>a price for {name}</main>"));
     }
     assert_eq!(asked_later(shop), ["/products/mug"; 2]);
+}
+
+/// The origin keeps the message in the session until it renders the next page, as Rails, Laravel and Django do.
+async fn the_page_after_a_change_shows_a_flash_message_outside_of_the_holes(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    let has_message = AtomicBool::new(false);
+    shop.origin.answer_with(move |asked| {
+        if asked.method == Method::POST {
+            has_message.store(true, Ordering::SeqCst);
+            return Reply::status(303).header("location", "/products/mug");
+        }
+        let is_ada = name(asked) == "ada";
+        let flash = if is_ada && has_message.swap(false, Ordering::SeqCst) { "<p>Added</p>" } else { "" };
+        Reply::html(format!("{flash}<main>a price for {}</main>", name(asked)))
+    });
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    shop.request(Method::POST, "/cart/add").header("cookie", "sid=ada").send().await.unwrap();
+    for (cookies, status, body) in [
+        (
+            "sid=ada; __Host-session-changed=1",
+            "edgefront; fwd=bypass; detail=cookie",
+            "<p>Added</p><main>a price for ada</main>",
+        ),
+        ("sid=bob", "edgefront; hit", "<main>a price for bob</main>"),
+        ("__Host-session-changed=1", "edgefront; hit", "<main>a price for guest</main>"),
+        ("sid=ada", "edgefront; hit", "<main>a price for ada</main>"),
+    ] {
+        let answer = visit(shop, cookies).await;
+        assert!(cache_status(&answer).starts_with(status), "{cookies}: {}", cache_status(&answer));
+        assert_eq!(answer.text().await.unwrap(), body, "{cookies}");
+    }
 }
