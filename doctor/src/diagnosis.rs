@@ -15,7 +15,7 @@ use super::{
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
     files,
-    hole_trial::HoleTrial,
+    hole_trial::{HoleOutcome, HoleTrial},
     kinds::{self, Shape},
     negotiation::{self, Finding},
     render::{self, NotStored},
@@ -242,7 +242,14 @@ impl Diagnosis {
         let pages: Vec<_> = indices.iter().filter_map(|index| self.examined.get(*index)).collect();
         let (settings, sample) = (&self.settings, self.examined.as_slice());
         let trial = HoleTrial { shop: &self.shop, visitors: &self.visitors, given, settings, sample };
-        let Some(holes) = trial.run(&report.kind, &pages).await? else { return Ok(self.settings.clone()) };
+        let holes = match trial.run(&report.kind, &pages).await? {
+            HoleOutcome::Works(holes) => holes,
+            HoleOutcome::NotCovered(warning) => {
+                report.warning.get_or_insert(warning);
+                return Ok(self.settings.clone());
+            }
+            HoleOutcome::NoRule => return Ok(self.settings.clone()),
+        };
         report.remedy.get_or_insert_with(|| TRIED.to_owned());
         report.rules.extend(holes.rules);
         Ok(holes.settings)

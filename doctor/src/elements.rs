@@ -22,16 +22,19 @@ const LANDMARKS: [&str; 6] = ["header", "nav", "aside", "footer", "form", "dialo
 const MAX_MATCHES: usize = 5;
 
 /// Selectors of the smallest elements of `one` that contain everything that differs in `other`, except for pieces that change
-/// for every request. None if a difference is outside of all elements that both renders have and a selector can name, or if
-/// the elements are more than half of the page.
-pub fn covering(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
+/// for every request.
+///
+/// # Errors
+/// The cause, as a part of a sentence: a difference is outside of all elements that both renders have and a selector can name,
+/// or the elements are more than half of the page.
+pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
     let (elements, counts) = (elements(one.texts()), (counts(one.texts()), counts(other.texts())));
     let is_in_both = |selector: &str| {
         let count = counts.0.get(selector);
         count == counts.1.get(selector) && count.is_some_and(|count| *count <= MAX_MATCHES)
     };
     let mut chosen: Vec<(Range<usize>, String)> = Vec::new();
-    for (at, at_other) in one.changes_to(other) {
+    for (number, (at, at_other)) in one.changes_to(other).into_iter().enumerate() {
         if one.is_changing(at.clone()) && other.is_changing(at_other) {
             continue;
         }
@@ -41,7 +44,7 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
             let selector = element.selectors.iter().find(|selector| is_in_both(selector))?;
             Some((element.range.clone(), selector.clone()))
         });
-        chosen.push(named?);
+        chosen.push(named.ok_or_else(|| not_covered(one, other, number))?);
     }
     let is_inside = |inner: &Range<usize>, outer: &Range<usize>| outer.start < inner.start && inner.end <= outer.end;
     let all = chosen.clone();
@@ -57,7 +60,14 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Option<Vec<String>> {
             true
         }
     });
-    (covered * 2 <= one.texts().len()).then_some(selectors)
+    if covered * 2 <= one.texts().len() { Ok(selectors) } else { Err("more than half of the page differs".to_owned()) }
+}
+
+/// The cause if no element covers the difference with this number.
+fn not_covered(one: &Pieces, other: &Pieces, number: usize) -> String {
+    let differences = difference::between(one, other, &[]);
+    let texts = differences.get(number).map(|found| format!("`{}` or `{}`", found.one, found.other));
+    format!("{} is in no element that HOLES can name", texts.unwrap_or_else(|| "a difference".to_owned()))
 }
 
 /// An element that a selector can name.
@@ -166,7 +176,7 @@ mod tests {
 
     fn covering_of(one: &str, other: &str) -> Option<Vec<String>> {
         let pieces = |part: &str| Pieces::of(&format!("<html><body>{part}{REST}</body></html>"), CsrfTokens::Personal);
-        covering(&pieces(one), &pieces(other))
+        covering(&pieces(one), &pieces(other)).ok()
     }
 
     #[test]

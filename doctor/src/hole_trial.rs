@@ -30,6 +30,9 @@ const HOLE_RISK: &str = "each view by such a visitor costs the shop one request,
     begins at once. A part that differs for other accounts only, such as prices for groups, a link for staff or the \
     language of the account, shows what a visitor without cookies sees.";
 
+/// Selectors, or the cause if they cover not everything: see [`elements::covering`].
+type Selectors = Result<Vec<String>, String>;
+
 /// The trial of holes for the pages of one kind.
 pub struct HoleTrial<'a> {
     pub shop: &'a Rc<Shop>,
@@ -42,6 +45,15 @@ pub struct HoleTrial<'a> {
     pub sample: &'a [Examined],
 }
 
+/// The result of a trial.
+pub enum HoleOutcome {
+    Works(Holes),
+    /// The signed-in visitor's page differs outside of all elements: a warning.
+    NotCovered(String),
+    /// The signed-in visitor's page does not differ, the rules are not safe, or the shop does not answer.
+    NoRule,
+}
+
 /// Rules that work, and the settings with them.
 pub struct Holes {
     pub rules: Vec<Rule>,
@@ -49,13 +61,12 @@ pub struct Holes {
 }
 
 impl HoleTrial<'_> {
-    /// Looks for holes of `pages`, which are of the kind `kind`. None: the signed-in visitor's page does not differ, no holes
-    /// cover the differences, or the shop does not answer.
+    /// Looks for holes of `pages`, which are of the kind `kind`.
     ///
     /// # Errors
     /// When a proposed rule is not a valid setting.
-    pub async fn run(&self, kind: &str, pages: &[&Examined]) -> Result<Option<Holes>, Failure> {
-        let Some(pattern) = path_pattern(kind) else { return Ok(None) };
+    pub async fn run(&self, kind: &str, pages: &[&Examined]) -> Result<HoleOutcome, Failure> {
+        let Some(pattern) = path_pattern(kind) else { return Ok(HoleOutcome::NoRule) };
         let differs = |page: &&&Examined| {
             signed_in(page).is_some_and(|visit| !visit.differences.is_empty() && !visit.gets_stored_page)
         };
@@ -64,26 +75,29 @@ impl HoleTrial<'_> {
         for page in pages.iter().filter(differs).take(MAX_PAGES) {
             let mut visitors = self.visitors.with_cookies(&page.url).into_iter();
             let Some((_, cookies)) = visitors.find(|(visitor, _)| *visitor == Visitor::SignedIn) else {
-                return Ok(None);
+                return Ok(HoleOutcome::NoRule);
             };
-            let Some(names) = self.hole_cookies(&cookies)? else { return Ok(None) };
+            let Some(names) = self.hole_cookies(&cookies)? else { return Ok(HoleOutcome::NoRule) };
             eprintln!("...  looking for holes of {}", page.url);
-            let Some(more) = self.selectors(page, &cookies).await? else { return Ok(None) };
-            selectors.extend(more);
+            match self.selectors(page, &cookies).await? {
+                Some(Ok(more)) => selectors.extend(more),
+                Some(Err(cause)) => return Ok(HoleOutcome::NotCovered(not_covered(&names, &cause))),
+                None => return Ok(HoleOutcome::NoRule),
+            }
             cookies_of_holes = Some(names);
         }
-        let Some(names) = cookies_of_holes else { return Ok(None) };
+        let Some(names) = cookies_of_holes else { return Ok(HoleOutcome::NoRule) };
         selectors.sort();
         selectors.dedup();
         if selectors.is_empty() || selectors.len() > MAX_RULES {
-            return Ok(None);
+            return Ok(HoleOutcome::NoRule);
         }
         let holes = self.rules(&pattern, &selectors, &names);
         // With the rules for other kinds, these may be too many.
         if holes.settings.config().is_err() || !self.is_safe(&holes.settings, &pattern, pages).await? {
-            return Ok(None);
+            return Ok(HoleOutcome::NoRule);
         }
-        Ok(Some(holes))
+        Ok(HoleOutcome::Works(holes))
     }
 
     /// The names of the visitor's cookies that would change only holes. None if there are none, or the user says that one is
@@ -98,8 +112,8 @@ impl HoleTrial<'_> {
         Ok(Some(names).filter(|names| !names.is_empty() && names.iter().all(may_be_hole)))
     }
 
-    /// The selectors that cover the differences of the visitor's own page. None if none do.
-    async fn selectors(&self, page: &Examined, cookies: &HeaderValue) -> Result<Option<Vec<String>>, Failure> {
+    /// The selectors that cover the differences of the visitor's own page. None if the shop does not answer.
+    async fn selectors(&self, page: &Examined, cookies: &HeaderValue) -> Result<Option<Selectors>, Failure> {
         let app = render::edgefront(self.settings, self.shop)?;
         let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(None) };
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
@@ -114,7 +128,7 @@ impl HoleTrial<'_> {
         let Some((shared, own)) = pages.await else { return Ok(None) };
         let pieces = |html: &str, again: &str| Pieces::of(html, examiner.csrf_tokens()).compared_with(again);
         let (shared, own) = (pieces(&shared[0].text(), &shared[1].text()), pieces(&own[0].text(), &own[1].text()));
-        Ok(elements::covering(&shared, &own))
+        Ok(Some(elements::covering(&shared, &own)))
     }
 
     fn rules(&self, pattern: &str, selectors: &[String], cookies: &[String]) -> Holes {
@@ -152,6 +166,12 @@ impl HoleTrial<'_> {
         }
         Ok(true)
     }
+}
+
+/// The warning that no holes cover the page of visitors with these cookies.
+fn not_covered(cookies: &[String], cause: &str) -> String {
+    let names = cookies.join(", ");
+    format!("no holes cover the signed-in visitor's page: {cause}. Visitors with {names} get pages of their own")
 }
 
 /// The visit of the signed-in visitor. None without `--login`.

@@ -38,6 +38,8 @@ fn a_difference_that_no_element_covers_has_no_holes() {
     assert_eq!(report["vars"].get("HOLES"), None, "{report:#}");
     assert_eq!(report["vars"].get("COOKIES_HOLES"), None);
     assert_eq!(report["vars"]["ITEM_ROUTES"], "/books/{item}/", "visitors without cookies are not affected");
+    let warning = kind(&report, "/books/*/")["warning"].as_str().unwrap();
+    assert!(warning.contains("Your price: 5") && warning.contains("sid get pages of their own"), "{warning}");
 }
 
 #[test]
