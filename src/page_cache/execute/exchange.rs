@@ -10,7 +10,7 @@ use crate::{
         admission::popularity_of_response,
         hit_for_miss::{self, Unstorable, cookie_name},
         policy::{
-            CacheControl, Freshness, Reason, VaryFields,
+            Freshness, Reason, VaryFields,
             freshness::{self, Arrival, Popularity},
             validation,
         },
@@ -73,7 +73,7 @@ pub async fn exchange<'a>(
     Ok(match reply.judge(request, popularity, &app.config.page) {
         Ok(judged) => {
             let own_etag = validated.is_some_and(|stored| stored.own_etag);
-            let page = Box::new(reply.into_page(request.stamp, own_etag, judged));
+            let page = Box::new(reply.into_page(request, own_etag, judged));
             Exchanged::Storable { page, validated, response: Box::new(response), directives }
         }
         Err(reason) => {
@@ -131,11 +131,12 @@ impl OriginReply<'_> {
     }
 
     /// The page without its body.
-    fn into_page(self, stamp: u64, own_etag: bool, judged: Judged) -> StoredPage {
+    fn into_page(self, request: &RenderRequest<'_>, own_etag: bool, judged: Judged) -> StoredPage {
         let Judged { freshness, vary, variant } = judged;
+        let (arrived, is_overridden) = (system_time(self.arrived), request.key.is_shared());
         let fresh_until = self.arrived + freshness.fresh;
         StoredPage {
-            stamp,
+            stamp: request.stamp,
             render: String::new(),
             stored: self.arrived - freshness.age,
             fresh_until,
@@ -143,7 +144,7 @@ impl OriginReply<'_> {
             error_until: fresh_until + freshness.on_error,
             dies: self.arrived + freshness.lives,
             strict: freshness.strict,
-            is_declared_shared: CacheControl::of_response(&self.headers).is_declared_shared(),
+            is_declared_shared: freshness::is_declared_shared(&self.headers, arrived, is_overridden),
             vary,
             variant,
             own_etag,

@@ -5,7 +5,11 @@
 //! line of JSON with key, variant, status and headers; the body as raw bytes. If the origin named the page's item,
 //! `, <item>` follows the tags.
 
-use std::{borrow::Cow, str::FromStr};
+use std::{
+    borrow::Cow,
+    str::FromStr,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -16,7 +20,7 @@ use crate::{
     page_cache::{
         holes::{self, Hole},
         key::PageKey,
-        policy::{CacheControl, VaryFields},
+        policy::{VaryFields, freshness::is_declared_shared},
         selecting::SelectingHeaders,
     },
     ports::{held::Content, time::Timestamp},
@@ -114,6 +118,7 @@ impl StoredPage {
         for (Text(name), value) in head.headers {
             headers.append(HeaderName::from_str(&name).ok()?, value.to_header()?);
         }
+        let arrived = UNIX_EPOCH + Duration::from_millis(stored.as_millis());
         let mut page = Self {
             stamp,
             render,
@@ -123,7 +128,7 @@ impl StoredPage {
             error_until: Timestamp::from_millis(head.error_until),
             dies,
             strict: head.strict,
-            is_declared_shared: CacheControl::of_response(&headers).is_declared_shared(),
+            is_declared_shared: is_declared_shared(&headers, arrived, page.is_shared()),
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,

@@ -68,7 +68,14 @@ async fn a_visitor_with_an_unknown_cookie_gets_an_own_page(shop: &Shop) {
 }
 
 async fn a_page_that_the_origin_forbids_to_store_is_not_declared_shared(shop: &Shop) {
-    for (path, control) in [("/shoes/a", "private, s-maxage=60"), ("/shoes/b", "public, no-store")] {
+    let controls = [
+        ("/shoes/a", "private, s-maxage=60"),
+        ("/shoes/b", "public, no-store"),
+        ("/shoes/c", "public, no-cache"),
+        ("/shoes/d", "public, max-age=0, must-revalidate"),
+        ("/shoes/e", "s-maxage=0"),
+    ];
+    for (path, control) in controls {
         shop.origin.answer_with(move |asked| {
             Reply::html(format!("hello {}", asked.header("cookie"))).header("cache-control", control)
         });
