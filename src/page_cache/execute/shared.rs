@@ -17,7 +17,8 @@ use crate::{
         hit_for_miss::Unstorable,
         lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
-        policy::{ForwardReason, Reason},
+        policy::{ForwardReason, Reason, VaryFields},
+        selecting::SelectingHeaders,
         store,
         stored_page::StoredPage,
     },
@@ -53,6 +54,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         accepts_gzip,
     };
     let outcome = render_page(&app, &request).await;
+    let sent = request.sent;
     let now = app.clock.now();
     let failed = outcome.as_ref().map_or(true, RenderOutcome::is_failure);
     if failed {
@@ -82,7 +84,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             render.finish_failed(*response, directives, why.reason).await
         }
         Ok(RenderOutcome::NotStorable { response, directives, why }) => {
-            let not_stored = NotStored { response: *response, directives, why, was_compressed: accepts_gzip };
+            let not_stored = NotStored { response: *response, directives, why, sent, was_compressed: accepts_gzip };
             // Boxed: otherwise the future of every page would be as large as this one.
             Box::pin(render.finish_not_stored(not_stored, session)).await
         }
@@ -109,7 +111,18 @@ struct NotStored {
     response: Response,
     directives: OriginDirectives,
     why: Box<Unstorable>,
+    /// See [`RenderRequest::sent`].
+    sent: Option<VaryFields>,
     was_compressed: bool,
+}
+
+impl NotStored {
+    /// Returns whether the response varies on a header of the request that the origin did not get. `sent_all`: the origin got
+    /// all headers.
+    fn lacks_headers(&self, selecting: &SelectingHeaders, sent_all: bool) -> bool {
+        VaryFields::of(self.response.headers())
+            .map_or(!sent_all, |vary| selecting.variant(&vary).is_none() || selecting.lacks(&vary, self.sent.as_ref()))
+    }
 }
 
 impl SharedRender {
@@ -176,12 +189,15 @@ impl SharedRender {
         answer
     }
 
-    /// Answers with a response that cannot be stored. If the visitor has an identity, edgefront repeats the request
-    /// with cookies and user, because the origin may give another response. It drops the first response: its
-    /// `Set-Cookie` would replace the visitor's session at the origin. A page that only [lacks room](Reason::lacks_room) is
-    /// not repeated, unless it has holes, which the visitor's own request fills.
+    /// Answers with a response that cannot be stored. If the visitor possibly has an identity, or the response varies on
+    /// headers that the origin did not get, edgefront repeats the request as the visitor sent it, because the origin may give
+    /// another response. It drops the first response: its `Set-Cookie` would replace the visitor's session at the origin. A
+    /// page that only [lacks room](Reason::lacks_room) is not repeated, unless it has holes, which the visitor's own request
+    /// fills.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
-        let NotStored { response, directives, why, was_compressed } = not_stored;
+        let sent_all = self.page.visit.app.config.page.headers.forward == Forward::All;
+        let lacks_headers = not_stored.lacks_headers(&self.page.selecting, sent_all);
+        let NotStored { response, directives, why, was_compressed, .. } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, others_have_page, own_note, .. } = self;
@@ -200,12 +216,11 @@ impl SharedRender {
         } else {
             note_unstorable(&page, lease, why)
         };
-        let sent_all = app.config.page.headers.forward == Forward::All;
         let has_holes = || app.config.page.holes.of_path(page.key.path()).next().is_some();
         let may_be_personal = !reason.lacks_room() || has_holes();
         let has_user = || session.as_ref().is_some_and(|session| session.user.is_some());
-        let repeats = reason.may_change_with_headers(sent_all)
-            || may_be_personal && (page.cookies.identify() || has_user())
+        let repeats = lacks_headers && !reason.lacks_room()
+            || may_be_personal && (page.has_personal_headers || has_user())
             || response.status() == StatusCode::NOT_MODIFIED
             // A compressed page cannot be scanned for fragments.
             || directives.has_esi && fragments::is_compressed(response.headers());

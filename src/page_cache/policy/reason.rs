@@ -187,11 +187,4 @@ impl Reason {
     pub const fn lacks_popularity(self) -> bool {
         matches!(self, Self::NoItem | Self::Parameters | Self::Unpopular)
     }
-
-    /// Returns whether the origin may give another response if it gets all headers of the visitor's request.
-    /// `sent_all`: it has them already.
-    #[must_use]
-    pub const fn may_change_with_headers(self, sent_all: bool) -> bool {
-        matches!(self, Self::Vary) || (matches!(self, Self::VaryStar) && !sent_all)
-    }
 }

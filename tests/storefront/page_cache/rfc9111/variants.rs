@@ -12,6 +12,7 @@ scenarios! {
     each_variant_is_stored_and_served_to_its_own,
     a_popular_page_is_asked_again_with_what_it_varies_by,
     what_varies_by_what_we_withhold_is_for_those_without_it,
+    a_page_that_cannot_be_stored_is_rendered_with_the_clients_headers,
     a_page_that_varies_by_anything_is_not_stored,
     variants_are_bounded,
     a_purge_voids_all_variants,
@@ -73,6 +74,30 @@ async fn what_varies_by_what_we_withhold_is_for_those_without_it(shop: &Shop) {
         "ours stays here"
     );
     assert_eq!(ask(shop, "/page", &[]).await.1, "");
+}
+
+async fn a_page_that_cannot_be_stored_is_rendered_with_the_clients_headers(shop: &Shop) {
+    let replies = [
+        ("private", "", 200),
+        ("no-store", "", 200),
+        ("max-age=60", "own=new", 200),
+        ("", "", 404),
+        ("private", "", 302),
+    ];
+    let headers =
+        [("accept-language", "accept-language"), ("dnt", "dnt"), ("x-api-key", "x-api-key"), ("x-api-key", "host")];
+    for (header, vary) in headers {
+        for (number, (control, cookie, code)) in replies.into_iter().enumerate() {
+            let item = format!("{header}-{vary}-{number}");
+            make_popular(shop, &item).await;
+            shop.origin.answer_with(move |asked| {
+                let reply = fresh(asked.header(header), control).header("vary", vary).with_status(code);
+                if cookie.is_empty() { reply } else { reply.header("set-cookie", cookie) }
+            });
+            let (status, body) = ask(shop, &format!("/products/{item}"), &[(header, "own")]).await;
+            assert_eq!(body, "own", "{item}: {status}");
+        }
+    }
 }
 
 async fn a_page_that_varies_by_anything_is_not_stored(shop: &Shop) {
