@@ -145,6 +145,9 @@ impl Sender<'_> {
         let Self { app, request, vary, url } = self;
         let failed = |cause: &dyn std::fmt::Display| Missing::Failed(cause.to_string());
         let url = url.join(path).map_err(|error| failed(&error))?;
+        if app.config.page.urls.personal_paths.contains(url.path()) {
+            return Err(Missing::Private(Reason::Path));
+        }
         let asked = app.clock.now();
         let mut headers = request.selecting.headers(Some(vary));
         if request.no_cache {

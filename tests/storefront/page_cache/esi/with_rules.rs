@@ -7,9 +7,11 @@ scenarios! {
     &[
         ("HOLES", "/products/* #mini <- /basket"),
         ("COOKIES_HOLES", "sid"),
+        ("PATHS_PERSONAL", "/account/*"),
         ("HOLES_WAIT_MS", "20000"),
     ];
     an_element_and_a_fragment_fill_the_same_page,
+    a_fragment_at_a_personal_path_is_not_stored,
 }
 
 async fn an_element_and_a_fragment_fill_the_same_page(shop: &Shop) {
@@ -23,4 +25,20 @@ async fn an_element_and_a_fragment_fill_the_same_page(shop: &Shop) {
     let answer = visit(shop, "sid=ada").await;
     assert!(is_hit(&answer) && header(&answer, "etag").is_empty());
     assert_eq!(answer.text().await.unwrap(), "<b>ada</b><div id=mini>basket of ada</div>rest");
+}
+
+async fn a_fragment_at_a_personal_path_is_not_stored(shop: &Shop) {
+    open(shop, |asked| match asked.path.as_str() {
+        "/account/user" => Reply::html(format!("<b>{}</b>{}", name(asked), asked.header("edge-shared"))),
+        _ => template("<esi:include src='/account/user'/>rest"),
+    })
+    .await;
+    for (cookies, expected) in [("", "<b>guest</b>rest"), ("sid=ada", "<b>ada</b>rest")] {
+        let answer = visit(shop, cookies).await;
+        assert!(is_hit(&answer));
+        assert_eq!(answer.text().await.unwrap(), expected);
+    }
+    assert!(
+        shop.origin.asked().iter().all(|asked| asked.path != "/account/user" || asked.header("edge-shared").is_empty())
+    );
 }
