@@ -50,7 +50,9 @@ impl PageRequest {
                 || has_user
                 || asks_less
                 || app.pages.is_unpopular(hash, self.visit.now),
-            must_be_personal: allowed.is_none() && (self.cookies.identify() || varies_on_withheld)
+            // No render helps a visitor who may not get the page that is stored.
+            must_be_personal: allowed.is_none()
+                && (lookup.entry.is_some() || self.cookies.identify() || varies_on_withheld)
                 || asks_origin && is_noted(),
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),

@@ -15,6 +15,7 @@ use crate::{
     page_cache::{
         cache_status::CacheStatus,
         hit_for_miss::Unstorable,
+        holes::is_html,
         lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
         policy::{ForwardReason, Reason, VaryFields},
@@ -220,6 +221,7 @@ impl SharedRender {
         let may_be_personal = !reason.lacks_room() || has_holes();
         let has_user = || session.as_ref().is_some_and(|session| session.user.is_some());
         let repeats = lacks_headers && !reason.lacks_room()
+            || page.cookies.refuses_html && is_html(response.headers())
             || may_be_personal && (page.has_personal_headers || has_user())
             || response.status() == StatusCode::NOT_MODIFIED
             // A compressed page cannot be scanned for fragments.

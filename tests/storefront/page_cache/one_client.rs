@@ -14,6 +14,7 @@ scenarios! {
     a_reload_that_gets_no_page_leaves_the_stored_one,
     a_variant_that_cannot_be_stored_leaves_the_others,
     a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request,
+    a_script_that_accepts_no_html_costs_one_request,
     headers_that_the_url_determines_select_no_variant,
     a_write_to_the_cart_or_a_login_voids_no_page,
     a_page_from_redis_is_no_more_declared_shared_than_the_origins_response,
@@ -93,6 +94,25 @@ async fn a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_requ
     assert_eq!(ask(shop, "/page", &[("x-requested-with", "script")]).await.1, "script");
     assert_eq!(shop.origin.count(), before + 1);
     assert_eq!(ask(shop, "/page", &[]).await.1, "");
+}
+
+async fn a_script_that_accepts_no_html_costs_one_request(shop: &Shop) {
+    let script = [("accept", "application/json")];
+    for (item, control) in [("mug", "no-transform"), ("pan", "private")] {
+        make_popular(shop, item).await;
+        let path = format!("/products/{item}");
+        shop.origin.answer_with(move |asked| match asked.header("accept") {
+            "application/json" => Reply::html("{}"),
+            _ => fresh("page", control),
+        });
+        if control != "private" {
+            assert_eq!(status(shop, &path, &[]).await, "fwd=uri-miss; stored");
+        }
+        let before = shop.origin.count();
+        assert_eq!(ask(shop, &path, &script).await.1, "{}", "{control}");
+        assert!(control == "private" || shop.origin.count() == before + 1);
+        assert_eq!(ask(shop, &path, &[]).await.1, "page", "{control}");
+    }
 }
 
 async fn headers_that_the_url_determines_select_no_variant(shop: &Shop) {
