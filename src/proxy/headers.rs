@@ -46,9 +46,10 @@ pub(super) fn set_forwarded(request: &mut Request) {
     request.headers_mut().extend(values.into_iter().flatten());
 }
 
-/// Rewrites a `Location` at the origin's own address to the same path at edgefront. Any other `Location` stays.
-pub(super) fn rewrite_location(headers: &mut HeaderMap, origin: &Url) {
-    let Entry::Occupied(mut location) = headers.entry(header::LOCATION) else { return };
+/// Rewrites `Location` or `Content-Location` at the origin's own address to the same path at edgefront. Any other address
+/// stays.
+pub(super) fn rewrite_location(headers: &mut HeaderMap, name: HeaderName, origin: &Url) {
+    let Entry::Occupied(mut location) = headers.entry(name) else { return };
     let Ok(text) = location.get().to_str() else { return };
     let (root, prefix) = (root(origin), prefix(origin));
     // The origin's URL, or a path below its prefix.

@@ -163,7 +163,9 @@ async fn send_to_server(app: &App, url: &Url, mut request: Request) -> Result<Re
         return Err(FetchError::Unreachable.into());
     }
     remove_hop_by_hop(response.headers_mut());
-    rewrite_location(response.headers_mut(), url);
+    for name in [header::LOCATION, header::CONTENT_LOCATION] {
+        rewrite_location(response.headers_mut(), name, url);
+    }
     Ok(response)
 }
 
