@@ -29,6 +29,8 @@ pub struct OriginDirectives {
     pub item: Option<ItemId>,
     /// `Edge-Tags`: names for purges; at most [`MAX_TAGS`].
     pub tags: Vec<Tag>,
+    /// The response has a directive for its visitor's session, cart or order, valid or not.
+    pub is_personal: bool,
     /// `Surrogate-Control: content="ESI/1.0"`: the body has [ESI](super::esi).
     pub has_esi: bool,
 }
@@ -76,13 +78,10 @@ impl LogoutScope {
     }
 }
 
-impl OriginDirectives {
-    /// Returns whether the response belongs to one visitor.
-    #[must_use]
-    pub const fn is_personal(&self) -> bool {
-        self.user.is_some() || self.logout.is_some() || self.cart.is_some() || self.order.is_some()
-    }
+/// The directives that answer what one visitor did.
+const OF_VISITOR: [&str; 4] = ["edge-login", "edge-logout", "edge-cart", "edge-order"];
 
+impl OriginDirectives {
     /// Parses and removes the headers.
     pub(super) fn take(headers: &mut HeaderMap, config: CartConfig) -> Self {
         let has_esi = esi::is_declared(headers);
@@ -98,6 +97,7 @@ impl OriginDirectives {
             order: read(headers, "edge-order", |text| Order::parse(text, &config).map(Box::new)),
             item: read(headers, "edge-item", ItemId::parse),
             tags: tags(headers),
+            is_personal: OF_VISITOR.iter().any(|name| headers.contains_key(*name)),
             has_esi,
         };
         remove(headers, is_edge);

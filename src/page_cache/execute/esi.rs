@@ -163,7 +163,7 @@ impl Sender<'_> {
         if head.status != StatusCode::OK {
             return Err(failed(&format_args!("status {}", head.status.as_u16())));
         }
-        if directives.is_personal() {
+        if directives.is_personal {
             return Err(Missing::Private(Reason::Personal));
         }
         let config = &app.config.page;

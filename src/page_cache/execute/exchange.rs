@@ -108,7 +108,7 @@ impl OriginReply<'_> {
         popularity: Popularity,
         config: &PageConfig,
     ) -> Result<Judged, Reason> {
-        if self.directives.is_personal() {
+        if self.directives.is_personal {
             return Err(Reason::Personal);
         }
         let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };

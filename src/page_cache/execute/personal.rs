@@ -154,7 +154,7 @@ pub(super) fn is_shareable(
     selecting: &SelectingHeaders,
     now: Timestamp,
 ) -> Result<(), Reason> {
-    if directives.is_personal() {
+    if directives.is_personal {
         return Err(Reason::Personal);
     }
     let arrival = Arrival { at: system_time(now), delay: Duration::ZERO };

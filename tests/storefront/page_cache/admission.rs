@@ -117,6 +117,8 @@ async fn only_a_plain_200_is_stored(shop: &Shop) {
         Reply::html("secret").header("cache-control", "no-store"),
         Reply::html("one of many").header("vary", "cookie"),
         Reply::html("hello").header("edge-login", "ada"),
+        Reply::html("hello").header("edge-login", "\""),
+        Reply::html("your cart").header("edge-cart", "invalid"),
     ] {
         shop.origin.answer(reply.clone());
         let answer = shop.visit("/products/mug").await;
