@@ -89,6 +89,12 @@ impl SelectingHeaders {
         fields.iter().any(|field| self.value(field).is_some() && !was_sent(field))
     }
 
+    /// Returns whether a response with the headers `response` varies on a header of this request that the origin did not get.
+    #[must_use]
+    pub fn lack_one(&self, response: &HeaderMap, sent: Option<&VaryFields>) -> bool {
+        VaryFields::of(response).map_or(!self.all, |vary| self.lacks(&vary, sent) || self.variant(&vary).is_none())
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.values.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }

@@ -133,7 +133,6 @@ impl OriginReply<'_> {
     /// The page without its body.
     fn into_page(self, request: &RenderRequest<'_>, own_etag: bool, judged: Judged) -> StoredPage {
         let Judged { freshness, vary, variant } = judged;
-        let (arrived, is_overridden) = (system_time(self.arrived), request.key.is_shared());
         let fresh_until = self.arrived + freshness.fresh;
         StoredPage {
             stamp: request.stamp,
@@ -144,7 +143,7 @@ impl OriginReply<'_> {
             error_until: fresh_until + freshness.on_error,
             dies: self.arrived + freshness.lives,
             strict: freshness.strict,
-            is_declared_shared: freshness::is_declared_shared(&self.headers, arrived, is_overridden),
+            is_declared_shared: freshness::is_declared_shared(&self.headers, request.key.is_shared()),
             vary,
             variant,
             own_etag,

@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{
     App,
-    config::Forward,
     page_cache::{
         cache_status::CacheStatus,
         hit_for_miss::Unstorable,
@@ -19,7 +18,6 @@ use crate::{
         lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
         policy::{ForwardReason, Reason, VaryFields},
-        selecting::SelectingHeaders,
         store,
         stored_page::StoredPage,
     },
@@ -117,15 +115,6 @@ struct NotStored {
     was_compressed: bool,
 }
 
-impl NotStored {
-    /// Returns whether the response varies on a header of the request that the origin did not get. `sent_all`: the origin got
-    /// all headers.
-    fn lacks_headers(&self, selecting: &SelectingHeaders, sent_all: bool) -> bool {
-        VaryFields::of(self.response.headers())
-            .map_or(!sent_all, |vary| selecting.variant(&vary).is_none() || selecting.lacks(&vary, self.sent.as_ref()))
-    }
-}
-
 impl SharedRender {
     fn status(&self, status: Option<StatusCode>) -> CacheStatus {
         match &self.lease {
@@ -196,9 +185,7 @@ impl SharedRender {
     /// page that only [lacks room](Reason::lacks_room) is not repeated, unless it has holes, which the visitor's own request
     /// fills.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
-        let sent_all = self.page.visit.app.config.page.headers.forward == Forward::All;
-        let lacks_headers = not_stored.lacks_headers(&self.page.selecting, sent_all);
-        let NotStored { response, directives, why, was_compressed, .. } = not_stored;
+        let NotStored { response, directives, why, sent, was_compressed } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, others_have_page, own_note, .. } = self;
@@ -220,7 +207,7 @@ impl SharedRender {
         let has_holes = || app.config.page.holes.of_path(page.key.path()).next().is_some();
         let may_be_personal = !reason.lacks_room() || has_holes();
         let has_user = || session.as_ref().is_some_and(|session| session.user.is_some());
-        let repeats = lacks_headers && !reason.lacks_room()
+        let repeats = !reason.lacks_room() && page.selecting.lack_one(response.headers(), sent.as_ref())
             || page.cookies.refuses_html && is_html(response.headers())
             || may_be_personal && (page.has_personal_headers || has_user())
             || response.status() == StatusCode::NOT_MODIFIED

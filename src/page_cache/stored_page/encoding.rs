@@ -5,11 +5,7 @@
 //! line of JSON with key, variant, status and headers; the body as raw bytes. If the origin named the page's item,
 //! `, <item>` follows the tags.
 
-use std::{
-    borrow::Cow,
-    str::FromStr,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{borrow::Cow, str::FromStr};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -118,7 +114,6 @@ impl StoredPage {
         for (Text(name), value) in head.headers {
             headers.append(HeaderName::from_str(&name).ok()?, value.to_header()?);
         }
-        let arrived = UNIX_EPOCH + Duration::from_millis(stored.as_millis());
         let mut page = Self {
             stamp,
             render,
@@ -128,7 +123,7 @@ impl StoredPage {
             error_until: Timestamp::from_millis(head.error_until),
             dies,
             strict: head.strict,
-            is_declared_shared: is_declared_shared(&headers, arrived, page.is_shared()),
+            is_declared_shared: is_declared_shared(&headers, page.is_shared()),
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,
