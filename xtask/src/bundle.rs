@@ -27,13 +27,18 @@ const WASM_FEATURES: [&str; 7] = [
 /// - Low memory is unused: rustc puts the stack first, so the lowest addresses are its far end.
 /// - Functions are sorted by name, because gzip finds repetition only within 32 KB. For the same reason only the
 ///   smallest functions are inlined into their single caller: an inlined function is no longer next to its like.
-/// - Debug names are stripped: a panic reports its source location without them.
-const WASM_OPT: [&str; 5] = [
+/// - Unused parameters and results are removed before the other passes, which then find more. `-O` alone removes them last.
+/// - Debug names are stripped: a panic reports its source location without them. So are the names of the compilers and
+///   of their features.
+const WASM_OPT: [&str; 8] = [
+    "--dae-optimizing",
     "-O",
     "--one-caller-inline-max-function-size=20",
     "--low-memory-unused",
     "--reorder-functions-by-name",
     "--strip-debug",
+    "--strip-producers",
+    "--strip-target-features",
 ];
 
 /// A Worker bundle to build: `index.js` and `index_bg.wasm`.
