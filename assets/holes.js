@@ -21,6 +21,10 @@ const waiting = new Map();
 // The tags whose content was requested.
 const requested = new WeakSet();
 let isFilling = false;
+// The pause after a failed request, milliseconds. A press does not wait for it.
+const PAUSE = 5000;
+// The time of the last failed request.
+let failedAt = -PAUSE;
 
 // A form with a hole may lack its token. It waits for the content and is sent then.
 function hold(event) {
@@ -29,7 +33,8 @@ function hold(event) {
 	if (event.type === "submit") {
 		if (tagsIn(form).length === 0) return;
 		const { submitter } = event;
-		waiting.set(form, () => form.requestSubmit(submitter));
+		// The content may have replaced the button.
+		waiting.set(form, () => form.requestSubmit(submitter?.form === form ? submitter : null));
 	} else {
 		const button = target.closest?.(BUTTONS);
 		if (!button || !(hasToken(form) || tagsIn(document).some(isCommonToken))) return;
@@ -46,11 +51,12 @@ function repeat() {
 	for (const action of actions) action();
 }
 
-// The element of a tag. Turbo moves the elements of the head. A script of the shop may have moved the element: then there is none.
+// The element of a tag, or nothing if a script of the shop has moved it. Turbo moves the elements of the head, but not its scripts.
 function elementOf(tag) {
 	const { hole, index } = tag.dataset;
 	const element = tag.previousElementSibling;
-	return element?.matches(hole) ? element : document.head.querySelectorAll(hole)[index];
+	if (element?.matches(hole)) return element;
+	return tag.parentElement === document.head ? document.head.querySelectorAll(hole)[index] : null;
 }
 
 // Scripts of the shop may refer to the field of a token, so it stays the same element.
@@ -64,29 +70,41 @@ function replace(element, html) {
 	for (const { name, value } of own.attributes) element.setAttribute(name, value);
 }
 
-async function fill(tags) {
-	const page = encodeURIComponent(location.pathname + location.search);
-	const response = await fetch(`/_edge/v1/holes?page=${page}`, { credentials: "same-origin", headers: { accept: "application/json" } });
-	if (!response.ok) return false;
-	const found = await response.json();
+const shownPage = () => location.pathname + location.search;
+
+// The content of a page: `{selector: [html]}`. Null if the request fails.
+async function contentOf(page) {
+	const url = `/_edge/v1/holes?page=${encodeURIComponent(page)}`;
+	const response = await fetch(url, { credentials: "same-origin", headers: { accept: "application/json" } });
+	return response.ok ? response.json() : null;
+}
+
+function fill(tags, content) {
 	for (const tag of tags) {
 		const { hole, index } = tag.dataset;
-		const html = found[hole]?.[index] ?? found[hole]?.[0];
+		const html = content[hole]?.[index] ?? content[hole]?.[0];
 		const element = elementOf(tag);
 		if (html !== undefined && element) replace(element, html);
 	}
-	return true;
 }
 
-// If the request fails, the page stays as it is. The next use of a form repeats the request, unless a press waits for it.
+// If the request fails, the page stays as it is. A later use of a form repeats the request. A press that waits goes on without the
+// content.
 async function start() {
 	if (isFilling) return;
 	isFilling = true;
-	const tags = tagsIn(document);
-	for (const tag of tags) requested.add(tag);
-	const isFilled = await fill(tags).catch(() => false);
+	let page, tags, content;
+	// A script may show another page during the request. Its tags need their own content.
+	do {
+		page = shownPage();
+		tags = tagsIn(document);
+		for (const tag of tags) requested.add(tag);
+		content = await contentOf(page).catch(() => null);
+	} while (page !== shownPage());
 	isFilling = false;
-	if (isFilled || waiting.size > 0) for (const tag of tags) tag.remove();
+	if (content) fill(tags, content);
+	else failedAt = performance.now();
+	if (content || waiting.size > 0) for (const tag of tags) tag.remove();
 	repeat();
 	startIfLate();
 }
@@ -96,10 +114,11 @@ function startIfLate() {
 }
 
 function startIfUsed({ target }) {
-	if (hasToken(target.closest?.("form"))) start();
+	if (performance.now() - failedAt > PAUSE && hasToken(target.closest?.("form"))) start();
 }
 
 for (const type of ["submit", "click"]) window.addEventListener(type, hold, true);
 for (const type of ["pointerover", "focusin"]) window.addEventListener(type, startIfUsed);
-new MutationObserver(startIfLate).observe(document, { childList: true, subtree: true });
+// A script may change the address after it has changed the page.
+new MutationObserver(() => setTimeout(startIfLate)).observe(document, { childList: true, subtree: true });
 startIfLate();

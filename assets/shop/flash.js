@@ -24,14 +24,14 @@ export function followSale(container) {
   let announced = '';
   // Null until the session is known.
   let isGuest = null;
-  // Reservations and cancellations that have ended.
+  // Number of calls to reserve or to cancel that have returned, failed ones too.
   let changes = 0;
 
   const now = () => clock() + clockOffset;
 
   /**
-   * Stores the sale that a call of the API answers with, unless the visitor has changed the sale since the call began:
-   * the answer could show the state before that change. Throws an EdgeError.
+   * Stores the sale from the API's answer. Drops an answer to a call that began before the visitor's last change, because it
+   * may show the state before that change. Throws an EdgeError.
    */
   async function update(call) {
     const [started, changesBefore] = [clock(), changes];
@@ -43,6 +43,13 @@ export function followSale(container) {
   }
 
   const refresh = () => update(() => edge.sale(id));
+
+  /** Learns whether the visitor is a guest. If the call fails, the next poll repeats it. */
+  async function learnSession() {
+    if (isGuest !== null) return;
+    const session = await edge.session().catch(() => null);
+    if (session) isGuest ??= session.user === null;
+  }
 
   /** The state by the server's clock, so that the sale starts and ends on time between two responses. */
   function state() {
@@ -137,9 +144,8 @@ export function followSale(container) {
   }
 
   async function poll() {
-    isGuest ??= await edge.session().then(({ user }) => user === null, () => null);
     try {
-      await refresh();
+      await Promise.all([refresh(), learnSession()]);
       failures = 0;
       announceState();
     } catch (error) {

@@ -1,5 +1,5 @@
-//! Scripts and style sheets of the pages that set a cookie which the rules drop from the pages. With such a file, a visitor
-//! has the session's cookie after the first page, so that no later page comes from the store.
+//! Scripts and style sheets that set a session's cookie which the rules drop from the pages. Such a file gives the visitor
+//! the cookie, so later pages bypass the cache.
 
 use std::rc::Rc;
 
@@ -40,22 +40,22 @@ pub async fn note(
     let kept = kept_from_page(page, rules);
     let allowed = of_page(&html.text(), &page.url).into_iter().filter(|file| robots.allows(file));
     for file in allowed.take(MAX_FILES) {
-        let Ok(answer) = shop.get(&file, None).await else { continue };
-        let Some(name) = set_cookies(&answer.headers).into_iter().find(|name| kept.contains(&name)) else { continue };
+        let Ok(own) = shop.get(&file, None).await else { continue };
+        let Some(name) = set_cookies(&own.headers).into_iter().find(|name| kept.contains(&name)) else { continue };
         let Ok(key) = PageKey::of_url(file.as_str(), &app.config.page.urls) else { continue };
-        let Some(render) = render::for_everybody(&app, &key).await else { continue };
-        let Err(why) = render.stored else { continue };
+        let Some(shared) = render::for_everybody(&app, &key).await else { continue };
+        let Err(why) = shared.stored else { continue };
         let file = file.path();
         return Ok(Some(if why.reason == Reason::TooLarge {
             format!(
                 "{file} sets {name} and is too large to be stored, so a visitor's later pages come from the shop: set \
                  PAGE_MAX_BYTES to {}",
-                answer.body.len().next_power_of_two()
+                own.body.len().next_power_of_two()
             )
         } else {
             format!(
-                "{file} sets {name}, too, so only the first page of a visitor comes from the store, and the expected hit ratio \
-                 counts no other; let the shop send its files without cookies, or read docs/holes.md#sessions-of-new-visitors"
+                "{file} sets {name}, too: only a visitor's first page comes from the store, so the real hit ratio is lower than \
+                 expected. Let the shop send its files without cookies, or read docs/holes.md#sessions-of-new-visitors"
             )
         }));
     }

@@ -1,5 +1,7 @@
 //! Links of a page.
 
+use std::collections::HashMap;
+
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 use url::{Origin, Url};
 
@@ -54,7 +56,7 @@ const FILES: [&str; 24] = [
     ".webmanifest",
 ];
 
-/// So many links to another host are more than links to social networks.
+/// Fewer links to another site are probably links to social networks.
 const MIN_LINKS: usize = 3;
 
 /// The addresses of other pages of the same site, in the order of the page.
@@ -62,13 +64,15 @@ pub fn of_page(html: &str, page: &Url) -> Vec<Url> {
     targets(html, page).into_iter().filter_map(|url| page_of_site(url, page)).collect()
 }
 
-/// The other site that the page links most often, with the number of links. None if it links no other often.
+/// The other site with the most links, and their number. None if each has fewer than [`MIN_LINKS`].
 pub fn other_site(html: &str, page: &Url) -> Option<(String, usize)> {
-    let targets = targets(html, page).into_iter().map(|url| url.origin());
-    let others: Vec<_> = targets.filter(|site| site.is_tuple() && *site != page.origin()).collect();
-    let count = |site: &Origin| others.iter().filter(|other| *other == site).count();
-    let most = others.iter().max_by_key(|site| count(site))?;
-    Some((most.ascii_serialization(), count(most))).filter(|(_, count)| *count >= MIN_LINKS)
+    let mut counts: HashMap<Origin, usize> = HashMap::new();
+    let sites = targets(html, page).into_iter().map(|url| url.origin());
+    for site in sites.filter(|site| site.is_tuple() && *site != page.origin()) {
+        *counts.entry(site).or_default() += 1;
+    }
+    let (site, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (count >= MIN_LINKS).then(|| (site.ascii_serialization(), count))
 }
 
 /// The addresses of the page's links.

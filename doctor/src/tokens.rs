@@ -63,8 +63,8 @@ fn hidden_values(html: &str) -> Vec<String> {
 /// The start of the script in which `EverShop` sends the data of a page to React.
 const EVERSHOP_DATA: &str = "var eContext = ";
 
-/// Tags, texts and comments in their order. A text is split into lines, and a script also at commas: data in one long line
-/// are several pieces, so that a value that changes at each request does not hide the visitor's values behind it.
+/// Tags, texts and comments in their order. Splits a text into lines, and a script also at commas. Otherwise a value that
+/// changes at each request would hide the visitor's values in the same line.
 ///
 /// Only known harmless differences are removed: see [`CsrfTokens::Covered`] and [`is_generated_id`].
 pub fn split(html: &str, csrf_tokens: CsrfTokens) -> Vec<String> {

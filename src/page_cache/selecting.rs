@@ -89,9 +89,10 @@ impl SelectingHeaders {
         fields.iter().any(|field| self.value(field).is_some() && !was_sent(field))
     }
 
-    /// Returns whether a response with the headers `response` varies on a header of this request that the origin did not get.
+    /// Returns whether a response varies on a header of this request that the origin did not get. `sent`: the headers that it
+    /// got.
     #[must_use]
-    pub fn lack_one(&self, response: &HeaderMap, sent: Option<&VaryFields>) -> bool {
+    pub fn varies_on_unsent(&self, response: &HeaderMap, sent: Option<&VaryFields>) -> bool {
         VaryFields::of(response).map_or(!self.all, |vary| self.lacks(&vary, sent) || self.variant(&vary).is_none())
     }
 

@@ -16,7 +16,8 @@ const MAX_COOKIES: usize = 200;
 /// cookies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisitorCookies {
-    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any.
+    /// The strictest kind among the cookies except those of holes; [`CookieKind::Ignored`] without any. After a change of the
+    /// visitor, a cookie of holes counts as [`CookieKind::Unknown`].
     pub strictest: CookieKind,
     /// A cookie changes the holes of pages ([`CookieKind::Hole`]).
     pub in_holes: bool,
@@ -59,7 +60,7 @@ impl VisitorCookies {
                 }
             }
         }
-        // The next page after a change may have a flash message, which no hole covers.
+        // The next page after a change may have a flash message outside of the holes.
         if in_holes && cookie::has_changed(headers) {
             strictest = strictest.max(CookieKind::Unknown);
         }
@@ -109,6 +110,7 @@ mod tests {
         let rules = CookieRules {
             ignored: Patterns::parse("_ga*").unwrap(),
             personal: Patterns::parse("auth").unwrap(),
+            holes: Patterns::parse("sid").unwrap(),
             varied: CookieRules::parse_varied("lang, currency=EUR|USD").unwrap(),
             ..CookieRules::default()
         };
@@ -129,6 +131,9 @@ mod tests {
             (&[b"lang=de; lang=en"], CookieKind::Unknown, "lang=de"),
             (&[b"currency=GBP"], CookieKind::Unknown, ""),
             (&[b"auth=1; basket=1"], CookieKind::Personal, ""),
+            (&[b"sid=1; _ga=1"], CookieKind::Ignored, ""),
+            (&[b"sid=1; __Host-session-changed=1"], CookieKind::Unknown, ""),
+            (&[b"__Host-session-changed=1"], CookieKind::Ignored, ""),
             (&[b"flag"], CookieKind::Unknown, ""),
             (&[b"_ga=\xff"], CookieKind::Unknown, ""),
         ] {

@@ -4,7 +4,7 @@
 use std::{
     fmt,
     ops::{Add, Sub},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use futures_util::{
@@ -15,6 +15,12 @@ use futures_util::{
 /// A moment, in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
+
+impl From<Timestamp> for SystemTime {
+    fn from(moment: Timestamp) -> Self {
+        UNIX_EPOCH + Duration::from_millis(moment.0)
+    }
+}
 
 impl Timestamp {
     /// A moment from milliseconds since the Unix epoch.

@@ -78,8 +78,8 @@ impl LogoutScope {
     }
 }
 
-/// The directives that answer what one visitor did.
-const OF_VISITOR: [&str; 4] = ["edge-login", "edge-logout", "edge-cart", "edge-order"];
+/// The directives about one visitor's session, cart or order.
+const PERSONAL: [&str; 4] = ["edge-login", "edge-logout", "edge-cart", "edge-order"];
 
 impl OriginDirectives {
     /// Parses and removes the headers.
@@ -97,7 +97,7 @@ impl OriginDirectives {
             order: read(headers, "edge-order", |text| Order::parse(text, &config).map(Box::new)),
             item: read(headers, "edge-item", ItemId::parse),
             tags: tags(headers),
-            is_personal: OF_VISITOR.iter().any(|name| headers.contains_key(*name)),
+            is_personal: PERSONAL.iter().any(|name| headers.contains_key(*name)),
             has_esi,
         };
         remove(headers, is_edge);

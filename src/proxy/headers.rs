@@ -46,8 +46,7 @@ pub(super) fn set_forwarded(request: &mut Request) {
     request.headers_mut().extend(values.into_iter().flatten());
 }
 
-/// Rewrites `Location` or `Content-Location` at the origin's own address to the same path at edgefront. Any other address
-/// stays.
+/// Replaces the origin's own address in `Location` or `Content-Location` by the same path at edgefront. Keeps other addresses.
 pub(super) fn rewrite_location(headers: &mut HeaderMap, name: HeaderName, origin: &Url) {
     let Entry::Occupied(mut location) = headers.entry(name) else { return };
     let Ok(text) = location.get().to_str() else { return };

@@ -27,9 +27,9 @@ const WASM_FEATURES: [&str; 7] = [
 /// - Low memory is unused: rustc puts the stack first, so the lowest addresses are its far end.
 /// - Functions are sorted by name, because gzip finds repetition only within 32 KB. For the same reason only the
 ///   smallest functions are inlined into their single caller: an inlined function is no longer next to its like.
-/// - Unused parameters and results are removed before the other passes, which then find more. `-O` alone removes them last.
-/// - Debug names are stripped: a panic reports its source location without them. So are the names of the compilers and
-///   of their features.
+/// - Unused parameters and results are removed first, so that the other passes find more. `-O` removes them last.
+/// - Debug names are stripped: a panic reports its source location without them. The lists of compilers and of target
+///   features are stripped, too.
 const WASM_OPT: [&str; 8] = [
     "--dae-optimizing",
     "-O",

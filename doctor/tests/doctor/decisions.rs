@@ -326,7 +326,7 @@ fn a_script_that_starts_the_session_is_noted() {
         report["notes"].to_string()
     };
     let notes = examine(&[]);
-    assert!(notes.contains("/static/app.js sets sid, too, so only the first page"), "{notes}");
+    assert!(notes.contains("/static/app.js sets sid, too: only a visitor's first page"), "{notes}");
     let dropped = "COOKIES_DROPPED=sid@/static/*";
     let notes = examine(&[dropped]);
     assert!(!notes.contains("app.js"), "{notes}");

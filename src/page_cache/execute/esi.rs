@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{
     exchange::without_dropped_cookies,
-    render::{RenderRequest, heuristic, system_time},
+    render::{RenderRequest, heuristic},
 };
 use crate::{
     App,
@@ -170,7 +170,7 @@ impl Sender<'_> {
         let headers = without_dropped_cookies(head.headers, &config.cookies, url.path());
         // A rule for the page does not share a private fragment.
         let heuristic = Heuristic { overrides: false, ..heuristic(config, request.key, Ok(())) };
-        let arrival = Arrival { at: system_time(arrived), delay: arrived.since(asked) };
+        let arrival = Arrival { at: arrived.into(), delay: arrived.since(asked) };
         let freshness = match freshness(head.status, &headers, arrival, &heuristic) {
             // The page would have to be validated at each visit.
             Ok(freshness) if freshness.fresh.is_zero() => return Err(Missing::Private(Reason::NotFresh)),

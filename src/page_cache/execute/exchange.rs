@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::render::{RenderOutcome, RenderRequest, heuristic, system_time};
+use super::render::{RenderOutcome, RenderRequest, heuristic};
 use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
@@ -111,7 +111,7 @@ impl OriginReply<'_> {
         if self.directives.is_personal {
             return Err(Reason::Personal);
         }
-        let arrival = Arrival { at: system_time(self.arrived), delay: self.arrived.since(self.asked) };
+        let arrival = Arrival { at: self.arrived.into(), delay: self.arrived.since(self.asked) };
         let heuristic = heuristic(config, request.key, popularity);
         let freshness = freshness::freshness(self.status, &self.headers, arrival, &heuristic)?;
         let freshness = freshness.jittered(random_fraction());
@@ -143,7 +143,7 @@ impl OriginReply<'_> {
             error_until: fresh_until + freshness.on_error,
             dies: self.arrived + freshness.lives,
             strict: freshness.strict,
-            is_declared_shared: freshness::is_declared_shared(&self.headers, request.key.is_shared()),
+            is_declared_shared: freshness::is_declared_shared(&self.headers, self.arrived.into(), request.key.is_shared()),
             vary,
             variant,
             own_etag,

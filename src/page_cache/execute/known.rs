@@ -50,7 +50,7 @@ impl PageRequest {
                 || has_user
                 || asks_less
                 || app.pages.is_unpopular(hash, self.visit.now),
-            // No render helps a visitor who may not get the page that is stored.
+            // A new shared render would be withheld from this visitor, too.
             must_be_personal: allowed.is_none()
                 && (lookup.entry.is_some() || self.cookies.identify() || varies_on_withheld)
                 || asks_origin && is_noted(),

@@ -8,7 +8,7 @@ use http::{Method, StatusCode, header};
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, release, render_for_others},
-    render::{heuristic, is_failure, system_time},
+    render::{heuristic, is_failure},
 };
 use crate::{
     App,
@@ -157,7 +157,7 @@ pub(super) fn is_shareable(
     if directives.is_personal {
         return Err(Reason::Personal);
     }
-    let arrival = Arrival { at: system_time(now), delay: Duration::ZERO };
+    let arrival = Arrival { at: now.into(), delay: Duration::ZERO };
     let mut headers = response.headers().clone();
     headers.remove(header::SET_COOKIE);
     match freshness(response.status(), &headers, arrival, heuristic) {

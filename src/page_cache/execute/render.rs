@@ -3,7 +3,7 @@
 //! page. A body that takes longer than a second is streamed to the visitor and copied on the way. A truncated body is
 //! never stored. A page with ESI or with rules for holes is only streamed if it exceeds `PAGE_MAX_BYTES`, unstored.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use http::{HeaderValue, StatusCode, header};
 
@@ -26,7 +26,6 @@ use crate::{
     ports::{
         error::Error,
         fetch::{BodyCopy, FetchError, NotCopied, Response, content_length},
-        time::Timestamp,
         transit::{Passage, Passed},
     },
     proxy::OriginDirectives,
@@ -286,7 +285,7 @@ fn set_stored_headers(page: &mut StoredPage) {
     }
     // A recipient that stores a response without `Date` adds it (RFC 9110 §6.6.1).
     if !headers.contains_key(header::DATE) {
-        let date = HeaderValue::try_from(httpdate::fmt_http_date(system_time(page.stored)));
+        let date = HeaderValue::try_from(httpdate::fmt_http_date(page.stored.into()));
         headers.extend(date.ok().map(|date| (header::DATE, date)));
     }
 }
@@ -305,8 +304,4 @@ fn set_etag(page: &mut StoredPage) {
 /// The lifetimes of a page whose response states none.
 pub(super) fn heuristic(config: &PageConfig, key: &PageKey, popularity: Popularity) -> Heuristic {
     Heuristic { popularity, fresh: config.ttl, stale: config.stale, overrides: key.is_shared() }
-}
-
-pub(super) fn system_time(moment: Timestamp) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(moment.as_millis())
 }

@@ -115,6 +115,22 @@ struct NotStored {
     was_compressed: bool,
 }
 
+impl NotStored {
+    /// Returns whether the origin may answer the visitor's own request in another way. A page that only
+    /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes.
+    fn needs_own_response(&self, page: &PageRequest, has_user: bool) -> bool {
+        let Self { response, directives, why, sent, .. } = self;
+        let (headers, lacks_room) = (response.headers(), why.reason.lacks_room());
+        let has_holes = || page.visit.app.config.page.holes.of_path(page.key.path()).next().is_some();
+        (page.has_personal_headers || has_user) && (!lacks_room || has_holes())
+            || !lacks_room && page.selecting.varies_on_unsent(headers, sent.as_ref())
+            || page.cookies.refuses_html && is_html(headers)
+            || response.status() == StatusCode::NOT_MODIFIED
+            // A compressed page cannot be scanned for fragments.
+            || directives.has_esi && fragments::is_compressed(headers)
+    }
+}
+
 impl SharedRender {
     fn status(&self, status: Option<StatusCode>) -> CacheStatus {
         match &self.lease {
@@ -179,13 +195,13 @@ impl SharedRender {
         answer
     }
 
-    /// Answers with a response that cannot be stored. If the visitor possibly has an identity, or the response varies on
-    /// headers that the origin did not get, edgefront repeats the request as the visitor sent it, because the origin may give
-    /// another response. It drops the first response: its `Set-Cookie` would replace the visitor's session at the origin. A
-    /// page that only [lacks room](Reason::lacks_room) is not repeated, unless it has holes, which the visitor's own request
-    /// fills.
+    /// Answers with a response that cannot be stored, or forwards the visitor's own request if the visitor
+    /// [needs its response](NotStored::needs_own_response). The first response is then dropped, because its `Set-Cookie`
+    /// would replace the visitor's session at the origin.
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
-        let NotStored { response, directives, why, sent, was_compressed } = not_stored;
+        let has_user = session.as_ref().is_some_and(|session| session.user.is_some());
+        let needs_own_response = not_stored.needs_own_response(&self.page, has_user);
+        let NotStored { response, directives, why, was_compressed, .. } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, others_have_page, own_note, .. } = self;
@@ -204,16 +220,7 @@ impl SharedRender {
         } else {
             note_unstorable(&page, lease, why)
         };
-        let has_holes = || app.config.page.holes.of_path(page.key.path()).next().is_some();
-        let may_be_personal = !reason.lacks_room() || has_holes();
-        let has_user = || session.as_ref().is_some_and(|session| session.user.is_some());
-        let repeats = !reason.lacks_room() && page.selecting.lack_one(response.headers(), sent.as_ref())
-            || page.cookies.refuses_html && is_html(response.headers())
-            || may_be_personal && (page.has_personal_headers || has_user())
-            || response.status() == StatusCode::NOT_MODIFIED
-            // A compressed page cannot be scanned for fragments.
-            || directives.has_esi && fragments::is_compressed(response.headers());
-        let mut answer = if repeats {
+        let mut answer = if needs_own_response {
             let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
             proxy::forward(&page.visit, session.into(), page.request, &mut observe).await
         } else {

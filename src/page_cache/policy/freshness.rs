@@ -126,12 +126,12 @@ pub fn freshness(
     Ok(Freshness { age, fresh, stale, on_error, strict, stated: stated.is_some() || no_cache, lives })
 }
 
-/// Returns whether the origin declared the response shared. A declaration does not count beside directives that the operator
-/// overrides (`is_overridden`): the origin wants to see each visitor's request. An `Expires` counts beside a `Date`.
+/// Returns whether the origin declared the response shared. At `PATHS_SHARED` (`is_overridden`), a declaration does not count
+/// beside directives that the rule overrides. `arrived` replaces a missing `Date`.
 #[must_use]
-pub fn is_declared_shared(headers: &HeaderMap, is_overridden: bool) -> bool {
+pub fn is_declared_shared(headers: &HeaderMap, arrived: SystemTime, is_overridden: bool) -> bool {
     let control = CacheControl::of_response(headers);
-    control.is_declared_shared() && !(is_overridden && forbids(&control, headers, UNIX_EPOCH))
+    control.is_declared_shared() && !(is_overridden && forbids(&control, headers, arrived))
 }
 
 /// Returns whether the origin forbids caches to answer with the response. `CDN-Cache-Control` addresses this cache, so no rule

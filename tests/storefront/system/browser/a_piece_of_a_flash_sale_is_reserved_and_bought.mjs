@@ -71,7 +71,9 @@ await inBrowser(async (open) => {
 	await ada.getByRole("button", { name: "Reserve now" }).click();
 	await ada.getByText(/^Reserved for you for [12]:\d\d/).waitFor();
 	// The held poll read the sale before the reservation. The page polls again when it has that answer.
+	const latePoll = ada.waitForResponse(`**/_edge/v1${RUNNING}`);
 	deliverPoll();
+	await (await latePoll).finished();
 	const deliverNextPoll = await holdPoll(ada);
 	assert.ok(await ada.getByRole("button", { name: "Cancel reservation" }).isVisible(), "a late poll does not hide the reservation");
 	deliverNextPoll();
