@@ -42,6 +42,8 @@ pub struct Refused<'a> {
     pub reason: Reason,
     /// The pattern of its kind, such as `/catalogue/*/`.
     pub kind: &'a str,
+    /// The last segment of the path may name an item. A category is none.
+    pub may_be_item: bool,
     /// The canonical path.
     pub path: &'a str,
     /// The shop says that the page is the same for all visitors.
@@ -58,7 +60,7 @@ pub struct Refused<'a> {
 
 /// The end of the name of Django's CSRF cookie; applications add a prefix. Its value is masked in forms. Other cookies with a
 /// masked value, such as Laravel's XSRF-TOKEN, belong to a session.
-const DJANGO_CSRF_COOKIE: &str = "csrftoken";
+pub const DJANGO_CSRF_COOKIE: &str = "csrftoken";
 
 const CSRF_RISK: &str = "edgefront takes the CSRF check over: a browser that sends neither Sec-Fetch-Site, Origin nor \
     Referer cannot submit forms.";
@@ -199,7 +201,7 @@ fn name_items(page: &Refused) -> Advice {
     }
     let path = page.kind.trim_end_matches('/');
     let before = path.strip_suffix("/*").filter(|before| !before.is_empty() && !before.contains('*'));
-    if before.is_some_and(|before| !before.ends_with("/page") && !before.contains('?')) {
+    if page.may_be_item && before.is_some_and(|before| !before.ends_with("/page") && !before.contains('?')) {
         let value = page.kind.replace('*', "{item}");
         return Advice::Rules(vec![Rule { variable: "ITEM_ROUTES", value, risk: ITEM_RISK }]);
     }
@@ -234,7 +236,7 @@ fn share_path(page: &Refused, risk: &'static str, otherwise: &str) -> Advice {
 /// also keep other pages personal.
 pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     let path = path_pattern(kind)?;
-    let has_name = is_login(&path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment));
+    let has_name = has_personal_name(&path);
     // A rule for a path with parameters holds for its other pages, too.
     if !has_name && (renders != Renders::Different || path.contains('*') || kind.contains('?')) {
         return None;
@@ -262,6 +264,11 @@ pub fn is_login(kind: &str) -> bool {
     path.split('/').any(|segment| LOGIN_SEGMENTS.contains(&segment))
 }
 
+/// Returns whether a path names pages of one visitor in nearly every shop, or a login.
+pub fn has_personal_name(path: &str) -> bool {
+    is_login(path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment))
+}
+
 /// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page.
 pub fn path_pattern(kind: &str) -> Option<String> {
     let path = kind.split('?').next()?.replace("{item}", "*");
@@ -284,6 +291,7 @@ mod tests {
         let page = Refused {
             reason,
             kind,
+            may_be_item: true,
             path: "/books/1/",
             is_claimed: false,
             set_cookies: &set_cookies,

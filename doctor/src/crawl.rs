@@ -1,6 +1,6 @@
 //! The sample: pages that the shop links, spread over all kinds.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use edgefront::config::rules::UrlRules;
 use http::{HeaderMap, StatusCode, header};
@@ -39,6 +39,8 @@ pub struct Sample {
     pub pages: Vec<Url>,
     /// All addresses that the pages link, for the patterns of the kinds.
     pub addresses: Vec<Url>,
+    /// The path of each link and form of the pages, also of those that are not followed.
+    pub linked: BTreeSet<String>,
     pub traces: Traces,
     /// The reason why the crawl ended early, or found one page only, as a message.
     pub stopped: Option<String>,
@@ -134,6 +136,7 @@ impl Crawl<'_> {
         let mut found: Vec<_> = target.and_then(|target| links::page_of_site(target, url)).into_iter().collect();
         if page.status.is_success() && page.is_html() {
             found.extend(links::of_page(&page.text(), url));
+            sample.linked.extend(links::paths(&page.text(), url));
             sample.traces.look_at(page, &found);
             sample.pages.push(url.clone());
         }
@@ -141,6 +144,7 @@ impl Crawl<'_> {
             if self.robots.allows(&link) {
                 frontier.add(link, self.rules);
             } else {
+                sample.linked.insert(link.path().to_owned());
                 sample.forbidden += 1;
             }
         }

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use edgefront::{App, page_cache::Reason};
+use edgefront::{
+    App,
+    page_cache::{PageKey, Reason},
+};
 use serde_json::Value;
 use url::Url;
 use xtask::failure::Failure;
@@ -23,6 +26,7 @@ use super::{
     robots::Robots,
     settings::Settings,
     shop::Shop,
+    siblings::{self, PagesOfKind, Site},
     trial::{Outcome, Trial},
     visitor::{Visitor, Visitors},
 };
@@ -69,10 +73,11 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     for (kind, of_kind) in kinds {
         let pages: Vec<_> = of_kind.pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
-        let settings = diagnosis.find_rules(&mut report, &pages, &endangered).await?;
+        let settings = diagnosis.find_rules(&mut report, &of_kind, &endangered).await?;
         diagnosis.settings = settings;
         let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);
         diagnosis.settings = diagnosis.settings.with_rules(protecting);
+        notes.extend(of_kind.is_joined.then(|| siblings::note(&kind, &pages)));
         notes.extend(danger::note_on_noise(&kind, &pages));
         notes.extend(danger::notes_of_kind(&kind, &pages));
         notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
@@ -126,14 +131,6 @@ async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> 
     pages
 }
 
-/// The pages of one kind.
-#[derive(Default)]
-struct PagesOfKind {
-    /// Indices into [`Diagnosis::examined`].
-    pages: Vec<usize>,
-    dangers: Vec<Danger>,
-}
-
 /// All findings about the shop.
 struct Diagnosis {
     app: Rc<App>,
@@ -158,11 +155,18 @@ impl Diagnosis {
         for (index, page) in self.examined.iter().enumerate() {
             kinds.entry(kind(page)).or_default().pages.push(index);
         }
-        for (kind, PagesOfKind { pages, dangers }) in &mut kinds {
-            let pages: Vec<_> = pages.iter().filter_map(|index| self.examined.get(*index)).collect();
-            *dangers = danger::of_kind(kind, &pages);
+        for (kind, PagesOfKind { pages, dangers, .. }) in &mut kinds {
+            *dangers = danger::of_kind(kind, &self.pages(pages));
         }
-        kinds
+        let path =
+            |url: &Url| PageKey::of_url(url.as_str(), rules).map_or(url.path().to_owned(), |key| key.path().to_owned());
+        let addresses: Vec<_> = sample.addresses.iter().map(path).zip(patterns.iter().cloned()).collect();
+        siblings::join(kinds, &Site { examined: &self.examined, addresses: &addresses, linked: &sample.linked })
+    }
+
+    /// The examined pages with these indices.
+    fn pages(&self, indices: &[usize]) -> Vec<&Examined> {
+        indices.iter().filter_map(|index| self.examined.get(*index)).collect()
     }
 
     /// The pages of all kinds that are in danger.
@@ -176,10 +180,10 @@ impl Diagnosis {
     async fn find_rules(
         &self,
         report: &mut KindReport,
-        pages: &[&Examined],
+        of_kind: &PagesOfKind,
         endangered: &[Url],
     ) -> Result<Settings, Failure> {
-        let unchanged = self.settings.clone();
+        let (unchanged, pages) = (self.settings.clone(), self.pages(&of_kind.pages));
         let Some(page) = pages.iter().find(|page| page.verdict.is_err()) else { return Ok(unchanged) };
         // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
         let is_unsafe = |page: &&&Examined| {
@@ -202,7 +206,8 @@ impl Diagnosis {
             return Ok(unchanged);
         }
         let (shop, visitors, sample) = (&self.shop, &self.visitors, self.examined.as_slice());
-        let trial = Trial { shop, visitors, settings: &self.settings, sample, endangered };
+        let siblings = if of_kind.is_joined { pages.as_slice() } else { &[] };
+        let trial = Trial { shop, visitors, settings: &self.settings, sample, endangered, siblings };
         eprintln!("...  trying rules for {}", report.kind);
         Ok(match trial.run(&report.kind, page).await? {
             Outcome::Works { rules, settings } => {
@@ -239,7 +244,7 @@ impl Diagnosis {
         indices: &[usize],
         given: &Settings,
     ) -> Result<Settings, Failure> {
-        let pages: Vec<_> = indices.iter().filter_map(|index| self.examined.get(*index)).collect();
+        let pages = self.pages(indices);
         let (settings, sample) = (&self.settings, self.examined.as_slice());
         let trial = HoleTrial { shop: &self.shop, visitors: &self.visitors, given, settings, sample };
         let holes = match trial.run(&report.kind, &pages).await? {
@@ -258,7 +263,7 @@ impl Diagnosis {
     /// Rules for writes that change only what their visitor sees: forms that a shared page sends to itself or to the cart, and
     /// logins. Returns the settings with them.
     fn add_write_rules(&self, report: &mut KindReport, indices: &[usize]) -> Settings {
-        let pages: Vec<_> = indices.iter().filter_map(|index| self.examined.get(*index)).collect();
+        let pages = self.pages(indices);
         let (config, mut rules) = (&self.app.config, Vec::new());
         let kind = advice::path_pattern(&report.kind);
         if let Some(value) = kind.clone().filter(|path| advice::is_login(path) && !path.contains('*'))

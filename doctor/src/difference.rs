@@ -141,7 +141,6 @@ fn same_start(one: &str, other: &str) -> usize {
 
 /// The kind of a difference in tags and scripts.
 fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceKind {
-    const CSRF: [&str; 6] = ["csrf", "xsrf", "authenticity_token", "form_key", "_token", "requestverification"];
     let all = one.to_ascii_lowercase();
     let near: String = {
         let start = before.chars().count().saturating_sub(2 * CONTEXT);
@@ -150,13 +149,19 @@ fn kind(one: &str, other: &str, before: &str, cookies: &[String]) -> DifferenceK
     let has_cookie = |text: &str| cookies.iter().any(|value| value.len() >= MIN_COOKIE_VALUE && text.contains(value));
     if near.contains("nonce") {
         DifferenceKind::Nonce
-    } else if CSRF.iter().any(|name| near.contains(name) || (all.starts_with('<') && all.contains(name))) {
+    } else if is_csrf_name(&near) || (all.starts_with('<') && is_csrf_name(&all)) {
         DifferenceKind::CsrfToken
     } else if has_cookie(one) || has_cookie(other) {
         DifferenceKind::CookieValue
     } else {
         DifferenceKind::Content
     }
+}
+
+/// Returns whether a text, in lower case, contains the name of a CSRF token.
+pub fn is_csrf_name(text: &str) -> bool {
+    const NAMES: [&str; 6] = ["csrf", "xsrf", "authenticity_token", "form_key", "_token", "requestverification"];
+    NAMES.iter().any(|name| text.contains(name))
 }
 
 /// Returns whether a token could contain the character.

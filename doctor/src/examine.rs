@@ -18,6 +18,7 @@ use super::{
     pieces::Pieces,
     render::{self, NotStored, SharedRender, set_cookies},
     shop::{Page, Shop, is_trouble},
+    template::Template,
     tokens::{self, CsrfTokens},
     visitor::{self, Visitor, Visitors},
 };
@@ -50,6 +51,8 @@ pub struct Examined {
     pub noise: Vec<Difference>,
     /// The paths of the shop to which forms of the page are sent by POST.
     pub posts_to: Vec<String>,
+    /// None: nobody asked for the page.
+    pub template: Option<Template>,
     pub visits: Vec<Visit>,
 }
 
@@ -127,6 +130,7 @@ impl Examiner<'_> {
             csrf_cookie: tokens::double_submit_cookie(headers, &text),
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
+            template: Some(Template::of(first.status, &text, key.path())),
             verdict: first.stored.map(drop),
             posts_to,
             renders_differ: Some(
@@ -319,6 +323,7 @@ impl Examined {
             renders_differ: None,
             noise: Vec::new(),
             posts_to: Vec::new(),
+            template: None,
             visits: [Visitor::WithoutCookies, Visitor::WithAnalytics].map(visit).into(),
         }
     }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 use url::{Origin, Url};
 
+use super::tokens::{attribute, start_tags};
+
 /// Longest address that the doctor follows, bytes.
 const MAX_URL: usize = 1_000;
 
@@ -62,6 +64,14 @@ const MIN_LINKS: usize = 3;
 /// The addresses of other pages of the same site, in the order of the page.
 pub fn of_page(html: &str, page: &Url) -> Vec<Url> {
     targets(html, page).into_iter().filter_map(|url| page_of_site(url, page)).collect()
+}
+
+/// The paths of the site that the page names in links and forms, also those that the doctor does not follow.
+pub fn paths(html: &str, page: &Url) -> Vec<String> {
+    let target = |tag| attribute(&tag, if **tag.name == *b"form" { "action" } else { "href" });
+    let tags = start_tags(html).filter(|tag| [&b"a"[..], b"area", b"form"].contains(&&**tag.name));
+    let targets = tags.filter_map(target).filter_map(|target| page.join(target.trim()).ok());
+    targets.filter(|url| url.origin() == page.origin()).map(|url| url.path().to_owned()).collect()
 }
 
 /// The other site with the most links, and their number. None if each has fewer than [`MIN_LINKS`].

@@ -12,6 +12,7 @@
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
 //! - [`examine`]: one page for all visitors. [`advice`]: the rule for a page that is not stored. [`trial`]: tries
 //!   rules.
+//! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
 //! - [`negotiation`]: the languages and devices for which the shop sends pages of their own.
 //! - [`files`]: scripts that start the session which the rules keep away from the pages.
@@ -37,7 +38,9 @@ mod report;
 mod robots;
 mod settings;
 mod shop;
+mod siblings;
 mod tell_tales;
+mod template;
 mod tokens;
 mod trial;
 mod visitor;

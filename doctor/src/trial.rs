@@ -44,6 +44,8 @@ pub struct Trial<'a> {
     pub sample: &'a [Examined],
     /// The kinds that are in danger have these pages. No rule may store one of them.
     pub endangered: &'a [Url],
+    /// The other pages of a joined kind, which are compared with the rules, too. Empty: the kind is not joined.
+    pub siblings: &'a [&'a Examined],
 }
 
 impl Trial<'_> {
@@ -77,6 +79,7 @@ impl Trial<'_> {
             let advice = advise(&Refused {
                 reason,
                 kind,
+                may_be_item: self.siblings.is_empty(),
                 path: key.as_ref().map_or(page.path.as_str(), PageKey::path),
                 is_claimed: page.is_claimed(),
                 set_cookies: &set_cookies,
@@ -174,8 +177,8 @@ impl Trial<'_> {
         Ok(elements::tokens(&pieces(&one.text()), &pieces(&other.text()), &page.noise).unwrap_or_default())
     }
 
-    /// Compares all renders of the page, and of every other page that the rules store, too, and that had differences or
-    /// is in danger.
+    /// Compares all renders of the page, of the siblings, and of every other page that the rules store, too, and that had
+    /// differences or is in danger.
     async fn check_sharing(&self, rules: Vec<Rule>, settings: Settings, page: &Examined) -> Result<Outcome, Failure> {
         let app = render::edgefront(&settings, self.shop)?;
         let before = self.settings.config()?.page;
@@ -196,7 +199,9 @@ impl Trial<'_> {
                     || is_shared(page, &after.urls) && !is_shared(page, &before.urls)
                     || after.max_bytes > before.max_bytes)
         };
-        let others = self.sample.iter().filter(|other| other.url != page.url).filter(is_affected);
+        let is_sibling = |page: &&Examined| self.siblings.iter().any(|sibling| sibling.url == page.url);
+        let others = self.sample.iter().filter(|other| other.url != page.url);
+        let others = others.filter(|other| is_affected(other) || is_sibling(other));
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         for page in std::iter::once(page).chain(others) {
             let Some(with_rules) = examiner.examine(&page.url).await else { return Ok(not_verified(&page.url)) };

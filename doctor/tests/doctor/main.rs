@@ -4,6 +4,7 @@
 //! - [`dangers`]: shops that would show a visitor's page to another one.
 //! - [`crawl`]: which pages are requested.
 //! - [`negotiation`]: languages and devices.
+//! - [`siblings`]: kinds of few pages with one template.
 //! - [`holes`]: pages that differ for a visitor in a few elements.
 //! - [`errors`]: shops that the doctor cannot examine.
 
@@ -13,4 +14,5 @@ mod decisions;
 mod errors;
 mod holes;
 mod negotiation;
+mod siblings;
 mod support;

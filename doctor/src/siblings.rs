@@ -1,0 +1,184 @@
+//! Joins kinds with one template whose paths differ in the last segment only: `/categories/books`, `/categories/tools` and
+//! `/categories/toys` become `/categories/*`. Few siblings are no kind of [`kinds`](super::kinds), so each would have
+//! entries of its own in each rule, and a new category would have none.
+//!
+//! A rule for the joined kind covers paths that the sample lacks. So it must not be more dangerous than rules for the single
+//! paths. Kinds are joined under these conditions only:
+//! - Every address under the joined path that the shop links is of these kinds. A link counts also if the doctor does not follow it.
+//! - All pages have the same template, the same decision, the same cookies and the same `Vary`.
+//! - No page is in danger, differs between visitors beyond CSRF tokens, or has a form of one visitor.
+//! - If a rule may drop the pages' cookies, these pages have every kind of token that the shop's forms have. Otherwise a page
+//!   that the sample lacks could be stored with the token of a session, and no hole would cover it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use edgefront::config::rules::PathPatterns;
+
+use super::{advice, danger::Danger, difference::DifferenceKind, examine::Examined};
+
+/// Fewer pages do not show that a template is the rule.
+const MIN_PAGES: usize = 3;
+
+/// The pages of one kind.
+#[derive(Default)]
+pub struct PagesOfKind {
+    /// Indices into the examined pages.
+    pub pages: Vec<usize>,
+    pub dangers: Vec<Danger>,
+    /// Several kinds were joined.
+    pub is_joined: bool,
+}
+
+/// The facts about the whole site.
+pub struct Site<'a> {
+    pub examined: &'a [Examined],
+    /// The canonical path and the kind of each address that the crawl knows.
+    pub addresses: &'a [(String, String)],
+    /// The path of each link, also of those that the doctor does not follow.
+    pub linked: &'a BTreeSet<String>,
+}
+
+/// Joins kinds. The others stay as they are.
+pub fn join(mut kinds: BTreeMap<String, PagesOfKind>, site: &Site) -> BTreeMap<String, PagesOfKind> {
+    let mut families: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for kind in kinds.keys() {
+        if let Some(family) = family(kind) {
+            families.entry(family).or_default().push(kind.clone());
+        }
+    }
+    // In the order of the names, so `/c/*` comes before `/c/*?page`.
+    let mut joined = BTreeSet::new();
+    for (family, members) in families {
+        // A rule for the path also holds for its addresses without parameters.
+        let is_free = family.split_once('?').is_none_or(|(path, _)| joined.contains(path));
+        if is_free && site.may_join(&family, &members, &kinds) {
+            let pages = members.iter().filter_map(|member| kinds.remove(member)).flat_map(|kind| kind.pages).collect();
+            joined.insert(family.clone());
+            kinds.insert(family, PagesOfKind { pages, dangers: Vec::new(), is_joined: true });
+        }
+    }
+    kinds
+}
+
+/// The remark on a joined kind.
+pub fn note(kind: &str, pages: &[&Examined]) -> String {
+    format!(
+        "{} pages of {kind} have the same template, so they share their rules. The rules also cover pages that the sample lacks, \
+         such as a new category: if a page there belongs to one visitor, add its path to PATHS_PERSONAL",
+        pages.len()
+    )
+}
+
+/// The kind of the pages whose paths differ in the last segment only: `/categories/*` for `/categories/books`. None at the top of
+/// the site or of a language.
+fn family(kind: &str) -> Option<String> {
+    let (path, parameters) = kind.split_once('?').map_or((kind, None), |(path, names)| (path, Some(names)));
+    let (path, slash) = path.strip_suffix('/').map_or((path, ""), |path| (path, "/"));
+    let (parent, last) = path.rsplit_once('/')?;
+    let is_top = parent.is_empty() || parent.matches('/').count() == 1 && is_language(parent.trim_start_matches('/'));
+    if is_top || last.is_empty() || parent.contains('*') || kind.contains("{item}") {
+        return None;
+    }
+    let parameters = parameters.map(|names| format!("?{names}")).unwrap_or_default();
+    Some(format!("{parent}/*{slash}{parameters}"))
+}
+
+/// Returns whether a segment is a language, such as `en` or `pt-br`.
+fn is_language(segment: &str) -> bool {
+    let is_short = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    segment.split(['-', '_']).all(is_short)
+}
+
+impl Site<'_> {
+    /// Returns whether the kinds `members` are joined to the kind `family`.
+    fn may_join(&self, family: &str, members: &[String], kinds: &BTreeMap<String, PagesOfKind>) -> bool {
+        let of_family: Vec<_> = members.iter().filter_map(|member| kinds.get(member)).collect();
+        let pages = of_family.iter().flat_map(|kind| &kind.pages).filter_map(|index| self.examined.get(*index));
+        let pages: Vec<_> = pages.collect();
+        let paths: BTreeSet<_> = pages.iter().map(|page| page.path.as_str()).collect();
+        let Some((first, others)) = pages.split_first() else { return false };
+        members.len() > 1
+            && paths.len() >= MIN_PAGES
+            && of_family.iter().all(|kind| kind.dangers.is_empty())
+            && pages.iter().all(|page| is_for_everybody(page))
+            && others.iter().all(|page| is_like(first, page))
+            && self.covers_tokens(&pages)
+            && self.covers_nothing_else(family, members)
+    }
+
+    /// Returns whether the joined path covers only addresses of the kinds `members`.
+    fn covers_nothing_else(&self, family: &str, members: &[String]) -> bool {
+        let path = family.split('?').next().unwrap_or_default();
+        let Ok(pattern) = PathPatterns::parse(path) else { return false };
+        let is_of_member = |kind: &str| members.iter().any(|member| member == kind);
+        let of_members = self.addresses.iter().filter(|(_, kind)| is_of_member(kind));
+        let of_members: BTreeSet<_> = of_members.map(|(path, _)| path.trim_end_matches('/')).collect();
+        // `/categories/*` also names `/categories`. A trial compares this page if it was examined.
+        let parent = path.trim_end_matches('/').trim_end_matches("/*");
+        let is_parent =
+            |path: &str| path == parent && self.examined.iter().any(|page| page.path.trim_end_matches('/') == parent);
+        let known = self.addresses.iter().map(|(path, _)| path).chain(self.linked);
+        let mut known = known.map(|path| path.trim_end_matches('/')).filter(|path| pattern.contains(path));
+        known.all(|path| of_members.contains(path) || is_parent(path))
+    }
+
+    /// Returns whether holes for the tokens of these pages cover all tokens of the shop. Without cookies to drop, no page with the
+    /// token of a session is stored. Django's cookie is never dropped for a path.
+    fn covers_tokens(&self, pages: &[&Examined]) -> bool {
+        let mut cookies = pages.iter().flat_map(|page| &page.set_cookies);
+        if cookies.all(|name| name.ends_with(advice::DJANGO_CSRF_COOKIE)) {
+            return true;
+        }
+        let tokens =
+            |page: &Examined| page.template.as_ref().map(|template| template.tokens.clone()).unwrap_or_default();
+        let of_shop: BTreeSet<_> = self.examined.iter().flat_map(tokens).collect();
+        pages.iter().all(|page| tokens(page) == of_shop)
+    }
+}
+
+/// Returns whether nothing suggests that the page belongs to one visitor.
+fn is_for_everybody(page: &Examined) -> bool {
+    !advice::has_personal_name(&page.path)
+        && page.template.as_ref().is_some_and(|template| !template.has_personal_form)
+        && page.renders_differ.iter().flatten().all(|found| found.kind == DifferenceKind::CsrfToken)
+}
+
+/// Returns whether two pages have the same template, and edgefront treats them in the same way.
+fn is_like(one: &Examined, other: &Examined) -> bool {
+    let reason = |page: &Examined| page.verdict.as_ref().err().map(|why| why.reason);
+    let cookies = |page: &Examined| page.set_cookies.iter().cloned().collect::<BTreeSet<_>>();
+    let has_template = match (&one.template, &other.template) {
+        (Some(template), Some(of_other)) => template.is_like(of_other),
+        _ => false,
+    };
+    has_template
+        && reason(one) == reason(other)
+        && cookies(one) == cookies(other)
+        && one.vary == other.vary
+        && one.is_declared_shared == other.is_declared_shared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn siblings_differ_in_the_last_segment() {
+        for (kind, expected) in [
+            ("/categories/books", Some("/categories/*")),
+            ("/categories/books/", Some("/categories/*/")),
+            ("/categories/*", Some("/categories/*")),
+            ("/en/categories/books?page&sort", Some("/en/categories/*?page&sort")),
+            ("/about", None),
+            ("/", None),
+            ("/search?q", None),
+            ("/en/books", None),
+            ("/pt-br/books/", None),
+            ("/products/{item}", None),
+            ("/categories/show?id={item}", None),
+            ("/shoes/*/red", None),
+        ] {
+            assert_eq!(family(kind).as_deref(), expected, "{kind}");
+        }
+    }
+}
