@@ -72,7 +72,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let (mut dangers, mut found, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, of_kind) in kinds {
         let pages: Vec<_> = of_kind.pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
-        let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page.cookies);
+        let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page);
         let settings = diagnosis.find_rules(&mut report, &of_kind, &endangered).await?;
         diagnosis.settings = settings;
         let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);

@@ -14,7 +14,7 @@
 //!   rules.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
-//! - [`negotiation`]: the languages and devices for which the shop sends pages of their own.
+//! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own.
 //! - [`files`]: scripts that start the session which the rules keep away from the pages.
 //! - [`danger`]: personal pages that would be shared. [`diagnosis`]: all steps. [`report`]: the result as text or JSON.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]

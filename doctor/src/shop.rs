@@ -94,7 +94,9 @@ impl Shop {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.extend(header);
+        if let Some((name, value)) = header {
+            headers.insert(name, value);
+        }
         self.send(self.client.get(url.clone()).headers(headers)).await
     }
 

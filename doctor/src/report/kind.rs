@@ -1,13 +1,16 @@
 //! The report on one kind of page, from its examined pages.
 
-use edgefront::config::rules::{CookieKind, CookieRules};
+use edgefront::config::{
+    PageConfig,
+    rules::{CookieKind, CookieRules},
+};
 
 use super::{CookieReport, KindReport, ReasonReport, VisitorReport};
 use crate::{advice::Rule, examine::Examined, settings::Settings};
 
 impl KindReport {
     /// The report on the pages of a kind, without a remedy.
-    pub fn of(kind: &str, pages: &[&Examined], rules: &CookieRules) -> Self {
+    pub fn of(kind: &str, pages: &[&Examined], config: &PageConfig) -> Self {
         let differing =
             || pages.iter().filter_map(|page| page.renders_differ.as_ref()).filter(|found| !found.is_empty());
         let hit_ratio = hit_ratio(pages);
@@ -20,9 +23,9 @@ impl KindReport {
             pages: pages.len(),
             stored: pages.iter().filter(|page| page.verdict.is_ok()).count(),
             not_stored: reasons(pages),
-            set_cookies: cookies(pages, rules),
+            set_cookies: cookies(pages, &config.cookies),
             headers,
-            warning: pages.iter().find(|page| page.verdict.is_ok()).and_then(|page| many_variants(page)),
+            warning: pages.iter().find(|page| page.verdict.is_ok()).and_then(|page| many_variants(page, config)),
             visitors: visitor_reports(pages),
             renders_differ: differing().count(),
             differences: differing().next().cloned().unwrap_or_default(),
@@ -56,9 +59,10 @@ pub fn average(values: impl Iterator<Item = (f64, usize)>) -> f64 {
     if weights == 0 { 0.0 } else { sum / weights as f64 }
 }
 
-/// A header with many values splits the page into many copies.
-fn many_variants(page: &Examined) -> Option<String> {
-    let fields: Vec<_> = page.vary.as_ref()?.iter().filter(|name| *name != "cookie").collect();
+/// A header with many values splits the page into many copies, unless a rule lists the values.
+fn many_variants(page: &Examined, config: &PageConfig) -> Option<String> {
+    let has_rule = |name: &str| name == "cookie" || config.headers.normalized.iter().any(|rule| rule.name == name);
+    let fields: Vec<_> = page.vary.as_ref()?.iter().filter(|name| !has_rule(name)).collect();
     let text = "one copy is stored for each value, at most 16 of a page, so visitors with different values share less";
     (!fields.is_empty()).then(|| format!("the page varies by {}: {text}", fields.join(", ")))
 }

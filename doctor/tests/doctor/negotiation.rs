@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::{Asked, Reply, Shop, book_links};
+use super::support::{Asked, Reply, Shop, book_links, kind};
 
 /// A shop in English, German and Brazilian Portuguese, which announces its languages as Django does.
 fn multilingual(asked: &Asked) -> Reply {
@@ -63,6 +63,7 @@ fn a_header_with_a_rule_is_not_examined_again() {
     let rule = "HEADERS_NORMALIZED=accept-language=en|de, user-agent=";
     let report = shop.examine(&["--var", rule]);
     assert_eq!(report["vars"]["HEADERS_NORMALIZED"], "accept-language=en|de, user-agent=");
+    assert_eq!(kind(&report, "/books/*/")["warning"], Value::Null, "{report:#}");
     assert!(notes(&report, "accept-language").is_empty() && notes(&report, "user-agent").is_empty());
     assert!(shop.requests().iter().all(|asked| asked.header("accept-language").is_empty()));
 }
@@ -76,4 +77,70 @@ fn pages_that_differ_by_no_known_value_have_no_rule() {
     .examine(&[]);
     assert_eq!(report["vars"].get("HEADERS_NORMALIZED"), None);
     assert!(notes(&report, "user-agent")[0].contains("list the values"), "{report:#}");
+}
+
+/// A shop that varies by `Accept`. `body` reads the header.
+fn by_accept(control: &'static str, body: impl Fn(&str) -> String + Send + Sync + 'static) -> Shop {
+    Shop::start(move |asked: &Asked| {
+        let body = body(asked.header("accept"));
+        let media_type = if body.starts_with('{') { "application/json" } else { "text/html" };
+        let page = Reply::html(format!("{body}<b>{}</b>{}", asked.number, book_links(3)));
+        page.with("content-type", media_type).with("vary", "Accept").with("cache-control", control)
+    })
+}
+
+#[test]
+fn browsers_that_accept_html_share_a_page_although_programs_get_their_own() {
+    let page = |accept: &str| if accept == "application/json" { "{}".to_owned() } else { "<p>Page</p>".to_owned() };
+    // edgefront gives a request without HTML the page for everybody only if the shop declares it shared.
+    let private = by_accept("private, max-age=0", page).examine(&[]);
+    assert_eq!(private["vars"]["HEADERS_NORMALIZED"], "+ accept=text/html", "{private:#}");
+    assert!(notes(&private, "accept")[0].contains("Risk: a client that accepts HTML"), "{private:#}");
+    let public = by_accept("public, s-maxage=60", page).examine(&[]);
+    assert_eq!(public["vars"].get("HEADERS_NORMALIZED"), None, "{public:#}");
+    assert!(notes(&public, "accept")[0].contains("a client that sends `application/json` gets another"), "{public:#}");
+}
+
+#[test]
+fn a_format_that_edgefront_could_not_keep_apart_prevents_the_rule() {
+    for client in ["application/json, text/plain, */*", "text/vnd.turbo-stream.html, text/html, application/xhtml+xml"]
+    {
+        let page = move |accept: &str| if accept == client { "{}".to_owned() } else { "<p>Page</p>".to_owned() };
+        let report = by_accept("private, max-age=0", page).examine(&[]);
+        assert_eq!(report["vars"].get("HEADERS_NORMALIZED"), None, "{report:#}");
+        assert!(notes(&report, "accept")[0].contains(client), "{report:#}");
+    }
+}
+
+#[test]
+fn the_types_of_images_that_change_a_page_are_found() {
+    let best = |types: &'static [&'static str]| {
+        move |accept: &str| {
+            let image =
+                types.iter().find(|kind| accept.contains(**kind)).map_or("jpeg", |kind| &kind["image/".len()..]);
+            format!("<img src=/mug.{image}>")
+        }
+    };
+    for (types, rule) in [
+        (&["image/webp"][..], "+ accept=image/webp"),
+        (&["image/avif"], "+ accept=image/avif"),
+        (&["image/avif", "image/webp"], "+ accept=image/avif|image/webp"),
+    ] {
+        let report = by_accept("public, s-maxage=60", best(types)).examine(&[]);
+        assert_eq!(report["vars"]["HEADERS_NORMALIZED"], rule, "{report:#}");
+    }
+}
+
+#[test]
+fn a_page_that_each_spelling_of_accept_changes_has_no_rule() {
+    let report = by_accept("public, s-maxage=60", |accept| format!("<p>{accept}</p>")).examine(&[]);
+    assert_eq!(report["vars"].get("HEADERS_NORMALIZED"), None);
+    assert!(notes(&report, "accept")[0].contains("list the values"), "{report:#}");
+}
+
+#[test]
+fn accept_is_compared_only_if_pages_vary_by_it() {
+    let shop = Shop::start(|_| Reply::html(book_links(3)).with("cache-control", "public, s-maxage=60"));
+    shop.examine(&[]);
+    assert!(shop.requests().iter().all(|asked| asked.header("accept") != "*/*"));
 }

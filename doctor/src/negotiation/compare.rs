@@ -1,0 +1,74 @@
+//! The pages that the shop sends for two values of a request header.
+
+use http::{HeaderName, HeaderValue};
+use url::Url;
+
+use crate::{
+    difference,
+    examine::A_SECOND,
+    pieces::Pieces,
+    shop::{Page, Shop, is_trouble},
+    tokens::CsrfTokens,
+};
+
+/// A page for one value of a header.
+pub struct ComparedPage<'a> {
+    shop: &'a Shop,
+    url: &'a Url,
+    name: HeaderName,
+    value: String,
+    pub page: Page,
+    /// Knows which pieces change for every request.
+    pieces: Pieces,
+    /// `pieces` knows those that change in a second, too.
+    knows_seconds: bool,
+}
+
+impl<'a> ComparedPage<'a> {
+    /// Requests the page. None if the shop does not answer.
+    pub async fn new(shop: &'a Shop, url: &'a Url, name: HeaderName, value: &str) -> Option<Self> {
+        let page = get(shop, url, &name, value).await?;
+        let again = get(shop, url, &name, value).await?;
+        let pieces = pieces(&page).compared_with(&again.text());
+        Some(Self { shop, url, name, value: value.to_owned(), page, pieces, knows_seconds: false })
+    }
+
+    /// Returns whether a client with another value gets the same page.
+    pub async fn is_same(&mut self, value: &str) -> Option<bool> {
+        let other = get(self.shop, self.url, &self.name, value).await?;
+        if self.differs_from(&other) && !self.knows_seconds {
+            self.knows_seconds = true;
+            tokio::time::sleep(A_SECOND).await;
+            let later = get(self.shop, self.url, &self.name, &self.value).await?;
+            self.pieces.mark_changes(&later.text());
+        }
+        Some(!self.differs_from(&other))
+    }
+
+    /// Returns whether the page changes at each request.
+    pub fn is_noisy(&self) -> bool {
+        (0..self.pieces.texts().len()).any(|at| self.pieces.is_changing(at..at + 1))
+    }
+
+    fn differs_from(&self, other: &Page) -> bool {
+        // The second one says which pieces change for every request.
+        let differences = difference::between(&pieces(other), &self.pieces, &[]);
+        self.page.status != other.status || differences.iter().any(|found| !found.is_changing)
+    }
+}
+
+fn pieces(page: &Page) -> Pieces {
+    Pieces::of(&page.text(), CsrfTokens::Covered)
+}
+
+/// Returns whether two pages have the same content.
+pub fn is_equal(one: &Page, other: &Page) -> bool {
+    one.status == other.status && pieces(one).changes_to(&pieces(other)).is_empty()
+}
+
+/// The page for a value of a header; without the header if the value is empty.
+pub async fn get(shop: &Shop, url: &Url, name: &HeaderName, value: &str) -> Option<Page> {
+    let value = HeaderValue::from_str(value).ok().filter(|value| !value.is_empty());
+    let page = shop.get_with(url, value.map(|value| (name.clone(), value))).await.ok()?;
+    (!is_trouble(page.status)).then_some(page)
+}

@@ -1,0 +1,112 @@
+//! `Vary: Accept-Language`, `User-Agent` and `Accept`: the few values that select a page of the shop. Without a rule, each
+//! spelling of a browser selects a page of its own, and edgefront keeps at most 16 of them.
+
+mod accept;
+mod compare;
+mod devices;
+mod languages;
+
+use edgefront::{config::PageConfig, page_cache::Reason};
+use http::{HeaderName, header};
+
+use super::{advice::Rule, examine::Examined, shop::Shop};
+
+/// Most pages that are compared for one header.
+const MAX_PAGES: usize = 3;
+
+const VARIABLE: &str = "HEADERS_NORMALIZED";
+const VARIED_RISK: &str = "each page is stored once for each value.";
+const SAME_RISK: &str = "all clients get the same page, also those that were not compared.";
+
+/// The finding on one request header.
+pub struct Finding {
+    pub note: String,
+    pub rules: Vec<Rule>,
+}
+
+/// Looks for the values of the headers that select pages which edgefront stores. A header that a rule names already is left
+/// out. A shop that says nothing about sharing, or forbids it, has no reason to name a header in `Vary`, so its pages are compared
+/// in any case. Only `Accept` must be named: without `Vary`, edgefront sends shared renders the same one.
+pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig) -> Vec<Finding> {
+    let is_personal = |page: &Examined| page.verdict.as_ref().is_err_and(|why| why.reason == Reason::Path);
+    let shared: Vec<_> = examined.iter().filter(|page| !is_personal(page) && page.vary.is_some()).collect();
+    let mut findings = Vec::new();
+    for name in [header::ACCEPT_LANGUAGE, header::USER_AGENT, header::ACCEPT] {
+        if config.headers.normalized.iter().any(|rule| rule.name == name) {
+            continue;
+        }
+        let varying: Vec<_> = shared.iter().filter(|page| page.varies_by(name.as_str())).copied().collect();
+        let is_named = !varying.is_empty();
+        let pages = spread(if is_named { &varying } else { &shared });
+        if pages.is_empty() || name == header::ACCEPT && !is_named {
+            continue;
+        }
+        eprintln!("...  comparing {} pages by {name}", pages.len());
+        let urls: Vec<_> = pages.iter().map(|page| &page.url).collect();
+        let values = match name {
+            header::USER_AGENT => devices::values(shop, &urls, is_named).await,
+            header::ACCEPT => accept::values(shop, &pages).await,
+            _ => languages::values(shop, &urls).await,
+        };
+        let Some(values) = values else { continue };
+        let is_always_same = matches!(&values, Values::Listed { values, .. } if values.is_empty());
+        if is_named || !is_always_same {
+            findings.push(Finding::of(&name, varying.len(), values));
+        }
+    }
+    findings
+}
+
+/// At most [`MAX_PAGES`] pages from the whole list.
+fn spread<'a>(pages: &[&'a Examined]) -> Vec<&'a Examined> {
+    let step = pages.len().div_ceil(MAX_PAGES).max(1);
+    pages.iter().step_by(step).copied().collect()
+}
+
+/// The values of a header that select a page.
+enum Values {
+    /// Without values, the page is always the same.
+    Listed { values: Vec<&'static str>, risk: &'static str },
+    /// A client with this value of `Accept` gets a format of its own, which a rule would replace by HTML.
+    OwnFormat(&'static str),
+    /// The pages differ, and no rule is known that fits.
+    Unknown,
+}
+
+impl Finding {
+    /// `varying`: number of pages whose `Vary` names the header. 0: pages differ although none does.
+    fn of(name: &HeaderName, varying: usize, values: Values) -> Self {
+        let (remedy, mut rules) = match values {
+            Values::Unknown => (format!("list the values that select a page in {VARIABLE}"), Vec::new()),
+            Values::OwnFormat(client) => {
+                let cause =
+                    format!("no rule is safe, because a client that sends `{client}` gets another format or an error");
+                (format!("{cause}; let the shop send other formats at other addresses"), Vec::new())
+            }
+            Values::Listed { values, risk } => {
+                let rule = Rule { variable: VARIABLE, value: format!("{name}={}", values.join("|")), risk };
+                let pages = if values.is_empty() { "page for all clients" } else { "page for each value" };
+                (format!("{VARIABLE} {} leaves one {pages}. Risk: {risk}", rule.value), vec![rule])
+            }
+        };
+        let remedy = remedy.trim_end_matches('.');
+        if varying == 0 && rules.is_empty() {
+            let note =
+                format!("pages differ by {name}, but no Vary names it: {remedy}, and the header in HEADERS_VARIED");
+            return Self { note, rules };
+        }
+        if varying == 0 {
+            rules.push(Rule { variable: "HEADERS_VARIED", value: name.to_string(), risk: VARIED_RISK });
+            let note = format!(
+                "pages differ by {name}, but no Vary names it, so visitors would get each other's variant: HEADERS_VARIED \
+                 {name} keeps them apart, and {remedy}"
+            );
+            return Self { note, rules };
+        }
+        let note = format!(
+            "{varying} pages vary by {name}. Each spelling of it selects a page of its own, so browsers rarely find a stored \
+             one: {remedy}"
+        );
+        Self { note, rules }
+    }
+}
