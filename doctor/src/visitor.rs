@@ -57,21 +57,22 @@ pub struct Visitors {
 
 impl Visitors {
     /// # Errors
-    /// When the cookies of `--login` are no header value.
+    /// When `--login` is given without cookies, or is no header value.
     pub fn new(login: Option<&str>) -> Result<Self, Failure> {
-        let login = login.map(|text| text.trim().trim_start_matches("Cookie:").trim());
-        let value = login.filter(|text| !text.is_empty()).map(HeaderValue::from_str).transpose();
-        let wrong =
-            |_| Failure::new("--login is not a Cookie header", "copy the value of the header Cookie from a browser");
-        let login = value.map_err(wrong)?;
-        let has_pair = |value: &HeaderValue| value.as_bytes().contains(&b'=');
-        if login.as_ref().is_some_and(|value| !has_pair(value)) {
-            return Err(Failure::new(
-                "--login has no name=value",
-                "copy the value of the header Cookie from a browser",
-            ));
+        let refused = |cause| Failure::new(cause, "copy the value of the header Cookie from a browser");
+        let Some(text) = login.map(|text| text.trim().trim_start_matches("Cookie:").trim()) else {
+            return Ok(Self { own: Jar::default(), login: None });
+        };
+        if text.is_empty() {
+            let remedy =
+                "copy the value of the header Cookie from a browser, or leave out --login and unset DOCTOR_LOGIN";
+            return Err(Failure::new("--login or DOCTOR_LOGIN is empty", remedy));
         }
-        Ok(Self { own: Jar::default(), login })
+        if !text.contains('=') {
+            return Err(refused("--login has no name=value"));
+        }
+        let login = HeaderValue::from_str(text).map_err(|_| refused("--login is not a Cookie header"))?;
+        Ok(Self { own: Jar::default(), login: Some(login) })
     }
 
     /// The visitors with cookies, and what they send to `url`. A visitor without cookies for it is left out.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use super::support::{Reply, Shop, doctor};
+use super::support::{Reply, Shop, doctor, doctor_with_login};
 
 fn fails(arguments: &[&str], expected: &[&str]) {
     let run = doctor(arguments);
@@ -60,6 +60,18 @@ fn a_wrong_setting_is_refused_before_the_shop_is_asked() {
     fails(&[&shop.url, "--var", "COOKIES_PERSONEL=a"], &["COOKIES_PERSONEL", "docs/configuration.md"]);
     fails(&[&shop.url, "--var", "ITEM_ROUTES=books"], &["ITEM_ROUTES has the pattern \"books\""]);
     fails(&[&shop.url, "--login", "secret"], &["--login has no name=value"]);
+    assert_eq!(shop.requests().len(), 0);
+}
+
+#[test]
+fn an_empty_login_is_refused_before_the_shop_is_asked() {
+    let shop = Shop::start(|_| Reply::html("<p>Shop</p>"));
+    for login in ["", "  ", "Cookie: "] {
+        fails(&[&shop.url, "--login", login], &["--login or DOCTOR_LOGIN is empty", "leave out --login"]);
+    }
+    let run = doctor_with_login(Some(""), &[&shop.url]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.errors.contains("--login or DOCTOR_LOGIN is empty"), "{}", run.errors);
     assert_eq!(shop.requests().len(), 0);
 }
 

@@ -173,8 +173,14 @@ pub struct Run {
 
 /// Runs the doctor without pauses.
 pub fn doctor(arguments: &[&str]) -> Run {
+    doctor_with_login(None, arguments)
+}
+
+/// Runs the doctor without pauses. `login`: the variable `DOCTOR_LOGIN`.
+pub fn doctor_with_login(login: Option<&str>, arguments: &[&str]) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_edgefront-doctor"));
-    let output = command.args(["--pause", "0"]).args(arguments).env_remove("DOCTOR_LOGIN").output().unwrap();
+    command.args(["--pause", "0"]).args(arguments).env_remove("DOCTOR_LOGIN");
+    let output = command.envs(login.map(|login| ("DOCTOR_LOGIN", login))).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Run { code: output.status.code(), output: text(output.stdout), errors: text(output.stderr) }
 }
