@@ -95,10 +95,11 @@ impl Difference {
 /// The differences of two renders. `cookies`: the values of the visitors' cookies.
 pub fn between(one: &Pieces, other: &Pieces, cookies: &[String]) -> Vec<Difference> {
     let changes = one.changes_to(other).into_iter();
-    changes.map(|(at_one, at_other)| name((one, at_one), (other, at_other), cookies)).collect()
+    changes.map(|(at_one, at_other)| of_change((one, at_one), (other, at_other), cookies)).collect()
 }
 
-fn name(
+/// Names one change of [`Pieces::changes_to`].
+pub fn of_change(
     (one, at_one): (&Pieces, Range<usize>),
     (other, at_other): (&Pieces, Range<usize>),
     cookies: &[String],

@@ -34,8 +34,8 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
         count == counts.1.get(selector) && count.is_some_and(|count| *count <= MAX_MATCHES)
     };
     let mut chosen: Vec<(Range<usize>, String)> = Vec::new();
-    for (number, (at, at_other)) in one.changes_to(other).into_iter().enumerate() {
-        if one.is_changing(at.clone()) && other.is_changing(at_other) {
+    for (at, at_other) in one.changes_to(other) {
+        if one.is_changing(at.clone()) && other.is_changing(at_other.clone()) {
             continue;
         }
         let around = elements.iter().filter(|element| element.range.start < at.start && at.end <= element.range.end);
@@ -44,14 +44,16 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
             let selector = element.selectors.iter().find(|selector| is_in_both(selector))?;
             Some((element.range.clone(), selector.clone()))
         });
-        chosen.push(named.ok_or_else(|| not_covered(one, other, number))?);
+        chosen.push(named.ok_or_else(|| not_covered((one, at), (other, at_other)))?);
     }
     let is_inside = |inner: &Range<usize>, outer: &Range<usize>| outer.start < inner.start && inner.end <= outer.end;
     let all = chosen.clone();
     chosen.retain(|(range, _)| !all.iter().any(|(outer, _)| is_inside(range, outer)));
     chosen.sort_by_key(|(range, _)| range.start);
     chosen.dedup();
-    let covered: usize = chosen.iter().map(|(range, _)| range.len()).sum();
+    // Tags, because a script with data has any number of pieces.
+    let tags = |pieces: &[String]| pieces.iter().filter(|piece| piece.starts_with('<')).count();
+    let covered: usize = chosen.iter().filter_map(|(range, _)| one.texts().get(range.clone())).map(tags).sum();
     let mut selectors: Vec<_> = chosen.into_iter().map(|(_, selector)| selector).collect();
     let mut seen = Vec::new();
     selectors.retain(|selector| {
@@ -60,14 +62,18 @@ pub fn covering(one: &Pieces, other: &Pieces) -> Result<Vec<String>, String> {
             true
         }
     });
-    if covered * 2 <= one.texts().len() { Ok(selectors) } else { Err("more than half of the page differs".to_owned()) }
+    if covered * 2 <= tags(one.texts()) { Ok(selectors) } else { Err("more than half of the page differs".to_owned()) }
 }
 
-/// The cause if no element covers the difference with this number.
-fn not_covered(one: &Pieces, other: &Pieces, number: usize) -> String {
-    let differences = difference::between(one, other, &[]);
-    let texts = differences.get(number).map(|found| format!("`{}` or `{}`", found.one, found.other));
-    format!("{} is in no element that HOLES can name", texts.unwrap_or_else(|| "a difference".to_owned()))
+/// The cause if no element covers a change.
+fn not_covered(one: (&Pieces, Range<usize>), other: (&Pieces, Range<usize>)) -> String {
+    let found = difference::of_change(one, other, &[]);
+    let quoted = |text: &str| if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
+    format!(
+        "the difference between {} and {} is in no element that HOLES can name",
+        quoted(&found.one),
+        quoted(&found.other)
+    )
 }
 
 /// An element that a selector can name.
@@ -224,5 +230,11 @@ mod tests {
         }
         let page = |name| format!("<div id=page><p>{name}</p>{REST}{REST}</div>");
         assert_eq!(covering_of(&page("Guest"), &page("Ann")), None, "most of the page");
+        let with_data = |name| format!("{}<script>data = [{}0]</script>", page(name), "1,".repeat(1_000));
+        assert_eq!(
+            covering_of(&with_data("Guest"), &with_data("Ann")),
+            None,
+            "data are no part of what the visitor sees"
+        );
     }
 }

@@ -30,8 +30,13 @@ const HOLE_RISK: &str = "each view by such a visitor costs the shop one request,
     begins at once. A part that differs for other accounts only, such as prices for groups, a link for staff or the \
     language of the account, shows what a visitor without cookies sees.";
 
-/// Selectors, or the cause if they cover not everything: see [`elements::covering`].
-type Selectors = Result<Vec<String>, String>;
+/// The elements that cover the differences of one page.
+enum Covering {
+    Selectors(Vec<String>),
+    /// The cause, as a part of a sentence: see [`elements::covering`].
+    NotCovered(String),
+    NoAnswer,
+}
 
 /// The trial of holes for the pages of one kind.
 pub struct HoleTrial<'a> {
@@ -79,10 +84,10 @@ impl HoleTrial<'_> {
             };
             let Some(names) = self.hole_cookies(&cookies)? else { return Ok(HoleOutcome::NoRule) };
             eprintln!("...  looking for holes of {}", page.url);
-            match self.selectors(page, &cookies).await? {
-                Some(Ok(more)) => selectors.extend(more),
-                Some(Err(cause)) => return Ok(HoleOutcome::NotCovered(not_covered(&names, &cause))),
-                None => return Ok(HoleOutcome::NoRule),
+            match self.covering(page, &cookies).await? {
+                Covering::Selectors(more) => selectors.extend(more),
+                Covering::NotCovered(cause) => return Ok(HoleOutcome::NotCovered(not_covered(&names, &cause))),
+                Covering::NoAnswer => return Ok(HoleOutcome::NoRule),
             }
             cookies_of_holes = Some(names);
         }
@@ -112,10 +117,10 @@ impl HoleTrial<'_> {
         Ok(Some(names).filter(|names| !names.is_empty() && names.iter().all(may_be_hole)))
     }
 
-    /// The selectors that cover the differences of the visitor's own page. None if the shop does not answer.
-    async fn selectors(&self, page: &Examined, cookies: &HeaderValue) -> Result<Option<Selectors>, Failure> {
+    /// The elements that cover the differences of the visitor's own page.
+    async fn covering(&self, page: &Examined, cookies: &HeaderValue) -> Result<Covering, Failure> {
         let app = render::edgefront(self.settings, self.shop)?;
-        let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(None) };
+        let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(Covering::NoAnswer) };
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         let pages = async {
             let shared = [examiner.render(&key).await?, examiner.render(&key).await?];
@@ -125,10 +130,10 @@ impl HoleTrial<'_> {
             ];
             Some((shared, own))
         };
-        let Some((shared, own)) = pages.await else { return Ok(None) };
+        let Some((shared, own)) = pages.await else { return Ok(Covering::NoAnswer) };
         let pieces = |html: &str, again: &str| Pieces::of(html, examiner.csrf_tokens()).compared_with(again);
         let (shared, own) = (pieces(&shared[0].text(), &shared[1].text()), pieces(&own[0].text(), &own[1].text()));
-        Ok(Some(elements::covering(&shared, &own)))
+        Ok(elements::covering(&shared, &own).map_or_else(Covering::NotCovered, Covering::Selectors))
     }
 
     fn rules(&self, pattern: &str, selectors: &[String], cookies: &[String]) -> Holes {

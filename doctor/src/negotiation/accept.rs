@@ -89,7 +89,6 @@ async fn are_explained(pages: &mut [KnownPage<'_>], rule: &HeaderRules, clients:
 struct KnownPage<'a> {
     shop: &'a Shop,
     url: &'a Url,
-    is_declared_shared: bool,
     /// Each differs from the others.
     variants: Vec<ComparedPage<'a>>,
     /// The index of the variant for each value.
@@ -97,17 +96,16 @@ struct KnownPage<'a> {
 }
 
 impl<'a> KnownPage<'a> {
-    fn new(shop: &'a Shop, page: &'a Examined) -> Self {
-        let (url, is_declared_shared) = (&page.url, page.is_declared_shared);
-        Self { shop, url, is_declared_shared, variants: Vec::new(), by_value: Vec::new() }
+    const fn new(shop: &'a Shop, page: &'a Examined) -> Self {
+        Self { shop, url: &page.url, variants: Vec::new(), by_value: Vec::new() }
     }
 
-    /// Returns whether a client gets with the rule what the shop sends it. If the page is not declared shared, edgefront passes
-    /// a request that accepts no HTML to the shop.
+    /// Returns whether a client gets with the rule what the shop sends it. edgefront passes a request that accepts no HTML to
+    /// the shop if the page varies by `Accept`.
     async fn is_explained(&mut self, rule: &HeaderRules, client: &str) -> Option<bool> {
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(client).ok()?)]);
         let cookies = VisitorCookies::of(&headers, &CookieRules::default(), &[]);
-        if cookies.refuses_html && !self.is_declared_shared {
+        if cookies.refuses_html {
             return Some(true);
         }
         let sent = SelectingHeaders::of(&headers, rule, &cookies).headers(None);

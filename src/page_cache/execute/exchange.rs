@@ -143,7 +143,11 @@ impl OriginReply<'_> {
             error_until: fresh_until + freshness.on_error,
             dies: self.arrived + freshness.lives,
             strict: freshness.strict,
-            is_declared_shared: freshness::is_declared_shared(&self.headers, self.arrived.into(), request.key.is_shared()),
+            is_declared_shared: freshness::is_declared_shared(
+                &self.headers,
+                self.arrived.into(),
+                request.key.is_shared(),
+            ),
             vary,
             variant,
             own_etag,

@@ -125,7 +125,8 @@ impl StoredPage {
 
     /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets
     /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently. The same
-    /// holds for a request that asks for a part of the page, or not for HTML.
+    /// holds for a request that asks for a part of the page, or accepts no HTML. A request that accepts no HTML never gets an
+    /// HTML page that varies on `Accept`: `HEADERS_NORMALIZED` may have removed the client's own types.
     #[must_use]
     pub fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
         if cookies.in_holes && self.holes.is_empty() {
@@ -135,8 +136,9 @@ impl StoredPage {
             CookieKind::Personal => false,
             CookieKind::Unknown => self.is_declared_shared,
             CookieKind::Ignored | CookieKind::Varied | CookieKind::Hole => {
-                let is_other_form = cookies.asks_for_part || cookies.refuses_html && is_html(&self.headers);
-                self.is_declared_shared || !is_other_form
+                let is_other_type = cookies.refuses_html && is_html(&self.headers);
+                !(cookies.asks_for_part || is_other_type)
+                    || self.is_declared_shared && !(is_other_type && self.vary.contains("accept"))
             }
         }
     }

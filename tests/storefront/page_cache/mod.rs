@@ -9,6 +9,7 @@ mod holes;
 mod items;
 mod location;
 mod memory;
+mod normalized_accept;
 mod normalized_headers;
 mod one_client;
 mod purge;
