@@ -28,6 +28,12 @@ pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cac
 pub const OTHER_CACHING: [&str; 4] =
     ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
 
+/// The `ETag` of a page with holes, from that of the same page without them.
+pub fn etag(page: &HeaderValue) -> Option<HeaderValue> {
+    let opened = page.to_str().ok()?.strip_suffix('"')?;
+    HeaderValue::try_from(format!("{opened}-holes\"")).ok()
+}
+
 /// A part of a page's body that belongs to one visitor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hole {

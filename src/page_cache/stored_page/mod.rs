@@ -76,7 +76,8 @@ impl StoredPage {
     }
 
     /// The headers for visitors. A page with holes is not the same page for each visitor, so each use must be validated, and
-    /// browsers do not keep it if the origin says `no-store`.
+    /// browsers do not keep it if the origin says `no-store`. Its validators differ from the origin's: a browser may have the
+    /// origin's page from an earlier visit with a session, and a 304 would show that page without the script of the holes.
     ///
     /// If the origin sets no `Cache-Control`, browsers validate each time, because a purge cannot reach their copies. The
     /// `ETag` keeps the validation cheap. This default is not stored: the origin's 304 would confirm it as its own words.
@@ -92,6 +93,10 @@ impl StoredPage {
             headers.insert(header::CACHE_CONTROL, control);
             for name in holes::OTHER_CACHING {
                 headers.remove(name);
+            }
+            headers.remove(header::LAST_MODIFIED);
+            if let Some(etag) = headers.remove(header::ETAG).as_ref().and_then(holes::etag) {
+                headers.insert(header::ETAG, etag);
             }
         }
         headers

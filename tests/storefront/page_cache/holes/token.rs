@@ -16,6 +16,7 @@ scenarios! {
     ];
     a_visitor_without_cookies_gets_the_stored_page_with_a_script,
     a_visitor_with_a_session_gets_the_stored_page_without_a_request,
+    a_copy_of_the_origins_page_is_not_the_page_with_the_script,
     a_confirmed_page_keeps_one_script,
     the_script_gets_the_token_and_the_session,
 }
@@ -65,6 +66,23 @@ async fn a_visitor_with_a_session_gets_the_stored_page_without_a_request(shop: &
         let body = body(shop, &format!("sid={name}")).await;
         assert!(is_shared(&body), "{body}");
     }
+    assert_eq!(asked_later(shop), [""; 0]);
+}
+
+/// A browser has the page from a visit with a session that has ended since.
+async fn a_copy_of_the_origins_page_is_not_the_page_with_the_script(shop: &Shop) {
+    let modified = "Sat, 21 Nov 2026 15:00:00 GMT";
+    shop.origin.answer_with(move |asked| page(asked).header("last-modified", modified));
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    for (name, value) in [("if-none-match", "\"1\""), ("if-modified-since", modified)] {
+        let answer = shop.get("/products/mug").header(name, value).send().await.unwrap();
+        assert_eq!((is_hit(&answer), answer.status().as_u16()), (true, 200), "{name}");
+        assert!(is_shared(&answer.text().await.unwrap()), "{name}");
+    }
+    let own = visit(shop, "").await.headers()["etag"].clone();
+    let again = shop.get("/products/mug").header("if-none-match", own).send().await.unwrap();
+    assert_eq!(again.status(), 304);
     assert_eq!(asked_later(shop), [""; 0]);
 }
 
