@@ -19,7 +19,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A module of a Worker.
 pub struct WorkerModule {
-    /// The name under which other modules import it. The first module of a Worker is its entry.
+    /// The name under which other modules import it. The first module of a Worker is its entry. `.wasm` and `.txt` name
+    /// the kinds of modules other than scripts.
     pub name: String,
     pub file: PathBuf,
 }
@@ -105,7 +106,11 @@ pub fn write_configuration(directory: &Path, modules: &[WorkerModule], variables
     fs::create_dir_all(directory).map_err(|cause| Failure::file(directory, &cause))?;
     let mut embedded = String::new();
     for WorkerModule { name, file } in modules {
-        let kind = if file.extension().is_some_and(|extension| extension == "wasm") { "wasm" } else { "esModule" };
+        let kind = match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+            Some("wasm") => "wasm",
+            Some("txt") => "text",
+            _ => "esModule",
+        };
         let _ = write!(embedded, "(name = {name:?}, {kind} = embed {name:?}), ");
         let copy = directory.join(name);
         if *file != copy {

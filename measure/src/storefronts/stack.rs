@@ -45,10 +45,9 @@ impl Stack {
             let port = free_port()?;
             let origin = format!("http://127.0.0.1:{port}");
             let directory = Path::new("target/storefronts").join(shop.name());
-            let modules = WorkerModule::wasm_bundle(Path::new("build"));
             let mut variables = variables(shop, &redis.gateway.url(), &origin);
             variables.extend(overrides.iter().cloned());
-            let worker = RunningWorker::start(&directory, &modules, &variables).await?;
+            let worker = RunningWorker::start(&directory, &modules(), &variables).await?;
             // The name, not the IP address: browsers accept `Secure` cookies over plain HTTP from `localhost`.
             let url = format!("http://localhost:{}", worker.address.port());
             let running = storefront.start(port, &url).await?;
@@ -66,6 +65,15 @@ impl Stack {
         })
         .await
     }
+}
+
+/// The Worker, and the script with which browsers fill holes.
+fn modules() -> Vec<WorkerModule> {
+    let holes =
+        WorkerModule { name: "holes.txt".to_owned(), file: Path::new("build/assets/_edge/assets/holes.js").into() };
+    let mut modules = vec![WorkerModule::in_directory(Path::new("storefronts"), "worker.js"), holes];
+    modules.extend(WorkerModule::wasm_bundle(Path::new("build")));
+    modules
 }
 
 /// The variables of a deployment: the preset, and the variables that it asks the operator to add.

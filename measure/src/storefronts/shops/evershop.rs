@@ -9,10 +9,11 @@ use crate::storefronts::{
     visitor::{Page, Visitor, refused},
 };
 
-/// The rules for the shop's own categories; see presets/evershop.env.
-pub const VARIABLES: [(&str, &str); 2] = [
+/// The rules for the shop's own categories and for its largest script; see presets/evershop.env.
+pub const VARIABLES: [(&str, &str); 3] = [
     ("ITEM_ROUTES", "/product/{item}, /kitchen/{item}, /living/{item}, /workshop/{item}"),
     ("COOKIES_DROPPED", "+ sid@/kitchen/*, sid@/living/*, sid@/workshop/*"),
+    ("PAGE_MAX_BYTES", "2097152"),
 ];
 const CATEGORIES: [&str; 3] = ["kitchen", "living", "workshop"];
 const PASSWORD: &str = "visitor-password-1";
@@ -51,7 +52,7 @@ pub async fn fill_basket(visitor: &Visitor) -> Result<(), Failure> {
 }
 
 pub fn check(visitor: &Visitor, page: &Page) -> Option<Violation> {
-    let quantity = page.between("{\"totalQty\":", "}").filter(|quantity| *quantity != "0");
+    let quantity = page.between("\"totalQty\":", ",").filter(|quantity| *quantity != "0");
     let own_quantity = visitor.has_basket.then(|| visitor.number.to_string());
     let shown = page.between("\"fullName\":\"", "\"");
     let own_name = visitor.is_signed_in.then(|| name(visitor));
