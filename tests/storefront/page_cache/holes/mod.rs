@@ -280,7 +280,7 @@ async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
     shop.origin.answer_with(move |asked| {
         let added = usize::from(asked.method == Method::POST);
         let pieces = pieces.fetch_add(added, Ordering::Relaxed) + added;
-        Reply::html(format!("<div id=mini>{pieces} pieces of {}</div>", name(asked)))
+        Reply::html(format!("<div id=mini>{pieces} pieces of {}</div>", name(asked))).header("vary", "Cookie")
     });
     for pieces in 0..3 {
         if pieces > 0 {
