@@ -30,8 +30,8 @@ pub const OTHER_CACHING: [&str; 4] =
 
 /// The `ETag` of a page with holes, from that of the same page without them.
 pub fn etag(page: &HeaderValue) -> Option<HeaderValue> {
-    let opened = page.to_str().ok()?.strip_suffix('"')?;
-    HeaderValue::try_from(format!("{opened}-holes\"")).ok()
+    let opened = page.as_bytes().strip_suffix(b"\"")?;
+    HeaderValue::from_bytes(&[opened, b"-holes\""].concat()).ok()
 }
 
 /// A part of a page's body that belongs to one visitor.

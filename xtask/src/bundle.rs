@@ -27,13 +27,15 @@ const WASM_FEATURES: [&str; 7] = [
 /// - Low memory is unused: rustc puts the stack first, so the lowest addresses are its far end.
 /// - Functions are sorted by name, because gzip finds repetition only within 32 KB. For the same reason only the
 ///   smallest functions are inlined into their single caller: an inlined function is no longer next to its like.
-/// - Unused parameters and results are removed first, so that the other passes find more. `-O` removes them last.
+/// - Unused parameters and results are removed and equal code is folded first, so that the other passes find more. `-O`
+///   removes them last, and does not fold.
 /// - Debug names are stripped: a panic reports its source location without them. The lists of compilers and of target
 ///   features are stripped, too.
-const WASM_OPT: [&str; 8] = [
+const WASM_OPT: [&str; 9] = [
     "--dae-optimizing",
+    "--code-folding",
     "-O",
-    "--one-caller-inline-max-function-size=20",
+    "--one-caller-inline-max-function-size=25",
     "--low-memory-unused",
     "--reorder-functions-by-name",
     "--strip-debug",

@@ -104,7 +104,7 @@ pub async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Optio
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
     let Some(_passage) = enter_transit(app, Some(page.body.len())) else {
-        log::warn!("page cache: a page was not stored: too many pages are in transit");
+        log::warn!("page cache: a page was not stored: too many are in transit");
         return log_error(store::release(&app.redis, lease).await);
     };
     let page = StoredPage { render: lease.id().to_owned(), ..page };

@@ -180,7 +180,7 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
         };
         let path = src.split('?').next().unwrap_or_default();
         if let Some(name) = own_content::new_cookie(&app.config.page, path, &headers, &fragment.cookies) {
-            log::warn!("holes: the include {src} sets the cookie {name}, which is lost: set it in the page");
+            log::warn!("holes: the include {src} sets the cookie {name}, which is lost");
         }
         holes.into_iter().map(|index| (index, fragment.body.clone())).collect()
     }))

@@ -47,7 +47,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
             }
             match evicted {
                 Ok(()) => keys.iter().for_each(|key| app.pages.forget(key.hash(), app.clock.now())),
-                Err(error) => log::error!("page cache: pages were not voided and stay stored: {error}"),
+                Err(error) => log::error!("page cache: pages were not voided: {error}"),
             }
         }));
     }
