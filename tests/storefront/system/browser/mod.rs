@@ -71,15 +71,20 @@ async fn a_late_hole_is_filled_and_its_form_waits() {
     run_in(&shop, "a_late_hole_is_filled_and_its_form_waits").await;
 }
 
+/// The rules for an origin that starts a session for each visitor.
+const fn with_sessions(holes: &str) -> [(&str, &str); 4] {
+    [
+        ("PATHS_SHARED", "/products/*"),
+        ("HOLES", holes),
+        ("COOKIES_HOLES", "sid"),
+        ("COOKIES_DROPPED", "sid@/products/*"),
+    ]
+}
+
 /// In front of an origin that starts a session for each visitor, as most frameworks do, and checks its token.
 #[tokio::test]
 async fn a_form_gets_the_token_of_a_new_session() {
-    let variables = [
-        ("PATHS_SHARED", "/products/*"),
-        ("HOLES", "/products/* [name=token] <- token"),
-        ("COOKIES_HOLES", "sid"),
-        ("COOKIES_DROPPED", "sid@/products/*"),
-    ];
+    let variables = with_sessions("/products/* [name=token] <- token");
     let _alone = ONE_BROWSER.lock().await;
     let shop = Shop::workerd(&variables).await;
     let sessions = AtomicUsize::new(0);
@@ -112,12 +117,7 @@ async fn a_form_gets_the_token_of_a_new_session() {
 /// name of a visitor with a session comes with a cookie, so the browser requests it.
 #[tokio::test]
 async fn a_page_without_a_load_gets_its_holes() {
-    let variables = [
-        ("PATHS_SHARED", "/products/*"),
-        ("HOLES", "/products/* [name=token] <- token; /products/* #name <- ."),
-        ("COOKIES_HOLES", "sid"),
-        ("COOKIES_DROPPED", "sid@/products/*"),
-    ];
+    let variables = with_sessions("/products/* [name=token] <- token; /products/* #name <- .");
     let _alone = ONE_BROWSER.lock().await;
     let shop = Shop::workerd(&variables).await;
     let sessions = AtomicUsize::new(0);
