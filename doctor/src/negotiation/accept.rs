@@ -13,7 +13,7 @@ use url::Url;
 use super::{Values, compare::ComparedPage};
 use crate::{examine::Examined, shop::Shop};
 
-/// What clients send when they want a page: a program, Chrome, Firefox, Safari, an older browser, Turbo.
+/// Values of `Accept` for a page: from programs, Chrome, Firefox, Safari, an older browser and Turbo.
 const NAVIGATIONS: [&str; 7] = [
     "text/html",
     "*/*",
@@ -25,7 +25,7 @@ const NAVIGATIONS: [&str; 7] = [
     "text/html, application/xhtml+xml",
 ];
 
-/// What scripts and programs send when they want another format: streams of Turbo, axios, jQuery, others.
+/// Values of `Accept` for other formats: from streams of Turbo, axios, jQuery and other programs.
 const FORMATS: [&str; 5] = [
     "text/vnd.turbo-stream.html, text/html, application/xhtml+xml",
     "application/json, text/plain, */*",
@@ -100,8 +100,8 @@ impl<'a> KnownPage<'a> {
         Self { shop, url: &page.url, variants: Vec::new(), by_value: Vec::new() }
     }
 
-    /// Returns whether a client gets with the rule what the shop sends it. edgefront passes a request that accepts no HTML to
-    /// the shop if the page varies by `Accept`.
+    /// Returns whether a client gets the same page with the rule as without it. If a page varies by `Accept`, edgefront
+    /// passes a request that accepts no HTML to the shop.
     async fn is_explained(&mut self, rule: &HeaderRules, client: &str) -> Option<bool> {
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_str(client).ok()?)]);
         let cookies = VisitorCookies::of(&headers, &CookieRules::default(), &[]);
@@ -113,7 +113,7 @@ impl<'a> KnownPage<'a> {
         Some(self.variant(client).await? == self.variant(sent).await?)
     }
 
-    /// The index of the variant that the shop sends for a value. Empty: for what a shared render sends without a value.
+    /// The index of the variant that the shop sends for a value. An empty value is that of a shared render.
     async fn variant(&mut self, value: &str) -> Option<usize> {
         if let Some((_, index)) = self.by_value.iter().find(|(known, _)| known == value) {
             return Some(*index);
