@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 
+use super::placeholder::{Placeholder, token_range};
 use crate::{
     config::rules::{HoleRule, HoleSource},
     ports::{
@@ -51,7 +52,7 @@ pub enum HoleContent {
     User,
     /// The number of pieces in the visitor's cart.
     Cart,
-    /// A token of the visitor's session, which the browser requests when the visitor uses a form.
+    /// A token of the visitor's session: see [`placeholder`](super::placeholder).
     Token,
     /// A fragment of the origin's page (`<esi:include>`).
     Include(IncludedHole),
@@ -96,34 +97,32 @@ const ON_USE: &str = " data-on-use";
 #[derive(Debug, Default)]
 pub struct Found {
     holes: Vec<Hole>,
-    /// The script tags for tokens, each with its place in the body.
-    scripts: Vec<(usize, String)>,
+    /// The changes for tokens, in order and without overlap: placeholders, and script tags behind the elements.
+    edits: Vec<(Range<usize>, String)>,
 }
 
 impl Found {
-    /// The body to store, with its holes: those of the rules and `included`. The script tags stand behind their elements. A hole
-    /// that ends where a tag begins contains the tag. A body that the origin confirmed has the tags already.
+    /// The body to store, with its holes: those of the rules and `included`. A hole that ends where a script tag begins contains
+    /// the tag. A body that the origin confirmed has placeholders and tags already.
     #[must_use]
     pub fn into_page(self, body: Bytes, included: Vec<Hole>) -> (Bytes, Vec<Hole>) {
         let mut holes = joined(self.holes, included);
-        if self.scripts.is_empty() {
+        if self.edits.is_empty() {
             return (body, holes);
         }
         let mut result = Vec::with_capacity(body.len());
         let mut at = 0;
-        // The place of each tag, and the length of a tag that is there already.
-        let mut places = Vec::new();
-        for (place, tag) in &self.scripts {
-            let there = tag_length(body.get(*place..).unwrap_or_default());
-            result.extend_from_slice(body.get(at..*place).unwrap_or_default());
-            result.extend_from_slice(tag.as_bytes());
-            at = place + there;
-            places.push((*place, tag.len(), there));
+        for (range, text) in &self.edits {
+            result.extend_from_slice(body.get(at..range.start).unwrap_or_default());
+            result.extend_from_slice(text.as_bytes());
+            at = range.end;
         }
         result.extend_from_slice(body.get(at..).unwrap_or_default());
         let moved = |position: usize| {
-            let added: usize = places.iter().filter(|(place, ..)| *place <= position).map(|(_, tag, _)| tag).sum();
-            let removed: usize = places.iter().filter(|(place, ..)| *place < position).map(|(.., there)| there).sum();
+            let before = self.edits.iter().filter(|(range, _)| range.start <= position);
+            let added: usize = before.map(|(_, text)| text.len()).sum();
+            let behind = self.edits.iter().filter(|(range, _)| range.start < position);
+            let removed: usize = behind.map(|(range, _)| range.len()).sum();
             position + added - removed
         };
         for hole in &mut holes {
@@ -142,15 +141,15 @@ fn tag_length(html: &[u8]) -> usize {
     if is_tag { end + "></script>".len() } else { 0 }
 }
 
-/// Finds the holes of a page. Rules without an element on the page add none.
+/// Finds the holes of the page with this path and query. Rules without an element on the page add none.
 ///
 /// # Errors
 /// [`HtmlError`].
-pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Result<Found, HtmlError> {
+pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Bytes) -> Result<Found, HtmlError> {
     let selectors: Vec<_> = rules.iter().map(|rule| rule.selector.as_str()).collect();
     let mut counts = vec![0; rules.len()];
     let mut holes: Vec<Hole> = Vec::new();
-    let mut scripts = Vec::new();
+    let mut edits = Vec::new();
     for element in html::elements(parser, body, &selectors).await? {
         let (Some(rule), Some(count)) = (rules.get(element.selector), counts.get_mut(element.selector)) else {
             continue;
@@ -160,8 +159,14 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
         let (range, content) = match rule.source {
             HoleSource::Page => (Some(element.outer), HoleContent::Element { selector: rule.selector.clone(), index }),
             HoleSource::Token => {
-                scripts.push((element.outer.end, script_tag(&rule.selector, index, ON_USE)));
-                (Some(element.outer), HoleContent::Token)
+                let Range { start, end } = element.outer;
+                let tag = tag_length(body.get(end..).unwrap_or_default());
+                edits.push((end..end + tag, script_tag(&rule.selector, index, ON_USE)));
+                if let Some(token) = body.get(start..end).and_then(token_range) {
+                    let placeholder = Placeholder { page: page.to_owned(), selector: rule.selector.clone(), index };
+                    edits.push((start + token.start..start + token.end, placeholder.encode()));
+                }
+                (Some(start..end), HoleContent::Token)
             }
             HoleSource::User => (element.inner, HoleContent::User),
             HoleSource::Cart => (element.inner, HoleContent::Cart),
@@ -176,10 +181,10 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], body: &Bytes) -> Resul
         end = end.max(hole.range.end);
         is_outside
     });
-    sort::sort_by(&mut scripts, |one, other| one.0.cmp(&other.0));
+    sort::sort_by(&mut edits, |one: &(Range<usize>, _), other| one.0.start.cmp(&other.0.start));
     // Two rules may name one element.
-    scripts.dedup_by_key(|(place, _)| *place);
-    Ok(Found { holes, scripts })
+    edits.dedup_by_key(|(range, _)| range.start);
+    Ok(Found { holes, edits })
 }
 
 /// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the
@@ -224,7 +229,7 @@ mod tests {
     fn find_in(html: &str, rules: &str) -> Vec<(String, HoleContent)> {
         let (rules, body) = (HoleRules::parse(rules).unwrap(), Bytes::copy_from_slice(html.as_bytes()));
         let rules: Vec<_> = rules.of_path("/p").collect();
-        let holes = find(&LolHtml, &rules, &body).now_or_never().unwrap().unwrap().holes;
+        let holes = find(&LolHtml, &rules, "/p", &body).now_or_never().unwrap().unwrap().holes;
         assert!(are_in_order(&holes, html.len()));
         holes.into_iter().map(|hole| (html[hole.range].to_owned(), hole.content)).collect()
     }
@@ -260,7 +265,7 @@ mod tests {
         let rules = HoleRules::parse("/p b <- .; /p [name=t] <- token; /* input <- token").unwrap();
         let rules: Vec<_> = rules.of_path("/p").collect();
         let insert = |body: &Bytes| {
-            let found = find(&LolHtml, &rules, body).now_or_never().unwrap().unwrap();
+            let found = find(&LolHtml, &rules, "/p", body).now_or_never().unwrap().unwrap();
             let (body, holes) = found.into_page(body.clone(), Vec::new());
             assert!(are_in_order(&holes, body.len()));
             let text = |hole: &Hole| String::from_utf8_lossy(&body[hole.range.clone()]).into_owned();
@@ -279,11 +284,36 @@ mod tests {
     }
 
     #[test]
+    fn a_token_has_a_placeholder() {
+        let html =
+            Bytes::from_static(b"<b>1</b><form><input value=a><input value=''></form><meta content=\"b\"><b>2</b>");
+        let rules = HoleRules::parse("/p b <- .; /p input <- token; /p meta <- token").unwrap();
+        let rules: Vec<_> = rules.of_path("/p").collect();
+        let insert = |body: Bytes| {
+            let found = find(&LolHtml, &rules, "/p?a", &body).now_or_never().unwrap().unwrap();
+            let (body, holes) = found.into_page(body, Vec::new());
+            let last = holes.last().unwrap().range.clone();
+            assert_eq!((are_in_order(&holes, body.len()), &body[last]), (true, b"<b>2</b>".as_slice()));
+            body
+        };
+        let body = insert(html);
+        let token =
+            |selector: &str| Placeholder { page: "/p?a".to_owned(), selector: selector.to_owned(), index: 0 }.encode();
+        let (input, meta) = (
+            format!("<input value={}><script", token("input")),
+            format!("<meta content=\"{}\"><script", token("meta")),
+        );
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        assert!(text.contains(&input) && text.contains(&meta) && text.contains("<input value=''><script"), "{text}");
+        assert_eq!(insert(body.clone()), body, "the origin confirmed the page");
+    }
+
+    #[test]
     fn a_token_within_a_hole_has_a_script() {
         let rules = HoleRules::parse("/p form <- .; /p [name=t] <- token").unwrap();
         let rules: Vec<_> = rules.of_path("/p").collect();
         let body = Bytes::from_static(b"<form><input name=t></form>");
-        let found = find(&LolHtml, &rules, &body).now_or_never().unwrap().unwrap();
+        let found = find(&LolHtml, &rules, "/p", &body).now_or_never().unwrap().unwrap();
         let (body, holes) = found.into_page(body, Vec::new());
         assert_eq!((holes.len(), &holes[0].range), (1, &(0..body.len())));
         assert!(body.ends_with(b"data-on-use></script></form>"));

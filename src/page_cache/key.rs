@@ -134,6 +134,12 @@ impl PageKey {
         path_of(self.url())
     }
 
+    /// Path and query of the canonical URL.
+    #[must_use]
+    pub fn path_and_query(&self) -> &str {
+        path_and_query_of(self.url())
+    }
+
     /// SHA-256 of the canonical URL, 64 hexadecimal digits.
     #[must_use]
     pub fn hash(&self) -> &str {
@@ -175,8 +181,13 @@ fn own_parts<'a>(query: &'a str, rules: &'a QueryRules) -> impl Iterator<Item = 
 
 /// The path of an absolute URL.
 fn path_of(url: &str) -> &str {
-    let url = url.split('?').next().unwrap_or_default();
-    url.split_once("://").and_then(|(_, rest)| rest.get(rest.find('/')?..)).unwrap_or("/")
+    path_and_query_of(url).split('?').next().unwrap_or_default()
+}
+
+fn path_and_query_of(url: &str) -> &str {
+    let Some((_, rest)) = url.split_once("://") else { return "/" };
+    // A query may contain `/`.
+    rest.find(['/', '?']).and_then(|at| rest.get(at..)).filter(|rest| rest.starts_with('/')).unwrap_or("/")
 }
 
 /// Returns whether a URL has exactly this path and this query.

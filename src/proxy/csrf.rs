@@ -19,28 +19,45 @@ const VALUE: &str = "edgefrontverifiestheoriginheader";
 
 /// Adds the cookie to the `Cookie` header of a shared render.
 pub fn add(headers: &mut HeaderMap, name: &str) {
-    let own = format!("{name}={VALUE}").into_bytes();
+    add_pair(headers, format!("{name}={VALUE}").as_bytes());
+}
+
+fn add_pair(headers: &mut HeaderMap, pair: &[u8]) {
     let cookies = match headers.get(header::COOKIE) {
-        Some(cookies) => [cookies.as_bytes(), &own].join(b"; ".as_slice()),
-        None => own,
+        Some(cookies) => [cookies.as_bytes(), pair].join(b"; ".as_slice()),
+        None => pair.to_vec(),
     };
     if let Ok(cookies) = HeaderValue::try_from(cookies) {
         headers.insert(header::COOKIE, cookies);
     }
 }
 
+/// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request.
+pub fn set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
+    let pair = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
+    remove(headers, &String::from_utf8_lossy(name));
+    // An empty value deletes the cookie.
+    if !pair.ends_with(b"=") {
+        add_pair(headers, pair);
+    }
+}
+
+fn remove(headers: &mut HeaderMap, name: &str) {
+    let lines: Vec<_> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let cookies = HeaderValue::try_from(lines.join(b"; ".as_slice()));
+    let others = cookies.ok().and_then(|cookies| without(&cookies, name));
+    headers.remove(header::COOKIE);
+    headers.extend(others.map(|others| (header::COOKIE, others)));
+}
+
 /// Replaces the visitor's cookie before the request goes to the origin. `uri` is the absolute URI that the visitor
 /// requested.
 pub fn protect(headers: &mut HeaderMap, name: &str, uri: &Uri, is_safe: bool) {
-    let others = match headers.get(header::COOKIE) {
-        Some(cookies) => without(cookies, name),
-        None => None,
-    };
-    headers.remove(header::COOKIE);
-    headers.extend(others.map(|others| (header::COOKIE, others)));
+    remove(headers, name);
     if is_safe {
         add(headers, name);
-    } else if is_same_origin(uri, headers).unwrap_or_else(|| has_own_referer(uri, headers)) {
+    } else if is_from_own_page(uri, headers) {
         add(headers, name);
         // edgefront has checked `Origin`. The origin would compare it with its own address, not with edgefront's.
         headers.remove(header::ORIGIN);
@@ -73,11 +90,18 @@ fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
         let begin = own.iter().position(is_token).unwrap_or(own.len());
         let end = own.iter().rposition(is_token).map_or(begin, |last| last + 1);
         let folded = |byte: &u8| if b" .[".contains(byte) { b'_' } else { *byte };
-        !own.get(begin..end).is_some_and(|own| own.iter().map(folded).eq(name.bytes().map(|byte| folded(&byte))))
+        !cookie.is_empty()
+            && !own.get(begin..end).is_some_and(|own| own.iter().map(folded).eq(name.bytes().map(|byte| folded(&byte))))
     };
     let others: Vec<_> =
         cookies.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii).filter(is_other).collect();
     (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
+}
+
+/// Returns whether the request proves that a page of this origin sent it.
+#[must_use]
+pub fn is_from_own_page(uri: &Uri, headers: &HeaderMap) -> bool {
+    is_same_origin(uri, headers).unwrap_or_else(|| has_own_referer(uri, headers))
 }
 
 /// Returns whether a page of this origin sent the request; None if the request does not say it.
@@ -165,6 +189,15 @@ mod tests {
         }
         let others = HeaderValue::from_static("csrftoken2=1; xcsrftoken=2; foo[bar]=3");
         assert_eq!(without(&others, "csrftoken").unwrap(), others);
+    }
+
+    #[test]
+    fn a_set_cookie_changes_the_next_request() {
+        let mut headers = headers(&[("cookie", "a=1; sid=old"), ("cookie", "b=2")]);
+        for line in ["sid=new; Path=/", "c = 3", "a=; Max-Age=0"] {
+            set_cookie(&mut headers, &HeaderValue::from_static(line));
+        }
+        assert_eq!(headers.get("cookie").unwrap(), "b=2; sid=new; c = 3");
     }
 
     #[test]

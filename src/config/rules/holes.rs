@@ -48,7 +48,8 @@ impl HolePage {
 pub enum HoleSource {
     /// The same element of [`HoleRules::page`].
     Page,
-    /// `token`: the same element of the page itself. The browser requests it when the visitor uses a form.
+    /// `token`: the same element of the page itself. The browser requests it when the visitor uses a form, or edgefront when the
+    /// form is sent.
     Token,
     /// `user`: the id of the signed-in user replaces the element's content.
     User,
@@ -98,6 +99,12 @@ impl HoleRules {
             .iter()
             .filter(|rule| matches!(rule.source, HoleSource::Page | HoleSource::Token))
             .map(|rule| rule.selector.as_str())
+    }
+
+    /// Returns whether a hole is a token of the visitor's session.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        self.rules.iter().any(|rule| rule.source == HoleSource::Token)
     }
 
     /// Returns whether facts of a session fill a hole.

@@ -3,7 +3,7 @@
 use http::header;
 use url::Url;
 
-use super::bypass::bypass;
+use super::{bypass::bypass, tokens};
 use crate::{
     config::Config,
     page_cache::{key::PageKey, policy::Reason, store},
@@ -25,7 +25,11 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     let app = visit.app.clone();
     let is_safe = request.method().is_safe();
     let url = request.uri().to_string();
-    let mut answer = bypass(&visit, Reason::Method, request).await;
+    let mut answer = if tokens::may_have_placeholders(&app, &request) {
+        Box::pin(tokens::forward(&visit, request)).await
+    } else {
+        bypass(&visit, Reason::Method, request).await
+    };
     let status = answer.response.status();
     // A response whose ESI is refused was a success at the origin.
     let is_refused = answer.response.extensions().get() == Some(&Processed::Refused);

@@ -14,6 +14,7 @@
 //! - `fill`: the holes of a page, filled for one visitor.
 //! - `explain`: the decision for a URL, for operators.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
+//! - `tokens`: the visitor's tokens in unsafe requests, in place of the placeholders of stored pages.
 
 mod background;
 mod bypass;
@@ -29,6 +30,7 @@ mod noted;
 mod personal;
 pub mod render;
 mod shared;
+mod tokens;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};
 

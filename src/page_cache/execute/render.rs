@@ -197,7 +197,7 @@ async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
         return;
     }
     let body = page.body.read();
-    match holes::find(&*app.html, &rules, &body).await {
+    match holes::find(&*app.html, &rules, key.path_and_query(), &body).await {
         Ok(found) => {
             let (body, holes) = found.into_page(body, std::mem::take(&mut page.holes));
             (page.body, page.holes) = (body.into(), holes);

@@ -1,9 +1,10 @@
-//! Tokens of a session in forms: each visitor gets the stored page, whose script fetches the token, and starts the session, when
-//! the visitor uses a form.
+//! Tokens of a session in forms: each visitor gets the stored page with a placeholder. Its script fetches the token, and starts the
+//! session, when the visitor uses a form. If a request carries the placeholder, edgefront does the same.
 
 use http::{HeaderMap, Method};
+use reqwest::{Body, RequestBuilder, Response};
 
-use super::{asked_later, is_hit, name, visit};
+use super::{asked_later, header, is_hit, name, visit};
 use crate::support::{Asked, Reply, Shop, scenarios};
 
 scenarios! {
@@ -19,11 +20,19 @@ scenarios! {
     a_copy_of_the_origins_page_is_not_the_page_with_the_script,
     a_confirmed_page_keeps_one_script,
     the_script_gets_the_token_and_the_session,
+    a_request_with_the_placeholder_gets_the_token_and_the_session,
+    a_visitor_with_a_session_keeps_it,
+    a_token_is_encoded_as_the_body_is,
+    a_request_from_another_site_gets_no_token,
+    a_text_with_a_placeholder_stays_as_it_is,
+    a_placeholder_of_another_element_or_page_stays,
+    a_page_that_fails_leaves_the_request_as_it_is,
+    a_long_upload_is_not_searched,
 }
 
 /// A shop that starts a session on each page, and whose forms need a token of the session.
 fn page(asked: &Asked) -> Reply {
-    let token = if asked.header("cookie").is_empty() { "new" } else { name(asked) };
+    let token = if asked.header("cookie").contains("sid=") { name(asked) } else { "new" };
     let page = Reply::html(format!("<form><input name=token value={token}><button>Buy</button></form>"));
     let page = page.header("etag", "\"1\"").header("cache-control", "no-cache, private");
     if token == "new" { page.header("set-cookie", "sid=new; Path=/; HttpOnly") } else { page }
@@ -37,9 +46,14 @@ async fn body(shop: &Shop, cookie: &str) -> String {
     answer.text().await.unwrap()
 }
 
+/// `0 [name=token]`, `/products/mug` in base64url.
+const PLACEHOLDER: &str = "edgefront-token-MCBbbmFtZT10b2tlbl0KL3Byb2R1Y3RzL211Zw";
+
 /// The stored page, before the body of its form ends.
 fn is_shared(body: &str) -> bool {
-    body.starts_with("<form><input name=token value=new><script type=\"module\" src=\"/_edge/assets/holes.js")
+    let form =
+        format!("<form><input name=token value={PLACEHOLDER}><script type=\"module\" src=\"/_edge/assets/holes.js");
+    body.starts_with(&form)
         && body
             .ends_with("data-hole=\"[name=token]\" data-index=\"0\" data-on-use></script><button>Buy</button></form>")
         && body.matches("<script").count() == 1
@@ -104,4 +118,150 @@ async fn the_script_gets_the_token_and_the_session(shop: &Shop) {
     let cookies = |headers: &HeaderMap| headers["set-cookie"].to_str().unwrap().to_owned();
     assert_eq!(cookies(answer.headers()), "sid=new; Path=/; HttpOnly");
     assert_eq!(answer.text().await.unwrap(), "{\"[name=token]\":[\"<input name=token value=new>\"]}");
+}
+
+/// An addition to the cart, sent by the product's page.
+fn add(shop: &Shop) -> RequestBuilder {
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    shop.request(Method::POST, "/cart").header("sec-fetch-site", "same-origin").header(form.0, form.1)
+}
+
+/// Sends the request. Returns its answer and the requests that the origin got for it.
+async fn sent(shop: &Shop, request: RequestBuilder) -> (Response, Vec<Asked>) {
+    let before = shop.origin.asked().len();
+    let answer = request.send().await.unwrap();
+    (answer, shop.origin.asked().split_off(before))
+}
+
+fn text(asked: &Asked) -> &str {
+    std::str::from_utf8(&asked.body).unwrap()
+}
+
+async fn a_request_with_the_placeholder_gets_the_token_and_the_session(shop: &Shop) {
+    open(shop).await;
+    let page = body(shop, "_ga=1").await;
+    let token = page.split("value=").nth(1).unwrap().split('>').next().unwrap();
+    let requests = [
+        add(shop).body(format!("item=mug&token={token}")),
+        add(shop).body("item=mug").header("x-csrf-token", token),
+        add(shop).json(&serde_json::json!({"item": "mug", "token": token})),
+    ];
+    for request in requests {
+        let (answer, asked) = sent(shop, request.header("cookie", "_ga=1; lang=de")).await;
+        let [page, add] = asked.as_slice() else { panic!("{} requests", asked.len()) };
+        assert_eq!(
+            (&page.method, page.path.as_str(), page.header("cookie")),
+            (&Method::GET, "/products/mug", "_ga=1; lang=de")
+        );
+        assert_eq!(
+            (&add.method, add.path.as_str(), add.header("cookie")),
+            (&Method::POST, "/cart", "_ga=1; lang=de; sid=new")
+        );
+        let all = format!("{}{}", add.header("x-csrf-token"), text(add));
+        assert!(all.contains("new") && !all.contains("edgefront"), "{all}");
+        let length = add.header("content-length");
+        assert_eq!(length, add.body.len().to_string());
+        assert!(header(&answer, "set-cookie").starts_with("sid=new; Path=/; HttpOnly"), "{:?}", answer.headers());
+    }
+}
+
+async fn a_visitor_with_a_session_keeps_it(shop: &Shop) {
+    open(shop).await;
+    let (answer, asked) = sent(shop, add(shop).header("cookie", "sid=ada").body(format!("token={PLACEHOLDER}"))).await;
+    assert_eq!(asked.iter().map(|asked| asked.header("cookie")).collect::<Vec<_>>(), ["sid=ada"; 2]);
+    assert_eq!(text(&asked[1]), "token=ada");
+    assert!(!header(&answer, "set-cookie").contains("sid="));
+
+    // The cookie of the answer itself is newer than the page's.
+    shop.origin.answer_with(|asked| match asked.method {
+        Method::POST => Reply::html("added").header("set-cookie", "sid=newer"),
+        _ => page(asked),
+    });
+    let (answer, _) = sent(shop, add(shop).body(format!("token={PLACEHOLDER}"))).await;
+    let cookies: Vec<_> =
+        answer.headers().get_all("set-cookie").iter().filter(|line| line.to_str().unwrap().contains("sid=")).collect();
+    assert_eq!(cookies, ["sid=newer"]);
+}
+
+async fn a_token_is_encoded_as_the_body_is(shop: &Shop) {
+    let form = "<form><input name=token value='a+b/c&#x3D;&quot;'></form>";
+    shop.origin.answer_with(move |_| Reply::html(form).header("cache-control", "no-cache, private"));
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    let part = |token: &str| format!("--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\n{token}\r\n--x--");
+    for (media, before, after) in [
+        (
+            "application/x-www-form-urlencoded; charset=utf-8",
+            format!("token={PLACEHOLDER}&a=b"),
+            "token=a%2Bb%2Fc%3D%22&a=b".to_owned(),
+        ),
+        ("application/json", format!("{{\"token\": \"{PLACEHOLDER}\"}}"), "{\"token\": \"a+b/c=\\\"\"}".to_owned()),
+        ("multipart/form-data; boundary=x", part(PLACEHOLDER), part("a+b/c=\"")),
+    ] {
+        let request = shop.request(Method::POST, "/cart").header("sec-fetch-site", "same-origin");
+        let (_, asked) = sent(shop, request.header("content-type", media).body(before)).await;
+        assert_eq!(text(asked.last().unwrap()), after);
+    }
+}
+
+async fn a_request_from_another_site_gets_no_token(shop: &Shop) {
+    open(shop).await;
+    let (own, body) = (shop.url.as_str(), format!("token={PLACEHOLDER}"));
+    for (name, value, is_own) in [
+        ("sec-fetch-site", "same-origin", true),
+        ("sec-fetch-site", "same-site", false),
+        ("sec-fetch-site", "cross-site", false),
+        ("origin", own, true),
+        ("origin", "https://evil.example", false),
+        ("origin", "null", false),
+        ("referer", &format!("{own}/products/mug"), true),
+        ("referer", "https://evil.example/", false),
+        ("x-nothing", "1", false),
+    ] {
+        let (_, asked) = sent(shop, shop.request(Method::POST, "/cart").header(name, value).body(body.clone())).await;
+        let expected = if is_own { "token=new" } else { &body };
+        assert_eq!((text(asked.last().unwrap()), asked.len()), (expected, 1 + usize::from(is_own)), "{name}: {value}");
+    }
+}
+
+async fn a_text_with_a_placeholder_stays_as_it_is(shop: &Shop) {
+    open(shop).await;
+    for body in
+        [format!("review=see+{PLACEHOLDER}"), format!("review={PLACEHOLDER}.&a=b"), "token=edgefront-token-".to_owned()]
+    {
+        let (_, asked) = sent(shop, add(shop).body(body.clone())).await;
+        assert_eq!((asked.len(), text(&asked[0])), (1, body.as_str()));
+    }
+}
+
+async fn a_placeholder_of_another_element_or_page_stays(shop: &Shop) {
+    open(shop).await;
+    // `0 button`, `/products/mug` and `0 [name=token]`, `/account`: no rule names them.
+    for other in ["edgefront-token-MCBidXR0b24KL3Byb2R1Y3RzL211Zw", "edgefront-token-MCBbbmFtZT10b2tlbl0KL2FjY291bnQ"] {
+        let body = format!("token={other}");
+        let (_, asked) = sent(shop, add(shop).body(body.clone())).await;
+        assert_eq!(asked.iter().map(text).collect::<Vec<_>>(), [&body], "the origin renders no page for it");
+    }
+}
+
+async fn a_page_that_fails_leaves_the_request_as_it_is(shop: &Shop) {
+    open(shop).await;
+    shop.origin.answer_with(|asked| match asked.method {
+        Method::POST => Reply::status(419),
+        _ => Reply::status(500),
+    });
+    let body = format!("token={PLACEHOLDER}");
+    let (answer, asked) = sent(shop, add(shop).body(body.clone())).await;
+    assert_eq!((answer.status().as_u16(), text(&asked[1])), (419, body.as_str()));
+}
+
+async fn a_long_upload_is_not_searched(shop: &Shop) {
+    open(shop).await;
+    let long = format!("token={PLACEHOLDER}&file={}", "a".repeat(1 << 20));
+    let (_, asked) = sent(shop, add(shop).body(long.clone())).await;
+    assert_eq!((asked.len(), asked[0].body.len()), (1, long.len()));
+    // Without a length, a body may never end.
+    let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(format!("token={PLACEHOLDER}"))]);
+    let (_, asked) = sent(shop, add(shop).body(Body::wrap_stream(chunks))).await;
+    assert_eq!((asked.len(), text(&asked[0])), (1, format!("token={PLACEHOLDER}").as_str()));
 }

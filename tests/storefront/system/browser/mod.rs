@@ -13,7 +13,7 @@ use tokio::{process::Command, sync::Mutex, time};
 
 use crate::{
     page_cache::make_popular,
-    support::{Reply, SERVICE_KEY, Shop},
+    support::{Asked, Reply, SERVICE_KEY, Shop},
 };
 
 /// Only one browser runs at a time: two would slow each other down on a small machine.
@@ -111,6 +111,47 @@ async fn a_form_gets_the_token_of_a_new_session() {
         if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
     });
     run_in(&shop, "a_form_gets_the_token_of_a_new_session").await;
+}
+
+/// In front of such an origin. No form waits for the script of the holes.
+#[tokio::test]
+async fn a_form_without_the_script_gets_its_token() {
+    let variables = with_sessions("/products/* [name=token] <- token");
+    let _alone = ONE_BROWSER.lock().await;
+    let shop = Shop::workerd(&variables).await;
+    let session = |asked: &Asked| asked.header("cookie").strip_prefix("sid=").map(str::to_owned);
+    let sessions = AtomicUsize::new(0);
+    shop.origin.answer_with(move |asked| {
+        if asked.path == "/buy" {
+            return Reply::status(303).header("location", "/bought");
+        }
+        if !asked.path.starts_with("/products/") {
+            return Reply::html("<!doctype html><title>Shop</title>");
+        }
+        let own = session(asked);
+        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        // Only a press on a button waits.
+        let page = format!(
+            "<!doctype html><title>Mug</title><form action=/buy method=post><input type=hidden name=token value='of/{sid}&#x3D;&#x3D;'>\
+             <button id=form>Buy</button></form><p id=submit>Buy<p id=fetch>Buy<script>\
+             const token = document.querySelector('[name=token]').value, on = (id, buy) => document.querySelector(id).onclick = buy;\
+             on('#submit', () => document.forms[0].submit());\
+             on('#fetch', async () => {{\
+             const answer = await fetch('/buy', {{ method: 'POST', headers: {{ 'x-token': token }} }});\
+             if (answer.ok) location = '/bought'; }})</script>"
+        );
+        let page = Reply::html(page).header("cache-control", "no-cache, private");
+        if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+    });
+    run_in(&shop, "a_form_without_the_script_gets_its_token").await;
+    let bought: Vec<_> = shop.origin.asked().into_iter().filter(|asked| asked.path == "/buy").collect();
+    assert_eq!(bought.len(), 6);
+    for asked in bought {
+        let sid = session(&asked).expect("a session");
+        let is_own =
+            asked.body == format!("token=of%2F{sid}%3D%3D") || asked.header("x-token") == format!("of/{sid}==");
+        assert!(is_own, "{sid}: {:?} {:?}", asked.body, asked.headers);
+    }
 }
 
 /// In front of a shop whose script replaces the page at a click on a link, as Turbo does. Each form has a token of its own, and the

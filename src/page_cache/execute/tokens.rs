@@ -1,0 +1,180 @@
+//! Tokens of the visitor's session in unsafe requests.
+//!
+//! A stored page has placeholders for them. `assets/holes.js` replaces them in the browser. A form without JavaScript, a
+//! form that a script sends, and a script that read the token when the page was loaded send the placeholder instead.
+//! Then edgefront requests the page for the visitor, and replaces the placeholder with the visitor's token. This
+//! request also starts the session of a new visitor.
+//!
+//! The origin trusts a request with the token. So the browser must prove that a page of this origin sent it, as for
+//! `CSRF_COOKIE`: see [`is_from_own_page`](proxy::is_from_own_page).
+
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::Value;
+use url::form_urlencoded;
+
+use super::{bypass::bypass, fill::own_content_for_browser, render::enter_transit};
+use crate::{
+    App,
+    config::rules::{HoleRules, HoleSource},
+    page_cache::{
+        cache_status::CacheStatus,
+        cookie_name,
+        own_content::OwnContent,
+        placeholder::{Placeholder, token_of},
+        policy::Reason,
+    },
+    ports::{
+        answer::Answer,
+        fetch::{Body, FetchError, Request, content_length},
+        transit::{Passage, Passed},
+    },
+    proxy::{self, Visit, with_path},
+};
+
+/// Longest body that is searched, bytes.
+const MAX_BODY: usize = 1 << 20;
+
+/// Forwards an unsafe request, with the visitor's tokens in place of placeholders.
+pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
+    let (mut head, body) = request.into_parts();
+    let (mut body, _passage) = match read(&visit.app, &head.headers, body).await {
+        Ok(read) => read,
+        Err(error) => {
+            let mut response = proxy::failure(&visit.app, &error.into(), &head.headers);
+            CacheStatus::bypass(Reason::Method).append_to(&mut response);
+            return response.into();
+        }
+    };
+    let rules = &visit.app.config.page.holes;
+    let mut cookies = Vec::new();
+    if let Some(page) = first_page(&head.headers, &body, rules)
+        && let Some(uri) = with_path(&head.uri, &page)
+    {
+        match own_content_for_browser(&visit.app, &uri, &head.headers).await {
+            Ok((content, own_cookies)) => {
+                OwnTokens { rules, page, content }.replace_in(&mut head.headers, &mut body);
+                for line in &own_cookies {
+                    proxy::set_cookie(&mut head.headers, line);
+                }
+                cookies = own_cookies;
+            }
+            Err(problem) => log::warn!("tokens: {problem}"),
+        }
+    }
+    let mut answer = bypass(visit, Reason::Method, Request::from_parts(head, body)).await;
+    // The shop's response is newer than the page.
+    let newer: Vec<_> = answer.response.headers().get_all(header::SET_COOKIE).iter().map(cookie_name).collect();
+    for line in cookies {
+        if !newer.contains(&cookie_name(&line)) {
+            answer.response.headers_mut().append(header::SET_COOKIE, line);
+        }
+    }
+    answer
+}
+
+/// Returns whether to search a request for placeholders.
+pub(super) fn may_have_placeholders(app: &App, request: &Request) -> bool {
+    !request.method().is_safe()
+        && app.config.page.holes.has_tokens()
+        // The home tier replaces them.
+        && app.home.is_none()
+        && proxy::is_from_own_page(request.uri(), request.headers())
+}
+
+/// Reads a body of at most [`MAX_BODY`] bytes. A longer or slow one, and one without a known length, stays a stream.
+async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Option<Passage>), FetchError> {
+    let length = content_length(headers).filter(|length| *length <= MAX_BODY);
+    let Some(mut passage) = length.and_then(|length| enter_transit(app, Some(length))) else { return Ok((body, None)) };
+    let patience = app.clock.sleep(app.config.origin.timeout);
+    let body = match passage.collect(body, MAX_BODY, std::pin::pin!(patience)).await {
+        Ok(Passed::Whole(bytes)) if Some(bytes.len()) == length => Body::Bytes(bytes),
+        Ok(Passed::Whole(_)) | Err(_) => return Err(FetchError::Unreachable),
+        Ok(Passed::TooLarge(body) | Passed::Slow(body) | Passed::NoRoom(body)) => body,
+    };
+    Ok((body, Some(passage)))
+}
+
+/// Path and query of the page whose placeholder a request carries.
+fn first_page(headers: &HeaderMap, body: &Body, rules: &HoleRules) -> Option<String> {
+    let mut texts = headers.values().map(HeaderValue::as_bytes).chain(bytes_of(body));
+    let (_, placeholder) = texts.find_map(|text| Placeholder::find(text, 0))?;
+    is_token(rules, &placeholder).then_some(placeholder.page)
+}
+
+/// Returns whether a rule names the element of a placeholder.
+fn is_token(rules: &HoleRules, Placeholder { page, selector, .. }: &Placeholder) -> bool {
+    let path = page.split('?').next().unwrap_or_default();
+    rules.of_path(path).any(|rule| rule.source == HoleSource::Token && rule.selector == *selector)
+}
+
+fn bytes_of(body: &Body) -> Option<&[u8]> {
+    if let Body::Bytes(bytes) = body { Some(bytes) } else { None }
+}
+
+/// The tokens of a page, as a visitor gets it.
+struct OwnTokens<'a> {
+    rules: &'a HoleRules,
+    /// Path and query.
+    page: String,
+    content: OwnContent,
+}
+
+/// A change of a token, so that it can stand in a text.
+type Encode = fn(String) -> String;
+
+impl OwnTokens<'_> {
+    fn replace_in(&self, headers: &mut HeaderMap, body: &mut Body) {
+        if let Some(replaced) = bytes_of(body).and_then(|bytes| self.replaced(bytes, encoding(headers))) {
+            *body = Body::Bytes(replaced.into());
+            headers.remove(header::CONTENT_LENGTH);
+        }
+        for value in headers.values_mut() {
+            if let Some(Ok(replaced)) = self.replaced(value.as_bytes(), |token| token).map(HeaderValue::try_from) {
+                *value = replaced;
+            }
+        }
+    }
+
+    /// The text with tokens in place of its placeholders. None if it has none.
+    fn replaced(&self, text: &[u8], encode: Encode) -> Option<Vec<u8>> {
+        let mut result = Vec::new();
+        let mut at = 0;
+        let mut end = 0;
+        while let Some((range, placeholder)) = Placeholder::find(text, at) {
+            at = range.end;
+            if let Some(token) = self.of(&placeholder) {
+                result.extend_from_slice(text.get(end..range.start)?);
+                result.extend_from_slice(encode(token).as_bytes());
+                end = at;
+            }
+        }
+        result.extend_from_slice(text.get(end..)?);
+        (end > 0).then_some(result)
+    }
+
+    fn of(&self, placeholder: &Placeholder) -> Option<String> {
+        if self.page != placeholder.page || !is_token(self.rules, placeholder) {
+            return None;
+        }
+        let elements = self.content.get(&placeholder.selector)?;
+        // As in holes: a page with fewer elements fills the others with the first one.
+        token_of(elements.get(placeholder.index).or_else(|| elements.first())?)
+    }
+}
+
+/// The encoding of a token in a body with these headers.
+fn encoding(headers: &HeaderMap) -> Encode {
+    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if media.starts_with("application/x-www-form-urlencoded") {
+        |token| form_urlencoded::byte_serialize(token.as_bytes()).collect()
+    } else if media.contains("json") {
+        // The quotes around it are there already.
+        |token| {
+            let mut json = Value::from(token).to_string();
+            json.pop();
+            json.split_off(1)
+        }
+    } else {
+        |token| token
+    }
+}
