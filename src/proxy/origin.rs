@@ -70,11 +70,7 @@ pub(super) async fn fetch_personal(
         let value = value.map(HeaderValue::try_from).and_then(Result::ok);
         headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
     }
-    let (mut response, directives) = send(app, request, now).await?;
-    if let Some(name) = &app.config.page.cookies.csrf {
-        csrf::replace_set_cookie(response.headers_mut(), name);
-    }
-    Ok((response, directives))
+    send(app, request, now).await
 }
 
 /// Requests a page for all visitors, by its canonical URL. The request depends on `url` and `headers` only.
@@ -143,6 +139,9 @@ async fn send(app: &App, mut request: Request, now: Timestamp) -> Result<(Respon
     };
     app.traffic.record(LatencyKind::Origin, app.clock.now().since(began));
     let mut response = response?;
+    if let Some(name) = &app.config.page.cookies.csrf {
+        csrf::replace_set_cookie(response.headers_mut(), name);
+    }
     let directives = OriginDirectives::take(response.headers_mut(), app.config.cart);
     if directives.has_esi {
         // They describe the page before its processing.

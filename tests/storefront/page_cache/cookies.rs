@@ -220,6 +220,16 @@ async fn forms_of_shared_pages_work_for_the_same_site_only(shop: &Shop) {
         assert_eq!(shop.origin.last().header("cookie"), expected, "{name}: {value}");
         assert_eq!(header(&answer, "set-cookie"), "csrftoken=edgefrontverifiestheoriginheader; Path=/");
     }
+    // A shared render that cannot be stored reaches its visitor with all cookies.
+    shop.origin.answer_with(|asked| {
+        let status = if asked.path == "/failed" { 503 } else { 200 };
+        Reply::html("form").with_status(status).header("set-cookie", "csrftoken=of-one-visitor; Path=/")
+    });
+    for path in ["/products/cup", "/form", "/failed"] {
+        let answer = shop.visit(path).await;
+        assert_eq!(shop.origin.last().header("edge-shared"), "1", "{path}");
+        assert_eq!(header(&answer, "set-cookie"), "csrftoken=edgefrontverifiestheoriginheader; Path=/", "{path}");
+    }
 }
 
 async fn an_explanation_names_rules_reason_and_cause(shop: &Shop) {
