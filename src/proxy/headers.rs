@@ -12,6 +12,9 @@ use crate::ports::{
     header_names::{is_hop_by_hop, is_of_proxies},
 };
 
+/// The visitor's address.
+const ADDRESS: &str = "cf-connecting-ip";
+
 /// The origin's URL for a requested one: the path of `ORIGIN_URL`, then the requested path and query, byte for byte.
 pub(super) fn origin_uri(origin: &Url, requested: &Uri) -> Result<Uri, Error> {
     let path = requested.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
@@ -33,7 +36,7 @@ pub(super) fn prefix(origin: &Url) -> &str {
 /// edgefront. Only personal requests carry an address (`CF-Connecting-IP`, which the platform sets).
 pub(super) fn set_forwarded(request: &mut Request) {
     remove(request.headers_mut(), is_of_proxies);
-    let address = request.headers().get("cf-connecting-ip").cloned();
+    let address = request.headers().get(ADDRESS).cloned();
     let uri = request.uri();
     let text = |value: Option<String>| value.and_then(|value| HeaderValue::try_from(value).ok());
     let values = [
@@ -74,7 +77,10 @@ fn names_a_host(path: &str) -> bool {
 
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let lines = headers.get_all(header::CONNECTION).iter().filter_map(|line| line.to_str().ok());
-    let named: Vec<_> = lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
+    let mut named: Vec<_> =
+        lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
+    // The platform sets the address, so no client may withdraw it.
+    named.retain(|name| name != ADDRESS);
     remove(headers, |name| is_hop_by_hop(name.as_str()) || named.iter().any(|named| named == name.as_str()));
 }
 

@@ -162,6 +162,8 @@ async fn no_client_describes_itself_as_a_proxy_does(shop: &Shop) {
         for name in claims {
             request = request.header(name, "198.51.100.1").header(name, "evil.example");
         }
+        // A client may name only its own headers as those of the connection.
+        request = request.header("connection", "CF-Connecting-IP");
         request.header("cookie", "own=1").send().await.unwrap();
         let asked = shop.origin.last();
         for name in claims {
