@@ -67,9 +67,12 @@ impl CookieRules {
             CookieKind::Personal
         } else if self.holes.contains(name) {
             CookieKind::Hole
+        } else if self.csrf.as_deref() == Some(name) {
+            // The origin gets the common value, so no value selects a page.
+            CookieKind::Ignored
         } else if let Some(varied) = self.varied.iter().find(|varied| varied.name == name) {
             if varied.allows(value) { CookieKind::Varied } else { CookieKind::Unknown }
-        } else if self.csrf.as_deref() == Some(name) || self.ignored.contains(name) {
+        } else if self.ignored.contains(name) {
             CookieKind::Ignored
         } else {
             CookieKind::Unknown
@@ -167,7 +170,7 @@ mod tests {
         CookieRules {
             ignored: Patterns::parse("_ga, _ga_*, session_hint").unwrap(),
             personal: Patterns::parse("session*").unwrap(),
-            varied: CookieRules::parse_varied("lang, currency=EUR|USD").unwrap(),
+            varied: CookieRules::parse_varied("lang, currency=EUR|USD, csrftoken").unwrap(),
             dropped: CookieRules::parse_dropped("history@/catalogue/*, seen_*@/p/*").unwrap(),
             holes: Patterns::parse("basket_id, session_hint").unwrap(),
             csrf: Some("csrftoken".to_owned()),
