@@ -51,9 +51,14 @@ export function soon(number) {
 	watch(Promise.resolve(), number);
 }
 
+// The platform resolves backslashes and dot segments in every spelling when it sends a request on. Unresolved, they would hide
+// the path from all decisions before that, such as those of the edge tier.
+const UNRESOLVED = /^[^?]*(\\|\/\.|\/%2e)/i;
+
 /** Method, address and headers of a request. */
-export function readRequest(request) {
-	return `${request.method}\n${request.url}${lines(request.headers)}`;
+export function readRequest({ method, url, headers }) {
+	const address = UNRESOLVED.test(url) ? (URL.parse(url)?.href ?? url) : url;
+	return `${method}\n${address}${lines(headers)}`;
 }
 
 /** Status and headers of a response. */

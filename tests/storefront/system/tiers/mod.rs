@@ -2,6 +2,7 @@
 
 mod batches;
 mod failures;
+mod spellings;
 
 use std::io::{Read, Write};
 
