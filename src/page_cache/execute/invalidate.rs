@@ -50,7 +50,7 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
                 evicted = store::invalidate(&app.redis.for_retry(), &keys).await;
             }
             match evicted {
-                Ok(()) => keys.iter().for_each(|key| app.pages.forget(key.hash(), app.clock.now())),
+                Ok(()) => keys.iter().for_each(|key| app.pages.end_change(key.hash(), now, app.clock.now())),
                 Err(error) => log::error!("page cache: pages were not voided: {error}"),
             }
         }));

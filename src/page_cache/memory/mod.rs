@@ -232,7 +232,7 @@ impl PageMemory {
     /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`, or an unsafe request has changed it
     /// and Redis does not know that yet: a render that began before the change may still be stored there.
     pub fn keep(&self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
-        if self.unstorable(hash, epoch.began()) != Some(Reason::Invalidated) {
+        if !self.is_invalidated(hash, epoch.began()) {
             self.copies.borrow_mut().keep(hash, page, epoch);
         }
     }
@@ -247,7 +247,12 @@ impl PageMemory {
     #[must_use]
     pub fn last_change(&self, hash: &str, now: Timestamp) -> Option<PageChange> {
         let at = self.copies.borrow().changed(hash, now)?;
-        Some(PageChange { at, by_request: self.unstorable(hash, now) == Some(Reason::Invalidated) })
+        Some(PageChange { at, by_request: self.is_invalidated(hash, now) })
+    }
+
+    /// Returns whether an unsafe request has changed the page, and Redis possibly does not know it.
+    fn is_invalidated(&self, hash: &str, now: Timestamp) -> bool {
+        self.unstorable(hash, now) == Some(Reason::Invalidated)
     }
 
     /// Learns of a change that passed another isolate. This isolate's copies and its next lookups could be older.
@@ -255,7 +260,7 @@ impl PageMemory {
         if self.copies.borrow().changed(hash, now).is_some_and(|known| known >= at) {
             return;
         }
-        if by_request {
+        if by_request || self.is_invalidated(hash, now) {
             self.note_unstorable(hash, Reason::Invalidated, now);
         } else {
             self.forget(hash, at);
@@ -275,11 +280,22 @@ impl PageMemory {
         self.unstorable_personal.remove(hash);
     }
 
-    /// Drops all copies and all hit-for-miss notes.
+    /// Redis knows of the unsafe request that changed the page at `since`: drops the copies and the notes. The note of a later
+    /// change stays.
+    pub fn end_change(&self, hash: &str, since: Timestamp, now: Timestamp) {
+        let note = self.unstorable.get(hash, now).filter(|note| note.0 == Reason::Invalidated && note.1 != since);
+        self.forget(hash, now);
+        if let Some((reason, later)) = note {
+            self.note_unstorable(hash, reason, later);
+        }
+    }
+
+    /// Drops all copies and all hit-for-miss notes. A page that an unsafe request has changed stays noted: Redis possibly does
+    /// not know of the change yet.
     pub fn forget_all(&self, now: Timestamp) {
         self.copies.borrow_mut().forget_all(now);
-        self.unstorable.clear();
-        self.unstorable_personal.clear();
+        self.unstorable.retain(|(reason, _)| *reason == Reason::Invalidated);
+        self.unstorable_personal.retain(|_| false);
     }
 
     /// Returns whether a request of this isolate renders the page now.
@@ -352,7 +368,18 @@ mod tests {
         memory.note_unstorable("a", Reason::Invalidated, START);
         memory.keep("a", page.clone(), memory.epoch(START));
         assert!(!has_copy());
-        memory.forget("a", START);
+        // A purge of another page, in this isolate or in one of the edge tier.
+        memory.forget_all(START);
+        let later = START + Duration::from_millis(1);
+        memory.learn_change("a", PageChange { at: later, by_request: false }, START);
+        memory.keep("a", page.clone(), memory.epoch(START));
+        assert!(!has_copy());
+        // Another unsafe request, before Redis knows of the first one.
+        memory.note_unstorable("a", Reason::Invalidated, later);
+        memory.end_change("a", START, later);
+        memory.keep("a", page.clone(), memory.epoch(later));
+        assert!(!has_copy());
+        memory.end_change("a", later, later);
         memory.keep("a", page, memory.epoch(START));
         assert!(has_copy());
     }
