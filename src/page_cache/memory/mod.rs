@@ -260,7 +260,7 @@ impl PageMemory {
         if self.copies.borrow().changed(hash, now).is_some_and(|known| known >= at) {
             return;
         }
-        if by_request || self.is_invalidated(hash, now) {
+        if by_request {
             self.note_unstorable(hash, Reason::Invalidated, now);
         } else {
             self.forget(hash, at);
@@ -273,25 +273,25 @@ impl PageMemory {
         self.copies.borrow().bytes()
     }
 
-    /// Drops the copies of a page and its hit-for-miss notes.
+    /// Drops the copies of a page and its hit-for-miss notes. A note that an unsafe request has changed the page stays: Redis
+    /// possibly does not know of the request yet.
     pub fn forget(&self, hash: &str, now: Timestamp) {
         self.copies.borrow_mut().forget(hash, now);
-        self.unstorable.remove(hash);
+        if !self.is_invalidated(hash, now) {
+            self.unstorable.remove(hash);
+        }
         self.unstorable_personal.remove(hash);
     }
 
-    /// Redis knows of the unsafe request that changed the page at `since`: drops the copies and the notes. The note of a later
-    /// change stays.
+    /// Redis knows of the unsafe request that changed the page at `since`, and possibly not of a later one.
     pub fn end_change(&self, hash: &str, since: Timestamp, now: Timestamp) {
-        let note = self.unstorable.get(hash, now).filter(|note| note.0 == Reason::Invalidated && note.1 != since);
-        self.forget(hash, now);
-        if let Some((reason, later)) = note {
-            self.note_unstorable(hash, reason, later);
+        if self.unstorable.get(hash, now) == Some((Reason::Invalidated, since)) {
+            self.unstorable.remove(hash);
         }
+        self.forget(hash, now);
     }
 
-    /// Drops all copies and all hit-for-miss notes. A page that an unsafe request has changed stays noted: Redis possibly does
-    /// not know of the change yet.
+    /// As [`PageMemory::forget`], for all pages.
     pub fn forget_all(&self, now: Timestamp) {
         self.copies.borrow_mut().forget_all(now);
         self.unstorable.retain(|(reason, _)| *reason == Reason::Invalidated);
@@ -364,14 +364,14 @@ mod tests {
         let page =
             Rc::new(StoredPage { vary: VaryFields::default(), variant: String::new(), ..entry(b"", Vec::new()) });
         let has_copy = || memory.copies.borrow_mut().get("a", &&SelectingHeaders::default(), START).is_some();
-        memory.forget("a", START);
         memory.note_unstorable("a", Reason::Invalidated, START);
         memory.keep("a", page.clone(), memory.epoch(START));
         assert!(!has_copy());
-        // A purge of another page, in this isolate or in one of the edge tier.
+        // A purge, here or in an isolate of the edge tier, and a confirmation that found no page.
         memory.forget_all(START);
         let later = START + Duration::from_millis(1);
         memory.learn_change("a", PageChange { at: later, by_request: false }, START);
+        memory.forget("a", START);
         memory.keep("a", page.clone(), memory.epoch(START));
         assert!(!has_copy());
         // Another unsafe request, before Redis knows of the first one.
