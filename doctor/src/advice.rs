@@ -185,7 +185,8 @@ fn drop_cookies(page: &Refused) -> Advice {
             return Advice::NoRule(text.to_owned());
         };
         proposed.push(Rule { variable: "COOKIES_DROPPED", value: format!("{name}@{path}"), risk: DROP_RISK });
-        let has_rule = rules.personal.contains(name) || rules.ignored.contains(name);
+        let is_varied = rules.varied.iter().any(|varied| varied.name == *name);
+        let has_rule = is_varied || rules.personal.contains(name) || rules.ignored.contains(name);
         if !page.is_claimed && !has_rule && visitor::may_be_personal(name, rules) {
             proposed.push(Rule { variable: "COOKIES_PERSONAL", value: name.clone(), risk: PERSONAL_RISK });
         }

@@ -70,6 +70,13 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
     let (mut dangers, mut found, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    // First, because the trials then know the cookie that keeps a visitor's language.
+    for Finding { note, rules } in
+        negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
+    {
+        notes.push(note);
+        diagnosis.settings = diagnosis.settings.with_rules(&rules);
+    }
     for (kind, of_kind) in kinds {
         let pages: Vec<_> = of_kind.pages.iter().filter_map(|index| diagnosis.examined.get(*index)).collect();
         let mut report = KindReport::of(&kind, &pages, &diagnosis.app.config.page);
@@ -94,12 +101,6 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let holes = diagnosis.settings.config()?.page.cookies.holes;
     for report in &mut reports {
         report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !holes.contains(&rule.value));
-    }
-    for Finding { note, rules } in
-        negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
-    {
-        notes.push(note);
-        diagnosis.settings = diagnosis.settings.with_rules(&rules);
     }
     notes.extend(files::note(&diagnosis.shop, &robots, &diagnosis.settings, &diagnosis.examined).await?);
     let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));

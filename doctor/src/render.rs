@@ -13,7 +13,7 @@ use edgefront::{
     },
     ports::{fetch::Collected, html::LolHtml},
 };
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     settings::Settings,
@@ -98,4 +98,14 @@ impl SharedRender {
 /// The names of the cookies that a response sets.
 pub fn set_cookies(headers: &HeaderMap) -> Vec<String> {
     headers.get_all(header::SET_COOKIE).iter().map(cookie_name).collect()
+}
+
+/// Name and value of each cookie that a response sets.
+pub fn set_cookie_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
+    let pair = |value: &HeaderValue| {
+        let text = value.to_str().ok()?;
+        let (name, value) = text.split(';').next()?.split_once('=')?;
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    headers.get_all(header::SET_COOKIE).iter().filter_map(pair).collect()
 }

@@ -50,6 +50,11 @@ impl<'a> ComparedPage<'a> {
         (0..self.pieces.texts().len()).any(|at| self.pieces.is_changing(at..at + 1))
     }
 
+    /// Returns whether a page is this one, apart from pieces that change at each request.
+    pub fn is_like(&self, other: &Page) -> bool {
+        !self.differs_from(other)
+    }
+
     fn differs_from(&self, other: &Page) -> bool {
         // The second one says which pieces change for every request.
         let differences = difference::between(&pieces(other), &self.pieces, &[]);
@@ -70,5 +75,11 @@ pub fn is_equal(one: &Page, other: &Page) -> bool {
 pub async fn get(shop: &Shop, url: &Url, name: &HeaderName, value: &str) -> Option<Page> {
     let value = HeaderValue::from_str(value).ok().filter(|value| !value.is_empty());
     let page = shop.get_with(url, value.map(|value| (name.clone(), value))).await.ok()?;
+    (!is_trouble(page.status)).then_some(page)
+}
+
+/// The page for a visitor with a cookie.
+pub async fn get_with_cookie(shop: &Shop, url: &Url, cookie: &HeaderValue) -> Option<Page> {
+    let page = shop.get(url, Some(cookie)).await.ok()?;
     (!is_trouble(page.status)).then_some(page)
 }

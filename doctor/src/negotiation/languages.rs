@@ -1,13 +1,16 @@
-//! `Vary: Accept-Language`: the languages of a shop.
+//! `Vary: Accept-Language`: the languages of a shop, and the cookie that keeps a visitor's choice.
 
-use http::header;
+use http::{HeaderValue, header};
 use url::Url;
 
 use super::{
     SAME_RISK, Values,
-    compare::{ComparedPage, get, is_equal},
+    compare::{ComparedPage, get, get_with_cookie, is_equal},
 };
-use crate::shop::{Page, Shop};
+use crate::{
+    render::set_cookie_pairs,
+    shop::{Page, Shop},
+};
 
 /// Languages of shops, with the regions whose pages often differ. The shortest name of a language comes first.
 const LANGUAGES: [&str; 51] = [
@@ -17,58 +20,165 @@ const LANGUAGES: [&str; 51] = [
     "ca", "is",
 ];
 
+/// More languages are no list: such a page repeats the header. edgefront keeps so many variants of a page.
+const MAX_LANGUAGES: usize = 16;
+
 const LANGUAGE_RISK: &str = "a visitor whose languages are not listed gets the page that the shop sends without this \
     header; add a language or a region when the shop gets one.";
 
+/// The languages of a shop.
+pub struct Languages {
+    pub values: Values,
+    /// A rule of `COOKIES_VARIED`: the cookie that pages set to their language, and that selects the language.
+    pub cookie: Option<String>,
+}
+
+/// A page in one language.
+struct Translation {
+    /// The value of `Accept-Language`.
+    asked: &'static str,
+    /// The language that the page announces.
+    announced: Option<String>,
+    page: Page,
+}
+
 /// The languages of the pages. None if the shop did not answer.
-pub async fn values(shop: &Shop, pages: &[&Url]) -> Option<Values> {
-    let mut found = Vec::new();
-    let mut differs = false;
+pub async fn find(shop: &Shop, pages: &[&Url]) -> Option<Languages> {
+    let (mut found, mut cookie) = (Vec::new(), None);
+    let (mut differs, mut is_known) = (false, true);
     for url in pages {
-        let mut page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
-        let others = all_languages(&page.page);
-        if page.is_same(&others).await? {
+        let mut default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
+        let own = language_of(&default.page).map_or_else(|| "en".to_owned(), |own| primary(&own));
+        // The shop chooses one of the others if it has a second language. The page may announce a wrong one.
+        if default.is_same(&all_except(&own)).await? && default.is_same(&own).await? {
             continue;
         }
         differs = true;
-        // The pages of this address, with the languages that they announce.
-        let mut known: Vec<(String, Page)> = Vec::new();
-        for language in LANGUAGES {
-            let answer = get(shop, url, &header::ACCEPT_LANGUAGE, language).await?;
-            let Some(own) = language_of(&answer).filter(|own| primary(own) == primary(language)) else { continue };
-            // A region may have prices of its own, and announce only the language.
-            let is_known =
-                known.iter().any(|(other, same)| *other == own && (page.is_noisy() || is_equal(same, &answer)));
-            if !is_known {
-                known.push((own, answer));
-                if !found.contains(&language) {
-                    found.push(language);
+        let mut translations = Vec::new();
+        for asked in LANGUAGES {
+            let page = get(shop, url, &header::ACCEPT_LANGUAGE, asked).await?;
+            translations.push(Translation { asked, announced: language_of(&page), page });
+        }
+        match of_page((shop, url), &default, &translations).await? {
+            Some(languages) => {
+                for language in languages {
+                    if !found.contains(&language) {
+                        found.push(language);
+                    }
                 }
             }
+            None => is_known = false,
+        }
+        if cookie.is_none() {
+            cookie = language_cookie((shop, url), &default, &translations).await;
         }
     }
-    Some(match (differs, found.is_empty()) {
+    let values = match (differs, is_known && (1..=MAX_LANGUAGES).contains(&found.len())) {
         (false, _) => Values::Listed { values: Vec::new(), risk: SAME_RISK },
-        (true, true) => Values::Unknown,
-        (true, false) => Values::Listed { values: found, risk: LANGUAGE_RISK },
-    })
+        (true, false) => Values::Unknown,
+        (true, true) => Values::Listed { values: found, risk: LANGUAGE_RISK },
+    };
+    Some(Languages { values, cookie })
 }
 
-/// All languages but that of a page: the shop chooses one if it has a second one.
-fn all_languages(page: &Page) -> String {
-    let own = language_of(page).map_or_else(|| "en".to_owned(), |own| primary(&own));
+/// The languages for which the shop has a page of its own. None if the pages do not show their languages. A template may
+/// announce one language in all pages, so a page that announces another language than the requested one, and equals no page that
+/// announces it, is in the requested language.
+async fn of_page(
+    (shop, url): (&Shop, &Url),
+    default: &ComparedPage<'_>,
+    translations: &[Translation],
+) -> Option<Option<Vec<&'static str>>> {
+    let mut found: Vec<&Translation> = Vec::new();
+    for translation in translations.iter().filter(|translation| translation.is_as_asked()) {
+        // A region may have prices of its own, and announce only the language.
+        let is_known = found.iter().any(|known| {
+            known.announced == translation.announced && (default.is_noisy() || is_equal(&known.page, &translation.page))
+        });
+        if !is_known {
+            found.push(translation);
+        }
+    }
+    let own = language_of(&default.page);
+    let mut same = found.iter().filter(|known| own.is_some() && known.announced == own).peekable();
+    // Otherwise the default page announces a wrong language, and its own one is not known.
+    if same.peek().is_some() && !same.any(|known| default.is_like(&known.page)) {
+        return Some(None);
+    }
+    let mut compared = Vec::new();
+    for translation in translations.iter().filter(|translation| !translation.is_as_asked()) {
+        let Some(announced) = &translation.announced else { continue };
+        if default.is_like(&translation.page) {
+            continue;
+        }
+        let named = found.iter().find(|known| known.announced.as_ref() == Some(announced));
+        if let Some(named) = named.filter(|named| !compared.iter().any(|(asked, _)| *asked == named.asked)) {
+            compared.push((named.asked, ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, named.asked).await?));
+        }
+        if compared.iter().any(|(_, page)| page.is_like(&translation.page)) {
+            continue;
+        }
+        found.push(translation);
+        let page = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, translation.asked).await?;
+        compared.push((translation.asked, page));
+    }
+    Some((!found.is_empty()).then(|| found.iter().map(|known| known.asked).collect()))
+}
+
+/// A cookie that the pages set to their language, if it also selects the language.
+async fn language_cookie(
+    (shop, url): (&Shop, &Url),
+    default: &ComparedPage<'_>,
+    translations: &[Translation],
+) -> Option<String> {
+    let pairs = |page: &Page| set_cookie_pairs(&page.headers);
+    let (name, own) = pairs(&default.page).into_iter().find(|(_, value)| is_language(value))?;
+    let mut values = vec![own];
+    for translation in translations {
+        let value = pairs(&translation.page).into_iter().find(|(other, _)| *other == name)?.1;
+        if primary(&value) == primary(translation.asked) && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    for value in values.iter().skip(1) {
+        let cookie = HeaderValue::from_str(&format!("{name}={value}")).ok()?;
+        if default.is_like(&get_with_cookie(shop, url, &cookie).await?) {
+            return None;
+        }
+    }
+    (2..=MAX_LANGUAGES).contains(&values.len()).then(|| format!("{name}={}", values.join("|")))
+}
+
+impl Translation {
+    /// Returns whether the page announces the language that was asked for.
+    fn is_as_asked(&self) -> bool {
+        self.announced.as_ref().is_some_and(|own| primary(own) == primary(self.asked))
+    }
+}
+
+/// All languages but one.
+fn all_except(own: &str) -> String {
     LANGUAGES.into_iter().filter(|language| primary(language) != own).collect::<Vec<_>>().join(",")
 }
 
-/// The language that a page announces: `Content-Language`, else the `lang` of its root element, in lower case.
+/// The language that a page announces, in lower case: `Content-Language`, the `lang` of its root element, or a cookie that
+/// it sets to a language.
 fn language_of(page: &Page) -> Option<String> {
     let header = page.headers.get(header::CONTENT_LANGUAGE).and_then(|value| value.to_str().ok());
     let text = page.text();
     let root = || text.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).map(|(root, _)| root);
     let lang = || root()?.split_once("lang=").map(|(_, value)| value.trim_start_matches(['"', '\'']));
-    let language = header.or_else(lang)?;
+    let language = header.or_else(lang).map(str::to_owned);
+    let cookie =
+        || set_cookie_pairs(&page.headers).into_iter().map(|(_, value)| value).find(|value| is_language(value));
+    let language = language.filter(|language| !language.is_empty()).or_else(cookie)?;
     let end = language.find(|next: char| !next.is_ascii_alphanumeric() && next != '-').unwrap_or(language.len());
     language.get(..end).filter(|language| !language.is_empty()).map(str::to_ascii_lowercase)
+}
+
+/// Returns whether the value of a cookie is one of [`LANGUAGES`].
+fn is_language(value: &str) -> bool {
+    LANGUAGES.contains(&value)
 }
 
 /// The language without script and region, in lower case.

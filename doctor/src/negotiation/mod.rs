@@ -6,7 +6,10 @@ mod compare;
 mod devices;
 mod languages;
 
-use edgefront::{config::PageConfig, page_cache::Reason};
+use edgefront::{
+    config::{PageConfig, rules::CookieKind},
+    page_cache::Reason,
+};
 use http::{HeaderName, header};
 
 use super::{advice::Rule, examine::Examined, shop::Shop};
@@ -18,7 +21,10 @@ const VARIABLE: &str = "HEADERS_NORMALIZED";
 const VARIED_RISK: &str = "each page is stored once for each value.";
 const SAME_RISK: &str = "all clients get the same page, also those that were not compared.";
 
-/// The finding on one request header.
+const COOKIE_RISK: &str =
+    "visitors with another value get pages of their own; add a value when the shop gets a language.";
+
+/// The finding on one request header, or on the cookie that replaces it.
 pub struct Finding {
     pub note: String,
     pub rules: Vec<Rule>,
@@ -46,7 +52,12 @@ pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig) -> Ve
         let values = match name {
             header::USER_AGENT => devices::values(shop, &urls, is_named).await,
             header::ACCEPT => accept::values(shop, &pages).await,
-            _ => languages::values(shop, &urls).await,
+            _ => {
+                let found = languages::find(shop, &urls).await;
+                let cookie = found.as_ref().and_then(|found| found.cookie.as_deref());
+                findings.extend(cookie.filter(|rule| !has_rule(config, rule)).map(Finding::of_language_cookie));
+                found.map(|found| found.values)
+            }
         };
         let Some(values) = values else { continue };
         let is_always_same = matches!(&values, Values::Listed { values, .. } if values.is_empty());
@@ -55,6 +66,13 @@ pub async fn find(shop: &Shop, examined: &[Examined], config: &PageConfig) -> Ve
         }
     }
     findings
+}
+
+/// Returns whether a rule names the cookie of a rule of `COOKIES_VARIED`.
+fn has_rule(config: &PageConfig, rule: &str) -> bool {
+    let (name, value) = rule.split_once('=').unwrap_or((rule, ""));
+    let value = value.split('|').next().unwrap_or_default();
+    config.cookies.kind(name, value) != CookieKind::Unknown
 }
 
 /// At most [`MAX_PAGES`] pages from the whole list.
@@ -74,6 +92,17 @@ enum Values {
 }
 
 impl Finding {
+    /// `rule`: of `COOKIES_VARIED`.
+    fn of_language_cookie(rule: &str) -> Self {
+        let name = rule.split('=').next().unwrap_or_default();
+        let note = format!(
+            "pages set the cookie {name} to their language, and it selects the language: COOKIES_VARIED {rule} gives its \
+             visitors shared pages, one for each value. Risk: {COOKIE_RISK}"
+        );
+        let rules = vec![Rule { variable: "COOKIES_VARIED", value: rule.to_owned(), risk: COOKIE_RISK }];
+        Self { note: note.trim_end_matches('.').to_owned(), rules }
+    }
+
     /// `varying`: number of pages whose `Vary` names the header. 0: pages differ although none does.
     fn of(name: &HeaderName, varying: usize, values: Values) -> Self {
         let (remedy, mut rules) = match values {
@@ -90,16 +119,12 @@ impl Finding {
             }
         };
         let remedy = remedy.trim_end_matches('.');
-        if varying == 0 && rules.is_empty() {
-            let note =
-                format!("pages differ by {name}, but no Vary names it: {remedy}, and the header in HEADERS_VARIED");
-            return Self { note, rules };
-        }
         if varying == 0 {
+            let each = if rules.is_empty() { "each spelling of it then selects a page of its own, so " } else { "" };
             rules.push(Rule { variable: "HEADERS_VARIED", value: name.to_string(), risk: VARIED_RISK });
             let note = format!(
                 "pages differ by {name}, but no Vary names it, so visitors would get each other's variant: HEADERS_VARIED \
-                 {name} keeps them apart, and {remedy}"
+                 {name} keeps them apart, and {each}{remedy}"
             );
             return Self { note, rules };
         }

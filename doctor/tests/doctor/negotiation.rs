@@ -51,6 +51,63 @@ fn pages_that_differ_although_no_vary_says_so_are_kept_apart() {
     assert!(report["notes"].to_string().contains("no Vary names it"), "{report:#}");
 }
 
+/// A shop in English and German that forbids nothing. `page` gets the language and returns the page.
+fn bilingual(default: &'static str, page: impl Fn(&Asked, &str) -> Reply + Send + Sync + 'static) -> Value {
+    let shop = Shop::start(move |asked: &Asked| {
+        let chosen = asked.cookies.split("; ").find_map(|pair| pair.strip_prefix("locale="));
+        let preferred = ["de", "en"].into_iter().find(|language| asked.header("accept-language").starts_with(language));
+        page(asked, chosen.or(preferred).unwrap_or(default))
+    });
+    shop.examine(&[])
+}
+
+#[test]
+fn a_template_that_announces_one_language_in_all_pages_hides_no_language() {
+    let page = |asked: &Asked, language: &str| {
+        let number = asked.number;
+        Reply::html(format!("<html lang='en'><p>In {language}</p><b>{number}</b>{}</html>", book_links(8)))
+    };
+    let report = bilingual("en", page);
+    assert_eq!(report["vars"]["HEADERS_NORMALIZED"], "+ accept-language=en|de", "{report:#}");
+    // The page without the header announces the wrong language, so no list is known to be right.
+    let report = bilingual("de", page);
+    assert_eq!(report["vars"].get("HEADERS_NORMALIZED"), None, "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language");
+}
+
+#[test]
+fn pages_of_unknown_languages_are_kept_apart() {
+    let report = bilingual("en", |_, language| Reply::html(format!("<p>In {language}</p>{}", book_links(8))));
+    assert_eq!(report["vars"].get("HEADERS_NORMALIZED"), None, "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language", "{report:#}");
+    assert!(report["notes"].to_string().contains("list the values"), "{report:#}");
+}
+
+#[test]
+fn the_cookie_of_a_language_selects_a_page() {
+    let page = |_: &Asked, language: &str| {
+        let page = Reply::html(format!("<p>In {language}</p>{}", book_links(8)));
+        page.with("set-cookie", &format!("locale={language}; Path=/"))
+    };
+    let report = bilingual("en", page);
+    assert_eq!(report["vars"]["COOKIES_VARIED"], "+ locale=en|de", "{report:#}");
+    assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None, "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_DROPPED"], "+ locale@/, locale@/books/*/", "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_NORMALIZED"], "+ accept-language=en|de", "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language", "{report:#}");
+}
+
+#[test]
+fn a_cookie_that_only_records_the_language_is_no_choice() {
+    let shop = Shop::start(|asked: &Asked| {
+        let language = if asked.header("accept-language").starts_with("de") { "de" } else { "en" };
+        let page = Reply::html(format!("<p>In {language}</p>{}", book_links(8)));
+        page.with("set-cookie", &format!("seen={language}"))
+    });
+    let report = shop.examine(&[]);
+    assert_eq!(report["vars"].get("COOKIES_VARIED"), None, "{report:#}");
+}
+
 #[test]
 fn pages_for_phones_are_found() {
     let report = Shop::start(adaptive).examine(&[]);
