@@ -4,6 +4,7 @@
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
+use super::rules::paths::page_of_data;
 use crate::schema::ids::ItemId;
 
 /// The patterns of `ITEM_ROUTES` or `FLASH_CHECKOUT`. The default is that of `ITEM_ROUTES`: all forms of the demo shop.
@@ -97,6 +98,7 @@ impl Route {
     fn item(&self, path: &str, query: &str) -> Option<ItemId> {
         match self {
             Self::Path { before, after } => {
+                let path = page_of_data(path).unwrap_or(path);
                 let segment = path.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?;
                 ItemId::parse(&percent_decode_str(segment).decode_utf8().ok()?).ok()
             }
@@ -135,6 +137,11 @@ mod tests {
             ("/products/", None, None),
             ("/products/%ff", None, None),
             ("/a/mug/view", None, Some("mug")),
+            ("/products/mug.data", None, Some("mug")),
+            ("/products/mug/_.data", None, Some("mug")),
+            ("/a/mug/view.data", None, Some("mug")),
+            ("/products/.data", None, None),
+            ("/products/data", None, Some("data")),
             ("/other", Some("item=mug"), None),
         ] {
             assert_eq!(routes.item(path, query).as_ref().map(ItemId::as_str), item, "{path} {query:?}");

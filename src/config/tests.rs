@@ -82,7 +82,7 @@ fn every_wrong_variable_names_itself_and_no_secret_shows() {
 #[test]
 fn visitors_sign_in_at_or_below_login_routes() {
     let routes = read(&[("LOGIN_ROUTES", "/login, /User/")]).unwrap().origin.login_routes;
-    for path in ["/login", "/Login/", "/login/again", "/%6cogin;a=b", "/user", "/reset"] {
+    for path in ["/login", "/Login/", "/login/again", "/%6cogin;a=b", "/user", "/reset", "/login.data"] {
         assert!(routes.contains(path), "{path}");
     }
     for path in ["/", "/logins", "/a/login", "/a/..%2fb/login"] {

@@ -64,15 +64,27 @@ impl PathPatterns {
         is_plain && self.patterns.contains(&decoded)
     }
 
-    /// Returns whether the list contains a pattern for `path`, which has no slash at its end, or for `path` with one.
+    /// Returns whether the list contains a pattern for `path`, which has no slash at its end, or for `path` with one. The data of a
+    /// page count as the page.
     fn contains_with_or_without_slash(&self, path: &str) -> bool {
-        self.patterns.contains(path) || self.has_folders && self.patterns.contains(&format!("{path}/"))
+        [Some(path), page_of_data(path)]
+            .into_iter()
+            .flatten()
+            .any(|path| self.patterns.contains(path) || self.has_folders && self.patterns.contains(&format!("{path}/")))
     }
 
     /// The paths, decoded and in lower case.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.patterns.names()
     }
+}
+
+/// The path of a page for the path of its data, without a slash at its end: React Router serves the data of `/cart` at `/cart.data`,
+/// and those of `/` and `/cart/` at `/_.data` and `/cart/_.data`. None for another path.
+pub fn page_of_data(path: &str) -> Option<&str> {
+    let page = path.strip_suffix(".data")?;
+    let page = page.strip_suffix("/_").unwrap_or(page);
+    Some(if page.is_empty() { "/" } else { page })
 }
 
 /// The segments of a path in lower case, decoded, without what some origins ignore: empty segments, `.`, and parameters
@@ -144,12 +156,20 @@ mod tests {
             "/checkout%2f",
             "/a%5c..%5ccheckout",
             "/admin/..%2fa",
+            "/admin.data",
+            "/admin/_.data",
+            "/Checkout.data",
+            "//checkout.data",
         ] {
             assert!(rules.contains(path), "{path}");
         }
-        for path in ["/", "/administrators", "/a/admin/x", "/products/Aa", "/a%2Fadmin%2Fx", "/checkouts"] {
+        for path in
+            ["/", "/administrators", "/a/admin/x", "/products/Aa", "/a%2Fadmin%2Fx", "/checkouts", "/checkouts.data"]
+        {
             assert!(!rules.contains(path), "{path}");
         }
+        let home = PathPatterns::parse("/, /cart.data").unwrap();
+        assert!(home.contains("/_.data") && home.contains("/cart.data") && !home.contains("/cart"));
         let encoded = PathPatterns::parse("/my%20account/*, /M%c3%bcller, /café/*").unwrap();
         for path in ["/my%20account/1", "/m%C3%BCller/", "/M%c3%bcller", "/caf%C3%A9/menu"] {
             assert!(encoded.contains(path), "{path}");

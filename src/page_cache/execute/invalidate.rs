@@ -5,7 +5,7 @@ use url::Url;
 
 use super::{bypass::bypass, tokens};
 use crate::{
-    config::Config,
+    config::{Config, rules::paths::page_of_data},
     page_cache::{key::PageKey, policy::Reason, store},
     ports::{
         answer::Answer,
@@ -59,7 +59,8 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
 }
 
 /// The pages that the write may have changed: those under the request's URL and, unless it is one of `CART_ROUTES` or
-/// `LOGIN_ROUTES`, under those of `Location` and `Content-Location` with the same origin. None for one of `WRITES_PERSONAL`.
+/// `LOGIN_ROUTES`, under those of `Location` and `Content-Location` with the same origin. If the request's URL is that of a page's
+/// data, the page is one of them. None for one of `WRITES_PERSONAL`.
 fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
     if config.page.urls.personal_writes.contains(target.path()) {
@@ -67,12 +68,12 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     }
     let routes = [&config.origin.cart_routes, &config.origin.login_routes];
     let is_of_visitor = routes.iter().any(|routes| routes.contains(target.path()));
-    let named =
-        [header::LOCATION, header::CONTENT_LOCATION].into_iter().filter(|_| !is_of_visitor).filter_map(|name| {
-            let text = response.headers().get(name)?.to_str().ok()?;
-            target.join(text).ok().filter(|named| named.origin() == target.origin())
-        });
-    let urls: Vec<_> = std::iter::once(target.clone()).chain(named).collect();
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let named = [page_of_data(target.path()), header(header::LOCATION), header(header::CONTENT_LOCATION)];
+    let mut urls = vec![target.clone()];
+    for text in named.into_iter().flatten().filter(|_| !is_of_visitor) {
+        urls.extend(target.join(text).ok().filter(|named| named.origin() == target.origin()));
+    }
     let mut keys: Vec<_> =
         urls.iter().filter_map(|url| PageKey::of_url(url.as_str(), &config.page.urls).ok()).collect();
     keys.dedup();

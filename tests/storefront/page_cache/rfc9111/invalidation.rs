@@ -13,6 +13,7 @@ scenarios! {
     a_successful_write_voids_the_page_under_its_url,
     a_write_that_failed_or_is_none_voids_nothing,
     a_write_voids_the_pages_that_its_answer_names,
+    a_write_to_the_data_of_a_page_voids_the_page,
     a_write_wins_over_a_render_that_is_under_way,
 }
 
@@ -60,6 +61,24 @@ async fn a_write_voids_the_pages_that_its_answer_names(shop: &Shop) {
         ask(shop, "/list?page=1", &[]).await;
         write(shop, "POST", "/add", Reply::status(201).header(header, value)).await;
         assert_eq!(!is_stored(shop, "/list?page=1").await, is_voided, "{header}: {value}");
+    }
+}
+
+// React Router sends a form to the address of the page's data.
+async fn a_write_to_the_data_of_a_page_voids_the_page(shop: &Shop) {
+    shop.origin.answer(fresh("page", "max-age=60"));
+    for (page, data, is_voided) in [
+        ("/list", "/list.data", true),
+        ("/list", "/list.data?_routes=routes%2Flist", true),
+        ("/list", "/list/_.data", true),
+        ("/", "/_.data?index", true),
+        ("/list", "/lists.data", false),
+        ("/list", "/data", false),
+    ] {
+        ask(shop, page, &[]).await;
+        assert!(is_stored(shop, page).await, "{page}");
+        write(shop, "POST", data, Reply::status(202)).await;
+        assert_eq!(!is_stored(shop, page).await, is_voided, "{data}");
     }
 }
 
