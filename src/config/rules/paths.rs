@@ -81,6 +81,7 @@ impl PathPatterns {
 
 /// The path of a page for the path of its data, without a slash at its end: React Router serves the data of `/cart` at `/cart.data`,
 /// and those of `/` and `/cart/` at `/_.data` and `/cart/_.data`. None for another path.
+#[must_use]
 pub fn page_of_data(path: &str) -> Option<&str> {
     let page = path.strip_suffix(".data")?;
     let page = page.strip_suffix("/_").unwrap_or(page);
