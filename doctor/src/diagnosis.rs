@@ -293,8 +293,8 @@ impl Diagnosis {
         let mut visits = self.examined.iter().flat_map(|page| &page.visits);
         let is_signed_in = |visit: &&Visit| visit.visitor == Visitor::SignedIn;
         let is_same = visits.clone().filter(is_signed_in).all(|visit| visit.differences.is_empty());
-        let text =
-            "the signed-in visitor sees the same pages as everybody; check that the cookies of --login are still valid";
+        let text = "the signed-in visitor sees the same pages as everybody: scripts fill in the account's parts, or the cookies of \
+            --login are no longer valid";
         visits.any(|visit| is_signed_in(&visit)).then_some(text).filter(|_| is_same).map(str::to_owned)
     }
 

@@ -330,3 +330,10 @@ fn a_shop_in_trouble_leaks_nothing() {
 fn sentence(report: &Value) -> &str {
     report["dangers"][0]["sentence"].as_str().unwrap_or_default()
 }
+
+#[test]
+fn a_login_that_changes_no_page_is_noted_with_both_causes() {
+    let shop = Shop::start(|_| Reply::html(book_links(3)).with("cache-control", "public, s-maxage=60"));
+    let notes = shop.examine(&["--login", "sid=1"])["notes"].to_string();
+    assert!(notes.contains("scripts fill in the account's parts") && notes.contains("no longer valid"), "{notes}");
+}
