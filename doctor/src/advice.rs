@@ -98,6 +98,9 @@ const LIST_PARAMETERS: [&str; 9] = ["page", "p", "paged", "sort", "sort_by", "or
 /// Segments of paths at which visitors sign in or register.
 const LOGIN_SEGMENTS: [&str; 7] = ["login", "signin", "sign-in", "register", "signup", "sign-up", "log-in"];
 
+/// Segments of paths to which forms send what only their visitor sees.
+const CART_SEGMENTS: [&str; 4] = ["cart", "basket", "wishlist", "compare"];
+
 /// Segments of paths whose pages belong to one visitor in nearly every shop.
 const PERSONAL_SEGMENTS: [&str; 19] = [
     "account",
@@ -252,11 +255,23 @@ pub fn keep_personal(kind: &str, renders: Renders) -> Option<(String, Rule)> {
     Some((text, Rule { variable: "PATHS_PERSONAL", value: path, risk: PATH_RISK }))
 }
 
-/// The paths at and below the cart to which a form is sent, such as `/cart/*` for `/cart/add`. None for another path.
-pub fn cart_paths(path: &str) -> Option<String> {
-    let segments: Vec<_> = path.split('/').collect();
-    let end = segments.iter().position(|segment| ["cart", "basket", "wishlist", "compare"].contains(segment))?;
-    Some(format!("{}/*", segments.get(..=end)?.join("/")))
+/// The paths at and below the cart to which a form of a page is sent, such as `/cart/*` for `/cart/add`. None for another path.
+///
+/// Each page of a kind may have its own cart: `/events/ball/cart/add` on `/events/ball/`, of `/events/*/`, means `/events/*/cart/*`.
+pub fn cart_paths(target: &str, page: &str, kind: &str) -> Option<String> {
+    let segments: Vec<_> = target.split('/').collect();
+    let end = segments.iter().position(|segment| CART_SEGMENTS.contains(segment))?;
+    let kind = kind.split('?').next().unwrap_or_default().replace("{item}", "*");
+    let of_kind: Vec<_> = page.split('/').zip(kind.split('/')).collect();
+    let same = segments.iter().zip(&of_kind).take_while(|(own, (of_page, _))| *own == of_page).count();
+    let general = of_kind.iter().map(|(_, general)| *general).take(same);
+    let path: Vec<_> = general.chain(segments.iter().skip(same).copied()).take(end + 1).collect();
+    Some(format!("{}/*", path.join("/")))
+}
+
+/// Returns whether a path is one of the cart.
+pub fn is_cart(path: &str) -> bool {
+    path.split('/').any(|segment| CART_SEGMENTS.contains(&segment))
 }
 
 /// Returns whether visitors sign in or register at the pages of a kind.
@@ -336,6 +351,21 @@ mod tests {
         }
         let list = rules(Reason::NoItem, "/books?page&sort", &[]).unwrap();
         assert_eq!(list, ["PATHS_SHARED /books", "QUERY_KEPT page", "QUERY_KEPT sort"]);
+    }
+
+    #[test]
+    fn the_carts_of_a_kind_are_one_path() {
+        for (target, page, kind, expected) in [
+            ("/cart/add/mug", "/products/mug", "/products/{item}", Some("/cart/*")),
+            ("/en/cart/add", "/en/products/mug", "/en/products/*?size", Some("/en/cart/*")),
+            ("/events/ball/cart/add", "/events/ball/", "/events/{item}/", Some("/events/*/cart/*")),
+            ("/events/series/cart/add", "/events/series/1/", "/events/*/*/", Some("/events/*/cart/*")),
+            ("/ball/cart/add", "/ball/", "/*/", Some("/*/cart/*")),
+            ("/basket", "/ball/", "/*/", Some("/basket/*")),
+            ("/events/ball/", "/events/ball/", "/events/{item}/", None),
+        ] {
+            assert_eq!(cart_paths(target, page, kind).as_deref(), expected, "{target}");
+        }
     }
 
     #[test]

@@ -60,14 +60,23 @@ pub fn notes_of_kind(kind: &str, pages: &[&Examined]) -> Vec<String> {
     notes
 }
 
-/// A note on invisible values of the pages that change at each request, such as a time in a script.
-pub fn note_on_noise(kind: &str, pages: &[&Examined]) -> Option<String> {
-    let found = pages.iter().find_map(|page| page.noise.first())?;
-    Some(format!(
-        "pages of {kind} contain an invisible value that changes at each request: `{}` or `{}`; all visitors of a stored page get \
-         the same one",
-        found.one, found.other
-    ))
+/// Notes on invisible values of the kinds' pages that change at each request, such as a time in a script: one for each place.
+pub fn notes_on_noise(of_kinds: Vec<(String, Difference)>) -> Vec<String> {
+    let mut places: Vec<(Vec<String>, Difference)> = Vec::new();
+    for (kind, found) in of_kinds {
+        match places.iter_mut().find(|(_, known)| known.has_place_of(&found)) {
+            Some((kinds, _)) => kinds.push(kind),
+            None => places.push((vec![kind], found)),
+        }
+    }
+    let note = |(kinds, found): (Vec<String>, Difference)| {
+        let (kinds, one, other) = (kinds.join(", "), found.one, found.other);
+        format!(
+            "pages of {kinds} contain an invisible value that changes at each request: `{one}` or `{other}`; all visitors of a stored \
+             page get the same one, so a script that takes it for the current time is late by the age of the page"
+        )
+    };
+    places.into_iter().map(note).collect()
 }
 
 /// A note if hits are lost for text that visitors may do without: the proposed `rules` make the cookies personal that the shop

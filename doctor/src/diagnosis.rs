@@ -69,7 +69,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let mut diagnosis = Diagnosis { app, shop, visitors, settings, examined };
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
-    let (mut dangers, mut found, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut dangers, mut found, mut notes, mut noise) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     // First, because the trials then know the cookie that keeps a visitor's language.
     for Finding { note, rules } in
         negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
@@ -85,7 +85,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         let protecting = of_kind.dangers.iter().flat_map(|danger| &danger.rules);
         diagnosis.settings = diagnosis.settings.with_rules(protecting);
         notes.extend(of_kind.is_joined.then(|| siblings::note(&kind, &pages)));
-        notes.extend(danger::note_on_noise(&kind, &pages));
+        noise.extend(pages.iter().find_map(|page| page.noise.first()).map(|found| (kind.clone(), found.clone())));
         notes.extend(danger::notes_of_kind(&kind, &pages));
         notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
         found.push((report, of_kind));
@@ -101,6 +101,11 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let holes = diagnosis.settings.config()?.page.cookies.holes;
     for report in &mut reports {
         report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !holes.contains(&rule.value));
+    }
+    notes.extend(danger::notes_on_noise(noise));
+    if let Some((note, rules)) = robots.personal_paths(&diagnosis.settings.config()?.page.urls.personal_paths) {
+        notes.push(note);
+        diagnosis.settings = diagnosis.settings.with_rules(&rules);
     }
     notes.extend(files::note(&diagnosis.shop, &robots, &diagnosis.settings, &diagnosis.examined).await?);
     let mut report = diagnosis.finish(start, preset, sample, (dangers, reports));
@@ -130,6 +135,20 @@ async fn examine_all(examiner: &Examiner<'_>, sample: &Sample) -> Vec<Examined> 
         pages.extend(examiner.examine(url).await);
     }
     pages
+}
+
+/// One page for each reason why pages are not stored, and the number of these pages. The most frequent reason comes first, because its
+/// rules often store other pages, too.
+fn refused<'a>(pages: &[&'a Examined]) -> Vec<(&'a Examined, usize)> {
+    let mut refused: Vec<(&Examined, usize)> = Vec::new();
+    for page in pages.iter().filter(|page| page.verdict.is_err()) {
+        match refused.iter_mut().find(|(known, _)| known.is_refused_as(page)) {
+            Some((_, count)) => *count += 1,
+            None => refused.push((page, 1)),
+        }
+    }
+    refused.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    refused
 }
 
 /// All findings about the shop.
@@ -184,8 +203,9 @@ impl Diagnosis {
         of_kind: &PagesOfKind,
         endangered: &[Url],
     ) -> Result<Settings, Failure> {
-        let (unchanged, pages) = (self.settings.clone(), self.pages(&of_kind.pages));
-        let Some(page) = pages.iter().find(|page| page.verdict.is_err()) else { return Ok(unchanged) };
+        let (mut settings, pages) = (self.settings.clone(), self.pages(&of_kind.pages));
+        let refused = refused(&pages);
+        let Some((page, _)) = refused.first() else { return Ok(settings) };
         // A trial with CSRF_COOKIE shows whether such tokens stay a difference.
         let is_unsafe = |page: &&&Examined| {
             let between = page.renders_differ.iter().flatten();
@@ -200,42 +220,49 @@ impl Diagnosis {
             }
             let why = format!("None: two visitors' renders of {} differ, so it must not be shared.", page.url);
             report.remedy = Some(why);
-            return Ok(unchanged);
+            return Ok(settings);
         }
         if endangered.contains(&page.url) {
             report.remedy = Some("None: these pages are in danger, so no rule may share them.".to_owned());
-            return Ok(unchanged);
+            return Ok(settings);
         }
         let (shop, visitors, sample) = (&self.shop, &self.visitors, self.examined.as_slice());
         let siblings = if of_kind.is_joined { pages.as_slice() } else { &[] };
-        let trial = Trial { shop, visitors, settings: &self.settings, sample, endangered, siblings };
         eprintln!("...  trying rules for {}", report.kind);
-        Ok(match trial.run(&report.kind, page).await? {
-            Outcome::Works { rules, settings } => {
-                let same = pages.iter().filter(|other| other.is_refused_as(page)).count();
-                report.hit_ratio_with_rules =
-                    report.hit_ratio + average([(1.0, same), (0.0, pages.len() - same)].into_iter());
-                let text = if rules.is_empty() { "the other proposed rules store these pages, too." } else { TRIED };
-                report.remedy = Some(text.to_owned());
-                report.rules = rules;
-                settings
+        let (mut is_stored, mut failures) = (false, Vec::new());
+        for (page, count) in refused {
+            let trial = Trial { shop, visitors, settings: &settings, sample, endangered, siblings };
+            match trial.run(&report.kind, page).await? {
+                Outcome::Works { rules, settings: with_rules } => {
+                    report.hit_ratio_with_rules += average([(1.0, count), (0.0, pages.len() - count)].into_iter());
+                    report.rules.extend(rules);
+                    (is_stored, settings) = (true, with_rules);
+                }
+                Outcome::Differs { rules, differences, at, .. } => {
+                    let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
+                    let of_session = are_tokens && at == page.url.as_str() && !differences.is_empty();
+                    report.differences.extend(differences);
+                    let shared = || {
+                        let names = advice::names(&rules);
+                        format!("None: {names} would store {at}, which is not the same for all visitors.")
+                    };
+                    failures.push((page, if of_session { SESSION_TOKEN.to_owned() } else { shared() }));
+                }
+                Outcome::Personal(text, rule) => return Ok(report.keep_personal(text, rule, &self.settings)),
+                Outcome::NoRule(text) => failures.push((page, text)),
             }
-            Outcome::Differs { rules, differences, at, .. } => {
-                let are_tokens = differences.iter().all(|found| found.kind == DifferenceKind::CsrfToken);
-                report.remedy = Some(if are_tokens && at == page.url.as_str() && !differences.is_empty() {
-                    SESSION_TOKEN.to_owned()
-                } else {
-                    format!("None: {} would store {at}, which is not the same for all visitors.", advice::names(&rules))
-                });
-                report.differences.extend(differences);
-                unchanged
-            }
-            Outcome::Personal(text, rule) => report.keep_personal(text, rule, &self.settings),
-            Outcome::NoRule(text) => {
-                report.remedy = Some(text);
-                unchanged
-            }
-        })
+        }
+        let failure = failures.into_iter().next();
+        if is_stored {
+            let text = if report.rules.is_empty() { "the other proposed rules store these pages, too." } else { TRIED };
+            report.remedy = Some(text.to_owned());
+            let warning =
+                |(page, text): (&Examined, String)| format!("pages such as {} stay unstored. {text}", page.url);
+            report.warning = report.warning.take().or_else(|| failure.map(warning));
+        } else {
+            report.remedy = failure.map(|(_, text)| text);
+        }
+        Ok(settings)
     }
 
     /// Looks for holes of shared pages, for visitors who otherwise get pages of their own. Returns the settings with them.
@@ -273,7 +300,8 @@ impl Diagnosis {
             rules.push(Rule { variable: "LOGIN_ROUTES", value, risk: advice::LOGIN_RISK });
         } else if report.hit_ratio_with_rules > 0.0 {
             let to_itself = kind.filter(|_| pages.iter().any(|page| page.posts_to.contains(&page.path)));
-            let to_cart = pages.iter().flat_map(|page| &page.posts_to).filter_map(|path| advice::cart_paths(path));
+            let forms = pages.iter().flat_map(|page| page.posts_to.iter().map(|target| (target, &page.path)));
+            let to_cart = forms.filter_map(|(target, path)| advice::cart_paths(target, path, &report.kind));
             let routes = [&config.page.urls.personal_writes, &config.origin.cart_routes];
             let is_new = |value: &String| !routes.iter().any(|routes| routes.contains(value));
             for value in to_itself.into_iter().chain(to_cart).filter(is_new) {

@@ -88,7 +88,12 @@ impl Difference {
     /// render.
     pub fn explains(&self, other: &Self) -> bool {
         let has_its_pieces = self.pieces.start <= other.pieces.start && other.pieces.end <= self.pieces.end;
-        self.kind == other.kind && self.place == other.place && has_its_pieces
+        self.has_place_of(other) && has_its_pieces
+    }
+
+    /// Returns whether both differences are of the same kind, after the same text. They may belong to different pages.
+    pub fn has_place_of(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.place == other.place
     }
 }
 
@@ -112,8 +117,9 @@ pub fn of_change(
     let (text_of_one, text_of_other) = shown.unwrap_or_else(|| (all_of_one.clone(), all_of_other.clone()));
     let same = same_start(&text_of_one, &text_of_other);
     let excerpt = |text: &str| {
-        let text: String = text.chars().skip(same.saturating_sub(CONTEXT)).take(EXCERPT).collect();
-        without_secrets(&text)
+        let start = same.saturating_sub(CONTEXT);
+        let text: String = text.chars().skip(start).take(EXCERPT).collect();
+        without_secrets(&from_difference(&text, same - start))
     };
     let (visible_of_one, visible_of_other) = texts(Detail::VisibleText);
     // Tags beside the text, such as a form with a token, say less than the text.
@@ -138,6 +144,19 @@ pub fn of_change(
 /// Number of characters that both texts begin with.
 fn same_start(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+}
+
+/// A text whose difference begins after `same` characters. A long word that begins before the difference loses its start, so that the
+/// excerpt shows the difference. A time stays whole.
+fn from_difference(text: &str, same: usize) -> String {
+    let (before, after) = text.split_at(text.char_indices().nth(same).map_or(text.len(), |(index, _)| index));
+    let kept = before.trim_end_matches(is_of_word);
+    let start = before.get(kept.len()..).unwrap_or_default();
+    let end: String = after.chars().take_while(|character| is_of_word(*character)).collect();
+    if start.chars().count() < MAX_WORD / 2 || is_time(&format!("{start}{end}")) {
+        return text.to_owned();
+    }
+    format!("{kept}…{after}")
 }
 
 /// The kind of a difference in tags and scripts.
@@ -170,14 +189,18 @@ fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '-' | '+' | '.')
 }
 
+/// Returns whether a word is a time, in seconds or milliseconds.
+fn is_time(word: &str) -> bool {
+    word.len() <= 20 && word.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit())
+}
+
 /// Text in one line. Long words lose their end, because they may be tokens. A time, which has at most 20 digits, is none.
 fn without_secrets(text: &str) -> String {
     let mut safe = String::new();
     let words = text.split_inclusive(|character| !is_of_word(character));
     for word in words {
         let own = word.trim_end_matches(|character| !is_of_word(character));
-        let is_time = own.len() <= 20 && own.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
-        if is_time || own.chars().count() <= MAX_WORD / 2 {
+        if is_time(own) || own.chars().count() <= MAX_WORD / 2 {
             safe.push_str(word);
         } else {
             safe.extend(own.chars().take(MAX_WORD / 2));
@@ -238,6 +261,17 @@ mod tests {
             panic!("one difference")
         };
         assert_eq!((difference.one.as_str(), difference.other.as_str()), ("token: abcdefgh…", "token: zyxwvuts…"));
+    }
+
+    #[test]
+    fn an_excerpt_shows_the_difference_of_long_words() {
+        let between = |one: &str, other: &str| {
+            let link = |version: &str| format!("<link href=/theme.css?version={version}>");
+            let found = differences(&link(one), &link(other), CsrfTokens::Personal).remove(0);
+            [found.one, found.other].map(|text| text.rsplit('=').next().unwrap_or_default().to_owned())
+        };
+        assert_eq!(between("c534d21b5f04-111", "c534d21b5f04-222"), ["…111\">", "…222\">"]);
+        assert_eq!(between("1795726406.1", "1795726406.2"), ["1795726406.1\">", "1795726406.2\">"]);
     }
 
     #[test]

@@ -11,13 +11,14 @@ use http::HeaderValue;
 use xtask::failure::Failure;
 
 use super::{
-    advice::{HOLE_COOKIE_RISK, Rule, path_pattern},
+    advice::{HOLE_COOKIE_RISK, Rule, cart_paths, path_pattern},
     elements,
-    examine::{Examined, Examiner, Visit},
+    examine::{A_SECOND, Examined, Examiner, Visit},
     pieces::Pieces,
     render,
     settings::Settings,
     shop::Shop,
+    siblings::is_language,
     visitor::{self, Visitor, Visitors},
 };
 
@@ -29,6 +30,10 @@ const MAX_RULES: usize = 6;
 const HOLE_RISK: &str = "each view by such a visitor costs the shop one request, as without edgefront, but the page \
     begins at once. A part that differs for other accounts only, such as prices for groups, a link for staff or the \
     language of the account, shows what a visitor without cookies sees.";
+
+/// The warning if the sample probably lacks the page with the account's basket.
+const NO_BASKET: &str = "these pages have baskets of their own, and no examined page shows the account's, so no holes are proposed: start \
+    the doctor at the page that shows it";
 
 /// The elements that cover the differences of one page.
 enum Covering {
@@ -75,6 +80,14 @@ impl HoleTrial<'_> {
         let differs = |page: &&&Examined| {
             signed_in(page).is_some_and(|visit| !visit.differences.is_empty() && !visit.gets_stored_page)
         };
+        // The basket may be on one page of the kind only.
+        let mut pages = pages.to_vec();
+        let differences = |page: &&Examined| signed_in(page).map_or(0, |visit| visit.differences.len());
+        pages.sort_by_key(|page| std::cmp::Reverse(differences(page)));
+        let is_same = |pair: &[&Examined]| matches!(pair, [one, other] if differences(one) == differences(other));
+        if pages.iter().any(|page| has_own_cart(page, kind)) && pages.windows(2).all(is_same) {
+            return Ok(HoleOutcome::NotCovered(NO_BASKET.to_owned()));
+        }
         let mut selectors = Vec::new();
         let mut cookies_of_holes = None;
         for page in pages.iter().filter(differs).take(MAX_PAGES) {
@@ -99,7 +112,7 @@ impl HoleTrial<'_> {
         }
         let holes = self.rules(&pattern, &selectors, &names);
         // With the rules for other kinds, these may be too many.
-        if holes.settings.config().is_err() || !self.is_safe(&holes.settings, &pattern, pages).await? {
+        if holes.settings.config().is_err() || !self.is_safe(&holes.settings, &pattern, &pages).await? {
             return Ok(HoleOutcome::NoRule);
         }
         Ok(HoleOutcome::Works(holes))
@@ -123,16 +136,14 @@ impl HoleTrial<'_> {
         let Ok(key) = PageKey::of_url(page.url.as_str(), &app.config.page.urls) else { return Ok(Covering::NoAnswer) };
         let examiner = Examiner { app: app.clone(), shop: self.shop, visitors: self.visitors };
         let pages = async {
-            let shared = [examiner.render(&key).await?, examiner.render(&key).await?];
-            let own = [
-                examiner.own_page(&key, &page.url, cookies).await?,
-                examiner.own_page(&key, &page.url, cookies).await?,
-            ];
-            Some((shared, own))
+            let first = (examiner.render(&key).await?, examiner.own_page(&key, &page.url, cookies).await?);
+            tokio::time::sleep(A_SECOND).await;
+            let second = (examiner.render(&key).await?, examiner.own_page(&key, &page.url, cookies).await?);
+            Some((first, second))
         };
-        let Some((shared, own)) = pages.await else { return Ok(Covering::NoAnswer) };
+        let Some(((shared, own), (shared_again, own_again))) = pages.await else { return Ok(Covering::NoAnswer) };
         let pieces = |html: &str, again: &str| Pieces::of(html, examiner.csrf_tokens()).compared_with(again);
-        let (shared, own) = (pieces(&shared[0].text(), &shared[1].text()), pieces(&own[0].text(), &own[1].text()));
+        let (shared, own) = (pieces(&shared.text(), &shared_again.text()), pieces(&own.text(), &own_again.text()));
         Ok(elements::covering(&shared, &own).map_or_else(Covering::NotCovered, Covering::Selectors))
     }
 
@@ -171,6 +182,16 @@ impl HoleTrial<'_> {
         }
         Ok(true)
     }
+}
+
+/// Returns whether a form of the page is sent to a cart that other pages of the kind do not have, such as `/events/ball/cart/add`. A
+/// language has a cart for all of its pages.
+fn has_own_cart(page: &Examined, kind: &str) -> bool {
+    page.posts_to.iter().any(|target| {
+        let carts = [page.path.as_str(), ""].map(|path| cart_paths(target, path, kind).unwrap_or_default());
+        let mut segments = carts[0].split('/').zip(carts[1].split('/'));
+        segments.any(|(of_kind, own)| of_kind != own && !is_language(own))
+    })
 }
 
 /// The warning that no holes cover the page of visitors with these cookies.

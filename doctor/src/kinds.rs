@@ -1,7 +1,8 @@
 //! Kinds of pages: addresses with the same path pattern.
 //!
 //! A segment of a path becomes `*` if it looks like one of many: it contains a digit, or it has many siblings. Siblings
-//! that have pages below them count apart from those that have none.
+//! that have pages below them count apart from those that have none. A segment without a digit keeps its name if most pages of the
+//! level above have it, such as `reviews` of each product.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,6 +11,8 @@ use url::Url;
 
 /// So many siblings make a segment one of many.
 const MANY: usize = 6;
+/// A segment below so many pages may be the name of a page that each of them has.
+const MANY_PARENTS: usize = 3;
 /// As [`MANY`], at the top of the site, which has many pages of its own, such as /about and /cart.
 const MANY_AT_TOP: usize = 12;
 
@@ -58,9 +61,11 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
     let depth = shapes.iter().map(|shape| shape.segments.len()).max().unwrap_or_default();
     for depth in 0..depth {
         let mut siblings: HashMap<(String, bool), HashSet<&str>> = HashMap::new();
+        let mut parents: HashMap<String, Parents> = HashMap::new();
         for (pattern, shape) in patterns.iter().zip(shapes) {
-            if let Some(segment) = shape.segments.get(depth) {
+            if let (Some(segment), Some(parent)) = (shape.segments.get(depth), shape.segments.get(..depth)) {
                 siblings.entry((pattern.clone(), shape.is_last(depth))).or_default().insert(segment);
+                parents.entry(pattern.clone()).or_default().add(segment, parent);
             }
         }
         let many = if depth == 0 { MANY_AT_TOP } else { MANY };
@@ -71,7 +76,8 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
             };
             let is_literal = segment.is_empty() || segment == "{item}";
             let has_digit = segment.bytes().any(|byte| byte.is_ascii_digit());
-            let is_variable = !is_literal && (has_digit || is_one_of_many());
+            let has_most_parents = || parents.get(pattern).is_some_and(|parents| parents.have_mostly(segment));
+            let is_variable = !is_literal && (has_digit || is_one_of_many() && !has_most_parents());
             pattern.push('/');
             pattern.push_str(if is_variable { "*" } else { segment });
         }
@@ -81,6 +87,27 @@ pub fn patterns(shapes: &[Shape]) -> Vec<String> {
         parameters => format!("{pattern}?{}", parameters.join("&")),
     };
     patterns.into_iter().zip(shapes).map(with_parameters).collect()
+}
+
+/// The paths of one pattern that have pages below them.
+#[derive(Default)]
+struct Parents<'a> {
+    all: HashSet<&'a [String]>,
+    /// The paths below which there is a segment.
+    of_segment: HashMap<&'a str, HashSet<&'a [String]>>,
+}
+
+impl<'a> Parents<'a> {
+    fn add(&mut self, segment: &'a str, parent: &'a [String]) {
+        self.all.insert(parent);
+        self.of_segment.entry(segment).or_default().insert(parent);
+    }
+
+    /// Returns whether at least half of the paths have the segment below them.
+    fn have_mostly(&self, segment: &str) -> bool {
+        let count = self.of_segment.get(segment).map_or(0, HashSet::len);
+        count >= MANY_PARENTS && 2 * count >= self.all.len()
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +148,19 @@ mod tests {
             "/shoes/*/sizes/",
         ];
         assert_eq!(kinds(&paths), expected);
+    }
+
+    #[test]
+    fn a_page_that_most_parents_have_keeps_its_name() {
+        let events = ["autumn", "winter", "spring", "summer", "harbour", "river"];
+        let mut paths: Vec<_> = events.map(|event| format!("/hall/{event}/resend/")).into();
+        paths.extend((1..8).map(|date| format!("/hall/series/{date}/")));
+        assert_eq!(kinds(&paths), ["/hall/*/*/", "/hall/*/resend/"]);
+        let in_categories = |product: &str| ["sale", "new", "red"].map(|category| format!("/{category}/{product}"));
+        let words = ["lamp", "mug", "bowl", "vase", "chair", "desk", "rug"];
+        let mut paths: Vec<_> = (0..12).map(|shop| format!("/shop-{shop}/{}", words[shop % 7])).collect();
+        paths.extend(in_categories("lamp").map(|path| format!("/shop-1{path}")));
+        assert_eq!(kinds(&paths), ["/*/*", "/*/new/lamp", "/*/red/lamp", "/*/sale/lamp"]);
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! robots.txt (RFC 9309).
 
+use edgefront::config::rules::PathPatterns;
 use robotstxt::DefaultMatcher;
 use url::Url;
 use xtask::failure::Failure;
 
-use super::shop::{self, NoPage, Shop};
+use super::{
+    advice::{self, PATH_RISK, Rule},
+    shop::{self, NoPage, Shop},
+};
 
 /// The doctor's name in robots.txt.
 pub const AGENT: &str = "edgefront-doctor";
@@ -42,6 +46,42 @@ impl Robots {
     pub fn allows(&self, url: &Url) -> bool {
         DefaultMatcher::default().one_agent_allowed_by_robots(&self.0, AGENT, url.as_str())
     }
+
+    /// Rules for the forbidden paths that name pages of one visitor, such as `Disallow: */cart/`, and a note on them. The doctor
+    /// requests no such page, and a pattern of a sharing rule could cover it. None if `known` has all of them.
+    pub fn personal_paths(&self, known: &PathPatterns) -> Option<(String, Vec<Rule>)> {
+        let lines = self.0.lines().filter_map(|line| line.split('#').next()?.split_once(':'));
+        let forbidden =
+            lines.filter(|(name, _)| name.trim().eq_ignore_ascii_case("disallow")).map(|(_, path)| path.trim());
+        let mut paths = Vec::new();
+        for path in forbidden.filter(|path| !path.contains('?')).flat_map(patterns) {
+            let is_known = known.contains(&path.replace('*', "x")) || paths.contains(&path);
+            if advice::has_personal_name(&path) && !is_known && PathPatterns::parse(&path).is_ok() {
+                paths.push(path);
+            }
+        }
+        let rule = |value: &String| Rule { variable: "PATHS_PERSONAL", value: value.clone(), risk: PATH_RISK };
+        let note = format!(
+            "robots.txt forbids pages that seem to belong to one visitor: PATHS_PERSONAL {} keeps them personal, whatever other \
+             rules cover",
+            paths.join(", ")
+        );
+        (!paths.is_empty()).then(|| (note, paths.iter().map(rule).collect()))
+    }
+}
+
+/// The patterns of the paths that a line of robots.txt forbids. The line names the start of the paths.
+fn patterns(forbidden: &str) -> Vec<String> {
+    let start = forbidden.trim_end_matches(['*', '$']);
+    let starts = match start.trim_start_matches('*') {
+        any if any.len() < start.len() => vec![format!("/*{any}"), any.to_owned()],
+        own => vec![own.to_owned()],
+    };
+    let below = |start: String| match start.strip_suffix('/') {
+        Some(folder) => vec![format!("{folder}/*")],
+        None => vec![format!("{start}/*"), start],
+    };
+    starts.into_iter().filter(|start| start.starts_with('/')).flat_map(below).collect()
 }
 
 #[cfg(test)]
@@ -61,6 +101,19 @@ mod tests {
                 Robots(rules).allows(&url);
             }
         }
+    }
+
+    #[test]
+    fn forbidden_pages_of_one_visitor_are_personal() {
+        let paths = |rules: &str, known: &str| {
+            let found = Robots(rules.to_owned()).personal_paths(&PathPatterns::parse(known).unwrap());
+            found.map(|(_, rules)| rules.into_iter().map(|rule| rule.value).collect::<Vec<_>>()).unwrap_or_default()
+        };
+        let rules = "Disallow: */cart/*\nDisallow: /checkout # all\ndisallow: /*/order/\nDisallow: /media/\nDisallow: /\nDisallow: *\n\
+                     Disallow: /login?next\nDisallow: cart/\nAllow: /account/";
+        assert_eq!(paths(rules, ""), ["/*/cart/*", "/cart/*", "/checkout/*", "/checkout", "/*/order/*"]);
+        assert_eq!(paths(rules, "/cart/*, /*/cart/*, /checkout/*"), ["/*/order/*"]);
+        assert_eq!(paths("Disallow: /", ""), [""; 0]);
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn family(kind: &str) -> Option<String> {
 }
 
 /// Returns whether a segment is a language, such as `en` or `pt-br`.
-fn is_language(segment: &str) -> bool {
+pub fn is_language(segment: &str) -> bool {
     let is_short = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
     segment.split(['-', '_']).all(is_short)
 }

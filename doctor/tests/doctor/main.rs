@@ -6,12 +6,14 @@
 //! - [`negotiation`]: languages and devices.
 //! - [`siblings`]: kinds of few pages with one template.
 //! - [`holes`]: pages that differ for a visitor in a few elements.
+//! - [`events`]: pages with carts and forms of their own below them.
 //! - [`errors`]: shops that the doctor cannot examine.
 
 mod crawl;
 mod dangers;
 mod decisions;
 mod errors;
+mod events;
 mod holes;
 mod negotiation;
 mod siblings;
