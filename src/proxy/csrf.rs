@@ -68,16 +68,19 @@ pub fn protect(headers: &mut HeaderMap, name: &str, uri: &Uri, is_safe: bool) {
 pub fn replace_set_cookie(headers: &mut HeaderMap, name: &str) {
     let header::Entry::Occupied(mut lines) = headers.entry(header::SET_COOKIE) else { return };
     for line in lines.iter_mut() {
-        let replaced = line.to_str().ok().and_then(|text| {
-            let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
-            let (own, value) = pair.split_once('=')?;
-            // An empty value deletes the cookie.
-            (own.trim() == name && !value.trim().is_empty()).then(|| format!("{name}={VALUE};{attributes}"))
-        });
-        if let Some(Ok(replaced)) = replaced.map(HeaderValue::try_from) {
+        if let Some(replaced) = with_common_value(line, name) {
             *line = replaced;
         }
     }
+}
+
+/// A `Set-Cookie` of this name with the common value. None for another name, and if it deletes the cookie.
+pub fn with_common_value(line: &HeaderValue, name: &str) -> Option<HeaderValue> {
+    let text = line.to_str().ok()?;
+    let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
+    let (own, value) = pair.split_once('=')?;
+    let is_set = own.trim() == name && !value.trim().is_empty();
+    is_set.then(|| HeaderValue::try_from(format!("{name}={VALUE};{attributes}")).ok())?
 }
 
 /// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name, so bytes around

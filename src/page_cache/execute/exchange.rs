@@ -61,7 +61,10 @@ pub async fn exchange<'a>(
         Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
         None => (response.status(), response.headers().clone()),
     };
-    let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key.path());
+    let rules = &app.config.page.cookies;
+    let of_csrf = |line: &HeaderValue| proxy::with_common_value(line, rules.csrf.as_ref()?);
+    let csrf_cookie = headers.get_all(header::SET_COOKIE).iter().find_map(of_csrf);
+    let headers = without_dropped_cookies(headers, rules, request.key.path());
     // A 304 that names no item confirms the stored name.
     let item = directives.item.as_ref().or_else(|| validated?.item.as_ref()).cloned();
     let shown = request.key.naming(item.as_ref());
@@ -73,7 +76,9 @@ pub async fn exchange<'a>(
     Ok(match reply.judge(request, popularity, &app.config.page) {
         Ok(judged) => {
             let own_etag = validated.is_some_and(|stored| stored.own_etag);
-            let page = Box::new(reply.into_page(request, own_etag, judged));
+            let mut page = Box::new(reply.into_page(request, own_etag, judged));
+            // All visitors get the same value. Scripts of the page may read it.
+            page.headers.extend(csrf_cookie.map(|line| (header::SET_COOKIE, line)));
             Exchanged::Storable { page, validated, response: Box::new(response), directives }
         }
         Err(reason) => {
