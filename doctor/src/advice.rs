@@ -98,7 +98,7 @@ const LIST_PARAMETERS: [&str; 9] = ["page", "p", "paged", "sort", "sort_by", "or
 /// Segments of paths at which visitors sign in or register.
 const LOGIN_SEGMENTS: [&str; 7] = ["login", "signin", "sign-in", "register", "signup", "sign-up", "log-in"];
 
-/// Segments of paths to which forms send what only their visitor sees.
+/// Segments of paths at which a form changes only its visitor's own content.
 const CART_SEGMENTS: [&str; 4] = ["cart", "basket", "wishlist", "compare"];
 
 /// Segments of paths whose pages belong to one visitor in nearly every shop.

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use edgefront::{config::rules::UrlRules, page_cache::PageKey};
 use url::Url;
 
-/// So many siblings make a segment one of many.
+/// Minimum number of siblings that makes a segment one of many.
 const MANY: usize = 6;
-/// A segment below so many pages may be the name of a page that each of them has.
+/// Minimum number of pages with a segment below them that makes the segment the name of a page that each of them has.
 const MANY_PARENTS: usize = 3;
 /// As [`MANY`], at the top of the site, which has many pages of its own, such as /about and /cart.
 const MANY_AT_TOP: usize = 12;

@@ -1,14 +1,14 @@
 //! Placeholders: the values of tokens in stored pages.
 //!
-//! A token belongs to a session, so no visitor can use the token of a shared render. A stored page has a placeholder in
-//! its place, which names the page and the element. If a request that changes something carries a placeholder,
-//! edgefront replaces it with the visitor's own token: see `execute::tokens`.
+//! A token belongs to a session, so no visitor can use the token of a shared render. A stored page has a placeholder
+//! instead. The placeholder names the page and the element. In an unsafe request, edgefront replaces it with the visitor's
+//! own token: see `execute::tokens`.
 //!
 //! ```text
 //! edgefront-token-<base64url of "<index> <selector>\n<path and query>">
 //! ```
 //!
-//! Its bytes stand for themselves in HTML, forms, JSON and headers.
+//! Its characters need no escapes in HTML, forms, JSON and headers.
 
 use std::ops::Range;
 
@@ -106,7 +106,7 @@ pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     }
 }
 
-/// The token in a visitor's element, without its character references: those of five names, and numbers.
+/// The token in a visitor's element. Resolves character references: numbers, `amp`, `lt`, `gt`, `quot` and `apos`.
 #[must_use]
 pub fn token_of(element: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(element.get(token_range(element)?)?).ok()?;

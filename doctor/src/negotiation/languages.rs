@@ -20,7 +20,7 @@ const LANGUAGES: [&str; 51] = [
     "ca", "is",
 ];
 
-/// More languages are no list: such a page repeats the header. edgefront keeps so many variants of a page.
+/// Maximum number of languages: edgefront keeps 16 variants of a page. A page with more languages repeats the header.
 const MAX_LANGUAGES: usize = 16;
 
 const LANGUAGE_RISK: &str = "a visitor whose languages are not listed gets the page that the shop sends without this \

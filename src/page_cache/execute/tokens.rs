@@ -1,12 +1,12 @@
 //! Tokens of the visitor's session in unsafe requests.
 //!
-//! A stored page has placeholders for them. `assets/holes.js` replaces them in the browser. A form without JavaScript, a
-//! form that a script sends, and a script that read the token when the page was loaded send the placeholder instead.
-//! Then edgefront requests the page for the visitor, and replaces the placeholder with the visitor's token. This
-//! request also starts the session of a new visitor.
+//! A stored page has placeholders instead of tokens. `assets/holes.js` replaces them in the browser. Some requests still
+//! carry a placeholder: those of forms without JavaScript, of `form.submit()`, and of scripts that read the token when the
+//! page was loaded. For such a request, edgefront requests the page for the visitor, and replaces the placeholder with
+//! the visitor's token. The page also starts the session of a new visitor.
 //!
-//! The origin trusts a request with the token. So the browser must prove that a page of this origin sent it, as for
-//! `CSRF_COOKIE`: see [`is_from_own_page`](proxy::is_from_own_page).
+//! The origin trusts a request with a token. So the browser must prove that a page of this origin sent the request, as
+//! for `CSRF_COOKIE`: see [`is_from_own_page`](proxy::is_from_own_page).
 
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
@@ -31,7 +31,7 @@ use crate::{
     proxy::{self, Visit, with_path},
 };
 
-/// Longest body that is searched, bytes.
+/// Longest body with a search for placeholders, bytes.
 const MAX_BODY: usize = 1 << 20;
 
 /// Forwards an unsafe request, with the visitor's tokens in place of placeholders.
@@ -81,7 +81,7 @@ pub(super) fn may_have_placeholders(app: &App, request: &Request) -> bool {
         && proxy::is_from_own_page(request.uri(), request.headers())
 }
 
-/// Reads a body of at most [`MAX_BODY`] bytes. A longer or slow one, and one without a known length, stays a stream.
+/// Reads a body of at most [`MAX_BODY`] bytes. A body that is longer, slow or of unknown length stays a stream.
 async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Option<Passage>), FetchError> {
     let length = content_length(headers).filter(|length| *length <= MAX_BODY);
     let Some(mut passage) = length.and_then(|length| enter_transit(app, Some(length))) else { return Ok((body, None)) };
@@ -94,7 +94,7 @@ async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Optio
     Ok((body, Some(passage)))
 }
 
-/// Path and query of the page whose placeholder a request carries.
+/// Path and query of the page that the first placeholder of a request names.
 fn first_page(headers: &HeaderMap, body: &Body, rules: &HoleRules) -> Option<String> {
     let mut texts = headers.values().map(HeaderValue::as_bytes).chain(bytes_of(body));
     let (_, placeholder) = texts.find_map(|text| Placeholder::find(text, 0))?;
@@ -119,7 +119,7 @@ struct OwnTokens<'a> {
     content: OwnContent,
 }
 
-/// A change of a token, so that it can stand in a text.
+/// Encodes a token for the text around it.
 type Encode = fn(String) -> String;
 
 impl OwnTokens<'_> {
@@ -135,7 +135,7 @@ impl OwnTokens<'_> {
         }
     }
 
-    /// The text with tokens in place of its placeholders. None if it has none.
+    /// The text with tokens in place of its placeholders. None if no placeholder has a token.
     fn replaced(&self, text: &[u8], encode: Encode) -> Option<Vec<u8>> {
         let mut result = Vec::new();
         let mut at = 0;
