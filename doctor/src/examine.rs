@@ -242,7 +242,7 @@ impl Examiner<'_> {
 
     async fn without_holes(&self, key: &PageKey, body: Bytes) -> Bytes {
         let rules: Vec<_> = self.app.config.page.holes.of_path(key.path()).collect();
-        let found = holes::find(&*self.app.html, &rules, &body).await.unwrap_or_default();
+        let found = holes::find(&*self.app.html, &rules, key.path_and_query(), &body).await.unwrap_or_default();
         // The stored page has scripts for tokens, and they belong to the holes.
         let (body, holes) = found.into_page(body, Vec::new());
         let mut kept = Vec::with_capacity(body.len());

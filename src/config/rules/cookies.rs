@@ -79,7 +79,8 @@ impl CookieRules {
         }
     }
 
-    /// Returns whether shared renders of pages at `path` lose the origin's `Set-Cookie` of this name.
+    /// Returns whether shared renders of pages at `path` lose the origin's `Set-Cookie` of this name. `CSRF_COOKIE` counts: it gets the
+    /// common value instead.
     #[must_use]
     pub fn is_dropped(&self, name: &str, path: &str) -> bool {
         self.csrf.as_deref() == Some(name)
