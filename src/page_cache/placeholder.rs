@@ -35,15 +35,19 @@ impl Placeholder {
         text
     }
 
-    fn decode(text: &[u8]) -> Option<Self> {
+    /// The placeholder that is all of `text`.
+    #[must_use]
+    pub fn decode(text: &[u8]) -> Option<Self> {
         let place = String::from_utf8(URL_SAFE_NO_PAD.decode(text.strip_prefix(START.as_bytes())?).ok()?).ok()?;
         let (element, page) = place.split_once('\n')?;
         let (index, selector) = element.split_once(' ')?;
-        Some(Self { page: page.to_owned(), selector: selector.to_owned(), index: index.parse().ok()? })
+        let index = index.parse().ok()?;
+        let is_page = page.starts_with('/') && !page.contains('#');
+        is_page.then(|| Self { page: page.to_owned(), selector: selector.to_owned(), index })
     }
 
-    /// The first placeholder in a body or a header's value, from `at` on, with its range. Only whole values count: fields of a form or
-    /// of JSON, parts of a multipart body, or all of `text`. So a token never enters a text that a visitor writes.
+    /// The first placeholder in a body, from `at` on, with its range. It must be the whole value of a field of a form or of JSON, or
+    /// of a part of a multipart body. So a text of a visitor that mentions one stays as it is.
     #[must_use]
     pub fn find(text: &[u8], mut at: usize) -> Option<(Range<usize>, Self)> {
         loop {
@@ -65,8 +69,8 @@ fn position(text: &[u8]) -> Option<usize> {
     text.windows(START.len()).position(|window| window == START.as_bytes())
 }
 
-/// The range of a token in its element, which begins with its start tag: the value of the attribute `value`, or else of `content`.
-/// None if the element has neither, or an empty one. (HTML Standard, §13.2.5.32 to §13.2.5.38.)
+/// The range of a token in its element, which begins with its start tag: the `value` of a hidden `input`, or the `content` of a
+/// `meta`. None for another element, and for an empty attribute. (HTML Standard, §13.2.5.32 to §13.2.5.38.)
 #[must_use]
 pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     let is_space = u8::is_ascii_whitespace;
@@ -74,12 +78,20 @@ pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     let end_of = |from: usize, is_end: &dyn Fn(&u8) -> bool| {
         from + element.iter().skip(from).position(is_end).unwrap_or(element.len().saturating_sub(from))
     };
-    let mut content = None;
     let mut at = end_of(0, &|byte| is_space(byte) || b"/>".contains(byte));
+    let is = |name: &str| element.get(1..at).is_some_and(|own| own.eq_ignore_ascii_case(name.as_bytes()));
+    let wanted = if is("input") {
+        "value"
+    } else if is("meta") {
+        "content"
+    } else {
+        return None;
+    };
+    let mut token = None;
     loop {
         at = end_of(at, &|byte| !is_space(byte) && *byte != b'/');
         if matches!(byte(at), None | Some(b'>')) {
-            return content;
+            return token;
         }
         let name = at;
         at = end_of(at, &|byte| is_space(byte) || b"/>=".contains(byte));
@@ -94,14 +106,12 @@ pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
             _ => at..end_of(at, &|byte| is_space(byte) || *byte == b'>'),
         };
         at = range.end + usize::from(matches!(byte(range.end), Some(b'"' | b'\'')));
-        if range.is_empty() {
-            continue;
+        let value = element.get(range.clone())?;
+        if name.eq_ignore_ascii_case(b"type") && !value.eq_ignore_ascii_case(b"hidden") {
+            return None;
         }
-        if name.eq_ignore_ascii_case(b"value") {
-            return Some(range);
-        }
-        if name.eq_ignore_ascii_case(b"content") && content.is_none() {
-            content = Some(range);
+        if name.eq_ignore_ascii_case(wanted.as_bytes()) && token.is_none() && !value.is_empty() {
+            token = Some(range);
         }
     }
 }
@@ -186,16 +196,21 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_the_value_or_the_content() {
+    fn a_token_is_the_value_of_a_hidden_field_or_the_content_of_a_meta_element() {
         for (element, expected) in [
             ("<input name=t value=a>", Some("a")),
             ("<input value='a b' name=\"t\"/>", Some("a b")),
             ("<INPUT VALUE = \"a>b\">", Some("a>b")),
             ("<meta name=csrf content=\"a\">", Some("a")),
-            ("<button content=a value=b>value=c</button>", Some("b")),
+            ("<input type=hidden value=a>", Some("a")),
+            ("<input value=a TYPE='Hidden'>", Some("a")),
+            ("<input type=submit value=Buy>", None),
+            ("<input value=1 type=number>", None),
+            ("<button value=b>value=c</button>", None),
+            ("<meta content=a value=b>", Some("a")),
             ("<input data-value=a>", None),
             ("<input value>", None),
-            ("<input value=\"\" content=a>", Some("a")),
+            ("<input value=\"\" content=a>", None),
             ("<i>value=a</i>", None),
             ("<input/value=a/>", Some("a/")),
             ("<input =value=a>", None),

@@ -32,14 +32,18 @@ fn add_pair(headers: &mut HeaderMap, pair: &[u8]) {
     }
 }
 
-/// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request.
-pub fn set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
-    let pair = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
-    remove(headers, &String::from_utf8_lossy(name));
-    // An empty value deletes the cookie.
-    if !pair.ends_with(b"=") {
-        add_pair(headers, pair);
+/// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the
+/// attributes, only those that delete a cookie count.
+pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
+    let line = String::from_utf8_lossy(line.as_bytes());
+    let (pair, attributes) = line.split_once(';').unwrap_or((&line, ""));
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    remove(headers, name.trim());
+    // Servers delete a cookie by an empty value, `Max-Age=0`, or the first day of Unix time.
+    let attributes = attributes.to_ascii_lowercase();
+    let is_deleted = value.trim().is_empty() || attributes.contains("max-age=0") || attributes.contains("1970");
+    if !is_deleted {
+        add_pair(headers, format!("{}={}", name.trim(), value.trim()).as_bytes());
     }
 }
 
@@ -196,11 +200,12 @@ mod tests {
 
     #[test]
     fn a_set_cookie_changes_the_next_request() {
-        let mut headers = headers(&[("cookie", "a=1; sid=old"), ("cookie", "b=2")]);
-        for line in ["sid=new; Path=/", "c = 3", "a=; Max-Age=0"] {
-            set_cookie(&mut headers, &HeaderValue::from_static(line));
+        let mut headers = headers(&[("cookie", "a=1; sid=old; c=2; d=4"), ("cookie", "b=2")]);
+        let deleted = "d=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0";
+        for line in ["sid=new; Path=/; Max-Age=60", "c = 3", "a=; Path=/", deleted] {
+            apply_set_cookie(&mut headers, &HeaderValue::from_static(line));
         }
-        assert_eq!(headers.get("cookie").unwrap(), "b=2; sid=new; c = 3");
+        assert_eq!(headers.get("cookie").unwrap(), "b=2; sid=new; c=3");
     }
 
     #[test]

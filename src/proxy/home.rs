@@ -107,7 +107,9 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
         request.headers_mut().extend(change.ok().map(|change| (CHANGED, change)));
     }
     let config = &app.config;
-    let deadline = deadline(&request, config.origin.timeout) + config.page.wait + config.redis.timeout;
+    // The home tier waits for a form and its tokens before it asks the origin.
+    let tokens = if config.page.holes.has_tokens() { 2 * config.page.holes_wait } else { Duration::ZERO };
+    let deadline = deadline(&request, config.origin.timeout) + config.page.wait + tokens + config.redis.timeout;
     let began = app.clock.now();
     let response = exchange(&**home, request, deadline).await;
     app.traffic.record(LatencyKind::Home, app.clock.now().since(began));

@@ -57,11 +57,19 @@ pub async fn exchange<'a>(
     let (response, directives) = proxy::fetch_shared(app, request.key.url(), headers, asked).await?;
     let arrived = app.clock.now();
     let validated = request.stored.filter(|_| has_conditions && response.status() == StatusCode::NOT_MODIFIED);
+    let rules = &app.config.page.cookies;
     let (status, headers) = match validated {
-        Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
+        Some(stored) => {
+            let mut headers = validation::freshened(&stored.headers, response.headers());
+            // Only `CSRF_COOKIE` is stored, possibly of an earlier name.
+            let is_csrf = |line: &HeaderValue| rules.csrf.as_deref() == Some(cookie_name(line).as_str());
+            if !headers.get_all(header::SET_COOKIE).iter().all(is_csrf) {
+                headers.remove(header::SET_COOKIE);
+            }
+            (stored.status, headers)
+        }
         None => (response.status(), response.headers().clone()),
     };
-    let rules = &app.config.page.cookies;
     let of_csrf = |line: &HeaderValue| proxy::with_common_value(line, rules.csrf.as_ref()?);
     let csrf_cookie = headers.get_all(header::SET_COOKIE).iter().find_map(of_csrf);
     let headers = without_dropped_cookies(headers, rules, request.key.path());

@@ -58,9 +58,9 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
     answer
 }
 
-/// The pages that the write may have changed: those under the request's URL and, unless it is one of `CART_ROUTES` or
-/// `LOGIN_ROUTES`, under those of `Location` and `Content-Location` with the same origin. If the request's URL is that of a page's
-/// data, the page is one of them. None for one of `WRITES_PERSONAL`.
+/// The pages that the write may have changed: those under the request's URL, the page if that is the URL of its data, and,
+/// unless it is one of `CART_ROUTES` or `LOGIN_ROUTES`, those under `Location` and `Content-Location` with the same origin. None for
+/// one of `WRITES_PERSONAL`.
 fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let Ok(target) = Url::parse(url) else { return Vec::new() };
     if config.page.urls.personal_writes.contains(target.path()) {
@@ -69,9 +69,9 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let routes = [&config.origin.cart_routes, &config.origin.login_routes];
     let is_of_visitor = routes.iter().any(|routes| routes.contains(target.path()));
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let named = [page_of_data(target.path()), header(header::LOCATION), header(header::CONTENT_LOCATION)];
+    let named = [header(header::LOCATION), header(header::CONTENT_LOCATION)].into_iter().filter(|_| !is_of_visitor);
     let mut urls = vec![target.clone()];
-    for text in named.into_iter().flatten().filter(|_| !is_of_visitor) {
+    for text in named.chain([page_of_data(target.path())]).flatten() {
         urls.extend(target.join(text).ok().filter(|named| named.origin() == target.origin()));
     }
     let mut keys: Vec<_> =

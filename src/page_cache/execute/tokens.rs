@@ -8,6 +8,7 @@
 //! The origin trusts a request with a token. So the browser must prove that a page of this origin sent the request, as
 //! for `CSRF_COOKIE`: see [`is_from_own_page`](proxy::is_from_own_page).
 
+use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
 use url::form_urlencoded;
@@ -19,7 +20,7 @@ use crate::{
     page_cache::{
         cache_status::CacheStatus,
         cookie_name,
-        own_content::OwnContent,
+        own_content::{NotFilled, OwnContent},
         placeholder::{Placeholder, token_of},
         policy::Reason,
     },
@@ -31,37 +32,47 @@ use crate::{
     proxy::{self, Visit, with_path},
 };
 
-/// Longest body with a search for placeholders, bytes.
-const MAX_BODY: usize = 1 << 20;
+/// Longest body that is searched, bytes. A form is short.
+const MAX_BODY: usize = 64 << 10;
 
-/// Forwards an unsafe request, with the visitor's tokens in place of placeholders.
+/// Forwards an unsafe request, with the visitor's tokens in place of placeholders. It waits at most `HOLES_WAIT_MS` for the body, and as
+/// long for the tokens. Without them, the request stays as it is.
 pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
+    let app = &visit.app;
     let (mut head, body) = request.into_parts();
-    let (mut body, _passage) = match read(&visit.app, &head.headers, body).await {
+    let (mut body, mut passage) = match read(app, &head.headers, body).await {
         Ok(read) => read,
         Err(error) => {
-            let mut response = proxy::failure(&visit.app, &error.into(), &head.headers);
+            let mut response = proxy::failure(app, &error.into(), &head.headers);
             CacheStatus::bypass(Reason::Method).append_to(&mut response);
             return response.into();
         }
     };
-    let rules = &visit.app.config.page.holes;
+    let rules = &app.config.page.holes;
     let mut cookies = Vec::new();
     if let Some(page) = first_page(&head.headers, &body, rules)
         && let Some(uri) = with_path(&head.uri, &page)
     {
-        match own_content_for_browser(&visit.app, &uri, &head.headers).await {
+        let own = Box::pin(own_content_for_browser(app, &uri, &head.headers));
+        let own = match select(own, app.clock.sleep(app.config.page.holes_wait)).await {
+            Either::Left((own, _)) => own,
+            Either::Right(_) => Err(NotFilled::Late),
+        };
+        match own {
             Ok((content, own_cookies)) => {
                 OwnTokens { rules, page, content }.replace_in(&mut head.headers, &mut body);
                 for line in &own_cookies {
-                    proxy::set_cookie(&mut head.headers, line);
+                    proxy::apply_set_cookie(&mut head.headers, line);
                 }
                 cookies = own_cookies;
             }
             Err(problem) => log::warn!("tokens: {problem}"),
         }
+    } else {
+        passage = None;
     }
     let mut answer = bypass(visit, Reason::Method, Request::from_parts(head, body)).await;
+    drop(passage);
     // The shop's response is newer than the page.
     let newer: Vec<_> = answer.response.headers().get_all(header::SET_COOKIE).iter().map(cookie_name).collect();
     for line in cookies {
@@ -81,24 +92,30 @@ pub(super) fn may_have_placeholders(app: &App, request: &Request) -> bool {
         && proxy::is_from_own_page(request.uri(), request.headers())
 }
 
-/// Reads a body of at most [`MAX_BODY`] bytes. A body that is longer, slow or of unknown length stays a stream.
+/// Reads a body of at most [`MAX_BODY`] bytes. A longer or slow one, and one without a known length, stays a stream.
 async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Option<Passage>), FetchError> {
     let length = content_length(headers).filter(|length| *length <= MAX_BODY);
     let Some(mut passage) = length.and_then(|length| enter_transit(app, Some(length))) else { return Ok((body, None)) };
-    let patience = app.clock.sleep(app.config.origin.timeout);
-    let body = match passage.collect(body, MAX_BODY, std::pin::pin!(patience)).await {
-        Ok(Passed::Whole(bytes)) if Some(bytes.len()) == length => Body::Bytes(bytes),
-        Ok(Passed::Whole(_)) | Err(_) => return Err(FetchError::Unreachable),
-        Ok(Passed::TooLarge(body) | Passed::Slow(body) | Passed::NoRoom(body)) => body,
-    };
-    Ok((body, Some(passage)))
+    let patience = app.clock.sleep(app.config.page.holes_wait);
+    match passage.collect(body, MAX_BODY, std::pin::pin!(patience)).await {
+        Ok(Passed::Whole(bytes)) if Some(bytes.len()) == length => Ok((Body::Bytes(bytes), Some(passage))),
+        Ok(Passed::Whole(_)) | Err(_) => Err(FetchError::Unreachable),
+        Ok(Passed::TooLarge(body) | Passed::Slow(body) | Passed::NoRoom(body)) => Ok((body, None)),
+    }
 }
 
-/// Path and query of the page that the first placeholder of a request names.
+/// Path and query of the page whose placeholder a request carries.
 fn first_page(headers: &HeaderMap, body: &Body, rules: &HoleRules) -> Option<String> {
-    let mut texts = headers.values().map(HeaderValue::as_bytes).chain(bytes_of(body));
-    let (_, placeholder) = texts.find_map(|text| Placeholder::find(text, 0))?;
-    is_token(rules, &placeholder).then_some(placeholder.page)
+    let text = bytes_of(body).unwrap_or_default();
+    let mut at = 0;
+    while let Some((range, placeholder)) = Placeholder::find(text, at) {
+        if is_token(rules, &placeholder) {
+            return Some(placeholder.page);
+        }
+        at = range.end;
+    }
+    let mut placeholders = headers.values().filter_map(|value| Placeholder::decode(value.as_bytes()));
+    Some(placeholders.find(|placeholder| is_token(rules, placeholder))?.page)
 }
 
 /// Returns whether a rule names the element of a placeholder.
@@ -129,8 +146,9 @@ impl OwnTokens<'_> {
             headers.remove(header::CONTENT_LENGTH);
         }
         for value in headers.values_mut() {
-            if let Some(Ok(replaced)) = self.replaced(value.as_bytes(), |token| token).map(HeaderValue::try_from) {
-                *value = replaced;
+            let token = Placeholder::decode(value.as_bytes()).and_then(|placeholder| self.of(&placeholder));
+            if let Some(Ok(token)) = token.map(HeaderValue::try_from) {
+                *value = token;
             }
         }
     }
@@ -165,6 +183,7 @@ impl OwnTokens<'_> {
 /// The encoding of a token in a body with these headers.
 fn encoding(headers: &HeaderMap) -> Encode {
     let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = media.to_ascii_lowercase();
     if media.starts_with("application/x-www-form-urlencoded") {
         |token| form_urlencoded::byte_serialize(token.as_bytes()).collect()
     } else if media.contains("json") {

@@ -1,6 +1,8 @@
 //! Tokens of a session in forms: each visitor gets the stored page with a placeholder. Its script fetches the token, and starts the
 //! session, when the visitor uses a form. If a request carries the placeholder, edgefront does the same.
 
+use std::time::Duration;
+
 use http::{HeaderMap, Method};
 use reqwest::{Body, RequestBuilder, Response};
 
@@ -10,6 +12,7 @@ use crate::support::{Asked, Reply, Shop, scenarios};
 scenarios! {
     &[
         ("PAGE_MEMORY", "0"),
+        ("HOLES_WAIT_MS", "4000"),
         ("HOLES", "/products/* [name=token] <- token"),
         ("COOKIES_HOLES", "sid"),
         ("COOKIES_DROPPED", "sid@/products/*"),
@@ -27,6 +30,8 @@ scenarios! {
     a_text_with_a_placeholder_stays_as_it_is,
     a_placeholder_of_another_element_or_page_stays,
     a_page_that_fails_leaves_the_request_as_it_is,
+    only_a_whole_header_is_replaced,
+    a_late_page_holds_up_no_order,
     a_long_upload_is_not_searched,
 }
 
@@ -253,6 +258,32 @@ async fn a_page_that_fails_leaves_the_request_as_it_is(shop: &Shop) {
     let body = format!("token={PLACEHOLDER}");
     let (answer, asked) = sent(shop, add(shop).body(body.clone())).await;
     assert_eq!((answer.status().as_u16(), text(&asked[1])), (419, body.as_str()));
+}
+
+/// A shop may redirect to the `Referer`, so its URL must not get a token.
+async fn only_a_whole_header_is_replaced(shop: &Shop) {
+    open(shop).await;
+    let referer = format!("{}/products/mug?token={PLACEHOLDER}", shop.url);
+    let cookie = format!("a=1; token={PLACEHOLDER}");
+    let request = || add(shop).header("referer", &referer).header("cookie", &cookie);
+    let (_, asked) = sent(shop, request().body("item=mug")).await;
+    assert_eq!(
+        (asked.len(), asked[0].header("referer"), asked[0].header("cookie")),
+        (1, referer.as_str(), cookie.as_str())
+    );
+    let (_, asked) = sent(shop, request().body("item=mug").header("x-csrf-token", PLACEHOLDER)).await;
+    assert_eq!((asked[1].header("referer"), asked[1].header("x-csrf-token")), (referer.as_str(), "new"));
+}
+
+async fn a_late_page_holds_up_no_order(shop: &Shop) {
+    open(shop).await;
+    shop.origin.answer_with(|asked| match asked.method {
+        Method::POST => Reply::html("ordered"),
+        _ => page(asked).after(Duration::from_secs(20)),
+    });
+    let body = format!("token={PLACEHOLDER}");
+    let (answer, asked) = sent(shop, add(shop).body(body.clone())).await;
+    assert_eq!((answer.status().as_u16(), text(&asked[1])), (200, body.as_str()));
 }
 
 async fn a_long_upload_is_not_searched(shop: &Shop) {
