@@ -19,8 +19,8 @@ const METHODS: [Method; 7] =
 /// [`METHODS`] as the value of `Allow`.
 const ALLOW: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
 
-/// Answers a request for the storefront. It waits for at most one request to Redis before the response; views and pages
-/// are written afterwards.
+/// Answers a request for the storefront. It waits for at most one request to Redis before the response, and for one more
+/// if a form lacks its token; views and pages are written afterwards.
 pub async fn serve(app: &Rc<App>, request: Request, now: Timestamp) -> Answer {
     if !METHODS.contains(request.method()) {
         let mut response = Problem::WrongMethod { allow: ALLOW }.respond("storefront");
