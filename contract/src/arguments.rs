@@ -43,7 +43,7 @@ pub struct ContractArguments {
     /// The item of that page. The page must send it as `Edge-Item`.
     #[arg(long, value_name = "ID", value_parser = |text: &str| ItemId::parse(text).map_err(|error| error.to_string()))]
     pub item: Option<ItemId>,
-    /// Cookies that edgefront removes from shared renders (`COOKIES_DROPPED`) or gives a common value (`CSRF_COOKIE`); repeatable.
+    /// Cookies that edgefront removes from shared renders (`COOKIES_DROPPED`, `CSRF_COOKIE`); repeatable.
     #[arg(long = "dropped-cookie", value_name = "NAME")]
     pub dropped_cookies: Vec<String>,
     /// The id of the test account, as `Edge-Login` names it.

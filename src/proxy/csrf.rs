@@ -79,7 +79,7 @@ pub fn replace_set_cookie(headers: &mut HeaderMap, name: &str) {
 }
 
 /// A `Set-Cookie` of this name with the common value. None for another name, and if it deletes the cookie.
-pub fn with_common_value(line: &HeaderValue, name: &str) -> Option<HeaderValue> {
+fn with_common_value(line: &HeaderValue, name: &str) -> Option<HeaderValue> {
     let text = line.to_str().ok()?;
     let (pair, attributes) = text.split_once(';').unwrap_or((text, ""));
     let (own, value) = pair.split_once('=')?;

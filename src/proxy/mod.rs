@@ -26,7 +26,7 @@ pub mod origin;
 pub mod visit;
 pub mod visitor;
 
-pub use csrf::{apply_set_cookie, is_from_own_page, is_same_origin, protect, with_common_value};
+pub use csrf::{apply_set_cookie, is_from_own_page, is_same_origin, protect};
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;
 pub use forward::{finish, forward};

@@ -79,8 +79,7 @@ impl CookieRules {
         }
     }
 
-    /// Returns whether shared renders of pages at `path` lose the origin's `Set-Cookie` of this name. `CSRF_COOKIE` counts: it gets the
-    /// common value instead.
+    /// Returns whether shared renders of pages at `path` lose the origin's `Set-Cookie` of this name.
     #[must_use]
     pub fn is_dropped(&self, name: &str, path: &str) -> bool {
         self.csrf.as_deref() == Some(name)

@@ -57,22 +57,11 @@ pub async fn exchange<'a>(
     let (response, directives) = proxy::fetch_shared(app, request.key.url(), headers, asked).await?;
     let arrived = app.clock.now();
     let validated = request.stored.filter(|_| has_conditions && response.status() == StatusCode::NOT_MODIFIED);
-    let rules = &app.config.page.cookies;
     let (status, headers) = match validated {
-        Some(stored) => {
-            let mut headers = validation::freshened(&stored.headers, response.headers());
-            // Only `CSRF_COOKIE` is stored, possibly of an earlier name.
-            let is_csrf = |line: &HeaderValue| rules.csrf.as_deref() == Some(cookie_name(line).as_str());
-            if !headers.get_all(header::SET_COOKIE).iter().all(is_csrf) {
-                headers.remove(header::SET_COOKIE);
-            }
-            (stored.status, headers)
-        }
+        Some(stored) => (stored.status, validation::freshened(&stored.headers, response.headers())),
         None => (response.status(), response.headers().clone()),
     };
-    let of_csrf = |line: &HeaderValue| proxy::with_common_value(line, rules.csrf.as_ref()?);
-    let csrf_cookie = headers.get_all(header::SET_COOKIE).iter().find_map(of_csrf);
-    let headers = without_dropped_cookies(headers, rules, request.key.path());
+    let headers = without_dropped_cookies(headers, &app.config.page.cookies, request.key.path());
     // A 304 that names no item confirms the stored name.
     let item = directives.item.as_ref().or_else(|| validated?.item.as_ref()).cloned();
     let shown = request.key.naming(item.as_ref());
@@ -84,9 +73,7 @@ pub async fn exchange<'a>(
     Ok(match reply.judge(request, popularity, &app.config.page) {
         Ok(judged) => {
             let own_etag = validated.is_some_and(|stored| stored.own_etag);
-            let mut page = Box::new(reply.into_page(request, own_etag, judged));
-            // All visitors get the same value. Scripts of the page may read it.
-            page.headers.extend(csrf_cookie.map(|line| (header::SET_COOKIE, line)));
+            let page = Box::new(reply.into_page(request, own_etag, judged));
             Exchanged::Storable { page, validated, response: Box::new(response), directives }
         }
         Err(reason) => {
