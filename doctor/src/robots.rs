@@ -62,8 +62,8 @@ impl Robots {
         }
         let rule = |value: &String| Rule { variable: "PATHS_PERSONAL", value: value.clone(), risk: PATH_RISK };
         let note = format!(
-            "robots.txt forbids pages that seem to belong to one visitor: PATHS_PERSONAL {} keeps them personal, whatever other \
-             rules cover",
+            "robots.txt forbids pages that seem to belong to one visitor: PATHS_PERSONAL {} keeps them personal, even if \
+             another rule covers them",
             paths.join(", ")
         );
         (!paths.is_empty()).then(|| (note, paths.iter().map(rule).collect()))

@@ -13,6 +13,7 @@ use super::{
     esi::{self, Include, Processed, Template},
     failure::failure,
     forward::forward,
+    headers::ADDRESS,
     visit::{RequestHead, Visit},
     visitor::VisitorContext,
 };
@@ -27,13 +28,8 @@ use crate::{
 };
 
 /// The headers of a visitor's request that a part of a page may depend on.
-const OWN_HEADERS: [HeaderName; 5] = [
-    header::COOKIE,
-    header::ACCEPT_LANGUAGE,
-    header::USER_AGENT,
-    HeaderName::from_static("cf-connecting-ip"),
-    HeaderName::from_static("cf-ipcountry"),
-];
+const OWN_HEADERS: [HeaderName; 5] =
+    [header::COOKIE, header::ACCEPT_LANGUAGE, header::USER_AGENT, ADDRESS, HeaderName::from_static("cf-ipcountry")];
 
 /// The request for a part, by the visitor whose request has `headers`. The headers that `rules` name select the page and its
 /// parts.

@@ -12,8 +12,8 @@ use crate::ports::{
     header_names::{is_hop_by_hop, is_of_proxies},
 };
 
-/// The visitor's address.
-const ADDRESS: &str = "cf-connecting-ip";
+/// The visitor's address, which the platform sets.
+pub(super) const ADDRESS: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
 /// The origin's URL for a requested one: the path of `ORIGIN_URL`, then the requested path and query, byte for byte.
 pub(super) fn origin_uri(origin: &Url, requested: &Uri) -> Result<Uri, Error> {
@@ -36,7 +36,7 @@ pub(super) fn prefix(origin: &Url) -> &str {
 /// edgefront. Only personal requests carry an address (`CF-Connecting-IP`, which the platform sets).
 pub(super) fn set_forwarded(request: &mut Request) {
     remove(request.headers_mut(), is_of_proxies);
-    let address = request.headers().get(ADDRESS).cloned();
+    let address = request.headers().get(&ADDRESS).cloned();
     let uri = request.uri();
     let text = |value: Option<String>| value.and_then(|value| HeaderValue::try_from(value).ok());
     let values = [
@@ -80,7 +80,7 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let mut named: Vec<_> =
         lines.flat_map(|line| line.split(',')).map(|name| name.trim().to_ascii_lowercase()).collect();
     // The platform sets the address, so no client may withdraw it.
-    named.retain(|name| name != ADDRESS);
+    named.retain(|name| **name != ADDRESS);
     remove(headers, |name| is_hop_by_hop(name.as_str()) || named.iter().any(|named| named == name.as_str()));
 }
 

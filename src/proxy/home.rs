@@ -7,7 +7,10 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use upstash_rest::TransportError;
 
-use super::{headers::remove, origin::deadline};
+use super::{
+    headers::{ADDRESS, remove},
+    origin::deadline,
+};
 use crate::{
     App,
     metrics::traffic::LatencyKind,
@@ -38,8 +41,6 @@ const WITHOUT_REDIS: HeaderName = HeaderName::from_static("edge-tier-without-red
 pub const PATH: &str = "/_edge/tier";
 /// The address of this path. The binding needs no host.
 const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
-/// The platform sets it.
-const ADDRESS: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
 /// How the edge tier asks for a page.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,8 @@
 //! - [`visit`]: one visitor's request.
 //! - [`visitor`]: the facts about the visitor that the origin gets, read from Redis.
 //! - [`origin`]: the exchange with the origin: any HTTP server, or the demo shop.
-//! - [`headers`]: header rules on the way; `csrf`: CSRF protection of forms on shared pages.
+//! - [`headers`]: header rules on the way; `cookies`: changes of the visitor's cookies; `csrf`: CSRF protection of forms on shared
+//!   pages.
 //! - [`esi`]: Edge Side Includes, the markup of fragments in a page.
 //! - [`fragments`]: parts of a page for one visitor.
 //! - [`directives`]: the origin's `Edge-*` response headers.
@@ -13,6 +14,7 @@
 //! - [`home`]: the exchange between the edge tier and the home tier.
 //! - [`failure()`]: the response if the origin fails.
 
+mod cookies;
 mod csrf;
 pub mod directives;
 pub mod esi;
@@ -26,7 +28,8 @@ pub mod origin;
 pub mod visit;
 pub mod visitor;
 
-pub use csrf::{apply_set_cookie, is_from_own_page, is_same_origin, protect};
+pub use cookies::apply_set_cookie;
+pub use csrf::{is_from_own_page, is_same_origin, protect};
 pub use directives::{LogoutScope, OriginDirectives};
 pub use failure::failure;
 pub use forward::{finish, forward};

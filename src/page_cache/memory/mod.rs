@@ -295,7 +295,7 @@ impl PageMemory {
     pub fn forget_all(&self, now: Timestamp) {
         self.copies.borrow_mut().forget_all(now);
         self.unstorable.retain(|(reason, _)| *reason == Reason::Invalidated);
-        self.unstorable_personal.retain(|_| false);
+        self.unstorable_personal.clear();
     }
 
     /// Returns whether a request of this isolate renders the page now.

@@ -36,6 +36,11 @@ impl<T: Copy> Notes<T> {
         changed.is_some()
     }
 
+    /// Drops all notes.
+    pub fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
     /// Drops all notes except those that `keeps` selects.
     pub fn retain(&self, keeps: impl Fn(&T) -> bool) {
         self.0.borrow_mut().retain(|_, (_, note)| keeps(note));

@@ -1,0 +1,91 @@
+//! Changes of the `Cookie` header of a request to the origin.
+
+use http::{HeaderMap, HeaderValue, header};
+
+use crate::config::rules::is_token_byte;
+
+/// Adds a cookie, as `name=value`.
+pub fn add(headers: &mut HeaderMap, pair: &[u8]) {
+    let cookies = match headers.get(header::COOKIE) {
+        Some(cookies) => [cookies.as_bytes(), pair].join(b"; ".as_slice()),
+        None => pair.to_vec(),
+    };
+    if let Ok(cookies) = HeaderValue::try_from(cookies) {
+        headers.insert(header::COOKIE, cookies);
+    }
+}
+
+/// Removes a cookie in every spelling.
+pub fn remove(headers: &mut HeaderMap, name: &str) {
+    let lines: Vec<_> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let cookies = HeaderValue::try_from(lines.join(b"; ".as_slice()));
+    let others = cookies.ok().and_then(|cookies| without(&cookies, name));
+    headers.remove(header::COOKIE);
+    headers.extend(others.map(|others| (header::COOKIE, others)));
+}
+
+/// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the
+/// attributes, only those that delete a cookie count.
+pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
+    let line = String::from_utf8_lossy(line.as_bytes());
+    let (pair, attributes) = line.split_once(';').unwrap_or((&line, ""));
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    remove(headers, name.trim());
+    // Servers delete a cookie by an empty value, `Max-Age=0`, or the first day of Unix time.
+    let attributes = attributes.to_ascii_lowercase();
+    let is_deleted = value.trim().is_empty() || attributes.contains("max-age=0") || attributes.contains("1970");
+    if !is_deleted {
+        add(headers, format!("{}={}", name.trim(), value.trim()).as_bytes());
+    }
+}
+
+/// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name, so bytes around
+/// it that no cookie name may have do not make it another name (RFC 6265 §4.1.1). PHP reads a blank, `.` and `[` in a name
+/// as `_`.
+fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
+    let is_token = |byte: &u8| is_token_byte(*byte);
+    let is_other = |cookie: &&[u8]| {
+        let own = cookie.split(|byte| *byte == b'=').next().unwrap_or_default();
+        let begin = own.iter().position(is_token).unwrap_or(own.len());
+        let end = own.iter().rposition(is_token).map_or(begin, |last| last + 1);
+        let folded = |byte: &u8| if b" .[".contains(byte) { b'_' } else { *byte };
+        !cookie.is_empty()
+            && !own.get(begin..end).is_some_and(|own| own.iter().map(folded).eq(name.bytes().map(|byte| folded(&byte))))
+    };
+    let others: Vec<_> =
+        cookies.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii).filter(is_other).collect();
+    (!others.is_empty()).then(|| HeaderValue::from_bytes(&others.join(b"; ".as_slice())).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_cookie_remains() {
+        for name in ["csrftoken", "csrftoken ", "\tcsrftoken", "\u{a0}csrftoken", "csrftoken\u{2003}", "\"csrftoken\""]
+        {
+            let cookie = HeaderValue::from_bytes(format!("a=b; {name}=1").as_bytes()).unwrap();
+            assert_eq!(without(&cookie, "csrftoken").unwrap(), "a=b", "{name}");
+        }
+        for name in ["csrf_token", "csrf.token", "csrf token", "csrf[token"] {
+            let cookie = HeaderValue::from_str(&format!("a=b; {name}=1")).unwrap();
+            assert_eq!(without(&cookie, "csrf_token").unwrap(), "a=b", "{name}");
+        }
+        let others = HeaderValue::from_static("csrftoken2=1; xcsrftoken=2; foo[bar]=3");
+        assert_eq!(without(&others, "csrftoken").unwrap(), others);
+    }
+
+    #[test]
+    fn a_set_cookie_changes_the_next_request() {
+        let mut headers = HeaderMap::new();
+        for line in ["a=1; sid=old; c=2; d=4", "b=2"] {
+            headers.append(header::COOKIE, HeaderValue::from_static(line));
+        }
+        let deleted = "d=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0";
+        for line in ["sid=new; Path=/; Max-Age=60", "c = 3", "a=; Path=/", deleted] {
+            apply_set_cookie(&mut headers, &HeaderValue::from_static(line));
+        }
+        assert_eq!(headers.get("cookie").unwrap(), "b=2; sid=new; c=3");
+    }
+}
