@@ -107,13 +107,16 @@ pub(super) async fn obey_with_order(
         let ends_own = directives.user.is_none() && directives.logout.as_ref().is_some_and(LogoutScope::ends_own);
         cookie = cookie.or_else(|| ends_own.then(cookie::clear));
     }
+    if let Err(error) = &settled {
+        log::error!("an order was not settled before the response, trying again: {error}");
+    }
     let is_unknown = matches!(result, Err(Error::Redis(_)));
     let (visit, user) = (Visit { token, ..visit.clone() }, user.cloned());
     let task = async move {
         let app = &visit.app;
-        let redis = app.redis.for_retry();
-        if let Err(error) = &settled {
-            log::error!("an order was not settled before the response, trying again: {error}");
+        let must_retry = settled.is_err() || is_unknown;
+        let redis = if must_retry { app.redis.for_retry().await } else { app.redis.in_background() };
+        if settled.is_err() {
             settled = settle(&redis, &visit, &order, customer.as_ref()).await;
         }
         if is_unknown {
@@ -157,7 +160,7 @@ async fn write_cart(
 pub(super) fn log_out_again(visit: &Visit, user: UserId) -> BackgroundTask {
     let (app, now) = (visit.app.clone(), visit.now);
     Box::pin(async move {
-        let redis = app.redis.for_retry();
+        let redis = app.redis.for_retry().await;
         if let Err(error) = sessions::log_out_user(&redis, &user, now, &app.config.session).await {
             log::error!("the sessions of a named user (Edge-Logout) may live on: {error}");
         }

@@ -7,13 +7,16 @@ use futures_util::future::LocalBoxFuture;
 use upstash_rest::{Alarm, Client, Command, Credentials, ExchangeTerms, Transport, TransportError, Wake};
 
 use super::keys::{JOBS, Keys};
-use crate::ports::{fetch::Fetch, histogram::Histogram, time::Clock};
+use crate::ports::{fetch::Fetch, histogram::Histogram, random, time::Clock};
 
 /// No read replica is further behind the primary.
 pub const MAX_REPLICA_LAG: Duration = Duration::from_mins(10);
 
-/// The deadline of a second attempt.
-const RETRY_DEADLINE: Duration = Duration::from_secs(10);
+/// The deadline of a call that no visitor waits for.
+const BACKGROUND_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The shortest pause before a second attempt.
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
 /// A client of the database, with the layout of its keys.
 pub struct Redis {
@@ -59,10 +62,18 @@ impl Redis {
         Self { client: self.client.with_deadline(deadline), clock, keys: self.keys, latencies }
     }
 
-    /// A handle for the second attempt of a change that nobody repeats, and for which no visitor waits.
+    /// A handle for background calls that no visitor waits for.
     #[must_use]
-    pub fn for_retry(&self) -> Self {
-        self.with_deadline(RETRY_DEADLINE)
+    pub fn in_background(&self) -> Self {
+        self.with_deadline(BACKGROUND_DEADLINE)
+    }
+
+    /// Waits for two to four seconds. Then returns a handle for the second attempt of a change that nobody repeats. By then,
+    /// a rate limit per second has room again, or Redis has restarted. The jitter spreads the attempts.
+    pub async fn for_retry(&self) -> Self {
+        let [jitter] = random::bytes().unwrap_or_default();
+        self.clock.sleep(RETRY_PAUSE + RETRY_PAUSE * u32::from(jitter) / 256).await;
+        self.in_background()
     }
 
     /// The same database through another `fetch`, such as one with a budget. Its latencies are its own.

@@ -44,10 +44,10 @@ pub async fn forward_unsafe(visit: Visit, request: Request) -> Answer {
             return answer;
         }
         answer.background.push(Box::pin(async move {
-            let mut evicted = store::invalidate(&app.redis, &keys).await;
+            let mut evicted = store::invalidate(&app.redis.in_background(), &keys).await;
             if let Err(error) = &evicted {
                 log::warn!("page cache: pages were not voided, trying again: {error}");
-                evicted = store::invalidate(&app.redis.for_retry(), &keys).await;
+                evicted = store::invalidate(&app.redis.for_retry().await, &keys).await;
             }
             match evicted {
                 Ok(()) => keys.iter().for_each(|key| app.pages.end_change(key.hash(), now, app.clock.now())),

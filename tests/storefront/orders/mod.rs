@@ -3,6 +3,8 @@
 pub mod flash_sale;
 mod insights;
 
+use std::time::{Duration, Instant};
+
 use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
 use serde_json::{Value, json};
@@ -19,6 +21,7 @@ scenarios!(&[];
     a_response_with_an_order_is_not_stored,
     an_invalid_order_is_logged_and_the_response_is_sent,
     a_failure_of_redis_does_not_fail_the_response_and_a_repeated_order_is_settled,
+    an_order_is_settled_two_to_four_seconds_later_if_redis_refuses_it,
     an_order_is_never_answered_as_refused,
 );
 
@@ -156,6 +159,23 @@ async fn a_failure_of_redis_does_not_fail_the_response_and_a_repeated_order_is_s
     // The visitor reloads the thank-you page: now the order is settled.
     check_out(shop, &cookie).await;
     assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
+    assert_eq!(orders_with(shop, "mug").await, "1");
+}
+
+/// A plan may limit the commands in a second. A retry at once would meet the same limit.
+async fn an_order_is_settled_two_to_four_seconds_later_if_redis_refuses_it(shop: &Shop) {
+    let cookie = guest_with_cart(shop).await;
+    let gateway = shop.store.gateway.clone();
+    shop.origin.answer_with(move |_| {
+        gateway.set_fault_for(Fault::Status(429, "{}".to_owned()), FaultScope::Next(1));
+        Reply::html("thank you").header("edge-order", ORDER)
+    });
+    let began = Instant::now();
+    assert_eq!(check_out(shop, &cookie).await.status(), 200);
+    shop.settled().await;
+    let pause = began.elapsed();
+    assert_eq!(cart(shop, &cookie).await, json!([{"id": "mug", "quantity": 2}]));
+    assert!(pause >= Duration::from_secs(2), "{pause:?}");
     assert_eq!(orders_with(shop, "mug").await, "1");
 }
 
