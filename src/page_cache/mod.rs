@@ -36,6 +36,7 @@ pub mod visitor_cookies;
 mod account;
 mod assembled;
 mod execute;
+mod form_body;
 mod hit_for_miss;
 mod normalized;
 mod own_content;

@@ -45,53 +45,55 @@ impl Placeholder {
         let is_page = page.starts_with('/') && !page.contains('#');
         is_page.then(|| Self { page: page.to_owned(), selector: selector.to_owned(), index })
     }
-
-    /// The first placeholder in a body, from `at` on, with its range. It must be the whole value of a field of a form or of JSON, or
-    /// of a part of a multipart body. So a text of a visitor that mentions one stays as it is.
-    #[must_use]
-    pub fn find(text: &[u8], mut at: usize) -> Option<(Range<usize>, Self)> {
-        loop {
-            let start = at + position(text.get(at..)?)?;
-            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
-            at = start + text.iter().skip(start).take_while(|byte| is_part(byte)).count();
-            let before = start.checked_sub(1).and_then(|before| text.get(before));
-            let is_whole = matches!(before, None | Some(b'=' | b'"' | b'\n'))
-                && matches!(text.get(at), None | Some(b'&' | b'"' | b'\r' | b'\n'));
-            if is_whole && let Some(placeholder) = text.get(start..at).and_then(Self::decode) {
-                return Some((start..at, placeholder));
-            }
-        }
-    }
 }
 
-/// The index of the first [`START`] in `text`.
-fn position(text: &[u8]) -> Option<usize> {
-    text.windows(START.len()).position(|window| window == START.as_bytes())
+/// The ranges of a text that look like placeholders.
+pub fn ranges(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let found = text.get(at..)?.windows(START.len()).position(|window| window == START.as_bytes())?;
+        let start = at + found;
+        at = start + text.iter().skip(start).take_while(|byte| is_part(byte)).count();
+        Some(start..at)
+    })
 }
 
-/// The range of a token in its element, which begins with its start tag: the `value` of a hidden `input`, or the `content` of a
-/// `meta`. None for another element, and for an empty attribute. (HTML Standard, §13.2.5.32 to §13.2.5.38.)
+/// The range of a token in its element: the `value` of a hidden `input`, or the `content` of a `meta`. None for another
+/// element, and for an empty attribute.
 #[must_use]
 pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
+    let attribute = if is_tag(element, b"input") {
+        "value"
+    } else if is_tag(element, b"meta") {
+        "content"
+    } else {
+        return None;
+    };
+    let kind = attribute_range(element, "type").and_then(|range| element.get(range));
+    let is_hidden = kind.is_none_or(|kind| kind.eq_ignore_ascii_case(b"hidden"));
+    attribute_range(element, attribute).filter(|range| is_hidden && !range.is_empty())
+}
+
+/// Returns whether the element begins with a tag of this name.
+fn is_tag(element: &[u8], name: &[u8]) -> bool {
+    let end = name.len() + 1;
+    let is_name = element.get(1..end).is_some_and(|own| own.eq_ignore_ascii_case(name));
+    is_name && element.get(end).is_none_or(|byte| byte.is_ascii_whitespace() || b"/>".contains(byte))
+}
+
+/// The range of an attribute's value in the start tag at the start of `element`. (HTML Standard, §13.2.5.32 to §13.2.5.38.)
+fn attribute_range(element: &[u8], wanted: &str) -> Option<Range<usize>> {
     let is_space = u8::is_ascii_whitespace;
     let byte = |at: usize| element.get(at).copied();
     let end_of = |from: usize, is_end: &dyn Fn(&u8) -> bool| {
         from + element.iter().skip(from).position(is_end).unwrap_or(element.len().saturating_sub(from))
     };
     let mut at = end_of(0, &|byte| is_space(byte) || b"/>".contains(byte));
-    let is = |name: &str| element.get(1..at).is_some_and(|own| own.eq_ignore_ascii_case(name.as_bytes()));
-    let wanted = if is("input") {
-        "value"
-    } else if is("meta") {
-        "content"
-    } else {
-        return None;
-    };
-    let mut token = None;
     loop {
         at = end_of(at, &|byte| !is_space(byte) && *byte != b'/');
         if matches!(byte(at), None | Some(b'>')) {
-            return token;
+            return None;
         }
         let name = at;
         at = end_of(at, &|byte| is_space(byte) || b"/>=".contains(byte));
@@ -101,36 +103,48 @@ pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
             continue;
         }
         at = end_of(at + 1, &|byte| !is_space(byte));
-        let range = match byte(at)? {
+        let value = match byte(at)? {
             quote @ (b'"' | b'\'') => at + 1..end_of(at + 1, &|byte| *byte == quote),
             _ => at..end_of(at, &|byte| is_space(byte) || *byte == b'>'),
         };
-        at = range.end + usize::from(matches!(byte(range.end), Some(b'"' | b'\'')));
-        let value = element.get(range.clone())?;
-        if name.eq_ignore_ascii_case(b"type") && !value.eq_ignore_ascii_case(b"hidden") {
-            return None;
-        }
-        if name.eq_ignore_ascii_case(wanted.as_bytes()) && token.is_none() && !value.is_empty() {
-            token = Some(range);
+        at = value.end + usize::from(matches!(byte(value.end), Some(b'"' | b'\'')));
+        if name.eq_ignore_ascii_case(wanted.as_bytes()) {
+            return Some(value);
         }
     }
 }
 
-/// The token in a visitor's element. Resolves character references: numbers, `amp`, `lt`, `gt`, `quot` and `apos`.
-#[must_use]
-pub fn token_of(element: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(element.get(token_range(element)?)?).ok()?;
-    let mut token = String::new();
+/// A token of a visitor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormToken {
+    /// The name of its field in the form. None for a `meta`.
+    pub field: Option<String>,
+    pub value: String,
+}
+
+impl FormToken {
+    /// The token of an element, at its [`token_range`].
+    #[must_use]
+    pub fn of_element(element: &[u8]) -> Option<Self> {
+        let text = |range| Some(unescaped(std::str::from_utf8(element.get(range)?).ok()?));
+        let name = attribute_range(element, "name").filter(|_| is_tag(element, b"input"));
+        Some(Self { field: name.and_then(text), value: text(token_range(element)?)? })
+    }
+}
+
+/// Resolves character references: numbers, `amp`, `lt`, `gt`, `quot` and `apos`.
+fn unescaped(text: &str) -> String {
+    let mut result = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
-        token.push_str(before);
+        result.push_str(before);
         let referred = after.split_once(';').and_then(|(name, after)| Some((character(name)?, after)));
         let (character, after) = referred.unwrap_or(('&', after));
-        token.push(character);
+        result.push(character);
         rest = after;
     }
-    token.push_str(rest);
-    Some(token)
+    result.push_str(rest);
+    result
 }
 
 fn character(name: &str) -> Option<char> {
@@ -174,28 +188,6 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_values_count() {
-        let own = placeholder().encode();
-        for (before, after) in [
-            ("", ""),
-            ("a=1&t=", "&b=2"),
-            ("{\"t\": \"", "\"}"),
-            ("--x\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\n", "\r\n--x--"),
-        ] {
-            let text = format!("{before}{own}{after}");
-            let place = before.len()..before.len() + own.len();
-            assert_eq!(Placeholder::find(text.as_bytes(), 0), Some((place.clone(), placeholder())));
-            assert_eq!(Placeholder::find(text.as_bytes(), place.end), None);
-        }
-        for (before, after) in [("I like ", ""), ("t=a+", "&b=2"), ("t=", "+a"), ("t=", "."), ("", "=")] {
-            let text = format!("{before}{own}{after}");
-            assert_eq!(Placeholder::find(text.as_bytes(), 0), None, "{before}{after}");
-            let later = format!("{text}&t={own}");
-            assert_eq!(Placeholder::find(later.as_bytes(), 0).unwrap().0.end, later.len(), "{before}{after}");
-        }
-    }
-
-    #[test]
     fn a_token_is_the_value_of_a_hidden_field_or_the_content_of_a_meta_element() {
         for (element, expected) in [
             ("<input name=t value=a>", Some("a")),
@@ -233,7 +225,8 @@ mod tests {
         ] {
             let quote = if expected.contains('"') { '\'' } else { '"' };
             let element = format!("<input value={quote}{text}{quote}>");
-            assert_eq!(token_of(element.as_bytes()).as_deref(), Some(expected), "{text}");
+            let token = FormToken::of_element(element.as_bytes()).map(|token| token.value);
+            assert_eq!(token.as_deref(), Some(expected), "{text}");
         }
     }
 
@@ -243,12 +236,13 @@ mod tests {
             if let Some(range) = token_range(element.as_bytes()) {
                 prop_assert!(!range.is_empty() && range.end <= element.len());
             }
-            let _ = token_of(element.as_bytes());
+            let _ = FormToken::of_element(element.as_bytes());
         }
 
         #[test]
         fn no_text_breaks_the_search(parts in proptest::collection::vec("(edgefront-token-|[A-Za-z0-9&=\"]{0,9})", 0..9)) {
-            let _ = Placeholder::find(parts.concat().as_bytes(), 0);
+            let text = parts.concat();
+            prop_assert!(ranges(text.as_bytes()).all(|range| text[range].starts_with(START)));
         }
     }
 }

@@ -10,8 +10,6 @@
 
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, header};
-use serde_json::Value;
-use url::form_urlencoded;
 
 use super::{bypass::bypass, fill::own_content_for_browser, render::enter_transit};
 use crate::{
@@ -20,8 +18,9 @@ use crate::{
     page_cache::{
         cache_status::CacheStatus,
         cookie_name,
+        form_body::FormBody,
         own_content::{NotFilled, OwnContent},
-        placeholder::{Placeholder, token_of},
+        placeholder::{FormToken, Placeholder},
         policy::Reason,
     },
     ports::{
@@ -106,16 +105,10 @@ async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Optio
 
 /// Path and query of the page whose placeholder a request carries.
 fn first_page(headers: &HeaderMap, body: &Body, rules: &HoleRules) -> Option<String> {
-    let text = bytes_of(body).unwrap_or_default();
-    let mut at = 0;
-    while let Some((range, placeholder)) = Placeholder::find(text, at) {
-        if is_token(rules, &placeholder) {
-            return Some(placeholder.page);
-        }
-        at = range.end;
-    }
-    let mut placeholders = headers.values().filter_map(|value| Placeholder::decode(value.as_bytes()));
-    Some(placeholders.find(|placeholder| is_token(rules, placeholder))?.page)
+    let fields = form_of(headers, body).map(|form| form.fields()).unwrap_or_default();
+    let in_body = fields.into_iter().map(|field| field.placeholder);
+    let in_headers = headers.values().filter_map(|value| Placeholder::decode(value.as_bytes()));
+    Some(in_body.chain(in_headers).find(|placeholder| is_token(rules, placeholder))?.page)
 }
 
 /// Returns whether a rule names the element of a placeholder.
@@ -124,8 +117,8 @@ fn is_token(rules: &HoleRules, Placeholder { page, selector, .. }: &Placeholder)
     rules.of_path(path).any(|rule| rule.source == HoleSource::Token && rule.selector == *selector)
 }
 
-fn bytes_of(body: &Body) -> Option<&[u8]> {
-    if let Body::Bytes(bytes) = body { Some(bytes) } else { None }
+fn form_of<'a>(headers: &HeaderMap, body: &'a Body) -> Option<FormBody<'a>> {
+    if let Body::Bytes(text) = body { FormBody::new(headers, text) } else { None }
 }
 
 /// The tokens of a page, as a visitor gets it.
@@ -136,64 +129,42 @@ struct OwnTokens<'a> {
     content: OwnContent,
 }
 
-/// Encodes a token for the text around it.
-type Encode = fn(String) -> String;
-
 impl OwnTokens<'_> {
     fn replace_in(&self, headers: &mut HeaderMap, body: &mut Body) {
-        if let Some(replaced) = bytes_of(body).and_then(|bytes| self.replaced(bytes, encoding(headers))) {
+        if let Some(replaced) = form_of(headers, body).and_then(|form| self.replaced(&form)) {
             *body = Body::Bytes(replaced.into());
             headers.remove(header::CONTENT_LENGTH);
         }
         for value in headers.values_mut() {
             let token = Placeholder::decode(value.as_bytes()).and_then(|placeholder| self.of(&placeholder));
-            if let Some(Ok(token)) = token.map(HeaderValue::try_from) {
+            if let Some(Ok(token)) = token.map(|token| HeaderValue::try_from(token.value)) {
                 *value = token;
             }
         }
     }
 
-    /// The text with tokens in place of its placeholders. None if no placeholder has a token.
-    fn replaced(&self, text: &[u8], encode: Encode) -> Option<Vec<u8>> {
+    /// The body with tokens in place of its placeholders. None if no field gets a token.
+    fn replaced(&self, form: &FormBody<'_>) -> Option<Vec<u8>> {
         let mut result = Vec::new();
-        let mut at = 0;
         let mut end = 0;
-        while let Some((range, placeholder)) = Placeholder::find(text, at) {
-            at = range.end;
-            if let Some(token) = self.of(&placeholder) {
-                result.extend_from_slice(text.get(end..range.start)?);
-                result.extend_from_slice(encode(token).as_bytes());
-                end = at;
+        for field in form.fields() {
+            let token = self.of(&field.placeholder);
+            if let Some(token) = token.filter(|token| form.is_for_token(&field, token.field.as_deref())) {
+                result.extend_from_slice(form.text().get(end..field.range.start)?);
+                result.extend_from_slice(form.encode(&token.value).as_bytes());
+                end = field.range.end;
             }
         }
-        result.extend_from_slice(text.get(end..)?);
+        result.extend_from_slice(form.text().get(end..)?);
         (end > 0).then_some(result)
     }
 
-    fn of(&self, placeholder: &Placeholder) -> Option<String> {
+    fn of(&self, placeholder: &Placeholder) -> Option<FormToken> {
         if self.page != placeholder.page || !is_token(self.rules, placeholder) {
             return None;
         }
         let elements = self.content.get(&placeholder.selector)?;
         // As in holes: a page with fewer elements fills the others with the first one.
-        token_of(elements.get(placeholder.index).or_else(|| elements.first())?)
-    }
-}
-
-/// The encoding of a token in a body with these headers.
-fn encoding(headers: &HeaderMap) -> Encode {
-    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media = media.to_ascii_lowercase();
-    if media.starts_with("application/x-www-form-urlencoded") {
-        |token| form_urlencoded::byte_serialize(token.as_bytes()).collect()
-    } else if media.contains("json") {
-        // The quotes around it are there already.
-        |token| {
-            let mut json = Value::from(token).to_string();
-            json.pop();
-            json.split_off(1)
-        }
-    } else {
-        |token| token
+        FormToken::of_element(elements.get(placeholder.index).or_else(|| elements.first())?)
     }
 }

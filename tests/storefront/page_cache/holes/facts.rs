@@ -32,11 +32,15 @@ async fn a_change_by_the_visitor_shows_on_the_next_page(shop: &Shop) {
         let expected = format!("<p class=user>ada</p><i class=count>{quantity}</i>");
         let body = visit(shop, &format!("{session}; {changed}")).await.text().await.unwrap();
         assert!(body.contains(&expected), "{body}");
-        // For a while, further pages of this isolate need no Redis.
-        let before = shop.store.gateway.counts().requests;
-        let body = visit(shop, &session).await.text().await.unwrap();
-        assert!(body.contains(&expected), "{body}");
-        assert_eq!(shop.store.gateway.counts().requests, before);
+        // For two seconds, further pages of this isolate need no Redis. A slow machine may miss some of them.
+        let mut needs_redis = Vec::new();
+        while needs_redis.len() < 10 && !needs_redis.contains(&false) {
+            let before = shop.store.gateway.counts().requests;
+            let body = visit(shop, &session).await.text().await.unwrap();
+            assert!(body.contains(&expected), "{body}");
+            needs_redis.push(shop.store.gateway.counts().requests > before);
+        }
+        assert!(needs_redis.contains(&false));
         ada.cookie = Some(session.clone());
     }
 }

@@ -28,6 +28,7 @@ scenarios! {
     a_token_is_encoded_as_the_body_is,
     a_request_from_another_site_gets_no_token,
     a_text_with_a_placeholder_stays_as_it_is,
+    a_prefilled_text_gets_no_token,
     a_placeholder_of_another_element_or_page_stays,
     a_page_that_fails_leaves_the_request_as_it_is,
     only_a_whole_header_is_replaced,
@@ -125,10 +126,11 @@ async fn the_script_gets_the_token_and_the_session(shop: &Shop) {
     assert_eq!(answer.text().await.unwrap(), "{\"[name=token]\":[\"<input name=token value=new>\"]}");
 }
 
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
 /// An addition to the cart, sent by the product's page.
 fn add(shop: &Shop) -> RequestBuilder {
-    let form = ("content-type", "application/x-www-form-urlencoded");
-    shop.request(Method::POST, "/cart").header("sec-fetch-site", "same-origin").header(form.0, form.1)
+    shop.request(Method::POST, "/cart").header("sec-fetch-site", "same-origin").header(FORM.0, FORM.1)
 }
 
 /// Sends the request. Returns its answer and the requests that the origin got for it.
@@ -149,7 +151,9 @@ async fn a_request_with_the_placeholder_gets_the_token_and_the_session(shop: &Sh
     let requests = [
         add(shop).body(format!("item=mug&token={token}")),
         add(shop).body("item=mug").header("x-csrf-token", token),
-        add(shop).json(&serde_json::json!({"item": "mug", "token": token})),
+        shop.request(Method::POST, "/cart")
+            .header("sec-fetch-site", "same-origin")
+            .json(&serde_json::json!({"item": "mug", "token": token})),
     ];
     for request in requests {
         let (answer, asked) = sent(shop, request.header("cookie", "_ga=1; lang=de")).await;
@@ -223,7 +227,8 @@ async fn a_request_from_another_site_gets_no_token(shop: &Shop) {
         ("referer", "https://evil.example/", false),
         ("x-nothing", "1", false),
     ] {
-        let (_, asked) = sent(shop, shop.request(Method::POST, "/cart").header(name, value).body(body.clone())).await;
+        let request = shop.request(Method::POST, "/cart").header(name, value).header(FORM.0, FORM.1);
+        let (_, asked) = sent(shop, request.body(body.clone())).await;
         let expected = if is_own { "token=new" } else { &body };
         assert_eq!((text(asked.last().unwrap()), asked.len()), (expected, 1 + usize::from(is_own)), "{name}: {value}");
     }
@@ -237,6 +242,13 @@ async fn a_text_with_a_placeholder_stays_as_it_is(shop: &Shop) {
         let (_, asked) = sent(shop, add(shop).body(body.clone())).await;
         assert_eq!((asked.len(), text(&asked[0])), (1, body.as_str()));
     }
+}
+
+/// The link of another site has filled in the review, and the shop publishes reviews.
+async fn a_prefilled_text_gets_no_token(shop: &Shop) {
+    open(shop).await;
+    let (_, asked) = sent(shop, add(shop).body(format!("review={PLACEHOLDER}&token={PLACEHOLDER}"))).await;
+    assert_eq!(text(&asked[1]), format!("review={PLACEHOLDER}&token=new"));
 }
 
 async fn a_placeholder_of_another_element_or_page_stays(shop: &Shop) {
