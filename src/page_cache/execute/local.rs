@@ -24,6 +24,7 @@ use crate::{
     ports::{
         answer::{Answer, BackgroundTask},
         circuit_breaker::Circuit,
+        error::Error,
         fetch::Request,
     },
     proxy::{RequestHead, Visit, VisitorContext},
@@ -98,7 +99,8 @@ pub async fn serve_without_redis(page: PageRequest) -> Answer {
 }
 
 /// Redis failed just now: the request is forwarded. If the origin fails, too, a copy replaces its response.
-pub async fn serve_after_redis_failed(page: PageRequest) -> Answer {
+pub async fn serve_after_redis_failed(page: PageRequest, error: &Error) -> Answer {
+    log::warn!("page cache: {error}");
     let (app, now) = (page.visit.app.clone(), page.visit.now);
     let copy = fallback(&page, &app);
     let head = RequestHead::of(&page.request);

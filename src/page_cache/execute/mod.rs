@@ -34,7 +34,7 @@ mod tokens;
 
 use std::{cell::LazyCell, rc::Rc, time::Duration};
 
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 
 use self::{
     background::{BackgroundRender, confirm_unstorable, release},
@@ -136,37 +136,31 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         let confirm = hit.confirm.then(|| local::confirm(&visit, key, selecting.clone(), hit.entry));
         return Answer { background: confirm.into_iter().collect(), ..answer };
     }
-    if let FirstStep::Bypass(reason) = step
-        && !is_edge
-    {
-        let must_confirm = app.pages.must_confirm_unstorable(key.hash(), now);
-        let confirm = must_confirm.then(|| confirm_unstorable(app.clone(), key.clone(), selecting.clone(), now));
-        let is_personal = *has_personal_headers || *request.method() != Method::GET;
-        let noted = Noted::of(&key, || selecting.clone(), reason, is_personal, &visit);
-        let mut answer = bypass::bypass_with_note(&visit, reason, request, noted).await;
-        answer.background.extend(confirm);
-        return answer;
-    }
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
     let page = PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request };
     if is_edge {
         return edge_tier::answer(page).await;
     }
-    if step == FirstStep::WithoutRedis {
-        return local::serve_without_redis(page).await;
-    }
-    let is_near =
-        app.redis.has_read_regions() && !page.directives.is_reload() && !app.pages.has_changed(page.key.hash(), now);
-    match page.look_up(true, is_near).await {
-        Ok(found) => page.answer_found(found).await,
-        Err(error) => {
-            log::warn!("page cache: {error}");
-            local::serve_after_redis_failed(page).await
-        }
+    match step {
+        FirstStep::Bypass(reason) => page.bypass_without_lookup(reason).await,
+        FirstStep::WithoutRedis => local::serve_without_redis(page).await,
+        FirstStep::ServeLocal | FirstStep::LookUp => page.answer_after_lookup().await,
     }
 }
 
 impl PageRequest {
+    /// Looks the page up, and answers.
+    async fn answer_after_lookup(self) -> Answer {
+        let app = &self.visit.app;
+        let is_near = app.redis.has_read_regions()
+            && !self.directives.is_reload()
+            && !app.pages.has_changed(self.key.hash(), self.visit.now);
+        match self.look_up(true, is_near).await {
+            Ok(found) => self.answer_found(found).await,
+            Err(error) => local::serve_after_redis_failed(self, &error).await,
+        }
+    }
+
     /// One pipeline: the page, and with `with_session` the visitor's session. `is_near`: without a lease, in the nearest
     /// read region.
     async fn look_up(&self, with_session: bool, is_near: bool) -> Result<Found, Error> {
@@ -254,10 +248,7 @@ impl PageRequest {
                 // Rare: the page is fresh and still not for this request.
                 match self.check_session().await {
                     Ok(session) => (found.session, found.lacks_session) = (session, false),
-                    Err(error) => {
-                        log::warn!("page cache: {error}");
-                        return local::serve_after_redis_failed(self).await;
-                    }
+                    Err(error) => return local::serve_after_redis_failed(self, &error).await,
                 }
                 continue;
             }
@@ -304,20 +295,26 @@ impl PageRequest {
             }
             match self.look_up(false, false).await {
                 Ok(again) => found = Found { session: found.session, ..again },
-                Err(error) => {
-                    log::warn!("page cache: {error}");
-                    return local::serve_after_redis_failed(self).await;
-                }
+                Err(error) => return local::serve_after_redis_failed(self, &error).await,
             }
         }
     }
 
-    /// Forwards the request for a page with a hit-for-miss note.
+    /// Forwards the request for a page with a hit-for-miss note of this isolate.
+    async fn bypass_without_lookup(self, reason: Reason) -> Answer {
+        let noted = Noted::of(&self, reason);
+        let Self { visit, key, selecting, request, .. } = self;
+        let must_confirm = visit.app.pages.must_confirm_unstorable(key.hash(), visit.now);
+        let confirm = must_confirm.then(|| confirm_unstorable(visit.app.clone(), key, selecting, visit.now));
+        let mut answer = bypass::bypass_with_note(&visit, reason, request, noted).await;
+        answer.background.extend(confirm);
+        answer
+    }
+
+    /// Forwards the request for a page with a hit-for-miss note, after a lookup.
     async fn bypass(self, reason: Reason, session: Option<Session>) -> Answer {
-        let Self { visit, key, selecting, has_personal_headers, request, .. } = self;
-        let is_personal = has_personal_headers || *request.method() != Method::GET;
-        let noted = Noted::of(&key, || selecting, reason, is_personal, &visit);
-        bypass::forward(&visit, reason, session.into(), request, noted).await
+        let noted = Noted::of(&self, reason);
+        bypass::forward(&self.visit, reason, session.into(), self.request, noted).await
     }
 
     /// Takes over the item that the stored page names: another isolate may have learned it first.

@@ -6,9 +6,10 @@
 
 use std::rc::Rc;
 
-use http::header;
+use http::{Method, header};
 
 use super::{
+    PageRequest,
     background::log_error,
     personal::is_shareable,
     render::{heuristic, is_failure},
@@ -22,7 +23,7 @@ use crate::{
         store,
     },
     ports::{answer::BackgroundTask, fetch::Response, time::Timestamp},
-    proxy::{OriginDirectives, Visit},
+    proxy::OriginDirectives,
 };
 
 /// A request of a visitor without cookies for a page with a note.
@@ -40,16 +41,14 @@ impl Noted {
     /// None if the response to this request cannot refute a note with this reason: the response may be this visitor's own, or
     /// its head alone did not lead to the note.
     pub fn of(
-        key: &PageKey,
-        selecting: impl FnOnce() -> SelectingHeaders,
+        PageRequest { visit, key, selecting, has_personal_headers, request, .. }: &PageRequest,
         reason: Reason,
-        is_personal: bool,
-        visit: &Visit,
     ) -> Option<Self> {
-        let may_be_refuted = !is_personal && visit.token.is_none() && reason.is_in_head();
+        let is_personal = *has_personal_headers || *request.method() != Method::GET || visit.token.is_some();
+        let may_be_refuted = !is_personal && reason.is_in_head();
         may_be_refuted.then(|| Self {
             key: key.clone(),
-            selecting: selecting(),
+            selecting: selecting.clone(),
             reason,
             now: visit.now,
             heuristic: if key.is_shared() {
