@@ -49,8 +49,7 @@ impl BackgroundRender {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
                     if reason.is_lasting() && !is_usable && !selecting.may_decide(response.status()) {
-                        app.pages.note_unstorable(key.hash(), *reason, app.clock.now());
-                        log_error(store::note_unstorable(&app.redis, &lease, &why).await);
+                        end_unstorable(&app, &lease, &why).await;
                     } else {
                         log_error(store::release(&app.redis, &lease).await);
                     }
@@ -60,6 +59,12 @@ impl BackgroundRender {
             }
         })
     }
+}
+
+/// Ends a render whose page cannot be stored: a hit-for-miss note in the isolate, and in Redis in place of the lease.
+pub async fn end_unstorable(app: &App, lease: &Lease, why: &Unstorable) {
+    app.pages.note_unstorable(lease.key().hash(), why.reason, app.clock.now());
+    log_error(store::note_unstorable(&app.redis, lease, why).await);
 }
 
 /// Ends a render that failed. Requests that cannot be served the stale page must not wait for its lease.

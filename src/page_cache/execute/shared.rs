@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
-    background::{BackgroundRender, log_error, release, store_page},
+    background::{BackgroundRender, end_unstorable, log_error, release, store_page},
     render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
 };
 use crate::{
@@ -153,11 +153,11 @@ impl SharedRender {
     async fn forward_personally(self, rendered: Option<StoredPage>, session: Option<Session>) -> Answer {
         let status = CacheStatus::not_stored(self.miss.reason, Reason::Cookie);
         let Self { page, lease, guard, .. } = self;
-        let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
-        let mut answer = proxy::forward(&page.visit, session.into(), page.request, &mut observe).await;
+        let app = page.visit.app.clone();
+        let mut answer = page.forward(session, status).await;
         answer.background.extend(match rendered {
-            Some(rendered) => storing(page.visit.app, lease, guard, rendered),
-            None => lease.map(|lease| release(&page.visit.app, lease)),
+            Some(rendered) => storing(app, lease, guard, rendered),
+            None => lease.map(|lease| release(&app, lease)),
         });
         answer
     }
@@ -174,8 +174,7 @@ impl SharedRender {
                 match page.complete(&app, &key).await {
                     Ok(page) => return store_page(&app, &lease, page, guard).await,
                     Err(why) if why.reason == Reason::TooLarge && !others_have_page => {
-                        app.pages.note_unstorable(key.hash(), why.reason, app.clock.now());
-                        log_error(store::note_unstorable(&app.redis, &lease, &why).await);
+                        end_unstorable(&app, &lease, &why).await;
                     }
                     Err(_) => log_error(store::release(&app.redis, &lease).await),
                 }
@@ -187,10 +186,7 @@ impl SharedRender {
 
     /// Answers with the origin's server error.
     async fn finish_failed(self, response: Response, directives: OriginDirectives, reason: Reason) -> Answer {
-        let head = RequestHead::of(&self.page.request);
-        let mut response = proxy::expanded(&self.page.visit, &head, response, &directives).await;
-        self.not_stored_status(reason).append_to(&mut response);
-        let mut answer = proxy::finish(&self.page.visit, &head, None, response, directives).await;
+        let mut answer = self.page.pass_on(response, directives, self.not_stored_status(reason)).await;
         answer.background.extend(self.lease.map(|lease| release(&self.page.visit.app, lease)));
         answer
     }
@@ -221,13 +217,9 @@ impl SharedRender {
             note_unstorable(&page, lease, why)
         };
         let mut answer = if needs_own_response {
-            let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
-            proxy::forward(&page.visit, session.into(), page.request, &mut observe).await
+            page.forward(session, status).await
         } else {
-            let head = RequestHead::of(&page.request);
-            let mut response = proxy::expanded(&page.visit, &head, response, &directives).await;
-            status.append_to(&mut response);
-            proxy::finish(&page.visit, &head, None, response, directives).await
+            page.pass_on(response, directives, status).await
         };
         answer.background.extend(ended);
         answer
@@ -248,6 +240,22 @@ impl SharedRender {
             if reason.lacks_popularity() { ForwardReason::Bypass } else { self.miss.reason },
             reason,
         )
+    }
+}
+
+impl PageRequest {
+    /// Forwards the visitor's own request.
+    async fn forward(self, session: Option<Session>, status: CacheStatus) -> Answer {
+        let mut observe = |response: &mut Response, _: &OriginDirectives| status.append_to(response);
+        proxy::forward(&self.visit, session.into(), self.request, &mut observe).await
+    }
+
+    /// Answers with the response of a shared render that is not stored.
+    async fn pass_on(&self, response: Response, directives: OriginDirectives, status: CacheStatus) -> Answer {
+        let head = RequestHead::of(&self.request);
+        let mut response = proxy::expanded(&self.visit, &head, response, &directives).await;
+        status.append_to(&mut response);
+        proxy::finish(&self.visit, &head, None, response, directives).await
     }
 }
 
