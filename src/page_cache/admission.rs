@@ -1,15 +1,27 @@
-//! Which requests the page cache may answer. All others bypass it, and `Cache-Status` says why.
+//! Admission: the requests that the page cache may answer, and the responses that it may store without stated freshness.
+//! All other requests bypass the cache, and `Cache-Status` names the reason.
+
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use super::{
     key::PageKey,
     memory::PageMemory,
-    policy::{Reason, RequestDirectives, freshness::Popularity},
+    policy::{
+        Heuristic, Reason, RequestDirectives,
+        freshness::{Arrival, Popularity, freshness},
+    },
+    selecting::SelectingHeaders,
 };
 use crate::{
     config::{Forward, HeaderRules, PageConfig, rules::UrlRules},
-    ports::{fetch::Request, header_names::is_hop_by_hop},
+    ports::{
+        fetch::{Request, Response},
+        header_names::is_hop_by_hop,
+        time::Timestamp,
+    },
+    proxy::OriginDirectives,
 };
 
 /// Request headers that no stored page can satisfy: they ask for one visitor's response, or set a condition on a write.
@@ -62,6 +74,37 @@ pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popu
     } else {
         shown.by_popularity().and(Err(Reason::Unpopular))
     }
+}
+
+/// The lifetimes of a page whose response states none.
+pub(super) fn heuristic(config: &PageConfig, key: &PageKey, popularity: Popularity) -> Heuristic {
+    Heuristic { popularity, fresh: config.ttl, stale: config.stale, overrides: key.is_shared() }
+}
+
+/// `Ok` if the response could be stored as a shared render. Its cookies do not count: they are
+/// this visitor's, and a shared render may have none.
+///
+/// # Errors
+/// The reason that forbids to store it.
+pub(super) fn check_shareable(
+    response: &Response,
+    directives: &OriginDirectives,
+    heuristic: &Heuristic,
+    selecting: &SelectingHeaders,
+    now: Timestamp,
+) -> Result<(), Reason> {
+    if directives.is_personal {
+        return Err(Reason::Personal);
+    }
+    let arrival = Arrival { at: now.into(), delay: Duration::ZERO };
+    let mut headers = response.headers().clone();
+    headers.remove(header::SET_COOKIE);
+    match freshness(response.status(), &headers, arrival, heuristic) {
+        // A shared render asks for the body without a coding.
+        Ok(_) | Err(Reason::Encoding) => {}
+        Err(reason) => return Err(reason),
+    }
+    selecting.check_vary(&headers)
 }
 
 /// The URI as text.

@@ -6,7 +6,7 @@
 //! other requests wait, and nothing can replace a failed response.
 //!
 //! The way of a request, in reading order:
-//! - [`admission`]: which requests the cache may answer; the others bypass it.
+//! - [`admission`]: the requests that the cache may answer; the others bypass it. The responses that popularity admits.
 //! - [`key`], [`selecting`]: the page's identity, and the request headers that select a variant; [`normalized`](self):
 //!   their values.
 //! - [`visitor_cookies`]: the judgement of the visitor's cookies.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, rc::Rc};
 
-use super::render::{RenderOutcome, RenderRequest, enter_transit, is_failure, render};
+use super::render::{RenderOutcome, RenderRequest, enter_transit, render};
 use crate::{
     App,
     page_cache::{
@@ -10,7 +10,7 @@ use crate::{
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, Wanted, look_up, others_have_page, take_lease},
         memory::RenderGuard,
-        policy::freshness::Popularity,
+        policy::{freshness::Popularity, is_failure},
         selecting::SelectingHeaders,
         store::{self, PageWriter},
         stored_page::StoredPage,

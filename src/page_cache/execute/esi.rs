@@ -7,13 +7,11 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use url::Url;
 
-use super::{
-    exchange::without_dropped_cookies,
-    render::{RenderRequest, heuristic},
-};
+use super::{exchange::without_dropped_cookies, render::RenderRequest};
 use crate::{
     App,
     page_cache::{
+        admission::heuristic,
         holes::{Hole, HoleContent, IncludedHole},
         policy::{
             Freshness, Heuristic, Reason, VaryFields,

@@ -2,12 +2,12 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::render::{RenderOutcome, RenderRequest, heuristic};
+use super::render::{RenderOutcome, RenderRequest};
 use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
     page_cache::{
-        admission::popularity_of_response,
+        admission::{heuristic, popularity_of_response},
         hit_for_miss::{self, Unstorable, cookie_name},
         policy::{
             Freshness, Reason, VaryFields,

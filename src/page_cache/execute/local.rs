@@ -6,7 +6,6 @@ use super::{
     PageRequest,
     bypass::{self, probe_redis},
     edge_tier, fill,
-    render::is_failure,
 };
 use crate::{
     App,
@@ -15,7 +14,7 @@ use crate::{
         key::PageKey,
         lookup::{LookupResult, look_up},
         memory::LocalHit,
-        policy::Reason,
+        policy::{Reason, is_failure},
         respond::{is_unconditional_get, respond, respond_prepared},
         selecting::SelectingHeaders,
         stored_page::StoredPage,

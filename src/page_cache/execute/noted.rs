@@ -8,17 +8,13 @@ use std::rc::Rc;
 
 use http::{Method, header};
 
-use super::{
-    PageRequest,
-    background::log_error,
-    personal::is_shareable,
-    render::{heuristic, is_failure},
-};
+use super::{PageRequest, background::log_error};
 use crate::{
     App,
     page_cache::{
+        admission::{check_shareable, heuristic},
         key::PageKey,
-        policy::{Heuristic, Reason},
+        policy::{Heuristic, Reason, is_failure},
         selecting::SelectingHeaders,
         store,
     },
@@ -64,7 +60,7 @@ impl Noted {
     pub fn observe(&mut self, response: &Response, directives: &OriginDirectives) {
         self.is_refuted = !is_failure(response.status())
             && !response.headers().contains_key(header::SET_COOKIE)
-            && is_shareable(response, directives, &self.heuristic, &self.selecting, self.now).is_ok();
+            && check_shareable(response, directives, &self.heuristic, &self.selecting, self.now).is_ok();
     }
 
     /// Ends the note if it is refuted, after the response.

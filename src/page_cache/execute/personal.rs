@@ -8,26 +8,20 @@ use http::{Method, StatusCode, header};
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, release, render_for_others},
-    render::{heuristic, is_failure},
 };
 use crate::{
     App,
     page_cache::{
-        admission::popularity_of_response,
+        admission::{check_shareable, heuristic, popularity_of_response},
         cache_status::CacheStatus,
         key::PageKey,
         lookup::{Lease, PageState},
-        policy::{
-            Heuristic, Reason,
-            freshness::{Arrival, Popularity, freshness},
-        },
-        selecting::SelectingHeaders,
+        policy::{Reason, freshness::Popularity, is_failure},
         stored_page::StoredPage,
     },
     ports::{
         answer::{Answer, BackgroundTask},
         fetch::Response,
-        time::Timestamp,
     },
     proxy::{self, OriginDirectives},
 };
@@ -47,7 +41,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
         let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
         let heuristic = heuristic(&app.config.page, &key, popularity);
-        shareable = is_shareable(response, directives, &heuristic, &selecting, now);
+        shareable = check_shareable(response, directives, &heuristic, &selecting, now);
         is_for_others = match shareable {
             Ok(()) => true,
             // The origin states no freshness: a popular page is rendered for the visitors without such cookies. A page that varies
@@ -143,27 +137,4 @@ fn learn_item(
     let shown = key.naming(directives.item.as_ref());
     app.pages.name(&shown);
     popularity_of_response(key, &shown, popularity)
-}
-
-/// Returns whether the response could be stored if it were rendered for everybody. Its cookies do not count: they are
-/// this visitor's, and a shared render may have none.
-pub(super) fn is_shareable(
-    response: &Response,
-    directives: &OriginDirectives,
-    heuristic: &Heuristic,
-    selecting: &SelectingHeaders,
-    now: Timestamp,
-) -> Result<(), Reason> {
-    if directives.is_personal {
-        return Err(Reason::Personal);
-    }
-    let arrival = Arrival { at: now.into(), delay: Duration::ZERO };
-    let mut headers = response.headers().clone();
-    headers.remove(header::SET_COOKIE);
-    match freshness(response.status(), &headers, arrival, heuristic) {
-        // A shared render asks for the body without a coding.
-        Ok(_) | Err(Reason::Encoding) => {}
-        Err(reason) => return Err(reason),
-    }
-    selecting.check_vary(&headers)
 }

@@ -13,12 +13,12 @@ use super::{
 };
 use crate::{
     App,
-    config::{PageConfig, rules::HoleRule},
+    config::rules::HoleRule,
     page_cache::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        policy::{Heuristic, Reason, VaryFields, conditional, freshness::Popularity},
+        policy::{Reason, VaryFields, conditional, freshness::Popularity, is_failure},
         selecting::SelectingHeaders,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
@@ -76,12 +76,6 @@ impl<'a> RenderRequest<'a> {
             accepts_gzip: false,
         }
     }
-}
-
-/// Returns whether the failure is temporary: a server error, or 408, 425 or 429 (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC
-/// 6585 §4).
-pub(super) fn is_failure(status: StatusCode) -> bool {
-    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }
 
 /// The outcome of a render.
@@ -299,9 +293,4 @@ fn set_etag(page: &mut StoredPage) {
         page.headers.insert(header::ETAG, etag);
         page.own_etag = true;
     }
-}
-
-/// The lifetimes of a page whose response states none.
-pub(super) fn heuristic(config: &PageConfig, key: &PageKey, popularity: Popularity) -> Heuristic {
-    Heuristic { popularity, fresh: config.ttl, stale: config.stale, overrides: key.is_shared() }
 }

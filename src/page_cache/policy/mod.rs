@@ -22,5 +22,5 @@ pub mod vary;
 pub use cache_control::CacheControl;
 pub use freshness::{Freshness, Heuristic};
 pub use reason::{ForwardReason, Reason};
-pub use reuse::{RequestDirectives, Reuse, StoredState};
+pub use reuse::{RequestDirectives, Reuse, StoredState, is_failure};
 pub use vary::VaryFields;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 
 use super::{cache_control::CacheControl, reason::ForwardReason};
 
@@ -95,6 +95,13 @@ impl RequestDirectives {
         let accepted = self.control.seconds("stale-if-error").map_or(Duration::ZERO, Duration::from_secs);
         fresh || stored.if_error || !stored.strict && (disconnected || stored.staleness < accepted)
     }
+}
+
+/// Returns whether a response of the origin is a temporary failure: a server error, or 408, 425 or 429 (RFC 9110
+/// §15.5.9, RFC 8470 §5.2, RFC 6585 §4).
+#[must_use]
+pub fn is_failure(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }
 
 #[cfg(test)]
