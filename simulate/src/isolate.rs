@@ -153,14 +153,14 @@ impl Isolate {
     fn first_step(&mut self, entry: &Entry, view: View, now: Timestamp) -> Result<Served, FirstStep> {
         let hash = entry.page.hash();
         let hit = self.pages.hit(hash, &LazyCell::new(SelectingHeaders::default), now);
-        let reuse = hit.as_ref().map(|hit| RequestDirectives::default().reuse(&hit.entry.state(now)));
+        let reuse = hit.as_ref().map(|hit| RequestDirectives::default().reuse(&hit.page.state(now)));
         let unstorable = || self.pages.unstorable(hash, now);
         let step = first_step(reuse, view.is_confirmation, unstorable, self.circuit.is_open());
         match (step, hit) {
             (FirstStep::ServeLocal, Some(hit)) => Ok(Served {
                 source: Source::Memory,
                 wait: Duration::ZERO,
-                page: Some((hit.entry, hit.confirmed)),
+                page: Some((hit.page, hit.confirmed)),
                 confirm: hit.confirm,
             }),
             (step, _) => Err(step),

@@ -51,16 +51,16 @@ impl LocationPages {
         Self { cache, wait, traffic, fetch, failures: Cell::default(), paused_until: Cell::default() }
     }
 
-    /// The location's copy of a page for a request with the headers `selecting`, if it is newer than the caller's `own`.
+    /// The location's copy of a page for a request with the headers `selecting`, if it is newer than the copy `held` of the caller.
     pub async fn find(
         &self,
         key: &PageKey,
         selecting: &SelectingHeaders,
-        own: Option<&StoredPage>,
+        held: Option<&StoredPage>,
         now: Timestamp,
     ) -> Option<Rc<StoredPage>> {
         let cache = self.usable(now)?;
-        let known = own.map(|page| page.render.as_str()).unwrap_or_default();
+        let known = held.map(|page| page.render.as_str()).unwrap_or_default();
         let mut value = self.checked(cache.get(key.hash(), known, self.wait).await, now)??;
         if let Some(fields) = value.strip_prefix(VARIES) {
             let fields = VaryFields::from_text(std::str::from_utf8(fields).ok()?);
@@ -68,7 +68,7 @@ impl LocationPages {
             value = self.checked(cache.get(&name, known, self.wait).await, now)??;
         }
         let mut page = StoredPage::decode(&value, key, selecting)?;
-        if own.is_some_and(|own| own.render == page.render || own.stored > page.stored) {
+        if held.is_some_and(|held| held.render == page.render || held.stored > page.stored) {
             return None;
         }
         self.traffic.count(Metric::LocationHit);

@@ -58,7 +58,7 @@ pub struct LookupResult {
     /// fresh page.
     pub rank: Option<u64>,
     /// The stored page, fresh or stale.
-    pub entry: Option<Box<StoredPage>>,
+    pub page: Option<Box<StoredPage>>,
     /// The lease, granted to one caller at a time if the page is not fresh.
     pub lease: Option<Lease>,
     pub state: PageState,
@@ -75,7 +75,7 @@ impl LookupResult {
     #[must_use]
     pub fn not_older_than(self, held: Option<&StoredPage>) -> Self {
         let is_older = |page: &StoredPage| held.is_some_and(|held| page.stored < held.stored);
-        Self { entry: self.entry.filter(|page| !is_older(page)), ..self }
+        Self { page: self.page.filter(|page| !is_older(page)), ..self }
     }
 }
 
@@ -138,7 +138,7 @@ pub struct Wanted<'a> {
 
 /// A lookup that is under way; it decodes the reply.
 pub struct Lookup<'a> {
-    page: &'a PageKey,
+    key: &'a PageKey,
     wanted: Wanted<'a>,
     lease_id: String,
     duration: Duration,
@@ -152,13 +152,13 @@ impl<'a> Lookup<'a> {
     /// [`Error::Platform`] if there are no random bits for the lease.
     pub fn new(
         keys: Keys,
-        page: &'a PageKey,
+        key: &'a PageKey,
         wanted: Wanted<'a>,
         now: Timestamp,
         terms: LeaseTerms<'_>,
     ) -> Result<(Self, Command), Error> {
         let lease_id = hex(&random::bytes::<8>()?);
-        let lookup = Self { page, wanted, lease_id, duration: terms.duration, now };
+        let lookup = Self { key, wanted, lease_id, duration: terms.duration, now };
         // Without a lease, the rank of a fresh page is not needed. `-` is no render, and with it the script reads no rank.
         let command = lookup.command(keys, terms, if terms.duration.is_zero() { "-" } else { "" });
         Ok((lookup, command))
@@ -169,7 +169,7 @@ impl<'a> Lookup<'a> {
     fn command(&self, keys: Keys, terms: LeaseTerms<'_>, no_render: &str) -> Command {
         let LeaseTerms { duration, request, session } = terms;
         let below = if let LeaseRequest::IfPopular(limit) = request { limit.to_string() } else { String::new() };
-        let hash = self.page.hash();
+        let hash = self.key.hash();
         let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash)];
         let of_session = session.into_iter().flat_map(|SessionRead { token, is_young, .. }| {
             let shard = keys.shard_of(token);
@@ -177,7 +177,7 @@ impl<'a> Lookup<'a> {
         });
         let all = [keys.ranking()].into_iter().chain(of_page).chain([keys.purged(), keys.latest_purge()]);
         Command::script(&PAGE, all.chain(of_session))
-            .arg(self.page.item().map_or("", ItemId::as_str))
+            .arg(self.key.item().map_or("", ItemId::as_str))
             .arg(hash)
             .num(self.now.as_millis())
             .arg(&self.lease_id)
@@ -198,14 +198,14 @@ impl<'a> Lookup<'a> {
     pub fn read(self, reply: Reply) -> Result<LookupResult, upstash_rest::Error> {
         type Session = Option<(Option<String>, Option<f64>)>;
         type Parts = (Option<u64>, Option<Bytes>, Option<u64>, String, Option<u64>, (String, Session));
-        let (rank, entry, stamp, state, soft, (vary, session)) = Parts::from_reply(reply)?;
-        let mut entry = match entry {
+        let (rank, page, stamp, state, soft, (vary, session)) = Parts::from_reply(reply)?;
+        let mut page = match page {
             Some(value) if value.is_empty() => self.wanted.held.cloned(),
-            value => value.and_then(|value| StoredPage::decode(&value, self.page, self.wanted.selecting)),
+            value => value.and_then(|value| StoredPage::decode(&value, self.key, self.wanted.selecting)),
         };
-        if let (Some(entry), Some(micros)) = (&mut entry, soft) {
+        if let (Some(page), Some(micros)) = (&mut page, soft) {
             // The clock of Redis may be ahead of this one.
-            entry.expire(Timestamp::from_millis(micros / 1000).min(self.now));
+            page.expire(Timestamp::from_millis(micros / 1000).min(self.now));
         }
         let note = hit_for_miss::decode(&state);
         let (state, cause) = match (note, state.as_str()) {
@@ -213,11 +213,11 @@ impl<'a> Lookup<'a> {
             (None, "known") => (PageState::Shared, String::new()),
             (None, _) => (PageState::Unknown, String::new()),
         };
-        let vary = entry.as_ref().map_or_else(|| VaryFields::from_text(&vary), |entry| entry.vary.clone());
-        let (key, id, duration) = (self.page, self.lease_id, self.duration);
+        let vary = page.as_ref().map_or_else(|| VaryFields::from_text(&vary), |page| page.vary.clone());
+        let (key, id, duration) = (self.key, self.lease_id, self.duration);
         let has_variants = !vary.is_empty();
         let lease = stamp.map(|stamp| Lease { key: key.clone(), id, stamp, duration, has_variants });
-        Ok(LookupResult { rank, entry: entry.map(Box::new), lease, state, cause, vary, session })
+        Ok(LookupResult { rank, page: page.map(Box::new), lease, state, cause, vary, session })
     }
 }
 
@@ -227,13 +227,13 @@ impl<'a> Lookup<'a> {
 /// [`Error::Redis`].
 pub async fn take_lease(
     redis: &Redis,
-    page: &PageKey,
+    key: &PageKey,
     wanted: Wanted<'_>,
     duration: Duration,
     now: Timestamp,
 ) -> Result<Option<Lease>, Error> {
     let terms = LeaseTerms { duration, request: LeaseRequest::IfStale, session: None };
-    let (lookup, command) = Lookup::new(redis.keys(), page, wanted, now, terms)?;
+    let (lookup, command) = Lookup::new(redis.keys(), key, wanted, now, terms)?;
     Ok(lookup.read(redis.run(command).await?)?.lease)
 }
 
@@ -244,14 +244,14 @@ pub async fn take_lease(
 /// [`Error::Redis`].
 pub async fn look_up(
     redis: &Redis,
-    page: &PageKey,
+    key: &PageKey,
     selecting: &SelectingHeaders,
     held: Option<&StoredPage>,
     now: Timestamp,
 ) -> Result<LookupResult, Error> {
     let terms = LeaseTerms { duration: Duration::ZERO, request: LeaseRequest::IfStale, session: None };
     let wanted = Wanted { selecting, held };
-    let lookup = Lookup { page, wanted, lease_id: String::new(), duration: Duration::ZERO, now };
+    let lookup = Lookup { key, wanted, lease_id: String::new(), duration: Duration::ZERO, now };
     let reply = redis.run(redis.near(lookup.command(redis.keys(), terms, ""))).await?;
     let found = lookup.read(reply)?;
     Ok(if redis.has_read_regions() { found.not_older_than(held) } else { found })

@@ -30,7 +30,7 @@ impl Purge {
         match self {
             Self::All => "all".to_owned(),
             Self::Item(item) => format!("item:{item}"),
-            Self::Url(page) => format!("url:{}", page.hash()),
+            Self::Url(key) => format!("url:{}", key.hash()),
             Self::Tag(tag) => format!("tag:{tag}"),
         }
     }

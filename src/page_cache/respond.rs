@@ -20,14 +20,14 @@ use crate::ports::{
 /// The complete response with a prepared body: the platform's form of body and headers is reused.
 #[must_use]
 pub fn respond_prepared(
-    entry: &StoredPage,
+    page: &StoredPage,
     prepared: Rc<PreparedBody>,
     status: CacheStatus,
     now: Timestamp,
 ) -> Response {
     let mut response = Response::new(Body::Prepared(prepared));
-    *response.status_mut() = entry.status;
-    response.headers_mut().insert(header::AGE, HeaderValue::from(entry.age(now)));
+    *response.status_mut() = page.status;
+    response.headers_mut().insert(header::AGE, HeaderValue::from(page.age(now)));
     status.append_to(&mut response);
     response
 }
@@ -42,15 +42,15 @@ pub fn is_unconditional_get(method: &Method, request: &HeaderMap) -> bool {
 /// The response to a request of `method` with the headers `request`.
 #[must_use]
 pub fn respond(
-    entry: &StoredPage,
+    page: &StoredPage,
     method: &Method,
     request: &HeaderMap,
     status: CacheStatus,
     now: Timestamp,
 ) -> Response {
-    let mut headers = entry.visible_headers();
+    let mut headers = page.visible_headers();
     // Conditions and ranges apply to a plain 200 only (RFC 9110 §13.2.1, §14.2).
-    let is_plain = entry.status == StatusCode::OK;
+    let is_plain = page.status == StatusCode::OK;
     let (code, body) = if is_plain && conditional::is_not_modified(request, &headers) {
         for name in conditional::BODY_HEADERS {
             headers.remove(name);
@@ -58,18 +58,18 @@ pub fn respond(
         (StatusCode::NOT_MODIFIED, Body::Empty)
     } else {
         let accepts_range = is_plain && method == Method::GET && !headers.contains_key(header::CONTENT_RANGE);
-        let length = entry.body.len();
+        let length = page.body.len();
         match if accepts_range { range::part(request, &headers, length) } else { Part::Whole } {
             Part::Whole => {
-                if code_has_body(entry.status) {
+                if code_has_body(page.status) {
                     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
                 }
-                (entry.status, entry.body.clone().into())
+                (page.status, page.body.clone().into())
             }
             Part::Bytes { start, end } => {
                 set_content_range(&mut headers, &format!("bytes {start}-{}/{length}", end - 1));
                 headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end - start));
-                (StatusCode::PARTIAL_CONTENT, entry.body.read().slice(start..end).into())
+                (StatusCode::PARTIAL_CONTENT, page.body.read().slice(start..end).into())
             }
             Part::Unsatisfiable => {
                 for name in conditional::BODY_HEADERS {
@@ -80,7 +80,7 @@ pub fn respond(
             }
         }
     };
-    let age = entry.age(now);
+    let age = page.age(now);
     // `Age` implies that the response was not made for this request (RFC 9111 §5.1).
     if age > 0 || status.is_hit() {
         headers.insert(header::AGE, HeaderValue::from(age));

@@ -40,30 +40,30 @@ pub struct PageWriter<'a> {
 }
 
 impl<'a> PageWriter<'a> {
-    /// Stores `entry` until it dies and ends the lease. Returns whether it is stored, and the work on the account that remains.
+    /// Stores `page` until it dies and ends the lease. Returns whether it is stored, and the work on the account that remains.
     /// It is not stored if the lease expired, a purge came after the lease, or the page is larger than the limit.
     ///
     /// A page that names the lease ends it by itself, if the page outlives the lease: that saves a command.
     ///
     /// # Errors
     /// [`Error::Redis`].
-    pub async fn put(&self, lease: &Lease, entry: &StoredPage) -> Result<(bool, AccountDue<'a>), Error> {
+    pub async fn put(&self, lease: &Lease, page: &StoredPage) -> Result<(bool, AccountDue<'a>), Error> {
         let Self { redis, account, now, limit } = *self;
         // Only the last argument may be arbitrary bytes.
-        let [head, body] = entry.encode(&lease.key);
+        let [head, body] = page.encode(&lease.key);
         let bytes = head.len() + body.len();
         if bytes as u64 + OVERHEAD > limit {
             release(redis, lease).await?;
             return Ok((false, AccountDue::Nothing));
         }
-        let life = entry.dies.since(now);
+        let life = page.dies.since(now);
         let keeps_lease =
-            entry.render == lease.id && !lease.has_variants && entry.vary.is_empty() && life > lease.duration * 2;
+            page.render == lease.id && !lease.has_variants && page.vary.is_empty() && life > lease.duration * 2;
         // The size of a variant depends on the other variants, so it is known after the store only.
-        let turn = entry.vary.is_empty().then(|| account.begin(now)).flatten();
-        let [units, dies] = account::entry(bytes as u64, entry.dies);
-        let end = end(redis.keys(), lease, turn.is_some()).num(life.as_millis().max(1)).arg(entry.vary.to_text());
-        let end = end.arg(&entry.variant).num(MAX_VARIANTS).num(u8::from(keeps_lease));
+        let turn = page.vary.is_empty().then(|| account.begin(now)).flatten();
+        let [units, dies] = account::entry(bytes as u64, page.dies);
+        let end = end(redis.keys(), lease, turn.is_some()).num(life.as_millis().max(1)).arg(page.vary.to_text());
+        let end = end.arg(&page.variant).num(MAX_VARIANTS).num(u8::from(keeps_lease));
         let end = end.num(units).num(now.as_millis()).num(dies).arg_concat(&[&head, &body]);
         let (is_stored, bytes, is_addition): Ended = redis.run(end).await?;
         let due = match turn {
@@ -73,7 +73,7 @@ impl<'a> PageWriter<'a> {
                 bytes,
                 is_addition,
                 stored: now,
-                dies: entry.dies,
+                dies: page.dies,
             }),
             None => AccountDue::Nothing,
         };
@@ -116,8 +116,8 @@ pub async fn release(redis: &Redis, lease: &Lease) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) -> Result<(), Error> {
-    let note = page.encode(lease.stamp());
+pub async fn note_unstorable(redis: &Redis, lease: &Lease, why: &Unstorable) -> Result<(), Error> {
+    let note = why.encode(lease.stamp());
     let end = without_page(end(redis.keys(), lease, false).num(HIT_FOR_MISS.as_millis())).arg(note);
     let (_, bytes, _): Ended = redis.run(end).await?;
     if bytes < 0 {
@@ -133,17 +133,17 @@ pub async fn note_unstorable(redis: &Redis, lease: &Lease, page: &Unstorable) ->
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn refute(redis: &Redis, page: &PageKey) -> Result<(), Error> {
-    Ok(redis.run(Command::script(&REFUTE, [redis.keys().render(page.hash())]).repeatable()).await?)
+pub async fn refute(redis: &Redis, key: &PageKey) -> Result<(), Error> {
+    Ok(redis.run(Command::script(&REFUTE, [redis.keys().render(key.hash())]).repeatable()).await?)
 }
 
-/// Deletes all variants under the URLs of `pages` and their leases, so that renders under way are not stored (RFC 9111
+/// Deletes all variants under the URLs of `keys` and their leases, so that renders under way are not stored (RFC 9111
 /// §4.4).
 ///
 /// # Errors
 /// [`Error::Redis`].
-pub async fn invalidate(redis: &Redis, pages: &[PageKey]) -> Result<(), Error> {
-    evict(redis, pages.iter().map(|page| (page.hash(), ""))).await
+pub async fn invalidate(redis: &Redis, keys: &[PageKey]) -> Result<(), Error> {
+    evict(redis, keys.iter().map(|key| (key.hash(), ""))).await
 }
 
 /// Deletes pages, given as hash and time of storage, unless they were stored again since. An empty time deletes the

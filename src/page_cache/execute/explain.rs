@@ -130,29 +130,29 @@ pub struct ExplainedEntry {
 /// [`Error::Redis`]. An origin that fails is no error: it is the reason.
 pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation, Error> {
     let config = &app.config.page;
-    let page = match app.pages.key(url.to_owned(), &config.urls) {
-        Ok(page) => page,
+    let key = match app.pages.key(url.to_owned(), &config.urls) {
+        Ok(key) => key,
         Err(reason) => return Ok(Explanation::not_a_page(reason, config)),
     };
     let selecting = SelectingHeaders::default();
-    let look = look_up(&app.redis, &page, &selecting, None, now).await?;
-    let named = look.entry.as_ref().and_then(|entry| entry.item.as_ref());
-    let page = if named.is_some() { page.naming(named) } else { page };
-    let stored = look.entry.map(|entry| ExplainedEntry {
-        age: entry.age(now),
-        ttl: entry.ttl(now),
-        bytes: entry.body.len(),
-        tags: entry.tags.iter().map(ToString::to_string).collect(),
+    let look = look_up(&app.redis, &key, &selecting, None, now).await?;
+    let named = look.page.as_ref().and_then(|page| page.item.as_ref());
+    let key = if named.is_some() { key.naming(named) } else { key };
+    let stored = look.page.map(|page| ExplainedEntry {
+        age: page.age(now),
+        ttl: page.ttl(now),
+        bytes: page.body.len(),
+        tags: page.tags.iter().map(ToString::to_string).collect(),
     });
     let varies_by = look.vary.to_text();
     let (cacheable, why, cause) = match (&stored, look.state) {
-        _ if let Some(variable) = personal_route(app, &page) => (false, Reason::Personal.as_str(), variable.to_owned()),
+        _ if let Some(variable) = personal_route(app, &key) => (false, Reason::Personal.as_str(), variable.to_owned()),
         (Some(stored), _) => (true, if stored.ttl > 0 { "fresh" } else { "stale" }, look.cause),
         (None, PageState::Unstorable(reason)) => (false, reason.as_str(), look.cause),
         (None, _) => {
-            let popularity = popularity_of_page(config, &page, look.rank);
+            let popularity = popularity_of_page(config, &key, look.rank);
             let vary = Some(look.vary).filter(|_| look.state == PageState::Shared);
-            let request = RenderRequest::in_background(&page, &selecting, popularity, vary);
+            let request = RenderRequest::in_background(&key, &selecting, popularity, vary);
             match assess(app, &request).await {
                 Ok(None) => (true, "absent", String::new()),
                 Ok(Some(why)) => (false, why.reason.as_str(), why.cause),
@@ -161,23 +161,23 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
         }
     };
     let named = ExplainedPage {
-        item: page.item().map(ToString::to_string),
-        url: page.url().to_owned(),
-        key: app.redis.keys().page(page.hash()),
+        item: key.item().map(ToString::to_string),
+        url: key.url().to_owned(),
+        key: app.redis.keys().page(key.hash()),
         rank: look.rank,
         varies_by,
     };
-    let rules = ExplainedRules::of(config, page.path());
+    let rules = ExplainedRules::of(config, key.path());
     Ok(Explanation { cacheable, why, cause, page: Some(named), stored, rules })
 }
 
 /// The variable that keeps the page's requests out of the cache, because the origin gets the visitor's cart or
 /// reservation with them.
-fn personal_route(app: &App, page: &PageKey) -> Option<&'static str> {
-    let query = page.url().split_once('?').map(|(_, query)| query);
-    if app.config.origin.cart_routes.contains(page.path()) {
+fn personal_route(app: &App, key: &PageKey) -> Option<&'static str> {
+    let query = key.url().split_once('?').map(|(_, query)| query);
+    if app.config.origin.cart_routes.contains(key.path()) {
         Some("CART_ROUTES")
-    } else if app.config.flash.checkout.item(page.path(), query).is_some() {
+    } else if app.config.flash.checkout.item(key.path(), query).is_some() {
         Some("FLASH_CHECKOUT")
     } else {
         None

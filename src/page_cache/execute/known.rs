@@ -25,7 +25,7 @@ impl PageRequest {
         now: Timestamp,
     ) -> Known {
         let (app, lookup, hash) = (&self.visit.app, &found.lookup, self.key.hash());
-        let allowed = lookup.entry.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
+        let allowed = lookup.page.as_ref().filter(|page| page.may_be_served_to(&self.cookies));
         let stored = allowed.map(|page| page.state(now));
         let has_user = found.session.as_ref().is_some_and(|session| session.user.is_some());
         // The page varies on a header of this request that a shared render does not send.
@@ -52,7 +52,7 @@ impl PageRequest {
                 || app.pages.is_unpopular(hash, self.visit.now),
             // A new shared render would be withheld from this visitor, too.
             must_be_personal: allowed.is_none()
-                && (lookup.entry.is_some() || self.cookies.identify() || varies_on_withheld)
+                && (lookup.page.is_some() || self.cookies.identify() || varies_on_withheld)
                 || asks_origin && is_noted(),
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),

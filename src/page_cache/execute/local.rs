@@ -31,7 +31,7 @@ use crate::{
 
 /// Serves a copy without Redis. One request [confirms](confirm) the copy after its response, before the copy expires.
 pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, cookies: &VisitorCookies) -> Answer {
-    let LocalHit { entry: page, prepared, .. } = hit;
+    let LocalHit { page, prepared, .. } = hit;
     let status = CacheStatus::hit(page, visit.now);
     if let Some(response) = edge_tier::hand_over(visit, cookies, (key, page), status, hit.confirmed) {
         return response.into();
@@ -64,7 +64,7 @@ pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: R
             held = newer;
         }
         match look_up(&app.redis, &key, &selecting, Some(&held), now).await {
-            Ok(LookupResult { entry: Some(mut page), .. }) => {
+            Ok(LookupResult { page: Some(mut page), .. }) => {
                 page.hold(&*app.fetch);
                 let page: Rc<StoredPage> = Rc::from(page);
                 app.pages.keep(key.hash(), page.clone(), epoch);

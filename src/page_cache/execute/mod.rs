@@ -116,9 +116,9 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let selecting = LazyCell::new(|| SelectingHeaders::of(request.headers(), rules, &cookies));
     let has_personal_headers = LazyCell::new(|| cookies.identify() || !is_plain(request.headers(), rules));
     let local = app.pages.hit(key.hash(), &selecting, now);
-    let is_withheld = local.as_ref().is_some_and(|hit| !hit.entry.may_be_served_to(&cookies));
+    let is_withheld = local.as_ref().is_some_and(|hit| !hit.page.may_be_served_to(&cookies));
     let local = local.filter(|_| !is_withheld);
-    let reuse = local.as_ref().map(|hit| directives.reuse(&hit.entry.state(now)));
+    let reuse = local.as_ref().map(|hit| directives.reuse(&hit.page.state(now)));
     let hit_for_miss = || {
         if is_withheld || cookies.strictest == CookieKind::Personal {
             return Some(Reason::Cookie);
@@ -130,10 +130,10 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let step = first_step(reuse, directives.only_if_cached(), hit_for_miss, app.circuit.is_open());
     let is_edge = app.home.is_some();
     if let (FirstStep::ServeLocal, Some(hit)) = (step, local)
-        && !(is_edge && fill::is_due(&hit.entry, &cookies, &visit))
+        && !(is_edge && fill::is_due(&hit.page, &cookies, &visit))
     {
         let answer = local::serve(&visit, &request, &key, &hit, &cookies);
-        let confirm = hit.confirm.then(|| local::confirm(&visit, key, selecting.clone(), hit.entry));
+        let confirm = hit.confirm.then(|| local::confirm(&visit, key, selecting.clone(), hit.page));
         return Answer { background: confirm.into_iter().collect(), ..answer };
     }
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
@@ -198,7 +198,7 @@ impl PageRequest {
         if is_near {
             lookup = lookup.not_older_than(held.as_deref());
         }
-        if let Some(page) = &mut lookup.entry {
+        if let Some(page) = &mut lookup.page {
             page.hold(&*app.fetch);
         }
         let (now, config) = (self.visit.now, &app.config.session);
@@ -208,7 +208,7 @@ impl PageRequest {
             (None, token, _) => (None, token.is_some()),
         };
         let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
-        let is_new = number(lookup.entry.as_deref()) != number(held.as_deref());
+        let is_new = number(lookup.page.as_deref()) != number(held.as_deref());
         Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near })
     }
 
@@ -278,7 +278,7 @@ impl PageRequest {
                 Step::Wait(reason) => {
                     app.clock.sleep(pause).await;
                     let now = app.clock.now();
-                    first_render.get_or_insert(found.lookup.entry.as_ref().map_or(0, |page| page.render_number()));
+                    first_render.get_or_insert(found.lookup.page.as_ref().map_or(0, |page| page.render_number()));
                     let waited = wait.get_or_insert(Waited { reason, is_over: false, unstorable: None });
                     waited.is_over = now >= give_up;
                     // Single flight within the isolate: Redis is asked again when the local render ends.
@@ -319,7 +319,7 @@ impl PageRequest {
 
     /// Takes over the item that the stored page names: another isolate may have learned it first.
     fn learn_item(&mut self, lookup: &LookupResult) {
-        let item = lookup.entry.as_ref().and_then(|page| page.item.as_ref());
+        let item = lookup.page.as_ref().and_then(|page| page.item.as_ref());
         if item.is_some() && item != self.key.item() {
             self.key = self.key.naming(item);
             self.visit.app.pages.name(&self.key);
@@ -330,7 +330,7 @@ impl PageRequest {
     /// response.
     fn serve_stored(self, found: Found, status: impl FnOnce(&StoredPage) -> CacheStatus, now: Timestamp) -> Answer {
         let popularity = self.popularity(&found.lookup);
-        let LookupResult { entry: Some(page), lease, .. } = found.lookup else {
+        let LookupResult { page: Some(page), lease, .. } = found.lookup else {
             return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();
         };
         let status = status(&page);

@@ -31,7 +31,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let own_note = page.own_note(&found.lookup.vary);
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
-    let stored = found.lookup.entry.map(Rc::<StoredPage>::from);
+    let stored = found.lookup.page.map(Rc::<StoredPage>::from);
     // Popularity must not admit a response to another spelling or to one visitor.
     let limited =
         |popularity: Popularity| popularity.and(Err(if key.is_exact() { Reason::Cookie } else { Reason::Spelling }));

@@ -34,7 +34,7 @@ use crate::{
 /// Renders the page. The holder of the lease stores it.
 pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
-    let Found { lookup: LookupResult { entry: stored, lease, vary, state, .. }, session, .. } = found;
+    let Found { lookup: LookupResult { page: stored, lease, vary, state, .. }, session, .. } = found;
     let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
     let own_note = page.own_note(&vary);
     let is_known = state == PageState::Shared;

@@ -66,7 +66,7 @@ struct Generation {
 
 /// A page as Redis returned it.
 pub struct LocalCopy {
-    pub entry: Rc<StoredPage>,
+    pub page: Rc<StoredPage>,
     prepared: Rc<PreparedBody>,
     /// The start of the last lookup that returned the page.
     confirmed: Cell<Timestamp>,
@@ -96,7 +96,7 @@ impl LookupEpoch {
 
 /// A copy that answers without Redis.
 pub struct LocalHit {
-    pub entry: Rc<StoredPage>,
+    pub page: Rc<StoredPage>,
     /// Body and headers in the platform's form, for a complete response.
     pub prepared: Rc<PreparedBody>,
     /// When Redis confirmed the page.
@@ -131,9 +131,9 @@ impl LocalCopies {
         }
         let copies = self.young.pages.get(hash).or_else(|| self.old.pages.get(hash))?;
         // All copies of a page vary on the same headers.
-        let vary = &copies.first()?.entry.vary;
+        let vary = &copies.first()?.page.vary;
         let variant = if vary.is_empty() { Some(String::new()) } else { selecting.variant(vary) }?;
-        copies.iter().find(|copy| copy.entry.variant == variant && now < copy.entry.dies).cloned()
+        copies.iter().find(|copy| copy.page.variant == variant && now < copy.page.dies).cloned()
     }
 
     /// As [`LocalCopies::get`], if the copy was confirmed within the TTL.
@@ -147,30 +147,30 @@ impl LocalCopies {
         let confirmed = copy.confirmed.get();
         now.is_within(self.ttl, confirmed).then(|| {
             let confirm = now.since(confirmed) >= self.ttl / 2 && !copy.confirming.replace(true);
-            LocalHit { entry: copy.entry.clone(), prepared: copy.prepared.clone(), confirmed, confirm }
+            LocalHit { page: copy.page.clone(), prepared: copy.prepared.clone(), confirmed, confirm }
         })
     }
 
     /// Keeps a page from Redis, unless it was voided after `epoch`.
-    pub fn keep(&mut self, hash: &str, entry: Rc<StoredPage>, epoch: LookupEpoch) {
-        if entry.body.len() > MAX_BODY || self.voided(hash, |voided| voided.clock > epoch.clock) {
+    pub fn keep(&mut self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
+        if page.body.len() > MAX_BODY || self.voided(hash, |voided| voided.clock > epoch.clock) {
             return;
         }
         let mut copies = self.young.take(hash).or_else(|| self.old.take(hash)).unwrap_or_default();
-        if let Some(copy) = copies.iter().find(|copy| copy.entry == entry) {
+        if let Some(copy) = copies.iter().find(|copy| copy.page == page) {
             // The prepared body is reused.
             copy.confirmed.set(epoch.at);
             copy.confirming.set(false);
         } else {
             copies.retain(|copy| {
-                let other = &copy.entry;
-                other.variant != entry.variant && other.vary == entry.vary && epoch.at < other.dies
+                let other = &copy.page;
+                other.variant != page.variant && other.vary == page.vary && epoch.at < other.dies
             });
-            let mut headers = entry.visible_headers();
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(entry.body.len()));
-            let prepared = Rc::new(PreparedBody::new(entry.body.clone(), headers));
+            let mut headers = page.visible_headers();
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(page.body.len()));
+            let prepared = Rc::new(PreparedBody::new(page.body.clone(), headers));
             copies.push(Rc::new(LocalCopy {
-                entry,
+                page,
                 prepared,
                 confirmed: Cell::new(epoch.at),
                 confirming: Cell::new(false),
@@ -251,7 +251,7 @@ impl Generation {
 }
 
 fn bytes(copies: &[Rc<LocalCopy>]) -> usize {
-    copies.iter().map(|copy| size(copy.entry.body.len())).sum()
+    copies.iter().map(|copy| size(copy.page.body.len())).sum()
 }
 
 const fn size(body: usize) -> usize {
@@ -288,8 +288,8 @@ mod tests {
         keep(&mut copies, "a", vec![1; 10]);
         let epoch = copies.epoch(START);
         copies.keep("a", Rc::new(other), epoch);
-        assert_eq!(copies.get("a", &request("1"), START).unwrap().entry.body.read()[0], 1);
-        assert_eq!(copies.get("a", &request("2"), START).unwrap().entry.body.read()[0], 2);
+        assert_eq!(copies.get("a", &request("1"), START).unwrap().page.body.read()[0], 1);
+        assert_eq!(copies.get("a", &request("2"), START).unwrap().page.body.read()[0], 2);
         assert!(copies.get("a", &request("3"), START).is_none());
         assert!(copies.get("a", &request("1"), START + Duration::from_mins(15)).is_none(), "deleted");
     }

@@ -226,7 +226,7 @@ impl PageMemory {
     /// is down.
     #[must_use]
     pub fn fallback(&self, hash: &str, selecting: &SelectingHeaders, now: Timestamp) -> Option<Rc<StoredPage>> {
-        self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.entry.clone())
+        self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.page.clone())
     }
 
     /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`, or an unsafe request has changed it

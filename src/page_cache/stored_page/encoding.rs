@@ -49,10 +49,10 @@ const FORMAT: &str = "edgefront/3";
 impl StoredPage {
     /// The value for Redis, in two pieces; the second one is the body.
     #[must_use]
-    pub fn encode(&self, page: &PageKey) -> [Bytes; 2] {
+    pub fn encode(&self, key: &PageKey) -> [Bytes; 2] {
         let names = encode_names(&self.tags, self.item.as_ref());
         let head = Head {
-            key: page.url().into(),
+            key: key.url().into(),
             vary: self.vary.to_text().into(),
             variant: self.variant.as_str().into(),
             stale_until: self.stale_until.as_millis(),
@@ -73,10 +73,10 @@ impl StoredPage {
         [value.into(), self.body.read()]
     }
 
-    /// Decodes a stored value; None if it is not `page` for a request with the headers `selecting`.
+    /// Decodes a stored value; None if it is not the page of `key` for a request with the headers `selecting`.
     #[must_use]
-    pub fn decode(value: &Bytes, page: &PageKey, selecting: &SelectingHeaders) -> Option<Self> {
-        Self::decode_around(value, None, page, selecting)
+    pub fn decode(value: &Bytes, key: &PageKey, selecting: &SelectingHeaders) -> Option<Self> {
+        Self::decode_around(value, None, key, selecting)
     }
 
     /// As [`StoredPage::decode`]; with `own`, the value has no body, and `own` is the body.
@@ -84,7 +84,7 @@ impl StoredPage {
     pub fn decode_around(
         value: &Bytes,
         own: Option<Content>,
-        page: &PageKey,
+        key: &PageKey,
         selecting: &SelectingHeaders,
     ) -> Option<Self> {
         let (line, rest) = split_line(value)?;
@@ -103,7 +103,7 @@ impl StoredPage {
         let head: Head = serde_json::from_slice(&head).ok()?;
         let vary = VaryFields::from_text(&head.vary);
         // Key and variant are part of the name; a mismatch is a collision.
-        if head.key != page.url() || selecting.variant(&vary).is_none_or(|variant| variant != head.variant) {
+        if head.key != key.url() || selecting.variant(&vary).is_none_or(|variant| variant != head.variant) {
             return None;
         }
         let holes = head.holes.into_owned();
@@ -123,7 +123,7 @@ impl StoredPage {
             error_until: Timestamp::from_millis(head.error_until),
             dies,
             strict: head.strict,
-            is_declared_shared: is_declared_shared(&headers, stored.into(), page.is_shared()),
+            is_declared_shared: is_declared_shared(&headers, stored.into(), key.is_shared()),
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,

@@ -224,7 +224,7 @@ async fn room_is_made_before_there_is_none() {
 async fn a_page_that_the_caller_has_does_not_come_again() {
     let at = Store::new().await;
     let (page, selecting, now) = (page(0), SelectingHeaders::default(), Timestamp::from_millis(1_795_000_000_000));
-    let look = async |held| look_up(&at.redis, &page, &selecting, held, now).await.unwrap().entry.map(|entry| *entry);
+    let look = async |held| look_up(&at.redis, &page, &selecting, held, now).await.unwrap().page.map(|page| *page);
     assert!(put(&at, &page, USUAL).await);
     let mine = StoredPage { body: "what I have of it".into(), ..look(None).await.unwrap() };
     assert_eq!(look(Some(&mine)).await, Some(mine.clone()), "its body is not read from Redis");

@@ -269,7 +269,7 @@ impl Real<Pages> for World {
         let key = PageKey::of_url(URL, &app.config.page.urls).expect("a page");
         let selecting = SelectingHeaders::of(&HeaderMap::new(), &app.config.page.headers, &VisitorCookies::default());
         let found = look_up(&store.aside, &key, &selecting, None, store.clock.now()).await;
-        let entry = found.map_err(|error| error.to_string())?.entry;
+        let entry = found.map_err(|error| error.to_string())?.page;
         let content = |body: &[u8]| String::from_utf8_lossy(body).parse::<u8>().ok();
         let real = entry.and_then(|page| content(&page.body.read()));
         equal("page in Redis", &real, &model.valid_page(state).map(|page| page.content))?;
