@@ -186,7 +186,7 @@ impl Trial<'_> {
         let is_item =
             |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.item().is_some());
         let is_shared =
-            |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.is_shared());
+            |page: &Examined, urls| PageKey::of_url(page.url.as_str(), urls).is_ok_and(|key| key.is_at_shared_path());
         let is_affected = |page: &&Examined| {
             let cookies = &page.set_cookies;
             let drops = |rules: &edgefront::config::rules::CookieRules| {

@@ -52,7 +52,7 @@ pub fn admit(request: &Request, rules: &UrlRules, memory: &PageMemory) -> Result
 /// # Errors
 /// [`Reason::Unpopular`], or as [`PageKey::by_popularity`].
 pub fn popularity_of_page(config: &PageConfig, key: &PageKey, rank: Option<u64>) -> Popularity {
-    if key.is_shared() { Ok(()) } else { key.by_popularity().and_then(|()| popularity(config, rank)) }
+    if key.is_at_shared_path() { Ok(()) } else { key.by_popularity().and_then(|()| popularity(config, rank)) }
 }
 
 /// `Ok` if an item of this rank admits its page. `rank` is None for an item without views.
@@ -69,7 +69,7 @@ pub fn popularity(config: &PageConfig, rank: Option<u64>) -> Popularity {
 /// # Errors
 /// The reason why popularity does not admit the response.
 pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popularity) -> Popularity {
-    if asked.is_shared() || asked.item() == shown.item() {
+    if asked.is_at_shared_path() || asked.item() == shown.item() {
         popularity
     } else {
         shown.by_popularity().and(Err(Reason::Unpopular))
@@ -78,7 +78,7 @@ pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popu
 
 /// The lifetimes of a page whose response states none.
 pub(super) fn heuristic(config: &PageConfig, key: &PageKey, popularity: Popularity) -> Heuristic {
-    Heuristic { popularity, fresh: config.ttl, stale: config.stale, overrides: key.is_shared() }
+    Heuristic { popularity, fresh: config.ttl, stale: config.stale, overrides: key.is_at_shared_path() }
 }
 
 /// `Ok` if the response could be stored as a shared render. Its cookies do not count: they are

@@ -142,8 +142,8 @@ pub fn next_step(known: &Known) -> Step {
     if known.is_near && known.is_exact && !known.must_be_personal {
         return Step::AskPrimary;
     }
-    let is_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
-    if !known.is_exact || known.must_be_personal || !is_shared && known.is_personal {
+    let is_known_shared = known.stored.is_some() || known.state == PageState::Shared || known.popularity.is_ok();
+    if !known.is_exact || known.must_be_personal || !is_known_shared && known.is_personal {
         return Step::RenderPersonal(reason);
     }
     // Only this request's `max-age` or `min-fresh` refuses the page, so it does not wait for another render.

@@ -28,7 +28,7 @@ pub struct PageKey {
 struct Parts {
     item: Option<ItemId>,
     by_popularity: Popularity,
-    is_shared: bool,
+    is_at_shared_path: bool,
     is_exact: bool,
     url: String,
     hash: String,
@@ -58,7 +58,7 @@ impl PageKey {
             Err(reason) => (other_parameters(&url, query_rules), routes.item(&path, url.query()), Err(reason)),
         };
         let are_kept = || form_urlencoded::parse(query.as_bytes()).all(|(name, _)| query_rules.kept.contains(&name));
-        let is_shared = rules.shared_paths.contains_exactly(&path) && (by_popularity.is_ok() || are_kept());
+        let is_at_shared_path = rules.shared_paths.contains_exactly(&path) && (by_popularity.is_ok() || are_kept());
         let is_exact = by_popularity.is_ok() || is_exact(text, &path, &query, query_rules);
         let mut canonical = format!("{}://{host}", url.scheme());
         if let Some(port) = url.port() {
@@ -71,7 +71,7 @@ impl PageKey {
         }
         let hash = hex(&Sha256::digest(&canonical));
         Ok(Self {
-            parts: Rc::new(Parts { item, by_popularity, is_shared, is_exact, url: canonical, hash }),
+            parts: Rc::new(Parts { item, by_popularity, is_at_shared_path, is_exact, url: canonical, hash }),
             named: None,
         })
     }
@@ -111,8 +111,8 @@ impl PageKey {
     /// Returns whether `PATHS_SHARED` names the page. A parameter that no rule names prevents it: a visitor could store one
     /// page for each value.
     #[must_use]
-    pub fn is_shared(&self) -> bool {
-        self.parts.is_shared
+    pub fn is_at_shared_path(&self) -> bool {
+        self.parts.is_at_shared_path
     }
 
     /// Returns whether the URL was already canonical, apart from ignored parameters. Another spelling is answered from
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_shared_path_has_only_known_parameters() {
-        for (path, is_shared) in [
+        for (path, expected) in [
             ("/", true),
             ("/?item=mug", true),
             ("/?item=mug&x=1", false),
@@ -313,7 +313,7 @@ mod tests {
             ("/shoes/red?f%5B%5D=2&page=1", true),
             ("/shoes", false),
         ] {
-            assert_eq!(page(&format!("https://shop.example{path}")).unwrap().is_shared(), is_shared, "{path}");
+            assert_eq!(page(&format!("https://shop.example{path}")).unwrap().is_at_shared_path(), expected, "{path}");
         }
         assert_eq!(page("https://shop.example/admin/"), Err(Reason::Path), "a personal path wins");
     }

@@ -146,7 +146,7 @@ impl OriginReply<'_> {
             is_declared_shared: freshness::is_declared_shared(
                 &self.headers,
                 self.arrived.into(),
-                request.key.is_shared(),
+                request.key.is_at_shared_path(),
             ),
             vary,
             variant,

@@ -57,7 +57,8 @@ impl PageRequest {
             only_if_cached: self.directives.only_if_cached(),
             is_reload: self.directives.is_reload(),
             failed_meanwhile: app.pages.has_failed_since(hash, self.visit.now, now),
-            is_never_fresh: asks_origin && allowed.is_some_and(|page| page.is_never_fresh(self.key.is_shared())),
+            is_never_fresh: asks_origin
+                && allowed.is_some_and(|page| page.is_never_fresh(self.key.is_at_shared_path())),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,

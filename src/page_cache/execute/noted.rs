@@ -47,7 +47,7 @@ impl Noted {
             selecting: selecting.clone(),
             reason,
             now: visit.now,
-            heuristic: if key.is_shared() {
+            heuristic: if key.is_at_shared_path() {
                 heuristic(&visit.app.config.page, key, Ok(()))
             } else {
                 Heuristic::STATED_ONLY

@@ -123,7 +123,7 @@ impl StoredPage {
             error_until: Timestamp::from_millis(head.error_until),
             dies,
             strict: head.strict,
-            is_declared_shared: is_declared_shared(&headers, stored.into(), key.is_shared()),
+            is_declared_shared: is_declared_shared(&headers, stored.into(), key.is_at_shared_path()),
             vary,
             variant: head.variant.into_owned(),
             own_etag: head.own_etag,

@@ -148,12 +148,12 @@ impl StoredPage {
         }
     }
 
-    /// Returns whether each request must validate the page: the origin states no lifetime above 0. `is_shared`: see
-    /// [`PageKey::is_shared`](crate::page_cache::PageKey::is_shared).
+    /// Returns whether each request must validate the page: the origin states no lifetime above 0. `is_at_shared_path`: see
+    /// [`PageKey::is_at_shared_path`](crate::page_cache::PageKey::is_at_shared_path).
     #[must_use]
-    pub fn is_never_fresh(&self, is_shared: bool) -> bool {
+    pub fn is_never_fresh(&self, is_at_shared_path: bool) -> bool {
         let control = CacheControl::of_response(&self.headers);
-        if is_shared && !control.is_targeted() {
+        if is_at_shared_path && !control.is_targeted() {
             return false;
         }
         let seconds = control.seconds("s-maxage").or_else(|| control.seconds("max-age"));
