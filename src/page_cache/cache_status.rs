@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use http::{HeaderName, HeaderValue};
+use http::HeaderName;
 
 use super::{
     policy::{ForwardReason, Reason},
     stored_page::StoredPage,
 };
 use crate::{
-    ports::{fetch::Response, time::Timestamp},
+    ports::{fetch::Response, header_names::append_text, time::Timestamp},
     proxy::esi::Processed,
 };
 
@@ -90,10 +90,7 @@ impl CacheStatus {
         {
             (*stored, *detail) = (false, Some(Reason::Esi));
         }
-        // The text is ASCII, so it always is a header value.
-        if let Ok(value) = HeaderValue::try_from(self.to_string()) {
-            response.headers_mut().append(HeaderName::from_static("cache-status"), value);
-        }
+        append_text(response.headers_mut(), HeaderName::from_static("cache-status"), self.to_string());
         response.extensions_mut().insert(self);
     }
 }

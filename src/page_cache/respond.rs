@@ -14,6 +14,7 @@ use super::{
 };
 use crate::ports::{
     fetch::{Body, PreparedBody, Response},
+    header_names::append_text,
     time::Timestamp,
 };
 
@@ -67,7 +68,7 @@ pub fn respond(
                 (page.status, page.body.clone().into())
             }
             Part::Bytes { start, end } => {
-                set_content_range(&mut headers, &format!("bytes {start}-{}/{length}", end - 1));
+                append_text(&mut headers, header::CONTENT_RANGE, format!("bytes {start}-{}/{length}", end - 1));
                 headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end - start));
                 (StatusCode::PARTIAL_CONTENT, page.body.read().slice(start..end).into())
             }
@@ -75,7 +76,7 @@ pub fn respond(
                 for name in conditional::BODY_HEADERS {
                     headers.remove(name);
                 }
-                set_content_range(&mut headers, &format!("bytes */{length}"));
+                append_text(&mut headers, header::CONTENT_RANGE, format!("bytes */{length}"));
                 (StatusCode::RANGE_NOT_SATISFIABLE, Body::Empty)
             }
         }
@@ -90,11 +91,6 @@ pub fn respond(
     *response.headers_mut() = headers;
     status.append_to(&mut response);
     response
-}
-
-fn set_content_range(headers: &mut HeaderMap, text: &str) {
-    // ASCII text is always a header value.
-    headers.extend(HeaderValue::try_from(text).ok().map(|value| (header::CONTENT_RANGE, value)));
 }
 
 const fn code_has_body(status: StatusCode) -> bool {

@@ -1,6 +1,14 @@
-//! Classes of request headers, by their names.
+//! Classes of request headers, by their names, and headers from text.
 
-use http::HeaderName;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// Appends a header. Text that is no header value is left out: text of visible ASCII always is one. One function,
+/// because each `extend` with an option adds 0.3 KB to the Worker.
+pub fn append_text(headers: &mut HeaderMap, name: HeaderName, text: String) {
+    if let Ok(value) = HeaderValue::try_from(text) {
+        headers.append(name, value);
+    }
+}
 
 /// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
 /// the origin gets only values that edgefront sets.

@@ -21,7 +21,9 @@ pub fn remove(headers: &mut HeaderMap, name: &str) {
     let cookies = HeaderValue::try_from(lines.join(b"; ".as_slice()));
     let others = cookies.ok().and_then(|cookies| without(&cookies, name));
     headers.remove(header::COOKIE);
-    headers.extend(others.map(|others| (header::COOKIE, others)));
+    if let Some(others) = others {
+        headers.insert(header::COOKIE, others);
+    }
 }
 
 /// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the

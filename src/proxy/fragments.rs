@@ -44,7 +44,9 @@ pub fn own_request(uri: Uri, headers: &HeaderMap, rules: &HeaderRules) -> Reques
         }
     }
     for name in &names {
-        own.headers_mut().extend(headers.get_all(name).iter().map(|value| (name.clone(), value.clone())));
+        for value in headers.get_all(name) {
+            own.headers_mut().append(name.clone(), value.clone());
+        }
     }
     own.headers_mut().extend([
         (header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8")),

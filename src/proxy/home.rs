@@ -17,6 +17,7 @@ use crate::{
     ports::{
         error::Error,
         fetch::{Body, FetchError, Request, Response},
+        header_names::append_text,
         home::Home,
         time::Timestamp,
     },
@@ -97,15 +98,18 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     let home = app.home.as_ref().filter(|_| !app.circuit.is_open()).ok_or(Error::Home(FetchError::Unreachable))?;
     let headers = request.headers_mut();
     clean(headers);
-    headers.extend(headers.get(ADDRESS).cloned().map(|address| (CLIENT, address)));
+    if let Some(address) = headers.get(ADDRESS).cloned() {
+        headers.insert(CLIENT, address);
+    }
     headers.insert(KEY, app.keyring.tier_key()?);
     if let Some(EdgeAsk { held, is_confirmation }) = ask {
         headers.insert(HELD, held.map_or(HeaderValue::from_static(""), HeaderValue::from));
-        headers.extend(is_confirmation.then_some((CONFIRM, HeaderValue::from_static(""))));
+        if is_confirmation {
+            headers.insert(CONFIRM, HeaderValue::from_static(""));
+        }
     }
-    if let Some(PageChange { at, by_request }) = request.extensions().get() {
-        let change = HeaderValue::try_from(format!("{} {}", at.as_millis(), u8::from(*by_request)));
-        request.headers_mut().extend(change.ok().map(|change| (CHANGED, change)));
+    if let Some(PageChange { at, by_request }) = request.extensions().get().copied() {
+        append_text(request.headers_mut(), CHANGED, format!("{} {}", at.as_millis(), u8::from(by_request)));
     }
     let config = &app.config;
     // The home tier waits for a form and its tokens before it asks the origin.
@@ -172,7 +176,9 @@ pub fn accept(app: &App, request: &mut Request) -> bool {
     let change = headers.get(CHANGED).and_then(|change| read_change(change.to_str().ok()?));
     clean(headers);
     headers.remove(ADDRESS);
-    headers.extend(address.map(|address| (ADDRESS, address)));
+    if let Some(address) = address {
+        headers.insert(ADDRESS, address);
+    }
     let extensions = request.extensions_mut();
     extensions.insert(FromEdge);
     if let Some(ask) = ask {

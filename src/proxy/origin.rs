@@ -19,7 +19,7 @@ use crate::{
     ports::{
         error::Error,
         fetch::{Body, FetchError, Request, Response, content_length},
-        header_names::is_edge,
+        header_names::{append_text, is_edge},
         time::Timestamp,
     },
     sessions::cookie,
@@ -57,7 +57,6 @@ pub(super) async fn fetch_personal(
         csrf::protect(request.headers_mut(), name, &uri, is_safe);
     }
     let headers = request.headers_mut();
-    // All values are visible ASCII, so they always are header values.
     let session = Some(visitor.session.as_str().to_owned());
     let user = visitor.user.as_ref().map(|user| user.as_str().to_owned());
     let cart = visitor.cart.as_ref().map(|cart| cart.to_json().to_string());
@@ -67,8 +66,9 @@ pub(super) async fn fetch_personal(
     let facts =
         [("edge-session", session), ("edge-user", user), ("edge-cart", cart), ("edge-reservation", reservation)];
     for (name, value) in facts {
-        let value = value.map(HeaderValue::try_from).and_then(Result::ok);
-        headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
+        if let Some(value) = value {
+            append_text(headers, HeaderName::from_static(name), value);
+        }
     }
     send(app, request, now).await
 }
@@ -113,7 +113,9 @@ pub async fn check_health(app: &App) -> Result<(), Error> {
     let mut request = Request::new(Body::Empty);
     *request.method_mut() = Method::HEAD;
     *request.uri_mut() = url.as_str().parse().map_err(|_| no_origin())?;
-    request.headers_mut().extend(app.config.origin.key.clone().map(|key| (HeaderName::from_static("edge-key"), key)));
+    if let Some(key) = &app.config.origin.key {
+        request.headers_mut().insert("edge-key", key.clone());
+    }
     let status = app.fetch.fetch(request, app.config.origin.timeout.min(HEALTH_TIMEOUT)).await?.status();
     if status.is_server_error() { Err(Error::Platform(format!("the origin answers {status}"))) } else { Ok(()) }
 }

@@ -19,7 +19,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, header};
 
 use super::{Keyring, cookie};
-use crate::ports::{error::Error, random};
+use crate::ports::{error::Error, header_names::append_text, random};
 
 /// The time for which a visitor's reads wait for the last change, if a replica has not executed it:
 /// [`MAX_REPLICA_LAG`](crate::schema::redis::MAX_REPLICA_LAG).
@@ -157,8 +157,7 @@ fn delete(headers: &mut HeaderMap, names: &str) {
 
 /// Appends a `Set-Cookie`. Its parts are ASCII, or come from a header.
 fn add(headers: &mut HeaderMap, parts: &[&str]) {
-    let line = HeaderValue::try_from(parts.concat()).ok();
-    headers.extend(line.map(|line| (header::SET_COOKIE, line)));
+    append_text(headers, header::SET_COOKIE, parts.concat());
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::{
         answer::{Answer, BackgroundTask},
         error::Error,
         fetch::{Body, Collected, Request, Response},
+        header_names::append_text,
         time::Timestamp,
     },
     proxy::{
@@ -175,9 +176,7 @@ pub(super) fn hand_over(
     let value: Bytes = if is_same { head } else { [head, body].concat().into() };
     let mut response = Response::new(value.into());
     let age = visit.app.clock.now().since(confirmed).as_millis();
-    let text = format!("{} {age}", if is_same { "same" } else { "new" });
-    // ASCII text is always a header value.
-    response.headers_mut().extend(HeaderValue::try_from(text).ok().map(|text| (PAGE, text)));
+    append_text(response.headers_mut(), PAGE, format!("{} {age}", if is_same { "same" } else { "new" }));
     status.append_to(&mut response);
     response.extensions_mut().insert(HandedOver);
     Some(response)

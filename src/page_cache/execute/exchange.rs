@@ -166,7 +166,9 @@ pub fn without_dropped_cookies(mut headers: HeaderMap, rules: &CookieRules, path
     let is_kept = |line: &HeaderValue| !rules.is_dropped(&cookie_name(line), path);
     let kept: Vec<_> = headers.get_all(header::SET_COOKIE).iter().filter(|line| is_kept(line)).cloned().collect();
     headers.remove(header::SET_COOKIE);
-    headers.extend(kept.into_iter().map(|line| (header::SET_COOKIE, line)));
+    for line in kept {
+        headers.append(header::SET_COOKIE, line);
+    }
     headers
 }
 

@@ -26,6 +26,7 @@ use crate::{
     ports::{
         error::Error,
         fetch::{BodyCopy, FetchError, NotCopied, Response, content_length},
+        header_names::append_text,
         transit::{Passage, Passed},
     },
     proxy::OriginDirectives,
@@ -245,14 +246,18 @@ async fn collect(
         Ok(Passed::Slow(body)) => {
             let (body, copy) = body.copied(limit);
             set_stored_headers(&mut page);
+            let mut headers = page.visible_headers();
+            // Age at the arrival (RFC 9111 §5.1).
+            let age = page.age(app.clock.now());
+            if age > 0 {
+                headers.insert(header::AGE, HeaderValue::from(age));
+            }
+            if let Some(length) = content_length {
+                headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            }
             let mut response = Response::new(body);
             *response.status_mut() = page.status;
-            *response.headers_mut() = page.visible_headers();
-            // Age at the arrival (RFC 9111 §5.1).
-            let age = Some(page.age(app.clock.now())).filter(|age| *age > 0);
-            response.headers_mut().extend(age.map(|age| (header::AGE, HeaderValue::from(age))));
-            let length = content_length.map(|length| (header::CONTENT_LENGTH, HeaderValue::from(length)));
-            response.headers_mut().extend(length);
+            *response.headers_mut() = headers;
             let page = Box::new(StreamingPage { page: *page, content_length, copy, _passage: passage });
             Ok(RenderOutcome::Streaming { response: Box::new(response), page })
         }
@@ -279,8 +284,7 @@ fn set_stored_headers(page: &mut StoredPage) {
     }
     // A recipient that stores a response without `Date` adds it (RFC 9110 §6.6.1).
     if !headers.contains_key(header::DATE) {
-        let date = HeaderValue::try_from(httpdate::fmt_http_date(page.stored.into()));
-        headers.extend(date.ok().map(|date| (header::DATE, date)));
+        append_text(headers, header::DATE, httpdate::fmt_http_date(page.stored.into()));
     }
 }
 
