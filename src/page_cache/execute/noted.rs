@@ -12,7 +12,7 @@ use super::{PageRequest, background::log_error};
 use crate::{
     App,
     page_cache::{
-        admission::{check_shareable, heuristic},
+        admission::{check_shareable, heuristic, popularity_of_page},
         key::PageKey,
         policy::{Heuristic, Reason, is_failure},
         selecting::SelectingHeaders,
@@ -41,17 +41,15 @@ impl Noted {
         reason: Reason,
     ) -> Option<Self> {
         let is_personal = *has_personal_headers || *request.method() != Method::GET || visit.token.is_some();
+        let config = &visit.app.config.page;
         let may_be_refuted = !is_personal && reason.is_in_head();
         may_be_refuted.then(|| Self {
             key: key.clone(),
             selecting: selecting.clone(),
             reason,
             now: visit.now,
-            heuristic: if key.is_at_shared_path() {
-                heuristic(&visit.app.config.page, key, Ok(()))
-            } else {
-                Heuristic::STATED_ONLY
-            },
+            // Popularity must not decide about the note: no lookup has ranked the item.
+            heuristic: heuristic(config, key, popularity_of_page(config, key, None)),
             is_refuted: false,
         })
     }

@@ -55,12 +55,6 @@ pub struct Heuristic {
     pub overrides: bool,
 }
 
-impl Heuristic {
-    /// Only responses that state their freshness are fresh.
-    pub const STATED_ONLY: Self =
-        Self { popularity: Err(Reason::NoItem), fresh: Duration::ZERO, stale: Duration::ZERO, overrides: false };
-}
-
 /// When a response arrived, and how long the origin took.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
