@@ -111,7 +111,7 @@ pub const fn is_nearly_full(sum: u64, limit: u64) -> bool {
     sum >= limit - limit / 16
 }
 
-/// The call that writes sizes. Its reply is for [`settle`].
+/// The call that writes sizes. Its reply is for [`evict_oldest`].
 fn command(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Command {
     let call = Command::script(&ACCOUNT, [redis.keys().pages()]).num(now.as_secs()).num(limit).num(OVERHEAD);
     let call = pages.iter().fold(call, |call, page| {
@@ -126,7 +126,7 @@ fn command(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Com
 /// # Errors
 /// [`Error::Redis`].
 pub async fn write(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64) -> Result<(), Error> {
-    settle(redis, redis.reply(&command(redis, pages, now, limit)).await?, now, limit).await
+    evict_oldest(redis, redis.reply(&command(redis, pages, now, limit)).await?, now, limit).await
 }
 
 /// Evicts the pages that the reply to a [`command`] names, until the account is no longer nearly full.
@@ -136,7 +136,7 @@ pub async fn write(redis: &Redis, pages: &[PageSize], now: Timestamp, limit: u64
 ///
 /// # Errors
 /// [`Error::Redis`].
-async fn settle(redis: &Redis, mut reply: Reply, now: Timestamp, limit: u64) -> Result<(), Error> {
+async fn evict_oldest(redis: &Redis, mut reply: Reply, now: Timestamp, limit: u64) -> Result<(), Error> {
     for round in 1.. {
         let (_, Pairs(oldest)) = <(u64, Pairs<String, String>)>::from_reply(reply)?;
         if oldest.is_empty() {

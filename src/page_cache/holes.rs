@@ -26,7 +26,7 @@ use crate::{
 pub const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// Other headers that may let a cache in front of edgefront store the page (RFC 9111 §5.3, RFC 9213 §3).
-pub const OTHER_CACHING: [&str; 4] =
+pub const OTHER_CACHE_HEADERS: [&str; 4] =
     ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control", "expires"];
 
 /// The `ETag` of a page with holes, from that of the same page without them.

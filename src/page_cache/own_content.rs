@@ -60,22 +60,22 @@ pub fn request(config: &PageConfig, uri: &Uri, headers: &HeaderMap) -> Option<Re
     Some(own_request(uri, headers, &config.headers))
 }
 
-/// The parts of a request for own content that the origin gets.
+/// The key of kept own content: everything of the request that the origin gets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Identity {
-    pub visitor: Visitor,
+pub struct OwnContentKey {
+    pub visitor: VisitorKey,
     pub url: String,
 }
 
-/// The headers of a visitor's request that own content may depend on.
+/// The visitor's part of the key: the headers of a request that own content may depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Visitor(Vec<u8>);
+pub struct VisitorKey(Vec<u8>);
 
-impl Identity {
+impl OwnContentKey {
     /// `request` is from [`request`].
     #[must_use]
     pub fn of(request: &Request) -> Self {
-        Self { visitor: Visitor::of_own(request), url: request.uri().to_string() }
+        Self { visitor: VisitorKey::of_own(request), url: request.uri().to_string() }
     }
 
     /// The size in memory, bytes.
@@ -85,7 +85,7 @@ impl Identity {
     }
 }
 
-impl Visitor {
+impl VisitorKey {
     /// The visitor whose request has `headers`.
     #[must_use]
     pub fn of(headers: &HeaderMap, rules: &HeaderRules) -> Self {

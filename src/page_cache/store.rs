@@ -84,7 +84,7 @@ impl<'a> PageWriter<'a> {
     ///
     /// # Errors
     /// [`Error::Redis`].
-    pub async fn settle(&self, due: AccountDue<'_>) -> Result<(), Error> {
+    pub async fn complete_account(&self, due: AccountDue<'_>) -> Result<(), Error> {
         let Self { redis, account, now, limit } = *self;
         let turn = match due {
             AccountDue::Nothing => return Ok(()),

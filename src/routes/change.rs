@@ -4,7 +4,7 @@ use http::header;
 
 use crate::{
     App,
-    page_cache::Visitor,
+    page_cache::VisitorKey,
     ports::{
         fetch::{Request, Response},
         time::Timestamp,
@@ -19,7 +19,7 @@ pub struct Change {
     /// The session whose facts fill holes.
     token: Option<Token>,
     /// The visitor whose own content fills holes.
-    visitor: Option<Visitor>,
+    visitor: Option<VisitorKey>,
 }
 
 impl Change {
@@ -31,7 +31,8 @@ impl Change {
         }
         let token = rules.has_facts().then(|| app.keyring.read(headers, now)).flatten();
         let has_own_content = rules.page().is_some() && headers.contains_key(header::COOKIE);
-        let change = Self { token, visitor: has_own_content.then(|| Visitor::of(headers, &app.config.page.headers)) };
+        let change =
+            Self { token, visitor: has_own_content.then(|| VisitorKey::of(headers, &app.config.page.headers)) };
         change.forget(app);
         Some(change)
     }

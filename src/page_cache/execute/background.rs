@@ -123,7 +123,7 @@ pub async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Optio
                 drop(guard);
                 app.location.put(lease.key(), &page, app.clock.now()).await;
             }
-            log_error(writer.settle(due).await);
+            log_error(writer.complete_account(due).await);
         }
         Err(error) => {
             log::warn!("page cache: a page was not stored: {error}");

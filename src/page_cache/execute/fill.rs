@@ -18,7 +18,7 @@ use crate::{
         decide::{FIRST_PAUSE, next_pause},
         holes::{Hole, HoleContent, IncludedHole, is_html, script_tag},
         memory::{Role, SessionFacts},
-        own_content::{self, Identity, NotFilled, OwnContent},
+        own_content::{self, NotFilled, OwnContent, OwnContentKey},
         policy::CacheControl,
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
@@ -198,7 +198,7 @@ async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotF
     }
     let now = app.clock.now();
     let until = now + app.config.page.holes_wait;
-    match app.pages.own_pages.join(Identity::of(&own), now, until) {
+    match app.pages.own_pages.join(OwnContentKey::of(&own), now, until) {
         Role::Send(guard) => match fetch(app, own).await.and_then(OriginPage::without_cookie) {
             Ok((content, true)) => {
                 let content = Rc::new(own_content::detached(&content));

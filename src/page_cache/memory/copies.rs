@@ -42,8 +42,8 @@ pub struct LocalCopies {
     ttl: Duration,
     young: Generation,
     old: Generation,
-    /// Counts invalidations.
-    clock: u64,
+    /// The number of invalidations: a logical clock.
+    invalidations: u64,
     /// The last invalidation of each page, and of all pages.
     voided: HashMap<String, Voided>,
     all_voided: Voided,
@@ -52,7 +52,7 @@ pub struct LocalCopies {
 /// An invalidation: the number of invalidations up to it, and its time.
 #[derive(Clone, Copy)]
 struct Voided {
-    clock: u64,
+    invalidations: u64,
     at: Timestamp,
 }
 
@@ -78,7 +78,7 @@ pub struct LocalCopy {
 #[derive(Debug, Clone, Copy)]
 pub struct LookupEpoch {
     at: Timestamp,
-    clock: u64,
+    invalidations: u64,
 }
 
 impl LookupEpoch {
@@ -109,13 +109,13 @@ pub struct LocalHit {
 impl LocalCopies {
     pub fn new(ttl: Duration) -> Self {
         let (young, old) = Default::default();
-        let never = Voided { clock: 0, at: Timestamp::from_millis(0) };
-        Self { ttl, young, old, clock: 0, voided: HashMap::new(), all_voided: never }
+        let never = Voided { invalidations: 0, at: Timestamp::from_millis(0) };
+        Self { ttl, young, old, invalidations: 0, voided: HashMap::new(), all_voided: never }
     }
 
     /// Starts a lookup.
     pub const fn epoch(&self, now: Timestamp) -> LookupEpoch {
-        LookupEpoch { at: now, clock: self.clock }
+        LookupEpoch { at: now, invalidations: self.invalidations }
     }
 
     /// The copy of a page for a request with the headers `selecting`.
@@ -153,7 +153,7 @@ impl LocalCopies {
 
     /// Keeps a page from Redis, unless it was voided after `epoch`.
     pub fn keep(&mut self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
-        if page.body.len() > MAX_BODY || self.voided(hash, |voided| voided.clock > epoch.clock) {
+        if page.body.len() > MAX_BODY || self.voided(hash, |voided| voided.invalidations > epoch.invalidations) {
             return;
         }
         let mut copies = self.young.take(hash).or_else(|| self.old.take(hash)).unwrap_or_default();
@@ -202,7 +202,7 @@ impl LocalCopies {
         self.young.bytes + self.old.bytes
     }
 
-    /// Drops the copies of a page.
+    /// Invalidates a page: drops its copies, and no lookup that is under way may keep one.
     pub fn forget(&mut self, hash: &str, now: Timestamp) {
         self.young.take(hash);
         self.old.take(hash);
@@ -215,15 +215,15 @@ impl LocalCopies {
         self.voided.insert(hash.to_owned(), voided);
     }
 
-    /// Drops all copies.
+    /// As [`LocalCopies::forget`], for all pages.
     pub fn forget_all(&mut self, now: Timestamp) {
         (self.young, self.old) = Default::default();
         self.all_voided = self.void(now);
     }
 
     const fn void(&mut self, now: Timestamp) -> Voided {
-        self.clock += 1;
-        Voided { clock: self.clock, at: now }
+        self.invalidations += 1;
+        Voided { invalidations: self.invalidations, at: now }
     }
 
     fn age(&mut self) {

@@ -8,7 +8,7 @@ use std::{
     rc::Rc,
 };
 
-use super::super::own_content::{Identity, NotFilled, OwnContent, Visitor};
+use super::super::own_content::{NotFilled, OwnContent, OwnContentKey, VisitorKey};
 use crate::{ports::time::Timestamp, sessions::cookie::CHANGED_FOR};
 
 /// Largest number of remembered requests. The platform may end a request without dropping its guard.
@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 4 << 20;
 /// content.
 #[derive(Default)]
 pub struct OwnPages {
-    pages: RefCell<HashMap<Identity, Rc<OwnPage>>>,
+    pages: RefCell<HashMap<OwnContentKey, Rc<OwnPage>>>,
     /// The size of all kept content.
     bytes: Cell<usize>,
 }
@@ -49,11 +49,11 @@ impl OwnPage {
 /// The request of a caller that must send it.
 pub struct OwnPageGuard<'a> {
     pages: &'a OwnPages,
-    identity: Identity,
+    key: OwnContentKey,
     page: Rc<OwnPage>,
 }
 
-/// The part of a caller in a request.
+/// Single flight: the role of a caller in a request.
 pub enum Role<'a> {
     /// The caller sends it.
     Send(OwnPageGuard<'a>),
@@ -62,9 +62,9 @@ pub enum Role<'a> {
 }
 
 impl OwnPages {
-    /// Joins the request of `identity`, or starts it. A request that has not ended at `until` is given up.
-    pub fn join(&self, identity: Identity, now: Timestamp, until: Timestamp) -> Role<'_> {
-        let found = self.pages.borrow().get(&identity).cloned();
+    /// Joins the request of `key`, or starts it. A request that has not ended at `until` is given up.
+    pub fn join(&self, key: OwnContentKey, now: Timestamp, until: Timestamp) -> Role<'_> {
+        let found = self.pages.borrow().get(&key).cloned();
         if let Some(page) = found.filter(|page| page.is_valid(now)) {
             return Role::Join(page);
         }
@@ -76,21 +76,21 @@ impl OwnPages {
         }
         let (until, bytes) = (Cell::new(until), Cell::new(0));
         let page = Rc::new(OwnPage { asked: now, until, result: OnceCell::new(), bytes });
-        let replaced = self.pages.borrow_mut().insert(identity.clone(), page.clone());
+        let replaced = self.pages.borrow_mut().insert(key.clone(), page.clone());
         self.bytes.set(self.bytes.get() - replaced.map_or(0, |page| page.bytes.get()));
-        Role::Send(OwnPageGuard { pages: self, identity, page })
+        Role::Send(OwnPageGuard { pages: self, key, page })
     }
 
     /// Drops all content of a visitor who changes something, and lets no later caller join a request under way.
-    pub fn forget(&self, visitor: &Visitor) {
+    pub fn forget(&self, visitor: &VisitorKey) {
         if !self.pages.borrow().is_empty() {
-            self.retain(|identity, _| identity.visitor != *visitor);
+            self.retain(|key, _| key.visitor != *visitor);
         }
     }
 
-    fn retain(&self, keeps: impl Fn(&Identity, &OwnPage) -> bool) {
+    fn retain(&self, keeps: impl Fn(&OwnContentKey, &OwnPage) -> bool) {
         let mut pages = self.pages.borrow_mut();
-        pages.retain(|identity, page| keeps(identity, page));
+        pages.retain(|key, page| keeps(key, page));
         self.bytes.set(pages.values().map(|page| page.bytes.get()).sum());
     }
 }
@@ -107,7 +107,7 @@ impl OwnPageGuard<'_> {
         let elements = content.iter().map(|(selector, elements)| {
             selector.len() + elements.iter().map(|html| html.len() + size_of_val(html)).sum::<usize>()
         });
-        let bytes = self.identity.len() + elements.sum::<usize>() + size_of::<OwnPage>();
+        let bytes = self.key.len() + elements.sum::<usize>() + size_of::<OwnPage>();
         let pages = self.pages;
         let until = self.page.asked + CHANGED_FOR;
         if self.is_listed() && now < until && bytes <= MAX_BYTES {
@@ -126,7 +126,7 @@ impl OwnPageGuard<'_> {
 
     /// Returns whether later callers find the request: the visitor has changed nothing since it began.
     fn is_listed(&self) -> bool {
-        self.pages.pages.borrow().get(&self.identity).is_some_and(|page| Rc::ptr_eq(page, &self.page))
+        self.pages.pages.borrow().get(&self.key).is_some_and(|page| Rc::ptr_eq(page, &self.page))
     }
 }
 
@@ -136,7 +136,7 @@ impl Drop for OwnPageGuard<'_> {
             self.page.until.set(self.page.asked);
         }
         if self.page.bytes.get() == 0 && self.is_listed() {
-            self.pages.pages.borrow_mut().remove(&self.identity);
+            self.pages.pages.borrow_mut().remove(&self.key);
         }
     }
 }
@@ -165,8 +165,8 @@ mod tests {
         HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(name).unwrap())])
     }
 
-    fn identity(name: &str) -> Identity {
-        Identity::of(&own_request(Uri::from_static("https://shop.example/basket"), &headers(name), &rules()))
+    fn key(name: &str) -> OwnContentKey {
+        OwnContentKey::of(&own_request(Uri::from_static("https://shop.example/basket"), &headers(name), &rules()))
     }
 
     fn content(bytes: usize) -> Rc<OwnContent> {
@@ -175,7 +175,7 @@ mod tests {
 
     /// Joins the request of a visitor, which is given up after 20 seconds.
     fn join<'a>(pages: &'a OwnPages, name: &str, now: Timestamp) -> Role<'a> {
-        pages.join(identity(name), now, now + 20 * SECOND)
+        pages.join(key(name), now, now + 20 * SECOND)
     }
 
     fn send<'a>(pages: &'a OwnPages, name: &str, now: Timestamp) -> OwnPageGuard<'a> {
@@ -231,12 +231,12 @@ mod tests {
     fn a_change_drops_content_and_requests_from_before_it() {
         let pages = OwnPages::default();
         send(&pages, "ada", START).finish_and_keep(content(9), START);
-        pages.forget(&Visitor::of(&headers("ada"), &rules()));
+        pages.forget(&VisitorKey::of(&headers("ada"), &rules()));
         assert_eq!(pages.bytes.get(), 0);
         let before = send(&pages, "ada", START);
-        pages.forget(&Visitor::of(&headers("bob"), &rules()));
+        pages.forget(&VisitorKey::of(&headers("bob"), &rules()));
         assert!(matches!(join(&pages, "ada", START), Role::Join(_)));
-        pages.forget(&Visitor::of(&headers("ada"), &rules()));
+        pages.forget(&VisitorKey::of(&headers("ada"), &rules()));
         let _after = send(&pages, "ada", START);
         before.finish_and_keep(content(9), START);
         assert!(

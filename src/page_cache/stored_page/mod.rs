@@ -91,7 +91,7 @@ impl StoredPage {
             let control =
                 if is_storable { holes::CACHE_CONTROL } else { HeaderValue::from_static("private, no-store") };
             headers.insert(header::CACHE_CONTROL, control);
-            for name in holes::OTHER_CACHING {
+            for name in holes::OTHER_CACHE_HEADERS {
                 headers.remove(name);
             }
             headers.remove(header::LAST_MODIFIED);

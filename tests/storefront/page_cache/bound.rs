@@ -162,7 +162,7 @@ async fn put(at: &Store, page: &PageKey, Put { life, size, variant, limit }: Put
     let account = PageAccount::default();
     let writer = PageWriter { redis: &at.redis, account: &account, now, limit };
     let (is_stored, due) = writer.put(&lease, &entry).await.unwrap();
-    writer.settle(due).await.unwrap();
+    writer.complete_account(due).await.unwrap();
     is_stored
 }
 
