@@ -20,8 +20,8 @@ pub enum FirstStep {
     LookUp,
 }
 
-/// Decides the first step. `local`: how the request may use the isolate's copy; `hit_for_miss`: why the page could not
-/// be stored recently, evaluated only if it matters.
+/// Decides the first step. `local`: the permitted use of the isolate's copy. `hit_for_miss`: the reason of a
+/// hit-for-miss note, evaluated only if it matters.
 pub fn first_step(
     local: Option<Reuse>,
     only_if_cached: bool,
@@ -57,9 +57,10 @@ pub struct Known {
     /// The response may be this visitor's own: the request has cookies, a user or uncommon headers, or asks for a part
     /// of the page (HEAD, `Range`).
     pub is_personal: bool,
-    /// The visitor must not get a shared render: a cookie may identify the visitor, and the origin did not declare the page
-    /// shared; or the page varies on a header that shared renders do not send; or this request's render could not be stored
-    /// a moment ago.
+    /// The visitor must not get a shared render, for one of three reasons:
+    /// - A cookie may identify the visitor, and the origin did not declare the page shared.
+    /// - The page varies on a header of this request that shared renders do not send.
+    /// - A render for a request like this one could not be stored a moment ago.
     pub must_be_personal: bool,
     pub only_if_cached: bool,
     /// The request is a reload: it accepts no stored page, and requests the lease even of a fresh one.
@@ -97,7 +98,8 @@ pub fn next_pause(pause: Duration) -> Duration {
 /// The step after a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Serve the stored page. `collapsed`: why this request waited for the render that stored it (single flight).
+    /// Serve the stored page. `collapsed`: the reason of the miss, if this request waited for another one's render (single
+    /// flight).
     Serve { collapsed: Option<ForwardReason> },
     /// Serve the stored page in place of a failing origin.
     ServeOnError,
@@ -148,9 +150,9 @@ pub fn next_step(known: &Known) -> Step {
     }
     // Only this request's `max-age` or `min-fresh` refuses the page, so it does not wait for another render.
     let is_alone = reason == ForwardReason::Request && !known.is_reload;
-    // A render that has failed in vain is not awaited again, and that of a page which is never fresh helps only its own request.
-    let is_in_vain = known.failed_meanwhile || known.is_never_fresh && !known.is_reload;
-    let stops_waiting = is_alone || is_in_vain || known.wait.is_some_and(|wait| wait.is_over);
+    // A request does not wait again after a failed render. The render of a page that is never fresh helps only its own request.
+    let cannot_help = known.failed_meanwhile || known.is_never_fresh && !known.is_reload;
+    let stops_waiting = is_alone || cannot_help || known.wait.is_some_and(|wait| wait.is_over);
     if known.has_lease || stops_waiting { Step::RenderShared(reason) } else { Step::Wait(reason) }
 }
 

@@ -159,7 +159,7 @@ impl<'a> Lookup<'a> {
     ) -> Result<(Self, Command), Error> {
         let lease_id = hex(&random::bytes::<8>()?);
         let lookup = Self { key, wanted, lease_id, duration: terms.duration, now };
-        // Without a lease, the rank of a fresh page is not needed. `-` is no render, and with it the script reads no rank.
+        // `-` is the name of no render. With it, the script does not read the rank of a fresh page, which only a lease needs.
         let command = lookup.command(keys, terms, if terms.duration.is_zero() { "-" } else { "" });
         Ok((lookup, command))
     }

@@ -1,6 +1,6 @@
 //! The exchange between the tiers. An isolate of the edge tier passes each request that it cannot answer to the home
-//! tier, which is placed beside Redis, through a binding without a public address. Headers `Edge-Tier-*` carry what no
-//! visitor may say. They are removed from the requests of visitors and from the responses to them.
+//! tier, which is placed beside Redis, through a binding without a public address. Headers `Edge-Tier-*` carry facts
+//! that no visitor may claim. They are removed from the requests of visitors and from the responses to them.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ pub fn batch(lines: String) -> Request {
     request
 }
 
-/// Asks the home tier for a sign of life: an empty batch. An answer closes the circuit.
+/// Probes the home tier with an empty batch. An answer closes the circuit.
 pub async fn probe(app: &App) {
     let (Some(home), Ok(key)) = (&app.home, app.keyring.tier_key()) else { return };
     let mut request = batch(String::new());

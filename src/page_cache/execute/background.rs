@@ -103,8 +103,8 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
     })
 }
 
-/// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate. `guard` is that of the
-/// render: requests that wait for it find the copy.
+/// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate. Drops the render's
+/// `guard` after that, so that waiting requests find the copy.
 pub async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Option<RenderGuard>) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);

@@ -8,7 +8,7 @@ use http::{HeaderValue, Method, header};
 
 use super::{
     PageRequest, fill,
-    local::{fallback, share},
+    local::{fallback, put_in_location},
 };
 use crate::{
     App,
@@ -96,7 +96,7 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     response.extensions_mut().insert(FromHome::default());
     page.visit.record(method, headers, stored.status, stored.item.as_ref());
     let is_new = held.is_none_or(|held| held.render != stored.render);
-    let background = is_new.then(|| share(&app, &page.key, stored));
+    let background = is_new.then(|| put_in_location(&app, &page.key, stored));
     Answer { response, background: background.into_iter().collect() }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn confirm(
         };
         let wanted = Wanted { selecting: &selecting, held: Some(&held) };
         match take(&app, response, &key, wanted, epoch).await {
-            Some(page) if page.render != held.render => share(&app, &key, page).await,
+            Some(page) if page.render != held.render => put_in_location(&app, &key, page).await,
             Some(_) => {}
             None => app.pages.forget(key.hash(), app.clock.now()),
         }

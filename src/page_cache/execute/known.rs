@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl PageRequest {
-    /// The facts for [`next_step`](crate::page_cache::decide::next_step). `first_render`: that of the stored page when the
-    /// wait began.
+    /// The facts for [`next_step`](crate::page_cache::decide::next_step). `first_render`: the render of the stored page
+    /// when the wait began.
     pub(super) fn known(
         &self,
         found: &Found,
@@ -37,7 +37,7 @@ impl PageRequest {
         let reuse = |stored| if is_rendered_anew { Reuse::Fresh } else { self.directives.reuse(stored) };
         let reuse = stored.as_ref().map(reuse);
         let asks_origin = matches!(reuse, None | Some(Reuse::Forward(_)));
-        let is_noted = || app.pages.unstorable_personal(&self.own_note(&lookup.vary), now).is_some();
+        let is_noted = || app.pages.unstorable_personal(&self.note_key(&lookup.vary), now).is_some();
         Known {
             stored: reuse,
             has_variants: !lookup.vary.is_empty(),
@@ -65,9 +65,9 @@ impl PageRequest {
         }
     }
 
-    /// The key of the note for requests with the same selecting headers that are personal, or not, as this one. Other requests
-    /// still get the stored page.
-    pub(super) fn own_note(&self, vary: &VaryFields) -> String {
+    /// The key of a note that affects only requests like this one: with the same selecting headers, and with personal headers
+    /// if this one has them. Other requests still get the stored page.
+    pub(super) fn note_key(&self, vary: &VaryFields) -> String {
         let variant = self.selecting.variant(&self.selecting.with_varied(vary));
         let kind = if self.has_personal_headers { "personal" } else { "plain" };
         format!("{} {kind} {}", self.key.hash(), variant.as_deref().unwrap_or("-"))

@@ -69,7 +69,7 @@ pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: R
                 let page: Rc<StoredPage> = Rc::from(page);
                 app.pages.keep(key.hash(), page.clone(), epoch);
                 if page.render != held.render {
-                    share(&app, &key, page).await;
+                    put_in_location(&app, &key, page).await;
                 }
             }
             Ok(_) => app.pages.forget(key.hash(), now),
@@ -78,8 +78,8 @@ pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: R
     })
 }
 
-/// Gives the location's other isolates a page that Redis sent.
-pub fn share(app: &Rc<App>, key: &PageKey, page: Rc<StoredPage>) -> BackgroundTask {
+/// Puts a page from Redis into the location's cache.
+pub fn put_in_location(app: &Rc<App>, key: &PageKey, page: Rc<StoredPage>) -> BackgroundTask {
     let (app, key) = (app.clone(), key.clone());
     Box::pin(async move { app.location.put(&key, &page, app.clock.now()).await })
 }

@@ -340,7 +340,7 @@ impl PageRequest {
         let app = &self.visit.app;
         app.pages.keep(self.key.hash(), page.clone(), found.epoch);
         if found.is_new {
-            answer.background.push(local::share(app, &self.key, page.clone()));
+            answer.background.push(local::put_in_location(app, &self.key, page.clone()));
         }
         let is_due = !page.is_fresh(now) && !app.pages.has_failed(self.key.hash(), now);
         answer.background.extend(lease.map(|lease| {

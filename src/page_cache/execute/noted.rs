@@ -1,8 +1,8 @@
 //! Requests for a page with a hit-for-miss note.
 //!
 //! A page that was never stored is first rendered with the headers of one client. If the shop blocks this client, the note would
-//! keep the page from all other visitors for two minutes. So a visitor without cookies who gets a response that can be stored
-//! ends the note: once in its life, because the shop possibly refuses only shared renders.
+//! keep the page from all other visitors for two minutes. So a storable response to a visitor without cookies ends the note.
+//! An isolate ends the note of a page at most once in two minutes, because the shop possibly refuses only shared renders.
 
 use std::rc::Rc;
 
@@ -34,8 +34,8 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// None if the response to this request cannot refute a note with this reason: the response may be this visitor's own, or
-    /// its head alone did not lead to the note.
+    /// None if the response cannot refute the note: the response may be this visitor's own, or status and headers alone did not
+    /// cause the note.
     pub fn of(
         PageRequest { visit, key, selecting, has_personal_headers, request, .. }: &PageRequest,
         reason: Reason,
@@ -67,9 +67,9 @@ impl Noted {
         let app = app.clone();
         (is_refuted && app.pages.may_refute(key.hash(), now)).then(|| -> BackgroundTask {
             Box::pin(async move {
-                // Redis first: a request in between would note again what Redis still has.
+                // Redis first: otherwise a lookup in between would find the note and keep it again.
                 log_error(store::refute(&app.redis, &key).await);
-                // A write may have voided the page meanwhile, which is another note.
+                // A write may have voided the page meanwhile. The note of the write stays.
                 if app.pages.unstorable(key.hash(), app.clock.now()) == Some(reason) {
                     app.pages.forget_unstorable(key.hash());
                 }

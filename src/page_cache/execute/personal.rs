@@ -28,7 +28,7 @@ use crate::{
 
 /// Forwards the visitor's own request. A response that claims to be shared is rendered for everybody afterwards.
 pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
-    let own_note = page.own_note(&found.lookup.vary);
+    let note_key = page.note_key(&found.lookup.vary);
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     let stored = found.lookup.page.map(Rc::<StoredPage>::from);
@@ -67,7 +67,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         && !failed
     {
         if reason == Reason::Vary {
-            app.pages.note_unstorable_personal(&own_note, reason, now);
+            app.pages.note_unstorable_personal(&note_key, reason, now);
         }
         // A page that was stored before is shared for other visitors.
         if reason.is_lasting() && found.lookup.state == PageState::Unknown {
@@ -102,14 +102,14 @@ const KEEPS_LEASE: Duration = Duration::from_millis(250);
 /// A visitor's own response.
 struct Forwarded {
     answer: Answer,
-    /// The lease, if the response came soon.
+    /// The lease, if the response came within [`KEEPS_LEASE`].
     lease: Option<Lease>,
-    /// The rest of the lease's release.
+    /// The release of the lease, if it is still under way.
     released: Option<BackgroundTask>,
 }
 
-/// Waits for the response. The lease is for the render that follows it. If the response takes longer than [`KEEPS_LEASE`],
-/// the lease goes back: the visitors that wait for it need not wait for another visitor's response.
+/// Waits for the response. A shared render may follow it with the lease. If the response takes longer than
+/// [`KEEPS_LEASE`], the lease is released, because other visitors must not wait for this visitor's response.
 async fn with_lease(app: &Rc<App>, lease: Option<Lease>, forward: impl Future<Output = Answer> + Unpin) -> Forwarded {
     let Some(lease) = lease else { return Forwarded { answer: forward.await, lease: None, released: None } };
     let forward = match select(forward, app.clock.sleep(KEEPS_LEASE)).await {

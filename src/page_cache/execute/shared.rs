@@ -36,7 +36,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
     let Found { lookup: LookupResult { page: stored, lease, vary, state, .. }, session, .. } = found;
     let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
-    let own_note = page.own_note(&vary);
+    let note_key = page.note_key(&vary);
     let is_known = state == PageState::Shared;
     let guard =
         lease.as_ref().map(|_| app.pages.start_render(page.key.hash(), page.visit.now + app.config.origin.timeout));
@@ -67,7 +67,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return answer;
         }
     }
-    let render = SharedRender { page, lease, guard, miss, now, others_have_page, own_note };
+    let render = SharedRender { page, lease, guard, miss, now, others_have_page, note_key };
     match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             Box::pin(render.forward_personally(Some(*page), session)).await
@@ -99,10 +99,10 @@ struct SharedRender {
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
-    /// Others still [have the page](others_have_page), whatever this render brings.
+    /// Other requests still [have the page](others_have_page), regardless of the outcome.
     others_have_page: bool,
-    /// See [`PageRequest::own_note`].
-    own_note: String,
+    /// See [`PageRequest::note_key`].
+    note_key: String,
 }
 
 /// A response that cannot be stored.
@@ -147,9 +147,8 @@ impl SharedRender {
         answer
     }
 
-    /// Forwards the visitor's own request, and stores the page that this visitor may not get: since the stored page, the
-    /// origin has withdrawn its declaration that the page is shared, or the page has lost its holes. `rendered`: the page if
-    /// it is whole.
+    /// Forwards the visitor's own request, and stores the page, which this visitor may not get. Unlike the page that was
+    /// stored before, it is not declared shared, or has no holes. `rendered`: the page if it is whole.
     async fn forward_personally(self, rendered: Option<StoredPage>, session: Option<Session>) -> Answer {
         let status = CacheStatus::not_stored(self.miss.reason, Reason::Cookie);
         let Self { page, lease, guard, .. } = self;
@@ -200,7 +199,7 @@ impl SharedRender {
         let NotStored { response, directives, why, was_compressed, .. } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, others_have_page, own_note, .. } = self;
+        let Self { page, lease, miss, guard: _guard, others_have_page, note_key, .. } = self;
         let app = page.visit.app.clone();
         let ended = if was_compressed && reason == Reason::Encoding {
             // Only the coding prevents the store. Without it, the page can be stored.
@@ -208,9 +207,9 @@ impl SharedRender {
             let popularity = miss.popularity;
             lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
         } else if others_have_page || reason == Reason::Vary || page.selecting.may_decide(response.status()) {
-            // One client's reload or variant must not take the page from the others. But nobody waits for its lease again.
+            // One client's reload or variant must not delete the page for the others. Requests like it no longer wait for the lease.
             if reason.is_lasting() || matches!(reason, Reason::Vary | Reason::Unpopular) {
-                app.pages.note_unstorable_personal(&own_note, reason, page.visit.now);
+                app.pages.note_unstorable_personal(&note_key, reason, page.visit.now);
             }
             lease.map(|lease| release(&app, lease))
         } else {
@@ -275,7 +274,7 @@ fn note_unstorable(page: &PageRequest, lease: Option<Lease>, why: Box<Unstorable
     } else if reason == Reason::Unpopular {
         app.pages.note_unpopular(page.key.hash(), now);
     } else if reason == Reason::Busy {
-        // Those that wait for this render would not find a page either.
+        // Requests that wait for this render would find no page either.
         app.pages.note_failure(page.key.hash(), app.clock.now());
     }
     let lease = lease?;

@@ -153,7 +153,9 @@ impl LocalCopies {
 
     /// Keeps a page from Redis, unless it was voided after `epoch`.
     pub fn keep(&mut self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
-        if page.body.len() > MAX_BODY || self.voided(hash, |voided| voided.invalidations > epoch.invalidations) {
+        let is_later = |voided: &Voided| voided.invalidations > epoch.invalidations;
+        let is_void = is_later(&self.all_voided) || self.voided.get(hash).is_some_and(is_later);
+        if page.body.len() > MAX_BODY || is_void {
             return;
         }
         let mut copies = self.young.take(hash).or_else(|| self.old.take(hash)).unwrap_or_default();
@@ -183,11 +185,6 @@ impl LocalCopies {
         }
         self.young.put(hash, copies);
         self.age();
-    }
-
-    /// Returns whether `is_one` accepts the last invalidation of the page or of all pages.
-    fn voided(&self, hash: &str, is_one: impl Fn(&Voided) -> bool) -> bool {
-        is_one(&self.all_voided) || self.voided.get(hash).is_some_and(is_one)
     }
 
     /// When the page was voided, if a replica may still have it.
