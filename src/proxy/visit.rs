@@ -75,6 +75,7 @@ impl Visit {
 }
 
 /// Method, URI and headers of a request whose body travels to the origin.
+#[derive(Clone)]
 pub struct RequestHead {
     pub method: Method,
     pub uri: Uri,
@@ -87,12 +88,17 @@ impl RequestHead {
         Self { method: request.method().clone(), uri: request.uri().clone(), headers: request.headers().clone() }
     }
 
-    /// The same request, without a body, for a response that is not compressed.
-    pub(super) fn uncompressed(&self) -> Request {
+    /// The request without a body.
+    #[must_use]
+    pub fn into_request(self) -> Request {
         let mut request = Request::new(Body::Empty);
-        request.method_mut().clone_from(&self.method);
-        request.uri_mut().clone_from(&self.uri);
-        request.headers_mut().clone_from(&self.headers);
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (self.method, self.uri, self.headers);
+        request
+    }
+
+    /// The request without a body, for a response that is not compressed.
+    pub(super) fn uncompressed(&self) -> Request {
+        let mut request = self.clone().into_request();
         request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         request
     }

@@ -24,7 +24,7 @@ use crate::{
         time::Timestamp,
     },
     proxy::{
-        Visit, failure,
+        RequestHead, Visit, failure,
         home::{self, EdgeAsk, FromHome, PAGE},
     },
 };
@@ -64,13 +64,10 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     let held = if is_get { page.held().await } else { None };
     let ask = is_get.then(|| EdgeAsk { held: held.as_ref().map(|page| page.render_number()), is_confirmation: false });
     let epoch = app.pages.epoch(app.clock.now());
-    let mut request = Request::new(Body::Empty);
+    let mut request = RequestHead::of(&page.request).into_request();
     if let Some(change) = change {
         request.extensions_mut().insert(change);
     }
-    request.method_mut().clone_from(method);
-    request.uri_mut().clone_from(page.request.uri());
-    request.headers_mut().clone_from(headers);
     let stand_in = |reason| {
         let now = app.clock.now();
         let copy = fallback(&page, &app)?;

@@ -217,7 +217,7 @@ async fn collect(
 ) -> Result<RenderOutcome, Error> {
     let content_length = content_length(response.headers());
     let Some(mut passage) = enter_transit(app, content_length) else {
-        return Ok(not_storable(Reason::Busy, Box::new(response), directives));
+        return Ok(not_storable(Reason::Busy, response, directives));
     };
     let (head, body) = response.into_parts();
     let limit = app.config.page.max_bytes;
@@ -237,12 +237,8 @@ async fn collect(
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
         Ok(Passed::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
-        Ok(Passed::TooLarge(body)) => {
-            Ok(not_storable(Reason::TooLarge, Box::new(Response::from_parts(head, body)), directives))
-        }
-        Ok(Passed::NoRoom(body)) => {
-            Ok(not_storable(Reason::Busy, Box::new(Response::from_parts(head, body)), directives))
-        }
+        Ok(Passed::TooLarge(body)) => Ok(not_storable(Reason::TooLarge, Response::from_parts(head, body), directives)),
+        Ok(Passed::NoRoom(body)) => Ok(not_storable(Reason::Busy, Response::from_parts(head, body), directives)),
         Ok(Passed::Slow(body)) => {
             let (body, copy) = body.copied(limit);
             set_stored_headers(&mut page);
@@ -270,10 +266,10 @@ pub(super) fn enter_transit(app: &App, bytes: Option<usize>) -> Option<Passage> 
     app.transit.admit(bytes, now, now + app.config.origin.timeout)
 }
 
-fn not_storable(reason: Reason, response: Box<Response>, directives: OriginDirectives) -> RenderOutcome {
+fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> RenderOutcome {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
     let why = Box::new(Unstorable { reason, cause: String::new(), item, tags });
-    RenderOutcome::NotStorable { response, directives, why }
+    RenderOutcome::NotStorable { response: Box::new(response), directives, why }
 }
 
 /// Removes headers that the cache computes for each response, and adds the `Date` that a cache must send.
