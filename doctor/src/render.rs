@@ -8,10 +8,10 @@ use edgefront::{
     page_cache::{
         PageKey, Reason, SelectingHeaders, StoredPage,
         admission::popularity_of_page,
-        cookie_name,
         render::{RenderOutcome, RenderRequest},
     },
     ports::{fetch::Collected, html::LolHtml},
+    proxy::cookie_name,
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 

@@ -1,6 +1,6 @@
 //! Recognizes the software of a shop by its traces. The table is data: add a row for each new trace.
 
-use edgefront::page_cache::cookie_name;
+use edgefront::proxy::cookie_name;
 use http::header;
 use url::Url;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use edgefront::page_cache::cookie_name;
+use edgefront::proxy::cookie_name;
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use http::{HeaderMap, HeaderValue, header};
 

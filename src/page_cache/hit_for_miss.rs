@@ -6,10 +6,13 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 
 use super::{policy::Reason, stored_page::encode_names};
-use crate::schema::ids::{ItemId, Tag};
+use crate::{
+    proxy::cookie_name,
+    schema::ids::{ItemId, Tag},
+};
 
 /// Time for which an unstorable page skips the lookup.
 pub const HIT_FOR_MISS: Duration = Duration::from_mins(2);
@@ -73,14 +76,10 @@ pub fn cause(reason: Reason, status: StatusCode, headers: &HeaderMap) -> String 
     text.chars().filter(|character| !character.is_control()).take(MAX_CAUSE).collect()
 }
 
-/// The name in a `Set-Cookie` (RFC 6265 §5.2).
-pub fn cookie_name(line: &HeaderValue) -> String {
-    let line = String::from_utf8_lossy(line.as_bytes());
-    line.split(['=', ';']).next().unwrap_or_default().trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]

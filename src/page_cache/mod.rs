@@ -45,6 +45,8 @@ mod purge;
 mod respond;
 mod store;
 
+pub(crate) use crate::proxy::cookie_name;
+
 pub use account::PageAccount;
 pub use admission::admit;
 pub use cache_status::CacheStatus;
@@ -52,7 +54,7 @@ pub use execute::{
     ExplainedEntry, ExplainedPage, Explanation, HandedOver, answer, bypass, explain, forward_unsafe,
     own_content_for_browser, render,
 };
-pub use hit_for_miss::{Unstorable, cookie_name};
+pub use hit_for_miss::Unstorable;
 pub use key::PageKey;
 pub use location::LocationPages;
 pub use lookup::{Lease, LeaseRequest, LeaseTerms, Lookup, LookupResult, PageState, SessionRead, Wanted, look_up};

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
-use super::hit_for_miss::cookie_name;
 use crate::{
     config::{
         HeaderRules, PageConfig,
@@ -16,7 +15,7 @@ use crate::{
         html::{self, Html, HtmlError},
         sort,
     },
-    proxy::{own_request, with_path},
+    proxy::{cookie_name, own_request, with_path},
     sessions::cookie,
 };
 

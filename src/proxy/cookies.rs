@@ -1,4 +1,4 @@
-//! Changes of the `Cookie` header of a request to the origin.
+//! The cookies of the origin: changes of the `Cookie` header of a request, and the names in `Set-Cookie`.
 
 use http::{HeaderMap, HeaderValue, header};
 
@@ -24,6 +24,13 @@ pub fn remove(headers: &mut HeaderMap, name: &str) {
     if let Some(others) = others {
         headers.insert(header::COOKIE, others);
     }
+}
+
+/// The name in a `Set-Cookie` (RFC 6265 §5.2).
+#[must_use]
+pub fn cookie_name(line: &HeaderValue) -> String {
+    let line = String::from_utf8_lossy(line.as_bytes());
+    line.split(['=', ';']).next().unwrap_or_default().trim().to_owned()
 }
 
 /// Adds the cookie of a `Set-Cookie` line to a request, or removes it, as a browser does before its next request. Of the

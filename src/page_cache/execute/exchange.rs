@@ -8,7 +8,7 @@ use crate::{
     config::{PageConfig, rules::CookieRules},
     page_cache::{
         admission::{heuristic, popularity_of_response},
-        hit_for_miss::{self, Unstorable, cookie_name},
+        hit_for_miss::{self, Unstorable},
         policy::{
             Freshness, Reason, VaryFields,
             freshness::{self, Arrival, Popularity},
@@ -18,7 +18,7 @@ use crate::{
         stored_page::StoredPage,
     },
     ports::{error::Error, fetch::Response, held::Content, random, time::Timestamp},
-    proxy::{self, OriginDirectives},
+    proxy::{self, OriginDirectives, cookie_name},
     schema::ids::ItemId,
 };
 
