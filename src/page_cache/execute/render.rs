@@ -1,7 +1,8 @@
 //! Shared renders. The request to the origin has no cookies and no identity, but the validators of the stored page. The
 //! body is collected before the response, so that the page has an `ETag` and a truncated body is an error, not half a
 //! page. A body that takes longer than a second is streamed to the visitor and copied on the way. A truncated body is
-//! never stored. A page with ESI or with rules for holes is only streamed if it exceeds `PAGE_MAX_BYTES`, unstored.
+//! never stored. A page with rules for holes is streamed only above `PAGE_MAX_BYTES`, unstored. A page with ESI is refused
+//! above this size.
 
 use std::time::Duration;
 

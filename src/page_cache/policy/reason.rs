@@ -55,7 +55,7 @@ pub enum Reason {
     NoItem,
     /// The URL's parameters do not identify one page.
     Parameters,
-    /// The item ranks below `PAGE_RANK_LIMIT`.
+    /// The item is not among the `PAGE_RANK_LIMIT` most viewed ones.
     Unpopular,
     /// The status cannot be stored, or needs explicit freshness.
     Status,
