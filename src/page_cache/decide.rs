@@ -20,18 +20,18 @@ pub enum FirstStep {
     LookUp,
 }
 
-/// Decides the first step. `local`: the permitted use of the isolate's copy. `hit_for_miss`: the reason of a
-/// hit-for-miss note, evaluated only if it matters.
+/// Decides the first step. `local`: the permitted use of the isolate's copy. `bypass_reason`: the reason to skip
+/// the lookup, such as a hit-for-miss note. It is evaluated only if it matters.
 pub fn first_step(
     local: Option<Reuse>,
     only_if_cached: bool,
-    hit_for_miss: impl FnOnce() -> Option<Reason>,
+    bypass_reason: impl FnOnce() -> Option<Reason>,
     circuit_is_open: bool,
 ) -> FirstStep {
     if local == Some(Reuse::Fresh) {
         return FirstStep::ServeLocal;
     }
-    if !only_if_cached && let Some(reason) = hit_for_miss() {
+    if !only_if_cached && let Some(reason) = bypass_reason() {
         return FirstStep::Bypass(reason);
     }
     if circuit_is_open { FirstStep::WithoutRedis } else { FirstStep::LookUp }

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, header};
 
 use super::{
-    PageRequest, fill,
+    PageRequest,
     local::{fallback, put_in_location},
 };
 use crate::{
     App,
     page_cache::{
         cache_status::CacheStatus, key::PageKey, lookup::Wanted, memory::LookupEpoch, policy::Reason, respond::respond,
-        selecting::SelectingHeaders, stored_page::StoredPage, visitor_cookies::VisitorCookies,
+        selecting::SelectingHeaders, stored_page::StoredPage,
     },
     ports::{
         answer::{Answer, BackgroundTask},
@@ -155,17 +155,16 @@ async fn take(
 #[derive(Debug, Clone, Copy)]
 pub struct HandedOver;
 
-/// Hands a stored page over if the edge tier asks for it, and the page is the same for this visitor as for others.
-/// `confirmed`: when Redis confirmed it.
+/// Hands over a stored page without holes to fill, if the edge tier asks for it. `confirmed`: when Redis confirmed it.
 pub(super) fn hand_over(
     visit: &Visit,
-    cookies: &VisitorCookies,
-    (key, page): (&PageKey, &StoredPage),
+    key: &PageKey,
+    page: &StoredPage,
     status: CacheStatus,
     confirmed: Timestamp,
 ) -> Option<Response> {
     let ask = visit.edge?;
-    if fill::is_due(page, cookies, visit) || !matches!(status, CacheStatus::Hit { detail: None, .. }) {
+    if !matches!(status, CacheStatus::Hit { detail: None, .. }) {
         return None;
     }
     let is_same = ask.held == Some(page.render_number());

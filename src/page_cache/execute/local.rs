@@ -33,11 +33,12 @@ use crate::{
 pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, cookies: &VisitorCookies) -> Answer {
     let LocalHit { page, prepared, .. } = hit;
     let status = CacheStatus::hit(page, visit.now);
-    if let Some(response) = edge_tier::hand_over(visit, cookies, (key, page), status, hit.confirmed) {
+    let is_filled = fill::is_due(page, cookies, visit);
+    if !is_filled && let Some(response) = edge_tier::hand_over(visit, key, page, status, hit.confirmed) {
         return response.into();
     }
     // The platform accepts no body with some statuses (204), and an empty body needs no preparation.
-    let response = if fill::is_due(page, cookies, visit) {
+    let response = if is_filled {
         fill::respond(page, visit, request, status)
     } else if !page.body.is_empty() && is_unconditional_get(request.method(), request.headers()) {
         respond_prepared(page, prepared.clone(), status, visit.now)

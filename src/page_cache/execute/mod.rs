@@ -119,7 +119,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     let is_withheld = local.as_ref().is_some_and(|hit| !hit.page.may_be_served_to(&cookies));
     let local = local.filter(|_| !is_withheld);
     let reuse = local.as_ref().map(|hit| directives.reuse(&hit.page.state(now)));
-    let hit_for_miss = || {
+    let bypass_reason = || {
         if is_withheld || cookies.strictest == CookieKind::Personal {
             return Some(Reason::Cookie);
         }
@@ -127,7 +127,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         let personal = || app.pages.unstorable_personal(key.hash(), now).filter(|_| is_personal());
         app.pages.unstorable(key.hash(), now).or_else(personal)
     };
-    let step = first_step(reuse, directives.only_if_cached(), hit_for_miss, app.circuit.is_open());
+    let step = first_step(reuse, directives.only_if_cached(), bypass_reason, app.circuit.is_open());
     let is_edge = app.home.is_some();
     if let (FirstStep::ServeLocal, Some(hit)) = (step, local)
         && !(is_edge && fill::is_due(&hit.page, &cookies, &visit))
@@ -165,14 +165,6 @@ impl PageRequest {
     /// read region.
     async fn look_up(&self, with_session: bool, is_near: bool) -> Result<Found, Error> {
         let app = &self.visit.app;
-        let lease_request = if self.directives.is_reload() {
-            LeaseRequest::Always
-        } else if app.pages.is_unpopular(self.key.hash(), self.visit.now) {
-            let limit = if self.key.by_popularity().is_ok() { app.config.page.rank_limit } else { 0 };
-            LeaseRequest::IfPopular(limit)
-        } else {
-            LeaseRequest::IfStale
-        };
         let keys = app.redis.keys();
         let token = self.visit.token.as_ref().filter(|_| with_session);
         let only_if_stale = self.cookies.strictest < CookieKind::Unknown && !self.directives.is_reload();
@@ -181,7 +173,7 @@ impl PageRequest {
             SessionRead { token, only_if_stale, is_young }
         });
         let duration = if is_near { Duration::ZERO } else { app.config.origin.timeout };
-        let terms = LeaseTerms { duration, request: lease_request, session: in_script };
+        let terms = LeaseTerms { duration, request: self.lease_request(), session: in_script };
         let held = self.held().await;
         let wanted = Wanted { selecting: &self.selecting, held: held.as_deref() };
         let (lookup, command) = Lookup::new(keys, &self.key, wanted, app.clock.now(), terms)?;
@@ -210,6 +202,18 @@ impl PageRequest {
         let number = |page: Option<&StoredPage>| page.map(StoredPage::render_number);
         let is_new = number(lookup.page.as_deref()) != number(held.as_deref());
         Ok(Found { lookup, session, lacks_session, epoch, is_new, is_near })
+    }
+
+    fn lease_request(&self) -> LeaseRequest {
+        let app = &self.visit.app;
+        if self.directives.is_reload() {
+            LeaseRequest::Always
+        } else if app.pages.is_unpopular(self.key.hash(), self.visit.now) {
+            let limit = if self.key.by_popularity().is_ok() { app.config.page.rank_limit } else { 0 };
+            LeaseRequest::IfPopular(limit)
+        } else {
+            LeaseRequest::IfStale
+        }
     }
 
     async fn check_session(&self) -> Result<Option<Session>, Error> {
@@ -334,7 +338,9 @@ impl PageRequest {
             return failure(&self.visit.app, &FetchError::Unreachable.into(), self.request.headers()).into();
         };
         let status = status(&page);
-        let handed = edge_tier::hand_over(&self.visit, &self.cookies, (&self.key, &page), status, found.epoch.began());
+        let is_filled = fill::is_due(&page, &self.cookies, &self.visit);
+        let hand_over = || edge_tier::hand_over(&self.visit, &self.key, &page, status, found.epoch.began());
+        let handed = if is_filled { None } else { hand_over() };
         let mut answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
         let page: Rc<StoredPage> = Rc::from(page);
         let app = &self.visit.app;
