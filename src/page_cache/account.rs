@@ -1,11 +1,11 @@
 //! The account of stored pages, which keeps all pages together within `PAGE_TOTAL_BYTES`.
 //!
-//! The script that stores a page also adds it to the account, so a page that is stored alone costs one request.
-//! While one request stores, the other stores of the isolate leave their pages to it: it writes them in batches, because
-//! commands are billed. 32 concurrent stores need one batch. The account lacks only pages whose store is under way.
-//! Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends before its
-//! batch, or the batch fails, the account lacks its pages until they are stored again or expire. A failed batch is not
-//! repeated: meanwhile another isolate may have stored the same pages.
+//! The script that stores a page also adds it to the account, so a page that is stored alone costs one request. While
+//! one request stores, it also writes the pages of the isolate's other stores to the account. It writes them in
+//! batches, because commands are billed. 32 concurrent stores need one batch. The account lacks only pages whose store
+//! is under way. Eviction begins at fifteen sixteenths of the limit, so those pages normally fit. If an isolate ends
+//! before its batch, or the batch fails, the account lacks its pages until they are stored again or expire. A failed
+//! batch is not repeated: meanwhile another isolate may have stored the same pages.
 
 use std::{cell::RefCell, time::Duration};
 

@@ -67,7 +67,7 @@ pub fn popularity(config: &PageConfig, rank: Option<u64>) -> Popularity {
 /// counts as unpopular until the next lookup ranks it.
 ///
 /// # Errors
-/// The reason why popularity does not admit the response.
+/// The reason that popularity does not admit the response.
 pub fn popularity_of_response(asked: &PageKey, shown: &PageKey, popularity: Popularity) -> Popularity {
     if asked.is_at_shared_path() || asked.item() == shown.item() {
         popularity

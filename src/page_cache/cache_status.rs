@@ -16,8 +16,8 @@ use crate::{
 /// The cache's handling of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheStatus {
-    /// The stored page was served. `ttl` is its remaining freshness in seconds, negative if stale; `detail` says why an
-    /// expired page was served.
+    /// The stored page was served. `ttl` is its remaining freshness in seconds, negative if stale; `detail` is the
+    /// reason to serve an expired page.
     Hit { ttl: i64, detail: Option<Reason> },
     /// The origin was asked.
     Forward {
@@ -28,7 +28,7 @@ pub enum CacheStatus {
         stored: bool,
         /// Single flight: this request got the response to another request.
         collapsed: bool,
-        /// The reason why the response is not stored.
+        /// The reason not to store the response.
         detail: Option<Reason>,
     },
 }

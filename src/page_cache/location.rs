@@ -29,7 +29,7 @@ const VARIES: &[u8] = b"edgefront/3 vary ";
 /// See the [module](self).
 pub struct LocationPages {
     cache: Option<Rc<dyn LocationCache>>,
-    /// `PAGE_LOCATION_MS`: how long a lookup waits for the cache.
+    /// `PAGE_LOCATION_MS`: the longest wait of a lookup for the cache.
     wait: Duration,
     traffic: Rc<TrafficCounters>,
     /// Holds the bodies of the pages that are found.

@@ -79,8 +79,8 @@ impl LookupResult {
     }
 }
 
-/// Returns whether other requests can still be served if this one's render cannot be stored: the page is fresh, or other
-/// variants are stored and this one is not. Then the render may not delete the page.
+/// Returns whether other requests can still be served if this one's render cannot be stored: if the page is fresh, or if
+/// only other variants are stored. Then the render must not delete the page.
 #[must_use]
 pub fn others_have_page(stored: Option<&StoredPage>, has_variants: bool, now: Timestamp) -> bool {
     stored.map_or(has_variants, |page| page.is_fresh(now))
@@ -109,7 +109,7 @@ pub enum LeaseRequest {
     Always,
 }
 
-/// When a lookup requests the lease, and for how long; and the session that it reads.
+/// The condition and the duration of the lease that a lookup requests, and the session that it reads.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseTerms<'a> {
     /// Zero: no lease is granted, so a read replica may answer.

@@ -35,7 +35,7 @@ pub struct SelectingHeaders {
 }
 
 impl SelectingHeaders {
-    /// Reads a request, whose cookies are `cookies`.
+    /// Reads a request. `cookies`: its cookies.
     #[must_use]
     pub fn of(headers: &HeaderMap, rules: &HeaderRules, cookies: &VisitorCookies) -> Self {
         let mut selecting = Self { all: matches!(rules.forward, Forward::All), ..Self::default() };

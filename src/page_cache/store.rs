@@ -158,7 +158,7 @@ pub(super) async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str
 /// The reply of the script: whether the page is stored, its bytes or those of all pages, and whether they are an addition.
 type Ended = (bool, i64, bool);
 
-/// Without `accounts`, the script leaves the account alone, whose key all pages share.
+/// Without `accounts`, the script does not write the account. All pages share the account's key.
 fn end(keys: Keys, lease: &Lease, accounts: bool) -> Command {
     let hash = lease.key.hash();
     let of_page = [keys.page(hash), keys.variants(hash), keys.render(hash), keys.purged(), keys.latest_purge()];

@@ -30,7 +30,7 @@ pub struct VisitorCookies {
 }
 
 impl VisitorCookies {
-    /// Judges a request, whose own cookie of edgefront does not count. `varied`: the headers that select a page
+    /// Judges a request. edgefront's own cookies do not count. `varied`: the headers that select a page
     /// (`HEADERS_VARIED`).
     #[must_use]
     pub fn of(headers: &HeaderMap, rules: &CookieRules, varied: &[HeaderName]) -> Self {
@@ -82,9 +82,9 @@ impl VisitorCookies {
     }
 }
 
-/// Returns whether a header is that of a script that loads a part of a page from the page's own URL: htmx, Next.js, Turbo,
-/// Inertia, pjax, Unpoly, and libraries that name `XMLHttpRequest`. An origin that says nothing about caching possibly names
-/// no such header in `Vary`.
+/// Returns whether a header shows that a script loads a part of a page from the page's own URL. htmx, Next.js, Turbo,
+/// Inertia, pjax, Unpoly, and libraries that name `XMLHttpRequest` send such headers. An origin that says nothing about
+/// caching possibly names no such header in `Vary`.
 fn asks_for_part(name: &HeaderName, value: &HeaderValue) -> bool {
     match name.as_str() {
         "hx-request" | "rsc" | "turbo-frame" | "x-inertia" | "x-pjax" | "x-up-version" => true,

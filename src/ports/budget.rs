@@ -1,4 +1,4 @@
-//! The budget of one cron run: time and outgoing requests. The platform kills an invocation that exceeds its limits; a
+//! The budget of one cron run: time and outgoing requests. The platform kills an invocation that exceeds its limits. A
 //! job that asks the budget stops between two steps and leaves the rest to the next minute.
 //!
 //! [`Budget::fetch`] and [`Budget::database`] count every request that goes out, including retries and scripts that are

@@ -56,7 +56,7 @@ pub enum Error {
     Platform(String),
 }
 
-/// The reason why a flash sale has no piece for a visitor.
+/// The reason to refuse a visitor a piece of a flash sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the sale has not begun yet")]

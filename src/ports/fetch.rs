@@ -56,7 +56,7 @@ pub trait Fetch {
     }
 }
 
-/// The reason why there is no response. The first two do not say whether the server has executed the request.
+/// The reason for the lack of a response. The first two do not say whether the server has executed the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     #[error("no answer in time")]
@@ -267,7 +267,7 @@ enum Copying {
     Ended(Result<Bytes, NotCopied>),
 }
 
-/// The reason why there is no copy of a body.
+/// The reason for the lack of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotCopied {
     /// The body exceeds the limit.

@@ -43,7 +43,7 @@ impl Failure {
     }
 }
 
-/// The class of a problem: what all its occurrences have in common.
+/// The class of a problem: the common part of all its occurrences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProblemClass {
     pub status: StatusCode,

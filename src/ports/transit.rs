@@ -1,6 +1,6 @@
-//! Bounds the bytes of pages that pass through this program at the same time: bodies that arrive from the origin,
-//! fragments of a page that is being assembled, and pages on their way to Redis. An isolate has 128 MB for everything,
-//! and a slow Redis or a crowd of visitors must not fill it.
+//! Admission control for memory: bounds the bytes of pages that pass through this program at the same time. These are
+//! bodies that arrive from the origin, fragments of a page that is being assembled, and pages on their way to Redis. An
+//! isolate has 128 MB for everything, and a slow Redis or a crowd of visitors must not fill it.
 
 use std::{cell::RefCell, rc::Rc};
 

@@ -48,8 +48,8 @@ pub fn apply_set_cookie(headers: &mut HeaderMap, line: &HeaderValue) {
     }
 }
 
-/// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name, so bytes around
-/// it that no cookie name may have do not make it another name (RFC 6265 §4.1.1). PHP reads a blank, `.` and `[` in a name
+/// The cookies of a `Cookie` header except `name`. Origins strip more than ASCII white space from a name. So bytes
+/// around a name that no cookie name may have do not count (RFC 6265 §4.1.1). PHP reads a blank, `.` and `[` in a name
 /// as `_`.
 fn without(cookies: &HeaderValue, name: &str) -> Option<HeaderValue> {
     let is_token = |byte: &u8| is_token_byte(*byte);

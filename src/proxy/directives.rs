@@ -25,7 +25,7 @@ pub struct OriginDirectives {
     pub cart: Option<CartChanges>,
     /// `Edge-Order`: the visitor's order.
     pub order: Option<Box<Order>>,
-    /// `Edge-Item`: the item that the page shows, whatever its URL is.
+    /// `Edge-Item`: the item that the page shows, regardless of its URL.
     pub item: Option<ItemId>,
     /// `Edge-Tags`: names for purges; at most [`MAX_TAGS`].
     pub tags: Vec<Tag>,

@@ -1,5 +1,5 @@
-//! Parts of a page for one visitor, requested with the visitor's cookies and identity: fragments that a page includes
-//! by [ESI](super::esi), and the page that fills [holes](crate::page_cache::holes).
+//! Parts of a page for one visitor, requested with the visitor's cookies and identity. A part is a fragment that a page
+//! includes by [ESI](super::esi), or the page that fills [holes](crate::page_cache::holes).
 
 use std::rc::Rc;
 
@@ -152,7 +152,7 @@ pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<(Bytes,
     }
 }
 
-/// The page with ESI at `url`, and what `fetch` finds for each of its includes.
+/// The page with ESI at `url`, and the result of `fetch` for each of its includes.
 ///
 /// # Errors
 /// As [`whole`]; [`Error::Esi`] if the page is refused; the errors of `fetch`.

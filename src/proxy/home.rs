@@ -1,6 +1,6 @@
 //! The exchange between the tiers. An isolate of the edge tier passes each request that it cannot answer to the home
-//! tier, which is placed beside Redis, through a binding without a public address. Headers `Edge-Tier-*` carry facts
-//! that no visitor may claim. They are removed from the requests of visitors and from the responses to them.
+//! tier, which is placed beside Redis. The binding between them has no public address. Headers `Edge-Tier-*` carry
+//! facts that no visitor may claim. They are removed from the requests of visitors and from the responses to them.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub const PATH: &str = "/_edge/tier";
 /// The address of this path. The binding needs no host.
 const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
 
-/// How the edge tier asks for a page.
+/// The edge tier's request for a stored page.
 #[derive(Debug, Clone, Copy)]
 pub struct EdgeAsk {
     /// The render of its copy.

@@ -34,7 +34,7 @@ pub struct Visit {
     pub sends_cart: bool,
     /// The flash sale whose piece the visitor buys here (`FLASH_CHECKOUT`).
     pub sale: Option<RowId>,
-    /// How the edge tier asks for the page; None for a request of a visitor.
+    /// The edge tier's request for a stored page; None for a request of a visitor.
     pub edge: Option<EdgeAsk>,
     /// The response is a part of a page whose visit is recorded already.
     pub is_part: bool,

@@ -28,7 +28,7 @@ pub struct VisitorContext {
     pub reservation: Option<(RowId, Reservation)>,
 }
 
-/// The state of a visitor's session: why `Edge-User` is present or missing.
+/// The state of a visitor's session: the reason for an `Edge-User`, or for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionState {
     /// A user is signed in.

@@ -1,7 +1,7 @@
 //! Signs and verifies the session cookie, whose format is in [`cookie`].
 //!
 //! Only a token with a valid MAC leaves [`Keyring::read`]. So a forged, truncated or foreign cookie costs no Redis
-//! command, and a stolen copy of Redis cannot log in: it holds tokens, but no key to sign them with.
+//! command. A thief with a copy of Redis cannot log in: the copy holds tokens, but no key to sign them with.
 
 use std::time::Duration;
 

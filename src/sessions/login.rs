@@ -37,15 +37,15 @@ pub struct LoginRequest<'a> {
 
 /// Starts a session of the user and returns its token.
 ///
-/// The old session ends, if it is live. Its views and its cart move to the new session, unless it belongs to another
-/// user: then its views are deleted and its cart is recorded as abandoned.
+/// The old session ends, if it is live. Its views and its cart move to the new session. If the old session belongs to
+/// another user, its views are deleted instead, and its cart is recorded as abandoned.
 ///
 /// With an idempotency key, a user's login takes effect once per day. A repetition returns the same session while it is
-/// live. After that, it starts a new one. A form has no such key, so for ten minutes the old token serves as one. A visitor
-/// whose response was lost, or who submitted twice, returns with the old token and gets the session that now holds their
-/// cart.
+/// live. After that, it starts a new one. A form has no such key, so for ten minutes the old token serves as one. After
+/// a lost response or a double submission, the visitor returns with the old token and gets the session that now holds
+/// the cart.
 ///
-/// A script, because the owner of the old session decides what moves. It is repeatable after a lost reply: the token is
+/// A script, because the owner of the old session decides the move. It is repeatable after a lost reply: the token is
 /// drawn before the request, and the second execution finds nothing left to move.
 ///
 /// A session of another layout than `SHARDS` hands its cart to a session in its own shard, so a login stays one script.

@@ -82,9 +82,9 @@ pub fn from_check(
 /// Returns whether the session of `token` began at most half of [`SessionConfig::idle`] ago. Then `login:` alone decides
 /// whether it is live, and a check does not read `recent:`, because commands are billed.
 ///
-/// The answer is that of [`from_check`], whatever the clocks of the isolates show. The token and the first score in
-/// `recent:` have the same moment of one clock, and scores only grow. So the last activity is not before the start, and
-/// the session was not idle for longer than half of the time. Every other end deletes the login: `reap` (a logout, a
+/// The answer is that of [`from_check`], regardless of the isolates' clocks. The token and the first score in `recent:`
+/// have the same moment of one clock, and scores only grow. So the last activity is not before the start, and the
+/// session was not idle for longer than half of the time. Every other end deletes the login: `reap` (a logout, a
 /// cleanup, the session limit) together with the score, `log_in` that of the session that it replaces, and `end_logins`
 /// without the score. [`SessionConfig::max_age`] depends on the token alone.
 ///

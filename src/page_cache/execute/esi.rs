@@ -63,7 +63,7 @@ struct SharedFragment {
     /// Empty if the fragment may not be shared, or failed and has no replacement.
     body: Bytes,
     is_private: bool,
-    /// When the fragment arrived, and how long it may be served, if the origin says so.
+    /// The arrival and the freshness of the fragment, if the origin states it.
     limit: Option<(Timestamp, Freshness)>,
     tags: Vec<Tag>,
     /// The fragment failed at this time.

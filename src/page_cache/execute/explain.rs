@@ -123,8 +123,8 @@ pub struct ExplainedEntry {
 
 /// Explains an absolute URL for a request without selecting headers. `app.pages` has the items that the origin named.
 ///
-/// If Redis has neither the page nor a hit-for-miss note, the origin is asked for the page, as for a shared render: only
-/// its response tells whether the page could be stored. The response is not stored.
+/// If Redis has neither the page nor a hit-for-miss note, the origin gets the request of a shared render, because only
+/// its response shows if the page can be stored. The response is not stored.
 ///
 /// # Errors
 /// [`Error::Redis`]. An origin that fails is no error: it is the reason.

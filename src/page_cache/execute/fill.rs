@@ -56,6 +56,7 @@ pub fn respond(page: &StoredPage, visit: &Visit, request: &Request, status: Cach
         let included = included(page);
         let mut sources = vec![facts(visit, request, page), elements(visit, request, page)];
         sources.extend(included.iter().map(|include| fragment(visit, request, page, include)));
+        // The index in `sources`.
         let source_of = |content: &HoleContent| match content {
             HoleContent::User | HoleContent::Cart | HoleContent::Token => 0,
             HoleContent::Element { .. } => 1,
@@ -187,10 +188,12 @@ fn fragment(visit: &Visit, request: &Request, page: &StoredPage, include: &Inclu
 }
 
 /// The visitor's own content. Pages of the same visitor, concurrent or within two seconds, share one request to the
-/// origin. A visitor who changed something a moment ago shares nothing: another isolate may have seen the change.
+/// origin. After a change by the visitor, pages share nothing for two seconds, because another isolate may have seen
+/// the change.
 ///
-/// If the visitor leaves the page that sent the request, the platform may end it without dropping its guard. So another
-/// page that has waited a quarter of `HOLES_WAIT_MS` sends a request of its own, and takes what comes first.
+/// If the visitor leaves the page that sent the request, the platform may end it without dropping its guard. So a page
+/// that has waited for a quarter of `HOLES_WAIT_MS` sends a request of its own, and takes the response that comes
+/// first.
 async fn own_content(app: &Rc<App>, own: Request) -> Result<Rc<OwnContent>, NotFilled> {
     let alone = async |own| fetch(app, own).await?.without_cookie().map(|(content, _)| content);
     if cookie::has_changed(own.headers()) {

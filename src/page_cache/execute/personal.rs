@@ -122,8 +122,8 @@ async fn with_lease(app: &Rc<App>, lease: Option<Lease>, forward: impl Future<Ou
     }
 }
 
-/// Remembers the item that the response names, and returns what popularity says about that item. A response to one
-/// visitor that names none changes nothing.
+/// Remembers the item that the response names, and returns that item's popularity. A response to one visitor that names
+/// none changes nothing.
 fn learn_item(
     app: &App,
     key: &PageKey,

@@ -1,5 +1,5 @@
-//! Copies of pages in Redis. A copy answers without Redis for `PAGE_MEMORY` after its last confirmation, which is also
-//! how long a purge takes to reach other isolates. Afterwards it is a fallback while Redis is down.
+//! Copies of pages in Redis. A copy answers without Redis for `PAGE_MEMORY` after its last confirmation. So a purge
+//! reaches other isolates within this time. Afterwards the copy is a fallback while Redis is down.
 //!
 //! Eviction is an approximate LRU with two generations: a used copy moves to the young one, and a full young generation
 //! replaces the old one. A hit costs one move instead of a list update.

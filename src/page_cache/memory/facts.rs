@@ -1,6 +1,6 @@
-//! Facts of sessions that fill holes, kept for two seconds. A visitor's own change reaches the next page in any isolate:
-//! the response to the change sets a cookie that lives as long as a kept fact, and a visitor with this cookie gets the
-//! facts from Redis ([`cookie::changed`](crate::sessions::cookie::changed)).
+//! Facts of sessions that fill holes, kept for two seconds. A visitor's own change reaches the next page in any
+//! isolate. The response to the change sets a cookie that lives as long as a kept fact
+//! ([`cookie::changed`](crate::sessions::cookie::changed)). A visitor with this cookie gets the facts from Redis.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 

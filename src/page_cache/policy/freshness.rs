@@ -1,4 +1,4 @@
-//! Which responses a shared cache may store, and how long each stays fresh (RFC 9111 §3, §4.2; RFC 5861; RFC 9213).
+//! The responses that a shared cache may store, and their freshness lifetimes (RFC 9111 §3, §4.2; RFC 5861; RFC 9213).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -55,14 +55,14 @@ pub struct Heuristic {
     pub overrides: bool,
 }
 
-/// When a response arrived, and how long the origin took.
+/// The arrival of a response, and the origin's delay.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
     pub at: SystemTime,
     pub delay: Duration,
 }
 
-/// Decides how long a response may be served.
+/// Decides the times for which a response may be served.
 ///
 /// # Errors
 /// The reason that forbids to store it.
@@ -80,7 +80,7 @@ pub fn freshness(
     let no_cache = control.has("no-cache");
     if stated.is_none() && !no_cache {
         heuristic.popularity?;
-        // It answers what one visitor did, such as a logout.
+        // Such a response answers one visitor's action, such as a logout.
         if headers.contains_key("clear-site-data") {
             return Err(Reason::Personal);
         }

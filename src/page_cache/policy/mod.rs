@@ -1,11 +1,11 @@
 //! HTTP caching rules as pure functions: no I/O, no clock, no other module of edgefront.
 //!
 //! In reading order:
-//! - [`reason`]: the reasons why a request went to the origin, and why a response is not stored.
+//! - [`reason`]: the reasons for a request to the origin, and the reasons not to store its response.
 //! - [`cache_control`], `targeted`: the directives of `Cache-Control` and `CDN-Cache-Control`.
-//! - [`freshness`]: which responses may be stored, and for how long they are fresh.
-//! - [`reuse`]: whether a stored response answers a request.
-//! - [`vary`]: which request headers select a response.
+//! - [`freshness`]: the storable responses, and their lifetimes.
+//! - [`reuse`]: the use of a stored response for a request.
+//! - [`vary`]: the request headers that select a response.
 //! - [`conditional`], [`range`]: 304 and 206 from a stored response.
 //! - [`validation`]: stored headers, updated by a 304 of the origin.
 

@@ -1,6 +1,6 @@
-//! The reasons why a request went to the origin, and why its response is not stored.
+//! The reasons for a request to the origin, and the reasons not to store its response.
 
-/// The reason why a request was forwarded: the `fwd` parameter of `Cache-Status` (RFC 9211 §2.2).
+/// The reason for a request to the origin: the `fwd` parameter of `Cache-Status` (RFC 9211 §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForwardReason {
     /// The cache was not asked.
@@ -32,7 +32,7 @@ impl ForwardReason {
     }
 }
 
-/// The reason why a response did not come from the cache, or is not stored: the `detail` parameter of `Cache-Status`.
+/// The reason for a response from the origin, or not to store it: the `detail` parameter of `Cache-Status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The method is neither GET nor HEAD.

@@ -75,9 +75,9 @@ impl StoredPage {
         now < self.fresh_until
     }
 
-    /// The headers for visitors. A page with holes is not the same page for each visitor, so each use must be validated, and
-    /// browsers do not keep it if the origin says `no-store`. Its validators differ from the origin's: a browser may have the
-    /// origin's page from an earlier visit with a session, and a 304 would show that page without the script of the holes.
+    /// The headers for visitors. A page with holes differs between visitors, so each use must be validated. Browsers do
+    /// not keep it if the origin says `no-store`. Its validators differ from the origin's. Otherwise a 304 could
+    /// confirm the origin's page from an earlier visit with a session, and that page has no script for holes.
     ///
     /// If the origin sets no `Cache-Control`, browsers validate each time, because a purge cannot reach their copies. The
     /// `ETag` keeps the validation cheap. This default is not stored: the origin's 304 would confirm it as its own words.
@@ -129,9 +129,9 @@ impl StoredPage {
     }
 
     /// Returns whether a visitor with these cookies may get the page. A visitor with a cookie that no rule names gets
-    /// it only if the origin declared the page shared: otherwise, the origin may answer this visitor differently. The same
-    /// holds for a request that asks for a part of the page, or accepts no HTML. A request that accepts no HTML never gets an
-    /// HTML page that varies on `Accept`: `HEADERS_NORMALIZED` may have removed the client's own types.
+    /// it only if the origin declared the page shared. Otherwise, the origin may answer this visitor differently. The
+    /// same holds for a request that asks for a part of the page, or accepts no HTML. A request that accepts no HTML
+    /// never gets an HTML page that varies on `Accept`: `HEADERS_NORMALIZED` may have removed the client's own types.
     #[must_use]
     pub fn may_be_served_to(&self, cookies: &VisitorCookies) -> bool {
         if cookies.in_holes && self.holes.is_empty() {
