@@ -13,6 +13,15 @@ pub struct Answer {
     pub background: Vec<BackgroundTask>,
 }
 
+impl Answer {
+    /// Adds a background task, if there is one.
+    #[must_use]
+    pub fn followed_by(mut self, task: Option<BackgroundTask>) -> Self {
+        self.background.extend(task);
+        self
+    }
+}
+
 impl From<Response> for Answer {
     fn from(response: Response) -> Self {
         Self { response, background: Vec::new() }

@@ -31,9 +31,8 @@ pub(super) async fn bypass_with_note(visit: &Visit, reason: Reason, request: Req
     if visit.token.is_some()
         && let Circuit::Open { probe } = visit.app.circuit.state(visit.now)
     {
-        let mut answer = forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request, noted).await;
-        answer.background.extend(probe.then(|| probe_redis(visit.app.clone())));
-        return answer;
+        let answer = forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request, noted).await;
+        return answer.followed_by(probe.then(|| probe_redis(visit.app.clone())));
     }
     match VisitorContext::read(visit).await {
         Ok(visitor) => forward(visit, reason, visitor, request, noted).await,
@@ -61,9 +60,8 @@ pub(super) async fn forward(
         }
         CacheStatus::bypass(reason).append_to(response);
     };
-    let mut answer = proxy::forward(visit, visitor, request, &mut observe).await;
-    answer.background.extend(noted.and_then(|noted| noted.end(&visit.app)));
-    answer
+    let answer = proxy::forward(visit, visitor, request, &mut observe).await;
+    answer.followed_by(noted.and_then(|noted| noted.end(&visit.app)))
 }
 
 /// Checks whether Redis is back; an answer closes the circuit.

@@ -93,8 +93,7 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     response.extensions_mut().insert(FromHome::default());
     page.visit.record(method, headers, stored.status, stored.item.as_ref());
     let is_new = held.is_none_or(|held| held.render != stored.render);
-    let background = is_new.then(|| put_in_location(&app, &page.key, stored));
-    Answer { response, background: background.into_iter().collect() }
+    Answer::from(response).followed_by(is_new.then(|| put_in_location(&app, &page.key, stored)))
 }
 
 /// Asks the home tier whether a copy is still the stored page.

@@ -90,12 +90,11 @@ pub fn put_in_location(app: &Rc<App>, key: &PageKey, page: Rc<StoredPage>) -> Ba
 pub async fn serve_without_redis(page: PageRequest) -> Answer {
     let (app, now) = (page.visit.app.clone(), page.visit.now);
     let probe = app.circuit.state(now) == Circuit::Open { probe: true };
-    let mut answer = match fallback(&page, &app) {
+    let answer = match fallback(&page, &app) {
         Some(copy) => page.respond_with_fallback(&copy),
         None => forward(page).await,
     };
-    answer.background.extend(probe.then(|| probe_redis(app)));
-    answer
+    answer.followed_by(probe.then(|| probe_redis(app)))
 }
 
 /// Redis failed just now: the request is forwarded. If the origin fails, too, a copy replaces its response.

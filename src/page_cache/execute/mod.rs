@@ -134,7 +134,7 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
     {
         let answer = local::serve(&visit, &request, &key, &hit, &cookies);
         let confirm = hit.confirm.then(|| local::confirm(&visit, key, selecting.clone(), hit.page));
-        return Answer { background: confirm.into_iter().collect(), ..answer };
+        return answer.followed_by(confirm);
     }
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
     let page = PageRequest { visit, key, directives, selecting, cookies, has_personal_headers, request };
@@ -310,9 +310,7 @@ impl PageRequest {
         let Self { visit, key, selecting, request, .. } = self;
         let must_confirm = visit.app.pages.must_confirm_unstorable(key.hash(), visit.now);
         let confirm = must_confirm.then(|| confirm_unstorable(visit.app.clone(), key, selecting, visit.now));
-        let mut answer = bypass::bypass_with_note(&visit, reason, request, noted).await;
-        answer.background.extend(confirm);
-        answer
+        bypass::bypass_with_note(&visit, reason, request, noted).await.followed_by(confirm)
     }
 
     /// Forwards the request for a page with a hit-for-miss note, after a lookup.
@@ -341,23 +339,21 @@ impl PageRequest {
         let is_filled = fill::is_due(&page, &self.cookies, &self.visit);
         let hand_over = || edge_tier::hand_over(&self.visit, &self.key, &page, status, found.epoch.began());
         let handed = if is_filled { None } else { hand_over() };
-        let mut answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
+        let answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
         let page: Rc<StoredPage> = Rc::from(page);
         let app = &self.visit.app;
         app.pages.keep(self.key.hash(), page.clone(), found.epoch);
-        if found.is_new {
-            answer.background.push(local::put_in_location(app, &self.key, page.clone()));
-        }
+        let put = found.is_new.then(|| local::put_in_location(app, &self.key, page.clone()));
         let is_due = !page.is_fresh(now) && !app.pages.has_failed(self.key.hash(), now);
-        answer.background.extend(lease.map(|lease| {
+        let ended = lease.map(|lease| {
             if is_due {
                 let (app, key, selecting) = (app.clone(), self.key.clone(), self.selecting.clone());
                 BackgroundRender { app, key, selecting, lease, popularity }.run(Some(page))
             } else {
                 release(app, lease)
             }
-        }));
-        answer
+        });
+        answer.followed_by(put).followed_by(ended)
     }
 
     /// 504 for `only-if-cached` (RFC 9111 §5.2.1.7).
@@ -366,8 +362,7 @@ impl PageRequest {
         *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
         status.append_to(&mut response);
-        let background = lease.map(|lease| release(&self.visit.app, lease));
-        Answer { response, background: background.into_iter().collect() }
+        Answer::from(response).followed_by(lease.map(|lease| release(&self.visit.app, lease)))
     }
 
     /// The response from a stored page. A 304 counts as a view: the visitor sees the page.

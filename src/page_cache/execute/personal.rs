@@ -61,7 +61,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     };
     let forward = Box::pin(proxy::forward(&visit, found.session.into(), request, &mut observe));
     let may_render = lease.is_some() || found.is_near;
-    let Forwarded { mut answer, lease, released } = with_lease(&app, lease, forward).await;
+    let Forwarded { answer, lease, released } = with_lease(&app, lease, forward).await;
     let failed = is_failure(answer.response.status());
     if let Err(reason) = shareable
         && !failed
@@ -92,8 +92,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         })),
         (None, false) => released,
     };
-    answer.background.extend(ended);
-    answer
+    answer.followed_by(ended)
 }
 
 /// Time for which a personal render keeps the lease.

@@ -62,9 +62,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         let allows = |stored: &StoredPage| page.directives.allows_on_error(&stored.state(now), disconnected);
         if let Some(stored) = stored.filter(|stored| allows(stored)) {
             let why = if matches!(outcome, Err(Error::Busy)) { Reason::Busy } else { Reason::OriginDown };
-            let mut answer = page.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
-            answer.background.extend(lease.map(|lease| release(&app, lease)));
-            return answer;
+            let answer = page.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
+            return answer.followed_by(lease.map(|lease| release(&app, lease)));
         }
     }
     let render = SharedRender { page, lease, guard, miss, now, others_have_page, note_key };
@@ -142,9 +141,8 @@ impl SharedRender {
     /// Answers with the page and stores it afterwards.
     fn complete(self, page: StoredPage, not_modified: bool) -> Answer {
         let status = self.status(not_modified.then_some(StatusCode::NOT_MODIFIED));
-        let mut answer = self.page.respond_with(&page, status, self.now);
-        answer.background.extend(storing(self.page.visit.app.clone(), self.lease, self.guard, page));
-        answer
+        let answer = self.page.respond_with(&page, status, self.now);
+        answer.followed_by(storing(self.page.visit.app, self.lease, self.guard, page))
     }
 
     /// Forwards the visitor's own request, and stores the page, which this visitor may not get. Unlike the page that was
@@ -153,12 +151,11 @@ impl SharedRender {
         let status = CacheStatus::not_stored(self.miss.reason, Reason::Cookie);
         let Self { page, lease, guard, .. } = self;
         let app = page.visit.app.clone();
-        let mut answer = page.forward(session, status).await;
-        answer.background.extend(match rendered {
+        let answer = page.forward(session, status).await;
+        answer.followed_by(match rendered {
             Some(rendered) => storing(app, lease, guard, rendered),
             None => lease.map(|lease| release(&app, lease)),
-        });
-        answer
+        })
     }
 
     /// Streams the body to the visitor and stores the copy afterwards.
@@ -180,14 +177,13 @@ impl SharedRender {
                 drop(guard);
             })
         });
-        Answer { response, background: background.into_iter().collect() }
+        Answer::from(response).followed_by(background)
     }
 
     /// Answers with the origin's server error.
     async fn finish_failed(self, response: Response, directives: OriginDirectives, reason: Reason) -> Answer {
-        let mut answer = self.page.pass_on(response, directives, self.not_stored_status(reason)).await;
-        answer.background.extend(self.lease.map(|lease| release(&self.page.visit.app, lease)));
-        answer
+        let answer = self.page.pass_on(response, directives, self.not_stored_status(reason)).await;
+        answer.followed_by(self.lease.map(|lease| release(&self.page.visit.app, lease)))
     }
 
     /// Answers with a response that cannot be stored, or forwards the visitor's own request if the visitor
@@ -215,13 +211,12 @@ impl SharedRender {
         } else {
             note_unstorable(&page, lease, why)
         };
-        let mut answer = if needs_own_response {
+        let answer = if needs_own_response {
             page.forward(session, status).await
         } else {
             page.pass_on(response, directives, status).await
         };
-        answer.background.extend(ended);
-        answer
+        answer.followed_by(ended)
     }
 
     /// Answers for a page without a response, or without room for it.
@@ -229,8 +224,7 @@ impl SharedRender {
         let mut response = failure(&self.page.visit.app, error, self.page.request.headers());
         let reason = if *error == Error::Busy { Reason::Busy } else { Reason::OriginDown };
         CacheStatus::not_stored(self.miss.reason, reason).append_to(&mut response);
-        let background = self.lease.map(|lease| release(&self.page.visit.app, lease));
-        Answer { response, background: background.into_iter().collect() }
+        Answer::from(response).followed_by(self.lease.map(|lease| release(&self.page.visit.app, lease)))
     }
 
     /// A page that only lacks popularity is no miss: it bypasses the cache.
