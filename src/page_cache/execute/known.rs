@@ -8,7 +8,10 @@ use crate::{
         admission::popularity_of_page,
         decide::{Known, Waited},
         lookup::LookupResult,
-        policy::{Reuse, VaryFields, freshness::Popularity},
+        policy::{
+            Reuse, VaryFields,
+            freshness::{Popularity, is_never_fresh},
+        },
         stored_page::StoredPage,
     },
     ports::time::Timestamp,
@@ -58,7 +61,7 @@ impl PageRequest {
             is_reload: self.directives.is_reload(),
             failed_meanwhile: app.pages.has_failed_since(hash, self.visit.now, now),
             is_never_fresh: asks_origin
-                && allowed.is_some_and(|page| page.is_never_fresh(self.key.is_at_shared_path())),
+                && allowed.is_some_and(|page| is_never_fresh(&page.headers, self.key.is_at_shared_path())),
             may_replace_error: app.pages.has_failed(hash, now)
                 && stored.is_some_and(|stored| self.directives.allows_on_error(&stored, false)),
             wait,

@@ -128,6 +128,18 @@ pub fn is_declared_shared(headers: &HeaderMap, arrived: SystemTime, is_overridde
     control.is_declared_shared() && !(is_overridden && forbids(&control, headers, arrived))
 }
 
+/// Returns whether each request must validate the response: the origin states no lifetime above 0. At `PATHS_SHARED`
+/// (`is_overridden`), only `CDN-Cache-Control` counts.
+#[must_use]
+pub fn is_never_fresh(headers: &HeaderMap, is_overridden: bool) -> bool {
+    let control = CacheControl::of_response(headers);
+    if is_overridden && !control.is_targeted() {
+        return false;
+    }
+    let seconds = control.seconds("s-maxage").or_else(|| control.seconds("max-age"));
+    control.has("no-cache") || seconds == Some(0)
+}
+
 /// Returns whether the origin forbids caches to answer with the response. `CDN-Cache-Control` addresses this cache, so no rule
 /// replaces it.
 fn forbids(control: &CacheControl, headers: &HeaderMap, arrived: SystemTime) -> bool {

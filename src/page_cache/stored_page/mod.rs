@@ -148,18 +148,6 @@ impl StoredPage {
         }
     }
 
-    /// Returns whether each request must validate the page: the origin states no lifetime above 0. `is_at_shared_path`: see
-    /// [`PageKey::is_at_shared_path`](crate::page_cache::PageKey::is_at_shared_path).
-    #[must_use]
-    pub fn is_never_fresh(&self, is_at_shared_path: bool) -> bool {
-        let control = CacheControl::of_response(&self.headers);
-        if is_at_shared_path && !control.is_targeted() {
-            return false;
-        }
-        let seconds = control.seconds("s-maxage").or_else(|| control.seconds("max-age"));
-        control.has("no-cache") || seconds == Some(0)
-    }
-
     /// Moves the body into the platform's memory, before the page is sent or kept.
     pub fn hold(&mut self, fetch: &dyn Fetch) {
         if let Content::Here(bytes) = &mut self.body
