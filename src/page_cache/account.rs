@@ -9,14 +9,16 @@
 
 use std::{cell::RefCell, time::Duration};
 
-use super::store::evict;
 use crate::{
     ports::{
         error::Error,
         time::Timestamp,
         writer_lease::{LeaseHolder, WriterLease},
     },
-    schema::{redis::Redis, scripts::ACCOUNT},
+    schema::{
+        redis::Redis,
+        scripts::{ACCOUNT, EVICT},
+    },
 };
 use upstash_rest::{Command, FromReply, Pairs, Reply};
 
@@ -149,4 +151,13 @@ async fn evict_oldest(redis: &Redis, mut reply: Reply, now: Timestamp, limit: u6
         reply = redis.reply(&command(redis, &[], now, limit)).await?;
     }
     Ok(())
+}
+
+/// Deletes pages, given as hash and time of storage, unless they were stored again since. An empty time deletes the
+/// page and its lease in any case. Idempotent.
+pub async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
+    let keys = redis.keys();
+    let of_page = |(hash, _): (&str, &str)| [keys.page(hash), keys.variants(hash), keys.render(hash)];
+    let call = Command::script(&EVICT, [keys.pages()].into_iter().chain(pages.clone().flat_map(of_page)));
+    Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }

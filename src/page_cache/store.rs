@@ -3,7 +3,7 @@
 //! first. A page that is visited often is also rendered often, so it stays.
 
 use super::{
-    account::{self, OVERHEAD, PageAccount, PageSize, Turn},
+    account::{self, OVERHEAD, PageAccount, PageSize, Turn, evict},
     hit_for_miss::{HIT_FOR_MISS, Unstorable},
     key::PageKey,
     lookup::Lease,
@@ -16,7 +16,7 @@ use crate::{
         ids::ItemId,
         keys::Keys,
         redis::Redis,
-        scripts::{EVICT, REFUTE, STORE},
+        scripts::{REFUTE, STORE},
     },
 };
 use upstash_rest::Command;
@@ -144,15 +144,6 @@ pub async fn refute(redis: &Redis, key: &PageKey) -> Result<(), Error> {
 /// [`Error::Redis`].
 pub async fn invalidate(redis: &Redis, keys: &[PageKey]) -> Result<(), Error> {
     evict(redis, keys.iter().map(|key| (key.hash(), ""))).await
-}
-
-/// Deletes pages, given as hash and time of storage, unless they were stored again since. An empty time deletes the
-/// page and its lease in any case. Idempotent.
-pub(super) async fn evict(redis: &Redis, pages: impl Iterator<Item = (&str, &str)> + Clone) -> Result<(), Error> {
-    let keys = redis.keys();
-    let of_page = |(hash, _): (&str, &str)| [keys.page(hash), keys.variants(hash), keys.render(hash)];
-    let call = Command::script(&EVICT, [keys.pages()].into_iter().chain(pages.clone().flat_map(of_page)));
-    Ok(redis.run(call.args(pages.flat_map(|(hash, stored)| [hash, stored])).repeatable()).await?)
 }
 
 /// The reply of the script: whether the page is stored, its bytes or those of all pages, and whether they are an addition.
