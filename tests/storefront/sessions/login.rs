@@ -1,6 +1,6 @@
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
-use edgefront::{carts, sessions};
+use edgefront::{App, carts, schema::token::Token, sessions};
 use edgefront_gateway::Fault;
 use serde_json::json;
 
@@ -74,19 +74,21 @@ async fn the_list_of_a_users_sessions_expires_at_their_maximum_age() {
     assert!((7_775_900..=7_776_000).contains(&ttl), "{ttl}");
 }
 
+/// Logs a guest in as ada, without the reply. The login before it has loaded the script, so the fault hits the execution.
+async fn lose_login(store: &Store, app: &Rc<App>, guest: &Token) {
+    store.gateway.set_fault(Some(Fault::LoseReply));
+    let (ada, now) = (user("ada"), app.clock.now());
+    let lost = crate::support::log_in(&app.redis, Some(guest), &ada, now, &app.config.session).await;
+    assert!(lost.is_err());
+    store.gateway.set_fault(None);
+}
+
 #[tokio::test]
 async fn a_repeated_login_finds_its_session_by_the_old_token_for_the_same_user_only() {
     let store = Store::new().await;
     let app = store.app(&[]);
-    let guest = guest(&app).await;
-    // Loads the script, so that the fault hits its execution.
-    let bob = log_in(&app, None, "bob").await;
-    store.gateway.set_fault(Some(Fault::LoseReply));
-    let lost =
-        crate::support::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
-    store.gateway.set_fault(None);
-    assert!(lost.is_err());
-
+    let (bob, guest) = (log_in(&app, None, "bob").await, guest(&app).await);
+    lose_login(&store, &app, &guest).await;
     let ada = log_in(&app, Some(&guest), "ada").await;
 
     let read = carts::read(&app.redis, &ada, app.clock.now(), &app.config.session).await.unwrap();
@@ -104,14 +106,8 @@ async fn a_repeated_login_finds_its_session_by_the_old_token_for_the_same_user_o
 async fn a_login_that_is_resent_after_a_lost_reply_starts_one_session() {
     let store = Store::new().await;
     let app = store.app(&[]);
-    let guest = guest(&app).await;
-    // Loads the script, so that the fault hits its execution.
-    let bob = log_in(&app, None, "bob").await;
-    store.gateway.set_fault(Some(Fault::LoseReply));
-    let lost =
-        crate::support::log_in(&app.redis, Some(&guest), &user("ada"), app.clock.now(), &app.config.session).await;
-    store.gateway.set_fault(None);
-    assert!(lost.is_err());
+    let (bob, guest) = (log_in(&app, None, "bob").await, guest(&app).await);
+    lose_login(&store, &app, &guest).await;
     assert_eq!(store.raw(&["ZCARD", "recent:"]).await, 2);
     let ada = sorted(store.raw(&["ZRANGE", "sessions:ada", "0", "-1"]).await);
     assert_eq!(ada.len(), 1);
