@@ -57,8 +57,7 @@ macro_rules! variables {
 }
 
 const ADDRESS: &str = "an address that begins with http:// or https://";
-const NAMES: &str =
-    "names separated by commas, in which * stands for any characters; + at the start adds to the default";
+const NAMES: &str = "names separated by commas, in which * stands for any characters";
 const PATHS: &str = "paths separated by commas, in which * stands for any characters, such as /admin/*";
 
 variables! {
@@ -70,8 +69,8 @@ variables! {
     /// Time limit for the origin to send the head of its response. A request with a body above 1 MiB, or of unknown length,
     /// has ten times as long for the upload.
     ORIGIN_TIMEOUT = number!("30", "seconds", 1);
-    /// The URLs that name an item. Views of these pages count in the ranking, and the item's rank decides whether a
-    /// page is stored. The query parameter `_` cannot name an item: a URL that has it is never stored.
+    /// The URLs that name an item. Views of these pages count in the ranking. edgefront stores the pages of the most viewed
+    /// items (`PAGE_RANK_LIMIT`). The query parameter `_` cannot name an item: a URL that has it is never stored.
     ITEM_ROUTES = text(
         "/?item={item}, /products/{item}, /flash/{item}",
         "URL patterns separated by commas, such as /products/{item} or /shop?item={item}"
@@ -86,32 +85,32 @@ variables! {
     COOKIES_PERSONAL = text("", NAMES);
     /// Cookies that select one of several pages under a URL, with their values.
     COOKIES_VARIED = text("", "names separated by commas, with their values or without: django_language, currency=EUR|USD");
-    /// Request headers that select one of several pages under a URL, whether or not the origin's `Vary` names them. The
+    /// Request headers that select one of several pages under a URL, even if the origin's `Vary` does not name them. The
     /// origin gets them with each shared render.
-    HEADERS_VARIED = text("", "names of headers separated by commas, such as x-country; + at the start adds to the preset");
+    HEADERS_VARIED = text("", "names of headers separated by commas, such as x-country");
     /// Request headers that `Vary` or `HEADERS_VARIED` names, with the values that select a page, such as the languages of the
     /// shop. A shared render has the value that fits the client's header best, or no such header.
-    HEADERS_NORMALIZED = text("", "headers with values, separated by commas: accept-language=en|de, user-agent=Mobile; + at the start adds to the preset");
+    HEADERS_NORMALIZED = text("", "headers with values, separated by commas: accept-language=en|de, user-agent=Mobile");
     /// Cookies that shared renders do not set on the named paths, so that they do not prevent sharing.
     COOKIES_DROPPED = text("", "cookies and paths separated by commas, such as oscar_history@/catalogue/*");
     /// The parts of shared pages that belong to one visitor: the pages, a CSS selector, and the source of the content.
     /// The source is `.` (the same element of the page as the visitor sees it), the path of another page with the
     /// element, `token` (a CSRF token of the session), `user` or `cart`.
-    HOLES = text("", "rules separated by ; such as /products/* #mini-cart <- /cart; + at the start adds to the preset");
+    HOLES = text("", "rules separated by ; such as /products/* #mini-cart <- /cart");
     /// Cookies that change only the holes of a page. Their visitors get shared pages whose holes are filled for them,
     /// and no other shared page.
     COOKIES_HOLES = text("", NAMES);
-    /// How long the rest of a page waits for the content of its holes. A hole without content shows what a visitor
-    /// without cookies sees.
+    /// Longest time that the rest of a page waits for the content of its holes. A hole without content shows the content
+    /// for visitors without cookies.
     HOLES_WAIT_MS = number!("10000", "milliseconds", 0);
     /// The cookie of a double-submit CSRF protection, such as Django's. edgefront takes the protection over.
     CSRF_COOKIE = text("", "the name of a cookie, such as csrftoken");
     /// Paths whose pages are never shared.
     PATHS_PERSONAL = text("", PATHS);
-    /// Paths whose pages are stored, for `PAGE_TTL` and `PAGE_STALE`, although the storefront says nothing about it, or forbids
-    /// it. They do not count as declared shared: visitors with an unknown or personal cookie get pages of their own.
+    /// Paths whose pages are stored for `PAGE_TTL` and `PAGE_STALE`, even if the storefront states no freshness or forbids to
+    /// store them. They do not count as declared shared: visitors with an unknown or personal cookie get pages of their own.
     PATHS_SHARED = text("", PATHS);
-    /// Paths whose writes change only what their visitor sees, such as product pages with a form that adds to the cart. A
+    /// Paths whose writes change pages for their visitor only, such as product pages with a form that adds to the cart. A
     /// write to any other path voids the stored page of its URL.
     WRITES_PERSONAL = text("", PATHS);
     /// Query parameters that do not change a page. Empty: the list of `presets/default.env`.
@@ -119,7 +118,7 @@ variables! {
     /// Query parameters that change a page, although `QUERY_IGNORED` names them. Pages at `PATHS_SHARED` may have them.
     QUERY_KEPT = text("", NAMES);
 
-    /// Largest number of live sessions. Beyond it, the sessions that were seen longest ago end.
+    /// Largest number of live sessions. Beyond it, the least recently used sessions end.
     SESSION_LIMIT = number!("10000000", "sessions", 1);
     /// Number of shards of the sessions. 1 is the book's layout; Upstash needs 1 shard for each million sessions. To
     /// change it in a running shop, see `docs/scaling.md`.
@@ -131,7 +130,7 @@ variables! {
     /// While `SHARDS` changes: every number of shards whose sessions may be live. Ranking, pages, rows, flash sales and
     /// insights keep the names of the first number. Empty: only `SHARDS`.
     SHARDS_KNOWN = text("", "numbers of shards separated by commas, SHARDS among them, such as 1, 16");
-    /// A session ends if it was not seen for this time. The default is 30 days.
+    /// A session without a request for this time ends. The default is 30 days.
     SESSION_IDLE = number!("2592000", "seconds", 60);
     /// A session ends at this age, even if it is in use. The default is 90 days.
     SESSION_MAX_AGE = number!("7776000", "seconds", 60);
@@ -159,7 +158,7 @@ variables! {
     /// Freshness lifetime of a page if the origin does not state one.
     /// Each page stays fresh for 90 to 100 % of this time, so that pages do not expire together.
     PAGE_TTL = number!("300", "seconds", 0);
-    /// Time for which such a page is then served stale, while one request renders it again.
+    /// Time after `PAGE_TTL` for which the page is still served stale, while one request renders it again.
     PAGE_STALE = number!("60", "seconds", 0);
     /// An item's page is stored if the item ranks below this number, or if the origin states how long the page is
     /// fresh. Rank 0 is the most viewed item.
@@ -171,8 +170,8 @@ variables! {
     PAGE_TOTAL_BYTES = number!("67108864", "bytes", 0);
     /// Longest time that a visitor waits for a page that another request is rendering.
     PAGE_WAIT_MS = number!("2000", "milliseconds", 0);
-    /// Time for which an isolate answers with its own copy of a page, without asking Redis. A purge reaches every
-    /// isolate within this time. 0 asks Redis at every visit.
+    /// Time for which an isolate (one running instance of the Worker) answers with its own copy of a page, without asking
+    /// Redis. A purge reaches every isolate within this time. 0 asks Redis at every visit.
     PAGE_MEMORY = number!("5", "seconds", 0);
     /// Longest time that an isolate without a page waits for the cache of its location, which holds the page for all
     /// isolates there. Redis then confirms the page instead of sending it. 0 does not use that cache.
