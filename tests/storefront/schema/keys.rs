@@ -48,7 +48,7 @@ fn the_document_lists_every_id() {
         rule(UserId::parse("").unwrap_err()),
         rule(Tag::parse("").unwrap_err()),
     ];
-    hold("docs/redis.md", "ids", &table(["Id", "Rule"], rules));
+    hold("docs/api.md", "ids", &table(["Id", "Rule"], rules));
 }
 
 #[test]
