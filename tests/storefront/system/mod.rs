@@ -12,6 +12,8 @@ mod faults;
 mod imports;
 /// Histories of concurrent clients.
 mod linearizable;
+/// The links of the documents.
+mod links;
 /// More load than the database carries.
 mod load;
 /// Several locations on one Redis.
