@@ -43,11 +43,20 @@ pub fn read(overrides: &[(String, String)]) -> Result<Variables, Failure> {
     }
 }
 
+/// Returns whether wrangler.toml has a D1 database.
+pub fn has_database(text: &str) -> Result<bool, Failure> {
+    Ok(parse(text)?.contains_key("d1_databases"))
+}
+
+fn parse(text: &str) -> Result<toml::Table, Failure> {
+    text.parse().map_err(|cause: toml::de::Error| {
+        Failure::new(format!("wrangler.toml: {}", cause.message()), "correct the file")
+    })
+}
+
 /// The table `[vars]` of wrangler.toml.
 pub fn wrangler_variables(text: &str) -> Result<Variables, Failure> {
-    let file: toml::Table = text.parse().map_err(|cause: toml::de::Error| {
-        Failure::new(format!("wrangler.toml: {}", cause.message()), "correct the file")
-    })?;
+    let file = parse(text)?;
     let variables = file.get("vars").and_then(toml::Value::as_table).into_iter().flatten();
     variables
         .map(|(name, value)| match value.as_str() {

@@ -60,7 +60,9 @@ impl TierConfigs {
             config["main"] = json!(absolute("build/index.js")?);
         }
         self.edge["assets"]["directory"] = json!(absolute("build/assets")?);
-        self.home["d1_databases"][0]["migrations_dir"] = json!(absolute("migrations")?);
+        if let Some(database) = self.home.pointer_mut("/d1_databases/0") {
+            database["migrations_dir"] = json!(absolute("migrations")?);
+        }
         Ok(())
     }
 }
@@ -111,5 +113,16 @@ mod tests {
             (home["triggers"]["crons"].as_array().map(Vec::len), &edge["triggers"]["crons"]),
             (Some(2), &json!([]))
         );
+    }
+
+    #[test]
+    fn a_shop_without_a_database_runs_in_two_tiers() {
+        let text = include_str!("../../../wrangler.toml");
+        let (before, section) = text.split_once("[[d1_databases]]").unwrap();
+        let (_, after) = section.split_once("\n\n").unwrap();
+        let mut configs =
+            TierConfigs::of(&format!("{before}{after}")).unwrap_or_else(|_| panic!("it is a configuration"));
+        assert!(configs.set_local(&Variables::new()).is_ok());
+        assert!(configs.home.get("d1_databases").is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! wrangler: the migrations of the local D1 database, and the Worker in workerd. wrangler runs on the packages' Node.js
 //! and makes no network requests of its own.
 
-use std::{path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use tokio::{process::Command, time};
 use xtask::{
@@ -13,7 +13,7 @@ use xtask::{
     variables::Variables,
 };
 
-use super::noise_filter::NoiseFilter;
+use super::{noise_filter::NoiseFilter, settings};
 
 /// The Worker answers within seconds. But if a source changes meanwhile, wrangler first builds again, which takes
 /// minutes on a small machine.
@@ -37,12 +37,16 @@ fn command(arguments: &[&str]) -> Result<Command, Failure> {
     Ok(wrangler)
 }
 
-/// Applies the new migrations to the local D1 database in .wrangler.
+/// Applies the new migrations to the local D1 database in .wrangler, if wrangler.toml has one.
 ///
 /// # Errors
 /// When a migration fails.
 pub async fn migrate() -> Result<(), Failure> {
     run_step("database", async |step| {
+        let text = fs::read_to_string("wrangler.toml").map_err(|cause| Failure::file("wrangler.toml", &cause))?;
+        if !settings::has_database(&text)? {
+            return Ok(steps::done("none in wrangler.toml"));
+        }
         // A new `database_id` in wrangler.toml is a new, empty database.
         let stamp = Stamp::new(STAMP, &["migrations", "wrangler.toml"], BuildResult::Databases(DATABASES.into()))?;
         if stamp.is_current() {
