@@ -1,6 +1,6 @@
 //! The report as text: dangers first, then the kinds of pages, then the variables to paste.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use super::{KindReport, Report, VisitorReport};
 use crate::{advice::Rule, danger::Danger, difference::Difference};
@@ -14,8 +14,9 @@ const ORIGIN: &str = "# Set the address at which the shop answers without edgefr
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut known = HashSet::new();
         for danger in &self.dangers {
-            write_danger(f, danger)?;
+            write_danger(f, danger, &mut known)?;
         }
         let (pages, kinds) = (counted(self.pages, "page"), counted(self.kinds.len(), "kind"));
         write!(f, "{}: {pages} of {kinds}, {} requests.", self.url, self.requests)?;
@@ -30,11 +31,11 @@ impl fmt::Display for Report {
             writeln!(f, "Note: {note}.")?;
         }
         for kind in &self.kinds {
-            write_kind(f, kind)?;
+            write_kind(f, kind, &mut known)?;
         }
         writeln!(f, "\nExpected hit ratio: {}.", ratios(self.hit_ratio, self.hit_ratio_with_rules))?;
         writeln!(f, "{}", self.estimate)?;
-        writeln!(f, "\nPaste into wrangler.toml:\n\n[vars]\n{ORIGIN}")?;
+        writeln!(f, "\nReplace these lines in wrangler.toml:\n\n[vars]\n{ORIGIN}")?;
         for (name, value) in &self.vars {
             // A TOML string has JSON's escapes.
             writeln!(f, "{name} = {value}")?;
@@ -43,18 +44,18 @@ impl fmt::Display for Report {
     }
 }
 
-fn write_danger(f: &mut fmt::Formatter<'_>, danger: &Danger) -> fmt::Result {
+fn write_danger(f: &mut fmt::Formatter<'_>, danger: &Danger, known: &mut HashSet<&'static str>) -> fmt::Result {
     writeln!(f, "DANGER {} ({}, such as {})", danger.kind, counted(danger.pages, "page"), danger.example)?;
     writeln!(f, "  {}", danger.sentence)?;
     write_differences(f, &danger.differences)?;
     writeln!(f, "  Remedy: {}", danger.remedy)?;
     for rule in &danger.rules {
-        write_rule(f, rule)?;
+        write_rule(f, rule, known)?;
     }
     writeln!(f)
 }
 
-fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
+fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport, known: &mut HashSet<&'static str>) -> fmt::Result {
     writeln!(f, "\n{} ({}, such as {})", kind.kind, counted(kind.pages, "page"), kind.example)?;
     if kind.stored > 0 {
         writeln!(f, "  stored: {} of {}", kind.stored, kind.pages)?;
@@ -84,7 +85,7 @@ fn write_kind(f: &mut fmt::Formatter<'_>, kind: &KindReport) -> fmt::Result {
         writeln!(f, "  remedy: {remedy}")?;
     }
     for rule in &kind.rules {
-        write_rule(f, rule)?;
+        write_rule(f, rule, known)?;
     }
     writeln!(f, "  expected hit ratio: {}", ratios(kind.hit_ratio, kind.hit_ratio_with_rules))
 }
@@ -117,8 +118,11 @@ fn write_differences(f: &mut fmt::Formatter<'_>, differences: &[Difference]) -> 
     Ok(())
 }
 
-fn write_rule(f: &mut fmt::Formatter<'_>, Rule { variable, value, risk }: &Rule) -> fmt::Result {
-    writeln!(f, "    {variable}: {value}\n      Risk: {risk}")
+/// `known` are the risks that the report has named already: many kinds of pages have the same rules.
+fn write_rule(f: &mut fmt::Formatter<'_>, rule: &Rule, known: &mut HashSet<&'static str>) -> fmt::Result {
+    let Rule { variable, value, risk } = rule;
+    writeln!(f, "    {variable}: {value}")?;
+    if known.insert(risk) { writeln!(f, "      Risk: {risk}") } else { Ok(()) }
 }
 
 /// `1 page`, `2 pages`.

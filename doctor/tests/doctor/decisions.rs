@@ -233,6 +233,18 @@ fn equal_pages_are_shared_although_the_shop_forbids_it() {
 }
 
 #[test]
+fn the_text_names_each_risk_once() {
+    let shop = Shop::start(php);
+    let text = doctor(&[&shop.url]).output;
+    assert!(text.matches("PATHS_SHARED: ").count() > 1, "{text}");
+    let mut risks: Vec<_> = text.lines().filter(|line| line.contains("Risk: ")).collect();
+    let all = risks.len();
+    risks.sort_unstable();
+    risks.dedup();
+    assert!(all > 1 && all == risks.len(), "{text}");
+}
+
+#[test]
 fn a_forbidden_page_that_differs_is_not_shared() {
     let report = Shop::start(|asked: &Asked| {
         Reply::html(format!("{}<p>{}</p>", book_links(8), asked.number)).with("cache-control", "private, max-age=60")
