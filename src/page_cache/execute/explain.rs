@@ -39,7 +39,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The explanation of a URL that has no shared page.
+    /// The explanation of a URL that has no shared page, and so neither holes nor dropped cookies.
     #[must_use]
     pub fn not_a_page(reason: Reason, config: &PageConfig) -> Self {
         let (why, rules) = (reason.as_str(), ExplainedRules::of(config, ""));
@@ -85,7 +85,8 @@ impl ExplainedRules {
             csrf_cookie: cookies.csrf.clone(),
             headers_varied: headers.varied.iter().map(|name| name.as_str().to_owned()).collect(),
             headers_normalized: headers.normalized.iter().map(ToString::to_string).collect(),
-            holes: config.holes.of_path(path).map(|rule| rule.selector.clone()).collect(),
+            // An empty path would count as `/`.
+            holes: config.holes.of_path(path).filter(|_| !path.is_empty()).map(|rule| rule.selector.clone()).collect(),
             paths_personal: urls.personal_paths.names().collect(),
             paths_shared: urls.shared_paths.names().collect(),
             writes_personal: urls.personal_writes.names().collect(),

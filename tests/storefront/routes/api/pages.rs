@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::service;
 use crate::support::{Reply, Shop, scenarios};
 
-scenarios!(&[("CART_ROUTES", "/cart, /orders/*")];
+scenarios!(&[("CART_ROUTES", "/cart, /orders/*"), ("HOLES", "/ #account <- user")];
     a_page_is_explained_before_and_after_it_is_stored,
     the_explanation_names_the_real_reason,
     a_url_of_another_host_is_no_page,
@@ -91,6 +91,7 @@ async fn a_url_of_another_host_is_no_page(shop: &Shop) {
     for url in ["https://other.example/products/mug", "mug", "data:mug", "/_edge/v1/stats", "/_edge"] {
         let explained = explain(shop, url).await;
         assert_eq!((&explained["cacheable"], &explained["why"]), (&json!(false), &json!("no-page")), "{url}");
+        assert_eq!(explained["rules"]["holes"], json!([]), "the home page has a hole, {url} has none");
     }
     assert_eq!((shop.store.counts().requests, shop.origin.count()), (0, 0));
 }
