@@ -12,14 +12,13 @@ use crate::proxy::headers::prefix;
 /// Longest part of a page that a message quotes, bytes.
 const MAX_QUOTE: usize = 100;
 
-/// Splits a page into text and includes. `url` is the page's URL, `origin` is `ORIGIN_URL`: its path is no part of an
-/// include's, as it is no part of a `Location`.
+/// Splits a page into text and includes. `url` is the page's URL. An include at `origin` (`ORIGIN_URL`) is one at the page's own
+/// host, and the path of `origin` is no part of the include's, as in a `Location`.
 ///
 /// # Errors
 /// [`EsiError`], for the first element that cannot be processed.
 pub fn scan(page: &Bytes, url: &Url, origin: Option<&Url>) -> Result<Template, EsiError> {
-    let prefix = origin.map_or("", prefix);
-    let mut scanner = Scanner { page, url, prefix, at: 0, text: 0, template: Template::default() };
+    let mut scanner = Scanner { page, url, origin, at: 0, text: 0, template: Template::default() };
     let (mut is_unwrapping, mut count) = (false, 0);
     while let Some(found) = scanner.find(b"<-") {
         scanner.at = found;
@@ -77,8 +76,7 @@ fn quote(text: &[u8]) -> String {
 struct Scanner<'a> {
     page: &'a Bytes,
     url: &'a Url,
-    /// The path of `ORIGIN_URL`, without a slash at its end.
-    prefix: &'a str,
+    origin: Option<&'a Url>,
     at: usize,
     /// The beginning of the text that is not added yet.
     text: usize,
@@ -209,7 +207,7 @@ impl<'a> Scanner<'a> {
         Ok(Include { src: src.ok_or(EsiError::NoSource)?, alt, continue_on_error })
     }
 
-    /// The path and query of a URL at the page's own host.
+    /// The path and query of a URL at the page's own host, or at the origin's.
     fn resolve(&self, text: &str) -> Result<String, EsiError> {
         let refused = || EsiError::OtherHost(quote(text.as_bytes()));
         // `$(…)` is a variable of ESI.
@@ -217,12 +215,14 @@ impl<'a> Scanner<'a> {
             return Err(EsiError::Malformed(quote(self.rest())));
         }
         let url = self.url.join(text).map_err(|_| refused())?;
+        let mut hosts = [Some(self.url), self.origin].into_iter().flatten();
         let is_own = matches!(url.scheme(), "http" | "https")
-            && (url.host_str(), url.port()) == (self.url.host_str(), self.url.port())
+            && hosts.any(|own| (url.host_str(), url.port()) == (own.host_str(), own.port()))
             && url.username().is_empty();
         // A path relative to the page's URL begins where the visitor's does.
         let is_relative = !text.trim_start().starts_with(['/', '\\']) && Url::parse(text).is_err();
-        let below = url.path().strip_prefix(self.prefix).filter(|below| !is_relative && below.starts_with('/'));
+        let below = url.path().strip_prefix(self.origin.map_or("", prefix));
+        let below = below.filter(|below| !is_relative && below.starts_with('/'));
         let path = below.unwrap_or(url.path());
         let path = url.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
         // A URL would read two slashes as the beginning of a host.
@@ -273,6 +273,7 @@ mod tests {
             (r#"<esi:include src="https://shop.example/a#b"/>"#, "{/a||}"),
             (r#"<esi:include src="../a"/><esi:include src="?b"/>"#, "{/a||}{/products/mug?b||}"),
             (r#"<esi:include src="/base/a?b"/><esi:include src="https://shop.example/base/"/>"#, "{/a?b||}{/||}"),
+            (r#"<esi:include src="http://10.0.0.1/base/a"/>"#, "{/a||}"),
             (r#"<esi:include src="/bases"/><esi:include src="../base/a"/>"#, "{/bases||}{/base/a||}"),
             ("1<esi:remove>2<b>3</esi:remove>4", "14"),
             ("1<esi:remove>2<esi:include src='/a'/></esi:remove><esi:remove/>4", "14"),
@@ -325,6 +326,8 @@ mod tests {
             "//evil.example/a",
             "http://evil.example/",
             "https://shop.example:8443/",
+            "http://10.0.0.1:8080/a",
+            "http://10.0.0.10/a",
             "https://shop.example@evil.example/",
             "https://user@shop.example/",
             "\\\\evil.example/a",
