@@ -9,6 +9,7 @@ use url::Url;
 use super::{
     csrf,
     directives::OriginDirectives,
+    esi::CAPABILITY_HEADER,
     headers::{origin_uri, remove, remove_hop_by_hop, rewrite_location, set_forwarded},
     visitor::VisitorContext,
 };
@@ -47,7 +48,7 @@ pub(super) async fn fetch_personal(
     headers.remove(header::EXPECT);
     // edgefront expands the ESI of an answer to one visitor, but does not ask for it: the origin's own expansion takes
     // one request.
-    headers.remove("surrogate-capability");
+    headers.remove(CAPABILITY_HEADER);
     headers.remove(header::COOKIE);
     if let Some(cookies) = cookies {
         headers.insert(header::COOKIE, cookies);
@@ -94,7 +95,6 @@ pub async fn fetch_shared(
     // Replaces the defaults above.
     request.headers_mut().extend(headers);
     request.headers_mut().insert("edge-shared", HeaderValue::from_static("1"));
-    request.headers_mut().insert("surrogate-capability", HeaderValue::from_static("edgefront=\"ESI/1.0\""));
     if let Some(name) = &app.config.page.cookies.csrf {
         csrf::add(request.headers_mut(), name);
     }

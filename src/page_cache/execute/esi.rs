@@ -14,13 +14,17 @@ use crate::{
         admission::heuristic,
         holes::{Hole, HoleContent, IncludedHole},
         policy::{
-            Freshness, Heuristic, Reason, VaryFields,
+            CacheControl, Freshness, Heuristic, Reason, VaryFields,
             freshness::{Arrival, freshness},
         },
         stored_page::StoredPage,
     },
     ports::{error::Error, fetch::Response, time::Timestamp, transit::Passage},
-    proxy::{self, directives, esi::Include, fragments},
+    proxy::{
+        self, directives,
+        esi::{CAPABILITY, CAPABILITY_HEADER, Include},
+        fragments,
+    },
     schema::ids::Tag,
 };
 
@@ -46,7 +50,8 @@ pub async fn complete(
         return Err(Error::Esi("the page with its fragments exceeds PAGE_MAX_BYTES".to_owned()));
     }
     page.holes.extend(places.into_iter().filter_map(|(index, range)| {
-        let (Include { src, alt, .. }, fragment) = (template.includes.get(index)?.clone(), found.get(index)?);
+        let fragment = found.get(index).filter(|fragment| !fragment.is_for_all)?;
+        let Include { src, alt, .. } = template.includes.get(index)?.clone();
         let content = HoleContent::Include(IncludedHole { src, alt, is_private: fragment.is_private });
         Some(Hole { range, content })
     }));
@@ -63,6 +68,8 @@ struct SharedFragment {
     /// Empty if the fragment may not be shared, or failed and has no replacement.
     body: Bytes,
     is_private: bool,
+    /// The origin declares the fragment shared, whatever cookies a visitor has.
+    is_for_all: bool,
     /// The arrival and the freshness of the fragment, if the origin states it.
     limit: Option<(Timestamp, Freshness)>,
     tags: Vec<Tag>,
@@ -136,7 +143,7 @@ impl Sender<'_> {
             _ => log::warn!("{cause}"),
         }
         let found = replacement.unwrap_or_default();
-        Ok(SharedFragment { is_private, failed, ..found })
+        Ok(SharedFragment { is_private, is_for_all: false, failed, ..found })
     }
 
     async fn fetch(&self, path: &str) -> Result<SharedFragment, Missing> {
@@ -151,8 +158,16 @@ impl Sender<'_> {
         if request.no_cache {
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         }
-        let (response, directives) =
-            proxy::fetch_shared(app, url.as_str(), headers, asked).await.map_err(|error| failed(&error))?;
+        headers.insert(CAPABILITY_HEADER, HeaderValue::from_static(CAPABILITY));
+        let announced = proxy::fetch_shared(app, url.as_str(), headers.clone(), asked).await;
+        let (mut response, mut directives) = announced.map_err(|error| failed(&error))?;
+        let is_nested = directives.has_esi;
+        if is_nested {
+            // The origin fills the fragments of this fragment itself. Its headers say nothing about them.
+            headers.remove(CAPABILITY_HEADER);
+            let filled = proxy::fetch_shared(app, url.as_str(), headers, asked).await;
+            (response, directives) = filled.map_err(|error| failed(&error))?;
+        }
         let (head, body) = response.into_parts();
         let arrived = app.clock.now();
         if directives.has_esi {
@@ -189,6 +204,9 @@ impl Sender<'_> {
         Ok(SharedFragment {
             body,
             is_private: false,
+            is_for_all: !is_nested
+                && CacheControl::of_response(&headers).is_declared_shared()
+                && !fields.contains("cookie"),
             limit,
             tags: directives.tags,
             failed: None,

@@ -18,7 +18,7 @@ use crate::{
         stored_page::StoredPage,
     },
     ports::{error::Error, fetch::Response, held::Content, random, time::Timestamp},
-    proxy::{self, OriginDirectives, cookie_name},
+    proxy::{self, OriginDirectives, cookie_name, esi},
     schema::ids::ItemId,
 };
 
@@ -53,6 +53,7 @@ pub async fn exchange<'a>(
     if request.no_cache {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     }
+    headers.insert(esi::CAPABILITY_HEADER, HeaderValue::from_static(esi::CAPABILITY));
     let asked = app.clock.now();
     let (response, directives) = proxy::fetch_shared(app, request.key.url(), headers, asked).await?;
     let arrived = app.clock.now();

@@ -86,6 +86,13 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             // Boxed: otherwise the future of every page would be as large as this one.
             Box::pin(render.finish_not_stored(not_stored, session)).await
         }
+        Err(Error::Esi(cause)) => {
+            log::error!("page cache: esi: {cause}");
+            let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
+            let (response, directives) = (Response::default(), OriginDirectives::default());
+            let refused = NotStored { response, directives, why, sent, was_compressed: false };
+            Box::pin(render.finish_not_stored(refused, session)).await
+        }
         Err(error) => render.fail(&error),
     }
 }
@@ -125,6 +132,8 @@ impl NotStored {
             || !lacks_room && page.selecting.varies_on_unsent(headers, sent.as_ref())
             || page.cookies.refuses_html && is_html(headers)
             || response.status() == StatusCode::NOT_MODIFIED
+            // The origin fills the page of a request that does not announce ESI.
+            || why.reason == Reason::Esi
             // A compressed page cannot be scanned for fragments.
             || directives.has_esi && fragments::is_compressed(headers)
     }

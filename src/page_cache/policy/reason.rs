@@ -92,7 +92,7 @@ pub enum Reason {
 }
 
 /// The reasons that a response gives against its store.
-const UNSTORABLE: [Reason; 12] = [
+const UNSTORABLE: [Reason; 13] = [
     Reason::NoItem,
     Reason::Parameters,
     Reason::Status,
@@ -105,6 +105,7 @@ const UNSTORABLE: [Reason; 12] = [
     Reason::VaryStar,
     Reason::TooLarge,
     Reason::Personal,
+    Reason::Esi,
 ];
 
 impl Reason {

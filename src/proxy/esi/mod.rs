@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 pub use self::scanner::scan;
 use crate::ports::error::Error;
@@ -16,6 +16,10 @@ mod scanner;
 
 /// Largest number of includes in a page.
 pub const MAX_INCLUDES: usize = 10;
+
+/// Announces to the origin, with the value [`CAPABILITY`], that it may send ESI.
+pub const CAPABILITY_HEADER: HeaderName = HeaderName::from_static("surrogate-capability");
+pub const CAPABILITY: &str = "edgefront=\"ESI/1.0\"";
 
 /// A page with ESI.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,7 +110,8 @@ impl From<EsiError> for Error {
 
 /// Returns whether the origin asks for ESI processing: `Surrogate-Control: content="ESI/1.0"`
 /// (<https://www.w3.org/TR/edge-arch/>).
-pub(super) fn is_declared(headers: &HeaderMap) -> bool {
+#[must_use]
+pub fn is_declared(headers: &HeaderMap) -> bool {
     let lines = headers.get_all("surrogate-control").iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|directive| {
         // `;name` addresses one surrogate.

@@ -22,11 +22,14 @@ scenarios! {
     a_personal_request_asks_for_no_esi_but_gets_it_expanded,
     a_compressed_page_is_requested_again,
     unsupported_esi_is_refused_with_its_reason,
+    the_origin_fills_a_page_whose_esi_is_refused,
     a_page_that_the_origin_did_not_declare_stays_text,
     a_failed_fragment_is_replaced_or_refuses_the_page,
     a_fragment_that_fails_for_one_visitor_leaves_the_shared_content,
     a_private_fragment_is_not_stored_and_each_visitor_gets_an_own_one,
     a_page_that_is_not_stored_is_expanded,
+    the_origin_fills_the_fragments_of_a_fragment,
+    a_fragment_that_is_declared_shared_is_the_same_for_all,
     concurrent_visitors_get_their_own_fragments,
 }
 
@@ -213,6 +216,28 @@ async fn unsupported_esi_is_refused_with_its_reason(shop: &Shop) {
     }
 }
 
+async fn the_origin_fills_a_page_whose_esi_is_refused(shop: &Shop) {
+    make_popular(shop, "mug").await;
+    shop.origin.answer_with(|asked| match asked.header("surrogate-capability") {
+        "" => Reply::html(page_of(name(asked))),
+        _ => template("<esi:vars>$(HTTP_HOST)</esi:vars>"),
+    });
+    let answer = visit(shop, "").await;
+    assert_eq!(
+        (answer.status().as_u16(), cache_status(&answer).as_str()),
+        (200, "edgefront; fwd=uri-miss; detail=esi")
+    );
+    assert_eq!(answer.text().await.unwrap(), page_of("guest"));
+    shop.logged("<esi:vars> is not supported").await;
+    shop.settled().await;
+    for name in ["guest", "ada"] {
+        let before = shop.origin.count();
+        let answer = visit(shop, &format!("sid={name}")).await;
+        assert_eq!(answer.text().await.unwrap(), page_of(name));
+        assert_eq!(shop.origin.count(), before + 1, "a note says that the page cannot be stored");
+    }
+}
+
 async fn a_page_that_the_origin_did_not_declare_stays_text(shop: &Shop) {
     let text = "<esi:include src='/account'/><!--esi text -->";
     shop.origin.answer(Reply::html(text).header("cache-control", "public, max-age=60"));
@@ -316,6 +341,53 @@ async fn a_page_that_is_not_stored_is_expanded(shop: &Shop) {
             assert_eq!((answer.status().as_u16(), answer.text().await.unwrap()), (status, expected));
         }
     }
+}
+
+async fn the_origin_fills_the_fragments_of_a_fragment(shop: &Shop) {
+    let include = |asked: &Asked, path: &str, content: String| {
+        let reply = if asked.header("surrogate-capability") == CAPABILITY {
+            template(format!("({content}<esi:include src='{path}'/>)"))
+        } else {
+            Reply::html(format!("({content}cart of {})", name(asked)))
+        };
+        reply.header("cache-control", "public, s-maxage=60")
+    };
+    open(shop, move |asked| match asked.path.as_str() {
+        "/header" => include(asked, "/cart", "menu, ".to_owned()),
+        _ => include(asked, "/header", String::new()),
+    })
+    .await;
+    for (cookies, name) in [("", "guest"), ("sid=ada", "ada")] {
+        let answer = visit(shop, cookies).await;
+        assert!(is_hit(&answer), "{}", cache_status(&answer));
+        assert_eq!(answer.text().await.unwrap(), format!("((menu, cart of {name}))"));
+    }
+}
+
+async fn a_fragment_that_is_declared_shared_is_the_same_for_all(shop: &Shop) {
+    let public = |reply: Reply| reply.header("cache-control", "public, s-maxage=60");
+    open(shop, move |asked| match asked.path.as_str() {
+        "/menu" => public(Reply::html("menu")),
+        "/cart" => public(Reply::html(format!("cart of {}", name(asked)))).header("vary", "cookie"),
+        "/failing" => Reply::status(500),
+        "/products/mug" => template(
+            "<esi:include src='/menu'/>;<esi:include src='/cart'/>;<esi:include src='/failing' alt='/menu'/>;rest",
+        ),
+        _ => public(template("<esi:include src='/menu'/>;rest")),
+    })
+    .await;
+    let before = shop.origin.count();
+    let answer = visit(shop, "sid=ada").await;
+    assert!(is_hit(&answer), "{}", cache_status(&answer));
+    assert_eq!(answer.text().await.unwrap(), "menu;cart of ada;menu;rest");
+    let paths: Vec<_> = asked_from(shop, before).into_iter().map(|asked| asked.path).collect();
+    assert_eq!(paths, ["/cart", "/failing", "/menu"], "the menu replaces the fragment that fails");
+    shop.visit("/about").await;
+    shop.settled().await;
+    let before = shop.origin.count();
+    let answer = shop.get("/about").header("cookie", "sid=ada").send().await.unwrap();
+    assert!(is_hit(&answer), "{}", cache_status(&answer));
+    assert_eq!((answer.text().await.unwrap().as_str(), shop.origin.count()), ("menu;rest", before));
 }
 
 async fn concurrent_visitors_get_their_own_fragments(shop: &Shop) {
