@@ -17,7 +17,7 @@ use super::{
     danger::{self, Danger},
     difference::DifferenceKind,
     examine::{Examined, Examiner, Visit},
-    files,
+    files, fragments,
     hole_trial::{HoleOutcome, HoleTrial},
     kinds::{self, Shape},
     negotiation::{self, Finding},
@@ -316,8 +316,11 @@ impl Diagnosis {
         settings
     }
 
-    /// A note if the signed-in visitor sees what everybody sees.
+    /// A note if the signed-in visitor sees what everybody sees. Fragments (ESI), which may show the account, are not compared.
     fn doubtful_login(&self) -> Option<String> {
+        if self.examined.iter().any(|page| !page.fragments.is_empty()) {
+            return None;
+        }
         let mut visits = self.examined.iter().flat_map(|page| &page.visits);
         let is_signed_in = |visit: &&Visit| visit.visitor == Visitor::SignedIn;
         let is_same = visits.clone().filter(is_signed_in).all(|visit| visit.differences.is_empty());
@@ -357,6 +360,7 @@ impl Diagnosis {
             ));
         }
         notes.extend(self.doubtful_login());
+        notes.extend(fragments::note(&self.examined));
         let text = |value: &str| Value::String(value.to_owned());
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.pages));
         Report {

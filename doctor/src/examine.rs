@@ -2,11 +2,11 @@
 
 use std::{rc::Rc, time::Duration};
 
-use bytes::Bytes;
 use edgefront::{
     App,
     page_cache::{
-        PageKey, Reason, StoredPage, holes,
+        PageKey, Reason, StoredPage,
+        holes::{Hole, IncludedHole},
         policy::{CacheControl, VaryFields},
     },
 };
@@ -51,6 +51,8 @@ pub struct Examined {
     pub noise: Vec<Difference>,
     /// The paths of the shop to which forms of the page are sent by POST.
     pub posts_to: Vec<String>,
+    /// The fragments of the stored page (ESI).
+    pub fragments: Vec<IncludedHole>,
     /// None: nobody asked for the page.
     pub template: Option<Template>,
     pub visits: Vec<Visit>,
@@ -87,9 +89,12 @@ impl Examiner<'_> {
     pub async fn examine(&self, url: &Url) -> Option<Examined> {
         let key = match PageKey::of_url(url.as_str(), &self.app.config.page.urls) {
             Ok(key) => key,
-            Err(reason) => return Some(Examined::not_admitted(url, reason)),
+            Err(reason) => return Some(Examined::without_page(url, NotStored { reason, cause: String::new() })),
         };
         let (first, between_renders) = self.two_renders(&key).await?;
+        if let Some(why) = first.stored.as_ref().err().filter(|why| why.reason == Reason::Esi) {
+            return Some(Examined::without_page(url, why.clone()));
+        }
         let mut own = Vec::new();
         for (visitor, cookies) in self.visitors.with_cookies(url) {
             own.push((visitor, self.own_page(&key, url, &cookies).await?, cookies));
@@ -119,9 +124,15 @@ impl Examiner<'_> {
         // The visitor with analytics cookies has none of the shop's, so the shop sets all of them.
         let (headers, text) =
             own.first().map_or_else(|| (&first.headers, first.text()), |(_, page, _)| (&page.headers, page.text()));
-        let targets = tokens::post_actions(&text).into_iter().filter_map(|action| url.join(&action).ok());
+        // The shop fills the fragments of a request that does not announce ESI: they may have forms.
+        let has_esi = own.first().is_some_and(|(_, page, _)| page.has_esi());
+        let filled = if has_esi { self.shop.get(url, None).await.ok() } else { None };
+        let forms = tokens::post_actions(&filled.as_ref().map_or_else(|| text.clone(), Page::text));
+        let targets = forms.into_iter().filter_map(|action| url.join(&action).ok());
         let targets = targets.filter(|target| target.origin() == url.origin());
         let posts_to = targets.map(|target| target.path().to_owned()).collect();
+        let fragments = first.stored.iter().flat_map(|page| &page.holes).filter_map(Hole::include);
+        let fragments = fragments.cloned().collect();
         Some(Examined {
             url: url.clone(),
             path: key.path().to_owned(),
@@ -131,6 +142,7 @@ impl Examiner<'_> {
             vary: VaryFields::of(headers),
             headers: deciding_headers(headers),
             template: Some(Template::of(first.status, &text, key.path())),
+            fragments,
             verdict: first.stored.map(drop),
             posts_to,
             renders_differ: Some(
@@ -225,34 +237,26 @@ impl Examiner<'_> {
         Some(differences)
     }
 
-    /// The page for everybody. Its body lacks the holes, which edgefront fills for each visitor.
+    /// The page for everybody. Its body lacks the holes and fragments, which edgefront fills for each visitor.
     pub async fn render(&self, key: &PageKey) -> Option<SharedRender> {
         let mut render = render::for_everybody(&self.app, key).await?;
-        render.body = self.without_holes(key, render.body).await;
+        if let Some(template) = self.shop.template(key.url()) {
+            render.body = render::without_fragments(&self.app, key, template);
+        }
+        render.body = render::without_holes(&self.app, key, render.body).await;
         Some(render)
     }
 
-    /// The page that a visitor gets from the shop through edgefront, without the holes.
+    /// The page that a visitor gets from the shop through edgefront, without the holes and fragments. A personal request does not
+    /// announce ESI, but only with ESI the shop marks the fragments.
     pub async fn own_page(&self, key: &PageKey, url: &Url, cookies: &HeaderValue) -> Option<Page> {
         let cookies = visitor::behind_edgefront(cookies, &self.app.config.page.cookies);
-        let mut page = self.shop.get(url, Some(&cookies)).await.ok().filter(|page| !is_trouble(page.status))?;
-        page.body = self.without_holes(key, page.body).await;
-        Some(page)
-    }
-
-    async fn without_holes(&self, key: &PageKey, body: Bytes) -> Bytes {
-        let rules: Vec<_> = self.app.config.page.holes.of_path(key.path()).collect();
-        let found = holes::find(&*self.app.html, &rules, key.path_and_query(), &body).await.unwrap_or_default();
-        // The stored page has scripts for tokens, and they belong to the holes.
-        let (body, holes) = found.into_page(body, Vec::new());
-        let mut kept = Vec::with_capacity(body.len());
-        let mut end = 0;
-        for hole in holes {
-            kept.extend_from_slice(body.get(end..hole.range.start).unwrap_or_default());
-            end = hole.range.end;
+        let mut page = self.shop.get_with_esi(url, &cookies).await.ok().filter(|page| !is_trouble(page.status))?;
+        if page.has_esi() {
+            page.body = render::without_fragments(&self.app, key, page.body);
         }
-        kept.extend_from_slice(body.get(end..).unwrap_or_default());
-        kept.into()
+        page.body = render::without_holes(&self.app, key, page.body).await;
+        Some(page)
     }
 
     fn gets(&self, stored: Option<&StoredPage>, cookies: Option<&HeaderValue>) -> bool {
@@ -300,9 +304,8 @@ impl Noise {
 }
 
 impl Examined {
-    /// A page at an address that edgefront never shares. Nobody asks for it.
-    fn not_admitted(url: &Url, reason: Reason) -> Self {
-        let verdict = Err(NotStored { reason, cause: String::new() });
+    /// A page that is not compared: edgefront never shares it, or refuses it.
+    fn without_page(url: &Url, why: NotStored) -> Self {
         let visit = |visitor| Visit {
             visitor,
             cookies: Vec::new(),
@@ -314,7 +317,7 @@ impl Examined {
         Self {
             url: url.clone(),
             path: url.path().to_owned(),
-            verdict,
+            verdict: Err(why),
             is_declared_shared: false,
             set_cookies: Vec::new(),
             csrf_cookie: None,
@@ -323,6 +326,7 @@ impl Examined {
             renders_differ: None,
             noise: Vec::new(),
             posts_to: Vec::new(),
+            fragments: Vec::new(),
             template: None,
             visits: [Visitor::WithoutCookies, Visitor::WithAnalytics].map(visit).into(),
         }

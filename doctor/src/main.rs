@@ -28,6 +28,7 @@ mod difference;
 mod elements;
 mod examine;
 mod files;
+mod fragments;
 mod hole_trial;
 mod kinds;
 mod links;

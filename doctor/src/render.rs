@@ -8,12 +8,14 @@ use edgefront::{
     page_cache::{
         PageKey, Reason, SelectingHeaders, StoredPage,
         admission::popularity_of_page,
+        holes,
         render::{RenderOutcome, RenderRequest},
     },
-    ports::{fetch::Collected, html::LolHtml},
-    proxy::cookie_name,
+    ports::{error::Error, fetch::Collected, html::LolHtml},
+    proxy::{cookie_name, esi},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use url::Url;
 
 use super::{
     settings::Settings,
@@ -52,7 +54,15 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
     let selecting = SelectingHeaders::default();
     let popularity = popularity_of_page(&app.config.page, key, Some(0));
     let request = RenderRequest::in_background(key, &selecting, popularity, None);
-    let render = match edgefront::page_cache::render::render(app, &request).await.ok()? {
+    let outcome = match edgefront::page_cache::render::render(app, &request).await {
+        Ok(outcome) => outcome,
+        // No visitor gets the page, whatever its status is.
+        Err(Error::Esi(cause)) => {
+            return Some(not_stored(StatusCode::OK, HeaderMap::new(), Bytes::new(), Reason::Esi, cause));
+        }
+        Err(_) => return None,
+    };
+    let render = match outcome {
         RenderOutcome::Complete { page, .. } => of_page(page, key),
         RenderOutcome::Streaming { response, page } => {
             // A background render waits for the body, so the page is complete.
@@ -75,6 +85,13 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
     (!is_trouble(render.status)).then_some(render)
 }
 
+/// A page with ESI without the fragments of its includes. A page that edgefront refuses stays as it is.
+pub fn without_fragments(app: &App, key: &PageKey, body: Bytes) -> Bytes {
+    let Ok(url) = Url::parse(key.url()) else { return body };
+    let template = esi::scan(&body, &url, app.config.origin.url.as_ref());
+    template.map_or(body, |template| template.assemble(&[], |fragment: &Bytes| fragment).0)
+}
+
 /// Only the canonical spelling of an address is stored.
 fn of_page(page: Box<StoredPage>, key: &PageKey) -> SharedRender {
     let (status, headers, body) = (page.status, page.headers.clone(), page.body.read());
@@ -86,6 +103,22 @@ fn of_page(page: Box<StoredPage>, key: &PageKey) -> SharedRender {
 
 fn not_stored(status: StatusCode, headers: HeaderMap, body: Bytes, reason: Reason, cause: String) -> SharedRender {
     SharedRender { status, headers, body, stored: Err(NotStored { reason, cause }) }
+}
+
+/// The page without the holes of the rules, which edgefront fills for each visitor.
+pub async fn without_holes(app: &App, key: &PageKey, body: Bytes) -> Bytes {
+    let rules: Vec<_> = app.config.page.holes.of_path(key.path()).collect();
+    let found = holes::find(&*app.html, &rules, key.path_and_query(), &body).await.unwrap_or_default();
+    // The stored page has scripts for tokens, and they belong to the holes.
+    let (body, holes) = found.into_page(body, Vec::new());
+    let mut kept = Vec::with_capacity(body.len());
+    let mut end = 0;
+    for hole in holes {
+        kept.extend_from_slice(body.get(end..hole.range.start).unwrap_or_default());
+        end = hole.range.end;
+    }
+    kept.extend_from_slice(body.get(end..).unwrap_or_default());
+    kept.into()
 }
 
 impl SharedRender {

@@ -3,15 +3,19 @@
 
 use std::{
     borrow::Cow,
-    cell::Cell,
+    cell::{Cell, RefCell},
+    collections::HashMap,
     error::Error as _,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use bytes::{Bytes, BytesMut};
-use edgefront::ports::{
-    fetch::{Body, Fetch, FetchError, Request, Response},
-    time::{Clock, Timestamp},
+use edgefront::{
+    ports::{
+        fetch::{Body, Fetch, FetchError, Request, Response},
+        time::{Clock, Timestamp},
+    },
+    proxy::esi,
 };
 use futures_util::future::LocalBoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -37,6 +41,8 @@ pub struct Shop {
     /// Largest body, bytes. The rest is not read.
     limit: usize,
     requests: Cell<u32>,
+    /// The pages with ESI that edgefront's code got, by their addresses.
+    templates: RefCell<HashMap<String, Bytes>>,
 }
 
 /// A response with its body.
@@ -70,7 +76,19 @@ impl Shop {
             builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", causes(&error)), ""))?;
         // Room for the size of a page that is too large.
         let limit = limit.saturating_mul(8);
-        Ok(Self { client, next: Mutex::new(Instant::now()), pause, limit, requests: Cell::new(0) })
+        Ok(Self {
+            client,
+            next: Mutex::new(Instant::now()),
+            pause,
+            limit,
+            requests: Cell::new(0),
+            templates: RefCell::default(),
+        })
+    }
+
+    /// The page with ESI that edgefront's code got last from this address.
+    pub fn template(&self, url: &str) -> Option<Bytes> {
+        self.templates.borrow().get(url).cloned()
     }
 
     /// Number of requests that the shop got.
@@ -86,15 +104,28 @@ impl Shop {
         self.get_with(url, cookies.map(|cookies| (header::COOKIE, cookies.clone()))).await
     }
 
-    /// Requests a page as a browser with this header does.
+    /// Requests a page with these cookies, whose fragments the shop may leave to edgefront.
     ///
     /// # Errors
     /// When there is no response.
-    pub async fn get_with(&self, url: &Url, header: Option<(HeaderName, HeaderValue)>) -> Result<Page, NoPage> {
+    pub async fn get_with_esi(&self, url: &Url, cookies: &HeaderValue) -> Result<Page, NoPage> {
+        let capability = HeaderValue::from_static(esi::CAPABILITY);
+        self.get_with(url, [(header::COOKIE, cookies.clone()), (esi::CAPABILITY_HEADER, capability)]).await
+    }
+
+    /// Requests a page as a browser with these headers does.
+    ///
+    /// # Errors
+    /// When there is no response.
+    pub async fn get_with(
+        &self,
+        url: &Url,
+        more: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
+    ) -> Result<Page, NoPage> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some((name, value)) = header {
+        for (name, value) in more {
             headers.insert(name, value);
         }
         self.send(self.client.get(url.clone()).headers(headers)).await
@@ -147,6 +178,11 @@ impl Page {
         kind.starts_with("text/html") || kind.starts_with("application/xhtml+xml")
     }
 
+    /// Returns whether the body has ESI.
+    pub fn has_esi(&self) -> bool {
+        esi::is_declared(&self.headers)
+    }
+
     /// The body. Bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.body)
@@ -179,11 +215,17 @@ impl Fetch for Shop {
             let (mut head, _) = request.into_parts();
             // The host is the URL's.
             head.headers.remove(header::HOST);
-            let builder = self.client.request(head.method, head.uri.to_string()).headers(head.headers);
+            let url = head.uri.to_string();
+            let builder = self.client.request(head.method, url.clone()).headers(head.headers);
             let page = self.send(builder).await.map_err(|error| match error {
                 NoPage::Timeout => FetchError::Timeout,
                 NoPage::Unreachable(_) => FetchError::Unreachable,
             })?;
+            if page.has_esi() {
+                self.templates.borrow_mut().insert(url, page.body.clone());
+            } else {
+                self.templates.borrow_mut().remove(&url);
+            }
             let mut response = Response::new(Body::from(page.body));
             *response.status_mut() = page.status;
             *response.headers_mut() = page.headers;

@@ -6,6 +6,7 @@
 //! - [`negotiation`]: languages and devices.
 //! - [`siblings`]: kinds of few pages with one template.
 //! - [`holes`]: pages that differ for a visitor in a few elements.
+//! - [`esi`]: pages whose shop marks the parts of visitors.
 //! - [`events`]: pages with carts and forms of their own below them.
 //! - [`errors`]: shops that the doctor cannot examine.
 
@@ -13,6 +14,7 @@ mod crawl;
 mod dangers;
 mod decisions;
 mod errors;
+mod esi;
 mod events;
 mod holes;
 mod negotiation;
