@@ -5,10 +5,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::{response::SYNC_TOKEN, state::GatewayState};
 use crate::{
     auth::Access,
-    error::ErrorResponse,
+    error::{ErrorResponse, is_temporary},
     fault::Fault,
     policy::{self, Verdict},
-    region::Position,
+    region::{Position, Region},
     reply::{self, CommandResult},
     request::{Command, RequestKind},
     script,
@@ -64,10 +64,7 @@ pub(super) async fn run(
             None => (send(&state.upstream, kind, &commands).await?, Some(HeaderValue::from(number))),
             Some(region) => {
                 let seen = sync_token.and_then(Position::parse);
-                let upstream = region.choose(&state.upstream, &commands, seen.as_ref()).await?;
-                let replies = send(upstream, kind, &commands).await?;
-                // After the replies, so that the position covers them.
-                (replies, region.sync_token(upstream).await)
+                run_in_region(region, &state.upstream, kind, &commands, seen.as_ref()).await?
             }
         }
     };
@@ -107,6 +104,45 @@ pub(super) async fn run_on_replica(
         results: replies.into_iter().map(reply::from_reply).collect(),
         sync_token: Some(sync_token.into()),
     }))
+}
+
+/// Executes commands near or on the primary. Returns the replies, and the position of the server that executed them.
+async fn run_in_region(
+    region: &Region,
+    near: &Upstream,
+    kind: RequestKind,
+    commands: &[Command],
+    seen: Option<&Position>,
+) -> Result<(Vec<Value>, Option<HeaderValue>), ErrorResponse> {
+    if region.may_answer_near(near, commands, seen).await? {
+        let read = async {
+            let replies = match send(near, kind, commands).await {
+                Err(error) if error.status.is_server_error() => return None,
+                replies => replies,
+            };
+            // After the replies, so that the position covers them.
+            let standing = near.standing().await?;
+            let is_refused = replies.iter().flatten().any(is_refused_for_now);
+            (standing.has_received && !is_refused).then_some((replies, standing.position))
+        };
+        if let Some((replies, position)) = region.answer_near(read).await {
+            return Ok((replies?, position.map(HeaderValue::from)));
+        }
+    }
+    let primary = region.reach_primary(near).await;
+    let replies = send(primary, kind, commands).await?;
+    let standing = primary.standing().await;
+    if standing.as_ref().is_some_and(|standing| standing.is_replica) {
+        // It executes no write, and its state may be old.
+        return Err(ErrorResponse::from_redis(
+            "MASTERDOWN the server that is configured as primary is a replica".to_owned(),
+        ));
+    }
+    Ok((replies, standing.and_then(|standing| standing.position).map(HeaderValue::from)))
+}
+
+fn is_refused_for_now(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if is_temporary(error.text()))
 }
 
 async fn send(upstream: &Upstream, kind: RequestKind, commands: &[Command]) -> Result<Vec<Value>, ErrorResponse> {

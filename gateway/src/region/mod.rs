@@ -4,6 +4,9 @@
 //! primary: writes, scripts except the `_RO` forms, and mixed pipelines as a whole. The sync token of a response is a
 //! position in the primary's replication stream. A read with a token waits until the replica has reached that position.
 //! If that takes too long, the primary answers.
+//!
+//! The primary also answers a read if the replica fails, takes more than [`NEAR_TIMEOUT`], or has not received the
+//! primary's data since it started. Such a replica is empty, or has an old state.
 
 use std::{
     sync::{
@@ -13,8 +16,7 @@ use std::{
     time::Duration,
 };
 
-use http::HeaderValue;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     policy,
@@ -25,14 +27,20 @@ use crate::{
 /// A place in a replication stream.
 mod position;
 
+/// A server's part in the replication.
+mod standing;
+
 /// The replication stream, delayed.
 mod link;
 
 use link::Link;
 pub(crate) use position::Position;
+pub(crate) use standing::Standing;
 
 /// Pause between two looks at a replica's position.
 const POLL: Duration = Duration::from_millis(1);
+/// Longest wait for the answer of a replica. After a failure, the primary answers all reads for this time.
+const NEAR_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for a replica to receive the primary's data.
 const FOLLOW_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -83,6 +91,8 @@ pub(crate) struct Region {
     latency: Mutex<Duration>,
     sync_wait: Duration,
     forwarded: AtomicU64,
+    /// No read is answered near before this moment.
+    avoid_near_until: Mutex<Option<Instant>>,
 }
 
 impl Region {
@@ -111,32 +121,53 @@ impl Region {
                 link = Some(delayed);
             }
         }
-        Ok(Self { primary, link, latency: Mutex::new(latency), sync_wait, forwarded: AtomicU64::new(0) })
+        Ok(Self {
+            primary,
+            link,
+            latency: Mutex::new(latency),
+            sync_wait,
+            forwarded: AtomicU64::new(0),
+            avoid_near_until: Mutex::default(),
+        })
     }
 
-    /// The server that executes a request: `near`, or the primary, which is a round trip away.
+    /// Returns whether `near` may answer a request: it only reads, and `near` has reached the position `seen`.
     ///
     /// # Errors
-    /// When `near` must be asked which commands only read, and does not reply.
-    pub(crate) async fn choose<'a>(
-        &'a self,
-        near: &'a Upstream,
+    /// When a server must be asked which commands only read, and none replies.
+    pub(crate) async fn may_answer_near(
+        &self,
+        near: &Upstream,
         commands: &[Command],
         seen: Option<&Position>,
-    ) -> Result<&'a Upstream, UpstreamError> {
-        let Some(primary) = &self.primary else { return Ok(near) };
-        if only_read(commands, near).await? && self.has_reached(near, seen).await {
-            return Ok(near);
+    ) -> Result<bool, UpstreamError> {
+        let Some(primary) = &self.primary else { return Ok(false) };
+        if lock(&self.avoid_near_until).is_some_and(|moment| Instant::now() < moment) {
+            return Ok(false);
         }
-        self.forwarded.fetch_add(1, Ordering::Relaxed);
-        let latency = *self.latency();
-        sleep(latency).await;
-        Ok(primary)
+        let only_reads = match only_read(commands, near).await {
+            Err(_) => only_read(commands, primary).await?,
+            Ok(only_reads) => only_reads,
+        };
+        Ok(only_reads && self.has_reached(near, seen).await)
     }
 
-    /// The sync token for a response: the position of the server that executed the request. `None` if it is unknown.
-    pub(crate) async fn sync_token(&self, executed_on: &Upstream) -> Option<HeaderValue> {
-        executed_on.position().await.map(HeaderValue::from)
+    /// The output of `read`, which `near` answers. `None` if it takes too long or fails: then the primary answers.
+    pub(crate) async fn answer_near<T>(&self, read: impl Future<Output = Option<T>>) -> Option<T> {
+        let answer = timeout(NEAR_TIMEOUT, read).await.ok().flatten();
+        if answer.is_none() {
+            *lock(&self.avoid_near_until) = Some(Instant::now() + NEAR_TIMEOUT);
+        }
+        answer
+    }
+
+    /// The primary, which is a round trip away; `near` in its own region.
+    pub(crate) async fn reach_primary<'a>(&'a self, near: &'a Upstream) -> &'a Upstream {
+        let Some(primary) = &self.primary else { return near };
+        self.forwarded.fetch_add(1, Ordering::Relaxed);
+        let latency = *lock(&self.latency);
+        sleep(latency).await;
+        primary
     }
 
     /// Requests that were forwarded to the primary.
@@ -146,7 +177,7 @@ impl Region {
 
     /// Changes [`RegionOptions::latency`].
     pub(crate) fn set_latency(&self, latency: Duration) {
-        *self.latency() = latency;
+        *lock(&self.latency) = latency;
     }
 
     /// Changes the delay of the link, if this gateway has one. It holds for bytes under way, too.
@@ -166,17 +197,13 @@ impl Region {
         }
     }
 
-    fn latency(&self) -> MutexGuard<'_, Duration> {
-        self.latency.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until a replica has reached a position. False: it has not within [`RegionOptions::sync_wait`], or it
     /// follows another stream.
     async fn has_reached(&self, replica: &Upstream, seen: Option<&Position>) -> bool {
         let Some(seen) = seen else { return true };
         let reached = async {
             loop {
-                match replica.position().await.and_then(|position| position.has_reached(seen)) {
+                match replica.standing().await.and_then(|standing| standing.position?.has_reached(seen)) {
                     Some(true) => return true,
                     Some(false) => sleep(POLL).await,
                     None => return false,
@@ -185,6 +212,10 @@ impl Region {
         };
         timeout(self.sync_wait, reached).await.unwrap_or(false)
     }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn only_read(commands: &[Command], near: &Upstream) -> Result<bool, UpstreamError> {
@@ -204,7 +235,7 @@ fn replica_of(host: &str, port: u16) -> Command {
 async fn follow(replica: &Upstream, host: &str, port: u16) -> Result<(), String> {
     replica.run([&replica_of(host, port)]).await.map_err(|error| error.to_string())?;
     let is_up = async {
-        while !replica.is_linked().await {
+        while replica.standing().await.is_none_or(|standing| !standing.is_linked) {
             sleep(POLL).await;
         }
     };

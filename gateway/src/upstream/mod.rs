@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use tokio::{sync::OnceCell, time::Instant};
 
-use crate::{error::is_temporary, region::Position, request::Command};
+use crate::{error::is_temporary, region::Standing, request::Command};
 
 /// A Redis Cluster: routing, redirects, retries.
 mod cluster;
@@ -167,19 +167,10 @@ impl Upstream {
         Ok(replies.collect())
     }
 
-    /// The server's place in its replication stream; `None` if the server does not say. Not for a cluster.
-    pub(crate) async fn position(&self) -> Option<Position> {
-        Position::from_info(&self.replication().await?)
-    }
-
-    /// Returns whether the server is a replica that has received its primary's data.
-    pub(crate) async fn is_linked(&self) -> bool {
-        self.replication().await.is_some_and(|info| info.contains("master_link_status:up"))
-    }
-
-    async fn replication(&self) -> Option<String> {
+    /// The server's part in the replication; `None` if the server does not say. Not for a cluster.
+    pub(crate) async fn standing(&self) -> Option<Standing> {
         let query = Command::from_words(&["INFO", "replication"]);
-        self.run([&query]).await.ok()?.pop().and_then(into_text)
+        Some(Standing::from_info(&self.run([&query]).await.ok()?.pop().and_then(into_text)?))
     }
 
     /// The server's name and version, such as `valkey 9.1.2`.

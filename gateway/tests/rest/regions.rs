@@ -7,7 +7,10 @@ use edgefront_gateway::{
     server::{Server, ServerOptions},
 };
 
-use crate::support::{Answer, Rest, TOKEN, send};
+use crate::{
+    support::{Answer, Rest, TOKEN, send},
+    unavailable::tell,
+};
 
 /// So long that the replication stands still in a test.
 const STOPPED: Duration = Duration::from_hours(1);
@@ -17,7 +20,7 @@ struct Regions {
     home: Rest,
     far: [Rest; 2],
     primary: Server,
-    _replicas: [Server; 2],
+    replicas: [Server; 2],
 }
 
 fn server() -> Server {
@@ -34,7 +37,7 @@ async fn regions(sync_wait: Duration) -> Regions {
     let (primary, replicas) = (server(), [server(), server()]);
     let home = region(&primary, &primary, sync_wait).await;
     let far = [region(&replicas[0], &primary, sync_wait).await, region(&replicas[1], &primary, sync_wait).await];
-    Regions { home, far, primary, _replicas: replicas }
+    Regions { home, far, primary, replicas }
 }
 
 async fn post(rest: &Rest, path: &str, token: Option<&str>, body: &str) -> Answer {
@@ -179,9 +182,75 @@ async fn without_the_primary_reads_go_on_and_writes_are_503() {
     assert_eq!((write.status, write.header("retry-after")), (503, Some("1")), "{}", write.text());
 }
 
+/// Reads of each form near the first replica. All show what the primary has.
+async fn read_new(far: &Rest) {
+    let script = r#"["EVAL_RO","return redis.call('GET', KEYS[1])","1","k"]"#;
+    for (path, body, answer) in [
+        ("/", r#"["GET","k"]"#, NEW),
+        ("/", script, NEW),
+        ("/pipeline", r#"[["GET","k"],["STRLEN","k"]]"#, r#"[{"result":"new"},{"result":3}]"#),
+        ("/multi-exec", r#"[["GET","k"]]"#, r#"[{"result":"new"}]"#),
+    ] {
+        let read = post(far, path, None, body).await;
+        assert_eq!((read.text(), read.status), (answer, 200), "{body}");
+        assert!(read.header("upstash-sync-token").is_some());
+    }
+}
+
+#[tokio::test]
+async fn the_primary_answers_reads_if_the_replica_is_down_or_lacks_the_data() {
+    let mut regions = regions(STOPPED).await;
+    post(&regions.home, "/", None, r#"["SET","k","new"]"#).await;
+    replicated(&regions, NEW).await;
+    let [far, _] = &regions.far;
+    let replica = &mut regions.replicas[0];
+    replica.stop();
+    read_new(far).await;
+    // Empty, and nobody's replica.
+    replica.start_again().expect("the server again");
+    read_new(far).await;
+    // Empty, because it cannot reach its primary.
+    assert_eq!(tell(replica, &["REPLICAOF 127.0.0.1 1"]), "+OK");
+    read_new(far).await;
+    assert_eq!(tell(replica, &["CONFIG SET replica-serve-stale-data no"]), "+OK");
+    read_new(far).await;
+    assert_eq!(tell(replica, &[&format!("REPLICAOF 127.0.0.1 {}", regions.primary.port())]), "+OK");
+    // The replica answers again once it has the data.
+    let mut forwarded = 0;
+    while far.gateway.forwarded() > forwarded {
+        forwarded = far.gateway.forwarded();
+        read_new(far).await;
+    }
+}
+
+#[tokio::test]
+async fn a_replica_that_does_not_answer_delays_reads_for_a_bounded_time() {
+    let regions = regions(STOPPED).await;
+    post(&regions.home, "/", None, r#"["SET","k","new"]"#).await;
+    replicated(&regions, NEW).await;
+    let [far, _] = &regions.far;
+    // All clients of the replica wait.
+    assert_eq!(tell(&regions.replicas[0], &["CLIENT PAUSE 100000 ALL"]), "+OK");
+    read_new(far).await;
+}
+
+#[tokio::test]
+async fn a_primary_that_has_become_a_replica_answers_nothing() {
+    let regions = regions(Duration::from_millis(20)).await;
+    let written = behind(&regions).await;
+    assert_eq!(tell(&regions.primary, &["REPLICAOF 127.0.0.1 1"]), "+OK");
+    for rest in [&regions.home, &regions.far[1]] {
+        for (token, body) in [(None, r#"["SET","k","v"]"#), (Some(written.as_str()), r#"["GET","k"]"#)] {
+            let answer = post(rest, "/", token, body).await;
+            assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{}", answer.text());
+        }
+    }
+    assert_eq!(get(&regions.far[0], None).await, OLD, "a replica still answers those who wait for nothing");
+}
+
 #[tokio::test]
 async fn a_gateway_that_shuts_down_leaves_its_replica_with_the_primary() {
-    let Regions { home, far: [far, _], _replicas: replicas, primary } = regions(STOPPED).await;
+    let Regions { home, far: [far, _], replicas, primary } = regions(STOPPED).await;
     far.gateway.set_lag(STOPPED);
     post(&home, "/", None, r#"["SET","k","new"]"#).await;
     far.gateway.shutdown(Duration::from_secs(5)).await;

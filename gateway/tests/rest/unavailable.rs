@@ -13,7 +13,7 @@ use edgefront_gateway::{
 use crate::support::{Rest, TOKEN, rest};
 
 /// Tells the server something that the gateway refuses. Returns the first line of the last reply.
-fn tell(server: &Server, lines: &[&str]) -> String {
+pub fn tell(server: &Server, lines: &[&str]) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).expect("a connection");
     let mut replies = BufReader::new(stream.try_clone().expect("its other half"));
     let mut reply = String::new();
