@@ -13,11 +13,14 @@ use edgefront::{
     config::variables::{INSIGHTS_HALF_LIFE, RANKING_HALF_LIFE},
     schema::carry_over::{CarryOverError, CarryOverProgress, HalfLives, SharedNames, carry_over},
 };
+use tokio::time::sleep;
 use upstash_rest::{Client, Credentials, Error, ReqwestTransport};
 use xtask::{failure::Failure, runner};
 
 /// The longest call. Upstash ends a request after a few seconds.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// After a call that the plan's rate limit refused.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Between two progress lines.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
 const GUIDE: &str = "docs/scaling.md, \"Change SHARDS in a running shop\"";
@@ -85,12 +88,13 @@ async fn run(arguments: CarryOverArguments) -> Result<(), Failure> {
         ranking: Duration::from_secs(arguments.ranking_half_life),
         insights: Duration::from_secs(arguments.insights_half_life),
     };
-    let outcome = carry_over(&client, arguments.names.into(), half_lives, |progress| {
+    let report = |progress| {
         if reported.elapsed() >= REPORT_EVERY {
             reported = Instant::now();
             println!("...  {}", describe(progress));
         }
-    });
+    };
+    let outcome = carry_over(&client, arguments.names.into(), half_lives, report, async || sleep(PAUSE).await);
     let progress = outcome.await.map_err(|error| explain(&error))?;
     println!("ok   {} ({:.1} s)", describe(progress), started.elapsed().as_secs_f32());
     println!(

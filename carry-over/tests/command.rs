@@ -66,6 +66,21 @@ async fn the_command_moves_the_keys_and_says_when_nothing_is_left() {
     assert!(closed.contains("run the command again"), "{closed}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_limit_delays_the_move_and_does_not_stop_it() {
+    let server = Server::start(ServerOptions::default()).expect("a server");
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let unlimited = Gateway::start(Options::new(server.url(), TOKEN)).await.expect("a gateway");
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let fill = r#"["EVAL","for i = 1, 12000 do redis.call('SET', 'cache:' .. i, '') end","0"]"#;
+    let filled = client.post(unlimited.url()).bearer_auth(TOKEN).body(fill).send().await.expect("an answer");
+    assert!(filled.status().is_success());
+    // Each run begins anew, so runs that stop at the limit would never reach the last keys.
+    let options = Options { max_commands_per_second: Some(4), ..Options::new(server.url(), TOKEN) };
+    let gateway = Gateway::start(options).await.expect("a gateway");
+    assert!(succeed(&["tags"], &gateway.url()).contains("ok   12000 keys moved"));
+}
+
 #[test]
 fn a_missing_or_wrong_argument_is_named() {
     assert!(fail(run(&["tags"], None, TOKEN)).contains("--url <URL>"));

@@ -10,6 +10,9 @@ use upstash_rest::{Client, Command, Error, Script, script};
 /// Keys that one call looks at. A call takes about 10 ms, in which the database answers nothing else.
 const KEYS_PER_CALL: u32 = 2000;
 
+/// Refusals in a row that are waited out.
+const MAX_PAUSES: u32 = 30;
+
 static MOVE: Script = script!("carry-over", include_str!("move.lua"), "1307295e8d17350920e939e70e4816217d6851f2");
 
 /// The names that the shared keys get.
@@ -54,13 +57,17 @@ pub enum CarryOverError {
 /// Moves the shared keys. Ends with a progress whose `moved` is 0 if nothing was left. Each call of the script may be
 /// repeated.
 ///
+/// A call that a rate limit refuses is repeated after a `pause`: another run would begin with the first keys again, and
+/// come no further.
+///
 /// # Errors
-/// [`CarryOverError`].
+/// [`CarryOverError`], after [`MAX_PAUSES`] refusals in a row.
 pub async fn carry_over(
     client: &Client,
     names: SharedNames,
     half_lives: HalfLives,
     mut report: impl FnMut(CarryOverProgress),
+    pause: impl AsyncFn(),
 ) -> Result<CarryOverProgress, CarryOverError> {
     if is_cluster(client).await? {
         return Err(CarryOverError::Cluster);
@@ -74,7 +81,15 @@ pub async fn carry_over(
             .num(KEYS_PER_CALL)
             .num(half_lives.ranking.as_secs())
             .num(half_lives.insights.as_secs());
-        let (next, moved): (String, u64) = client.run(call.repeatable()).await?;
+        let call = call.repeatable();
+        let mut pauses = 0;
+        let (next, moved): (String, u64) = loop {
+            match client.run(call.clone()).await {
+                Err(Error::Quota) if pauses < MAX_PAUSES => pauses += 1,
+                outcome => break outcome?,
+            }
+            pause().await;
+        };
         progress.moved += moved;
         progress.seen = total.min(progress.seen + u64::from(KEYS_PER_CALL));
         report(progress);

@@ -11,7 +11,7 @@ use edgefront::{
     ports::error::{Error, Refusal},
     schema::{
         self,
-        carry_over::{CarryOverError, HalfLives, SharedNames},
+        carry_over::{CarryOverError, CarryOverProgress, HalfLives, SharedNames},
         families::{FAMILIES, FamilyRow, Group},
         ids::ItemId,
     },
@@ -52,7 +52,7 @@ const HALF_LIVES: HalfLives = HalfLives { ranking: Duration::from_mins(5), insig
 
 /// Moves all keys. Returns how many moved.
 async fn carry_over(store: &Store, names: SharedNames) -> u64 {
-    schema::carry_over::carry_over(&store.aside, names, HALF_LIVES, |_| ()).await.expect("a server").moved
+    schema::carry_over::carry_over(&store.aside, names, HALF_LIVES, |_| (), async || ()).await.expect("a server").moved
 }
 
 /// Every key with a value that shows its content.
@@ -191,14 +191,15 @@ async fn a_run_that_breaks_off_is_finished_by_the_next_one_although_replies_are_
     let store = Store::book().await;
     store_pages(&store, 12_000).await;
     let calls = Cell::new(0);
-    let broken = schema::carry_over::carry_over(&store.redis, SharedNames::Tags, HALF_LIVES, |progress| {
+    let report = |progress: CarryOverProgress| {
         assert!(progress.seen <= progress.total);
         calls.set(calls.get() + 1);
         // The third call is executed, but neither it nor its repetition is answered.
         if calls.get() == 2 {
             store.gateway.set_fault(Some(Fault::LoseReply));
         }
-    });
+    };
+    let broken = schema::carry_over::carry_over(&store.redis, SharedNames::Tags, HALF_LIVES, report, async || ());
     assert!(matches!(broken.await, Err(CarryOverError::Redis(error)) if error.is_transient()));
     store.gateway.set_fault(None);
     let left = carry_over(&store, SharedNames::Tags).await;
@@ -212,13 +213,14 @@ async fn a_single_lost_reply_does_not_stop_it() {
     let store = Store::book().await;
     store_pages(&store, 6000).await;
     store.gateway.set_fault_for(Fault::LoseReply, FaultScope::Every(3));
-    schema::carry_over::carry_over(&store.redis, SharedNames::Tags, HALF_LIVES, |_| ()).await.unwrap();
+    schema::carry_over::carry_over(&store.redis, SharedNames::Tags, HALF_LIVES, |_| (), async || ()).await.unwrap();
     assert_eq!(count(&store, "cache:{pages}*").await, 6000);
 }
 
 #[tokio::test]
 async fn a_cluster_has_nothing_to_move() {
     let store = Store::spread().await;
-    let outcome = schema::carry_over::carry_over(&store.aside, SharedNames::Tags, HALF_LIVES, |_| ()).await;
+    let outcome =
+        schema::carry_over::carry_over(&store.aside, SharedNames::Tags, HALF_LIVES, |_| (), async || ()).await;
     assert!(matches!(outcome, Err(CarryOverError::Cluster)));
 }
