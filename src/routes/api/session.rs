@@ -33,10 +33,11 @@ struct CartSizeJson {
 ///
 /// Clears the cookie of a session that has ended. No other route does: its response may be slower than a concurrent
 /// login and would clear the cookie of that login. The cookie stays within [`MAX_REPLICA_LAG`] of the session's start: a
-/// replica may not know the session yet.
+/// replica may not know the session yet. With read regions it stays in any case: a replica may have lost its data.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
     let token = request.session_token();
-    let may_lag = token.as_ref().is_some_and(|token| token.began() + MAX_REPLICA_LAG > request.now);
+    let may_lag = request.app.config.redis.has_read_regions
+        || token.as_ref().is_some_and(|token| token.began() + MAX_REPLICA_LAG > request.now);
     let found = match token {
         Some(token) => carts::read(&request.app.redis, &token, request.now, &request.app.config.session).await?,
         None => None,

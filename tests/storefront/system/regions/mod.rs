@@ -5,7 +5,13 @@ mod overlap;
 
 use std::time::{Duration, Instant};
 
-use edgefront::{ports::time::Timestamp, schema::redis::Redis};
+use edgefront::{
+    ports::time::Timestamp,
+    schema::{
+        redis::{MAX_REPLICA_LAG, Redis},
+        token::Token,
+    },
+};
 use edgefront_gateway::{Fault, FaultScope};
 use http::Method;
 use serde_json::{Value, json};
@@ -199,6 +205,25 @@ async fn only_a_change_of_the_visitor_sets_the_cookie() {
     visitor.log_in(&single, "ada").await;
     visitor.put(&single, "mug", 1).await;
     assert_eq!(visitor.cookies.keys().collect::<Vec<_>>(), ["__Host-session"]);
+}
+
+#[tokio::test]
+async fn no_region_clears_the_cookie_of_a_session_that_it_does_not_know() {
+    let regions = Regions::start(&[], IMPATIENT).await;
+    let [far, _] = &regions.far;
+    regions.stop_replication();
+    let app = far.store.app(&[]);
+    let (now, token) = (app.clock.now(), Token::new(app.clock.now() - 2 * MAX_REPLICA_LAG).expect("a token"));
+    for write in
+        [["HSET", "login:", token.as_str(), "ada"], ["ZADD", "recent:", &now.as_secs().to_string(), token.as_str()]]
+    {
+        regions.home.store.raw(&write).await;
+    }
+    let pair = app.keyring.pair(&token).expect("a cookie");
+    let (name, value) = pair.split_once('=').expect("a pair");
+    let mut visitor = Browser { cookies: [(name.to_owned(), value.to_owned())].into() };
+    assert_eq!(visitor.user(far).await, json!(null));
+    assert_eq!(visitor.user(&regions.home).await, json!("ada"));
 }
 
 #[tokio::test]
