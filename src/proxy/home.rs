@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use upstash_rest::TransportError;
 
 use super::{
@@ -120,20 +120,30 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     app.traffic.record(LatencyKind::Home, app.clock.now().since(began));
     match &response {
         Ok(_) => app.circuit.record(&Ok(()), app.clock.now()),
-        Err(FetchError::Timeout) => probe(app).await,
+        Err(FetchError::Timeout) => _ = probe(app).await,
         Err(_) => {}
     }
     let mut response = response.map_err(Error::Home)?;
-    let lacks_redis = response.headers_mut().remove(WITHOUT_REDIS).is_some();
+    let headers = response.headers_mut();
+    let (lacks_redis, page) = (headers.remove(WITHOUT_REDIS).is_some(), headers.remove(PAGE));
+    // A newer home tier may have further headers.
+    clean(headers);
+    headers.extend(page.map(|page| (PAGE, page)));
     response.extensions_mut().insert(FromHome { lacks_redis });
     Ok(response)
 }
 
-/// A home tier that refuses the key counts as unreachable: its refusal is no answer for a visitor.
+/// A home tier that refuses the key counts as unreachable: its refusal is no answer for a visitor. So does an error of the
+/// platform in its place. Each failure of edgefront has one of the two headers.
 async fn exchange(home: &dyn Home, request: Request, deadline: Duration) -> Result<Response, FetchError> {
     let response = home.send(request, deadline).await?;
-    if response.headers().contains_key(KEY) {
+    let headers = response.headers();
+    let is_refused = headers.contains_key(KEY);
+    if is_refused {
         log::error!("the home tier refuses the edge tier's key: both tiers need the same SESSION_KEYS");
+    }
+    let is_own = headers.contains_key(header::CACHE_CONTROL) || headers.contains_key("cache-status");
+    if is_refused || response.status().is_server_error() && !is_own {
         return Err(FetchError::Unreachable);
     }
     Ok(response)
@@ -157,13 +167,15 @@ pub fn batch(lines: String) -> Request {
     request
 }
 
-/// Probes the home tier with an empty batch. An answer closes the circuit.
-pub async fn probe(app: &App) {
-    let (Some(home), Ok(key)) = (&app.home, app.keyring.tier_key()) else { return };
+/// Probes the home tier with an empty batch. An answer closes the circuit. Returns whether there is one.
+pub async fn probe(app: &App) -> bool {
+    let (Some(home), Ok(key)) = (&app.home, app.keyring.tier_key()) else { return false };
     let mut request = batch(String::new());
     request.headers_mut().insert(KEY, key);
-    let outcome = home.send(request, app.config.redis.timeout).await.map(drop);
+    let outcome = exchange(&**home, request, app.config.redis.timeout).await.map(drop);
+    let is_alive = outcome.is_ok();
     app.circuit.record(&outcome.map_err(|error| TransportError::from(error).into()), app.clock.now());
+    is_alive
 }
 
 /// Reads and removes the headers of the exchange. Returns whether the edge tier sent the request.

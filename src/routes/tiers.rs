@@ -79,33 +79,38 @@ pub fn background(app: &Rc<App>, now: Timestamp) -> Vec<BackgroundTask> {
     }
     if app.circuit.state(now) == (Circuit::Open { probe: true }) {
         let app = app.clone();
-        tasks.push(Box::pin(async move { home::probe(&app).await }));
+        tasks.push(Box::pin(async move {
+            home::probe(&app).await;
+        }));
     }
     tasks
 }
 
 /// Sends one batch after another until nothing is left, full ones without a pause. A batch without an answer is not sent
-/// again, because the home tier may have received it. The next batch then waits for the pause.
+/// again, because the home tier may have received it. The next batch then waits for the pause, and for a sign of life.
 async fn send_batches(app: Rc<App>, holder: LeaseHolder) {
     let end = app.clock.now() + MAX_TIME;
-    let mut is_answered = false;
+    let mut is_answered = None;
     for _ in 0..MAX_BATCHES {
         if app.clock.now() >= end {
             break;
         }
-        if !(is_answered && app.activity.has_full_batch()) {
+        if !(is_answered == Some(true) && app.activity.has_full_batch()) {
             app.clock.sleep(WINDOW).await;
         }
         // Nothing is sent through an open circuit, so a batch that was taken would be lost.
         if app.circuit.is_open() {
             break;
         }
+        if is_answered == Some(false) && !home::probe(&app).await {
+            continue;
+        }
         let batch = app.activity.take_carried(&app.limits.views).await + &app.traffic.take_carried();
         if batch.is_empty() {
             break;
         }
         let answer = home::send(&app, home::batch(batch), None).await;
-        is_answered = answer.is_ok();
+        is_answered = Some(answer.is_ok());
         if let Err(error) = answer {
             log::warn!("a batch of views is lost: {error}");
         }

@@ -127,7 +127,8 @@ pub(super) fn confirm(
     })
 }
 
-/// Reads the page that the home tier hands over, and keeps it. None if the response has none.
+/// Reads the page that the home tier hands over, and keeps it. None if the response has none, or one in a form of another
+/// version.
 async fn take(
     app: &App,
     response: Response,
@@ -137,6 +138,9 @@ async fn take(
 ) -> Option<Rc<StoredPage>> {
     let (kind, age) = response.headers().get(PAGE)?.to_str().ok()?.split_once(' ')?;
     let (is_same, age) = (kind == "same", Duration::from_millis(age.parse().ok()?));
+    if !is_same && kind != "new" {
+        return None;
+    }
     let Ok(Collected::Whole(value)) = response.into_body().collect(usize::MAX).await else { return None };
     let own = wanted.held.filter(|_| is_same).map(|page| page.body.clone());
     let mut page = StoredPage::decode_around(&value, own, key, wanted.selecting)?;

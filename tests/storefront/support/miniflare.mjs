@@ -40,7 +40,8 @@ const running = new Map();
 // (`received`). `POST /test/sql` runs a statement on its
 // D1. `POST /test/database` sets a fault between the Worker and its D1, which `/test/sql` does not meet: `refused` executes
 // nothing, `silent` never answers, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
-// /test/home` sets a fault of the home tier: `down` fails, `silent` never answers, `stranger` gets requests without the key, `elsewhere` answers a POST 204 as if another isolate had executed it. `GET /test/hops` lists the
+// /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 as the platform does, `silent` never answers, `stranger` gets requests without the key, `elsewhere` answers a POST 204 as if another isolate had executed it,
+// `newer` hands pages over in a way, and has a header, that the edge tier does not know. `GET /test/hops` lists the
 // requests that reached its entry point since the last call. `POST /test/cache` sets a fault of the location's cache: `lost` deletes each entry that is asked for, `broken` fails. `GET
 // /test/cache/{name}` reads an entry. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
 // `worker` sets a flag, and wasm traps. Nothing else is changed.
@@ -119,13 +120,19 @@ const observer = `
 			hops.push(request.method + " " + new URL(request.url).pathname);
 			const isBatch = hops.at(-1).endsWith("/_edge/tier");
 			if (homeFault === "elsewhere" && request.method === "POST" && !isBatch) return new Response(null, { status: 204 });
+			if (homeFault === "ill") return new Response("error code: 1104", { status: 500 });
 			if (homeFault === "down") throw new Error("the home tier is down");
 			if (homeFault === "stranger") {
 				request = new Request(request);
 				request.headers.delete("edge-tier-key");
 			}
 			if (homeFault === "silent") await new Promise((resolve) => setTimeout(resolve, 60_000));
-			return observed(bundle.home, request, env, context);
+			const answer = await observed(bundle.home, request, env, context);
+			if (homeFault !== "newer") return answer;
+			const newer = new Response(answer.body, answer);
+			newer.headers.set("edge-tier-new", "1");
+			if (newer.headers.has("edge-tier-page")) newer.headers.set("edge-tier-page", "another 0");
+			return newer;
 		},
 	};
 	export default {

@@ -1,10 +1,6 @@
 //! The batches of an isolate of the edge tier, at the test's clock.
 
-use std::{
-    cell::{Cell, RefCell},
-    rc::Rc,
-    time::Duration,
-};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use edgefront::{
     App,
@@ -32,7 +28,7 @@ const BATCH_LIMIT: usize = 1 << 20;
 /// A home tier that counts.
 #[derive(Default)]
 struct CountingHome {
-    is_silent: Cell<bool>,
+    failure: RefCell<Option<FetchError>>,
     /// The touches of each batch.
     batches: RefCell<Vec<usize>>,
 }
@@ -40,8 +36,8 @@ struct CountingHome {
 impl Home for CountingHome {
     fn send(&self, request: Request, _: Duration) -> LocalBoxFuture<'_, Result<Response, FetchError>> {
         Box::pin(async {
-            if self.is_silent.get() {
-                return Err(FetchError::Timeout);
+            if let Some(failure) = &*self.failure.borrow() {
+                return Err(failure.clone());
             }
             let Ok(Collected::Whole(body)) = request.into_body().collect(BATCH_LIMIT).await else {
                 panic!("a batch within the limit")
@@ -137,7 +133,7 @@ async fn an_open_circuit_keeps_the_activity_until_the_home_tier_answers_again() 
     at_the_edge(async |edge| {
         edge.record(500);
         edge.answer().await;
-        edge.home.is_silent.set(true);
+        edge.home.failure.replace(Some(FetchError::Timeout));
         for _ in 0..3 {
             edge.visit("/about").await;
         }
@@ -145,7 +141,7 @@ async fn an_open_circuit_keeps_the_activity_until_the_home_tier_answers_again() 
         for _ in 0..4 {
             edge.steps.advance(SECOND).await;
         }
-        edge.home.is_silent.set(false);
+        edge.home.failure.take();
         edge.steps.advance(SECOND).await;
         // The probe of this request closes the circuit.
         edge.answer().await;
@@ -164,11 +160,30 @@ async fn a_silent_home_tier_costs_at_most_a_batch_a_second() {
     at_the_edge(async |edge| {
         edge.record(1_000);
         edge.answer().await;
-        edge.home.is_silent.set(true);
+        edge.home.failure.replace(Some(FetchError::Timeout));
         edge.steps.advance(SECOND).await;
-        edge.home.is_silent.set(false);
+        edge.home.failure.take();
         edge.steps.advance(SECOND).await;
         assert_eq!(edge.received(), 1_000 - BATCH_SIZE);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_home_tier_that_is_down_costs_one_batch_until_it_answers_again() {
+    at_the_edge(async |edge| {
+        edge.record(100);
+        edge.answer().await;
+        edge.home.failure.replace(Some(FetchError::Unreachable));
+        edge.steps.advance(SECOND).await;
+        for _ in 0..5 {
+            edge.record(10);
+            edge.answer().await;
+            edge.steps.advance(SECOND).await;
+        }
+        edge.home.failure.take();
+        edge.steps.advance(SECOND).await;
+        assert_eq!(edge.received(), 50);
     })
     .await;
 }

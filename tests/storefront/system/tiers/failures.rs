@@ -44,6 +44,36 @@ async fn without_the_home_tier_the_edge_serves_its_copies_and_says_why() {
 }
 
 #[tokio::test]
+async fn an_error_of_the_platform_in_place_of_the_home_tier_counts_as_down() {
+    let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
+    let [one, other] = &tiers.edge;
+    open(&tiers).await;
+    tiers.set_home_fault("ill").await;
+    let answer = visit(one, "/products/mug").await;
+    assert!(cache_status(&answer).ends_with("detail=home-down"), "{answer:?}");
+    assert_eq!((answer.status().as_u16(), answer.text().await.unwrap().as_str()), (200, "page"));
+    tiers.set_home_fault("").await;
+    assert!(is_hit(&visit(other, "/products/mug").await));
+}
+
+#[tokio::test]
+async fn a_newer_home_tier_answers_by_itself_what_the_edge_tier_does_not_understand() {
+    let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
+    open(&tiers).await;
+    // The home tier confirms the first isolate's copy, and sends the page to the other one.
+    for isolate in &tiers.edge {
+        tiers.set_home_fault("newer").await;
+        for path in ["/products/mug", "/about", "/_edge/v1/popular"] {
+            let answer = visit(isolate, path).await;
+            assert_eq!((answer.status().as_u16(), header(&answer, "edge-tier-new").as_str()), (200, ""), "{path}");
+            assert!(path.ends_with("popular") || answer.text().await.unwrap() == "page", "{path}");
+        }
+        tiers.set_home_fault("").await;
+        assert_eq!(visit(isolate, "/products/mug").await.text().await.unwrap(), "page");
+    }
+}
+
+#[tokio::test]
 async fn a_home_tier_that_refuses_the_edge_counts_as_down() {
     let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
     open(&tiers).await;
