@@ -99,6 +99,23 @@ pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Opti
     ))
 }
 
+/// A note on a shop that starts a session on each page, if no `--login` shows what else the session changes: a form starts it, too.
+pub fn note_on_sessions<'a>(rules: impl Iterator<Item = &'a Rule> + Clone) -> Option<String> {
+    let of =
+        |variable: &'static str| rules.clone().filter(move |rule| rule.variable == variable).map(|rule| &rule.value);
+    let is_dropped = |name: &&String| of("COOKIES_DROPPED").any(|rule| rule.split('@').next() == Some(name.as_str()));
+    let mut names: Vec<_> = of("COOKIES_PERSONAL").filter(is_dropped).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let names = names.join(", ");
+    (!names.is_empty()).then(|| {
+        format!(
+            "visitors get {names} with their first form or personal page, and from then on pages of their own: the expected hit ratio is that \
+             of new visitors. Run the doctor with --login: it looks for holes for visitors with these cookies"
+        )
+    })
+}
+
 /// Excerpts of the visitor's own page. None if it only lacks something.
 fn excerpts(visit: &Visit) -> Option<String> {
     let texts = visit.differences.iter().map(|found| &found.other).filter(|text| !text.is_empty());

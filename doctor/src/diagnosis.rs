@@ -102,6 +102,9 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     for report in &mut reports {
         report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !holes.contains(&rule.value));
     }
+    if arguments.login.is_none() {
+        notes.extend(danger::note_on_sessions(reports.iter().flat_map(|report| &report.rules)));
+    }
     notes.extend(danger::notes_on_noise(noise));
     if let Some((note, rules)) = robots.personal_paths(&diagnosis.settings.config()?.page.urls.personal_paths) {
         notes.push(note);

@@ -109,6 +109,11 @@ fn tokens_of_the_session_become_holes() {
     assert_eq!(report["vars"]["HOLES"], holes, "{report:#}");
     assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ laravel_session", "only --login shows what else it changes");
     assert_eq!((report["vars"].get("COOKIES_HOLES"), &books["hit_ratio_with_rules"]), (None, &1.0.into()));
+    let notes = report["notes"].to_string();
+    assert!(
+        notes.contains("visitors get laravel_session with their first form") && notes.contains("--login"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -123,6 +128,7 @@ fn an_account_gets_tokens_and_personal_elements_with_the_stored_page() {
     assert!(holes.contains("/,/books/*/ #user <- .") && holes.contains("input[name='_token'] <- token"), "{report:#}");
     assert_eq!(report["vars"]["COOKIES_HOLES"], "+ laravel_session");
     assert_eq!(report["vars"].get("COOKIES_PERSONAL"), None);
+    assert!(!report["notes"].to_string().contains("first form"), "{report:#}");
 }
 
 #[test]
