@@ -1,10 +1,11 @@
-//! An unsafe request in front of pages with holes: the visitor's next pages show what the visitor changed.
+//! An unsafe request in front of pages with holes: the visitor's next pages show what the visitor changed. So does the page
+//! after a redirect, which may show a message.
 
-use http::header;
+use http::{StatusCode, header};
 
 use crate::{
     App,
-    page_cache::VisitorKey,
+    page_cache::{VisitorKey, policy::CacheControl},
     ports::{
         fetch::{Request, Response},
         time::Timestamp,
@@ -53,5 +54,18 @@ impl Change {
         if let Some(visitor) = &self.visitor {
             app.pages.own_pages.forget(visitor);
         }
+    }
+}
+
+/// After a redirect, the shop sends the next page of a visitor with cookies: a message such as "Your cart is empty" stands
+/// outside of the holes. Any visitor may get a redirect that the shop declares shared.
+pub fn show_message(app: &App, has_cookies: bool, response: &mut Response) {
+    let headers = response.headers();
+    if matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER | StatusCode::TEMPORARY_REDIRECT)
+        && app.config.page.holes.page().is_some()
+        && (has_cookies || headers.contains_key(header::SET_COOKIE))
+        && !CacheControl::of_response(headers).is_declared_shared()
+    {
+        response.headers_mut().append(header::SET_COOKIE, cookie::changed());
     }
 }

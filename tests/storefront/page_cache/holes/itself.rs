@@ -16,6 +16,7 @@ scenarios! {
     ];
     a_page_can_fill_its_own_holes,
     the_page_after_a_change_shows_a_flash_message_outside_of_the_holes,
+    the_page_after_a_redirect_shows_a_flash_message_outside_of_the_holes,
 }
 
 async fn a_page_can_fill_its_own_holes(shop: &Shop) {
@@ -63,5 +64,35 @@ async fn the_page_after_a_change_shows_a_flash_message_outside_of_the_holes(shop
         let answer = visit(shop, cookies).await;
         assert!(cache_status(&answer).starts_with(status), "{cookies}: {}", cache_status(&answer));
         assert_eq!(answer.text().await.unwrap(), body, "{cookies}");
+    }
+}
+
+/// Shops redirect a GET with a message, too: "Your cart is empty".
+async fn the_page_after_a_redirect_shows_a_flash_message_outside_of_the_holes(shop: &Shop) {
+    shop.origin.answer_with(|asked| {
+        let (status, control) = match asked.path.as_str() {
+            "/moved" => (301, "private"),
+            "/shared" => (302, "public, max-age=60"),
+            _ => (302, "private"),
+        };
+        let redirect = Reply::status(status).header("location", "/products/mug").header("cache-control", control);
+        if asked.path == "/new" { redirect.header("set-cookie", "sid=new") } else { redirect }
+    });
+    for (path, cookies, has_message) in [
+        ("/checkout", "sid=ada", true),
+        ("/new", "", true),
+        ("/checkout", "", false),
+        ("/moved", "sid=ada", false),
+        ("/shared", "sid=ada", false),
+        ("/shared", "sid=ada", false),
+    ] {
+        let mut request = shop.get(path);
+        if !cookies.is_empty() {
+            request = request.header("cookie", cookies);
+        }
+        let answer = request.send().await.unwrap();
+        let mut lines = answer.headers().get_all("set-cookie").iter();
+        let is_changed = lines.any(|line| line.to_str().unwrap().starts_with("__Host-session-changed=1; "));
+        assert_eq!(is_changed, has_message, "{path} {cookies}: {:?}", answer.headers());
     }
 }
