@@ -8,7 +8,12 @@
 // Scripts such as Turbo replace the page without a load. This module runs once, so it looks for tags at each use and after each
 // change of the page.
 
-const BUTTONS = "button, input[type=submit], input[type=button], input[type=image], [role=button], [data-method], [data-turbo-method]";
+// A link without an address of its own is a button of a script.
+const BUTTONS =
+	"button, input[type=submit], input[type=button], input[type=image], [role=button], [data-method], [data-turbo-method], " +
+	'a:not([href]), a[href="#"], a[href="#!"], a[href^="javascript:"]';
+
+const HOLES = "/_edge/v1/holes";
 
 const tagsIn = (element) => [...(element?.querySelectorAll("script[data-hole]") ?? [])];
 const isToken = (tag) => "onUse" in tag.dataset;
@@ -25,6 +30,10 @@ let isFilling = false;
 const PAUSE = 5000;
 // The time of the last failed request.
 let failedAt = -PAUSE;
+// The filled tokens: each tag with its element.
+let filled = [];
+// The time of the first request for content, and the time at which its content arrived.
+let [askedAt, arrivedAt] = [Infinity, -Infinity];
 
 // A form with a hole may lack its token. It waits for the content and is sent then.
 function hold(event) {
@@ -74,17 +83,21 @@ const shownPage = () => location.pathname + location.search;
 
 // The content of a page: `{selector: [html]}`. Null if the request fails.
 async function contentOf(page) {
-	const url = `/_edge/v1/holes?page=${encodeURIComponent(page)}`;
+	const url = `${HOLES}?page=${encodeURIComponent(page)}`;
 	const response = await fetch(url, { credentials: "same-origin", headers: { accept: "application/json" } });
+	if (arrivedAt < askedAt) arrivedAt = performance.now();
 	return response.ok ? response.json() : null;
 }
 
 function fill(tags, content) {
+	filled = [];
 	for (const tag of tags) {
 		const { hole, index } = tag.dataset;
 		const html = content[hole]?.[index] ?? content[hole]?.[0];
 		const element = elementOf(tag);
-		if (html !== undefined && element) replace(element, html);
+		if (html === undefined || !element) continue;
+		replace(element, html);
+		if (isToken(tag)) filled.push([tag, element]);
 	}
 }
 
@@ -93,6 +106,7 @@ function fill(tags, content) {
 async function start() {
 	if (isFilling) return;
 	isFilling = true;
+	askedAt = Math.min(askedAt, performance.now());
 	let page, tags, content;
 	// A script may show another page during the request. Its tags need their own content.
 	do {
@@ -117,8 +131,21 @@ function startIfUsed({ target }) {
 	if (performance.now() - failedAt > PAUSE && hasToken(target.closest?.("form"))) start();
 }
 
+// A new visitor's first request starts the session. If a request of a script overlaps it, two sessions start, and the browser keeps
+// the cookie of the later response. So the tokens are requested again. Later requests carry the cookie.
+function restartIfOverlapped(list) {
+	const isOfScript = ({ initiatorType }) => ["fetch", "xmlhttprequest", "beacon"].includes(initiatorType);
+	const overlaps = ({ name, startTime, responseEnd }) =>
+		startTime < arrivedAt && responseEnd > askedAt && new URL(name).pathname !== HOLES;
+	if (!list.getEntries().some((entry) => isOfScript(entry) && overlaps(entry))) return;
+	const shown = filled.filter(([, element]) => element.isConnected);
+	for (const [tag, element] of shown) element.after(tag);
+	if (shown.length > 0) start();
+}
+
 for (const type of ["submit", "click"]) window.addEventListener(type, hold, true);
 for (const type of ["pointerover", "focusin"]) window.addEventListener(type, startIfUsed);
+new PerformanceObserver(restartIfOverlapped).observe({ type: "resource" });
 // A script may change the address after it has changed the page.
 new MutationObserver(() => setTimeout(startIfLate)).observe(document, { childList: true, subtree: true });
 startIfLate();

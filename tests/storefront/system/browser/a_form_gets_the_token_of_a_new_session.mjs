@@ -9,7 +9,7 @@ await inBrowser(async (open) => {
 	const visit = async (page) => (await page.goto(PAGE)).headers()["cache-status"];
 	for (let visits = 0; !(await visit(guest)).includes("; hit"); visits += 1) assert.ok(visits < 50, "the page is stored");
 
-	for (const use of [(page) => page.click("#form"), (page) => page.press("#quantity", "Enter"), (page) => page.click("#script")]) {
+	for (const use of [(page) => page.click("#form"), (page) => page.press("#quantity", "Enter"), (page) => page.click("#script"), (page) => page.click("#link")]) {
 		const context = await open();
 		const page = await context.newPage();
 		assert.match(await visit(page), /; hit/);

@@ -99,18 +99,46 @@ async fn a_form_gets_the_token_of_a_new_session() {
             return Reply::html("<!doctype html><title>Shop</title>");
         }
         let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
-        // The second button's script reads the token when the button is pressed.
+        // The script of the second button and of the link reads the token when they are pressed.
         let page = format!(
             "<!doctype html><title>Mug</title><form action=/buy><input type=hidden name=token value=of-{sid}>\
              <input id=quantity name=quantity value=1><button id=form>Buy</button>\
-             <button id=script type=button>Buy</button></form><script>\
-             document.querySelector('#script').addEventListener('click', () => {{\
-             location = '/buy?' + new URLSearchParams(new FormData(document.forms[0])); }})</script>"
+             <button id=script type=button>Buy</button><a id=link href=#>Buy</a></form><script>\
+             for (const id of ['#script', '#link']) document.querySelector(id).addEventListener('click', (event) => {{\
+             event.preventDefault(); location = '/buy?' + new URLSearchParams(new FormData(document.forms[0])); }})</script>"
         );
         let page = Reply::html(page).header("cache-control", "no-cache, private");
         if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
     });
     run_in(&shop, "a_form_gets_the_token_of_a_new_session").await;
+}
+
+/// In front of such an origin, whose page sends a request when it is loaded. It starts a session of its own if the visitor has none.
+#[tokio::test]
+async fn a_form_survives_a_session_that_starts_meanwhile() {
+    let variables = with_sessions("/products/* [name=token] <- token");
+    let _alone = ONE_BROWSER.lock().await;
+    let shop = Shop::workerd(&variables).await;
+    let sessions = AtomicUsize::new(0);
+    shop.origin.answer_with(move |asked| {
+        let own = asked.header("cookie").split("sid=").nth(1).map(str::to_owned);
+        if let Some(token) = asked.path.strip_prefix("/buy?") {
+            let is_own = own.is_some_and(|own| token == format!("token=of-{own}"));
+            return if is_own { Reply::status(303).header("location", "/bought") } else { Reply::status(419) };
+        }
+        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        let reply = match asked.path.as_str() {
+            "/seen" => Reply::html("seen").after(Duration::from_secs(1)),
+            "/products/mug" => Reply::html(format!(
+                "<!doctype html><title>Mug</title><form action=/buy><input type=hidden name=token value=of-{sid}>\
+                 <button>Buy</button></form><script>fetch('/seen')</script>"
+            )),
+            _ => return Reply::html("<!doctype html><title>Shop</title>"),
+        };
+        let reply = reply.header("cache-control", "no-cache, private");
+        if own.is_some() { reply } else { reply.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+    });
+    run_in(&shop, "a_form_survives_a_session_that_starts_meanwhile").await;
 }
 
 /// In front of such an origin. No form waits for the script of the holes.
