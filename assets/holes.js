@@ -135,8 +135,10 @@ function startIfUsed({ target }) {
 // the cookie of the later response. So the tokens are requested again. Later requests carry the cookie.
 function restartIfOverlapped(list) {
 	const isOfScript = ({ initiatorType }) => ["fetch", "xmlhttprequest", "beacon"].includes(initiatorType);
-	const overlaps = ({ name, startTime, responseEnd }) =>
-		startTime < arrivedAt && responseEnd > askedAt && new URL(name).pathname !== HOLES;
+	const overlaps = ({ name, startTime, responseEnd }) => {
+		const { origin, pathname } = new URL(name);
+		return startTime < arrivedAt && responseEnd > askedAt && origin === location.origin && pathname !== HOLES;
+	};
 	if (!list.getEntries().some((entry) => isOfScript(entry) && overlaps(entry))) return;
 	const shown = filled.filter(([, element]) => element.isConnected);
 	for (const [tag, element] of shown) element.after(tag);
