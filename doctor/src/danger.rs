@@ -100,9 +100,9 @@ pub fn note_on_personal(kind: &str, pages: &[&Examined], rules: &[Rule]) -> Opti
 }
 
 /// A note on a shop that starts a session on each page, if no `--login` shows what else the session changes: a form starts it, too.
-pub fn note_on_sessions<'a>(rules: impl Iterator<Item = &'a Rule> + Clone) -> Option<String> {
+pub fn note_on_sessions(rules: &[&Rule]) -> Option<String> {
     let of =
-        |variable: &'static str| rules.clone().filter(move |rule| rule.variable == variable).map(|rule| &rule.value);
+        |variable: &'static str| rules.iter().filter(move |rule| rule.variable == variable).map(|rule| &rule.value);
     let is_dropped = |name: &&String| of("COOKIES_DROPPED").any(|rule| rule.split('@').next() == Some(name.as_str()));
     let mut names: Vec<_> = of("COOKIES_PERSONAL").filter(is_dropped).map(String::as_str).collect();
     names.sort_unstable();

@@ -103,7 +103,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         report.rules.retain(|rule| rule.variable != "COOKIES_PERSONAL" || !holes.contains(&rule.value));
     }
     if arguments.login.is_none() {
-        notes.extend(danger::note_on_sessions(reports.iter().flat_map(|report| &report.rules)));
+        notes.extend(danger::note_on_sessions(&reports.iter().flat_map(|report| &report.rules).collect::<Vec<_>>()));
     }
     notes.extend(danger::notes_on_noise(noise));
     if let Some((note, rules)) = robots.personal_paths(&diagnosis.settings.config()?.page.urls.personal_paths) {

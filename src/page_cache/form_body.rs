@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use http::{HeaderMap, header};
-use serde_json::Value;
 use url::form_urlencoded;
 
 use super::placeholder::{self, Placeholder};
@@ -109,9 +108,8 @@ impl<'a> FormBody<'a> {
             Format::UrlEncoded => form_urlencoded::byte_serialize(value.as_bytes()).collect(),
             Format::Json => {
                 // The quotes around it are there already.
-                let mut json = Value::from(value).to_string();
-                json.pop();
-                json.split_off(1)
+                let json = serde_json::to_string(value).unwrap_or_default();
+                json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
             }
             Format::Multipart { .. } => value.to_owned(),
         }

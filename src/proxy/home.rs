@@ -128,7 +128,9 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     let (lacks_redis, page) = (headers.remove(WITHOUT_REDIS).is_some(), headers.remove(PAGE));
     // A newer home tier may have further headers.
     clean(headers);
-    headers.extend(page.map(|page| (PAGE, page)));
+    if let Some(page) = page {
+        headers.insert(PAGE, page);
+    }
     response.extensions_mut().insert(FromHome { lacks_redis });
     Ok(response)
 }

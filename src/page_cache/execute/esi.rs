@@ -159,15 +159,17 @@ impl Sender<'_> {
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         }
         headers.insert(CAPABILITY_HEADER, HeaderValue::from_static(CAPABILITY));
-        let announced = proxy::fetch_shared(app, url.as_str(), headers.clone(), asked).await;
-        let (mut response, mut directives) = announced.map_err(|error| failed(&error))?;
-        let is_nested = directives.has_esi;
-        if is_nested {
+        let mut is_nested = false;
+        let (response, directives) = loop {
+            let fetched = proxy::fetch_shared(app, url.as_str(), headers.clone(), asked).await;
+            let (response, directives) = fetched.map_err(|error| failed(&error))?;
+            if is_nested || !directives.has_esi {
+                break (response, directives);
+            }
             // The origin fills the fragments of this fragment itself. Its headers say nothing about them.
+            is_nested = true;
             headers.remove(CAPABILITY_HEADER);
-            let filled = proxy::fetch_shared(app, url.as_str(), headers, asked).await;
-            (response, directives) = filled.map_err(|error| failed(&error))?;
-        }
+        };
         let (head, body) = response.into_parts();
         let arrived = app.clock.now();
         if directives.has_esi {

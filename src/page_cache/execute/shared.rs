@@ -67,6 +67,14 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
     }
     let render = SharedRender { page, lease, guard, miss, now, others_have_page, note_key };
+    let outcome = match outcome {
+        Err(Error::Esi(cause)) => {
+            log::error!("page cache: esi: {cause}");
+            let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
+            Ok(RenderOutcome::NotStorable { response: Box::default(), directives: OriginDirectives::default(), why })
+        }
+        outcome => outcome,
+    };
     match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             Box::pin(render.forward_personally(Some(*page), session)).await
@@ -78,20 +86,13 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             Box::pin(render.forward_personally(None, session)).await
         }
         Ok(RenderOutcome::Streaming { response, page }) => render.stream(*response, *page),
-        Ok(RenderOutcome::NotStorable { response, directives, why }) if failed => {
+        Ok(RenderOutcome::NotStorable { response, directives, why }) if failed && why.reason != Reason::Esi => {
             render.finish_failed(*response, directives, why.reason).await
         }
         Ok(RenderOutcome::NotStorable { response, directives, why }) => {
             let not_stored = NotStored { response: *response, directives, why, sent, was_compressed: accepts_gzip };
             // Boxed: otherwise the future of every page would be as large as this one.
             Box::pin(render.finish_not_stored(not_stored, session)).await
-        }
-        Err(Error::Esi(cause)) => {
-            log::error!("page cache: esi: {cause}");
-            let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
-            let (response, directives) = (Response::default(), OriginDirectives::default());
-            let refused = NotStored { response, directives, why, sent, was_compressed: false };
-            Box::pin(render.finish_not_stored(refused, session)).await
         }
         Err(error) => render.fail(&error),
     }
