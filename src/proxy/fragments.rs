@@ -48,10 +48,8 @@ pub fn own_request(uri: Uri, headers: &HeaderMap, rules: &HeaderRules) -> Reques
             own.headers_mut().append(name.clone(), value.clone());
         }
     }
-    own.headers_mut().extend([
-        (header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8")),
-        (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
-    ]);
+    own.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
+    own.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     own
 }
 

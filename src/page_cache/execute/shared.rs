@@ -67,35 +67,31 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
     }
     let render = SharedRender { page, lease, guard, miss, now, others_have_page, note_key };
-    let outcome = match outcome {
-        Err(Error::Esi(cause)) => {
-            log::error!("page cache: esi: {cause}");
-            let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
-            Ok(RenderOutcome::NotStorable { response: Box::default(), directives: OriginDirectives::default(), why })
-        }
-        outcome => outcome,
-    };
-    match outcome {
+    let (response, directives, why) = match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
-            Box::pin(render.forward_personally(Some(*page), session)).await
+            return Box::pin(render.forward_personally(Some(*page), session)).await;
         }
-        Ok(RenderOutcome::Complete { page, not_modified }) => render.complete(*page, not_modified),
+        Ok(RenderOutcome::Complete { page, not_modified }) => return render.complete(*page, not_modified),
         Ok(RenderOutcome::Streaming { response, page }) if !page.may_be_served_to(&render.page.cookies) => {
             // Ends the origin's connection and the copy.
             drop((response, page));
-            Box::pin(render.forward_personally(None, session)).await
+            return Box::pin(render.forward_personally(None, session)).await;
         }
-        Ok(RenderOutcome::Streaming { response, page }) => render.stream(*response, *page),
-        Ok(RenderOutcome::NotStorable { response, directives, why }) if failed && why.reason != Reason::Esi => {
-            render.finish_failed(*response, directives, why.reason).await
+        Ok(RenderOutcome::Streaming { response, page }) => return render.stream(*response, *page),
+        Ok(RenderOutcome::NotStorable { response, directives, why }) if failed => {
+            return render.finish_failed(*response, directives, why.reason).await;
         }
-        Ok(RenderOutcome::NotStorable { response, directives, why }) => {
-            let not_stored = NotStored { response: *response, directives, why, sent, was_compressed: accepts_gzip };
-            // Boxed: otherwise the future of every page would be as large as this one.
-            Box::pin(render.finish_not_stored(not_stored, session)).await
+        Ok(RenderOutcome::NotStorable { response, directives, why }) => (response, directives, why),
+        Err(Error::Esi(cause)) => {
+            log::error!("page cache: esi: {cause}");
+            let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
+            (Box::default(), OriginDirectives::default(), why)
         }
-        Err(error) => render.fail(&error),
-    }
+        Err(error) => return render.fail(&error),
+    };
+    let not_stored = NotStored { response: *response, directives, why, sent, was_compressed: accepts_gzip };
+    // Boxed: otherwise the future of every page would be as large as this one.
+    Box::pin(render.finish_not_stored(not_stored, session)).await
 }
 
 /// A render that has ended, with everything that its response needs.

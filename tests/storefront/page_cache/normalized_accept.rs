@@ -42,3 +42,20 @@ async fn a_request_that_accepts_no_html_gets_its_own_json(shop: &Shop) {
         }
     }
 }
+
+#[tokio::test]
+async fn the_page_that_fills_holes_is_requested_as_html() {
+    let shop = Shop::native(&[
+        ("PATHS_SHARED", "/list/*"),
+        ("HEADERS_NORMALIZED", "accept=text/html"),
+        ("HOLES", "/list/* main <- ."),
+        ("COOKIES_HOLES", "sid"),
+    ])
+    .await;
+    shop.origin.answer_with(|asked| {
+        fresh(&format!("<main>{}</main>", asked.header("accept")), "max-age=60").header("vary", "Accept")
+    });
+    ask(&shop, "/list/a", &[("accept", HTML[1])]).await;
+    let (status, body) = ask(&shop, "/list/a", &[("accept", HTML[0]), ("cookie", "sid=ada")]).await;
+    assert_eq!((status.starts_with("hit"), body.as_str()), (true, "<main>text/html,*/*;q=0.8</main>"), "{status}");
+}
