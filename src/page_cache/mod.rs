@@ -45,8 +45,6 @@ mod purge;
 mod respond;
 mod store;
 
-pub(crate) use crate::proxy::cookie_name;
-
 pub use account::PageAccount;
 pub use admission::admit;
 pub use cache_status::CacheStatus;

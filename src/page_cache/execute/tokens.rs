@@ -17,7 +17,6 @@ use crate::{
     config::rules::{HoleRules, HoleSource},
     page_cache::{
         cache_status::CacheStatus,
-        cookie_name,
         form_body::FormBody,
         own_content::{NotFilled, OwnContent},
         placeholder::{FormToken, Placeholder},
@@ -28,7 +27,7 @@ use crate::{
         fetch::{Body, FetchError, Request, content_length},
         transit::{Passage, Passed},
     },
-    proxy::{self, Visit, with_path},
+    proxy::{self, Visit, cookie_name, with_path},
 };
 
 /// Longest body that is searched, bytes. A form is short.
