@@ -81,24 +81,57 @@ const fn with_sessions(holes: &str) -> [(&str, &str); 4] {
     ]
 }
 
+/// Starts the sessions of such an origin.
+#[derive(Default)]
+struct Sessions(AtomicUsize);
+
+/// A visitor's session.
+struct Session {
+    id: String,
+    is_new: bool,
+}
+
+impl Sessions {
+    fn of(&self, asked: &Asked) -> Session {
+        let own = session_id(asked);
+        let is_new = own.is_none();
+        Session { id: own.unwrap_or_else(|| format!("s{}", self.0.fetch_add(1, Ordering::SeqCst))), is_new }
+    }
+}
+
+impl Session {
+    /// The reply to the visitor. Sets the cookie of a new session.
+    fn reply(&self, reply: Reply) -> Reply {
+        let reply = reply.header("cache-control", "no-cache, private");
+        if !self.is_new {
+            return reply;
+        }
+        reply.header("set-cookie", format!("sid={}; Path=/; HttpOnly", self.id))
+    }
+}
+
+fn session_id(asked: &Asked) -> Option<String> {
+    asked.header("cookie").split("sid=").nth(1).map(str::to_owned)
+}
+
 /// In front of an origin that starts a session for each visitor, as most frameworks do, and checks its token.
 #[tokio::test]
 async fn a_form_gets_the_token_of_a_new_session() {
     let variables = with_sessions("/products/* [name=token] <- token");
     let _alone = ONE_BROWSER.lock().await;
     let shop = Shop::workerd(&variables).await;
-    let sessions = AtomicUsize::new(0);
+    let sessions = Sessions::default();
     shop.origin.answer_with(move |asked| {
-        let own = asked.header("cookie").split("sid=").nth(1).map(str::to_owned);
         if let Some(form) = asked.path.strip_prefix("/buy?") {
-            let rest = own.and_then(|own| form.strip_prefix(&format!("token=of-{own}&")));
+            let rest = session_id(asked).and_then(|own| form.strip_prefix(&format!("token=of-{own}&")));
             let bought = |rest: &str| Reply::status(303).header("location", format!("/bought?{rest}"));
             return rest.map_or_else(|| Reply::status(419), bought);
         }
         if !asked.path.starts_with("/products/") {
             return Reply::html("<!doctype html><title>Shop</title>");
         }
-        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        let session = sessions.of(asked);
+        let sid = &session.id;
         // The script of the second button and of the link reads the token when they are pressed.
         let page = format!(
             "<!doctype html><title>Mug</title><form action=/buy><input type=hidden name=token value=of-{sid}>\
@@ -107,8 +140,7 @@ async fn a_form_gets_the_token_of_a_new_session() {
              for (const id of ['#script', '#link']) document.querySelector(id).addEventListener('click', (event) => {{\
              event.preventDefault(); location = '/buy?' + new URLSearchParams(new FormData(document.forms[0])); }})</script>"
         );
-        let page = Reply::html(page).header("cache-control", "no-cache, private");
-        if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+        session.reply(Reply::html(page))
     });
     run_in(&shop, "a_form_gets_the_token_of_a_new_session").await;
 }
@@ -119,14 +151,14 @@ async fn a_form_survives_a_session_that_starts_meanwhile() {
     let variables = with_sessions("/products/* [name=token] <- token");
     let _alone = ONE_BROWSER.lock().await;
     let shop = Shop::workerd(&variables).await;
-    let sessions = AtomicUsize::new(0);
+    let sessions = Sessions::default();
     shop.origin.answer_with(move |asked| {
-        let own = asked.header("cookie").split("sid=").nth(1).map(str::to_owned);
         if let Some(token) = asked.path.strip_prefix("/buy?") {
-            let is_own = own.is_some_and(|own| token == format!("token=of-{own}"));
+            let is_own = session_id(asked).is_some_and(|own| token == format!("token=of-{own}"));
             return if is_own { Reply::status(303).header("location", "/bought") } else { Reply::status(419) };
         }
-        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        let session = sessions.of(asked);
+        let sid = &session.id;
         let reply = match asked.path.as_str() {
             "/seen" => Reply::html("seen").after(Duration::from_secs(1)),
             "/products/mug" => Reply::html(format!(
@@ -135,8 +167,7 @@ async fn a_form_survives_a_session_that_starts_meanwhile() {
             )),
             _ => return Reply::html("<!doctype html><title>Shop</title>"),
         };
-        let reply = reply.header("cache-control", "no-cache, private");
-        if own.is_some() { reply } else { reply.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+        session.reply(reply)
     });
     run_in(&shop, "a_form_survives_a_session_that_starts_meanwhile").await;
 }
@@ -147,8 +178,7 @@ async fn a_form_without_the_script_gets_its_token() {
     let variables = with_sessions("/products/* [name=token] <- token");
     let _alone = ONE_BROWSER.lock().await;
     let shop = Shop::workerd(&variables).await;
-    let session = |asked: &Asked| asked.header("cookie").strip_prefix("sid=").map(str::to_owned);
-    let sessions = AtomicUsize::new(0);
+    let sessions = Sessions::default();
     shop.origin.answer_with(move |asked| {
         if asked.path == "/buy" {
             return Reply::status(303).header("location", "/bought");
@@ -156,8 +186,8 @@ async fn a_form_without_the_script_gets_its_token() {
         if !asked.path.starts_with("/products/") {
             return Reply::html("<!doctype html><title>Shop</title>");
         }
-        let own = session(asked);
-        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        let session = sessions.of(asked);
+        let sid = &session.id;
         // Only a press on a button waits.
         let page = format!(
             "<!doctype html><title>Mug</title><form action=/buy method=post><input type=hidden name=token value='of/{sid}&#x3D;&#x3D;'>\
@@ -168,14 +198,13 @@ async fn a_form_without_the_script_gets_its_token() {
              const answer = await fetch('/buy', {{ method: 'POST', headers: {{ 'x-token': token }} }});\
              if (answer.ok) location = '/bought'; }})</script>"
         );
-        let page = Reply::html(page).header("cache-control", "no-cache, private");
-        if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+        session.reply(Reply::html(page))
     });
     run_in(&shop, "a_form_without_the_script_gets_its_token").await;
     let bought: Vec<_> = shop.origin.asked().into_iter().filter(|asked| asked.path == "/buy").collect();
     assert_eq!(bought.len(), 6);
     for asked in bought {
-        let sid = session(&asked).expect("a session");
+        let sid = session_id(&asked).expect("a session");
         let is_own =
             asked.body == format!("token=of%2F{sid}%3D%3D") || asked.header("x-token") == format!("of/{sid}==");
         assert!(is_own, "{sid}: {:?} {:?}", asked.body, asked.headers);
@@ -189,15 +218,15 @@ async fn a_page_without_a_load_gets_its_holes() {
     let variables = with_sessions("/products/* [name=token] <- token; /products/* #name <- .");
     let _alone = ONE_BROWSER.lock().await;
     let shop = Shop::workerd(&variables).await;
-    let sessions = AtomicUsize::new(0);
+    let sessions = Sessions::default();
     shop.origin.answer_with(move |asked| {
-        let own = asked.header("cookie").split("sid=").nth(1).map(str::to_owned);
-        let sid = own.clone().unwrap_or_else(|| format!("s{}", sessions.fetch_add(1, Ordering::SeqCst)));
+        let session = sessions.of(asked);
+        let sid = &session.id;
         if let Some(rest) = asked.path.strip_prefix("/buy?") {
             let page = asked.header("referer").rsplit_once("/products/").map_or("", |(_, page)| page);
             return Reply::status(if rest == format!("token={sid}-{page}") { 200 } else { 422 });
         }
-        let name = if own.is_some() { "visitor" } else { "guest" };
+        let name = if session.is_new { "guest" } else { "visitor" };
         let (path, token) = (&asked.path, format!("{sid}-{}", asked.path.replace("/products/", "")));
         let links = ["mug", "cup", "jug"].map(|item| format!("<a href=/products/{item}>{item}</a> ")).concat();
         let page = format!(
@@ -205,8 +234,7 @@ async fn a_page_without_a_load_gets_its_holes() {
              <form><input type=hidden name=token value={token}><button id=form>Buy</button></form>\
              <button id=script>Buy</button><output></output>{TURBO}</body></html>"
         );
-        let page = Reply::html(page).header("cache-control", "no-cache, private");
-        if own.is_some() { page } else { page.header("set-cookie", format!("sid={sid}; Path=/; HttpOnly")) }
+        session.reply(Reply::html(page))
     });
     run_in(&shop, "a_page_without_a_load_gets_its_holes").await;
 }
