@@ -95,12 +95,12 @@ pub async fn run(arguments: TestArguments) -> Result<(), Failure> {
         }
         has_succeeded &= group.wait().await.is_ok_and(|status| status.success());
     }
-    for lines in &summary.failures {
-        println!("\n{}", lines.join("\n"));
-    }
     println!();
     for suite in &summary.suites {
         println!("{:>5} passed, {} failed  {}", suite.passed, suite.failed, suite.name);
+    }
+    for lines in &summary.failures {
+        println!("\n{}\n", lines.join("\n"));
     }
     let (passed, failed) = summary.totals();
     // A suite that does not compile or is killed reports no failed test.

@@ -7,12 +7,12 @@ const LINES_OF_A_FAILURE: usize = 40;
 #[derive(Debug, Default)]
 pub struct Summary {
     pub suites: Vec<Suite>,
-    /// The first lines of each failed test's output. They are repeated at the end, because thousands of lines follow
-    /// the place where `cargo test` prints them.
+    /// The first lines of each failed test's output, without the backtrace. They are repeated at the end, because
+    /// thousands of lines follow the place where `cargo test` prints them.
     pub failures: Vec<Vec<String>>,
     /// The suite whose results come next.
     running: String,
-    /// True between the title of a failed test's output and the end of that output.
+    /// True between the title of a failed test's output and its backtrace or end.
     is_in_failure: bool,
 }
 
@@ -43,13 +43,13 @@ impl Summary {
         }
     }
 
-    /// Keeps a line of a failed test's output. `---- name stdout ----` opens the output of a test, and the list
-    /// `failures:` follows the last one.
+    /// Keeps a line of a failed test's output. `---- name stdout ----` opens the output of a test. A backtrace or the
+    /// list `failures:` follows.
     fn read_failure(&mut self, line: &str) {
         if line.starts_with("---- ") && line.ends_with(" ----") {
             self.is_in_failure = true;
             self.failures.push(Vec::new());
-        } else if line == "failures:" {
+        } else if ["stack backtrace:", "failures:"].contains(&line) {
             self.is_in_failure = false;
         }
         let failure = self.failures.last_mut().filter(|lines| self.is_in_failure && lines.len() < LINES_OF_A_FAILURE);
@@ -119,12 +119,12 @@ mod tests {
     fn the_output_of_each_failed_test_is_kept() {
         let long = "a line\n".repeat(100);
         let output = format!(
-            "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\nleft: 1\n\n---- b stdout ----\n{long}\n\
+            "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\nleft: 1\nstack backtrace:\n   0: f\n\n---- b stdout ----\n{long}\n\
              failures:\n    a\n    b\n\ntest result: FAILED. 0 passed; 2 failed;\n"
         );
         let mut summary = Summary::default();
         output.lines().for_each(|line| summary.read(line));
-        assert_eq!(summary.failures[0], ["---- a stdout ----", "left: 1", ""]);
+        assert_eq!(summary.failures[0], ["---- a stdout ----", "left: 1"]);
         assert_eq!(summary.failures[1].len(), LINES_OF_A_FAILURE);
         assert_eq!(summary.failures.len(), 2);
     }
