@@ -6,10 +6,8 @@ use bytes::Bytes;
 use edgefront::{
     App,
     page_cache::{
-        PageKey, Reason, SelectingHeaders, StoredPage,
-        admission::popularity_of_page,
-        holes,
-        render::{RenderOutcome, RenderRequest},
+        PageKey, Reason, RenderRequest, SelectingHeaders, StoredPage, UnstorableResponse,
+        admission::popularity_of_page, holes, render::RenderOutcome,
     },
     ports::{error::Error, fetch::Collected, html::LolHtml},
     proxy::{cookie_name, esi},
@@ -73,7 +71,7 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
                 Err(why) => not_stored(status, HeaderMap::new(), Bytes::new(), why.reason, why.cause),
             }
         }
-        RenderOutcome::NotStorable { response, why, .. } => {
+        RenderOutcome::NotStorable(UnstorableResponse { response, why, .. }) => {
             let (head, body) = response.into_parts();
             let body = match body.collect(usize::MAX).await {
                 Ok(Collected::Whole(body)) => body,

@@ -49,8 +49,8 @@ pub use account::PageAccount;
 pub use admission::admit;
 pub use cache_status::CacheStatus;
 pub use execute::{
-    ExplainedEntry, ExplainedPage, Explanation, HandedOver, answer, bypass, explain, forward_unsafe,
-    own_content_for_browser, render,
+    ExplainedEntry, ExplainedPage, Explanation, HandedOver, RenderRequest, UnstorableResponse, answer, bypass, explain,
+    forward_unsafe, own_content_for_browser, render,
 };
 pub use hit_for_miss::Unstorable;
 pub use key::PageKey;

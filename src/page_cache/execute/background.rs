@@ -2,7 +2,10 @@
 
 use std::{fmt::Display, rc::Rc};
 
-use super::render::{RenderOutcome, RenderRequest, enter_transit, render};
+use super::{
+    exchange::{RenderRequest, UnstorableResponse},
+    render::{RenderOutcome, enter_transit, render},
+};
 use crate::{
     App,
     page_cache::{
@@ -45,7 +48,7 @@ impl BackgroundRender {
                 Ok(outcome) if outcome.is_failure() => {
                     end_failed(&app, &lease, &"error of the origin").await;
                 }
-                Ok(RenderOutcome::NotStorable { response, why, .. }) => {
+                Ok(RenderOutcome::NotStorable(UnstorableResponse { response, why, .. })) => {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
                     if reason.is_lasting() && !is_usable && !selecting.may_decide(response.status()) {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use url::Url;
 
-use super::{exchange::without_dropped_cookies, render::RenderRequest};
+use super::exchange::{RenderRequest, without_dropped_cookies};
 use crate::{
     App,
     page_cache::{

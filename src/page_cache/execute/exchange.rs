@@ -2,25 +2,71 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::render::{RenderOutcome, RenderRequest};
 use crate::{
     App,
     config::{PageConfig, rules::CookieRules},
     page_cache::{
         admission::{heuristic, popularity_of_response},
         hit_for_miss::{self, Unstorable},
+        key::PageKey,
         policy::{
             Freshness, Reason, VaryFields,
             freshness::{self, Arrival, Popularity},
             validation,
         },
-        selecting::VARIED_COOKIES,
+        selecting::{SelectingHeaders, VARIED_COOKIES},
         stored_page::StoredPage,
     },
     ports::{error::Error, fetch::Response, held::Content, random, time::Timestamp},
     proxy::{self, OriginDirectives, cookie_name, esi},
     schema::ids::ItemId,
 };
+
+/// A request for a shared render.
+pub struct RenderRequest<'a> {
+    pub key: &'a PageKey,
+    pub selecting: &'a SelectingHeaders,
+    /// The selecting headers that the origin gets; None for all. An origin that states no freshness possibly omits names from
+    /// `Vary`. So it gets only headers that it has named before. A page that was stored before is rendered in the same way,
+    /// so that one client's headers cannot change everybody's page.
+    pub sent: Option<VaryFields>,
+    /// The stored page, for validation.
+    pub stored: Option<&'a StoredPage>,
+    /// `Ok` if a response without stated freshness may be stored.
+    pub popularity: Popularity,
+    /// The lease's [stamp](crate::page_cache::Lease::stamp); 0 without a lease.
+    pub stamp: u64,
+    /// Caches between edgefront and the origin must also validate.
+    pub no_cache: bool,
+    /// No visitor waits: the body may take its time.
+    pub in_background: bool,
+    /// The response may be compressed for the visitor; it is then not stored.
+    pub accepts_gzip: bool,
+}
+
+impl<'a> RenderRequest<'a> {
+    /// A request that no visitor waits for, without a stored page and without a lease. `vary`: the headers that the
+    /// origin has named; None if the page was never stored.
+    #[must_use]
+    pub fn in_background(
+        key: &'a PageKey,
+        selecting: &'a SelectingHeaders,
+        popularity: Popularity,
+        vary: Option<VaryFields>,
+    ) -> Self {
+        Self {
+            key,
+            selecting,
+            sent: vary.or_else(|| popularity.is_ok().then(VaryFields::default)),
+            stored: None,
+            popularity,
+            stamp: 0,
+            no_cache: false,
+            in_background: true,
+            accepts_gzip: false,
+        }
+    }
+}
 
 /// The outcome of an exchange.
 pub enum Exchanged<'a> {
@@ -31,13 +77,20 @@ pub enum Exchanged<'a> {
         response: Box<Response>,
         directives: OriginDirectives,
     },
-    NotStorable(RenderOutcome),
+    NotStorable(UnstorableResponse),
+}
+
+/// A response that cannot be stored.
+pub struct UnstorableResponse {
+    pub response: Box<Response>,
+    pub directives: OriginDirectives,
+    pub why: Box<Unstorable>,
 }
 
 /// Asks the origin for the page once.
 ///
 /// # Errors
-/// As [`render`](super::render::render).
+/// [`Error::Origin`]; [`Error::Database`] of the demo shop.
 pub async fn exchange<'a>(
     app: &App,
     request: &RenderRequest<'a>,
@@ -79,7 +132,7 @@ pub async fn exchange<'a>(
         }
         Err(reason) => {
             let why = Box::new(reply.unstorable(reason));
-            Exchanged::NotStorable(RenderOutcome::NotStorable { response: Box::new(response), directives, why })
+            Exchanged::NotStorable(UnstorableResponse { response: Box::new(response), directives, why })
         }
     })
 }

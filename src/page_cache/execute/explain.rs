@@ -3,10 +3,7 @@
 use http::StatusCode;
 use serde::Serialize;
 
-use super::{
-    exchange::{Exchanged, exchange},
-    render::{RenderOutcome, RenderRequest},
-};
+use super::exchange::{Exchanged, RenderRequest, UnstorableResponse, exchange};
 use crate::{
     App,
     config::PageConfig,
@@ -190,11 +187,8 @@ fn personal_route(app: &App, key: &PageKey) -> Option<&'static str> {
 /// # Errors
 /// As [`exchange`].
 async fn assess(app: &App, request: &RenderRequest<'_>) -> Result<Option<Box<Unstorable>>, Error> {
-    let outcome = match exchange(app, request, request.sent.as_ref()).await? {
-        Exchanged::NotStorable(outcome) => outcome,
-        Exchanged::Storable { .. } => return Ok(None),
-    };
-    let RenderOutcome::NotStorable { response, mut why, .. } = outcome else { return Ok(None) };
+    let exchanged = exchange(app, request, request.sent.as_ref()).await?;
+    let Exchanged::NotStorable(UnstorableResponse { response, mut why, .. }) = exchanged else { return Ok(None) };
     // Popularity is judged before the status. For the operator, an error page is an error page.
     let status = response.status();
     if status != StatusCode::OK && why.reason.lacks_popularity() {

@@ -6,8 +6,8 @@
 //! - `shared`: a render for everybody.
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
-//! - [`render`]: a shared render, from one or two [`exchange`]s with the origin. The doctor judges a storefront with it,
-//!   too.
+//! - [`render`]: a shared render, from one or two exchanges with the origin. The doctor judges a storefront with it, too.
+//! - `exchange`: one exchange with the origin, and the judgement of its response.
 //! - `esi`: the fragments of a shared render.
 //! - `bypass`: requests that bypass the cache.
 //! - `noted`: those for a page with a hit-for-miss note, which a response can end.
@@ -43,6 +43,7 @@ use self::{
 pub use self::{
     bypass::bypass,
     edge_tier::HandedOver,
+    exchange::{RenderRequest, UnstorableResponse},
     explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
     fill::own_content_for_browser,
     invalidate::forward_unsafe,

@@ -10,7 +10,7 @@ use http::{HeaderValue, StatusCode, header};
 
 use super::{
     esi,
-    exchange::{Exchanged, exchange},
+    exchange::{Exchanged, RenderRequest, UnstorableResponse, exchange},
 };
 use crate::{
     App,
@@ -19,8 +19,7 @@ use crate::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        policy::{Reason, VaryFields, conditional, freshness::Popularity, is_failure},
-        selecting::SelectingHeaders,
+        policy::{Reason, conditional, is_failure},
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
@@ -34,60 +33,19 @@ use crate::{
     schema::ids::ItemId,
 };
 
-/// A request for a shared render.
-pub struct RenderRequest<'a> {
-    pub key: &'a PageKey,
-    pub selecting: &'a SelectingHeaders,
-    /// The selecting headers that the origin gets; None for all. An origin that states no freshness possibly omits names from
-    /// `Vary`. So it gets only headers that it has named before. A page that was stored before is rendered in the same way,
-    /// so that one client's headers cannot change everybody's page.
-    pub sent: Option<VaryFields>,
-    /// The stored page, for validation.
-    pub stored: Option<&'a StoredPage>,
-    /// `Ok` if a response without stated freshness may be stored.
-    pub popularity: Popularity,
-    /// The lease's [stamp](crate::page_cache::Lease::stamp); 0 without a lease.
-    pub stamp: u64,
-    /// Caches between edgefront and the origin must also validate.
-    pub no_cache: bool,
-    /// No visitor waits: the body may take its time.
-    pub in_background: bool,
-    /// The response may be compressed for the visitor; it is then not stored.
-    pub accepts_gzip: bool,
-}
-
-impl<'a> RenderRequest<'a> {
-    /// A request that no visitor waits for, without a stored page and without a lease. `vary`: the headers that the
-    /// origin has named; None if the page was never stored.
-    #[must_use]
-    pub fn in_background(
-        key: &'a PageKey,
-        selecting: &'a SelectingHeaders,
-        popularity: Popularity,
-        vary: Option<VaryFields>,
-    ) -> Self {
-        Self {
-            key,
-            selecting,
-            sent: vary.or_else(|| popularity.is_ok().then(VaryFields::default)),
-            stored: None,
-            popularity,
-            stamp: 0,
-            no_cache: false,
-            in_background: true,
-            accepts_gzip: false,
-        }
-    }
-}
-
 /// The outcome of a render.
 pub enum RenderOutcome {
     /// A storable page. `not_modified`: the origin confirmed the stored one.
-    Complete { page: Box<StoredPage>, not_modified: bool },
+    Complete {
+        page: Box<StoredPage>,
+        not_modified: bool,
+    },
     /// A storable page whose body is still arriving.
-    Streaming { response: Box<Response>, page: Box<StreamingPage> },
-    /// A response that cannot be stored.
-    NotStorable { response: Box<Response>, directives: OriginDirectives, why: Box<Unstorable> },
+    Streaming {
+        response: Box<Response>,
+        page: Box<StreamingPage>,
+    },
+    NotStorable(UnstorableResponse),
 }
 
 impl RenderOutcome {
@@ -96,7 +54,9 @@ impl RenderOutcome {
     pub fn is_failure(&self) -> bool {
         is_failure(match self {
             Self::Complete { page, .. } => page.status,
-            Self::Streaming { response, .. } | Self::NotStorable { response, .. } => response.status(),
+            Self::Streaming { response, .. } | Self::NotStorable(UnstorableResponse { response, .. }) => {
+                response.status()
+            }
         })
     }
 }
@@ -157,7 +117,7 @@ pub async fn render(app: &App, request: &RenderRequest<'_>) -> Result<RenderOutc
         first => first,
     };
     match exchanged {
-        Exchanged::NotStorable(outcome) => Ok(outcome),
+        Exchanged::NotStorable(response) => Ok(RenderOutcome::NotStorable(response)),
         Exchanged::Storable { mut page, validated: Some(stored), .. } => {
             page.body = stored.body.clone();
             if page.tags.is_empty() {
@@ -270,7 +230,7 @@ pub(super) fn enter_transit(app: &App, bytes: Option<usize>) -> Option<Passage> 
 fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> RenderOutcome {
     let (item, tags) = (directives.item.clone(), directives.tags.clone());
     let why = Box::new(Unstorable { reason, cause: String::new(), item, tags });
-    RenderOutcome::NotStorable { response: Box::new(response), directives, why }
+    RenderOutcome::NotStorable(UnstorableResponse { response: Box::new(response), directives, why })
 }
 
 /// Removes headers that the cache computes for each response, and adds the `Date` that a cache must send.

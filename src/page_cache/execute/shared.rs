@@ -7,7 +7,8 @@ use http::{HeaderMap, StatusCode, header};
 use super::{
     Found, Miss, PageRequest,
     background::{BackgroundRender, end_unstorable, log_error, release, store_page},
-    render::{RenderOutcome, RenderRequest, StreamingPage, render as render_page},
+    exchange::{RenderRequest, UnstorableResponse},
+    render::{RenderOutcome, StreamingPage, render as render_page},
 };
 use crate::{
     App,
@@ -67,7 +68,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
     }
     let render = SharedRender { page, lease, guard, miss, now, others_have_page, note_key };
-    let (response, directives, why) = match outcome {
+    let unstorable = match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             return Box::pin(render.forward_personally(Some(*page), session)).await;
         }
@@ -78,18 +79,16 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return Box::pin(render.forward_personally(None, session)).await;
         }
         Ok(RenderOutcome::Streaming { response, page }) => return render.stream(*response, *page),
-        Ok(RenderOutcome::NotStorable { response, directives, why }) if failed => {
-            return render.finish_failed(*response, directives, why.reason).await;
-        }
-        Ok(RenderOutcome::NotStorable { response, directives, why }) => (response, directives, why),
+        Ok(RenderOutcome::NotStorable(unstorable)) if failed => return render.finish_failed(unstorable).await,
+        Ok(RenderOutcome::NotStorable(unstorable)) => unstorable,
         Err(Error::Esi(cause)) => {
             log::error!("page cache: esi: {cause}");
             let why = Box::new(Unstorable { reason: Reason::Esi, cause, item: None, tags: Vec::new() });
-            (Box::default(), OriginDirectives::default(), why)
+            UnstorableResponse { response: Box::default(), directives: OriginDirectives::default(), why }
         }
         Err(error) => return render.fail(&error),
     };
-    let not_stored = NotStored { response: *response, directives, why, sent, was_compressed: accepts_gzip };
+    let not_stored = NotStored { unstorable, sent, was_compressed: accepts_gzip };
     // Boxed: otherwise the future of every page would be as large as this one.
     Box::pin(render.finish_not_stored(not_stored, session)).await
 }
@@ -108,11 +107,9 @@ struct SharedRender {
     note_key: String,
 }
 
-/// A response that cannot be stored.
+/// A response that cannot be stored, and the request to the origin.
 struct NotStored {
-    response: Response,
-    directives: OriginDirectives,
-    why: Box<Unstorable>,
+    unstorable: UnstorableResponse,
     /// See [`RenderRequest::sent`].
     sent: Option<VaryFields>,
     was_compressed: bool,
@@ -122,7 +119,7 @@ impl NotStored {
     /// Returns whether the origin may answer the visitor's own request in another way. A page that only
     /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes.
     fn needs_own_response(&self, page: &PageRequest, has_user: bool) -> bool {
-        let Self { response, directives, why, sent, .. } = self;
+        let Self { unstorable: UnstorableResponse { response, directives, why }, sent, .. } = self;
         let (headers, lacks_room) = (response.headers(), why.reason.lacks_room());
         let has_holes = || page.visit.app.config.page.holes.of_path(page.key.path()).next().is_some();
         (page.has_personal_headers || has_user) && (!lacks_room || has_holes())
@@ -187,8 +184,9 @@ impl SharedRender {
     }
 
     /// Answers with the origin's server error.
-    async fn finish_failed(self, response: Response, directives: OriginDirectives, reason: Reason) -> Answer {
-        let answer = self.page.pass_on(response, directives, self.not_stored_status(reason)).await;
+    async fn finish_failed(self, unstorable: UnstorableResponse) -> Answer {
+        let status = self.not_stored_status(unstorable.why.reason);
+        let answer = self.page.pass_on(*unstorable.response, unstorable.directives, status).await;
         answer.followed_by(self.lease.map(|lease| release(&self.page.visit.app, lease)))
     }
 
@@ -198,7 +196,7 @@ impl SharedRender {
     async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
         let has_user = session.as_ref().is_some_and(|session| session.user.is_some());
         let needs_own_response = not_stored.needs_own_response(&self.page, has_user);
-        let NotStored { response, directives, why, was_compressed, .. } = not_stored;
+        let NotStored { unstorable: UnstorableResponse { response, directives, why }, was_compressed, .. } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, others_have_page, note_key, .. } = self;
@@ -220,7 +218,7 @@ impl SharedRender {
         let answer = if needs_own_response {
             page.forward(session, status).await
         } else {
-            page.pass_on(response, directives, status).await
+            page.pass_on(*response, directives, status).await
         };
         answer.followed_by(ended)
     }
