@@ -1,4 +1,5 @@
-//! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render.
+//! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render. [`FollowUp`]
+//! decides which responses leave one.
 //!
 //! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>` (the names as those
 //! of a stored page), a newline, and the cause in the response. The stamp is the latest purge before the render:
@@ -38,6 +39,42 @@ impl Unstorable {
     pub fn encode(&self, stamp: u64) -> String {
         let names = encode_names(&self.tags, self.item.as_ref());
         format!("unstorable {stamp} {} {names}\n{}", self.reason.as_str(), self.cause)
+    }
+}
+
+/// The work that follows a response that cannot be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowUp {
+    /// None: the next request may render the page.
+    Nothing,
+    /// Render the page without a coding. It can then be stored.
+    RenderUncompressed,
+    /// Note that requests like this one get no shared render.
+    NoteRequest,
+    /// Note that only popularity can admit the page.
+    NoteUnpopular,
+    /// Note a failed render: requests that wait for it would find no page either.
+    NoteFailure,
+    /// Leave a hit-for-miss note: in the isolate, and in Redis for the waiting requests of other isolates.
+    NoteUnstorable,
+}
+
+impl FollowUp {
+    /// `was_compressed`: the origin was asked for a compressed body. `is_of_one_client`: the response shows nothing about
+    /// other clients, because they still have the page or because this client's headers may decide. One client's reload or
+    /// variant must not delete the page for the others.
+    #[must_use]
+    pub const fn of(reason: Reason, was_compressed: bool, is_of_one_client: bool) -> Self {
+        match reason {
+            Reason::Encoding if was_compressed => Self::RenderUncompressed,
+            Reason::Vary => Self::NoteRequest,
+            Reason::Unpopular if is_of_one_client => Self::NoteRequest,
+            Reason::Unpopular => Self::NoteUnpopular,
+            Reason::Busy if !is_of_one_client => Self::NoteFailure,
+            _ if !reason.is_lasting() => Self::Nothing,
+            _ if is_of_one_client => Self::NoteRequest,
+            _ => Self::NoteUnstorable,
+        }
     }
 }
 
@@ -94,6 +131,26 @@ mod tests {
         }
         assert_eq!(decode("unstorable"), Some((Reason::Unstorable, "")), "an older version's");
         assert_eq!(decode("known"), None);
+    }
+
+    #[test]
+    fn a_response_of_one_client_leaves_no_note_for_others() {
+        use FollowUp::{NoteFailure, NoteRequest, NoteUnpopular, NoteUnstorable, Nothing, RenderUncompressed};
+        for (reason, of_one_client, of_all) in [
+            (Reason::Private, NoteRequest, NoteUnstorable),
+            (Reason::TooLarge, NoteRequest, NoteUnstorable),
+            (Reason::Encoding, NoteRequest, NoteUnstorable),
+            (Reason::Esi, NoteRequest, NoteUnstorable),
+            (Reason::Vary, NoteRequest, NoteRequest),
+            (Reason::Unpopular, NoteRequest, NoteUnpopular),
+            (Reason::Busy, Nothing, NoteFailure),
+            (Reason::Spelling, Nothing, Nothing),
+        ] {
+            let follow_up = [true, false].map(|is_of_one_client| FollowUp::of(reason, false, is_of_one_client));
+            assert_eq!(follow_up, [of_one_client, of_all], "{reason:?}");
+        }
+        let compressed = [Reason::Encoding, Reason::Private].map(|reason| FollowUp::of(reason, true, false));
+        assert_eq!(compressed, [RenderUncompressed, NoteUnstorable]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     App,
     page_cache::{
-        hit_for_miss::Unstorable,
+        hit_for_miss::{FollowUp, Unstorable},
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, Wanted, look_up, others_have_page, take_lease},
         memory::RenderGuard,
@@ -36,7 +36,7 @@ impl BackgroundRender {
         Box::pin(async move {
             let Self { app, key, selecting, lease, popularity } = self;
             let guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
-            let is_usable = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
+            let others_have_page = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
             let vary = stored.as_ref().map(|page| page.vary.clone());
             let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);
             (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
@@ -51,7 +51,8 @@ impl BackgroundRender {
                 Ok(RenderOutcome::NotStorable(UnstorableResponse { response, why, .. })) => {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
-                    if reason.is_lasting() && !is_usable && !selecting.may_decide(response.status()) {
+                    let is_of_one_client = others_have_page || selecting.may_decide(response.status());
+                    if FollowUp::of(*reason, false, is_of_one_client) == FollowUp::NoteUnstorable {
                         end_unstorable(&app, &lease, &why).await;
                     } else {
                         log_error(store::release(&app.redis, &lease).await);

@@ -14,7 +14,7 @@ use crate::{
     App,
     page_cache::{
         cache_status::CacheStatus,
-        hit_for_miss::Unstorable,
+        hit_for_miss::{FollowUp, Unstorable},
         holes::is_html,
         lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
@@ -201,20 +201,26 @@ impl SharedRender {
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, others_have_page, note_key, .. } = self;
         let app = page.visit.app.clone();
-        let ended = if was_compressed && reason == Reason::Encoding {
-            // Only the coding prevents the store. Without it, the page can be stored.
-            let (key, selecting) = (page.key.clone(), page.selecting.clone());
-            let popularity = miss.popularity;
-            lease.map(|lease| BackgroundRender { app: app.clone(), key, selecting, lease, popularity }.run(None))
-        } else if others_have_page || reason == Reason::Vary || page.selecting.may_decide(response.status()) {
-            // One client's reload or variant must not delete the page for the others. Requests like it no longer wait for the lease.
-            if reason.is_lasting() || matches!(reason, Reason::Vary | Reason::Unpopular) {
-                app.pages.note_unstorable_personal(&note_key, reason, page.visit.now);
+        let is_of_one_client = others_have_page || page.selecting.may_decide(response.status());
+        let follow_up = FollowUp::of(reason, was_compressed, is_of_one_client);
+        let (hash, now) = (page.key.hash(), page.visit.now);
+        match follow_up {
+            FollowUp::Nothing | FollowUp::RenderUncompressed => {}
+            FollowUp::NoteRequest => app.pages.note_unstorable_personal(&note_key, reason, now),
+            FollowUp::NoteUnpopular => app.pages.note_unpopular(hash, now),
+            FollowUp::NoteFailure => app.pages.note_failure(hash, app.clock.now()),
+            FollowUp::NoteUnstorable => app.pages.note_unstorable(hash, reason, now),
+        }
+        let ended = lease.map(|lease| match follow_up {
+            FollowUp::RenderUncompressed => {
+                let (key, selecting, popularity) = (page.key.clone(), page.selecting.clone(), miss.popularity);
+                BackgroundRender { app, key, selecting, lease, popularity }.run(None)
             }
-            lease.map(|lease| release(&app, lease))
-        } else {
-            note_unstorable(&page, lease, why)
-        };
+            FollowUp::NoteUnstorable => {
+                Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease, &why).await) })
+            }
+            _ => release(&app, lease),
+        });
         let answer = if needs_own_response {
             page.forward(session, status).await
         } else {
@@ -262,24 +268,6 @@ fn storing(app: Rc<App>, lease: Option<Lease>, guard: Option<RenderGuard>, page:
     Some(Box::pin(async move {
         store_page(&app, &lease, page, guard).await;
     }))
-}
-
-/// Notes that the page cannot be stored: in the isolate, and in Redis for the waiting requests of other isolates.
-fn note_unstorable(page: &PageRequest, lease: Option<Lease>, why: Box<Unstorable>) -> Option<BackgroundTask> {
-    let (app, now, reason) = (page.visit.app.clone(), page.visit.now, why.reason);
-    if reason.is_lasting() {
-        app.pages.note_unstorable(page.key.hash(), reason, now);
-    } else if reason == Reason::Unpopular {
-        app.pages.note_unpopular(page.key.hash(), now);
-    } else if reason == Reason::Busy {
-        // Requests that wait for this render would find no page either.
-        app.pages.note_failure(page.key.hash(), app.clock.now());
-    }
-    let lease = lease?;
-    if !reason.is_lasting() {
-        return Some(release(&app, lease));
-    }
-    Some(Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease, &why).await) }))
 }
 
 /// Returns whether the client accepts gzip with a weight above 0 (RFC 9110 §12.5.3).
