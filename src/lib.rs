@@ -26,7 +26,7 @@ use crate::{
     metrics::traffic::TrafficCounters,
     ports::{
         circuit_breaker::CircuitBreaker, database::Database, fetch::Fetch, home::Home, html::Html,
-        rate_limit::RateLimits, time::Clock, transit::Transit,
+        rate_limit::RateLimits, semaphore::MemorySemaphore, time::Clock,
     },
     ranking::activity::Activity,
     schema::redis::Redis,
@@ -73,8 +73,8 @@ pub struct App {
     pub circuit: CircuitBreaker,
     /// The isolate's memory of pages.
     pub pages: page_cache::PageMemory,
-    /// The pages and fragments that are being assembled, rendered or stored.
-    pub transit: Transit,
+    /// Bounds the memory of pages and fragments that are being assembled, rendered or stored.
+    pub semaphore: MemorySemaphore,
     /// The location's cache of pages.
     pub location: page_cache::LocationPages,
     /// The isolate's memory of idle jobs.
@@ -118,7 +118,7 @@ impl App {
             limits,
             circuit,
             pages,
-            transit: Transit::default(),
+            semaphore: MemorySemaphore::default(),
             location,
             jobs: jobs::JobMemory::default(),
             rows,

@@ -21,7 +21,7 @@ pub mod problem;
 pub(crate) mod random;
 pub mod rate_limit;
 pub mod recent;
+pub mod semaphore;
 pub mod sort;
 pub mod time;
-pub mod transit;
 pub mod writer_lease;

@@ -23,7 +23,7 @@ use crate::{
     ports::{
         error::Error,
         fetch::{Body, FetchError, Request, Response, content_length},
-        transit::{Passage, Passed},
+        semaphore::{CollectOutcome, MemoryPermit},
     },
 };
 
@@ -85,7 +85,7 @@ pub struct Fragment {
     /// The lines of `Set-Cookie`.
     pub cookies: Vec<HeaderValue>,
     /// None without a body.
-    _passage: Option<Passage>,
+    _permit: Option<MemoryPermit>,
 }
 
 /// The fragment `src`, or `alt` in its place. `uri` and `headers` are those of the visitor's request for the page.
@@ -116,21 +116,21 @@ async fn fetch_path(app: &Rc<App>, uri: &Uri, headers: &HeaderMap, path: &str) -
     if head.status != StatusCode::OK {
         return Err(failed(&format_args!("status {}", head.status.as_u16())));
     }
-    let (body, passage) = whole(app, &head.headers, body).await.map_err(|error| match error {
+    let (body, permit) = whole(app, &head.headers, body).await.map_err(|error| match error {
         Error::Busy => Error::Busy,
         error => failed(&error),
     })?;
     let cookies = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();
-    Ok(Fragment { body, cookies, _passage: Some(passage) })
+    Ok(Fragment { body, cookies, _permit: Some(permit) })
 }
 
 const TOO_LARGE: &str = "the body exceeds PAGE_MAX_BYTES";
 
-/// The whole body of a page or a fragment, as text. It counts as in transit until the guard is dropped.
+/// The whole body of a page or a fragment, as text. The permit counts its memory until it is dropped.
 ///
 /// # Errors
 /// [`Error::Esi`] if it is too large, or is no text; [`Error::Origin`] if it is late or truncated; [`Error::Busy`].
-pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<(Bytes, Passage), Error> {
+pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<(Bytes, MemoryPermit), Error> {
     let refused = |cause: &str| Err(Error::Esi(cause.to_owned()));
     if is_compressed(headers) {
         return refused("the body is compressed");
@@ -140,13 +140,13 @@ pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<(Bytes,
     if length.is_some_and(|length| length > limit) {
         return refused(TOO_LARGE);
     }
-    let mut passage = app.transit.admit_fragment(length, now, now + timeout).ok_or(Error::Busy)?;
-    match passage.collect(body, limit, std::pin::pin!(app.clock.sleep(timeout))).await {
-        Ok(Passed::Whole(body)) if length.is_none_or(|length| length == body.len()) => Ok((body, passage)),
-        Ok(Passed::TooLarge(_)) => refused(TOO_LARGE),
-        Ok(Passed::NoRoom(_)) => Err(Error::Busy),
-        Ok(Passed::Slow(_)) => Err(FetchError::Timeout.into()),
-        Ok(Passed::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
+    let mut permit = app.semaphore.try_acquire_for_fragment(length, now, now + timeout).ok_or(Error::Busy)?;
+    match permit.collect(body, limit, std::pin::pin!(app.clock.sleep(timeout))).await {
+        Ok(CollectOutcome::Whole(body)) if length.is_none_or(|length| length == body.len()) => Ok((body, permit)),
+        Ok(CollectOutcome::TooLarge(_)) => refused(TOO_LARGE),
+        Ok(CollectOutcome::NoPermit(_)) => Err(Error::Busy),
+        Ok(CollectOutcome::Slow(_)) => Err(FetchError::Timeout.into()),
+        Ok(CollectOutcome::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
     }
 }
 
@@ -161,7 +161,7 @@ pub async fn with_fragments<F>(
     body: Body,
     fetch: impl AsyncFn(&Url, &Include) -> Result<F, Error>,
 ) -> Result<(Template, Vec<F>), Error> {
-    let (template, _passage) = whole(app, headers, body).await?;
+    let (template, _permit) = whole(app, headers, body).await?;
     let url = Url::parse(url).map_err(|_| Error::Platform("a page's URL is invalid".to_owned()))?;
     let template = esi::scan(&template, &url, app.config.origin.url.as_ref())?;
     let found = join_all(template.includes.iter().map(|include| fetch(&url, include))).await;
@@ -208,7 +208,7 @@ async fn expand(visit: &Visit, head: &RequestHead, response: Response) -> Result
         match fragment {
             Err(error) if include.continue_on_error => {
                 log::warn!("{error}");
-                Ok(Fragment { body: Bytes::new(), cookies: Vec::new(), _passage: None })
+                Ok(Fragment { body: Bytes::new(), cookies: Vec::new(), _permit: None })
             }
             fragment => fragment,
         }

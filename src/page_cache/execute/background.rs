@@ -4,7 +4,7 @@ use std::{fmt::Display, rc::Rc};
 
 use super::{
     exchange::{RenderRequest, UnstorableResponse},
-    render::{RenderOutcome, enter_transit, render},
+    render::{RenderOutcome, acquire_memory, render},
 };
 use crate::{
     App,
@@ -112,8 +112,8 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
 pub async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Option<RenderGuard>) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
-    let Some(_passage) = enter_transit(app, Some(page.body.len())) else {
-        log::warn!("page cache: a page was not stored: too many are in transit");
+    let Some(_permit) = acquire_memory(app, Some(page.body.len())) else {
+        log::warn!("page cache: a page was not stored: other pages take all of the memory for pages");
         return log_error(store::release(&app.redis, lease).await);
     };
     let page = StoredPage { render: lease.id().to_owned(), ..page };

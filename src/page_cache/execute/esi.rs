@@ -19,7 +19,7 @@ use crate::{
         },
         stored_page::StoredPage,
     },
-    ports::{error::Error, fetch::Response, time::Timestamp, transit::Passage},
+    ports::{error::Error, fetch::Response, semaphore::MemoryPermit, time::Timestamp},
     proxy::{
         self, directives,
         esi::{CAPABILITY, CAPABILITY_HEADER, Include},
@@ -76,7 +76,7 @@ struct SharedFragment {
     /// The fragment failed at this time.
     failed: Option<Timestamp>,
     /// None without a body.
-    _passage: Option<Passage>,
+    _permit: Option<MemoryPermit>,
 }
 
 impl SharedFragment {
@@ -198,7 +198,7 @@ impl Sender<'_> {
         if !fields.iter().all(|field| field == "cookie" || vary.contains(field)) {
             return Err(Missing::Private(Reason::Vary));
         }
-        let (body, passage) = fragments::whole(app, &headers, body).await.map_err(|error| match error {
+        let (body, permit) = fragments::whole(app, &headers, body).await.map_err(|error| match error {
             Error::Busy => Missing::Busy,
             error => failed(&error),
         })?;
@@ -212,7 +212,7 @@ impl Sender<'_> {
             limit,
             tags: directives.tags,
             failed: None,
-            _passage: Some(passage),
+            _permit: Some(permit),
         })
     }
 }

@@ -9,7 +9,7 @@ use std::{cell::LazyCell, rc::Rc};
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::render::enter_transit;
+use super::render::acquire_memory;
 use crate::{
     App, carts,
     page_cache::{
@@ -26,7 +26,7 @@ use crate::{
     ports::{
         fetch::{Request, Response, content_length},
         html::escaped,
-        transit::Passed,
+        semaphore::CollectOutcome,
     },
     proxy::{self, Visit},
     sessions::cookie,
@@ -269,10 +269,10 @@ async fn fetch(app: &Rc<App>, request: Request) -> Result<OriginPage, NotFilled>
         return Err(NotFilled::NotHtml);
     }
     let page = &app.config.page;
-    let Some(mut passage) = enter_transit(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
-    let body = match passage.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await {
-        Ok(Passed::Whole(body)) => body,
-        Ok(Passed::NoRoom(_)) => return Err(NotFilled::Busy),
+    let Some(mut permit) = acquire_memory(app, content_length(&head.headers)) else { return Err(NotFilled::Busy) };
+    let body = match permit.collect(body, page.max_bytes, std::pin::pin!(std::future::pending())).await {
+        Ok(CollectOutcome::Whole(body)) => body,
+        Ok(CollectOutcome::NoPermit(_)) => return Err(NotFilled::Busy),
         _ => return Err(NotFilled::Body),
     };
     let cookies: Vec<_> = head.headers.get_all(header::SET_COOKIE).iter().cloned().collect();

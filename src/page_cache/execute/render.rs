@@ -27,7 +27,7 @@ use crate::{
         error::Error,
         fetch::{BodyCopy, FetchError, NotCopied, Response, content_length},
         header_names::append_text,
-        transit::{Passage, Passed},
+        semaphore::{CollectOutcome, MemoryPermit},
     },
     proxy::OriginDirectives,
     schema::ids::ItemId,
@@ -66,7 +66,7 @@ pub struct StreamingPage {
     page: StoredPage,
     content_length: Option<usize>,
     copy: BodyCopy,
-    _passage: Passage,
+    _permit: MemoryPermit,
 }
 
 impl StreamingPage {
@@ -87,7 +87,7 @@ impl StreamingPage {
     /// # Errors
     /// The reason why it cannot be stored: the body was too large, or it broke off.
     pub async fn complete(self, app: &App, key: &PageKey) -> Result<StoredPage, Unstorable> {
-        let Self { mut page, content_length, copy, _passage } = self;
+        let Self { mut page, content_length, copy, _permit } = self;
         let reason = match copy.await {
             Ok(body) if content_length.is_none_or(|length| length == body.len()) => {
                 page.body = body.into();
@@ -177,7 +177,7 @@ async fn collect(
     directives: OriginDirectives,
 ) -> Result<RenderOutcome, Error> {
     let content_length = content_length(response.headers());
-    let Some(mut passage) = enter_transit(app, content_length) else {
+    let Some(mut permit) = acquire_memory(app, content_length) else {
         return Ok(not_storable(Reason::Busy, response, directives));
     };
     let (head, body) = response.into_parts();
@@ -185,22 +185,26 @@ async fn collect(
     // The visitor's content must be in the holes from the first byte on.
     let is_patient = request.in_background || !hole_rules(app, request.key, &page).is_empty();
     let patience = app.clock.sleep(if is_patient { app.config.origin.timeout } else { COLLECT_TIMEOUT });
-    let passed = match content_length {
+    let collected = match content_length {
         // A body that is known to be too large is passed on at once.
-        Some(length) if length > limit => Ok(Passed::TooLarge(body)),
-        _ => passage.collect(body, limit, std::pin::pin!(patience)).await,
+        Some(length) if length > limit => Ok(CollectOutcome::TooLarge(body)),
+        _ => permit.collect(body, limit, std::pin::pin!(patience)).await,
     };
-    match passed {
-        Ok(Passed::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
-        Ok(Passed::Whole(body)) if content_length.is_none_or(|length| length == body.len()) => {
+    match collected {
+        Ok(CollectOutcome::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
+        Ok(CollectOutcome::Whole(body)) if content_length.is_none_or(|length| length == body.len()) => {
             page.body = body.into();
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: false })
         }
-        Ok(Passed::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
-        Ok(Passed::TooLarge(body)) => Ok(not_storable(Reason::TooLarge, Response::from_parts(head, body), directives)),
-        Ok(Passed::NoRoom(body)) => Ok(not_storable(Reason::Busy, Response::from_parts(head, body), directives)),
-        Ok(Passed::Slow(body)) => {
+        Ok(CollectOutcome::Whole(_)) | Err(_) => Err(FetchError::Unreachable.into()),
+        Ok(CollectOutcome::TooLarge(body)) => {
+            Ok(not_storable(Reason::TooLarge, Response::from_parts(head, body), directives))
+        }
+        Ok(CollectOutcome::NoPermit(body)) => {
+            Ok(not_storable(Reason::Busy, Response::from_parts(head, body), directives))
+        }
+        Ok(CollectOutcome::Slow(body)) => {
             let (body, copy) = body.copied(limit);
             set_stored_headers(&mut page);
             let mut headers = page.visible_headers();
@@ -215,16 +219,16 @@ async fn collect(
             let mut response = Response::new(body);
             *response.status_mut() = page.status;
             *response.headers_mut() = headers;
-            let page = Box::new(StreamingPage { page: *page, content_length, copy, _passage: passage });
+            let page = Box::new(StreamingPage { page: *page, content_length, copy, _permit: permit });
             Ok(RenderOutcome::Streaming { response: Box::new(response), page })
         }
     }
 }
 
-/// Admits a page of `bytes`, if its length is known, to this program's memory.
-pub(super) fn enter_transit(app: &App, bytes: Option<usize>) -> Option<Passage> {
+/// A permit for a page of `bytes`, if its length is known.
+pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPermit> {
     let now = app.clock.now();
-    app.transit.admit(bytes, now, now + app.config.origin.timeout)
+    app.semaphore.try_acquire(bytes, now, now + app.config.origin.timeout)
 }
 
 fn not_storable(reason: Reason, response: Response, directives: OriginDirectives) -> RenderOutcome {

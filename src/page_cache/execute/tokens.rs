@@ -11,7 +11,7 @@
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, header};
 
-use super::{bypass::bypass, fill::own_content_for_browser, render::enter_transit};
+use super::{bypass::bypass, fill::own_content_for_browser, render::acquire_memory};
 use crate::{
     App,
     config::rules::{HoleRules, HoleSource},
@@ -25,7 +25,7 @@ use crate::{
     ports::{
         answer::Answer,
         fetch::{Body, FetchError, Request, content_length},
-        transit::{Passage, Passed},
+        semaphore::{CollectOutcome, MemoryPermit},
     },
     proxy::{self, Visit, cookie_name, with_path},
 };
@@ -38,7 +38,7 @@ const MAX_BODY: usize = 64 << 10;
 pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
     let app = &visit.app;
     let (mut head, body) = request.into_parts();
-    let (mut body, mut passage) = match read(app, &head.headers, body).await {
+    let (mut body, mut permit) = match read(app, &head.headers, body).await {
         Ok(read) => read,
         Err(error) => {
             let mut response = proxy::failure(app, &error.into(), &head.headers);
@@ -67,10 +67,10 @@ pub(super) async fn forward(visit: &Visit, request: Request) -> Answer {
             Err(problem) => log::warn!("tokens: {problem}"),
         }
     } else {
-        passage = None;
+        permit = None;
     }
     let mut answer = bypass(visit, Reason::Method, Request::from_parts(head, body)).await;
-    drop(passage);
+    drop(permit);
     // The shop's response is newer than the page.
     let newer: Vec<_> = answer.response.headers().get_all(header::SET_COOKIE).iter().map(cookie_name).collect();
     for line in cookies {
@@ -91,14 +91,16 @@ pub(super) fn may_have_placeholders(app: &App, request: &Request) -> bool {
 }
 
 /// Reads a body of at most [`MAX_BODY`] bytes. A longer or slow one, and one without a known length, stays a stream.
-async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Option<Passage>), FetchError> {
+async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Option<MemoryPermit>), FetchError> {
     let length = content_length(headers).filter(|length| *length <= MAX_BODY);
-    let Some(mut passage) = length.and_then(|length| enter_transit(app, Some(length))) else { return Ok((body, None)) };
+    let Some(mut permit) = length.and_then(|length| acquire_memory(app, Some(length))) else { return Ok((body, None)) };
     let patience = app.clock.sleep(app.config.page.holes_wait);
-    match passage.collect(body, MAX_BODY, std::pin::pin!(patience)).await {
-        Ok(Passed::Whole(bytes)) if Some(bytes.len()) == length => Ok((Body::Bytes(bytes), Some(passage))),
-        Ok(Passed::Whole(_)) | Err(_) => Err(FetchError::Unreachable),
-        Ok(Passed::TooLarge(body) | Passed::Slow(body) | Passed::NoRoom(body)) => Ok((body, None)),
+    match permit.collect(body, MAX_BODY, std::pin::pin!(patience)).await {
+        Ok(CollectOutcome::Whole(bytes)) if Some(bytes.len()) == length => Ok((Body::Bytes(bytes), Some(permit))),
+        Ok(CollectOutcome::Whole(_)) | Err(_) => Err(FetchError::Unreachable),
+        Ok(CollectOutcome::TooLarge(body) | CollectOutcome::Slow(body) | CollectOutcome::NoPermit(body)) => {
+            Ok((body, None))
+        }
     }
 }
 
