@@ -49,8 +49,8 @@ pub enum FollowUp {
     Nothing,
     /// Render the page without a coding. It can then be stored.
     RenderUncompressed,
-    /// Note that requests like this one get no shared render.
-    NoteRequest,
+    /// Note that requests of this [class](super::selecting::RequestClass) get no shared render.
+    NoteClass,
     /// Note that only popularity can admit the page.
     NoteUnpopular,
     /// Note a failed render: requests that wait for it would find no page either.
@@ -67,12 +67,12 @@ impl FollowUp {
     pub const fn of(reason: Reason, was_compressed: bool, is_of_one_client: bool) -> Self {
         match reason {
             Reason::Encoding if was_compressed => Self::RenderUncompressed,
-            Reason::Vary => Self::NoteRequest,
-            Reason::Unpopular if is_of_one_client => Self::NoteRequest,
+            Reason::Vary => Self::NoteClass,
+            Reason::Unpopular if is_of_one_client => Self::NoteClass,
             Reason::Unpopular => Self::NoteUnpopular,
             Reason::Busy if !is_of_one_client => Self::NoteFailure,
             _ if !reason.is_lasting() => Self::Nothing,
-            _ if is_of_one_client => Self::NoteRequest,
+            _ if is_of_one_client => Self::NoteClass,
             _ => Self::NoteUnstorable,
         }
     }
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn a_response_of_one_client_leaves_no_note_for_others() {
-        use FollowUp::{NoteFailure, NoteRequest, NoteUnpopular, NoteUnstorable, Nothing, RenderUncompressed};
+        use FollowUp::{NoteClass, NoteFailure, NoteUnpopular, NoteUnstorable, Nothing, RenderUncompressed};
         for (reason, of_one_client, of_all) in [
-            (Reason::Private, NoteRequest, NoteUnstorable),
-            (Reason::TooLarge, NoteRequest, NoteUnstorable),
-            (Reason::Encoding, NoteRequest, NoteUnstorable),
-            (Reason::Esi, NoteRequest, NoteUnstorable),
-            (Reason::Vary, NoteRequest, NoteRequest),
-            (Reason::Unpopular, NoteRequest, NoteUnpopular),
+            (Reason::Private, NoteClass, NoteUnstorable),
+            (Reason::TooLarge, NoteClass, NoteUnstorable),
+            (Reason::Encoding, NoteClass, NoteUnstorable),
+            (Reason::Esi, NoteClass, NoteUnstorable),
+            (Reason::Vary, NoteClass, NoteClass),
+            (Reason::Unpopular, NoteClass, NoteUnpopular),
             (Reason::Busy, Nothing, NoteFailure),
             (Reason::Spelling, Nothing, Nothing),
         ] {

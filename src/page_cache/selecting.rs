@@ -155,6 +155,26 @@ impl SelectingHeaders {
     }
 }
 
+/// The requests for a page with the same selecting headers, all with personal headers or all without. A note on a class
+/// does not affect other requests: they still get the stored page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestClass(String);
+
+impl RequestClass {
+    /// The class of a request for the page with this hash. `vary`: the fields on which the page is known to vary.
+    #[must_use]
+    pub fn of(hash: &str, selecting: &SelectingHeaders, vary: &VaryFields, has_personal_headers: bool) -> Self {
+        let variant = selecting.variant(&selecting.with_varied(vary));
+        let kind = if has_personal_headers { "personal" } else { "plain" };
+        Self(format!("{hash} {kind} {}", variant.as_deref().unwrap_or("-")))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +246,19 @@ mod tests {
         assert!(!selecting.lacks(&fields, Some(&VaryFields::default())));
         assert!(selecting.may_decide(StatusCode::FOUND) && !selecting.may_decide(StatusCode::OK));
         assert!(!SelectingHeaders::of(&headers(&[]), &rules, &VisitorCookies::default()).may_decide(StatusCode::FOUND));
+    }
+
+    #[test]
+    fn a_class_has_the_requests_with_the_same_selecting_headers() {
+        let class = |hash, value, has_personal_headers| {
+            let selecting = SelectingHeaders::of(&headers(&[("foo", value)]), &listed(), &VisitorCookies::default());
+            RequestClass::of(hash, &selecting, &VaryFields::from_text("foo"), has_personal_headers)
+        };
+        let own = class("a", "1", false);
+        assert_eq!(own, class("a", "1", false));
+        for other in [class("b", "1", false), class("a", "2", false), class("a", "1", true)] {
+            assert_ne!(own, other);
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl BackgroundRender {
     pub fn run(self, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
         Box::pin(async move {
             let Self { app, key, selecting, lease, popularity } = self;
-            let guard = app.pages.start_render(key.hash(), app.clock.now() + app.config.origin.timeout);
+            let guard = app.pages.renders.start(key.hash(), app.clock.now() + app.config.origin.timeout);
             let others_have_page = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
             let vary = stored.as_ref().map(|page| page.vary.clone());
             let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);

@@ -12,6 +12,7 @@ use crate::{
             Reuse, VaryFields,
             freshness::{Popularity, is_never_fresh},
         },
+        selecting::RequestClass,
         stored_page::StoredPage,
     },
     ports::time::Timestamp,
@@ -40,7 +41,7 @@ impl PageRequest {
         let reuse = |stored| if is_rendered_anew { Reuse::Fresh } else { self.directives.reuse(stored) };
         let reuse = stored.as_ref().map(reuse);
         let asks_origin = matches!(reuse, None | Some(Reuse::Forward(_)));
-        let is_noted = || app.pages.unstorable_personal(&self.note_key(&lookup.vary), now).is_some();
+        let is_noted = || app.pages.is_unstorable_for(&self.class(&lookup.vary), now);
         Known {
             stored: reuse,
             has_variants: !lookup.vary.is_empty(),
@@ -68,12 +69,9 @@ impl PageRequest {
         }
     }
 
-    /// The key of a note that affects only requests like this one: with the same selecting headers, and with personal headers
-    /// if this one has them. Other requests still get the stored page.
-    pub(super) fn note_key(&self, vary: &VaryFields) -> String {
-        let variant = self.selecting.variant(&self.selecting.with_varied(vary));
-        let kind = if self.has_personal_headers { "personal" } else { "plain" };
-        format!("{} {kind} {}", self.key.hash(), variant.as_deref().unwrap_or("-"))
+    /// The class of this request. `vary`: as in the lookup.
+    pub(super) fn class(&self, vary: &VaryFields) -> RequestClass {
+        RequestClass::of(self.key.hash(), &self.selecting, vary, self.has_personal_headers)
     }
 
     pub(super) fn popularity(&self, lookup: &LookupResult) -> Popularity {

@@ -287,7 +287,7 @@ impl PageRequest {
                     let waited = wait.get_or_insert(Waited { reason, is_over: false, unstorable: None });
                     waited.is_over = now >= give_up;
                     // Single flight within the isolate: Redis is asked again when the local render ends.
-                    if app.pages.is_rendering(self.key.hash(), now) {
+                    if app.pages.renders.has(self.key.hash(), now) {
                         continue;
                     }
                     waited.unstorable = app.pages.unstorable(self.key.hash(), now);

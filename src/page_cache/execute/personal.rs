@@ -28,7 +28,7 @@ use crate::{
 
 /// Forwards the visitor's own request. A response that claims to be shared is rendered for everybody afterwards.
 pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
-    let note_key = page.note_key(&found.lookup.vary);
+    let class = page.class(&found.lookup.vary);
     let PageRequest { visit, key, selecting, has_personal_headers, request, .. } = page;
     let (app, now, lease) = (visit.app.clone(), visit.now, found.lookup.lease);
     let stored = found.lookup.page.map(Rc::<StoredPage>::from);
@@ -67,7 +67,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         && !failed
     {
         if reason == Reason::Vary {
-            app.pages.note_unstorable_personal(&note_key, reason, now);
+            app.pages.note_unstorable_for(&class, now);
         }
         // A page that was stored before is shared for other visitors.
         if reason.is_lasting() && found.lookup.state == PageState::Unknown {

@@ -19,6 +19,7 @@ use crate::{
         lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
         policy::{ForwardReason, Reason, VaryFields},
+        selecting::RequestClass,
         store,
         stored_page::StoredPage,
     },
@@ -37,10 +38,10 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let app = page.visit.app.clone();
     let Found { lookup: LookupResult { page: stored, lease, vary, state, .. }, session, .. } = found;
     let others_have_page = others_have_page(stored.as_deref(), !vary.is_empty(), page.visit.now);
-    let note_key = page.note_key(&vary);
+    let class = page.class(&vary);
     let is_known = state == PageState::Shared;
     let guard =
-        lease.as_ref().map(|_| app.pages.start_render(page.key.hash(), page.visit.now + app.config.origin.timeout));
+        lease.as_ref().map(|_| app.pages.renders.start(page.key.hash(), page.visit.now + app.config.origin.timeout));
     let accepts_gzip = miss.popularity.is_err() && stored.is_none() && accepts_gzip(page.request.headers());
     let request = RenderRequest {
         key: &page.key,
@@ -67,7 +68,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return answer.followed_by(lease.map(|lease| release(&app, lease)));
         }
     }
-    let render = SharedRender { page, lease, guard, miss, now, others_have_page, note_key };
+    let render = SharedRender { page, lease, guard, miss, now, others_have_page, class };
     let unstorable = match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             return Box::pin(render.forward_personally(Some(*page), session)).await;
@@ -103,8 +104,8 @@ struct SharedRender {
     now: Timestamp,
     /// Other requests still [have the page](others_have_page), regardless of the outcome.
     others_have_page: bool,
-    /// See [`PageRequest::note_key`].
-    note_key: String,
+    /// The class of the request.
+    class: RequestClass,
 }
 
 /// A response that cannot be stored, and the request to the origin.
@@ -199,14 +200,14 @@ impl SharedRender {
         let NotStored { unstorable: UnstorableResponse { response, directives, why }, was_compressed, .. } = not_stored;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, others_have_page, note_key, .. } = self;
+        let Self { page, lease, miss, guard: _guard, others_have_page, class, .. } = self;
         let app = page.visit.app.clone();
         let is_of_one_client = others_have_page || page.selecting.may_decide(response.status());
         let follow_up = FollowUp::of(reason, was_compressed, is_of_one_client);
         let (hash, now) = (page.key.hash(), page.visit.now);
         match follow_up {
             FollowUp::Nothing | FollowUp::RenderUncompressed => {}
-            FollowUp::NoteRequest => app.pages.note_unstorable_personal(&note_key, reason, now),
+            FollowUp::NoteClass => app.pages.note_unstorable_for(&class, now),
             FollowUp::NoteUnpopular => app.pages.note_unpopular(hash, now),
             FollowUp::NoteFailure => app.pages.note_failure(hash, app.clock.now()),
             FollowUp::NoteUnstorable => app.pages.note_unstorable(hash, reason, now),

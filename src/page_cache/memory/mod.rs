@@ -5,25 +5,30 @@
 //! - [`facts`]: facts of sessions that fill holes.
 //! - [`notes`]: hit-for-miss notes, failed renders.
 //! - [`own_pages`]: visitors' own content from the origin, and the requests for it that are under way.
+//! - [`renders`]: the renders in progress.
 
 mod copies;
 mod facts;
 mod notes;
 mod own_pages;
+mod renders;
 
 use std::{cell::RefCell, collections::HashMap, ops::Deref, rc::Rc, time::Duration};
 
 pub use self::copies::{LocalHit, LookupEpoch};
-use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages};
-pub use self::{facts::SessionFacts, own_pages::Role};
+use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, renders::Renders};
+pub use self::{facts::SessionFacts, own_pages::Role, renders::RenderGuard};
 use super::account::PageAccount;
 use super::{
-    hit_for_miss::HIT_FOR_MISS, key::PageKey, policy::Reason, selecting::SelectingHeaders, stored_page::StoredPage,
+    hit_for_miss::HIT_FOR_MISS,
+    key::PageKey,
+    policy::Reason,
+    selecting::{RequestClass, SelectingHeaders},
+    stored_page::StoredPage,
 };
 use crate::{config::rules::UrlRules, ports::time::Timestamp, proxy::home::PageChange, schema::ids::ItemId};
 
-/// Hit-for-miss after a personal render: how long other personal requests skip the lookup. Short, because another
-/// visitor's response may be storable.
+/// Hit-for-miss after a response to one visitor or one class of requests. Short, because another response may be storable.
 const PERSONAL_HIT_FOR_MISS: Duration = Duration::from_secs(10);
 /// Backoff after a failed render: an isolate serves the stale page without asking the origin.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(5);
@@ -45,13 +50,16 @@ pub struct PageMemory {
     unstorable: Notes<(Reason, Timestamp)>,
     /// Pages whose personal renders cannot be stored; other visitors may get a storable response.
     unstorable_personal: Notes<Reason>,
+    /// The classes of requests whose responses cannot be stored; other requests may get a storable response.
+    unstorable_classes: Notes<()>,
     /// Pages without stated freshness whose item was not popular.
     unpopular: Notes<()>,
     /// When the last render of a page failed.
     failed: Notes<Timestamp>,
     /// Pages whose hit-for-miss note a response has ended.
     refuted: Notes<()>,
-    renders: Rc<RefCell<Renders>>,
+    /// The renders in progress.
+    pub renders: Renders,
     /// The sizes of stored pages that are not in Redis' account yet.
     pub account: PageAccount,
     /// Visitors' own content.
@@ -59,10 +67,6 @@ pub struct PageMemory {
     /// Facts of sessions.
     pub facts: FactMemory,
 }
-
-/// The renders in progress, by the page's hash, and until when each counts at most. A page has one at a time, unless a
-/// lease was lost: then the last one counts.
-type Renders = HashMap<String, Timestamp>;
 
 impl PageMemory {
     /// An empty memory whose copies answer without Redis for `ttl`.
@@ -75,10 +79,11 @@ impl PageMemory {
             copies: RefCell::new(LocalCopies::new(ttl)),
             unstorable: Notes::default(),
             unstorable_personal: Notes::default(),
+            unstorable_classes: Notes::default(),
             unpopular: Notes::default(),
             failed: Notes::default(),
             refuted: Notes::default(),
-            renders: Rc::default(),
+            renders: Renders::default(),
             account: PageAccount::default(),
             own_pages: OwnPages::default(),
             facts: FactMemory::default(),
@@ -170,6 +175,17 @@ impl PageMemory {
     /// Notes that a personal render of the page cannot be stored.
     pub fn note_unstorable_personal(&self, hash: &str, reason: Reason, now: Timestamp) {
         self.unstorable_personal.put(hash, reason, now + PERSONAL_HIT_FOR_MISS, now);
+    }
+
+    /// Returns whether a recent response to a request of the class could not be stored.
+    #[must_use]
+    pub fn is_unstorable_for(&self, class: &RequestClass, now: Timestamp) -> bool {
+        self.unstorable_classes.get(class.as_str(), now).is_some()
+    }
+
+    /// Notes that a response to a request of the class cannot be stored.
+    pub fn note_unstorable_for(&self, class: &RequestClass, now: Timestamp) {
+        self.unstorable_classes.put(class.as_str(), (), now + PERSONAL_HIT_FOR_MISS, now);
     }
 
     /// Returns whether a recent response stated no freshness, so that only popularity can admit the page.
@@ -296,37 +312,7 @@ impl PageMemory {
         self.copies.borrow_mut().forget_all(now);
         self.unstorable.retain(|(reason, _)| *reason == Reason::Invalidated);
         self.unstorable_personal.clear();
-    }
-
-    /// Returns whether a request of this isolate renders the page now.
-    #[must_use]
-    pub fn is_rendering(&self, hash: &str, now: Timestamp) -> bool {
-        self.renders.borrow().get(hash).is_some_and(|until| now < *until)
-    }
-
-    /// Marks the page as being rendered until the guard is dropped, and at most until `until`: the platform may end a
-    /// request without dropping its guard. Other requests of the isolate wait for the guard before they ask Redis
-    /// again.
-    #[must_use]
-    pub fn start_render(&self, hash: &str, until: Timestamp) -> RenderGuard {
-        self.renders.borrow_mut().insert(hash.to_owned(), until);
-        RenderGuard { hash: hash.to_owned(), until, renders: self.renders.clone() }
-    }
-}
-
-/// A render in progress in this isolate.
-pub struct RenderGuard {
-    hash: String,
-    until: Timestamp,
-    renders: Rc<RefCell<Renders>>,
-}
-
-impl Drop for RenderGuard {
-    fn drop(&mut self) {
-        let mut renders = self.renders.borrow_mut();
-        if renders.get(&self.hash) == Some(&self.until) {
-            renders.remove(&self.hash);
-        }
+        self.unstorable_classes.clear();
     }
 }
 
@@ -382,19 +368,5 @@ mod tests {
         memory.end_change("a", later, later);
         memory.keep("a", page, memory.epoch(START));
         assert!(has_copy());
-    }
-
-    #[test]
-    fn a_render_ends_with_its_guard_or_its_deadline() {
-        let memory = PageMemory::new(Duration::from_secs(5));
-        let until = START + Duration::from_secs(30);
-        let earlier = memory.start_render("a", until);
-        assert!(memory.is_rendering("a", START) && !memory.is_rendering("b", START));
-        assert!(!memory.is_rendering("a", until));
-        let guard = memory.start_render("a", until + Duration::from_secs(1));
-        drop(earlier);
-        assert!(memory.is_rendering("a", START), "the end of another render");
-        drop(guard);
-        assert!(!memory.is_rendering("a", START));
     }
 }
