@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderName, header};
 
+use super::policy::quality::{members, weight};
 use crate::{config::rules::NormalizedHeader, ports::sort};
 
 /// The lines of a header as one text. None if it is not visible ASCII.
@@ -13,7 +14,7 @@ pub fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 /// The value of a header with one spelling.
 pub fn combined(name: &HeaderName, text: &str) -> String {
     if *name == header::ACCEPT_LANGUAGE {
-        let mut languages = languages(text);
+        let mut languages = members(text);
         // The order of equal weights has no meaning (RFC 9110 §12.4.2).
         sort::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)).then_with(|| one.cmp(other)));
         languages.dedup();
@@ -37,12 +38,6 @@ pub fn listed(rule: &NormalizedHeader, text: &str) -> Option<String> {
     Some(if *name == header::ACCEPT { format!("{value}, */*;q=0.8") } else { value.clone() })
 }
 
-/// The members of `Accept-Language` in lower case, in the client's order.
-fn languages(text: &str) -> Vec<String> {
-    let members = text.split(',').map(str::trim).filter(|member| !member.is_empty());
-    members.map(|member| member.replace(' ', "").to_ascii_lowercase()).collect()
-}
-
 /// The scripts of Chinese by region (CLDR, likely subtags).
 const SCRIPTS: [(&str, &str); 5] =
     [("zh-cn", "zh-hans"), ("zh-sg", "zh-hans"), ("zh-tw", "zh-hant"), ("zh-hk", "zh-hant"), ("zh-mo", "zh-hant")];
@@ -50,10 +45,10 @@ const SCRIPTS: [(&str, &str); 5] =
 /// The available language that a client prefers: for each language range the lookup of RFC 4647 §3.4, then the first more
 /// special language (§3.3.1), as `de-AT` for `de`. Of equal weights, the first one wins, as in most applications.
 fn preferred<'a>(text: &str, available: &'a [String]) -> Option<&'a str> {
-    let mut members = languages(text);
-    sort::sort_by(&mut members, |one, other| weight(other).cmp(&weight(one)));
-    members.iter().filter(|member| weight(member) > 0).find_map(|member| {
-        let range = member.split(';').next().unwrap_or_default();
+    let mut languages = members(text);
+    sort::sort_by(&mut languages, |one, other| weight(other).cmp(&weight(one)));
+    languages.iter().filter(|language| weight(language) > 0).find_map(|language| {
+        let range = language.split(';').next().unwrap_or_default();
         let equal = |tag: &str| available.iter().find(|language| language.eq_ignore_ascii_case(tag));
         let script = || SCRIPTS.iter().find(|(region, _)| *region == range).and_then(|(_, script)| equal(script));
         let mut found = equal(range).or_else(script);
@@ -68,15 +63,6 @@ fn preferred<'a>(text: &str, available: &'a [String]) -> Option<&'a str> {
         };
         found.or_else(|| available.iter().find(is_special)).map(String::as_str)
     })
-}
-
-/// The weight of `en;q=0.8` in thousandths; it has at most three digits (RFC 9110 §12.4.2).
-fn weight(language: &str) -> u32 {
-    let Some((_, weight)) = language.split_once(";q=") else { return 1000 };
-    let (whole, parts) = weight.split_once('.').unwrap_or((weight, ""));
-    let digits = parts.bytes().chain(std::iter::repeat(b'0')).take(3);
-    let parts = digits.fold(0, |parts, digit| parts * 10 + u32::from(digit.wrapping_sub(b'0').min(9)));
-    if whole == "1" { 1000 } else { parts }
 }
 
 /// Returns whether a text contains a word, in any case, with no letter or digit right before or after it.

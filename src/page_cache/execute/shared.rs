@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::{HeaderMap, StatusCode, header};
+use http::StatusCode;
 
 use super::{
     Found, Miss, PageRequest,
@@ -18,7 +18,7 @@ use crate::{
         holes::is_html,
         lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
-        policy::{ForwardReason, Reason, VaryFields},
+        policy::{ForwardReason, Reason, VaryFields, quality::accepts_gzip},
         selecting::RequestClass,
         store,
         stored_page::StoredPage,
@@ -269,14 +269,4 @@ fn storing(app: Rc<App>, lease: Option<Lease>, guard: Option<RenderGuard>, page:
     Some(Box::pin(async move {
         store_page(&app, &lease, page, guard).await;
     }))
-}
-
-/// Returns whether the client accepts gzip with a weight above 0 (RFC 9110 §12.5.3).
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|coding| {
-        let (coding, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        coding.trim().eq_ignore_ascii_case("gzip")
-            && !weight.replace(' ', "").trim_end_matches(['0', '.']).ends_with("q=")
-    })
 }

@@ -6,12 +6,14 @@
 //! - [`freshness`]: the storable responses, and their lifetimes.
 //! - [`reuse`]: the use of a stored response for a request.
 //! - [`vary`]: the request headers that select a response.
+//! - [`quality`]: the weights of a client's preferences.
 //! - [`conditional`], [`range`]: 304 and 206 from a stored response.
 //! - [`validation`]: stored headers, updated by a 304 of the origin.
 
 pub mod cache_control;
 pub mod conditional;
 pub mod freshness;
+pub mod quality;
 pub mod range;
 pub mod reason;
 pub mod reuse;
