@@ -39,7 +39,7 @@ impl Explanation {
     /// The explanation of a URL that has no shared page, and so neither holes nor dropped cookies.
     #[must_use]
     pub fn not_a_page(reason: Reason, config: &PageConfig) -> Self {
-        let (why, rules) = (reason.as_str(), ExplainedRules::of(config, ""));
+        let (why, rules) = (reason.as_str(), ExplainedRules::of(config, None));
         Self { cacheable: false, why, cause: String::new(), page: None, stored: None, rules }
     }
 }
@@ -70,9 +70,11 @@ pub struct ExplainedRules {
 }
 
 impl ExplainedRules {
-    fn of(config: &PageConfig, path: &str) -> Self {
+    /// `path`: that of the page. None for a URL without one.
+    fn of(config: &PageConfig, path: Option<&str>) -> Self {
         let (cookies, urls, headers) = (&config.cookies, &config.urls, &config.headers);
-        let dropped = cookies.dropped.iter().filter(|rule| rule.path.contains(path));
+        let dropped = cookies.dropped.iter().filter(|rule| path.is_some_and(|path| rule.path.contains(path)));
+        let holes = path.map(|path| config.holes.of_path(path).map(|rule| rule.selector.clone()).collect());
         Self {
             cookies_ignored: cookies.ignored.names().collect(),
             cookies_personal: cookies.personal.names().collect(),
@@ -82,8 +84,7 @@ impl ExplainedRules {
             csrf_cookie: cookies.csrf.clone(),
             headers_varied: headers.varied.iter().map(|name| name.as_str().to_owned()).collect(),
             headers_normalized: headers.normalized.iter().map(ToString::to_string).collect(),
-            // An empty path would count as `/`.
-            holes: config.holes.of_path(path).filter(|_| !path.is_empty()).map(|rule| rule.selector.clone()).collect(),
+            holes: holes.unwrap_or_default(),
             paths_personal: urls.personal_paths.names().collect(),
             paths_shared: urls.shared_paths.names().collect(),
             writes_personal: urls.personal_writes.names().collect(),
@@ -165,7 +166,7 @@ pub async fn explain(app: &App, url: &str, now: Timestamp) -> Result<Explanation
         rank: look.rank,
         varies_by,
     };
-    let rules = ExplainedRules::of(config, key.path());
+    let rules = ExplainedRules::of(config, Some(key.path()));
     Ok(Explanation { cacheable, why, cause, page: Some(named), stored, rules })
 }
 
