@@ -68,7 +68,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return answer.followed_by(lease.map(|lease| release(&app, lease)));
         }
     }
-    let render = SharedRender { page, lease, guard, miss, now, others_have_page, class };
+    let render =
+        SharedRender { page, lease, guard, miss, now, sent, was_compressed: accepts_gzip, others_have_page, class };
     let unstorable = match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             return Box::pin(render.forward_personally(Some(*page), session)).await;
@@ -89,9 +90,8 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
         }
         Err(error) => return render.fail(&error),
     };
-    let not_stored = NotStored { unstorable, sent, was_compressed: accepts_gzip };
     // Boxed: otherwise the future of every page would be as large as this one.
-    Box::pin(render.finish_not_stored(not_stored, session)).await
+    Box::pin(render.finish_not_stored(unstorable, session)).await
 }
 
 /// A render that has ended, with everything that its response needs.
@@ -102,36 +102,14 @@ struct SharedRender {
     guard: Option<RenderGuard>,
     miss: Miss,
     now: Timestamp,
+    /// See [`RenderRequest::sent`].
+    sent: Option<VaryFields>,
+    /// The origin was asked for a compressed body.
+    was_compressed: bool,
     /// Other requests still [have the page](others_have_page), regardless of the outcome.
     others_have_page: bool,
     /// The class of the request.
     class: RequestClass,
-}
-
-/// A response that cannot be stored, and the request to the origin.
-struct NotStored {
-    unstorable: UnstorableResponse,
-    /// See [`RenderRequest::sent`].
-    sent: Option<VaryFields>,
-    was_compressed: bool,
-}
-
-impl NotStored {
-    /// Returns whether the origin may answer the visitor's own request in another way. A page that only
-    /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes.
-    fn needs_own_response(&self, page: &PageRequest, has_user: bool) -> bool {
-        let Self { unstorable: UnstorableResponse { response, directives, why }, sent, .. } = self;
-        let (headers, lacks_room) = (response.headers(), why.reason.lacks_room());
-        let has_holes = || page.visit.app.config.page.holes.of_path(page.key.path()).next().is_some();
-        (page.has_personal_headers || has_user) && (!lacks_room || has_holes())
-            || !lacks_room && page.selecting.varies_on_unsent(headers, sent.as_ref())
-            || page.cookies.refuses_html && is_html(headers)
-            || response.status() == StatusCode::NOT_MODIFIED
-            // The origin fills the page of a request that does not announce ESI.
-            || why.reason == Reason::Esi
-            // A compressed page cannot be scanned for fragments.
-            || directives.has_esi && fragments::is_compressed(headers)
-    }
 }
 
 impl SharedRender {
@@ -192,15 +170,15 @@ impl SharedRender {
     }
 
     /// Answers with a response that cannot be stored, or forwards the visitor's own request if the visitor
-    /// [needs its response](NotStored::needs_own_response). The first response is then dropped, because its `Set-Cookie`
+    /// [needs its response](Self::needs_own_response). The first response is then dropped, because its `Set-Cookie`
     /// would replace the visitor's session at the origin.
-    async fn finish_not_stored(self, not_stored: NotStored, session: Option<Session>) -> Answer {
+    async fn finish_not_stored(self, unstorable: UnstorableResponse, session: Option<Session>) -> Answer {
         let has_user = session.as_ref().is_some_and(|session| session.user.is_some());
-        let needs_own_response = not_stored.needs_own_response(&self.page, has_user);
-        let NotStored { unstorable: UnstorableResponse { response, directives, why }, was_compressed, .. } = not_stored;
+        let needs_own_response = self.needs_own_response(&unstorable, has_user);
+        let UnstorableResponse { response, directives, why } = unstorable;
         let reason = why.reason;
         let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, others_have_page, class, .. } = self;
+        let Self { page, lease, miss, guard: _guard, was_compressed, others_have_page, class, .. } = self;
         let app = page.visit.app.clone();
         let is_of_one_client = others_have_page || page.selecting.may_decide(response.status());
         let follow_up = FollowUp::of(reason, was_compressed, is_of_one_client);
@@ -228,6 +206,23 @@ impl SharedRender {
             page.pass_on(*response, directives, status).await
         };
         answer.followed_by(ended)
+    }
+
+    /// Returns whether the origin may answer the visitor's own request in another way. A page that only
+    /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes.
+    fn needs_own_response(&self, unstorable: &UnstorableResponse, has_user: bool) -> bool {
+        let UnstorableResponse { response, directives, why } = unstorable;
+        let page = &self.page;
+        let (headers, lacks_room) = (response.headers(), why.reason.lacks_room());
+        let has_holes = || page.visit.app.config.page.holes.of_path(page.key.path()).next().is_some();
+        (page.has_personal_headers || has_user) && (!lacks_room || has_holes())
+            || !lacks_room && page.selecting.varies_on_unsent(headers, self.sent.as_ref())
+            || page.cookies.refuses_html && is_html(headers)
+            || response.status() == StatusCode::NOT_MODIFIED
+            // The origin fills the page of a request that does not announce ESI.
+            || why.reason == Reason::Esi
+            // A compressed page cannot be scanned for fragments.
+            || directives.has_esi && fragments::is_compressed(headers)
     }
 
     /// Answers for a page without a response, or without room for it.
