@@ -1,5 +1,18 @@
-//! The interfaces to the platform, and helpers that know nothing about shops. `edge` implements the traits in a Worker,
-//! the tests implement them natively.
+//! The lowest layer: the interfaces to the platform, and helpers that several layers need and that know nothing about
+//! shops. `edge` implements the traits in a Worker, the tests implement them natively.
+//!
+//! Interfaces:
+//! - [`fetch`], [`home`], [`answer`], [`held`]: HTTP, the home tier, a response with its background tasks, bytes outside of
+//!   wasm.
+//! - [`database`], [`location_cache`], [`html`], [`mail`], [`assets`]: SQL, the location's cache, the HTML parser, mail,
+//!   static files.
+//! - [`time`], [`random`](self), [`executor`], [`rate_limit`]: the clock, random bits, futures, rate limits.
+//!
+//! Helpers:
+//! - [`error`], [`problem`]: the error of the domain, and its document for clients.
+//! - [`budget`], [`circuit_breaker`], [`semaphore`], [`writer_lease`]: bounds on time, requests, waits, memory and writers.
+//! - [`histogram`], [`recent`], [`sort`], [`network`], [`header_names`]: durations, recent events, sorting, the client's
+//!   network, headers.
 
 pub mod answer;
 pub mod assets;
