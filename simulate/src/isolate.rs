@@ -257,7 +257,7 @@ impl Isolate {
                 Step::RenderShared(_) | Step::RenderPersonal(_) | Step::Bypass(_) => {
                     return self.ask(entry, (view, found), (now, wait));
                 }
-                Step::ServeOnError | Step::Timeout(_) | Step::AskPrimary => {
+                Step::ServeOnError | Step::GatewayTimeout(_) | Step::AskPrimary => {
                     self.pages.forget(hash, at);
                     return Served { source: Source::Redis, wait, page: None, confirm: false };
                 }

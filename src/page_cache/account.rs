@@ -22,13 +22,13 @@ use crate::{
 };
 use upstash_rest::{Command, FromReply, Pairs, Reply};
 
-/// Pages that one eviction deletes at most. `account.lua` has the same number.
+/// Largest number of pages that one eviction deletes. `account.lua` has the same number.
 const MAX_EVICTED: usize = 256;
-/// Eviction rounds per batch.
+/// Largest number of evictions for one batch.
 const MAX_EVICTION_ROUNDS: usize = 4;
-/// Memory of a page besides its value, bytes: its key and its entries in the account. Measured on Valkey 9.1.
+/// Memory in Redis for a page besides its value, bytes: its key and its entries in the account. Measured on Valkey 9.1.
 pub const OVERHEAD: u64 = 512;
-/// Pages of one batch.
+/// Largest number of pages in a batch.
 const MAX_BATCH: usize = 200;
 /// If a batch takes longer than this, the request that sent it is gone, and another one may write.
 const WRITER_LEASE: Duration = Duration::from_secs(10);

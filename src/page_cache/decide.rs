@@ -104,7 +104,7 @@ pub enum Step {
     /// Serve the stored page in place of a failing origin.
     ServeOnError,
     /// 504: `only-if-cached` (RFC 9111 §5.2.1.7).
-    Timeout(ForwardReason),
+    GatewayTimeout(ForwardReason),
     /// Forward the visitor's own request.
     Bypass(Reason),
     /// Forward the visitor's own request; if its response is shareable, the page is rendered for all visitors
@@ -122,7 +122,7 @@ pub enum Step {
 #[must_use]
 pub fn next_step(known: &Known) -> Step {
     if let PageState::Unstorable(reason) = known.state {
-        return if known.only_if_cached { Step::Timeout(ForwardReason::UriMiss) } else { Step::Bypass(reason) };
+        return if known.only_if_cached { Step::GatewayTimeout(ForwardReason::UriMiss) } else { Step::Bypass(reason) };
     }
     if let Some(reason) = known.wait.and_then(|wait| wait.unstorable) {
         return Step::Bypass(reason);
@@ -136,7 +136,7 @@ pub fn next_step(known: &Known) -> Step {
         None => ForwardReason::UriMiss,
     };
     if known.only_if_cached {
-        return Step::Timeout(reason);
+        return Step::GatewayTimeout(reason);
     }
     if known.may_replace_error {
         return Step::ServeOnError;
@@ -219,8 +219,16 @@ mod tests {
                 Known { is_exact: false, ..with(Reuse::Fresh) },
                 Step::Serve { collapsed: None },
             ),
-            ("stale, only if cached", Known { only_if_cached: true, ..STALE }, Step::Timeout(ForwardReason::Stale)),
-            ("missing, only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
+            (
+                "stale, only if cached",
+                Known { only_if_cached: true, ..STALE },
+                Step::GatewayTimeout(ForwardReason::Stale),
+            ),
+            (
+                "missing, only if cached",
+                Known { only_if_cached: true, ..MISS },
+                Step::GatewayTimeout(ForwardReason::UriMiss),
+            ),
             ("stale, origin fails", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
@@ -292,7 +300,7 @@ mod tests {
             (
                 "only if cached",
                 Known { only_if_cached: true, ..identified(MISS) },
-                Step::Timeout(ForwardReason::UriMiss),
+                Step::GatewayTimeout(ForwardReason::UriMiss),
             ),
         ] {
             assert_eq!(next_step(&known), expected, "{name}");
@@ -310,7 +318,7 @@ mod tests {
             ("no-cache", NO_CACHE, Step::AskPrimary),
             ("fresh", Known { stored: Some(Reuse::Fresh), ..MISS }, Step::Serve { collapsed: None }),
             ("failing origin", Known { may_replace_error: true, ..STALE }, Step::ServeOnError),
-            ("only if cached", Known { only_if_cached: true, ..MISS }, Step::Timeout(ForwardReason::UriMiss)),
+            ("only if cached", Known { only_if_cached: true, ..MISS }, Step::GatewayTimeout(ForwardReason::UriMiss)),
             (
                 "hit for miss",
                 Known { state: PageState::Unstorable(Reason::Private), ..MISS },
@@ -319,7 +327,7 @@ mod tests {
             (
                 "hit for miss, only if cached",
                 Known { state: PageState::Unstorable(Reason::Private), only_if_cached: true, ..MISS },
-                Step::Timeout(ForwardReason::UriMiss),
+                Step::GatewayTimeout(ForwardReason::UriMiss),
             ),
         ] {
             assert_eq!(next_step(&near(known)), expected, "{name}");

@@ -93,15 +93,15 @@ pub fn script_tag(selector: &str, index: usize, attribute: &str) -> String {
 /// The script waits until the visitor uses a form.
 const ON_USE: &str = " data-on-use";
 
-/// The elements of a page that rules name.
+/// The holes of a page that rules name.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundHoles {
     holes: Vec<Hole>,
     /// The changes for tokens, in order and without overlap: placeholders, and script tags behind the elements.
     edits: Vec<(Range<usize>, String)>,
 }
 
-impl Found {
+impl FoundHoles {
     /// The body to store, with its holes: those of the rules and `included`. A hole that ends where a script tag begins contains
     /// the tag. A body that the origin confirmed has placeholders and tags already.
     #[must_use]
@@ -145,7 +145,7 @@ fn tag_length(html: &[u8]) -> usize {
 ///
 /// # Errors
 /// [`HtmlError`].
-pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Bytes) -> Result<Found, HtmlError> {
+pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Bytes) -> Result<FoundHoles, HtmlError> {
     let selectors: Vec<_> = rules.iter().map(|rule| rule.selector.as_str()).collect();
     let mut counts = vec![0; rules.len()];
     let mut holes: Vec<Hole> = Vec::new();
@@ -184,7 +184,7 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
     sort::sort_by(&mut edits, |one: &(Range<usize>, _), other| one.0.start.cmp(&other.0.start));
     // Two rules may name one element.
     edits.dedup_by_key(|(range, _)| range.start);
-    Ok(Found { holes, edits })
+    Ok(FoundHoles { holes, edits })
 }
 
 /// Joins the holes of the rules with those of included fragments. A fragment within an element arrives with the

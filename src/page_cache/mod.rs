@@ -17,7 +17,8 @@
 //! - [`lookup`], [`store`](self), [`purge`](self): the scripts in Redis; `account`: the sizes of the stored pages.
 //!   [`hit_for_miss`](self): the note on an unstorable page.
 //! - [`holes`]: the parts of a page that belong to one visitor; `own_content`: a visitor's content for them;
-//!   `assembled`: a page with its holes filled; `placeholder`: the values of tokens in stored pages.
+//!   `assembled`: a page with its holes filled; `placeholder`: the values of tokens in stored pages; `form_body`: the
+//!   placeholders in the bodies of unsafe requests.
 //! - [`respond`](self): responses from a stored page; [`stored_page`], [`cache_status`]: the formats.
 
 pub mod admission;

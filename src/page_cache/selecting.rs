@@ -104,10 +104,10 @@ impl SelectingHeaders {
         self.varied.iter().any(|varied| varied == name)
     }
 
-    /// Returns whether a response with this status may depend on this request's varied headers or cookies: a redirect, or an
-    /// error of the client. Then it leaves no note for others.
+    /// Returns whether this request's varied headers or cookies may cause a response with this status: a redirect, or an error
+    /// of the client. Such a response leaves no note for others.
     #[must_use]
-    pub fn may_decide(&self, status: StatusCode) -> bool {
+    pub fn may_cause(&self, status: StatusCode) -> bool {
         !self.varied.is_empty() && (status.is_redirection() || status.is_client_error())
     }
 
@@ -244,8 +244,8 @@ mod tests {
         assert_eq!(selecting.variant(&fields).as_deref(), Some("x-country=DE\n"));
         assert_eq!(selecting.headers(Some(&VaryFields::default())), headers(&[("x-country", "DE")]));
         assert!(!selecting.lacks(&fields, Some(&VaryFields::default())));
-        assert!(selecting.may_decide(StatusCode::FOUND) && !selecting.may_decide(StatusCode::OK));
-        assert!(!SelectingHeaders::of(&headers(&[]), &rules, &VisitorCookies::default()).may_decide(StatusCode::FOUND));
+        assert!(selecting.may_cause(StatusCode::FOUND) && !selecting.may_cause(StatusCode::OK));
+        assert!(!SelectingHeaders::of(&headers(&[]), &rules, &VisitorCookies::default()).may_cause(StatusCode::FOUND));
     }
 
     #[test]

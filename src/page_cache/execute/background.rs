@@ -51,7 +51,7 @@ impl BackgroundRender {
                 Ok(RenderOutcome::NotStorable(UnstorableResponse { response, why, .. })) => {
                     let Unstorable { reason, cause, .. } = why.as_ref();
                     log::warn!("page cache: a background render cannot be stored: {} ({cause})", reason.as_str());
-                    let is_of_one_client = others_have_page || selecting.may_decide(response.status());
+                    let is_of_one_client = others_have_page || selecting.may_cause(response.status());
                     if FollowUp::of(*reason, false, is_of_one_client) == FollowUp::NoteUnstorable {
                         end_unstorable(&app, &lease, &why).await;
                     } else {

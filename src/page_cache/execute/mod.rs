@@ -10,7 +10,7 @@
 //! - `exchange`: one exchange with the origin, and the judgement of its response.
 //! - `esi`: the fragments of a shared render.
 //! - `bypass`: requests that bypass the cache.
-//! - `noted`: those for a page with a hit-for-miss note, which a response can end.
+//! - `noted`: requests for a page with a hit-for-miss note. Their responses can end the note.
 //! - `fill`: the holes of a page, filled for one visitor.
 //! - `explain`: the decision for a URL, for operators.
 //! - `invalidate`: unsafe requests; they bypass the cache and void the pages that they changed.
@@ -268,7 +268,7 @@ impl PageRequest {
                     let status = |page: &StoredPage| CacheStatus::fallback(page, now, Reason::OriginDown);
                     return self.serve_stored(found, status, now);
                 }
-                Step::Timeout(reason) => {
+                Step::GatewayTimeout(reason) => {
                     let status = CacheStatus::not_stored(reason, Reason::OnlyIfCached);
                     return self.gateway_timeout(found.lookup.lease, status);
                 }

@@ -180,7 +180,7 @@ impl SharedRender {
         let status = self.not_stored_status(reason);
         let Self { page, lease, miss, guard: _guard, was_compressed, others_have_page, class, .. } = self;
         let app = page.visit.app.clone();
-        let is_of_one_client = others_have_page || page.selecting.may_decide(response.status());
+        let is_of_one_client = others_have_page || page.selecting.may_cause(response.status());
         let follow_up = FollowUp::of(reason, was_compressed, is_of_one_client);
         let (hash, now) = (page.key.hash(), page.visit.now);
         match follow_up {

@@ -18,8 +18,8 @@ use std::{cell::RefCell, collections::HashMap, ops::Deref, rc::Rc, time::Duratio
 pub use self::copies::{LocalHit, LookupEpoch};
 use self::{copies::LocalCopies, facts::FactMemory, notes::Notes, own_pages::OwnPages, renders::Renders};
 pub use self::{facts::SessionFacts, own_pages::Role, renders::RenderGuard};
-use super::account::PageAccount;
 use super::{
+    account::PageAccount,
     hit_for_miss::HIT_FOR_MISS,
     key::PageKey,
     policy::Reason,

@@ -11,7 +11,7 @@ use super::{cache_control::CacheControl, reason::ForwardReason};
 pub struct RequestDirectives {
     control: CacheControl,
     /// `no-cache`, or the older `Pragma: no-cache`.
-    validated: bool,
+    wants_validation: bool,
 }
 
 /// A stored response at one moment.
@@ -45,7 +45,7 @@ impl RequestDirectives {
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let control = CacheControl::of(headers);
-        Self { validated: control.wants_validation(headers), control }
+        Self { wants_validation: control.wants_validation(headers), control }
     }
 
     /// `only-if-cached`: the client does not want the origin to be asked (§5.2.1.7).
@@ -63,7 +63,7 @@ impl RequestDirectives {
     /// Returns whether the client accepts no stored response, however fresh it is: a reload.
     #[must_use]
     pub fn is_reload(&self) -> bool {
-        self.validated || self.control.seconds("max-age") == Some(0)
+        self.wants_validation || self.control.seconds("max-age") == Some(0)
     }
 
     /// The permitted use of `stored` for this request.
@@ -72,7 +72,8 @@ impl RequestDirectives {
         let age = stored.age.as_secs();
         let fresh_for = stored.fresh_for.unwrap_or_default().as_secs();
         let too_old = self.control.seconds("max-age").is_some_and(|limit| age > limit || limit == 0);
-        if self.validated || too_old || self.control.seconds("min-fresh").is_some_and(|least| fresh_for < least) {
+        if self.wants_validation || too_old || self.control.seconds("min-fresh").is_some_and(|least| fresh_for < least)
+        {
             return Reuse::Forward(ForwardReason::Request);
         }
         if stored.fresh_for.is_some() {
@@ -91,7 +92,7 @@ impl RequestDirectives {
     /// `disconnected`: the origin sent no response at all.
     #[must_use]
     pub fn allows_on_error(&self, stored: &StoredState, disconnected: bool) -> bool {
-        let fresh = stored.fresh_for.is_some() && !self.validated;
+        let fresh = stored.fresh_for.is_some() && !self.wants_validation;
         let accepted = self.control.seconds("stale-if-error").map_or(Duration::ZERO, Duration::from_secs);
         fresh || stored.if_error || !stored.strict && (disconnected || stored.staleness < accepted)
     }
