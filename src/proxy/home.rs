@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use upstash_rest::TransportError;
 
@@ -16,7 +17,7 @@ use crate::{
     metrics::traffic::LatencyKind,
     ports::{
         error::Error,
-        fetch::{Body, FetchError, Request, Response},
+        fetch::{Body, Collected, FetchError, Request, Response, content_length},
         header_names::append_text,
         home::Home,
         time::Timestamp,
@@ -133,6 +134,23 @@ pub async fn send(app: &App, mut request: Request, ask: Option<EdgeAsk>) -> Resu
     }
     response.extensions_mut().insert(FromHome { lacks_redis });
     Ok(response)
+}
+
+/// Reads the whole body of a response of the home tier, such as a page that it hands over. None if the body breaks off,
+/// or takes longer than `PAGE_WAIT_MS` and `REDIS_TIMEOUT_MS` together.
+pub async fn collect(app: &App, response: Response) -> Option<http::Response<Bytes>> {
+    let (head, body) = response.into_parts();
+    let length = content_length(&head.headers);
+    let patience = app.clock.sleep(app.config.page.wait + app.config.redis.timeout);
+    match body.collect_within(usize::MAX, std::pin::pin!(patience)).await {
+        Ok(Collected::Whole(body)) if length.is_none_or(|length: usize| length == body.len()) => {
+            Some(http::Response::from_parts(head, body))
+        }
+        _ => {
+            log::warn!("page cache: the home tier did not send the whole page");
+            None
+        }
+    }
 }
 
 /// A home tier that refuses the key counts as unreachable: its refusal is no answer for a visitor. So does an error of the

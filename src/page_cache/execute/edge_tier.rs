@@ -19,7 +19,7 @@ use crate::{
     ports::{
         answer::{Answer, BackgroundTask},
         error::Error,
-        fetch::{Body, Collected, Request, Response},
+        fetch::{Body, Request, Response},
         header_names::append_text,
         time::Timestamp,
     },
@@ -83,9 +83,15 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
         let copy = if is_failure { stand_in(Reason::RedisDown) } else { None };
         return copy.unwrap_or_else(|| response.into());
     }
+    let handed_over = home::collect(&app, response).await;
+    if handed_over.is_none()
+        && let Some(answer) = stand_in(Reason::HomeDown)
+    {
+        return answer;
+    }
     let wanted = Wanted { selecting: &page.selecting, held: held.as_deref() };
-    let Some(stored) = take(&app, response, &page.key, wanted, epoch).await else {
-        // The tiers disagree about the page's form or variant: the home tier answers by itself.
+    let Some(stored) = handed_over.and_then(|response| take(&app, &response, &page.key, wanted, epoch)) else {
+        // The page did not arrive, or the tiers disagree about its form or variant: the home tier answers by itself.
         return pass(&page.visit, page.request).await;
     };
     let now = app.clock.now();
@@ -118,8 +124,9 @@ pub(super) fn confirm(
             Ok(response) => response,
             Err(error) => return log::warn!("page cache: {error}"),
         };
+        let Some(response) = home::collect(&app, response).await else { return };
         let wanted = Wanted { selecting: &selecting, held: Some(&held) };
-        match take(&app, response, &key, wanted, epoch).await {
+        match take(&app, &response, &key, wanted, epoch) {
             Some(page) if page.render != held.render => put_in_location(&app, &key, page).await,
             Some(_) => {}
             None => app.pages.forget(key.hash(), app.clock.now()),
@@ -127,11 +134,10 @@ pub(super) fn confirm(
     })
 }
 
-/// Reads the page that the home tier hands over, and keeps it. None if the response has none, or one in a form of another
-/// version.
-async fn take(
+/// Keeps the page that the home tier hands over. None if the response has none, or one in a form of another version.
+fn take(
     app: &App,
-    response: Response,
+    response: &http::Response<Bytes>,
     key: &PageKey,
     wanted: Wanted<'_>,
     epoch: LookupEpoch,
@@ -141,9 +147,8 @@ async fn take(
     if !is_same && kind != "new" {
         return None;
     }
-    let Ok(Collected::Whole(value)) = response.into_body().collect(usize::MAX).await else { return None };
     let own = wanted.held.filter(|_| is_same).map(|page| page.body.clone());
-    let mut page = StoredPage::decode_around(&value, own, key, wanted.selecting)?;
+    let mut page = StoredPage::decode_around(response.body(), own, key, wanted.selecting)?;
     page.hold(&*app.fetch);
     let page = Rc::new(page);
     if page.item.is_some() {
@@ -173,7 +178,10 @@ pub(super) fn hand_over(
     let is_same = ask.held == Some(page.render_number());
     let [head, body] = page.encode(key);
     let value: Bytes = if is_same { head } else { [head, body].concat().into() };
+    let length = value.len();
     let mut response = Response::new(value.into());
+    // The edge tier recognises a page that is not whole.
+    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
     let age = visit.app.clock.now().since(confirmed).as_millis();
     append_text(response.headers_mut(), PAGE, format!("{} {age}", if is_same { "same" } else { "new" }));
     status.append_to(&mut response);

@@ -41,7 +41,7 @@ const running = new Map();
 // D1. `POST /test/database` sets a fault between the Worker and its D1, which `/test/sql` does not meet: `refused` executes
 // nothing, `silent` never answers, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
 // /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 as the platform does, `silent` never answers, `stranger` gets requests without the key, `elsewhere` answers a POST 204 as if another isolate had executed it,
-// `newer` hands pages over in a way, and has a header, that the edge tier does not know. `GET /test/hops` lists the
+// `newer` hands pages over in a way, and has a header, that the edge tier does not know. A page that it hands over stops in its middle with `halts`, and ends there with `ends`; with `breaks`, each body breaks off in its middle. `GET /test/hops` lists the
 // requests that reached its entry point since the last call. `POST /test/cache` sets a fault of the location's cache: `lost` deletes each entry that is asked for, `broken` fails. `GET
 // /test/cache/{name}` reads an entry. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
 // `worker` sets a flag, and wasm traps. Nothing else is changed.
@@ -94,6 +94,16 @@ const observer = `
 		},
 	};
 	let hops = [], homeFault = "";
+	const inTheMiddle = {
+		halts: () => new Promise((resolve) => setTimeout(resolve, 60_000)),
+		breaks: (body) => body.error(new Error("the home tier breaks off")),
+		ends: (body) => body.close(),
+	};
+	const half = async (answer) => {
+		const bytes = new Uint8Array(await answer.arrayBuffer());
+		const start = (body) => body.enqueue(bytes.subarray(0, bytes.length / 2));
+		return new Response(new ReadableStream({ start, pull: inTheMiddle[homeFault] }), answer);
+	};
 	const observed = async (handler, request, env, context) => {
 		globalThis.fetch = (address, init) => {
 			if (!String(address).startsWith(env.UPSTASH_REDIS_REST_URL)) return platformFetch(address, init);
@@ -128,6 +138,7 @@ const observer = `
 			}
 			if (homeFault === "silent") await new Promise((resolve) => setTimeout(resolve, 60_000));
 			const answer = await observed(bundle.home, request, env, context);
+			if (homeFault === "breaks" || (homeFault in inTheMiddle && answer.headers.has("edge-tier-page"))) return half(answer);
 			if (homeFault !== "newer") return answer;
 			const newer = new Response(answer.body, answer);
 			newer.headers.set("edge-tier-new", "1");

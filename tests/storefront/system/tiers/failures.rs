@@ -57,6 +57,45 @@ async fn an_error_of_the_platform_in_place_of_the_home_tier_counts_as_down() {
 }
 
 #[tokio::test]
+async fn a_page_that_is_not_handed_over_whole_counts_as_no_answer() {
+    let (tiers, shop) = tiers(&SHORT_WAITS).await;
+    let [one, other] = &tiers.edge;
+    let long = "page".repeat(1_000);
+    shop.origin.answer(Reply::html(long.clone()));
+    open(&tiers).await;
+    other.set_cache_fault("lost").await;
+    for fault in ["halts", "ends", "breaks"] {
+        tiers.set_home_fault(fault).await;
+        let answer = visit(one, "/products/mug").await;
+        assert!(cache_status(&answer).ends_with("detail=home-down"), "{fault}: {answer:?}");
+        assert!(answer.status() == 200 && answer.text().await.unwrap() == long, "{fault}");
+        // Without a copy, the home tier answers by itself. The visitor learns of a body that breaks off.
+        let passed = async { at(other, Method::GET, "/products/mug").send().await?.text().await }.await;
+        assert!(passed.ok() == (fault != "breaks").then(|| long.clone()), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn a_confirmation_that_is_not_whole_drops_no_copy() {
+    let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "60"), ("PAGE_WAIT_MS", "0"), ("REDIS_TIMEOUT_MS", "1000")]).await;
+    let one = &tiers.edge[0];
+    open(&tiers).await;
+    for (fault, offset) in [("halts", 31_000), ("ends", 93_000), ("breaks", 155_000)] {
+        tiers.set_home_fault(fault).await;
+        one.set_clock(offset).await;
+        for expected in [vec!["GET /products/mug"], vec![]] {
+            assert!(is_hit(&visit(one, "/products/mug").await), "{fault}");
+            assert_eq!(hops(&tiers).await, expected, "{fault}");
+        }
+        // The copy has expired.
+        tiers.set_home_fault("").await;
+        one.set_clock(offset + 31_000).await;
+        assert!(is_hit(&visit(one, "/products/mug").await), "{fault}");
+        hops(&tiers).await;
+    }
+}
+
+#[tokio::test]
 async fn a_newer_home_tier_answers_by_itself_what_the_edge_tier_does_not_understand() {
     let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
     open(&tiers).await;
