@@ -24,8 +24,9 @@ use crate::{
     },
 };
 
-/// Proves that the request comes from the edge tier. In a response: the home tier refuses the key.
-const KEY: HeaderName = HeaderName::from_static("edge-tier-key");
+/// Proves that the request comes from the edge tier. The home tier's entry point removes it. In a response: the home tier
+/// refuses the key.
+pub const KEY: HeaderName = HeaderName::from_static("edge-tier-key");
 /// The visitor's address.
 const CLIENT: HeaderName = HeaderName::from_static("edge-tier-client");
 /// The edge tier asks for the stored page. The value is the render of the copy that it holds.

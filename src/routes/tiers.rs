@@ -111,8 +111,14 @@ async fn send_batches(app: Rc<App>, holder: LeaseHolder) {
         }
         let answer = home::send(&app, home::batch(batch), None).await;
         is_answered = Some(answer.is_ok());
-        if let Err(error) = answer {
-            log::warn!("a batch of views is lost: {error}");
+        match answer {
+            Ok(answer) if answer.status() == StatusCode::NOT_FOUND => {
+                log::error!(
+                    "a batch of views is lost: bind HOME to the entry point `home`, as `cargo xtask tiers` does"
+                );
+            }
+            Ok(_) => {}
+            Err(error) => log::warn!("a batch of views is lost: {error}"),
         }
     }
     app.activity.end_carrying(holder);

@@ -9,7 +9,7 @@ use crate::{
     jobs::{self, JobsStatus},
     metrics::write_probe,
     ports::{answer::Answer, problem::Failure},
-    proxy,
+    proxy::{self, home},
     routes::problem::Problem,
 };
 
@@ -38,6 +38,9 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         ),
         Err(_) => ("ill", "unknown", "unknown"),
     };
+    // The edge tier reached the entry point for visitors, which accepts no batches of views.
+    let key = request.headers().get(home::KEY);
+    let loses_views = key.is_some_and(|key| request.app.keyring.is_tier_key(key.as_bytes()));
     let mut parts = json!({
         "redis": redis,
         "crons": crons,
@@ -46,12 +49,16 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         // The shop works without rate limits, so they do not affect readiness.
         "limits": if request.app.limits.are_set() { "ok" } else { "none" },
         // The pace of this isolate: views and touches wait, visitors do not.
-        "views": if request.app.activity.pace().level() == 0 { "ok" } else { "reduced" },
+        "views": match request.app.activity.pace().level() {
+            _ if loses_views => "lost",
+            0 => "ok",
+            _ => "reduced",
+        },
     });
     if let (Some(cause), Some(parts)) = (rows_failure, parts.as_object_mut()) {
         parts.insert("rows_cause".to_owned(), public_cause(cause).into());
     }
-    let is_ready = [redis, crons, rows] == ["ok"; 3] && origin.is_ok();
+    let is_ready = [redis, crons, rows] == ["ok"; 3] && origin.is_ok() && !loses_views;
     let mut response = respond::json(respond::NO_STORE, &parts);
     if !is_ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;

@@ -40,7 +40,7 @@ const running = new Map();
 // (`received`). `POST /test/sql` runs a statement on its
 // D1. `POST /test/database` sets a fault between the Worker and its D1, which `/test/sql` does not meet: `refused` executes
 // nothing, `silent` never answers, with `reply-lost` statements that write are executed and fail, an empty text ends the fault. `POST /test/clock` sets the clock that the Worker reads: to the real time and so many milliseconds more. `POST
-// /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 as the platform does, `silent` never answers, `stranger` gets requests without the key, `elsewhere` answers a POST 204 as if another isolate had executed it,
+// /test/home` sets a fault of the home tier: `down` fails, `ill` answers 500 as the platform does, `silent` never answers, `stranger` gets requests without the key, `default` answers as its entry point for visitors, `elsewhere` answers a POST 204 as if another isolate had executed it,
 // `newer` hands pages over in a way, and has a header, that the edge tier does not know. A page that it hands over stops in its middle with `halts`, and ends there with `ends`; with `breaks`, each body breaks off in its middle. `GET /test/hops` lists the
 // requests that reached its entry point since the last call. `POST /test/cache` sets a fault of the location's cache: `lost` deletes each entry that is asked for, `broken` fails. `GET
 // /test/cache/{name}` reads an entry. `POST /test/panic` does what a panic of Rust does while the Worker reads a request: the hook of the crate
@@ -136,6 +136,7 @@ const observer = `
 				request = new Request(request);
 				request.headers.delete("edge-tier-key");
 			}
+			if (homeFault === "default") return observed(Shop, request, env, context);
 			if (homeFault === "silent") await new Promise((resolve) => setTimeout(resolve, 60_000));
 			const answer = await observed(bundle.home, request, env, context);
 			if (homeFault === "breaks" || (homeFault in inTheMiddle && answer.headers.has("edge-tier-page"))) return half(answer);

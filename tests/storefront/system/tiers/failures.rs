@@ -126,6 +126,22 @@ async fn a_home_tier_that_refuses_the_edge_counts_as_down() {
 }
 
 #[tokio::test]
+async fn a_binding_to_the_entry_point_for_visitors_is_logged_and_fails_the_readiness() {
+    let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "3600")]).await;
+    let one = &tiers.edge[0];
+    open(&tiers).await;
+    let ready = async || Answer::to(Visitor::new(one).request(Method::GET, "/readyz")).await;
+    assert_eq!(ready().await.status, 200);
+    tiers.set_home_fault("default").await;
+    assert!(is_hit(&visit(one, "/products/mug").await));
+    one.logged("bind HOME to the entry point `home`").await;
+    let refused = ready().await;
+    assert_eq!((refused.status, &refused.json["views"]), (503, &json!("lost")));
+    tiers.set_home_fault("").await;
+    assert_eq!(ready().await.status, 200);
+}
+
+#[tokio::test]
 async fn a_copy_at_the_edge_stands_in_when_neither_redis_nor_the_origin_answers() {
     let (tiers, shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
     open(&tiers).await;
