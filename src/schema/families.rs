@@ -144,7 +144,7 @@ families! {
     RANKING: "viewed:" "", "zset" in Pages,
     expires "never; `RANKING_KEEP` items stay", written by "count_once" "rescale" "ZADD" "ZINCRBY";
 
-    /// The Unix second at which the half-life of the last rescale began; `none` if no item was left.
+    /// The Unix second at which the half-life of the last rescale began. Missing until the first rescale, and while no item is left.
     RANKING_RESCALED: "rescaled:" "", "string" in Pages,
     expires "never", written by "rescale";
 

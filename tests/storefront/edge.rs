@@ -12,11 +12,12 @@ use futures_util::{StreamExt, future::join_all, stream};
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::ranking::make_halving_due;
 use crate::routes::api::log_in;
 use crate::support::{Reply, Shop, eventually, scenarios};
 
 scenarios! {
-    &[("ORIGIN_TIMEOUT", "1")];
+    &[("ORIGIN_TIMEOUT", "1"), ("RANKING_HALF_LIFE", crate::ranking::LONG_HALF_LIFE)];
     a_large_answer_passes_with_its_length,
     a_page_that_turns_out_too_large_passes_whole,
     a_page_that_breaks_off_after_it_was_too_large_does_not_seem_whole,
@@ -245,8 +246,9 @@ async fn a_request_that_the_platform_refuses_harms_nobody(shop: &Shop) {
 
 async fn a_cron_trigger_does_its_jobs(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
+    make_halving_due(&shop.store).await;
     shop.cron("*/5 * * * *").await;
-    assert_eq!(shop.store.raw(&["EXISTS", "rescaled:"]).await, 1);
+    assert_eq!(shop.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-4");
     assert_eq!(shop.store.raw(&["HEXISTS", "jobs:", "rescale"]).await, 1);
     // Its jobs skip most minutes, so only the log always shows the run.
     shop.cron("* * * * *").await;

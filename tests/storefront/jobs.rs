@@ -26,6 +26,13 @@ fn next_minute(stock: &Stock, turn: u64) {
     stock.store.clock.advance(Duration::from_millis(540_000 - into_rotation + turn * 180_000));
 }
 
+/// Makes one halving of the ranking due.
+async fn make_halving_due(stock: &Stock) {
+    let half_life = stock.app.config.ranking.half_life.as_secs();
+    let last = (stock.now().as_secs() / half_life - 1) * half_life;
+    stock.store.raw(&["SET", "rescaled:", &last.to_string()]).await;
+}
+
 /// Stores a session that was last seen in 1970.
 async fn store_idle_session(stock: &Stock) {
     let token = edgefront::schema::token::Token::new(stock.now()).unwrap();
@@ -64,6 +71,7 @@ async fn the_report_of_a_cron_is_a_heartbeat() {
     assert_eq!(status(&stock).await.heartbeat, None, "a run on request shows nothing about the crons");
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 5);
+    make_halving_due(&stock).await;
     cron(&stock, EVERY_FIVE_MINUTES).await;
     let status = status(&stock).await;
     assert_eq!(status.heartbeat, Some(status.reports["rescale"].finished));
@@ -111,6 +119,7 @@ async fn concurrent_crons_do_their_work_once() {
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 1);
     join3(cron(&stock, EVERY_MINUTE), cron(&stock, EVERY_MINUTE), cron(&stock, EVERY_MINUTE)).await;
+    make_halving_due(&stock).await;
     join3(cron(&stock, EVERY_FIVE_MINUTES), cron(&stock, EVERY_FIVE_MINUTES), cron(&stock, EVERY_FIVE_MINUTES)).await;
     assert_eq!(stock.origin.count(), 1);
     assert_eq!(stock.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-4");
@@ -164,6 +173,7 @@ async fn a_job_on_request_runs_at_once_and_stores_its_report() {
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 2);
     let started = stock.now();
+    make_halving_due(&stock).await;
     for (job, figure) in [(Job::CleanSessions, "sessions"), (Job::RefreshRows, "refreshed"), (Job::Rescale, "halvings")]
     {
         let report = jobs::run_job(&stock.app, job, started).await.unwrap();

@@ -106,7 +106,7 @@ pub static REFUTE: Script = lua!("refute", "c2d4016c44a98d84ade994951c658808d7db
 pub static RELATED: Script = lua!("related", "a8d9f5bd0d88425f0c9423c03372387678220702").readable(RELATED_READS);
 
 /// Halves the ranking once for each half-life that has ended since the last rescale, and keeps the best ranks.
-pub static RESCALE: Script = lua!("rescale", "a2e6d87448fa2325939e389a36494ac7cba2abfb");
+pub static RESCALE: Script = lua!("rescale", "9a858aadb4694f5cb774e3b6403826a209060d1d");
 
 /// Ends a render: stores the page, and ends the lease.
 pub static STORE: Script = lua!("store", "39a2769fbd375eccbc7da77bc089299281301622");

@@ -7,13 +7,11 @@
 local ranking, marker, ranked, hour = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local began, half_life, keep, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
--- Without a marker, one halving is due: the book's daemon, which has no marker, halves in every run. If the ranking was
--- empty until now, none is due: its first views must not be halved for the time before them.
-local marked = redis.call('GET', marker)
-local last = tonumber(marked) or marked and began or began - half_life
-local halvings = math.floor((began - last) / half_life)
+-- Without a marker, no halving is due: views must not be halved for the time before them.
+local marked = tonumber(redis.call('GET', marker))
+local halvings = math.floor((began - (marked or began)) / half_life)
 local trimmed = redis.call('ZREMRANGEBYRANK', ranking, keep, -1)
-if halvings >= 1 or last ~= tonumber(marked) then redis.call('SET', marker, ARGV[1]) end
+if halvings >= 1 or not marked then redis.call('SET', marker, ARGV[1]) end
 
 -- An entry is at least 4 minutes younger than the one before, however often the job runs. The last entry is the only one
 -- that is an hour old.
@@ -36,5 +34,5 @@ redis.call('ZRANGESTORE', ranked, ranking, 0, 99)
 local halved, forgotten = redis.call('ZUNIONSTORE', ranking, 1, ranking, 'WEIGHTS', 0.5 ^ halvings), 0
 -- Forgets a single view after ten half-lives: smaller scores would lose their order.
 if halved > 0 then forgotten = redis.call('ZREMRANGEBYSCORE', ranking, -(0.5 ^ 10), '+inf') end
-if halved > 0 and halved == forgotten then redis.call('SET', marker, 'none') end
+if halved > 0 and halved == forgotten then redis.call('DEL', marker) end
 return {halved > 0 and halvings or 0, trimmed, forgotten}

@@ -7,11 +7,12 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    ranking::make_halving_due,
     routes::api::{Visitor, log_in, with_json},
     support::{ORIGIN_KEY, Reply, SERVICE_KEY, SESSION_KEYS, Shop, scenarios},
 };
 
-scenarios!(&[("REDIS_TIMEOUT_MS", "1000")];
+scenarios!(&[("REDIS_TIMEOUT_MS", "1000"), ("RANKING_HALF_LIFE", crate::ranking::LONG_HALF_LIFE)];
     a_failed_request_is_one_line,
     a_cron_run_is_one_line,
     no_log_line_contains_a_token_a_user_or_a_secret,
@@ -76,6 +77,7 @@ async fn a_failed_request_is_one_line(shop: &Shop) {
 
 async fn a_cron_run_is_one_line(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
+    make_halving_due(&shop.store).await;
     shop.cron("*/5 * * * *").await;
     shop.cron("* * * * *").await;
     shop.store.gateway.set_fault(Some(Fault::ErrorBody("ERR max requests limit exceeded".to_owned())));

@@ -19,6 +19,14 @@ const CONFIG: RankingConfig = RankingConfig { keep: 20_000, half_life: Duration:
 /// The start of a half-life.
 const NOON: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
+/// `RANKING_HALF_LIFE` of 127 years: the present one began in 1970.
+pub const LONG_HALF_LIFE: &str = "4000000000";
+
+/// Makes one halving with [`LONG_HALF_LIFE`] due, at any time.
+pub async fn make_halving_due(store: &Store) {
+    store.raw(&["SET", "rescaled:", &format!("-{LONG_HALF_LIFE}")]).await;
+}
+
 fn item(id: &str) -> ItemId {
     ItemId::parse(id).unwrap()
 }
@@ -50,8 +58,9 @@ async fn store_views(store: &Store, items: &[(String, u32)]) {
 async fn a_rescale_keeps_the_most_viewed_items() {
     let store = Store::new().await;
     let items: Vec<_> = (0..25_000).map(|rank| (format!("item-{rank}"), 30_000 - rank)).collect();
+    rescale(&store, NOON).await;
     store_views(&store, &items).await;
-    assert_eq!(rescale(&store, NOON).await, RescaleReport { halvings: 1, trimmed: 5_000, forgotten: 0 });
+    assert_eq!(rescale(&store, after(300)).await, RescaleReport { halvings: 1, trimmed: 5_000, forgotten: 0 });
     assert_eq!(store.raw(&["ZCARD", "viewed:"]).await, 20_000);
     assert_eq!(crate::support::rank(&store.redis, &item("item-0")).await.unwrap(), Some(0));
     assert_eq!(crate::support::rank(&store.redis, &item("item-19999")).await.unwrap(), Some(19_999));
@@ -106,6 +115,7 @@ async fn the_top_is_ordered_by_views_and_skips_members_that_are_no_items() {
 #[tokio::test]
 async fn concurrent_rescales_halve_once() {
     let store = Store::new().await;
+    rescale(&store, NOON - CONFIG.half_life).await;
     store_views(&store, &[("mug".to_owned(), 1_024)]).await;
     rescale(&store, NOON).await;
     assert_eq!(rescale(&store, after(299)).await.halvings, 0);
@@ -128,6 +138,7 @@ async fn a_rescale_catches_up_after_missed_ones() {
 #[tokio::test]
 async fn a_clock_that_lags_halves_nothing() {
     let store = Store::new().await;
+    rescale(&store, NOON).await;
     store_views(&store, &[("mug".to_owned(), 8)]).await;
     rescale(&store, after(300)).await;
     assert_eq!(rescale(&store, NOON).await.halvings, 0);
@@ -142,6 +153,16 @@ async fn first_views_do_not_decay_for_the_time_before_them() {
     assert_eq!(rescale(&store, after(30_000)).await, RescaleReport::default());
     store_views(&store, &[("mug".to_owned(), 8)]).await;
     rescale(&store, after(30_300)).await;
+    assert_eq!(views(&store, "mug").await, Some(4.0));
+}
+
+/// The views of a new shop, those of the book's code, and those of a new layout.
+#[tokio::test]
+async fn views_without_a_marker_are_halved_from_the_next_half_life_on() {
+    let store = Store::new().await;
+    store_views(&store, &[("mug".to_owned(), 8)]).await;
+    assert_eq!(rescale(&store, after(299)).await.halvings, 0);
+    assert_eq!(rescale(&store, after(300)).await.halvings, 1);
     assert_eq!(views(&store, "mug").await, Some(4.0));
 }
 

@@ -4,9 +4,12 @@ use http::Method;
 use serde_json::json;
 
 use super::{Answer, Visitor, service, with_json};
-use crate::support::{Shop, scenarios};
+use crate::{
+    ranking::make_halving_due,
+    support::{Shop, scenarios},
+};
 
-scenarios!(&[];
+scenarios!(&[("RANKING_HALF_LIFE", crate::ranking::LONG_HALF_LIFE)];
     the_most_viewed_items_come_first,
     items_show_their_ranks_at_the_last_rescale,
     items_show_their_ranks_an_hour_ago,
@@ -38,6 +41,7 @@ async fn the_most_viewed_items_come_first(shop: &Shop) {
 
 async fn items_show_their_ranks_at_the_last_rescale(shop: &Shop) {
     shop.store.raw(&["ZADD", "viewed:", "-8", "cup", "-4", "mug", "-2", "bowl"]).await;
+    make_halving_due(&shop.store).await;
     assert_eq!(service(shop, Method::POST, "/jobs/rescale", None).await.json["done"]["halvings"], 1);
     shop.store.raw(&["ZADD", "viewed:", "-9", "bowl", "-1", "lamp"]).await;
     let before = shop.store.counts();

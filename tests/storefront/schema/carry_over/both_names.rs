@@ -4,6 +4,7 @@ use edgefront::{
     App,
     orders::{Customer, Order, insights},
     ports::time::Timestamp,
+    ranking,
     row_cache::{self, Schedule},
     schema::{carry_over::SharedNames, ids::ItemId},
 };
@@ -116,6 +117,31 @@ async fn views_of_an_earlier_half_life_decay_before_they_are_added() {
     store.raw(&["ZADD", "viewed:", "-1", "mug"]).await;
     carry_over(&store, SharedNames::Tags).await;
     assert_eq!(store.raw(&["ZSCORE", "viewed:{pages}", "mug"]).await, "-4.25");
+}
+
+/// Isolates of both steps count views and run crons, before the move and after it.
+#[tokio::test]
+async fn a_rescale_beside_the_move_halves_no_view_too_early() {
+    let store = Store::book().await;
+    let ([before, after], now) = (isolates(&store), Timestamp::from_millis(1_795_000_200_000));
+    let count = async |key, views| store.raw(&["ZINCRBY", key, views, "mug"]).await;
+    let rescale = async |app: &App, now| ranking::rescale(&app.redis, now, &app.config.ranking).await.unwrap();
+    rescale(&before, now).await;
+    count("viewed:", "-512").await;
+    count("viewed:{pages}", "-400").await;
+    for app in [&before, &after] {
+        rescale(app, now).await;
+    }
+    carry_over(&store, SharedNames::Tags).await;
+    assert_eq!(store.raw(&["ZSCORE", "viewed:{pages}", "mug"]).await, "-912");
+    count("viewed:", "-88").await;
+    for app in [&before, &after] {
+        rescale(app, now).await;
+    }
+    carry_over(&store, SharedNames::Tags).await;
+    assert_eq!(store.raw(&["ZSCORE", "viewed:{pages}", "mug"]).await, "-1000");
+    rescale(&after, now + MINUTE * 5).await;
+    assert_eq!(store.raw(&["ZSCORE", "viewed:{pages}", "mug"]).await, "-500");
 }
 
 /// Older versions wrote a JSON string.

@@ -7,6 +7,7 @@ use reqwest::Response;
 use super::{OwnServer, connected};
 use crate::{
     page_cache::{cache_status, header},
+    ranking::{LONG_HALF_LIFE, make_halving_due},
     support::{Shop, Store},
 };
 
@@ -20,13 +21,13 @@ async fn put(shop: &Shop, item: &str) -> Response {
 async fn a_worker_survives_the_faults_that_a_native_server_survives() {
     let mut server = OwnServer::start();
     let store = Store::on(&server.unused_database()).await;
-    let variables = [("PAGE_MEMORY", "0"), ("REDIS_TIMEOUT_MS", "20000")];
+    let variables = [("PAGE_MEMORY", "0"), ("REDIS_TIMEOUT_MS", "20000"), ("RANKING_HALF_LIFE", LONG_HALF_LIFE)];
     let shop = Shop::workerd_on(store, &variables).await;
     // By their names in the gateway; without one, the server itself is away.
     for fault in ["refuse", "lost-reply", "truncated", "quota", ""] {
         let [hit, miss] = ["hit", "miss"].map(|page| format!("{page}-{fault}"));
         shop.store.raw(&["ZADD", "viewed:", "-1000", &hit, "-1000", &miss, "-8", "old"]).await;
-        shop.store.raw(&["DEL", "rescaled:"]).await;
+        make_halving_due(&shop.store).await;
         assert!(cache_status(&shop.visit(&format!("/products/{hit}")).await).ends_with("stored"), "{fault}");
         shop.settled().await;
 

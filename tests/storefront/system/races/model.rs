@@ -19,7 +19,7 @@ use edgefront::{
 
 use super::{
     PIECES,
-    state::{Items, NO_RANKING, State, end_logins, log_out_devices, reap, seen, take_out, written},
+    state::{Items, State, end_logins, log_out_devices, reap, seen, take_out, written},
     world::{Deed, Doing},
 };
 
@@ -313,10 +313,10 @@ impl<'a> Model<'a> {
     fn rescale(&self, next: &mut State, now: Timestamp) -> u64 {
         let half_life = self.config.ranking.half_life.as_secs();
         let began = now.as_secs() / half_life * half_life;
-        let halvings = began.saturating_sub(next.rescaled.unwrap_or(began - half_life)) / half_life;
+        // The first run, also after a time without a ranking, halves nothing.
+        let last = *next.rescaled.get_or_insert(began);
+        let halvings = began.saturating_sub(last) / half_life;
         if halvings == 0 {
-            // The first run after a time without a ranking.
-            next.rescaled = next.rescaled.map(|last| if last == NO_RANKING { began } else { last });
             return 0;
         }
         next.rescaled = Some(began);
@@ -324,7 +324,7 @@ impl<'a> Model<'a> {
         next.ranking.values_mut().for_each(|score| *score *= 0.5_f64.powi(i32::try_from(halvings).unwrap_or(i32::MAX)));
         next.ranking.retain(|_, score| *score < -(0.5_f64.powi(10)));
         if !is_empty && next.ranking.is_empty() {
-            next.rescaled = Some(NO_RANKING);
+            next.rescaled = None;
         }
         if is_empty { 0 } else { halvings }
     }

@@ -6,9 +6,6 @@ use edgefront::{orders::Order, ports::time::Timestamp, schema::redis::Redis};
 use serde_json::{Value, json};
 use upstash_rest::Command;
 
-/// The marker of a rescale that left no item.
-pub const NO_RANKING: u64 = u64::MAX;
-
 /// The state of Redis. Keys have no hash tags here, because the bits of a token determine its shard.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
@@ -113,7 +110,7 @@ impl State {
                     self.abandoned.push((entry[1].clone(), lines.collect()));
                 }
             }
-            ("rescaled", true) => self.rescaled = words[0].parse().ok().or(Some(NO_RANKING)),
+            ("rescaled", true) => self.rescaled = words[0].parse().ok(),
             ("order", _) => self.settled.extend(pairs().filter(|(field, _)| field == "cart").map(|_| name.clone())),
             ("held", _) => {
                 for (user, ends) in moments() {
