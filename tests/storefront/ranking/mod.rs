@@ -2,6 +2,8 @@
 
 /// The background writes of views and touches.
 mod activity;
+/// The sample of views at a reduced pace.
+mod sampling;
 
 use std::time::Duration;
 
