@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{edge_tier, noted::Noted};
+use super::noted::Noted;
 use crate::{
     App,
     page_cache::{cache_status::CacheStatus, policy::Reason},
@@ -12,7 +12,7 @@ use crate::{
         error::Error,
         fetch::{Request, Response},
     },
-    proxy::{self, OriginDirectives, Visit, VisitorContext},
+    proxy::{self, OriginDirectives, Visit, VisitorContext, failure, home},
 };
 use upstash_rest::Command;
 
@@ -25,7 +25,7 @@ pub async fn bypass(visit: &Visit, reason: Reason, request: Request) -> Answer {
 /// As [`bypass`], for a page whose note the response can end.
 pub(super) async fn bypass_with_note(visit: &Visit, reason: Reason, request: Request, noted: Option<Noted>) -> Answer {
     if visit.app.home.is_some() {
-        return edge_tier::pass(visit, request).await;
+        return pass(visit, request).await;
     }
     // Only a signed cookie costs a request to Redis.
     if visit.token.is_some()
@@ -44,6 +44,22 @@ pub(super) async fn bypass_with_note(visit: &Visit, reason: Reason, request: Req
             forward(visit, Reason::RedisDown, VisitorContext::without_redis(visit), request, noted).await
         }
     }
+}
+
+/// Passes a request to the home tier.
+pub(super) async fn pass(visit: &Visit, request: Request) -> Answer {
+    let headers = request.headers().clone();
+    match home::send(&visit.app, request, None).await {
+        Ok(response) => response.into(),
+        Err(error) => unavailable(&visit.app, &error, &headers),
+    }
+}
+
+/// 503: the home tier is down.
+pub(super) fn unavailable(app: &App, error: &Error, request: &http::HeaderMap) -> Answer {
+    let mut response = failure(app, error, request);
+    CacheStatus::bypass(Reason::HomeDown).append_to(&mut response);
+    response.into()
 }
 
 /// Forwards the visitor's own request; `reason` goes into `Cache-Status`.

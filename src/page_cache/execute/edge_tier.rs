@@ -8,6 +8,7 @@ use http::{HeaderValue, Method, header};
 
 use super::{
     PageRequest,
+    bypass::{pass, unavailable},
     local::{fallback, put_in_location},
 };
 use crate::{
@@ -18,32 +19,13 @@ use crate::{
     },
     ports::{
         answer::{Answer, BackgroundTask},
-        error::Error,
         fetch::{Body, Request, Response},
-        header_names::append_text,
-        time::Timestamp,
     },
     proxy::{
-        RequestHead, Visit, failure,
+        RequestHead, Visit,
         home::{self, EdgeAsk, FromHome, PAGE},
     },
 };
-
-/// Passes a request to the home tier.
-pub async fn pass(visit: &Visit, request: Request) -> Answer {
-    let headers = request.headers().clone();
-    match home::send(&visit.app, request, None).await {
-        Ok(response) => response.into(),
-        Err(error) => unavailable(&visit.app, &error, &headers),
-    }
-}
-
-/// 503: the home tier is down.
-fn unavailable(app: &App, error: &Error, request: &http::HeaderMap) -> Answer {
-    let mut response = failure(app, error, request);
-    CacheStatus::bypass(Reason::HomeDown).append_to(&mut response);
-    response.into()
-}
 
 fn lacks_redis(response: &Response) -> bool {
     response.extensions().get::<FromHome>().is_some_and(|home| home.lacks_redis)
@@ -157,34 +139,4 @@ fn take(
     // The copy is as old as the home tier's.
     app.pages.keep(key.hash(), page.clone(), epoch.earlier(age));
     Some(page)
-}
-
-/// Marks a response that hands a page over.
-#[derive(Debug, Clone, Copy)]
-pub struct HandedOver;
-
-/// Hands over a stored page without holes to fill, if the edge tier asks for it. `confirmed`: when Redis confirmed it.
-pub(super) fn hand_over(
-    visit: &Visit,
-    key: &PageKey,
-    page: &StoredPage,
-    status: CacheStatus,
-    confirmed: Timestamp,
-) -> Option<Response> {
-    let ask = visit.edge?;
-    if !matches!(status, CacheStatus::Hit { detail: None, .. }) {
-        return None;
-    }
-    let is_same = ask.held == Some(page.render_number());
-    let [head, body] = page.encode(key);
-    let value: Bytes = if is_same { head } else { [head, body].concat().into() };
-    let length = value.len();
-    let mut response = Response::new(value.into());
-    // The edge tier recognises a page that is not whole.
-    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
-    let age = visit.app.clock.now().since(confirmed).as_millis();
-    append_text(response.headers_mut(), PAGE, format!("{} {age}", if is_same { "same" } else { "new" }));
-    status.append_to(&mut response);
-    response.extensions_mut().insert(HandedOver);
-    Some(response)
 }

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::{
     PageRequest,
     bypass::{self, probe_redis},
-    edge_tier, fill,
+    fill,
+    hand_over::hand_over,
 };
 use crate::{
     App,
@@ -34,7 +35,7 @@ pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, co
     let LocalHit { page, prepared, .. } = hit;
     let status = CacheStatus::hit(page, visit.now);
     let is_filled = fill::is_due(page, cookies, visit);
-    if !is_filled && let Some(response) = edge_tier::hand_over(visit, key, page, status, hit.confirmed) {
+    if !is_filled && let Some(response) = hand_over(visit, key, page, status, hit.confirmed) {
         return response.into();
     }
     // The platform accepts no body with some statuses (204), and an empty body needs no preparation.
@@ -51,9 +52,6 @@ pub fn serve(visit: &Visit, request: &Request, key: &PageKey, hit: &LocalHit, co
 
 /// Asks Redis whether it still has the page.
 pub fn confirm(visit: &Visit, key: PageKey, selecting: SelectingHeaders, held: Rc<StoredPage>) -> BackgroundTask {
-    if visit.app.home.is_some() {
-        return edge_tier::confirm(visit, key, selecting, held);
-    }
     let (app, now) = (visit.app.clone(), visit.now);
     Box::pin(async move {
         let epoch = app.pages.epoch(now);

@@ -2,7 +2,8 @@
 //!
 //! - `known`: the facts about a request after a lookup.
 //! - `local`: the isolate's copies, while they are confirmed or Redis is down.
-//! - `edge_tier`: the edge tier's part, and the pages that the home tier hands over to it.
+//! - `edge_tier`: the edge tier's part.
+//! - `hand_over`: the pages that the home tier hands over to it.
 //! - `shared`: a render for everybody.
 //! - `personal`: a render for one visitor.
 //! - `background`: renders and leases that end after the response.
@@ -23,6 +24,7 @@ mod esi;
 mod exchange;
 mod explain;
 mod fill;
+mod hand_over;
 mod invalidate;
 mod known;
 mod local;
@@ -42,10 +44,10 @@ use self::{
 };
 pub use self::{
     bypass::bypass,
-    edge_tier::HandedOver,
     exchange::{RenderRequest, UnstorableResponse},
     explain::{ExplainedEntry, ExplainedPage, Explanation, explain},
     fill::own_content_for_browser,
+    hand_over::HandedOver,
     invalidate::forward_unsafe,
 };
 use super::{
@@ -134,7 +136,8 @@ pub async fn answer(visit: Visit, key: PageKey, directives: RequestDirectives, r
         && !(is_edge && fill::is_due(&hit.page, &cookies, &visit))
     {
         let answer = local::serve(&visit, &request, &key, &hit, &cookies);
-        let confirm = hit.confirm.then(|| local::confirm(&visit, key, selecting.clone(), hit.page));
+        let confirm = if is_edge { edge_tier::confirm } else { local::confirm };
+        let confirm = hit.confirm.then(|| confirm(&visit, key, selecting.clone(), hit.page));
         return answer.followed_by(confirm);
     }
     let (selecting, cookies, has_personal_headers) = (selecting.clone(), cookies.clone(), *has_personal_headers);
@@ -338,7 +341,7 @@ impl PageRequest {
         };
         let status = status(&page);
         let is_filled = fill::is_due(&page, &self.cookies, &self.visit);
-        let hand_over = || edge_tier::hand_over(&self.visit, &self.key, &page, status, found.epoch.began());
+        let hand_over = || hand_over::hand_over(&self.visit, &self.key, &page, status, found.epoch.began());
         let handed = if is_filled { None } else { hand_over() };
         let answer = handed.map_or_else(|| self.respond_with(&page, status, now), Answer::from);
         let page: Rc<StoredPage> = Rc::from(page);
