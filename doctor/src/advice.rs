@@ -84,7 +84,7 @@ pub const WRITE_RISK: &str =
 /// The risk of `LOGIN_ROUTES`.
 pub const LOGIN_RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one network, 20 by default.";
 /// The risk of `HOLES` with the source `token`.
-pub const TOKEN_RISK: &str = "a token that is neither in a hidden field nor in a meta element needs JavaScript. Try each form and \
+pub const TOKEN_RISK: &str = "a token outside of hidden fields, meta elements and scripts needs JavaScript. Try each form and \
     button as a new visitor: see docs/holes.md#tokens-of-a-session.";
 /// The risk of `COOKIES_HOLES`.
 pub const HOLE_COOKIE_RISK: &str = "none beyond that of HOLES: pages without holes come from the shop.";

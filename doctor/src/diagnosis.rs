@@ -31,9 +31,9 @@ use super::{
     visitor::{Visitor, Visitors},
 };
 
-/// The remedy for a page whose token stays different although the rules give all visitors the same CSRF cookie.
-const SESSION_TOKEN: &str = "The form's token belongs to the session, so this page stays personal. See \
-    docs/your-storefront.md#csrf-tokens-and-flash-messages.";
+/// The remedy for a page with a token that is in no element that a rule can name, or that has an unusual name.
+const SESSION_TOKEN: &str = "No rule covers the token of the session, so this page stays personal. See \
+    docs/holes.md#tokens-of-a-session.";
 
 /// The heading of rules that a trial found safe.
 const TRIED: &str = "tried, and safe:";

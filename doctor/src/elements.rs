@@ -120,8 +120,8 @@ fn counts(pieces: &[String]) -> HashMap<String, usize> {
     counts
 }
 
-/// Selectors of the elements whose start tag is all that differs between `one` and `other`: fields and `meta` elements with a
-/// token. None if something else differs, too, except for `noise`.
+/// Selectors of the elements with a token: fields, `meta` elements and scripts. None if something else differs between `one` and
+/// `other`, too, except for `noise`.
 pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for (difference, (at, at_other)) in difference::between(one, other, &[]).iter().zip(one.changes_to(other)) {
@@ -131,8 +131,8 @@ pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<
         if at.len() != at_other.len() {
             return None;
         }
-        for piece in one.texts().get(at)? {
-            let selector = token(piece)?;
+        for piece in at {
+            let selector = token(one.texts(), piece)?;
             if !found.contains(&selector) {
                 found.push(selector);
             }
@@ -141,8 +141,14 @@ pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<
     Some(found)
 }
 
-/// The selector of a field or a `meta` element by its name.
-fn token(piece: &str) -> Option<String> {
+/// The selector of a field or a `meta` element by its name, or of the page's own scripts.
+fn token(pieces: &[String], at: usize) -> Option<String> {
+    let piece = pieces.get(at)?;
+    if !piece.starts_with('<') {
+        let tag = pieces.get(..at)?.iter().rfind(|piece| piece.starts_with('<'))?;
+        let is_inline = tag_name(tag) == Some("script") && attribute(&start_tags(tag).next()?, "src").is_none();
+        return is_inline.then(|| "script:not([src])".to_owned());
+    }
     let tag = tag_name(piece).filter(|name| ["input", "meta"].contains(name))?;
     let name = attribute(&start_tags(piece).next()?, "name")?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_[].:".contains(&byte);
@@ -205,13 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_fields_and_meta_elements() {
+    fn tokens_are_fields_meta_elements_and_scripts() {
         let pieces = |html: &str| Pieces::of(html, CsrfTokens::Personal);
         let form = |token| {
             format!("<meta name=csrf-token content={token}><b>a</b><input type=hidden name='f[_token]' value={token}>")
         };
         let selectors = tokens(&pieces(&form("1")), &pieces(&form("2")), &[]);
         assert_eq!(selectors.unwrap(), ["meta[name='csrf-token']", "input[name='f[_token]']"]);
+        let script = |token| format!("<script>var shop = {{debug: 0, csrf_token: '{token}', user: 4}}</script>");
+        let selectors = tokens(&pieces(&script("1")), &pieces(&script("2")), &[]);
+        assert_eq!(selectors.unwrap(), ["script:not([src])"]);
         for (one, other) in [("<b>1</b>", "<b>2</b>"), ("<input value=1>", "<input value=2>"), ("<i>", "<b>")] {
             assert_eq!(tokens(&pieces(one), &pieces(other), &[]), None, "{one}");
         }

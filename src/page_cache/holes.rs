@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 
-use super::placeholder::{Placeholder, token_range};
+use super::placeholder::{Placeholder, is_script, token_range};
 use crate::{
     config::rules::{HoleRule, HoleSource},
     ports::{
@@ -160,9 +160,13 @@ pub async fn find(parser: &dyn Html, rules: &[&HoleRule], page: &str, body: &Byt
             HoleSource::Page => (Some(element.outer), HoleContent::Element { selector: rule.selector.clone(), index }),
             HoleSource::Token => {
                 let Range { start, end } = element.outer;
-                let tag = tag_length(body.get(end..).unwrap_or_default());
-                edits.push((end..end + tag, script_tag(&rule.selector, index, ON_USE)));
-                if let Some(token) = body.get(start..end).and_then(token_range) {
+                let html = body.get(start..end).unwrap_or_default();
+                // A script has run before another one could replace it.
+                if !is_script(html) {
+                    let tag = tag_length(body.get(end..).unwrap_or_default());
+                    edits.push((end..end + tag, script_tag(&rule.selector, index, ON_USE)));
+                }
+                if let Some(token) = token_range(html) {
                     let placeholder = Placeholder { page: page.to_owned(), selector: rule.selector.clone(), index };
                     edits.push((start + token.start..start + token.end, placeholder.encode()));
                 }

@@ -59,10 +59,13 @@ pub fn ranges(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The range of a token in its element: the `value` of a hidden `input`, or the `content` of a `meta`. None for another
-/// element, and for an empty attribute.
+/// The range of a token in its element: the `value` of a hidden `input`, the `content` of a `meta`, or the first string in
+/// a `script` that has a name with `csrf` or `xsrf`. None for another element, and for an empty attribute.
 #[must_use]
 pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
+    if is_script(element) {
+        return named_string(element);
+    }
     let attribute = if is_tag(element, b"input") {
         "value"
     } else if is_tag(element, b"meta") {
@@ -73,6 +76,37 @@ pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     let kind = attribute_range(element, "type").and_then(|range| element.get(range));
     let is_hidden = kind.is_none_or(|kind| kind.eq_ignore_ascii_case(b"hidden"));
     attribute_range(element, attribute).filter(|range| is_hidden && !range.is_empty())
+}
+
+/// Returns whether the element is a `script`.
+#[must_use]
+pub fn is_script(element: &[u8]) -> bool {
+    is_tag(element, b"script")
+}
+
+/// The range of the first string in a script with the name of a CSRF token: `csrf_token: "…"`, `csrfToken = '…'`, `"xsrf": "…"`. A
+/// token needs no escapes.
+fn named_string(script: &[u8]) -> Option<Range<usize>> {
+    let is_token = |byte: &u8| byte.is_ascii_graphic() && !b"\\<&".contains(byte);
+    let is_csrf = |name: &[u8]| name.eq_ignore_ascii_case(b"csrf") || name.eq_ignore_ascii_case(b"xsrf");
+    let (mut start, mut before, mut is_named) = (0, script, false);
+    // Strings, and the code between them.
+    for part in script.split(|byte| b"\"'".contains(byte)) {
+        if is_named && !part.is_empty() && part.iter().all(is_token) {
+            return Some(start..start + part.len());
+        }
+        start += part.len() + 1;
+        is_named = if let [name @ .., b':' | b'='] = part.trim_ascii_end() {
+            let name = name.trim_ascii_end();
+            let name = if name.is_empty() { before } else { name };
+            let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"_-$".contains(byte);
+            name.rsplit(is_end).next().is_some_and(|name| name.windows(4).any(is_csrf))
+        } else {
+            false
+        };
+        before = part;
+    }
+    None
 }
 
 /// Returns whether the element begins with a tag of this name.
@@ -117,7 +151,7 @@ fn attribute_range(element: &[u8], wanted: &str) -> Option<Range<usize>> {
 /// A token of a visitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormToken {
-    /// The name of its field in the form. None for a `meta`.
+    /// The name of its field in the form. None for a `meta` and a `script`.
     pub field: Option<String>,
     pub value: String,
 }
@@ -216,6 +250,26 @@ mod tests {
     }
 
     #[test]
+    fn a_token_of_a_script_is_the_first_string_with_a_name_of_csrf_tokens() {
+        for (script, expected) in [
+            ("<script>var odoo = {\n csrf_token: \"a1o2\",\n};</script>", Some("a1o2")),
+            ("<script>window.Shop={\"csrfToken\":\"a+/=\"}</script>", Some("a+/=")),
+            ("<SCRIPT>let XSRF = 'a'; let csrf = 'b'</SCRIPT>", Some("a")),
+            ("<script>csrf = token; csrf == 'a'; csrf_name = \"b\"</script>", Some("b")),
+            ("<script>{'csrf': '', 'csrf' : 'a.b'}</script>", Some("a.b")),
+            ("<script>csrf = \"a\\u002f\"</script>", None),
+            ("<script>csrf = \"a b\"</script>", None),
+            ("<script>csrf = \"a&amp;b\"</script>", None),
+            ("<script>csrf = 'a</script>", None),
+            ("<script>csrf</script>", None),
+            ("<script>token = 'a'</script>", None),
+            ("<b>csrf = 'a'</b>", None),
+        ] {
+            assert_eq!(token(script), expected, "{script}");
+        }
+    }
+
+    #[test]
     fn character_references_are_resolved() {
         for (text, expected) in [
             ("a&#x3D;&#x3d;&#43;&amp;b", "a==+&b"),
@@ -232,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_element_breaks_the_reader(element in "[a-z<>/!= '\"\n&#;]{0,60}") {
+        fn no_element_breaks_the_reader(element in "(<script>|<input |)([a-z<>/!=: '\"\n&#;]|csrf){0,60}") {
             if let Some(range) = token_range(element.as_bytes()) {
                 prop_assert!(!range.is_empty() && range.end <= element.len());
             }

@@ -184,12 +184,12 @@ fn sharing_is_never_proposed_where_the_page_depends_on_the_session() {
 }
 
 #[test]
-fn sharing_is_never_proposed_where_a_script_has_a_token_of_the_session() {
-    let script = |asked: &Asked| format!("<script>var csrf_token = 't{}';</script>", asked.number);
-    let report = Shop::start(move |asked| silent(asked, &script(asked))).examine(&[]);
+fn sharing_is_never_proposed_where_no_hole_covers_a_token_of_the_session() {
+    let element = |asked: &Asked| format!("<p data-csrf='t{}'></p>", asked.number);
+    let report = Shop::start(move |asked| silent(asked, &element(asked))).examine(&[]);
     let books = kind(&report, "/books/*/");
     assert_eq!((&books["rules"], &books["differences"][0]["kind"]), (&json!([]), &json!("csrf-token")));
-    assert!(books["remedy"].as_str().unwrap().starts_with("The form's token belongs to the session"), "{books:#}");
+    assert!(books["remedy"].as_str().unwrap().starts_with("No rule covers the token of the session"), "{books:#}");
     assert!(report["vars"].get("COOKIES_DROPPED").is_none());
 }
 

@@ -117,6 +117,20 @@ fn tokens_of_the_session_become_holes() {
 }
 
 #[test]
+fn a_token_in_a_script_becomes_a_hole() {
+    let report = Shop::start(|asked: &Asked| {
+        let own = asked.cookies.split("laravel_session=").nth(1).and_then(|rest| rest.split(';').next());
+        let session = own.map_or_else(|| format!("visitor{}", asked.number), str::to_owned);
+        let script = format!("<script>var shop = {{ csrf_token: \"of-{session}\", debug: false }};</script>");
+        let page = Reply::html(format!("{script}{}", book_links(8)));
+        page.with("set-cookie", &format!("laravel_session={session}; Path=/; HttpOnly"))
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["HOLES"], "+ /,/books/*/ script:not([src]) <- token", "{report:#}");
+    assert_eq!(kind(&report, "/books/*/")["hit_ratio_with_rules"], 1.0, "{report:#}");
+}
+
+#[test]
 fn an_account_gets_tokens_and_personal_elements_with_the_stored_page() {
     let report = Shop::start(|asked: &Asked| {
         let name = if asked.cookies.contains("laravel_session=ann") { "Ann" } else { "Guest" };

@@ -8,6 +8,7 @@
 //! The origin trusts a request with a token. So the browser must prove that a page of this origin sent the request, as
 //! for `CSRF_COOKIE`: see [`is_from_own_page`](proxy::is_from_own_page).
 
+use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderValue, header};
 
@@ -165,7 +166,8 @@ impl OwnTokens<'_> {
             return None;
         }
         let elements = self.content.get(&placeholder.selector)?;
-        // As in holes: a page with fewer elements fills the others with the first one.
-        FormToken::of_element(elements.get(placeholder.index).or_else(|| elements.first())?)
+        // As in holes, a page with fewer elements fills the others with the first one. The visitor's page may have other scripts.
+        let token = |element: &Bytes| FormToken::of_element(element);
+        elements.get(placeholder.index).and_then(token).or_else(|| elements.iter().find_map(token))
     }
 }

@@ -13,7 +13,7 @@ scenarios! {
     &[
         ("PAGE_MEMORY", "0"),
         ("HOLES_WAIT_MS", "4000"),
-        ("HOLES", "/products/* [name=token] <- token"),
+        ("HOLES", "/products/* [name=token] <- token; /products/* script:not([src]) <- token"),
         ("COOKIES_HOLES", "sid"),
         ("COOKIES_DROPPED", "sid@/products/*"),
         ("PATHS_SHARED", "/products/*"),
@@ -24,6 +24,7 @@ scenarios! {
     a_confirmed_page_keeps_one_script,
     the_script_gets_the_token_and_the_session,
     a_request_with_the_placeholder_gets_the_token_and_the_session,
+    a_request_of_a_script_gets_the_token_and_the_session,
     a_visitor_with_a_session_keeps_it,
     a_token_is_encoded_as_the_body_is,
     a_request_from_another_site_gets_no_token,
@@ -171,6 +172,31 @@ async fn a_request_with_the_placeholder_gets_the_token_and_the_session(shop: &Sh
         let length = add.header("content-length");
         assert_eq!(length, add.body.len().to_string());
         assert!(header(&answer, "set-cookie").starts_with("sid=new; Path=/; HttpOnly"), "{:?}", answer.headers());
+    }
+}
+
+/// As Odoo answers: scripts read the token of a global variable. A signed-in visitor's page has one more script.
+fn page_with_script(asked: &Asked) -> Reply {
+    let is_known = asked.header("cookie").contains("sid=");
+    let (token, more) = if is_known { (name(asked), "<script>log('own')</script>") } else { ("new", "") };
+    let script = format!("<script>var shop = {{debug: 0, csrf_token: \"{token}\"}};</script>");
+    let reply = Reply::html(format!("{more}{script}<button>Buy</button>")).header("cache-control", "private");
+    if is_known { reply } else { reply.header("set-cookie", "sid=new; Path=/; HttpOnly") }
+}
+
+async fn a_request_of_a_script_gets_the_token_and_the_session(shop: &Shop) {
+    shop.origin.answer_with(page_with_script);
+    shop.visit("/products/mug").await;
+    shop.settled().await;
+    let page = body(shop, "").await;
+    let token = page.split("csrf_token: \"").nth(1).unwrap().split('"').next().unwrap();
+    let expected = format!("<script>var shop = {{debug: 0, csrf_token: \"{token}\"}};</script><button>Buy</button>");
+    assert_eq!((page.as_str(), token.starts_with("edgefront-token-")), (expected.as_str(), true));
+    for (cookie, own) in [("", "new"), ("sid=ada", "ada")] {
+        let (answer, asked) =
+            sent(shop, add(shop).header("cookie", cookie).body(format!("item=mug&csrf_token={token}"))).await;
+        assert_eq!(text(asked.last().unwrap()), format!("item=mug&csrf_token={own}"));
+        assert_eq!(header(&answer, "set-cookie").contains("sid=new"), cookie.is_empty());
     }
 }
 
