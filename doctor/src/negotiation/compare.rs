@@ -45,6 +45,16 @@ impl<'a> ComparedPage<'a> {
         Some(!self.differs_from(&other))
     }
 
+    /// Returns whether clients with these values get the same page.
+    pub async fn is_same_for_all(&mut self, values: &[String]) -> Option<bool> {
+        for value in values {
+            if !self.is_same(value).await? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
     /// Returns whether the page changes at each request.
     pub fn is_noisy(&self) -> bool {
         (0..self.pieces.texts().len()).any(|at| self.pieces.is_changing(at..at + 1))

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     render::set_cookie_pairs,
     shop::{Page, Shop},
+    tokens::{attribute, start_tags},
 };
 
 /// Languages of shops, with the regions whose pages often differ. The shortest name of a language comes first.
@@ -50,7 +51,10 @@ pub async fn find(shop: &Shop, pages: &[&Url]) -> Option<Languages> {
         let mut default = ComparedPage::new(shop, url, header::ACCEPT_LANGUAGE, "").await?;
         let own = language_of(&default.page).map_or_else(|| "en".to_owned(), |own| primary(&own));
         // The shop chooses one of the others if it has a second language. The page may announce a wrong one.
-        if default.is_same(&all_except(&own)).await? && default.is_same(&own).await? {
+        let mut choices = vec![all_except(&own), own.clone()];
+        // A shop may read the preferred language only.
+        choices.extend(alternates(&default.page).into_iter().filter(|language| primary(language) != own));
+        if default.is_same_for_all(&choices).await? {
             continue;
         }
         differs = true;
@@ -176,12 +180,26 @@ fn language_of(page: &Page) -> Option<String> {
     language.get(..end).filter(|language| !language.is_empty()).map(str::to_ascii_lowercase)
 }
 
-/// Returns whether the value of a cookie is one of [`LANGUAGES`].
+/// The languages of the page's translations (`hreflang`), without their regions.
+fn alternates(page: &Page) -> Vec<String> {
+    let html = page.text();
+    let mut languages: Vec<_> = start_tags(&html).filter_map(|tag| attribute(&tag, "hreflang")).collect();
+    languages.iter_mut().for_each(|language| *language = primary(language));
+    languages.retain(|language| is_language(language));
+    languages.sort();
+    languages.dedup();
+    languages.truncate(MAX_LANGUAGES);
+    languages
+}
+
+/// Returns whether the value of a cookie is one of [`LANGUAGES`], or one with a region, such as `de_DE`.
 fn is_language(value: &str) -> bool {
-    LANGUAGES.contains(&value)
+    let is_region = |region: &str| region.len() == 2 && region.bytes().all(|byte| byte.is_ascii_uppercase());
+    let language = value.split_once(['-', '_']).filter(|(_, region)| is_region(region)).map_or(value, |(own, _)| own);
+    LANGUAGES.contains(&value) || LANGUAGES.contains(&language)
 }
 
 /// The language without script and region, in lower case.
 fn primary(language: &str) -> String {
-    language.split('-').next().unwrap_or_default().to_ascii_lowercase()
+    language.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase()
 }

@@ -51,6 +51,29 @@ fn pages_that_differ_although_no_vary_says_so_are_kept_apart() {
     assert!(report["notes"].to_string().contains("no Vary names it"), "{report:#}");
 }
 
+/// As Odoo answers: it reads one of the preferred languages only, redirects to the page of this language, and keeps it in a
+/// cookie with a region.
+#[test]
+fn the_languages_of_a_shop_that_reads_one_preferred_language_are_found() {
+    let report = Shop::start(|asked: &Asked| {
+        let preferred = asked.header("accept-language").split(',').max().unwrap_or_default();
+        let is_german =
+            asked.cookies.contains("lang=de_DE") || !asked.cookies.contains("lang=") && preferred.starts_with("de");
+        if is_german && !asked.path.starts_with("/de/") {
+            let page = Reply::status(302).with("location", &format!("/de{}", asked.path));
+            return page.with("set-cookie", "lang=de_DE; Path=/");
+        }
+        let (language, cookie) = if asked.path.starts_with("/de/") { ("de", "de_DE") } else { ("en", "en_US") };
+        let links = "<link rel='alternate' hreflang='en' href='/'><link rel='alternate' hreflang='de' href='/de/'>";
+        let page = Reply::html(format!("<html lang='{language}'>{links}<p>{language}</p>{}</html>", book_links(8)));
+        page.with("set-cookie", &format!("lang={cookie}; Path=/"))
+    })
+    .examine(&[]);
+    assert_eq!(report["vars"]["HEADERS_NORMALIZED"], "+ accept-language=en|de", "{report:#}");
+    assert_eq!(report["vars"]["HEADERS_VARIED"], "+ accept-language");
+    assert_eq!(report["vars"]["COOKIES_VARIED"], "+ lang=en_US|de_DE");
+}
+
 /// A shop in English and German that forbids nothing. `page` gets the language and returns the page.
 fn bilingual(default: &'static str, page: impl Fn(&Asked, &str) -> Reply + Send + Sync + 'static) -> Value {
     let shop = Shop::start(move |asked: &Asked| {
