@@ -79,12 +79,14 @@ impl PathPatterns {
     }
 }
 
-/// The path of a page for the path of its data, without a slash at its end: React Router serves the data of `/cart` at `/cart.data`,
-/// and those of `/` and `/cart/` at `/_.data` and `/cart/_.data`. None for another path.
+/// The ends of the paths of data. React Router serves the data of `/cart` at `/cart.data`, and those of `/` and `/cart/` at
+/// `/_.data` and `/cart/_.data`. SvelteKit and Nuxt add a segment.
+const DATA_SUFFIXES: [&str; 4] = ["/_.data", ".data", "/__data.json", "/_payload.json"];
+
+/// The path of a page for the path of its data, without a slash at its end. None for another path.
 #[must_use]
 pub fn page_of_data(path: &str) -> Option<&str> {
-    let page = path.strip_suffix(".data")?;
-    let page = page.strip_suffix("/_").unwrap_or(page);
+    let page = DATA_SUFFIXES.iter().find_map(|suffix| path.strip_suffix(suffix))?;
     Some(if page.is_empty() { "/" } else { page })
 }
 
@@ -161,6 +163,10 @@ mod tests {
             "/admin/_.data",
             "/Checkout.data",
             "//checkout.data",
+            "/admin/__data.json",
+            "/admin/orders/_payload.json",
+            "/Checkout/__DATA.json",
+            "/checkout/_payload.json",
         ] {
             assert!(rules.contains(path), "{path}");
         }
@@ -170,7 +176,12 @@ mod tests {
             assert!(!rules.contains(path), "{path}");
         }
         let home = PathPatterns::parse("/, /cart.data").unwrap();
-        assert!(home.contains("/_.data") && home.contains("/cart.data") && !home.contains("/cart"));
+        assert!(
+            home.contains("/__data.json")
+                && home.contains("/_.data")
+                && home.contains("/cart.data")
+                && !home.contains("/cart")
+        );
         let encoded = PathPatterns::parse("/my%20account/*, /M%c3%bcller, /café/*").unwrap();
         for path in ["/my%20account/1", "/m%C3%BCller/", "/M%c3%bcller", "/caf%C3%A9/menu"] {
             assert!(encoded.contains(path), "{path}");

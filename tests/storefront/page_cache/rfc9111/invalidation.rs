@@ -72,6 +72,8 @@ async fn a_write_to_the_data_of_a_page_voids_the_page(shop: &Shop) {
         ("/list", "/list.data?_routes=routes%2Flist", true),
         ("/list", "/list/_.data", true),
         ("/", "/_.data?index", true),
+        ("/list", "/list/__data.json?x-sveltekit-invalidated=01", true),
+        ("/", "/_payload.json", true),
         ("/list", "/lists.data", false),
         ("/list", "/data", false),
     ] {
