@@ -116,6 +116,17 @@ pub fn note_on_sessions(rules: &[&Rule]) -> Option<String> {
     })
 }
 
+/// A note on pages of these kinds that the shop declares shared, if no `--login` shows what visitors with an account see there.
+pub fn note_on_declared(kinds: &[String]) -> Option<String> {
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "the shop declares {} public, and no rule names a cookie of an account, so visitors with an account get these pages, too. Run \
+             the doctor with --login: it shows if their own pages differ, and proposes the rules",
+            kinds.join(", ")
+        )
+    })
+}
+
 /// Excerpts of the visitor's own page. None if it only lacks something.
 fn excerpts(visit: &Visit) -> Option<String> {
     let texts = visit.differences.iter().map(|found| &found.other).filter(|text| !text.is_empty());

@@ -70,6 +70,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     let kinds = diagnosis.kinds(&sample);
     let endangered = diagnosis.endangered(&kinds);
     let (mut dangers, mut found, mut notes, mut noise) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut declared = Vec::new();
     // First, because the trials then know the cookie that keeps a visitor's language.
     for Finding { note, rules } in
         negotiation::find(&diagnosis.shop, &diagnosis.examined, &diagnosis.app.config.page).await
@@ -88,6 +89,7 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
         noise.extend(pages.iter().find_map(|page| page.noise.first()).map(|found| (kind.clone(), found.clone())));
         notes.extend(danger::notes_of_kind(&kind, &pages));
         notes.extend(danger::note_on_personal(&kind, &pages, &report.rules));
+        declared.extend(pages.iter().any(|page| page.is_claimed()).then(|| kind.clone()));
         found.push((report, of_kind));
     }
     for (report, of_kind) in &mut found {
@@ -104,6 +106,9 @@ async fn diagnose(arguments: &DoctorArguments) -> Result<Report, Failure> {
     }
     if arguments.login.is_none() {
         notes.extend(danger::note_on_sessions(&reports.iter().flat_map(|report| &report.rules).collect::<Vec<_>>()));
+        let cookies = diagnosis.settings.config()?.page.cookies;
+        let has_no_rule = cookies.personal.is_empty() && cookies.holes.is_empty();
+        notes.extend(danger::note_on_declared(&declared).filter(|_| has_no_rule));
     }
     notes.extend(danger::notes_on_noise(noise));
     if let Some((note, rules)) = robots.personal_paths(&diagnosis.settings.config()?.page.urls.personal_paths) {

@@ -143,7 +143,7 @@ impl Examiner<'_> {
             headers: deciding_headers(headers),
             template: Some(Template::of(first.status, &text, key.path())),
             fragments,
-            verdict: first.stored.map(drop),
+            verdict: first.verdict(),
             posts_to,
             renders_differ: Some(
                 between_renders.into_iter().filter(|found| !of_requests.contains(found)).take(MAX_NAMED).collect(),
@@ -347,6 +347,11 @@ impl Examined {
     pub fn is_refused_as(&self, other: &Self) -> bool {
         let reason = |page: &Self| page.verdict.as_ref().err().map(|why| why.reason);
         reason(self).is_some() && reason(self) == reason(other)
+    }
+
+    /// Returns whether a stored page answers this visit, without a request to the shop.
+    pub const fn is_hit(&self, visit: &Visit) -> bool {
+        self.verdict.is_ok() && visit.gets_stored_page
     }
 
     /// Returns whether the shop says that the page is the same for all visitors.

@@ -29,6 +29,8 @@ pub struct SharedRender {
     pub body: Bytes,
     /// The page that edgefront stores, or why it stores none.
     pub stored: Result<Box<StoredPage>, NotStored>,
+    /// The stored page is never fresh: each visit asks the shop if the page is still valid.
+    is_never_fresh: bool,
 }
 
 /// The reason why edgefront does not store a page.
@@ -61,13 +63,13 @@ pub async fn for_everybody(app: &App, key: &PageKey) -> Option<SharedRender> {
         Err(_) => return None,
     };
     let render = match outcome {
-        RenderOutcome::Complete { page, .. } => of_page(page, key),
+        RenderOutcome::Complete { page, .. } => of_page(app, page, key),
         RenderOutcome::Streaming { response, page } => {
             // A background render waits for the body, so the page is complete.
             let status = response.status();
             drop(response);
             match page.complete(app, key).await {
-                Ok(page) => of_page(Box::new(page), key),
+                Ok(page) => of_page(app, Box::new(page), key),
                 Err(why) => not_stored(status, HeaderMap::new(), Bytes::new(), why.reason, why.cause),
             }
         }
@@ -91,16 +93,17 @@ pub fn without_fragments(app: &App, key: &PageKey, body: Bytes) -> Bytes {
 }
 
 /// Only the canonical spelling of an address is stored.
-fn of_page(page: Box<StoredPage>, key: &PageKey) -> SharedRender {
+fn of_page(app: &App, page: Box<StoredPage>, key: &PageKey) -> SharedRender {
     let (status, headers, body) = (page.status, page.headers.clone(), page.body.read());
     if !key.is_exact() {
         return not_stored(status, headers, body, Reason::Spelling, format!("the canonical address is {}", key.url()));
     }
-    SharedRender { status, headers, body, stored: Ok(page) }
+    let is_never_fresh = page.stale_until <= app.clock.now();
+    SharedRender { status, headers, body, stored: Ok(page), is_never_fresh }
 }
 
 fn not_stored(status: StatusCode, headers: HeaderMap, body: Bytes, reason: Reason, cause: String) -> SharedRender {
-    SharedRender { status, headers, body, stored: Err(NotStored { reason, cause }) }
+    SharedRender { status, headers, body, stored: Err(NotStored { reason, cause }), is_never_fresh: false }
 }
 
 /// The page without the holes of the rules, which edgefront fills for each visitor.
@@ -120,6 +123,17 @@ pub async fn without_holes(app: &App, key: &PageKey, body: Bytes) -> Bytes {
 }
 
 impl SharedRender {
+    /// Why no stored page answers a visitor.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn verdict(&self) -> Result<(), NotStored> {
+        self.stored.as_ref().map_err(NotStored::clone)?;
+        let cause = "each visit asks the shop if the stored page is still valid";
+        let why = || NotStored { reason: Reason::NotFresh, cause: cause.to_owned() };
+        if self.is_never_fresh { Err(why()) } else { Ok(()) }
+    }
+
     /// The body as text.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.body)

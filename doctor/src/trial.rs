@@ -68,7 +68,7 @@ impl Trial<'_> {
                     let Some(first) = render::for_everybody(&app, key).await else {
                         return Ok(not_verified(&page.url));
                     };
-                    let Err(NotStored { reason, .. }) = first.stored else {
+                    let Err(NotStored { reason, .. }) = first.verdict() else {
                         let outcome = self.check_sharing(rules, settings, page).await?;
                         return self.with_tokens(outcome, kind, page).await;
                     };

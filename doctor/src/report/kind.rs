@@ -47,8 +47,9 @@ impl KindReport {
 
 /// The share of requests that stored pages answer; see [`ESTIMATE`](super::ESTIMATE).
 fn hit_ratio(pages: &[&Examined]) -> f64 {
-    let visits = pages.iter().flat_map(|page| &page.visits).filter(|visit| visit.visitor.counts_for_hit_ratio());
-    average(visits.map(|visit| (f64::from(u8::from(visit.gets_stored_page)), 1)))
+    let visits = pages.iter().flat_map(|page| page.visits.iter().map(move |visit| (page, visit)));
+    let visits = visits.filter(|(_, visit)| visit.visitor.counts_for_hit_ratio());
+    average(visits.map(|(page, visit)| (f64::from(u8::from(page.is_hit(visit))), 1)))
 }
 
 /// The average of values with their weights; 0 without values.
@@ -100,7 +101,7 @@ fn cookies(pages: &[&Examined], rules: &CookieRules) -> Vec<CookieReport> {
 
 fn visitor_reports(pages: &[&Examined]) -> Vec<VisitorReport> {
     let mut reports: Vec<VisitorReport> = Vec::new();
-    for visit in pages.iter().flat_map(|page| &page.visits) {
+    for (page, visit) in pages.iter().flat_map(|page| page.visits.iter().map(move |visit| (page, visit))) {
         let known = reports.iter().position(|report| report.visitor == visit.visitor);
         let index = known.unwrap_or_else(|| {
             let (visitor, differences) = (visit.visitor, Vec::new());
@@ -117,7 +118,7 @@ fn visitor_reports(pages: &[&Examined]) -> Vec<VisitorReport> {
         });
         let Some(report) = reports.get_mut(index) else { continue };
         report.pages += 1;
-        report.gets_stored_page += usize::from(visit.gets_stored_page);
+        report.gets_stored_page += usize::from(page.is_hit(visit));
         report.own_page_differs += usize::from(!visit.differences.is_empty());
         if report.differences.is_empty() {
             report.differences.clone_from(&visit.differences);

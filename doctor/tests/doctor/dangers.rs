@@ -27,6 +27,29 @@ fn a_public_page_with_a_name_is_the_first_thing_that_is_printed() {
 }
 
 #[test]
+fn a_public_page_with_a_name_is_a_danger_although_each_visit_validates_it() {
+    let page = |asked: &Asked| {
+        let name = if asked.cookies.contains("login=ann") { "Hello Ann" } else { "Sign in" };
+        let page = Reply::html(format!("{}<p>{name}</p>", book_links(8)));
+        page.with("cache-control", "public, max-age=0").with("etag", &format!("\"{}\"", name.len()))
+    };
+    let report = Shop::start(page).examine(&["--login", "login=ann"]);
+    assert!(sentence(&report).contains("They would get the page for everybody"), "{report:#}");
+    assert_eq!(report["vars"]["COOKIES_PERSONAL"], "+ login");
+}
+
+#[test]
+fn public_pages_without_a_login_ask_for_a_run_with_one() {
+    let shop = Shop::start(greets_by_name);
+    let asks = |options: &[&str]| shop.examine(options)["notes"].to_string().contains("declares /, /books/*/ public");
+    assert!(asks(&[]), "the doctor knows no cookie of an account");
+    assert!(!asks(&["--login", "login=ann"]));
+    assert!(!asks(&["--var", "COOKIES_PERSONAL=login"]));
+    let private = Shop::start(|_| Reply::html(book_links(8)));
+    assert!(!private.examine(&[])["notes"].to_string().contains("--login"));
+}
+
+#[test]
 fn the_variables_protect_the_visitors_of_a_public_page_with_a_name() {
     let shop = Shop::start(greets_by_name);
     let report = shop.examine(&["--login", "login=ann"]);

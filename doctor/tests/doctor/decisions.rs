@@ -51,6 +51,25 @@ fn without_a_preset_the_doctor_finds_the_rules_for_a_django_shop() {
     assert!(report["notes"][0].as_str().unwrap().contains("--preset django-oscar"));
 }
 
+/// Pages with these freshness directives and a validator.
+fn with_validator(control: &'static str) -> Shop {
+    Shop::start(move |_| Reply::html(book_links(8)).with("cache-control", control).with("etag", "\"1\""))
+}
+
+#[test]
+fn a_page_that_each_visit_validates_is_no_hit() {
+    for control in ["public, max-age=0", "public, no-cache"] {
+        let report = with_validator(control).examine(&[]);
+        let books = kind(&report, "/books/*/");
+        let found =
+            (&books["stored"], hits(books, "without-cookies"), &books["hit_ratio"], &books["hit_ratio_with_rules"]);
+        assert_eq!(found, (&json!(0), 0, &json!(0.0), &json!(1.0)), "{control}: {books:#}");
+        assert_eq!(report["vars"]["PATHS_SHARED"], "+ /, /books/*/", "{control}");
+    }
+    let report = with_validator("public, max-age=0, stale-while-revalidate=60").examine(&[]);
+    assert_eq!(kind(&report, "/books/*/")["hit_ratio"], 1.0, "the stale page answers");
+}
+
 /// A double-submit shop: each form repeats the cookie `shop_csrf`.
 fn double_submit(asked: &Asked) -> Reply {
     let own = asked.cookies.split("; ").find_map(|cookie| cookie.strip_prefix("shop_csrf="));
