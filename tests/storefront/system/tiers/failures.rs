@@ -127,7 +127,7 @@ async fn a_home_tier_that_refuses_the_edge_counts_as_down() {
 
 #[tokio::test]
 async fn a_binding_to_the_entry_point_for_visitors_is_logged_and_fails_the_readiness() {
-    let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "3600")]).await;
+    let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "3600"), ("VIEW_WINDOW", "0")]).await;
     let one = &tiers.edge[0];
     open(&tiers).await;
     let ready = async || Answer::to(Visitor::new(one).request(Method::GET, "/readyz")).await;
