@@ -183,8 +183,8 @@ fn language_of(page: &Page) -> Option<String> {
 /// The languages of the page's translations (`hreflang`), without their regions.
 fn alternates(page: &Page) -> Vec<String> {
     let html = page.text();
-    let mut languages: Vec<_> = start_tags(&html).filter_map(|tag| attribute(&tag, "hreflang")).collect();
-    languages.iter_mut().for_each(|language| *language = primary(language));
+    let languages = start_tags(&html).filter_map(|tag| attribute(&tag, "hreflang"));
+    let mut languages: Vec<_> = languages.map(|language| primary(&language)).collect();
     languages.retain(|language| is_language(language));
     languages.sort();
     languages.dedup();
