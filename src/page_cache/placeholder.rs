@@ -60,7 +60,7 @@ pub fn ranges(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The range of a token in its element: the `value` of a hidden `input`, the `content` of a `meta`, or the first string in
-/// a `script` that has a name with `csrf` or `xsrf`. None for another element, and for an empty attribute.
+/// a `script` that has the name of a CSRF token. None for another element, and for an empty attribute.
 #[must_use]
 pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     if is_script(element) {
@@ -88,7 +88,6 @@ pub fn is_script(element: &[u8]) -> bool {
 /// token needs no escapes.
 fn named_string(script: &[u8]) -> Option<Range<usize>> {
     let is_token = |byte: &u8| byte.is_ascii_graphic() && !b"\\<&".contains(byte);
-    let is_csrf = |name: &[u8]| name.eq_ignore_ascii_case(b"csrf") || name.eq_ignore_ascii_case(b"xsrf");
     let (mut start, mut before, mut is_named) = (0, script, false);
     // Strings, and the code between them.
     for part in script.split(|byte| b"\"'".contains(byte)) {
@@ -100,13 +99,20 @@ fn named_string(script: &[u8]) -> Option<Range<usize>> {
             let name = name.trim_ascii_end();
             let name = if name.is_empty() { before } else { name };
             let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"_-$".contains(byte);
-            name.rsplit(is_end).next().is_some_and(|name| name.windows(4).any(is_csrf))
+            name.rsplit(is_end).next().is_some_and(is_token_name)
         } else {
             false
         };
         before = part;
     }
     None
+}
+
+/// Returns whether a string with this name is a CSRF token: `csrf`, `csrfToken`. Others have its header, field or cookie.
+fn is_token_name(name: &[u8]) -> bool {
+    let is_csrf = |part: &[u8]| part.eq_ignore_ascii_case(b"csrf") || part.eq_ignore_ascii_case(b"xsrf");
+    let is_token = name.rchunks(5).next().is_some_and(|end| end.eq_ignore_ascii_case(b"token"));
+    if is_token { name.windows(4).any(is_csrf) } else { name.rchunks(4).next().is_some_and(is_csrf) }
 }
 
 /// Returns whether the element begins with a tag of this name.
@@ -255,7 +261,9 @@ mod tests {
             ("<script>var odoo = {\n csrf_token: \"a1o2\",\n};</script>", Some("a1o2")),
             ("<script>window.Shop={\"csrfToken\":\"a+/=\"}</script>", Some("a+/=")),
             ("<SCRIPT>let XSRF = 'a'; let csrf = 'b'</SCRIPT>", Some("a")),
-            ("<script>csrf = token; csrf == 'a'; csrf_name = \"b\"</script>", Some("b")),
+            ("<script>csrf = token; csrf == 'a'; _csrf = \"b\"</script>", Some("b")),
+            ("<script>csrfHeader = 'X-CSRF-Token'; csrf_token_name = 'a'; csrfToken = 'b'</script>", Some("b")),
+            ("<script>csrfHeader = 'X-CSRF-Token'</script>", None),
             ("<script>{'csrf': '', 'csrf' : 'a.b'}</script>", Some("a.b")),
             ("<script>csrf = \"a\\u002f\"</script>", None),
             ("<script>csrf = \"a b\"</script>", None),
