@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Each of them views the item once, from an address of its own.
-const SESSIONS: u32 = 60;
+const SESSIONS: u32 = 100;
 
 #[tokio::test]
 async fn a_sample_of_views_counts_as_all_of_them() {
