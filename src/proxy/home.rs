@@ -11,6 +11,7 @@ use upstash_rest::TransportError;
 use super::{
     headers::{ADDRESS, remove},
     origin::deadline,
+    visit::EdgeAsk,
 };
 use crate::{
     App,
@@ -44,15 +45,6 @@ const WITHOUT_REDIS: HeaderName = HeaderName::from_static("edge-tier-without-red
 pub const PATH: &str = "/_edge/tier";
 /// The address of this path. The binding needs no host.
 const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
-
-/// The edge tier's request for a stored page.
-#[derive(Debug, Clone, Copy)]
-pub struct EdgeAsk {
-    /// The render of its copy.
-    pub held: Option<u64>,
-    /// No visitor waits for the page or sees it.
-    pub is_confirmation: bool,
-}
 
 /// A change of a page that passed an isolate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 
-use super::home::EdgeAsk;
 use crate::{
     App,
     metrics::traffic::Metric,
@@ -72,6 +71,15 @@ impl Visit {
         }
         self.app.activity.record_visit(Viewer { token: self.token.as_ref(), network: self.network }, item, self.now);
     }
+}
+
+/// The edge tier's request for a stored page.
+#[derive(Debug, Clone, Copy)]
+pub struct EdgeAsk {
+    /// The render of its copy.
+    pub held: Option<u64>,
+    /// No visitor waits for the page or sees it.
+    pub is_confirmation: bool,
 }
 
 /// Method, URI and headers of a request whose body travels to the origin.

@@ -27,7 +27,7 @@ use crate::{
         fetch::{Body, Request},
         time::Timestamp,
     },
-    proxy::home::EdgeAsk,
+    proxy::visit::EdgeAsk,
 };
 use upstash_rest::Attribution;
 

@@ -9,7 +9,7 @@ use upstash_rest::SyncScope;
 use crate::{
     App,
     ports::fetch::{Request, Response},
-    proxy::home::EdgeAsk,
+    proxy::visit::EdgeAsk,
     sessions::{SyncCause, SyncCookies},
 };
 

@@ -23,7 +23,8 @@ use crate::{
     },
     proxy::{
         RequestHead, Visit,
-        home::{self, EdgeAsk, FromHome, PAGE},
+        home::{self, FromHome, PAGE},
+        visit::EdgeAsk,
     },
 };
 
