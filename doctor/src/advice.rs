@@ -138,8 +138,8 @@ pub fn advise(page: &Refused) -> Advice {
         Reason::Private | Reason::NoStore | Reason::NoCache | Reason::NotFresh => share_path(
             page,
             FORBIDDEN_RISK,
-            "The shop forbids it. If these pages are the same for all visitors, let the shop send Cache-Control: \
-             public, s-maxage=300.",
+            "The shop lets no cache answer in its place. If these pages are the same for all visitors, let the shop \
+             send Cache-Control: public, s-maxage=300.",
         ),
         Reason::Parameters => no_rule(
             "Add parameters that do not change the page to QUERY_IGNORED. Risk: if one does change the page, visitors \
