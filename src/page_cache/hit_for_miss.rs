@@ -1,9 +1,9 @@
 //! The hit-for-miss note: a page could not be stored a moment ago, so no request waits for its render. [`FollowUp`]
 //! decides which responses leave one.
 //!
-//! In Redis it takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>` (the names as those
-//! of a stored page), a newline, and the cause in the response. The stamp is the latest purge before the render:
-//! a later purge voids the note.
+//! In Redis, the note takes the place of the lease `render:{hash}`: `unstorable <stamp> <reason> <names>`, a newline, and
+//! the part of the response that is the cause. The names (tags and item) have the form of those of a stored page. The
+//! stamp is the latest purge before the render: a later purge voids the note.
 
 use std::time::Duration;
 
@@ -53,16 +53,16 @@ pub enum FollowUp {
     NoteClass,
     /// Note that only popularity can admit the page.
     NoteUnpopular,
-    /// Note a failed render: requests that wait for it would find no page either.
+    /// Note a failed render. It leaves no page, so requests that wait for it must not wait longer.
     NoteFailure,
     /// Leave a hit-for-miss note: in the isolate, and in Redis for the waiting requests of other isolates.
     NoteUnstorable,
 }
 
 impl FollowUp {
-    /// `was_compressed`: the origin was asked for a compressed body. `is_of_one_client`: the response shows nothing about
-    /// other clients, because they still have the page or because this client's headers may decide. One client's reload or
-    /// variant must not delete the page for the others.
+    /// `was_compressed`: the origin was asked for a compressed body. `is_of_one_client`: the response says nothing about
+    /// other clients, because they still have the page, or because this client's headers may have caused the response. One
+    /// client's reload or variant must not delete the page for the others.
     #[must_use]
     pub const fn of(reason: Reason, was_compressed: bool, is_of_one_client: bool) -> Self {
         match reason {

@@ -59,8 +59,8 @@ pub fn ranges(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The range of a token in its element: the `value` of a hidden `input`, the `content` of a `meta`, or the first string in
-/// a `script` that has the name of a CSRF token. None for another element, and for an empty attribute.
+/// The range of a token in its element: the `value` of a hidden `input`, the `content` of a `meta`, or the first string
+/// with the name of a CSRF token in a `script`. None for another element, and for an empty attribute.
 #[must_use]
 pub fn token_range(element: &[u8]) -> Option<Range<usize>> {
     if is_script(element) {
@@ -84,8 +84,8 @@ pub fn is_script(element: &[u8]) -> bool {
     is_tag(element, b"script")
 }
 
-/// The range of the first string in a script with the name of a CSRF token: `csrf_token: "…"`, `csrfToken = '…'`, `"xsrf": "…"`. A
-/// token needs no escapes.
+/// The range of the first string with the name of a CSRF token in a script: `csrf_token: "…"`, `csrfToken = '…'`,
+/// `"xsrf": "…"`. Skips strings with spaces or escapes, because a token has none.
 fn named_string(script: &[u8]) -> Option<Range<usize>> {
     let is_token = |byte: &u8| byte.is_ascii_graphic() && !b"\\<&".contains(byte);
     let (mut start, mut before, mut is_named) = (0, script, false);
@@ -108,7 +108,8 @@ fn named_string(script: &[u8]) -> Option<Range<usize>> {
     None
 }
 
-/// Returns whether a string with this name is a CSRF token: `csrf`, `csrfToken`. Others have its header, field or cookie.
+/// Returns whether a name is that of a CSRF token, such as `csrf` or `csrfToken`. Other names with `csrf`, such as
+/// `csrfHeader`, are those of its header, field or cookie.
 fn is_token_name(name: &[u8]) -> bool {
     let is_csrf = |part: &[u8]| part.eq_ignore_ascii_case(b"csrf") || part.eq_ignore_ascii_case(b"xsrf");
     let is_token = name.rchunks(5).next().is_some_and(|end| end.eq_ignore_ascii_case(b"token"));
@@ -122,7 +123,7 @@ fn is_tag(element: &[u8], name: &[u8]) -> bool {
     is_name && element.get(end).is_none_or(|byte| byte.is_ascii_whitespace() || b"/>".contains(byte))
 }
 
-/// The range of an attribute's value in the start tag at the start of `element`. (HTML Standard, §13.2.5.32 to §13.2.5.38.)
+/// The range of an attribute's value in the start tag of `element` (HTML Standard, §13.2.5.32 to §13.2.5.38).
 fn attribute_range(element: &[u8], wanted: &str) -> Option<Range<usize>> {
     let is_space = u8::is_ascii_whitespace;
     let byte = |at: usize| element.get(at).copied();

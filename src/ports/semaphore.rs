@@ -1,6 +1,6 @@
-//! A semaphore for memory: bounds the bytes of pages that this program holds for requests at the same time. These are
-//! bodies that arrive from the origin, fragments of a page that is being assembled, and pages on their way to Redis. An
-//! isolate has 128 MB for everything, and a slow Redis or a crowd of visitors must not fill it.
+//! A semaphore for memory: bounds the bytes of pages in progress. These are bodies that arrive from the origin, fragments
+//! of a page that is being assembled, and pages that are being sent to Redis. An isolate has 128 MB in all, and a slow
+//! Redis or many visitors must not fill them.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -11,12 +11,12 @@ use super::{
     time::Timestamp,
 };
 
-/// Largest sum of all permits, bytes. The memory of wasm grows to about three times as much: a body is copied
-/// while it grows, and encoded for Redis.
+/// Largest sum of all permits, bytes. The memory of wasm grows to about three times this sum, because a body is copied
+/// while it grows, and is encoded for Redis.
 const LIMIT: usize = 16 << 20;
-/// The size that counts for a body of unknown length until it turns out to be longer, bytes.
+/// The first permit of a page of unknown length, bytes.
 const UNKNOWN: usize = 128 << 10;
-/// The size that counts at least for a page or a fragment, bytes: its headers, and the state of its request.
+/// The smallest permit, bytes. It covers the headers of a page or a fragment, and the state of its request.
 const LEAST: usize = 8 << 10;
 /// The permit of a body of unknown length grows by this factor until the body fits.
 const GROWTH: usize = 8;
@@ -25,7 +25,7 @@ const GROWTH: usize = 8;
 #[derive(Default)]
 pub struct MemorySemaphore(Rc<RefCell<Acquired>>);
 
-/// The permits that were acquired and not yet released, and the sum of their bytes.
+/// The permits that are not released yet, and the sum of their bytes.
 #[derive(Default)]
 struct Acquired {
     bytes: usize,
@@ -40,14 +40,15 @@ struct Share {
 }
 
 impl MemorySemaphore {
-    /// A permit for a page of `bytes`, if its length is known. The permit is released when it is dropped, and expires at
-    /// `until`. None if the other permits leave no room for it.
+    /// Acquires a permit for a page of `bytes`; None for an unknown length. The permit is released when it is dropped, and
+    /// expires at `until`. Returns None if the other permits leave no room for it.
     #[must_use]
     pub fn try_acquire(&self, bytes: Option<usize>, now: Timestamp, until: Timestamp) -> Option<MemoryPermit> {
         self.acquire(bytes.unwrap_or(UNKNOWN), bytes.is_some(), now, until)
     }
 
-    /// As [`MemorySemaphore::try_acquire`], for a fragment: there are many of them, and most are small.
+    /// As [`MemorySemaphore::try_acquire`], for a fragment. With an unknown length, its first permit is smaller than that
+    /// of a page, because a page may have many fragments, and most are small.
     #[must_use]
     pub fn try_acquire_for_fragment(
         &self,
@@ -83,7 +84,7 @@ pub struct MemoryPermit {
     acquired: Rc<RefCell<Acquired>>,
 }
 
-/// The result of [`MemoryPermit::collect`]: as [`Collected`].
+/// The result of [`MemoryPermit::collect`]: as [`Collected`], or no room for the body.
 pub enum CollectOutcome {
     Whole(Bytes),
     TooLarge(Body),

@@ -1,6 +1,8 @@
 //! The exchange between the tiers. An isolate of the edge tier passes each request that it cannot answer to the home
-//! tier, which is placed beside Redis. The binding between them has no public address. Headers `Edge-Tier-*` carry
-//! facts that no visitor may claim. They are removed from the requests of visitors and from the responses to them.
+//! tier, which is placed beside Redis. The binding between the tiers has no public address.
+//!
+//! Headers `Edge-Tier-*` carry facts that no visitor may claim. edgefront removes these headers from the requests of
+//! visitors and from the responses to visitors.
 
 use std::time::Duration;
 
@@ -25,19 +27,20 @@ use crate::{
     },
 };
 
-/// Proves that the request comes from the edge tier. The home tier's entry point removes it. In a response: the home tier
-/// refuses the key.
+/// Proves that the request comes from the edge tier. The home tier's entry point removes this header. In a response, it
+/// says that the home tier refuses the key.
 pub const KEY: HeaderName = HeaderName::from_static("edge-tier-key");
 /// The visitor's address.
 const CLIENT: HeaderName = HeaderName::from_static("edge-tier-client");
-/// The edge tier asks for the stored page. The value is the render of the copy that it holds.
+/// The edge tier asks for the stored page. The value is the render number of its copy; empty without a copy.
 const HELD: HeaderName = HeaderName::from_static("edge-tier-held");
-/// The edge tier confirms its copy after a response.
+/// The edge tier asks only to confirm its copy: no visitor waits.
 const CONFIRM: HeaderName = HeaderName::from_static("edge-tier-confirm");
-/// The last [`PageChange`] that the edge tier knows: milliseconds, and `1` after a request that changed the page.
+/// The last [`PageChange`] that the edge tier knows: its time in milliseconds, then `1` if a visitor's request changed the
+/// page, else `0`.
 const CHANGED: HeaderName = HeaderName::from_static("edge-tier-changed");
-/// The response is a stored page, for the edge tier to answer with: `same` or `new`, then the milliseconds since Redis
-/// confirmed it.
+/// The response hands a stored page over. `same`: the edge tier's copy has its body; `new`: the response has it. Then the
+/// milliseconds since Redis confirmed the page.
 pub const PAGE: HeaderName = HeaderName::from_static("edge-tier-page");
 /// In a response: [`FromHome::lacks_redis`].
 const WITHOUT_REDIS: HeaderName = HeaderName::from_static("edge-tier-without-redis");
@@ -46,23 +49,24 @@ pub const PATH: &str = "/_edge/tier";
 /// The address of this path. The binding needs no host.
 const ADDRESS_OF_BATCHES: &str = "https://home.invalid/_edge/tier";
 
-/// A change of a page that passed an isolate.
+/// A change of a page that an isolate knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageChange {
     pub at: Timestamp,
-    /// A visitor's request changed the page, so the origin alone has the new one for a moment. Otherwise it was purged.
+    /// A visitor's request changed the page, so only the origin has the new page for a moment. Otherwise the page was
+    /// purged.
     pub by_request: bool,
 }
 
-/// Marks a request that the edge tier passes on. It has counted the request in the rate limits of visitors, and two
-/// tiers at one location share their counters.
+/// Marks a request that the edge tier passes on. The edge tier has already counted it in the rate limits of visitors. Two
+/// tiers at one location share these counters, so the home tier must not count it again.
 #[derive(Debug, Clone, Copy)]
 pub struct FromEdge;
 
-/// Marks a response of the home tier, which has counted it.
+/// Marks a response of the home tier. The home tier has counted it in the traffic.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FromHome {
-    /// The home tier got no answer of Redis: its response says nothing about the stored page.
+    /// Redis did not answer the home tier, so the response says nothing about the stored page.
     pub lacks_redis: bool,
 }
 
@@ -83,8 +87,8 @@ pub fn mark_without_redis(headers: &mut HeaderMap) {
 
 /// Sends a request to the home tier, at most once. With `ask`, the response may be a stored page.
 ///
-/// A request without an answer in time does not open the circuit by itself: a client or the origin may have sent a body
-/// slowly. A [`probe`] decides.
+/// A timeout does not count for the circuit: a client or the origin may have sent a body slowly. Only a timeout of the
+/// [`probe`] that follows it counts.
 ///
 /// # Errors
 /// [`Error::Home`], at once while the circuit is open.
@@ -146,8 +150,9 @@ pub async fn collect(app: &App, response: Response) -> Option<http::Response<Byt
     }
 }
 
-/// A home tier that refuses the key counts as unreachable: its refusal is no answer for a visitor. So does an error of the
-/// platform in its place. Each failure of edgefront has one of the two headers.
+/// Sends a request. A refusal of the key counts as unreachable, because it is no answer for a visitor. So does an error of
+/// the platform in place of the home tier. Such an error has neither `Cache-Control` nor `Cache-Status`; each failure of
+/// edgefront has one of the two headers.
 async fn exchange(home: &dyn Home, request: Request, deadline: Duration) -> Result<Response, FetchError> {
     let response = home.send(request, deadline).await?;
     let headers = response.headers();
@@ -180,7 +185,7 @@ pub fn batch(lines: String) -> Request {
     request
 }
 
-/// Probes the home tier with an empty batch. An answer closes the circuit. Returns whether there is one.
+/// Probes the home tier with an empty batch. An answer closes the circuit. Returns whether the home tier answered.
 pub async fn probe(app: &App) -> bool {
     let (Some(home), Ok(key)) = (&app.home, app.keyring.tier_key()) else { return false };
     let mut request = batch(String::new());

@@ -31,7 +31,8 @@ pub struct BackgroundRender {
 }
 
 impl BackgroundRender {
-    /// Renders the page and stores it. If the origin fails, the stale page stays, and this isolate asks again after a backoff.
+    /// Renders the page and stores it. If the origin fails, the stale page stays. This isolate then asks the origin again
+    /// after a backoff.
     pub fn run(self, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
         Box::pin(async move {
             let Self { app, key, selecting, lease, popularity } = self;
@@ -41,7 +42,7 @@ impl BackgroundRender {
             let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);
             (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
             match render(&app, &request).await {
-                // Where nothing is stored, an error that the origin lets caches store is a page, too.
+                // An error that caches may store counts as a page if no page is stored.
                 Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !is_failure(page.status) => {
                     store_page(&app, &lease, *page, Some(guard)).await;
                 }
@@ -65,20 +66,21 @@ impl BackgroundRender {
     }
 }
 
-/// Ends a render whose page cannot be stored: a hit-for-miss note in the isolate, and in Redis in place of the lease.
+/// Ends a render whose page cannot be stored. Leaves a hit-for-miss note in the isolate, and in Redis in place of the
+/// lease.
 pub async fn end_unstorable(app: &App, lease: &Lease, why: &Unstorable) {
     app.pages.note_unstorable(lease.key().hash(), why.reason, app.clock.now());
     log_error(store::note_unstorable(&app.redis, lease, why).await);
 }
 
-/// Ends a render that failed. Requests that cannot be served the stale page must not wait for its lease.
+/// Ends a render that failed. Releases its lease, because requests that cannot get the stale page wait for the lease.
 async fn end_failed(app: &App, lease: &Lease, cause: &dyn Display) {
     log::warn!("page cache: a background render failed: {cause}");
     app.pages.note_failure(lease.key().hash(), app.clock.now());
     log_error(store::release(&app.redis, lease).await);
 }
 
-/// Takes the lease of a page that is not fresh and renders it for everybody, unless another request does.
+/// Takes the lease of a page that is not fresh, and renders the page. Does nothing if another request has the lease.
 pub fn render_for_others(
     app: Rc<App>,
     key: PageKey,
@@ -96,7 +98,8 @@ pub fn render_for_others(
     })
 }
 
-/// Asks Redis whether the page still cannot be stored: a purge in another location voids the note in Redis only.
+/// Confirms the isolate's hit-for-miss note with Redis, and drops the note if Redis has none. A purge in another location
+/// voids the note in Redis only.
 pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeaders, now: Timestamp) -> BackgroundTask {
     Box::pin(async move {
         match look_up(&app.redis, &key, &selecting, None, now).await {
@@ -107,8 +110,8 @@ pub fn confirm_unstorable(app: Rc<App>, key: PageKey, selecting: SelectingHeader
     })
 }
 
-/// Stores a page, and keeps a copy if Redis took it: a purged page must not survive in the isolate. Drops the render's
-/// `guard` after that, so that waiting requests find the copy.
+/// Stores a page, and keeps a copy only if Redis stored it: a purged page must not stay in the isolate. Then drops the
+/// render's `guard`, so that waiting requests find the copy.
 pub async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Option<RenderGuard>) {
     let (now, limit) = (app.clock.now(), app.config.page.total_bytes);
     let epoch = app.pages.epoch(now);
@@ -131,7 +134,7 @@ pub async fn store_page(app: &App, lease: &Lease, page: StoredPage, guard: Optio
         }
         Err(error) => {
             log::warn!("page cache: a page was not stored: {error}");
-            // Other requests for the page would wait for this lease.
+            // Other requests for the page wait for this lease.
             log_error(store::release(&app.redis, lease).await);
         }
     }

@@ -1,5 +1,5 @@
 //! The edge tier's part of the page cache. It answers from the isolate's copies; the home tier does everything else.
-//! Where a stored page answers, the home tier hands the page over: the edge tier keeps it, and responds itself.
+//! If a stored page answers the request, the home tier hands this page over. The edge tier keeps a copy and responds.
 
 use std::{rc::Rc, time::Duration};
 
@@ -32,16 +32,16 @@ fn lacks_redis(response: &Response) -> bool {
     response.extensions().get::<FromHome>().is_some_and(|home| home.lacks_redis)
 }
 
-/// Asks the home tier for a page. If it has none because it, or Redis and the origin, do not answer, a copy in the
-/// isolate stands in.
+/// Asks the home tier for a page. The isolate's copy replaces the response if the home tier does not answer, or if
+/// neither Redis nor the origin answers the home tier.
 pub(super) async fn answer(page: PageRequest) -> Answer {
     let app = page.visit.app.clone();
-    // An isolate of the home tier knows only the changes that passed through itself.
+    // An isolate of the home tier knows only the changes that passed through it.
     let change = app.pages.last_change(page.key.hash(), page.visit.now);
     let (method, headers) = (page.request.method(), page.request.headers());
     let is_get = *method == Method::GET;
     if app.pages.must_confirm_unstorable(page.key.hash(), page.visit.now) {
-        // An unsafe request voided the page here. By now, the home tier has voided it everywhere.
+        // An unsafe request voided the page in this isolate. By now, the home tier has voided the page in Redis.
         app.pages.forget_unstorable(page.key.hash());
     }
     let held = if is_get { page.held().await } else { None };
@@ -74,7 +74,8 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     }
     let wanted = Wanted { selecting: &page.selecting, held: held.as_deref() };
     let Some(stored) = handed_over.and_then(|response| take(&app, &response, &page.key, wanted, epoch)) else {
-        // The page did not arrive, or the tiers disagree about its form or variant: the home tier answers by itself.
+        // The page did not arrive, or the tiers disagree about its form or variant. The edge tier asks for a finished
+        // response.
         return pass(&page.visit, page.request).await;
     };
     let now = app.clock.now();
@@ -85,7 +86,7 @@ pub(super) async fn answer(page: PageRequest) -> Answer {
     Answer::from(response).followed_by(is_new.then(|| put_in_location(&app, &page.key, stored)))
 }
 
-/// Asks the home tier whether a copy is still the stored page.
+/// Confirms a copy: asks the home tier if the copy is still the stored page. Replaces or drops a copy that is not.
 pub(super) fn confirm(
     visit: &Visit,
     key: PageKey,
@@ -117,7 +118,8 @@ pub(super) fn confirm(
     })
 }
 
-/// Keeps the page that the home tier hands over. None if the response has none, or one in a form of another version.
+/// Keeps the page that the home tier hands over. None if the response has no page, or a page in another form or of
+/// another variant.
 fn take(
     app: &App,
     response: &http::Response<Bytes>,
@@ -137,7 +139,7 @@ fn take(
     if page.item.is_some() {
         app.pages.name(&key.naming(page.item.as_ref()));
     }
-    // The copy is as old as the home tier's.
+    // The copy was confirmed as long ago as that of the home tier.
     app.pages.keep(key.hash(), page.clone(), epoch.earlier(age));
     Some(page)
 }

@@ -26,27 +26,27 @@ use crate::{
 pub struct RenderRequest<'a> {
     pub key: &'a PageKey,
     pub selecting: &'a SelectingHeaders,
-    /// The selecting headers that the origin gets; None for all. An origin that states no freshness possibly omits names from
-    /// `Vary`. So it gets only headers that it has named before. A page that was stored before is rendered in the same way,
-    /// so that one client's headers cannot change everybody's page.
+    /// The selecting headers that the origin gets; None for all. An origin that states no freshness may omit names from
+    /// `Vary`, so it gets only the headers that it has named before. The same holds for a page that was stored before.
+    /// So one client's headers cannot change everybody's page.
     pub sent: Option<VaryFields>,
     /// The stored page, for validation.
     pub stored: Option<&'a StoredPage>,
-    /// `Ok` if a response without stated freshness may be stored.
+    /// `Ok` if popularity admits a response without stated freshness.
     pub popularity: Popularity,
     /// The lease's [stamp](crate::page_cache::Lease::stamp); 0 without a lease.
     pub stamp: u64,
     /// Caches between edgefront and the origin must also validate.
     pub no_cache: bool,
-    /// No visitor waits: the body may take its time.
+    /// No visitor waits: the body may take as long as `ORIGIN_TIMEOUT`.
     pub in_background: bool,
-    /// The response may be compressed for the visitor; it is then not stored.
+    /// The origin may compress the response for the visitor. A compressed response is not stored.
     pub accepts_gzip: bool,
 }
 
 impl<'a> RenderRequest<'a> {
-    /// A request that no visitor waits for, without a stored page and without a lease. `vary`: the headers that the
-    /// origin has named; None if the page was never stored.
+    /// A request without a waiting visitor, a stored page or a lease. `vary`: the headers that the origin has named;
+    /// None if the page was never stored.
     #[must_use]
     pub fn in_background(
         key: &'a PageKey,
@@ -155,7 +155,7 @@ struct Judged {
 }
 
 impl OriginReply<'_> {
-    /// Returns the lifetime of the page, and the requests that may get it.
+    /// Returns the lifetime of the page and its variant, or the reason why the response cannot be stored.
     fn judge(
         &self,
         request: &RenderRequest<'_>,

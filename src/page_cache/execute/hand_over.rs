@@ -1,4 +1,4 @@
-//! The home tier's part of the page cache for two tiers: it hands stored pages over to the edge tier.
+//! The home tier's part of the page cache with two tiers: it hands stored pages over to the edge tier.
 
 use bytes::Bytes;
 use http::header;
@@ -13,7 +13,8 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct HandedOver;
 
-/// Hands over a stored page without holes to fill, if the edge tier asks for it. `confirmed`: when Redis confirmed it.
+/// Hands over a stored page without holes to fill, if the edge tier asks for it. None if the page is not a hit or is a
+/// fallback. `confirmed`: the time at which Redis confirmed the page.
 pub fn hand_over(
     visit: &Visit,
     key: &PageKey,
@@ -30,7 +31,7 @@ pub fn hand_over(
     let value: Bytes = if is_same { head } else { [head, body].concat().into() };
     let length = value.len();
     let mut response = Response::new(value.into());
-    // The edge tier recognises a page that is not whole.
+    // By its length, the edge tier recognizes a page that is not whole.
     response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
     let age = visit.app.clock.now().since(confirmed).as_millis();
     append_text(response.headers_mut(), PAGE, format!("{} {age}", if is_same { "same" } else { "new" }));

@@ -1,8 +1,10 @@
-//! Shared renders. The request to the origin has no cookies and no identity, but the validators of the stored page. The
-//! body is collected before the response, so that the page has an `ETag` and a truncated body is an error, not half a
-//! page. A body that takes longer than a second is streamed to the visitor and copied on the way. A truncated body is
-//! never stored. A page with rules for holes is streamed only above `PAGE_MAX_BYTES`, unstored. A page with ESI is refused
-//! above this size.
+//! Shared renders. The request to the origin has no cookies and no identity. It has the validators of the stored page.
+//!
+//! The body is collected before the response. So the page has an `ETag`, and a truncated body is an error, not half a
+//! page. A body that takes longer than a second is streamed to the visitor and copied. A truncated body is never stored.
+//!
+//! A page with rules for holes is streamed only if it is larger than `PAGE_MAX_BYTES`, and is then not stored. A page with
+//! ESI is refused if it is larger.
 
 use std::time::Duration;
 
@@ -82,7 +84,7 @@ impl StreamingPage {
         self.page.may_be_served_to(cookies)
     }
 
-    /// The page, once its body has been sent.
+    /// The page, after its body has been sent.
     ///
     /// # Errors
     /// The reason why it cannot be stored: the body was too large, or it broke off.
@@ -104,7 +106,7 @@ impl StreamingPage {
 /// Longest time that a visitor waits for a complete body before it is streamed.
 const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Asks the origin, and asks again if the response varies on a header that the origin did not get.
+/// Asks the origin. If the response varies on a header that the origin did not get, asks again with this header.
 ///
 /// # Errors
 /// [`Error::Origin`], also for a truncated body; [`Error::Esi`] if the page is refused; [`Error::Busy`]; [`Error::Database`] of the demo
@@ -146,7 +148,7 @@ async fn finish(app: &App, key: &PageKey, page: &mut StoredPage) {
     page.hold(&*app.fetch);
 }
 
-/// Finds the holes that the rules demand.
+/// Finds the page's elements that rules name, and makes them holes.
 async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
     let rules = hole_rules(app, key, page);
     if rules.is_empty() {
@@ -162,7 +164,7 @@ async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
     }
 }
 
-/// The rules that demand holes in the page.
+/// The rules with holes for the page.
 fn hole_rules<'a>(app: &'a App, key: &PageKey, page: &StoredPage) -> Vec<&'a HoleRule> {
     let may_have_holes = page.status == StatusCode::OK && is_html(&page.headers);
     if may_have_holes { app.config.page.holes.of_path(key.path()).collect() } else { Vec::new() }
@@ -182,7 +184,7 @@ async fn collect(
     };
     let (head, body) = response.into_parts();
     let limit = app.config.page.max_bytes;
-    // The visitor's content must be in the holes from the first byte on.
+    // Holes are found in a whole body only, so a page with rules for holes is not streamed.
     let is_patient = request.in_background || !hole_rules(app, request.key, &page).is_empty();
     let patience = app.clock.sleep(if is_patient { app.config.origin.timeout } else { COLLECT_TIMEOUT });
     let collected = match content_length {
@@ -225,7 +227,7 @@ async fn collect(
     }
 }
 
-/// A permit for a page of `bytes`, if its length is known.
+/// A permit for a page of `bytes`; None for an unknown length. Returns None if other pages leave no room.
 pub(super) fn acquire_memory(app: &App, bytes: Option<usize>) -> Option<MemoryPermit> {
     let now = app.clock.now();
     app.semaphore.try_acquire(bytes, now, now + app.config.origin.timeout)

@@ -1,4 +1,4 @@
-//! A render for all visitors, while one visitor waits.
+//! A shared render while a visitor waits for it.
 
 use std::rc::Rc;
 
@@ -94,7 +94,7 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     Box::pin(render.finish_not_stored(unstorable, session)).await
 }
 
-/// A render that has ended, with everything that its response needs.
+/// A render that has ended, with all data for its response.
 struct SharedRender {
     page: PageRequest,
     lease: Option<Lease>,
@@ -127,8 +127,8 @@ impl SharedRender {
         answer.followed_by(storing(self.page.visit.app, self.lease, self.guard, page))
     }
 
-    /// Forwards the visitor's own request, and stores the page, which this visitor may not get. Unlike the page that was
-    /// stored before, it is not declared shared, or has no holes. `rendered`: the page if it is whole.
+    /// Forwards the visitor's own request, and stores the page for others. This visitor may not get the page: unlike the
+    /// page that was stored before, it is not declared shared, or has no holes. `rendered`: the page if it is whole.
     async fn forward_personally(self, rendered: Option<StoredPage>, session: Option<Session>) -> Answer {
         let status = CacheStatus::not_stored(self.miss.reason, Reason::Cookie);
         let Self { page, lease, guard, .. } = self;
@@ -208,7 +208,7 @@ impl SharedRender {
         answer.followed_by(ended)
     }
 
-    /// Returns whether the origin may answer the visitor's own request in another way. A page that only
+    /// Returns whether the visitor's own request may get another response than the shared render. A page that only
     /// [lacks room](Reason::lacks_room) is the same for all visitors, except for its holes.
     fn needs_own_response(&self, unstorable: &UnstorableResponse, has_user: bool) -> bool {
         let UnstorableResponse { response, directives, why } = unstorable;
@@ -219,13 +219,13 @@ impl SharedRender {
             || !lacks_room && page.selecting.varies_on_unsent(headers, self.sent.as_ref())
             || page.cookies.refuses_html && is_html(headers)
             || response.status() == StatusCode::NOT_MODIFIED
-            // The origin fills the page of a request that does not announce ESI.
+            // The visitor's own request does not announce ESI, so the origin fills the page.
             || why.reason == Reason::Esi
             // A compressed page cannot be scanned for fragments.
             || directives.has_esi && fragments::is_compressed(headers)
     }
 
-    /// Answers for a page without a response, or without room for it.
+    /// Answers with an error: the origin sent no response, or there is no room for the page.
     fn fail(self, error: &Error) -> Answer {
         let mut response = failure(&self.page.visit.app, error, self.page.request.headers());
         let reason = if *error == Error::Busy { Reason::Busy } else { Reason::OriginDown };

@@ -1,5 +1,5 @@
-//! The isolate's memory of pages, for seconds to minutes and in bounded space. It holds plain data only, which requests
-//! may share.
+//! The isolate's memory of pages. It keeps entries for seconds to minutes, and its size is bounded. It holds plain data
+//! only, because several requests share it.
 //!
 //! - [`copies`]: pages as Redis recently returned them.
 //! - [`facts`]: facts of sessions that fill holes.
@@ -40,7 +40,7 @@ const MAX_URL: usize = 500;
 
 /// See the [module](self).
 pub struct PageMemory {
-    /// `PAGE_MEMORY`: how long a copy or a note stands without a confirmation from Redis.
+    /// `PAGE_MEMORY`: the longest time for which a copy or a note counts without a confirmation from Redis.
     ttl: Duration,
     keys: RefCell<HashMap<String, PageKey>>,
     /// The items that the origin named, by the page's hash.
@@ -54,7 +54,7 @@ pub struct PageMemory {
     unstorable_classes: Notes<()>,
     /// Pages without stated freshness whose item was not popular.
     unpopular: Notes<()>,
-    /// When the last render of a page failed.
+    /// The time at which the last render of a page failed.
     failed: Notes<Timestamp>,
     /// Pages whose hit-for-miss note a response has ended.
     refuted: Notes<()>,
@@ -131,21 +131,21 @@ impl PageMemory {
         Ok(key)
     }
 
-    /// The reason why a recent response for anybody could not be stored.
+    /// The reason why the page cannot be stored for anybody, from a recent response.
     #[must_use]
     pub fn unstorable(&self, hash: &str, now: Timestamp) -> Option<Reason> {
         self.unstorable.get(hash, now).map(|(reason, _)| reason)
     }
 
-    /// Returns whether the caller must ask Redis, after its response, whether the page still cannot be stored: a purge
-    /// in another location voids the note only in Redis. One caller at a time.
+    /// Returns whether the caller must confirm the hit-for-miss note with Redis, after its response. A purge in another
+    /// location voids the note in Redis only. One caller per `PAGE_MEMORY` gets true.
     #[must_use]
     pub fn must_confirm_unstorable(&self, hash: &str, now: Timestamp) -> bool {
         let due = |(_, confirmed): &(Reason, Timestamp)| now.since(*confirmed) >= self.ttl;
         self.unstorable.update(hash, now, |note| due(note).then_some((note.0, now)))
     }
 
-    /// Returns whether the caller may end the hit-for-miss note of a page: once in the life of a note.
+    /// Returns whether the caller may end the hit-for-miss note of a page. One caller in the life of a note gets true.
     #[must_use]
     pub fn may_refute(&self, hash: &str, now: Timestamp) -> bool {
         let is_first = self.refuted.get(hash, now).is_none();
@@ -221,7 +221,7 @@ impl PageMemory {
         self.failed.remove(hash);
     }
 
-    /// Starts a lookup in Redis; the epoch goes to [`PageMemory::keep`] with its result.
+    /// The epoch of a lookup in Redis that begins now. [`PageMemory::keep`] gets it with the lookup's result.
     #[must_use]
     pub fn epoch(&self, now: Timestamp) -> LookupEpoch {
         self.copies.borrow().epoch(now)
@@ -245,15 +245,15 @@ impl PageMemory {
         self.copies.borrow_mut().get(hash, &selecting, now).map(|copy| copy.page.clone())
     }
 
-    /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`, or an unsafe request has changed it
-    /// and Redis does not know that yet: a render that began before the change may still be stored there.
+    /// Keeps a copy of a page from Redis, unless the page was voided after `epoch`. Also keeps none while Redis does not
+    /// know of an unsafe request that changed the page: Redis may still hold a render from before the change.
     pub fn keep(&self, hash: &str, page: Rc<StoredPage>, epoch: LookupEpoch) {
         if !self.is_invalidated(hash, epoch.began()) {
             self.copies.borrow_mut().keep(hash, page, epoch);
         }
     }
 
-    /// Returns whether this isolate has voided the page in the last minutes. A read region may still have it.
+    /// Returns whether this isolate has voided the page in the last minutes. A read region may still have the old page.
     #[must_use]
     pub fn has_changed(&self, hash: &str, now: Timestamp) -> bool {
         self.copies.borrow().changed(hash, now).is_some()
@@ -266,12 +266,12 @@ impl PageMemory {
         Some(PageChange { at, by_request: self.is_invalidated(hash, now) })
     }
 
-    /// Returns whether an unsafe request has changed the page, and Redis possibly does not know it.
+    /// Returns whether an unsafe request has changed the page, and Redis possibly does not know of this request.
     fn is_invalidated(&self, hash: &str, now: Timestamp) -> bool {
         self.unstorable(hash, now) == Some(Reason::Invalidated)
     }
 
-    /// Learns of a change that passed another isolate. This isolate's copies and its next lookups could be older.
+    /// Learns of a change that another isolate knows. This isolate's copies and next lookups may be older than that.
     pub fn learn_change(&self, hash: &str, PageChange { at, by_request }: PageChange, now: Timestamp) {
         if self.copies.borrow().changed(hash, now).is_some_and(|known| known >= at) {
             return;
@@ -289,8 +289,8 @@ impl PageMemory {
         self.copies.borrow().bytes()
     }
 
-    /// Drops the copies of a page and its hit-for-miss notes. A note that an unsafe request has changed the page stays: Redis
-    /// possibly does not know of the request yet.
+    /// Drops the copies of a page and its hit-for-miss notes. The note of an unsafe request that changed the page stays,
+    /// because Redis possibly does not know of this request yet.
     pub fn forget(&self, hash: &str, now: Timestamp) {
         self.copies.borrow_mut().forget(hash, now);
         if !self.is_invalidated(hash, now) {
@@ -299,7 +299,8 @@ impl PageMemory {
         self.unstorable_personal.remove(hash);
     }
 
-    /// Redis knows of the unsafe request that changed the page at `since`, and possibly not of a later one.
+    /// Drops the copies of a page after Redis has learned of the unsafe request at `since`, and drops the note of this
+    /// request. The note of a later request stays.
     pub fn end_change(&self, hash: &str, since: Timestamp, now: Timestamp) {
         if self.unstorable.get(hash, now) == Some((Reason::Invalidated, since)) {
             self.unstorable.remove(hash);

@@ -1,11 +1,12 @@
-//! The renders in progress in this isolate. Other requests of the isolate wait for them before they ask Redis again.
+//! The renders in progress in this isolate. Other requests of the isolate for the same page wait for its render before
+//! they ask Redis again.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use crate::ports::time::Timestamp;
 
-/// The deadline of each render, by the page's hash. A page has one render at a time, unless a lease was lost: then the
-/// last one counts.
+/// The deadline of each render, by the page's hash. A page has one render at a time. If its lease was lost, it can have
+/// several: then the last one counts.
 #[derive(Clone, Default)]
 pub struct Renders(Rc<RefCell<HashMap<String, Timestamp>>>);
 
@@ -16,8 +17,8 @@ impl Renders {
         self.0.borrow().get(hash).is_some_and(|until| now < *until)
     }
 
-    /// Marks the page as being rendered until the guard is dropped, and at most until `until`: the platform may end a
-    /// request without dropping its guard.
+    /// Marks the page as being rendered until the guard is dropped, and at most until `until`. The deadline exists because
+    /// the platform may end a request without dropping its guard.
     #[must_use]
     pub fn start(&self, hash: &str, until: Timestamp) -> RenderGuard {
         self.0.borrow_mut().insert(hash.to_owned(), until);

@@ -9,7 +9,7 @@ pub fn members(text: &str) -> Vec<String> {
     members.map(|member| member.replace(' ', "").to_ascii_lowercase()).collect()
 }
 
-/// The weight of a member such as `en;q=0.8` in thousandths. It has at most three digits.
+/// The weight of a member such as `en;q=0.8`, in thousandths. Digits after the third decimal place do not count.
 #[must_use]
 pub fn weight(member: &str) -> u32 {
     let Some((_, weight)) = member.split_once(";q=") else { return 1000 };

@@ -1,4 +1,4 @@
-//! The sample of views at a reduced pace, in workerd: a hash has 32 bits in wasm.
+//! Sampling of views at a reduced pace. The test runs in workerd, because the hash of the sampling has 32 bits in wasm.
 
 use edgefront_gateway::Fault;
 
@@ -9,7 +9,7 @@ use crate::{
     support::{Reply, Shop},
 };
 
-/// Each of them views the item once, from an address of its own.
+/// The number of sessions. Each session views the item once, from its own address.
 const SESSIONS: u32 = 100;
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn a_sample_of_views_counts_as_all_of_them() {
     shop.settled().await;
     let before = views(&shop.store, "mug").await.expect("views");
 
-    // Each write that Redis refuses raises the pace by one level. From level 4 on, views are sampled.
+    // Each write that Redis refuses raises the pace by one level. From level 4 on, edgefront samples views.
     shop.store.gateway.set_fault(Some("quota".parse::<Fault>().expect("a fault")));
     for level in 1..=4 {
         match level {
@@ -37,7 +37,7 @@ async fn a_sample_of_views_counts_as_all_of_them() {
             _ => drop(shop.visit("/_edge/v1/healthz").await),
         }
         shop.logged(&format!("the pace is at level {level}")).await;
-        // More than the interval of the level, and less than its calm time.
+        // Each step is longer than the interval of the level, and shorter than its calm time.
         shop.set_clock(level * 3_000).await;
     }
     shop.store.gateway.set_fault(None);

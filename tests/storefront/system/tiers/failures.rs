@@ -15,7 +15,7 @@ use crate::{
     support::{Reply, eventually},
 };
 
-/// No copy answers by itself, and the edge tier waits 2 s for the home tier.
+/// The edge tier confirms its copy for each answer, and waits 2 s for the home tier.
 const SHORT_WAITS: [(&str, &str); 4] =
     [("PAGE_MEMORY", "0"), ("ORIGIN_TIMEOUT", "1"), ("PAGE_WAIT_MS", "0"), ("REDIS_TIMEOUT_MS", "1000")];
 
@@ -69,7 +69,7 @@ async fn a_page_that_is_not_handed_over_whole_counts_as_no_answer() {
         let answer = visit(one, "/products/mug").await;
         assert!(cache_status(&answer).ends_with("detail=home-down"), "{fault}: {answer:?}");
         assert!(answer.status() == 200 && answer.text().await.unwrap() == long, "{fault}");
-        // Without a copy, the home tier answers by itself. The visitor learns of a body that breaks off.
+        // Without a copy, the edge tier passes on a finished response. If its body breaks off, the visitor gets an error.
         let passed = async { at(other, Method::GET, "/products/mug").send().await?.text().await }.await;
         assert!(passed.ok() == (fault != "breaks").then(|| long.clone()), "{fault}");
     }
@@ -99,7 +99,7 @@ async fn a_confirmation_that_is_not_whole_drops_no_copy() {
 async fn a_newer_home_tier_answers_by_itself_what_the_edge_tier_does_not_understand() {
     let (tiers, _shop) = tiers(&[("PAGE_MEMORY", "0")]).await;
     open(&tiers).await;
-    // The home tier confirms the first isolate's copy, and sends the page to the other one.
+    // The home tier confirms the copy of the first isolate, and sends the page to the second isolate.
     for isolate in &tiers.edge {
         tiers.set_home_fault("newer").await;
         for path in ["/products/mug", "/about", "/_edge/v1/popular"] {
@@ -177,7 +177,7 @@ async fn without_redis_a_confirmation_reaches_no_origin_and_drops_no_copy() {
     let (tiers, shop) = tiers(&[("PAGE_MEMORY", "60")]).await;
     open(&tiers).await;
     shop.store.gateway.set_fault(Some(Fault::Refuse));
-    // The copy at the edge is due for a confirmation, and the home tier's has expired.
+    // The copy at the edge needs a confirmation. The copy of the home tier has expired.
     tiers.edge[0].set_clock(31_000).await;
     tiers.home.set_clock(864_000_000).await;
     for expected in [vec!["GET /products/mug"], vec![]] {
@@ -187,7 +187,7 @@ async fn without_redis_a_confirmation_reaches_no_origin_and_drops_no_copy() {
     assert_eq!(shop.origin.count(), 1);
 }
 
-/// The home tier answers, but not these requests, because their clients do not send the bodies.
+/// The home tier is up. It does not answer these uploads, because their clients never send the bodies.
 #[tokio::test]
 async fn slow_uploads_do_not_open_the_circuit() {
     let (tiers, _shop) = tiers(&SHORT_WAITS).await;
