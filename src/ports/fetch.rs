@@ -83,6 +83,12 @@ pub fn content_length<N: FromStr>(headers: &HeaderMap) -> Option<N> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
+/// Returns whether a body has the length that its headers state, if they state one.
+#[must_use]
+pub fn is_whole(length: Option<usize>, body: &[u8]) -> bool {
+    length.is_none_or(|length| length == body.len())
+}
+
 /// A message body: bytes, or a stream that is passed on without being collected.
 #[derive(Default)]
 pub enum Body {

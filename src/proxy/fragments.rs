@@ -22,7 +22,7 @@ use crate::{
     config::HeaderRules,
     ports::{
         error::Error,
-        fetch::{Body, FetchError, Request, Response, content_length},
+        fetch::{Body, FetchError, Request, Response, content_length, is_whole},
         semaphore::{CollectOutcome, MemoryPermit},
     },
 };
@@ -136,13 +136,13 @@ pub async fn whole(app: &App, headers: &HeaderMap, body: Body) -> Result<(Bytes,
         return refused("the body is compressed");
     }
     let (limit, timeout, now) = (app.config.page.max_bytes, app.config.origin.timeout, app.clock.now());
-    let length: Option<usize> = content_length(headers);
+    let length = content_length(headers);
     if length.is_some_and(|length| length > limit) {
         return refused(TOO_LARGE);
     }
     let mut permit = app.semaphore.try_acquire_for_fragment(length, now, now + timeout).ok_or(Error::Busy)?;
     match permit.collect(body, limit, std::pin::pin!(app.clock.sleep(timeout))).await {
-        Ok(CollectOutcome::Whole(body)) if length.is_none_or(|length| length == body.len()) => Ok((body, permit)),
+        Ok(CollectOutcome::Whole(body)) if is_whole(length, &body) => Ok((body, permit)),
         Ok(CollectOutcome::TooLarge(_)) => refused(TOO_LARGE),
         Ok(CollectOutcome::NoPermit(_)) => Err(Error::Busy),
         Ok(CollectOutcome::Slow(_)) => Err(FetchError::Timeout.into()),

@@ -20,7 +20,7 @@ use crate::{
     metrics::traffic::LatencyKind,
     ports::{
         error::Error,
-        fetch::{Body, Collected, FetchError, Request, Response, content_length},
+        fetch::{Body, Collected, FetchError, Request, Response, content_length, is_whole},
         header_names::append_text,
         home::Home,
         time::Timestamp,
@@ -29,7 +29,7 @@ use crate::{
 
 /// Proves that the request comes from the edge tier. The home tier's entry point removes this header. In a response, it
 /// says that the home tier refuses the key.
-pub const KEY: HeaderName = HeaderName::from_static("edge-tier-key");
+const KEY: HeaderName = HeaderName::from_static("edge-tier-key");
 /// The visitor's address.
 const CLIENT: HeaderName = HeaderName::from_static("edge-tier-client");
 /// The edge tier asks for the stored page. The value is the render number of its copy; empty without a copy.
@@ -140,9 +140,7 @@ pub async fn collect(app: &App, response: Response) -> Option<http::Response<Byt
     let length = content_length(&head.headers);
     let patience = app.clock.sleep(app.config.page.wait + app.config.redis.timeout);
     match body.collect_within(usize::MAX, std::pin::pin!(patience)).await {
-        Ok(Collected::Whole(body)) if length.is_none_or(|length: usize| length == body.len()) => {
-            Some(http::Response::from_parts(head, body))
-        }
+        Ok(Collected::Whole(body)) if is_whole(length, &body) => Some(http::Response::from_parts(head, body)),
         _ => {
             log::warn!("page cache: the home tier did not send the whole page");
             None
@@ -196,10 +194,17 @@ pub async fn probe(app: &App) -> bool {
     is_alive
 }
 
+/// Returns whether a request has the tier's key. The home tier's entry point [removes](accept) the key, so only a request
+/// to the entry point for visitors still has it.
+#[must_use]
+pub fn is_from_edge(app: &App, headers: &HeaderMap) -> bool {
+    headers.get(KEY).is_some_and(|key| app.keyring.is_tier_key(key.as_bytes()))
+}
+
 /// Reads and removes the headers of the exchange. Returns whether the edge tier sent the request.
 pub fn accept(app: &App, request: &mut Request) -> bool {
     let headers = request.headers_mut();
-    let is_from_edge = headers.get(KEY).is_some_and(|key| app.keyring.is_tier_key(key.as_bytes()));
+    let is_from_edge = is_from_edge(app, headers);
     let address = headers.remove(CLIENT);
     let held = headers.get(HELD).map(|render| render.to_str().ok().and_then(|render| render.parse().ok()));
     let ask = held.map(|held| EdgeAsk { held, is_confirmation: headers.contains_key(CONFIRM) });

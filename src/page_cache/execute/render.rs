@@ -27,7 +27,7 @@ use crate::{
     },
     ports::{
         error::Error,
-        fetch::{BodyCopy, FetchError, NotCopied, Response, content_length},
+        fetch::{BodyCopy, FetchError, NotCopied, Response, content_length, is_whole},
         header_names::append_text,
         semaphore::{CollectOutcome, MemoryPermit},
     },
@@ -91,7 +91,7 @@ impl StreamingPage {
     pub async fn complete(self, app: &App, key: &PageKey) -> Result<StoredPage, Unstorable> {
         let Self { mut page, content_length, copy, _permit } = self;
         let reason = match copy.await {
-            Ok(body) if content_length.is_none_or(|length| length == body.len()) => {
+            Ok(body) if is_whole(content_length, &body) => {
                 page.body = body.into();
                 finish(app, key, &mut page).await;
                 return Ok(page);
@@ -194,7 +194,7 @@ async fn collect(
     };
     match collected {
         Ok(CollectOutcome::Slow(_)) if is_patient => Err(FetchError::Timeout.into()),
-        Ok(CollectOutcome::Whole(body)) if content_length.is_none_or(|length| length == body.len()) => {
+        Ok(CollectOutcome::Whole(body)) if is_whole(content_length, &body) => {
             page.body = body.into();
             finish(app, request.key, &mut page).await;
             Ok(RenderOutcome::Complete { page, not_modified: false })

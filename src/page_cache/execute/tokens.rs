@@ -25,7 +25,7 @@ use crate::{
     },
     ports::{
         answer::Answer,
-        fetch::{Body, FetchError, Request, content_length},
+        fetch::{Body, FetchError, Request, content_length, is_whole},
         semaphore::{CollectOutcome, MemoryPermit},
     },
     proxy::{self, Visit, cookie_name, with_path},
@@ -97,7 +97,7 @@ async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<(Body, Optio
     let Some(mut permit) = length.and_then(|length| acquire_memory(app, Some(length))) else { return Ok((body, None)) };
     let patience = app.clock.sleep(app.config.page.holes_wait);
     match permit.collect(body, MAX_BODY, std::pin::pin!(patience)).await {
-        Ok(CollectOutcome::Whole(bytes)) if Some(bytes.len()) == length => Ok((Body::Bytes(bytes), Some(permit))),
+        Ok(CollectOutcome::Whole(bytes)) if is_whole(length, &bytes) => Ok((Body::Bytes(bytes), Some(permit))),
         Ok(CollectOutcome::Whole(_)) | Err(_) => Err(FetchError::Unreachable),
         Ok(CollectOutcome::TooLarge(body) | CollectOutcome::Slow(body) | CollectOutcome::NoPermit(body)) => {
             Ok((body, None))

@@ -39,8 +39,7 @@ pub async fn ready(request: ApiRequest<'_>) -> Result<Answer, Problem> {
         Err(_) => ("ill", "unknown", "unknown"),
     };
     // The edge tier reached the entry point for visitors, which accepts no batches of views.
-    let key = request.headers().get(home::KEY);
-    let loses_views = key.is_some_and(|key| request.app.keyring.is_tier_key(key.as_bytes()));
+    let loses_views = home::is_from_edge(request.app, request.headers());
     let mut parts = json!({
         "redis": redis,
         "crons": crons,
