@@ -131,8 +131,8 @@ pub fn tokens(one: &Pieces, other: &Pieces, noise: &[Difference]) -> Option<Vec<
         if at.len() != at_other.len() {
             return None;
         }
-        for piece in at {
-            let selector = token(one.texts(), piece)?;
+        for index in at {
+            let selector = token(one.texts(), index)?;
             if !found.contains(&selector) {
                 found.push(selector);
             }

@@ -53,7 +53,7 @@ pub async fn find(shop: &Shop, pages: &[&Url]) -> Option<Languages> {
         // The shop chooses one of the others if it has a second language. The page may announce a wrong one.
         let mut choices = vec![all_except(&own), own.clone()];
         // A shop may read the preferred language only.
-        choices.extend(alternates(&default.page).into_iter().filter(|language| primary(language) != own));
+        choices.extend(alternates(&default.page).into_iter().filter(|language| *language != own));
         if default.is_same_for_all(&choices).await? {
             continue;
         }
@@ -196,7 +196,7 @@ fn alternates(page: &Page) -> Vec<String> {
 fn is_language(value: &str) -> bool {
     let is_region = |region: &str| region.len() == 2 && region.bytes().all(|byte| byte.is_ascii_uppercase());
     let language = value.split_once(['-', '_']).filter(|(_, region)| is_region(region)).map_or(value, |(own, _)| own);
-    LANGUAGES.contains(&value) || LANGUAGES.contains(&language)
+    LANGUAGES.contains(&language)
 }
 
 /// The language without script and region, in lower case.

@@ -6,7 +6,11 @@ use edgefront::config::{
 };
 
 use super::{CookieReport, KindReport, ReasonReport, VisitorReport};
-use crate::{advice::Rule, examine::Examined, settings::Settings};
+use crate::{
+    advice::Rule,
+    examine::{Examined, Visit},
+    settings::Settings,
+};
 
 impl KindReport {
     /// The report on the pages of a kind, without a remedy.
@@ -47,9 +51,13 @@ impl KindReport {
 
 /// The share of requests that stored pages answer; see [`ESTIMATE`](super::ESTIMATE).
 fn hit_ratio(pages: &[&Examined]) -> f64 {
-    let visits = pages.iter().flat_map(|page| page.visits.iter().map(move |visit| (page, visit)));
-    let visits = visits.filter(|(_, visit)| visit.visitor.counts_for_hit_ratio());
+    let visits = visits(pages).filter(|(_, visit)| visit.visitor.counts_for_hit_ratio());
     average(visits.map(|(page, visit)| (f64::from(u8::from(page.is_hit(visit))), 1)))
+}
+
+/// All visits, with their pages.
+fn visits<'a>(pages: &[&'a Examined]) -> impl Iterator<Item = (&'a Examined, &'a Visit)> {
+    pages.iter().flat_map(|page| page.visits.iter().map(move |visit| (*page, visit)))
 }
 
 /// The average of values with their weights; 0 without values.
@@ -101,7 +109,7 @@ fn cookies(pages: &[&Examined], rules: &CookieRules) -> Vec<CookieReport> {
 
 fn visitor_reports(pages: &[&Examined]) -> Vec<VisitorReport> {
     let mut reports: Vec<VisitorReport> = Vec::new();
-    for (page, visit) in pages.iter().flat_map(|page| page.visits.iter().map(move |visit| (page, visit))) {
+    for (page, visit) in visits(pages) {
         let known = reports.iter().position(|report| report.visitor == visit.visitor);
         let index = known.unwrap_or_else(|| {
             let (visitor, differences) = (visit.visitor, Vec::new());

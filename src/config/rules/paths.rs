@@ -80,7 +80,7 @@ impl PathPatterns {
 }
 
 /// The ends of the paths of data. React Router serves the data of `/cart` at `/cart.data`, and those of `/` and `/cart/` at
-/// `/_.data` and `/cart/_.data`. Nuxt and others add a segment.
+/// `/_.data` and `/cart/_.data`. SvelteKit adds `/__data.json`, and Nuxt `/_payload.json`.
 const DATA_SUFFIXES: [&str; 4] = ["/_.data", ".data", "/__data.json", "/_payload.json"];
 
 /// The path of a page for the path of its data, without a slash at its end. None for another path.
