@@ -9,7 +9,10 @@ use edgefront::{
 use edgefront_gateway::Fault;
 use futures_util::future::join3;
 
-use crate::support::{Reply, Stock, Store};
+use crate::{
+    ranking::{LONG_HALF_LIFE, make_halving_due},
+    support::{Reply, Stock, Store},
+};
 
 async fn cron(stock: &Stock, cron: &str) {
     jobs::run_cron(&stock.app, cron, stock.now()).await;
@@ -26,11 +29,9 @@ fn next_minute(stock: &Stock, turn: u64) {
     stock.store.clock.advance(Duration::from_millis(540_000 - into_rotation + turn * 180_000));
 }
 
-/// Makes one halving of the ranking due.
-async fn make_halving_due(stock: &Stock) {
-    let half_life = stock.app.config.ranking.half_life.as_secs();
-    let last = (stock.now().as_secs() / half_life - 1) * half_life;
-    stock.store.raw(&["SET", "rescaled:", &last.to_string()]).await;
+/// A shop whose ranking is halved only if a test [makes that due](make_halving_due).
+async fn with_long_half_life() -> Stock {
+    Stock::on(Store::new().await, &[("RANKING_HALF_LIFE", LONG_HALF_LIFE)])
 }
 
 /// Stores a session that was last seen in 1970.
@@ -66,12 +67,12 @@ async fn an_idle_cron_sends_one_command_per_job() {
 
 #[tokio::test]
 async fn the_report_of_a_cron_is_a_heartbeat() {
-    let stock = Stock::new().await;
+    let stock = with_long_half_life().await;
     jobs::run_job(&stock.app, Job::Rescale, stock.now()).await.unwrap();
     assert_eq!(status(&stock).await.heartbeat, None, "a run on request shows nothing about the crons");
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 5);
-    make_halving_due(&stock).await;
+    make_halving_due(&stock.store).await;
     cron(&stock, EVERY_FIVE_MINUTES).await;
     let status = status(&stock).await;
     assert_eq!(status.heartbeat, Some(status.reports["rescale"].finished));
@@ -112,14 +113,14 @@ async fn a_row_that_is_always_due_does_not_prolong_a_run() {
 
 #[tokio::test]
 async fn concurrent_crons_do_their_work_once() {
-    let stock = Stock::new().await;
+    let stock = with_long_half_life().await;
     stock.put("mug", 1);
     stock.schedule("mug", 60.0).await;
     store_idle_session(&stock).await;
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 1);
     join3(cron(&stock, EVERY_MINUTE), cron(&stock, EVERY_MINUTE), cron(&stock, EVERY_MINUTE)).await;
-    make_halving_due(&stock).await;
+    make_halving_due(&stock.store).await;
     join3(cron(&stock, EVERY_FIVE_MINUTES), cron(&stock, EVERY_FIVE_MINUTES), cron(&stock, EVERY_FIVE_MINUTES)).await;
     assert_eq!(stock.origin.count(), 1);
     assert_eq!(stock.store.raw(&["ZSCORE", "viewed:", "mug"]).await, "-4");
@@ -166,14 +167,14 @@ async fn a_failing_job_reports_its_error_and_stops_no_other() {
 
 #[tokio::test]
 async fn a_job_on_request_runs_at_once_and_stores_its_report() {
-    let stock = Stock::new().await;
+    let stock = with_long_half_life().await;
     stock.put("mug", 1);
     stock.schedule("mug", 5.0).await;
     store_idle_session(&stock).await;
     stock.store.raw(&["ZADD", "viewed:", "-8", "mug"]).await;
     next_minute(&stock, 2);
     let started = stock.now();
-    make_halving_due(&stock).await;
+    make_halving_due(&stock.store).await;
     for (job, figure) in [(Job::CleanSessions, "sessions"), (Job::RefreshRows, "refreshed"), (Job::Rescale, "halvings")]
     {
         let report = jobs::run_job(&stock.app, job, started).await.unwrap();

@@ -44,8 +44,9 @@ impl<const N: usize> Tiers<N> {
     }
 
     /// Sets a fault of the home tier: `down`, `ill` (an error of the platform), `silent`, `stranger` (it refuses the edge
-    /// tier), `default` (its entry point for visitors answers), `elsewhere` (another isolate executes a POST), `newer` (another version's headers), `halts`, `ends` or `breaks`
-    /// (in the middle of a page that it hands over, `breaks` also of all other bodies), or none.
+    /// tier), `default` (its entry point for visitors answers), `elsewhere` (another isolate executes a POST), `newer`
+    /// (another version's headers), or none. `halts`, `ends` and `breaks` happen in the middle of a page that it hands
+    /// over, `breaks` also in all other bodies.
     pub async fn set_home_fault(&self, fault: &str) {
         let answer = self.home.request(Method::POST, "/test/home").body(fault.to_owned()).send().await;
         assert_eq!(answer.expect("an answer").status(), 204);
