@@ -32,6 +32,7 @@ const REASONS = {
   'no-cache': () => 'The shop demands a check of each use (no-cache), and the page has neither ETag nor Last-Modified.',
   'not-fresh': () => 'The response is stale on arrival.',
   status: ({ cause }) => (/ 404$/.test(cause) ? 'The shop has no page at this URL.' : / 3\d\d$/.test(cause) ? 'The shop redirects this URL.' : 'The shop answers with an error.') + ' Without stated freshness, only pages with status 200 are stored.',
+  refused: ({ cause }) => `The shop refused a shared render (${cause}) and accepted the visitor's own request. Perhaps it needs the visitor's address or a cookie: let it accept requests with Edge-Shared: 1.`,
   encoding: () => 'The shop compresses the response although edgefront asks for an uncompressed one.',
   vary: () => 'The page varies on a request header that the shop does not get.',
   'vary-star': () => 'The page has Vary: *, so no other request may get it.',

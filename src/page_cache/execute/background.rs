@@ -13,7 +13,7 @@ use crate::{
         key::PageKey,
         lookup::{Lease, LookupResult, PageState, Wanted, look_up, others_have_page, take_lease},
         memory::RenderGuard,
-        policy::{freshness::Popularity, is_failure},
+        policy::{Reason, freshness::Popularity, is_failure},
         selecting::SelectingHeaders,
         store::{self, PageWriter},
         stored_page::StoredPage,
@@ -38,6 +38,7 @@ impl BackgroundRender {
             let Self { app, key, selecting, lease, popularity } = self;
             let guard = app.pages.renders.start(key.hash(), app.clock.now() + app.config.origin.timeout);
             let others_have_page = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
+            let had_failed = app.pages.has_failed(key.hash(), app.clock.now());
             let vary = stored.as_ref().map(|page| page.vary.clone());
             let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);
             (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
@@ -45,6 +46,12 @@ impl BackgroundRender {
                 // An error that caches may store counts as a page if no page is stored.
                 Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !is_failure(page.status) => {
                     store_page(&app, &lease, *page, Some(guard)).await;
+                }
+                // Without a stored page, a background render follows a response of the origin to a visitor.
+                Ok(RenderOutcome::NotStorable(UnstorableResponse { response, why, .. }))
+                    if stored.is_none() && had_failed && is_failure(response.status()) =>
+                {
+                    end_unstorable(&app, &lease, &Unstorable { reason: Reason::Refused, ..*why }).await;
                 }
                 Ok(outcome) if outcome.is_failure() => {
                     end_failed(&app, &lease, &"error of the origin").await;

@@ -21,7 +21,7 @@ use crate::{
         hit_for_miss::Unstorable,
         holes::{self, is_html},
         key::PageKey,
-        policy::{Reason, conditional, is_failure},
+        policy::{Reason, conditional, is_failure, is_refusal},
         stored_page::StoredPage,
         visitor_cookies::VisitorCookies,
     },
@@ -54,12 +54,22 @@ impl RenderOutcome {
     /// See [`is_failure`].
     #[must_use]
     pub fn is_failure(&self) -> bool {
-        is_failure(match self {
+        is_failure(self.status())
+    }
+
+    /// A response that cannot be stored, and that is a [refusal](is_refusal).
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::NotStorable(_)) && is_refusal(self.status())
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
             Self::Complete { page, .. } => page.status,
             Self::Streaming { response, .. } | Self::NotStorable(UnstorableResponse { response, .. }) => {
                 response.status()
             }
-        })
+        }
     }
 }
 
@@ -160,7 +170,7 @@ async fn find_holes(app: &App, key: &PageKey, page: &mut StoredPage) {
             let (body, holes) = found.into_page(body, std::mem::take(&mut page.holes));
             (page.body, page.holes) = (body.into(), holes);
         }
-        Err(error) => log::error!("the holes of {} were not found: {error}", key.path()),
+        Err(error) => log::error!("page cache: the holes of a page were not found: {error}"),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
         holes::is_html,
         lookup::{Lease, LookupResult, PageState, others_have_page},
         memory::RenderGuard,
-        policy::{ForwardReason, Reason, VaryFields, quality::accepts_gzip},
+        policy::{ForwardReason, Reason, VaryFields, is_failure, is_refusal, quality::accepts_gzip},
         selecting::RequestClass,
         store,
         stored_page::StoredPage,
@@ -26,7 +26,7 @@ use crate::{
     ports::{
         answer::{Answer, BackgroundTask},
         error::Error,
-        fetch::Response,
+        fetch::{Body, Request, Response},
         time::Timestamp,
     },
     proxy::{self, OriginDirectives, RequestHead, failure, fragments},
@@ -59,10 +59,10 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let now = app.clock.now();
     let failed = outcome.as_ref().map_or(true, RenderOutcome::is_failure);
     if failed {
-        app.pages.note_failure(page.key.hash(), now);
         let disconnected = outcome.is_err();
         let allows = |stored: &StoredPage| page.directives.allows_on_error(&stored.state(now), disconnected);
         if let Some(stored) = stored.filter(|stored| allows(stored)) {
+            app.pages.note_failure(page.key.hash(), now);
             let why = if matches!(outcome, Err(Error::Busy)) { Reason::Busy } else { Reason::OriginDown };
             let answer = page.respond_with(&stored, CacheStatus::fallback(&stored, now, why), now);
             return answer.followed_by(lease.map(|lease| release(&app, lease)));
@@ -70,6 +70,10 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     }
     let render =
         SharedRender { page, lease, guard, miss, now, sent, was_compressed: accepts_gzip, others_have_page, class };
+    let asks_for_visitor = outcome.as_ref().is_ok_and(RenderOutcome::is_refusal) && app.pages.may_ask_for_visitor(now);
+    if failed && !asks_for_visitor {
+        app.pages.note_failure(render.page.key.hash(), now);
+    }
     let unstorable = match outcome {
         Ok(RenderOutcome::Complete { page, .. }) if !page.may_be_served_to(&render.page.cookies) => {
             return Box::pin(render.forward_personally(Some(*page), session)).await;
@@ -81,6 +85,9 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
             return Box::pin(render.forward_personally(None, session)).await;
         }
         Ok(RenderOutcome::Streaming { response, page }) => return render.stream(*response, *page),
+        Ok(RenderOutcome::NotStorable(unstorable)) if asks_for_visitor => {
+            return Box::pin(render.ask_for_visitor(*unstorable.why, unstorable.response.status(), session)).await;
+        }
         Ok(RenderOutcome::NotStorable(unstorable)) if failed => return render.finish_failed(unstorable).await,
         Ok(RenderOutcome::NotStorable(unstorable)) => unstorable,
         Err(Error::Esi(cause)) => {
@@ -172,40 +179,79 @@ impl SharedRender {
     /// Answers with a response that cannot be stored, or forwards the visitor's own request if the visitor
     /// [needs its response](Self::needs_own_response). The first response is then dropped, because its `Set-Cookie`
     /// would replace the visitor's session at the origin.
-    async fn finish_not_stored(self, unstorable: UnstorableResponse, session: Option<Session>) -> Answer {
+    async fn finish_not_stored(mut self, unstorable: UnstorableResponse, session: Option<Session>) -> Answer {
         let has_user = session.as_ref().is_some_and(|session| session.user.is_some());
         let needs_own_response = self.needs_own_response(&unstorable, has_user);
         let UnstorableResponse { response, directives, why } = unstorable;
-        let reason = why.reason;
-        let status = self.not_stored_status(reason);
-        let Self { page, lease, miss, guard: _guard, was_compressed, others_have_page, class, .. } = self;
-        let app = page.visit.app.clone();
-        let is_of_one_client = others_have_page || page.selecting.may_cause(response.status());
-        let follow_up = FollowUp::of(reason, was_compressed, is_of_one_client);
-        let (hash, now) = (page.key.hash(), page.visit.now);
+        let status = self.not_stored_status(why.reason);
+        let ended = self.end_unstorable(*why, response.status());
+        let answer = if needs_own_response {
+            self.page.forward(session, status).await
+        } else {
+            self.page.pass_on(*response, directives, status).await
+        };
+        answer.followed_by(ended)
+    }
+
+    /// Forwards the visitor's own request, because the origin [refused](is_refusal) the shared render with `status`: a shop
+    /// may need the visitor's address or a cookie. If the origin accepts the request, the shop works, and the page is not
+    /// shared for a while. A server error must occur twice for that, because it may be an accident.
+    async fn ask_for_visitor(mut self, why: Unstorable, status: StatusCode, session: Option<Session>) -> Answer {
+        let mut own_status = status;
+        let request = std::mem::replace(&mut self.page.request, Request::new(Body::Empty));
+        let mut observe = |response: &mut Response, _: &OriginDirectives| {
+            own_status = response.status();
+            let reason = if is_refusal(own_status) { why.reason } else { Reason::Refused };
+            self.not_stored_status(reason).append_to(response);
+        };
+        let answer = proxy::forward(&self.page.visit, session.into(), request, &mut observe).await;
+        let (pages, hash, now) = (&self.page.visit.app.pages, self.page.key.hash(), self.page.visit.app.clock.now());
+        let had_failed = pages.has_failed(hash, now);
+        if is_failure(status) {
+            pages.note_failure(hash, now);
+        }
+        let why = if is_refusal(own_status) {
+            why
+        } else {
+            log::warn!("page cache: the shop refused a shared render ({}), not the visitor's own request", why.cause);
+            Unstorable { reason: Reason::Refused, ..why }
+        };
+        if is_failure(own_status) {
+            pages.note_outage(now);
+        }
+        let leaves_note = !is_failure(own_status) && (had_failed || !is_failure(status));
+        let ended = if leaves_note {
+            self.end_unstorable(why, status)
+        } else {
+            self.lease.map(|lease| release(&self.page.visit.app, lease))
+        };
+        answer.followed_by(ended)
+    }
+
+    /// Leaves the note that [`FollowUp`] demands after a response with `status`. The task does the rest after the answer.
+    fn end_unstorable(&mut self, why: Unstorable, status: StatusCode) -> Option<BackgroundTask> {
+        let PageRequest { visit, key, selecting, .. } = &self.page;
+        let (app, now) = (visit.app.clone(), visit.now);
+        let is_of_one_client = self.others_have_page || selecting.may_cause(status);
+        let follow_up = FollowUp::of(why.reason, self.was_compressed, is_of_one_client);
         match follow_up {
             FollowUp::Nothing | FollowUp::RenderUncompressed => {}
-            FollowUp::NoteClass => app.pages.note_unstorable_for(&class, now),
-            FollowUp::NoteUnpopular => app.pages.note_unpopular(hash, now),
-            FollowUp::NoteFailure => app.pages.note_failure(hash, app.clock.now()),
-            FollowUp::NoteUnstorable => app.pages.note_unstorable(hash, reason, now),
+            FollowUp::NoteClass => app.pages.note_unstorable_for(&self.class, now),
+            FollowUp::NoteUnpopular => app.pages.note_unpopular(key.hash(), now),
+            FollowUp::NoteFailure => app.pages.note_failure(key.hash(), app.clock.now()),
+            FollowUp::NoteUnstorable => app.pages.note_unstorable(key.hash(), why.reason, now),
         }
-        let ended = lease.map(|lease| match follow_up {
+        let lease = self.lease.take()?;
+        Some(match follow_up {
             FollowUp::RenderUncompressed => {
-                let (key, selecting, popularity) = (page.key.clone(), page.selecting.clone(), miss.popularity);
+                let (key, selecting, popularity) = (key.clone(), selecting.clone(), self.miss.popularity);
                 BackgroundRender { app, key, selecting, lease, popularity }.run(None)
             }
             FollowUp::NoteUnstorable => {
                 Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease, &why).await) })
             }
             _ => release(&app, lease),
-        });
-        let answer = if needs_own_response {
-            page.forward(session, status).await
-        } else {
-            page.pass_on(*response, directives, status).await
-        };
-        answer.followed_by(ended)
+        })
     }
 
     /// Returns whether the visitor's own request may get another response than the shared render. A page that only

@@ -24,5 +24,5 @@ pub mod vary;
 pub use cache_control::CacheControl;
 pub use freshness::{Freshness, Heuristic};
 pub use reason::{ForwardReason, Reason};
-pub use reuse::{RequestDirectives, Reuse, StoredState, is_failure};
+pub use reuse::{RequestDirectives, Reuse, StoredState, is_failure, is_refusal};
 pub use vary::VaryFields;

@@ -84,6 +84,8 @@ pub enum Reason {
     /// An unsafe request changed the resource (RFC 9111 §4.4).
     Invalidated,
     OriginDown,
+    /// The origin refused the shared render and answered the visitor's own request.
+    Refused,
     /// The page's ESI cannot be processed.
     Esi,
     RedisDown,
@@ -92,7 +94,7 @@ pub enum Reason {
 }
 
 /// The reasons that a response gives against its store.
-const UNSTORABLE: [Reason; 13] = [
+const UNSTORABLE: [Reason; 14] = [
     Reason::NoItem,
     Reason::Parameters,
     Reason::Status,
@@ -105,6 +107,7 @@ const UNSTORABLE: [Reason; 13] = [
     Reason::VaryStar,
     Reason::TooLarge,
     Reason::Personal,
+    Reason::Refused,
     Reason::Esi,
 ];
 
@@ -140,6 +143,7 @@ impl Reason {
             Self::Unstorable => "unstorable",
             Self::Invalidated => "invalidated",
             Self::OriginDown => "origin-down",
+            Self::Refused => "refused",
             Self::Esi => "esi",
             Self::RedisDown => "redis-down",
             Self::HomeDown => "home-down",
@@ -170,10 +174,10 @@ impl Reason {
         !matches!(self, Self::Unpopular | Self::Vary | Self::Spelling | Self::Cookie | Self::Busy)
     }
 
-    /// Returns whether status and headers of a response alone gave this reason.
+    /// Returns whether status and headers of a response to any visitor alone give this reason.
     #[must_use]
     pub fn is_in_head(self) -> bool {
-        UNSTORABLE.contains(&self) && !matches!(self, Self::Encoding | Self::TooLarge)
+        UNSTORABLE.contains(&self) && !matches!(self, Self::Encoding | Self::TooLarge | Self::Refused)
     }
 
     /// Returns whether the response passed all checks of its content, and only its size or the moment keeps it from being

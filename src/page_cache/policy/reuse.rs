@@ -105,6 +105,13 @@ pub fn is_failure(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }
 
+/// Returns whether the origin may have answered otherwise if it had known the visitor: a [failure](is_failure), or 401 or 403
+/// (RFC 9110 §15.5.2, §15.5.4). A shop that cannot render a page without the visitor's address sends 500, for example.
+#[must_use]
+pub fn is_refusal(status: StatusCode) -> bool {
+    is_failure(status) || matches!(status.as_u16(), 401 | 403)
+}
+
 #[cfg(test)]
 mod tests {
     use http::{HeaderValue, header};

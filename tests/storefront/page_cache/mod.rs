@@ -13,6 +13,7 @@ mod normalized_accept;
 mod normalized_headers;
 mod one_client;
 mod purge;
+mod refusals;
 pub mod rfc9111;
 mod served;
 mod shared_paths;

@@ -48,8 +48,9 @@ async fn nobody_waits_for_a_second_failing_render(shop: &Shop) {
         let before = shop.store.counts().commands;
         let release = async {
             eventually("the others have looked the page up", async || shop.store.counts().commands > before).await;
-            shop.origin.hold_after(1);
-            eventually("the origin has all visits", async || shop.origin.count() == 3).await;
+            // The first visitor's render and own request fail.
+            shop.origin.hold_after(2);
+            eventually("the origin has all visits", async || shop.origin.count() == 4).await;
             shop.origin.release();
         };
         join(join_all((0..2).map(|_| visit())), release).await.0
