@@ -10,8 +10,8 @@
 //! - [`crawl`]: the sample. [`kinds`]: pages with the same path pattern. [`tell_tales`]: the software of the shop.
 //! - [`visitor`]: the four visitors. [`render`]: one page, rendered for everybody.
 //! - [`difference`], [`pieces`], [`tokens`]: the differences between two renders of one page.
-//! - [`examine`]: one page for all visitors. [`advice`]: the rule for a page that is not stored. [`trial`]: tries
-//!   rules.
+//! - [`examine`]: one page for all visitors. [`chance`]: pages with several forms by chance. [`advice`]: the rule for a page
+//!   that is not stored. [`trial`]: tries rules.
 //! - [`siblings`], [`template`]: joins kinds whose few pages have one template.
 //! - [`hole_trial`], [`elements`]: the personal parts of shared pages.
 //! - [`negotiation`]: the languages, devices and formats for which the shop sends pages of their own.
@@ -21,6 +21,7 @@
 
 mod advice;
 mod arguments;
+mod chance;
 mod crawl;
 mod danger;
 mod diagnosis;

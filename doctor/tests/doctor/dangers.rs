@@ -330,6 +330,20 @@ fn a_clock_is_no_difference_of_visitors() {
     assert!(!visitors.contains("get another one"), "{visitors}");
 }
 
+/// As `SolidStart` streams a page: a part whose data are late comes after the rest.
+#[test]
+fn a_page_whose_parts_come_in_the_order_of_their_data_is_no_danger() {
+    let shop = Shop::start(|asked: &Asked| {
+        let (links, id) = (book_links(8), asked.number);
+        let is_late = asked.number % 5 == 1;
+        let page =
+            if is_late { format!("<i></i><p>A shop</p>{links}") } else { format!("{links}<i></i><p>A shop</p>") };
+        Reply::html(format!("<body data-id='{id}'>{page}")).with("cache-control", PUBLIC)
+    });
+    let report = shop.examine(&["--login", "login=ann"]);
+    assert_eq!((&report["dangers"], &report["hit_ratio_with_rules"]), (&json!([]), &json!(1.0)), "{report:#}");
+}
+
 #[test]
 fn a_shop_in_trouble_leaks_nothing() {
     for status in [429, 500, 503] {
