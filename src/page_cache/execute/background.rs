@@ -2,6 +2,8 @@
 
 use std::{fmt::Display, rc::Rc};
 
+use http::{HeaderName, HeaderValue, StatusCode, header};
+
 use super::{
     exchange::{RenderRequest, UnstorableResponse},
     render::{RenderOutcome, acquire_memory, render},
@@ -14,11 +16,11 @@ use crate::{
         lookup::{Lease, LookupResult, PageState, Wanted, look_up, others_have_page, take_lease},
         memory::RenderGuard,
         policy::{Reason, freshness::Popularity, is_failure},
-        selecting::SelectingHeaders,
+        selecting::{RequestClass, SelectingHeaders},
         store::{self, PageWriter},
         stored_page::StoredPage,
     },
-    ports::{answer::BackgroundTask, error::Error, time::Timestamp},
+    ports::{answer::BackgroundTask, error::Error, fetch::Response, time::Timestamp},
 };
 
 /// A shared render after a response.
@@ -26,16 +28,17 @@ pub struct BackgroundRender {
     pub app: Rc<App>,
     pub key: PageKey,
     pub selecting: SelectingHeaders,
-    pub lease: Lease,
     pub popularity: Popularity,
+    /// The response that the render follows, if a header of its request may have selected it.
+    pub own: Option<OwnHead>,
 }
 
 impl BackgroundRender {
     /// Renders the page and stores it. If the origin fails, the stale page stays. This isolate then asks the origin again
     /// after a backoff.
-    pub fn run(self, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
+    pub fn run(self, lease: Lease, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
         Box::pin(async move {
-            let Self { app, key, selecting, lease, popularity } = self;
+            let Self { app, key, selecting, popularity, own } = self;
             let guard = app.pages.renders.start(key.hash(), app.clock.now() + app.config.origin.timeout);
             let others_have_page = others_have_page(stored.as_deref(), lease.has_variants, app.clock.now());
             let had_failed = app.pages.has_failed(key.hash(), app.clock.now());
@@ -43,6 +46,15 @@ impl BackgroundRender {
             let mut request = RenderRequest::in_background(&key, &selecting, popularity, vary);
             (request.stored, request.stamp) = (stored.as_deref(), lease.stamp());
             match render(&app, &request).await {
+                Ok(RenderOutcome::Complete { page, .. })
+                    if let Some(own) = own.as_ref().filter(|own| !own.is_like(&page)) =>
+                {
+                    log::warn!(
+                        "page cache: a page was not stored: without its headers, a request gets another response"
+                    );
+                    app.pages.note_unstorable_for(&own.class, app.clock.now());
+                    log_error(store::release(&app.redis, &lease).await);
+                }
                 // An error that caches may store counts as a page if no page is stored.
                 Ok(RenderOutcome::Complete { page, .. }) if stored.is_none() || !is_failure(page.status) => {
                     store_page(&app, &lease, *page, Some(guard)).await;
@@ -71,6 +83,44 @@ impl BackgroundRender {
             }
         })
     }
+
+    /// Takes the lease of a page that is not fresh, and renders the page. Does nothing if another request has the lease.
+    pub fn run_with_new_lease(self, stored: Option<Rc<StoredPage>>) -> BackgroundTask {
+        Box::pin(async move {
+            let (app, wanted) = (&self.app, Wanted { selecting: &self.selecting, held: stored.as_deref() });
+            match take_lease(&app.redis, &self.key, wanted, app.config.origin.timeout, app.clock.now()).await {
+                Ok(Some(lease)) => self.run(lease, stored).await,
+                Ok(None) => {}
+                Err(error) => log::warn!("page cache: {error}"),
+            }
+        })
+    }
+}
+
+/// The head of a visitor's own response, to a request with headers that a shared render does not have. Without its header, a
+/// call of a server function (`SolidStart`, `TanStack` Start) gets a redirect, an error or another encoding of the same data.
+pub struct OwnHead {
+    class: RequestClass,
+    status: StatusCode,
+    content_type: Option<HeaderValue>,
+    /// The names that begin with `x-`.
+    extensions: Vec<HeaderName>,
+}
+
+impl OwnHead {
+    /// `class`: that of the request.
+    pub fn of(response: &Response, class: RequestClass) -> Self {
+        let (status, headers) = (response.status(), response.headers());
+        let extensions = headers.keys().filter(|name| name.as_str().starts_with("x-")).cloned().collect();
+        Self { class, status, content_type: headers.get(header::CONTENT_TYPE).cloned(), extensions }
+    }
+
+    /// Returns whether a shared render of the page has the same status and type, and lacks none of the extension headers.
+    fn is_like(&self, page: &StoredPage) -> bool {
+        self.status == page.status
+            && self.content_type.as_ref() == page.headers.get(header::CONTENT_TYPE)
+            && self.extensions.iter().all(|name| page.headers.contains_key(name))
+    }
 }
 
 /// Ends a render whose page cannot be stored. Leaves a hit-for-miss note in the isolate, and in Redis in place of the
@@ -85,24 +135,6 @@ async fn end_failed(app: &App, lease: &Lease, cause: &dyn Display) {
     log::warn!("page cache: a background render failed: {cause}");
     app.pages.note_failure(lease.key().hash(), app.clock.now());
     log_error(store::release(&app.redis, lease).await);
-}
-
-/// Takes the lease of a page that is not fresh, and renders the page. Does nothing if another request has the lease.
-pub fn render_for_others(
-    app: Rc<App>,
-    key: PageKey,
-    selecting: SelectingHeaders,
-    popularity: Popularity,
-    stored: Option<Rc<StoredPage>>,
-) -> BackgroundTask {
-    Box::pin(async move {
-        let wanted = Wanted { selecting: &selecting, held: stored.as_deref() };
-        match take_lease(&app.redis, &key, wanted, app.config.origin.timeout, app.clock.now()).await {
-            Ok(Some(lease)) => BackgroundRender { app, key, selecting, lease, popularity }.run(stored).await,
-            Ok(None) => {}
-            Err(error) => log::warn!("page cache: {error}"),
-        }
-    })
 }
 
 /// Confirms the isolate's hit-for-miss note with Redis, and drops the note if Redis has none. A purge in another location

@@ -352,7 +352,7 @@ impl PageRequest {
         let ended = lease.map(|lease| {
             if is_due {
                 let (app, key, selecting) = (app.clone(), self.key.clone(), self.selecting.clone());
-                BackgroundRender { app, key, selecting, lease, popularity }.run(Some(page))
+                BackgroundRender { app, key, selecting, popularity, own: None }.run(lease, Some(page))
             } else {
                 release(app, lease)
             }

@@ -7,7 +7,7 @@ use http::{Method, StatusCode, header};
 
 use super::{
     Found, Miss, PageRequest,
-    background::{BackgroundRender, release, render_for_others},
+    background::{BackgroundRender, OwnHead, release},
 };
 use crate::{
     App,
@@ -38,7 +38,9 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     let is_get = request.method() == Method::GET;
     let mut shareable = Err(Reason::Status);
     let mut is_for_others = false;
+    let mut own = None;
     let mut observe = |response: &mut Response, directives: &OriginDirectives| {
+        own = has_personal_headers.then(|| OwnHead::of(response, class.clone()));
         let popularity = limited(learn_item(&app, &key, miss.popularity, response.status(), directives));
         let heuristic = heuristic(&app.config.page, &key, popularity);
         shareable = check_shareable(response, directives, &heuristic, &selecting, now);
@@ -78,19 +80,23 @@ pub async fn render(page: PageRequest, found: Found, miss: Miss) -> Answer {
     }
     // A fresh page whose visitor reloads it is not rendered twice.
     let is_stale = stored.as_ref().is_none_or(|stored| !stored.is_fresh(now));
-    let renders_again = may_render && is_for_others && is_get && key.is_exact() && !failed && is_stale;
+    let is_noted = own.is_some() && app.pages.is_unstorable_for(&class, now);
+    let renders_again = may_render && is_for_others && is_get && key.is_exact() && !failed && is_stale && !is_noted;
     let ended: Option<BackgroundTask> = match (lease, renders_again) {
-        (Some(lease), true) => {
-            Some(BackgroundRender { app, key, selecting, lease, popularity: miss.popularity }.run(stored))
-        }
         (Some(lease), false) => Some(release(&app, lease)),
-        (None, true) => Some(Box::pin(async move {
-            if let Some(released) = released {
-                released.await;
-            }
-            render_for_others(app, key, selecting, miss.popularity, stored).await;
-        })),
         (None, false) => released,
+        (lease, true) => {
+            let render = BackgroundRender { app, key, selecting, popularity: miss.popularity, own };
+            Some(match lease {
+                Some(lease) => render.run(lease, stored),
+                None => Box::pin(async move {
+                    if let Some(released) = released {
+                        released.await;
+                    }
+                    render.run_with_new_lease(stored).await;
+                }),
+            })
+        }
     };
     answer.followed_by(ended)
 }

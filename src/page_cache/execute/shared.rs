@@ -245,7 +245,7 @@ impl SharedRender {
         Some(match follow_up {
             FollowUp::RenderUncompressed => {
                 let (key, selecting, popularity) = (key.clone(), selecting.clone(), self.miss.popularity);
-                BackgroundRender { app, key, selecting, lease, popularity }.run(None)
+                BackgroundRender { app, key, selecting, popularity, own: None }.run(lease, None)
             }
             FollowUp::NoteUnstorable => {
                 Box::pin(async move { log_error(store::note_unstorable(&app.redis, &lease, &why).await) })

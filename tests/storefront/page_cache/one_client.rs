@@ -16,6 +16,7 @@ scenarios! {
     a_header_that_the_page_varies_on_and_edgefront_withholds_costs_one_request,
     a_script_that_accepts_no_html_costs_one_request,
     a_script_gets_no_html_of_a_page_that_cannot_be_stored,
+    a_call_of_a_server_function_gets_no_response_to_a_request_without_its_header,
     headers_that_the_url_determines_select_no_variant,
     a_write_to_the_cart_or_a_login_voids_no_page,
     a_page_from_redis_is_no_more_declared_shared_than_the_origins_response,
@@ -112,6 +113,36 @@ async fn a_script_gets_no_html_of_a_page_that_cannot_be_stored(shop: &Shop) {
     answer_html_or_json(shop, "private");
     assert_eq!(ask(shop, "/products/pan", &[("accept", "application/json")]).await.1, "{}");
     assert_eq!(ask(shop, "/products/pan", &[]).await.1, "page");
+}
+
+async fn a_call_of_a_server_function_gets_no_response_to_a_request_without_its_header(shop: &Shop) {
+    let declared = |body: &'static str| fresh(body, "public, max-age=60");
+    let others = [
+        // SolidStart takes the request for a form without JavaScript.
+        declared("").with_status(302).header("location", "/"),
+        // TanStack Start fails for data that are no object, and marks a raw response for its script only.
+        declared("failed").with_status(500).header("x-raw", "1"),
+        declared("data"),
+        Reply::zeros(4).header("content-type", "text/plain").header("cache-control", "max-age=60").header("x-raw", "1"),
+    ];
+    let call = [("x-server-fn", "true")];
+    for (number, other) in others.into_iter().enumerate() {
+        shop.origin.answer_with(move |asked| match asked.header("x-server-fn") {
+            "" => other.clone(),
+            _ => declared("data").header("x-raw", "1"),
+        });
+        let (path, before) = (format!("/_server?id={number}"), shop.origin.count());
+        for _ in 0..3 {
+            let answer = shop.get(&path).header(call[0].0, call[0].1).send().await.unwrap();
+            assert!(!is_hit(&answer) && answer.headers().contains_key("x-raw"), "{number}: {}", cache_status(&answer));
+            assert_eq!(answer.text().await.unwrap(), "data", "{number}");
+            shop.settled().await;
+        }
+        assert_eq!(shop.origin.count(), before + 4, "{number}: one shared render");
+    }
+    shop.origin.answer(declared("data").header("x-raw", "1"));
+    assert_eq!(status(shop, "/stock", &call).await, "fwd=uri-miss; detail=personal");
+    assert!(status(shop, "/stock", &call).await.starts_with("hit"), "the header changes nothing");
 }
 
 fn answer_html_or_json(shop: &Shop, control: &'static str) {
