@@ -98,8 +98,10 @@ impl Route {
     fn item(&self, path: &str, query: &str) -> Option<ItemId> {
         match self {
             Self::Path { before, after } => {
-                let path = page_of_data(path).unwrap_or(path);
-                let segment = path.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?;
+                // The path of the data lacks a slash at the end of the page's path.
+                let (path, after) =
+                    page_of_data(path).map_or((path, after.as_str()), |page| (page, after.trim_end_matches('/')));
+                let segment = path.strip_prefix(before.as_str())?.strip_suffix(after)?;
                 ItemId::parse(&percent_decode_str(segment).decode_utf8().ok()?).ok()
             }
             Self::Query { path: own, parameter } => {
@@ -123,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_url_names_one_item_or_none() {
-        let routes = ItemRoutes::parse("/?item={item}, /products/{item}, /a/{item}/view").unwrap();
+        let routes = ItemRoutes::parse("/?item={item}, /products/{item}, /a/{item}/view, /slash/{item}/").unwrap();
         for (path, query, item) in [
             ("/", Some("item=mug"), Some("mug")),
             ("/", Some("x=1&item=mug"), Some("mug")),
@@ -141,6 +143,11 @@ mod tests {
             ("/products/mug/_.data", None, Some("mug")),
             ("/a/mug/view.data", None, Some("mug")),
             ("/products/mug/__data.json", None, Some("mug")),
+            ("/products/mug/q-data.json", None, Some("mug")),
+            ("/slash/mug/q-data.json", None, Some("mug")),
+            ("/slash/mug/_.data", None, Some("mug")),
+            ("/slash/mug", None, None),
+            ("/slash/mug/data", None, None),
             ("/a/mug/view/_payload.json", None, Some("mug")),
             ("/products/__data.json", None, None),
             ("/products/.data", None, None),

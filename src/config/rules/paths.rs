@@ -80,8 +80,8 @@ impl PathPatterns {
 }
 
 /// The ends of the paths of data. React Router serves the data of `/cart` at `/cart.data`, and those of `/` and `/cart/` at
-/// `/_.data` and `/cart/_.data`. SvelteKit adds `/__data.json`, and Nuxt `/_payload.json`.
-const DATA_SUFFIXES: [&str; 4] = ["/_.data", ".data", "/__data.json", "/_payload.json"];
+/// `/_.data` and `/cart/_.data`. SvelteKit adds `/__data.json`, Nuxt `/_payload.json`, and Qwik City `/q-data.json`.
+const DATA_SUFFIXES: [&str; 5] = ["/_.data", ".data", "/__data.json", "/_payload.json", "/q-data.json"];
 
 /// The path of a page for the path of its data, without a slash at its end. None for another path.
 #[must_use]
@@ -167,6 +167,7 @@ mod tests {
             "/admin/orders/_payload.json",
             "/Checkout/__DATA.json",
             "/checkout/_payload.json",
+            "/checkout/q-data.json",
         ] {
             assert!(rules.contains(path), "{path}");
         }

@@ -71,7 +71,10 @@ fn changed(url: &str, response: &Response, config: &Config) -> Vec<PageKey> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let named = [header(header::LOCATION), header(header::CONTENT_LOCATION)].into_iter().filter(|_| !is_of_visitor);
     let mut urls = vec![target.clone()];
-    for text in named.chain([page_of_data(target.path())]).flatten() {
+    let page = page_of_data(target.path());
+    // The page's own path may end with a slash, which the path of the data does not show.
+    let with_slash = page.map(|page| format!("{}/", page.trim_end_matches('/')));
+    for text in named.chain([page, with_slash.as_deref()]).flatten() {
         urls.extend(target.join(text).ok().filter(|named| named.origin() == target.origin()));
     }
     let mut keys: Vec<_> =

@@ -74,6 +74,7 @@ async fn a_write_to_the_data_of_a_page_voids_the_page(shop: &Shop) {
         ("/", "/_.data?index", true),
         ("/list", "/list/__data.json?x-sveltekit-invalidated=01", true),
         ("/", "/_payload.json", true),
+        ("/list/", "/list/q-data.json?qaction=add", true),
         ("/list", "/lists.data", false),
         ("/list", "/data", false),
     ] {
