@@ -177,6 +177,14 @@ export function turn() {
 	return over;
 }
 
+/**
+ * Lets the current request go on until `work` settles, even if its client leaves. Otherwise the platform ends the request: a
+ * render would keep its lease, a change by the origin would void no page, and the task would stay in wasm's memory.
+ */
+export function outlive(work) {
+	waitUntil(work);
+}
+
 /** Settles `number` after `millis`. The timer ends with its request: clearing it would cost as much as setting it. */
 export function sleep(number, millis) {
 	setTimeout(settle, millis, number, true);

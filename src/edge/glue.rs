@@ -34,6 +34,8 @@ extern "C" {
     pub fn watch(promise: &Promise, number: u32);
     pub fn soon(number: u32);
     pub fn turn() -> Promise;
+    /// Lets the current request go on until `work` settles, even if its client leaves.
+    pub fn outlive(work: &Promise);
     pub fn sleep(number: u32, millis: f64);
     /// Returns the function that ends the wait early.
     pub fn alarm(number: u32, millis: f64) -> Function;

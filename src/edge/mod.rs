@@ -75,7 +75,7 @@ pub fn home(request: glue::Message, context: glue::Context) -> JsValue {
 
 fn answer(request: glue::Message, context: glue::Context, is_from_edge: bool) -> JsValue {
     let request = request::read(request);
-    task::run(async move {
+    let run = task::run(async move {
         let (Some(app), Some(request)) = (app(), request) else { return response::bare(StatusCode::BAD_REQUEST) };
         let Answer { response, background } = if is_from_edge {
             Box::pin(routes::handle_from_edge(&app, request)).await
@@ -94,8 +94,11 @@ fn answer(request: glue::Message, context: glue::Context, is_from_edge: bool) ->
             }
         }
         response
-    })
-    .into()
+    });
+    if let Run::Promised(response) = &run {
+        glue::outlive(response);
+    }
+    run.into()
 }
 
 /// Runs a cron trigger to its end.

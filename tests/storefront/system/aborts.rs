@@ -1,5 +1,6 @@
 //! Clients that reset their connections, in workerd. The calls of an isolate share requests to Redis, so the call that
-//! sends a batch may belong to a client that has gone.
+//! sends a batch may belong to a client that has gone. So may the request that renders a page for others, and the request whose
+//! change the origin has executed.
 
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use serde_json::json;
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use crate::{
+    page_cache::{is_hit, store_page},
     routes::api::{Visitor, log_in, with_json},
-    support::{Shop, eventually},
+    support::{Reply, Shop, Tiers, eventually},
 };
 
 const ROUNDS: usize = 12;
@@ -74,9 +76,14 @@ async fn begin_add(shop: &Shop, visitor: &Visitor<'_>) -> TcpStream {
     for (name, value) in request.headers() {
         head.extend([name.as_str(), ": ", value.to_str().expect("ASCII"), "\r\n"]);
     }
+    begin(shop, &[head.as_bytes(), b"\r\n", body].concat()).await
+}
+
+/// Sends a request on a connection of its own.
+async fn begin(shop: &Shop, request: &[u8]) -> TcpStream {
     let address = shop.url.strip_prefix("http://").expect("HTTP");
     let mut connection = TcpStream::connect(address).await.expect("a connection");
-    connection.write_all(&[head.as_bytes(), b"\r\n", body].concat()).await.expect("the request is sent");
+    connection.write_all(request).await.expect("the request is sent");
     connection
 }
 
@@ -89,4 +96,52 @@ async fn mugs(visitor: &mut Visitor<'_>) -> Option<usize> {
     let cart = visitor.get("/cart").await.json;
     let quantity = cart["items"][0]["quantity"].as_u64()?;
     usize::try_from(quantity).ok()
+}
+
+/// A client sends a request without a body for the page of a mug, and leaves before the origin answers.
+async fn leave(shop: &Shop, method: &str) {
+    let asked = shop.origin.count();
+    shop.origin.hold();
+    let host = shop.url.strip_prefix("http://").expect("HTTP");
+    let length = if method == "POST" { "content-length: 0\r\n" } else { "" };
+    let head = format!("{method} /products/mug HTTP/1.1\r\nhost: {host}\r\n{length}\r\n");
+    let connection = begin(shop, head.as_bytes()).await;
+    eventually("the origin is asked", async || shop.origin.count() > asked).await;
+    reset(connection);
+    // The Worker notices the reset before it answers the next requests.
+    for _ in 0..3 {
+        shop.visit("/_edge/v1/healthz").await;
+    }
+    shop.origin.release();
+}
+
+/// A shop of one tier, and the edge tier of another one.
+async fn shops() -> (Shop, Shop, Tiers<1>) {
+    let variables = [("PAGE_MEMORY", "1")];
+    let (one, other) = (Shop::workerd(&variables).await, Shop::native(&variables).await);
+    let tiers = other.tiers(&variables, false).await;
+    (one, other, tiers)
+}
+
+#[tokio::test]
+async fn a_page_is_rendered_for_the_others_although_its_first_client_leaves() {
+    let (one, _other, tiers) = shops().await;
+    for shop in [&one, &tiers.edge[0]] {
+        shop.origin.answer(Reply::html("page").header("cache-control", "max-age=60"));
+        leave(shop, "GET").await;
+        eventually("the page is stored", async || is_hit(&shop.visit("/products/mug").await)).await;
+        assert_eq!(shop.origin.count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_change_voids_its_page_although_its_client_leaves() {
+    let (one, _other, tiers) = shops().await;
+    for shop in [&one, &tiers.edge[0]] {
+        shop.origin.answer(Reply::html("old").header("cache-control", "max-age=60"));
+        store_page(shop, "mug").await;
+        shop.origin.answer(Reply::html("new").header("cache-control", "max-age=60"));
+        leave(shop, "POST").await;
+        eventually("the page is new", async || shop.visit("/products/mug").await.text().await.unwrap() == "new").await;
+    }
 }
