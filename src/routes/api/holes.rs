@@ -8,13 +8,18 @@ use super::{request::ApiRequest, respond};
 use crate::{
     page_cache::own_content_for_browser,
     ports::{answer::Answer, error::Error, fetch::FetchError},
-    proxy::with_path,
+    proxy::{is_same_origin, with_path},
     routes::problem::Problem,
 };
 
 /// `?page=/path` → `{selector: [html]}`: the elements that fill the holes of a page. The cookies of the page that has
 /// them come with it.
+/// Refuses a request of another site: the origin gets a request without `Sec-Fetch-Site` and `Origin`, so it could not refuse it
+/// itself.
 pub async fn show(request: ApiRequest<'_>) -> Result<Answer, Problem> {
+    if is_same_origin(request.uri(), request.headers()) == Some(false) {
+        return Err(Problem::CrossOrigin);
+    }
     let page =
         request.query_parameter("page")?.ok_or_else(|| Error::invalid("page", "is missing: name the page's path"))?;
     let uri = page.starts_with('/').then(|| with_path(request.uri(), &page)).flatten();

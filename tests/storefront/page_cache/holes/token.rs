@@ -23,6 +23,7 @@ scenarios! {
     a_copy_of_the_origins_page_is_not_the_page_with_the_script,
     a_confirmed_page_keeps_one_script,
     the_script_gets_the_token_and_the_session,
+    another_site_requests_no_page_of_the_visitor,
     a_request_with_the_placeholder_gets_the_token_and_the_session,
     a_request_of_a_script_gets_the_token_and_the_session,
     a_visitor_with_a_session_keeps_it,
@@ -125,6 +126,20 @@ async fn the_script_gets_the_token_and_the_session(shop: &Shop) {
     let cookies = |headers: &HeaderMap| headers["set-cookie"].to_str().unwrap().to_owned();
     assert_eq!(cookies(answer.headers()), "sid=new; Path=/; HttpOnly");
     assert_eq!(answer.text().await.unwrap(), "{\"[name=token]\":[\"<input name=token value=new>\"]}");
+}
+
+/// The origin may refuse such a request by `Sec-Fetch-Site`, which a request for holes does not have.
+async fn another_site_requests_no_page_of_the_visitor(shop: &Shop) {
+    open(shop).await;
+    let foreign =
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-site", "same-site"), ("origin", "https://evil.example")];
+    for (header, status) in
+        foreign.map(|header| (header, 403)).into_iter().chain([(("sec-fetch-site", "same-origin"), 200)])
+    {
+        let request = shop.get("/_edge/v1/holes?page=/cart/add").header(header.0, header.1).header("cookie", "sid=ada");
+        assert_eq!(request.send().await.unwrap().status(), status, "{header:?}");
+    }
+    assert_eq!(asked_later(shop), ["/cart/add"]);
 }
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
