@@ -75,8 +75,12 @@ impl<'a> FormBody<'a> {
     fn name(&self, before: &'a [u8], after: &[u8]) -> Option<&'a str> {
         let (name, is_whole) = match self.format {
             Format::UrlEncoded => {
-                let name = before.strip_suffix(b"=")?.rsplit(|byte| *byte == b'&').next()?;
-                (name, matches!(after.first(), None | Some(b'&')))
+                let before = before.strip_suffix(b"=")?;
+                // Checked first, so that the search for each name ends at the placeholder before it.
+                if !matches!(after.first(), None | Some(b'&')) {
+                    return None;
+                }
+                (before.rsplit(|byte| *byte == b'&').next()?, true)
             }
             Format::Json => {
                 let before = before.strip_suffix(b"\"")?.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end();
@@ -145,6 +149,7 @@ mod tests {
         for (media, text, expected) in [
             ("application/x-www-form-urlencoded", format!("a=1&f%5Bt%5D={own}&t={own}"), vec!["f%5Bt%5D", "t"]),
             ("application/x-www-form-urlencoded", format!("{own}&a=+{own}&t={own}+&{own}=1&t={own}."), vec![]),
+            ("application/x-www-form-urlencoded", format!("{own}={own}={own}."), vec![]),
             ("application/json", format!("{{\"a\": {{\"t\":\"{own}\", \"u\" : \"{own}\"}}}}"), vec!["t", "u"]),
             ("application/json", format!("[\"{own}\", \"t: {own}\", \"\\\"t\\\":\\\"{own}\", \"t\", {own}]"), vec![]),
             ("multipart/form-data; boundary=x", part("name=\"t\"", &own), vec!["t"]),
