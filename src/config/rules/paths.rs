@@ -64,11 +64,14 @@ impl PathPatterns {
         is_plain && self.patterns.contains(&decoded)
     }
 
-    /// Returns whether the list contains a pattern for `path`, which has no slash at its end, or for `path` with one. The data of a
-    /// page count as the page.
+    /// Returns whether the list contains a pattern for `path`, which has no slash at its end, or for `path` with one. The data and
+    /// other formats of a page count as the page, with and without a front controller in the path.
     fn contains_with_or_without_slash(&self, path: &str) -> bool {
-        [Some(path), page_of_data(path)]
+        let routed = path.strip_prefix(FRONT_CONTROLLER).filter(|routed| routed.starts_with('/'));
+        [Some(path), routed]
             .into_iter()
+            .flatten()
+            .flat_map(|path| [Some(path), page_of_data(path), page_of_format(path)])
             .flatten()
             .any(|path| self.patterns.contains(path) || self.has_folders && self.patterns.contains(&format!("{path}/")))
     }
@@ -90,11 +93,22 @@ pub fn page_of_data(path: &str) -> Option<&str> {
     Some(if page.is_empty() { "/" } else { page })
 }
 
-/// The segments of a path in lower case, decoded, without what some origins ignore: empty segments, `.`, and parameters
-/// (`;a=b`, RFC 3986 §3.3).
+/// Symfony, Laravel, Magento and others route `/index.php/cart` like `/cart`.
+const FRONT_CONTROLLER: &str = "/index.php";
+
+/// The path of a page for the path of one of its formats: Rails routes `/cart.json` like `/cart`. Some servers ignore a dot at the
+/// end. None for a path without a format.
+fn page_of_format(path: &str) -> Option<&str> {
+    let (page, format) = path.rsplit_once('.')?;
+    (!page.ends_with('/') && !format.contains('/')).then_some(page)
+}
+
+/// The segments of a path in lower case, decoded, without what some origins ignore: empty segments, `.`, parameters
+/// (`;a=b`, RFC 3986 §3.3), white space at the end, and everything after an encoded NUL or `?`.
 fn segments(path: &str) -> Vec<String> {
     let path = percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
-    let segments = path.split(['/', '\\']).map(|name| name.split(';').next().unwrap_or_default().to_owned());
+    let read = |name: &str| name.split([';', '\0', '?']).next().unwrap_or_default().trim_ascii_end().to_owned();
+    let segments = path.split(['/', '\\']).map(read);
     segments.filter(|name| !matches!(name.as_str(), "" | ".")).collect()
 }
 
@@ -168,12 +182,31 @@ mod tests {
             "/Checkout/__DATA.json",
             "/checkout/_payload.json",
             "/checkout/q-data.json",
+            "/checkout.json",
+            "/checkout.",
+            "/checkout%20",
+            "/checkout%0a",
+            "/checkout%00.css",
+            "/checkout%3fa.css",
+            "/admin%09/x",
+            "/index.php/admin/x",
+            "/Index.php/checkout.html",
+            "/index.php%2Fcheckout",
         ] {
             assert!(rules.contains(path), "{path}");
         }
-        for path in
-            ["/", "/administrators", "/a/admin/x", "/products/Aa", "/a%2Fadmin%2Fx", "/checkouts", "/checkouts.data"]
-        {
+        for path in [
+            "/",
+            "/administrators",
+            "/a/admin/x",
+            "/products/Aa",
+            "/a%2Fadmin%2Fx",
+            "/checkouts",
+            "/checkouts.data",
+            "/index.phpx/admin/x",
+            "/.checkout",
+            "/checkout.d/x",
+        ] {
             assert!(!rules.contains(path), "{path}");
         }
         let home = PathPatterns::parse("/, /cart.data").unwrap();

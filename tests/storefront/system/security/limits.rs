@@ -55,7 +55,9 @@ async fn signing_in_in_workerd_is_limited_for_each_network() {
     assert!(refused.text().await.unwrap().contains("Too many attempts"));
     let asked = shop.origin.count();
     // The same /64, and what an origin may take for the same path.
-    for path in ["/login", "/Login/", "/%6Cogin", "//login;x=y", "/signup"] {
+    for path in
+        ["/login", "/Login/", "/%6Cogin", "//login;x=y", "/login.json", "/login%00", "/index.php/login", "/signup"]
+    {
         assert_eq!(from("2001:db8::ffff:2", path).send().await.unwrap().status(), 429, "{path}");
     }
     assert_eq!(shop.origin.count(), asked, "the origin is not asked");
