@@ -11,13 +11,14 @@ pub fn append_text(headers: &mut HeaderMap, name: HeaderName, text: String) {
 }
 
 /// Request headers that proxies use to describe the client and its request. A client could claim anything with them, so
-/// the origin gets only values that edgefront sets.
-const PROXY_HEADERS: [&str; 20] = [
+/// the origin gets only values that edgefront sets. `Proxy` would be the proxy of a CGI program (`HTTP_PROXY`, httpoxy.org).
+const PROXY_HEADERS: [&str; 21] = [
     "client-ip",
     "fastly-client-ip",
     "forwarded",
     "forwarded-for",
     "front-end-https",
+    "proxy",
     "true-client-ip",
     "x-client-ip",
     "x-cluster-client-ip",
@@ -36,10 +37,16 @@ const PROXY_HEADERS: [&str; 20] = [
 ];
 
 /// Returns whether proxies use a request header to describe the client, host, scheme or path. Every `X-Forwarded-*`
-/// counts.
+/// counts. An origin behind CGI or WSGI reads `X_Forwarded_For` as `X-Forwarded-For`, and `CF_Connecting_IP` as the platform's header.
 #[must_use]
 pub fn is_of_proxies(name: &HeaderName) -> bool {
-    name.as_str().starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name.as_str())
+    let is_named = |name: &str| name.starts_with("x-forwarded-") || PROXY_HEADERS.contains(&name);
+    let is_special = |character: char| !character.is_ascii_alphanumeric() && character != '-';
+    if !name.as_str().contains(is_special) {
+        return is_named(name.as_str());
+    }
+    let read = name.as_str().replace(is_special, "-");
+    is_named(&read) || read.starts_with("cf-")
 }
 
 /// Hop-by-hop headers (RFC 9110 §7.6.1); `Connection` can name more.

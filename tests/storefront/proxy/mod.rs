@@ -156,6 +156,12 @@ async fn no_client_describes_itself_as_a_proxy_does(shop: &Shop) {
         "x-original-url",
         "x-rewrite-url",
         "x-host",
+        "x_forwarded_for",
+        "x_forwarded-host",
+        "x.forwarded.proto",
+        "x_real_ip",
+        "cf_connecting_ip",
+        "proxy",
     ];
     for method in [Method::GET, Method::POST] {
         let mut request = shop.request(method, "/about").header("cf-connecting-ip", "203.0.113.7");
