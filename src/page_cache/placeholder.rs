@@ -85,17 +85,23 @@ pub fn is_script(element: &[u8]) -> bool {
 }
 
 /// The range of the first string with the name of a CSRF token in a script: `csrf_token: "…"`, `csrfToken = '…'`,
-/// `"xsrf": "…"`. Skips strings with spaces or escapes, because a token has none.
+/// `"xsrf": "…"`. Skips strings with spaces or escapes, because a token has none. A string within another one does not count: it
+/// may be a customer's text.
 fn named_string(script: &[u8]) -> Option<Range<usize>> {
     let is_token = |byte: &u8| byte.is_ascii_graphic() && !b"\\<&".contains(byte);
-    let (mut start, mut before, mut is_named) = (0, script, false);
-    // Strings, and the code between them.
-    for part in script.split(|byte| b"\"'".contains(byte)) {
-        if is_named && !part.is_empty() && part.iter().all(is_token) {
-            return Some(start..start + part.len());
+    // The beginning of the code before a string, and the string before this code.
+    let (mut at, mut code, mut before) = (0, 0, &b""[..]);
+    loop {
+        let quote = at + script.get(at..)?.iter().position(|byte| b"\"'".contains(byte))?;
+        let start = quote + 1;
+        let end = start + end_of_string(script.get(start..)?, *script.get(quote)?)?;
+        at = end + 1;
+        if script.get(end) == Some(&b'\n') {
+            // The quote is an apostrophe in a comment.
+            continue;
         }
-        start += part.len() + 1;
-        is_named = if let [name @ .., b':' | b'='] = part.trim_ascii_end() {
+        let string = script.get(start..end)?;
+        let is_named = if let [name @ .., b':' | b'='] = script.get(code..quote)?.trim_ascii_end() {
             let name = name.trim_ascii_end();
             let name = if name.is_empty() { before } else { name };
             let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"_-$".contains(byte);
@@ -103,9 +109,21 @@ fn named_string(script: &[u8]) -> Option<Range<usize>> {
         } else {
             false
         };
-        before = part;
+        if is_named && !string.is_empty() && string.iter().all(is_token) {
+            return Some(start..end);
+        }
+        (code, before) = (at, string);
     }
-    None
+}
+
+/// The index of the quote or the line break that ends a string.
+fn end_of_string(text: &[u8], quote: u8) -> Option<usize> {
+    let mut is_escaped = false;
+    text.iter().position(|byte| {
+        let is_end = !is_escaped && (*byte == quote || *byte == b'\n');
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_end
+    })
 }
 
 /// Returns whether a name is that of a CSRF token, such as `csrf` or `csrfToken`. Other names with `csrf`, such as
@@ -270,6 +288,11 @@ mod tests {
             ("<script>csrf = \"a b\"</script>", None),
             ("<script>csrf = \"a&amp;b\"</script>", None),
             ("<script>csrf = 'a</script>", None),
+            ("<script>csrf = 'a\n'</script>", None),
+            ("<script>{\"text\": \"csrf = 'b'\", \"csrf\": \"a\"}</script>", Some("a")),
+            ("<script>{\"text\": \"\\\"csrf\\\":\\\"b\", \"csrf\": \"a\"}</script>", Some("a")),
+            ("<script>{\"text\": \"\\\\\", \"csrf\": \"a\"}</script>", Some("a")),
+            ("<script>// the shop's\ncsrf = 'a'</script>", Some("a")),
             ("<script>csrf</script>", None),
             ("<script>token = 'a'</script>", None),
             ("<b>csrf = 'a'</b>", None),
