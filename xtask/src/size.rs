@@ -14,8 +14,9 @@ use xtask::{failure::Failure, npm, tools, worker};
 /// 6.0 KB. Fragments that all visitors share or that have ESI of their own, refused ESI, messages after a redirect, and home
 /// tiers of another version take 2.3 KB. Pages that the home tier does not hand over whole, and a wrong binding to it, take
 /// 0.6 KB. Requests of visitors after a refused shared render take 1.1 KB. Responses that a header of a script selects, and data
-/// of pages with a slash at the end, take 0.6 KB.
-const MAX_GZIPPED_BYTES: usize = 548_100;
+/// of pages with a slash at the end, take 0.6 KB. Further spellings of paths and headers, requests for holes from another site, and
+/// whole strings of scripts take 0.7 KB.
+const MAX_GZIPPED_BYTES: usize = 548_800;
 /// The directory of this build. `build/` keeps the Worker with the demo shop.
 const DIRECTORY: &str = "target/without-demo";
 
