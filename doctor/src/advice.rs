@@ -3,7 +3,7 @@
 use edgefront::{config::PageConfig, page_cache::Reason};
 use serde::Serialize;
 
-use super::visitor;
+use super::{login, visitor};
 
 /// One variable with a value to add, and the risk of it in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -81,8 +81,6 @@ const KEPT_RISK: &str = "a visitor can have a page stored for each value of this
 /// The risk of `WRITES_PERSONAL`.
 pub const WRITE_RISK: &str =
     "a write that changes the page for everybody, such as a review, shows there after PAGE_TTL.";
-/// The risk of `LOGIN_ROUTES`.
-pub const LOGIN_RISK: &str = "at most LOGIN_LIMIT attempts in a minute from one network, 20 by default.";
 /// The risk of `HOLES` with the source `token`.
 pub const TOKEN_RISK: &str = "a token outside of hidden fields, meta elements and scripts needs JavaScript. Try each form and \
     button as a new visitor: see docs/holes.md#tokens-of-a-session.";
@@ -94,9 +92,6 @@ const SIZE_RISK: &str = "fewer pages fit into PAGE_TOTAL_BYTES.";
 
 /// Parameters of lists of products.
 const LIST_PARAMETERS: [&str; 9] = ["page", "p", "paged", "sort", "sort_by", "order", "orderby", "order_by", "dir"];
-
-/// Segments of paths at which visitors sign in or register.
-const LOGIN_SEGMENTS: [&str; 7] = ["login", "signin", "sign-in", "register", "signup", "sign-up", "log-in"];
 
 /// Segments of paths at which a form changes only its visitor's own content.
 const CART_SEGMENTS: [&str; 4] = ["cart", "basket", "wishlist", "compare"];
@@ -274,15 +269,9 @@ pub fn is_cart(path: &str) -> bool {
     path.split('/').any(|segment| CART_SEGMENTS.contains(&segment))
 }
 
-/// Returns whether visitors sign in or register at the pages of a kind.
-pub fn is_login(kind: &str) -> bool {
-    let path = kind.split('?').next().unwrap_or_default();
-    path.split('/').any(|segment| LOGIN_SEGMENTS.contains(&segment))
-}
-
 /// Returns whether a path names pages of one visitor in nearly every shop, or a login.
 pub fn has_personal_name(path: &str) -> bool {
-    is_login(path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment))
+    login::is_login(path) || path.split('/').any(|segment| PERSONAL_SEGMENTS.contains(&segment))
 }
 
 /// The pattern of a kind for `COOKIES_DROPPED`, `PATHS_PERSONAL` and `PATHS_SHARED`. None if it would match every page.

@@ -20,6 +20,7 @@ use super::{
     files, fragments,
     hole_trial::{HoleOutcome, HoleTrial},
     kinds::{self, Shape},
+    login,
     negotiation::{self, Finding},
     render::{self, NotStored},
     report::{ESTIMATE, KindReport, PresetReport, Report, average},
@@ -302,10 +303,10 @@ impl Diagnosis {
         let pages = self.pages(indices);
         let (config, mut rules) = (&self.app.config, Vec::new());
         let kind = advice::path_pattern(&report.kind);
-        if let Some(value) = kind.clone().filter(|path| advice::is_login(path) && !path.contains('*'))
+        if let Some(value) = login::route(&report.kind)
             && !config.origin.login_routes.contains(&value)
         {
-            rules.push(Rule { variable: "LOGIN_ROUTES", value, risk: advice::LOGIN_RISK });
+            rules.push(Rule { variable: "LOGIN_ROUTES", value, risk: login::RISK });
         } else if report.hit_ratio_with_rules > 0.0 {
             let to_itself = kind.filter(|_| pages.iter().any(|page| page.posts_to.contains(&page.path)));
             let forms = pages.iter().flat_map(|page| page.posts_to.iter().map(|target| (target, &page.path)));

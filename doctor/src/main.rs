@@ -33,6 +33,7 @@ mod fragments;
 mod hole_trial;
 mod kinds;
 mod links;
+mod login;
 mod negotiation;
 mod pieces;
 mod render;

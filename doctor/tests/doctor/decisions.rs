@@ -334,6 +334,11 @@ fn paths_of_logins_are_proposed() {
         Shop::start(|_: &Asked| Reply::html("<a href='/accounts/login/'>Sign in</a><form method=post></form>"))
             .examine(&[]);
     assert_eq!(report["vars"]["LOGIN_ROUTES"], "/login, /signup, /accounts/login/", "{report:#}");
+    for (page, expected) in [("/session/new", "/session"), ("/users/sign_in", "/users/sign_in")] {
+        let report = Shop::start(move |_: &Asked| Reply::html(format!("<a href='{page}'>Sign in</a>"))).examine(&[]);
+        assert_eq!(report["vars"]["LOGIN_ROUTES"], format!("/login, /signup, {expected}"), "{report:#}");
+        assert_eq!(report["vars"]["PATHS_PERSONAL"], format!("+ {page}"), "{report:#}");
+    }
 }
 
 /// As express-session answers: each response without a session starts one, also that of a script.
